@@ -8,10 +8,9 @@ from scipy.integrate import quad
 from scipy.optimize import minimize
 from scipy.special import betaln, comb, expit, logsumexp
 
-from bayesatk.core.one_factor.means import QuestionMeans, population_means
 from bayesatk.core.one_factor.model import Counts, Likelihood
-from bayesatk.core.one_factor.normal import Laplace, Normal, Spread
-from bayesatk.core.one_factor.posterior import Chains, Fit
+from bayesatk.core.one_factor.posterior import Chains, Fit, Laplace, Normal, Spread
+from bayesatk.core.one_factor.questions import QuestionMeans, population_means
 from bayesatk.metrics.grid import parse
 from bayesatk.priors import LeaderboardPrior
 
@@ -142,7 +141,7 @@ def test_means_over_questions_by_brute_force() -> None:
     means = QuestionMeans(likelihood, c, n, credits)
     same = np.repeat(theta[None], 600, axis=0)
     drawn = means.draw(same, latents, np.random.default_rng(1))
-    import bayesatk.core.one_factor.means as module
+    import bayesatk.core.one_factor.questions as module
 
     drawn_at_most, module._DRAWN = module._DRAWN, 0.0
     normal = means.draw(same, latents, np.random.default_rng(2))

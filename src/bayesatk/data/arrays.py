@@ -14,7 +14,6 @@ from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import AnswerRules
 from bayesatk.data.long_form import (
     Codes,
-    Ints,
     LongForm,
     codes_of,
     default_systems,
@@ -23,7 +22,7 @@ from bayesatk.data.long_form import (
     refuse,
 )
 from bayesatk.data.question_columns import by_question
-from bayesatk.data.validation import OutcomeError, Scores, refuse_masked, shown
+from bayesatk.data.validation import Ints, OutcomeError, Scores, refuse_masked, shown
 
 DIMS = ("system", "question", "trial")
 _SINGLE = frozenset({int, bool, str, float, NoneType})  # types of single values, never of rows
@@ -138,7 +137,7 @@ def read_answers(
 def arranged_like(long: LongForm, values: object, name: str) -> list[Any]:
     """Return a value for every trial, in their order, from values arranged like the outcomes."""
     if isinstance(values, xr.DataArray):
-        values = _oriented(long, values, name)
+        values = _by_position(long, values, name)
     blocks = arranged(values, name)
     sizes = np.concatenate([block.sizes for block in blocks])
     cell = long.rows()[0]
@@ -155,16 +154,25 @@ def arranged_like(long: LongForm, values: object, name: str) -> list[Any]:
     return list(cells[rows])
 
 
-def _oriented(long: LongForm, values: xr.DataArray, name: str) -> NDArray[Any]:
+def _by_position(long: LongForm, values: xr.DataArray, name: str) -> NDArray[Any]:
     """Return the values of a labelled array in the order of the systems, questions and trials."""
-    labels = {"system": long.systems, "question": long.questions}
-    for dim, expected in labels.items():
+    for dim, expected in (("system", long.systems), ("question", long.questions)):
         if dim in values.indexes and values.indexes[dim].tolist() != list(expected):
             raise OutcomeError(
                 Argument(name), f" must have the {dim}s of data, in their order; got "
                 f"{shown(values.indexes[dim].tolist())}. Use {name}.reindex_like(data).",
             )  # fmt: skip
-    return np.asarray(values.transpose(*(dim for dim in DIMS if dim in values.dims)).values)
+    return np.asarray(oriented(values, name, *DIMS).values)
+
+
+def oriented(values: xr.DataArray, name: str, *dims: str) -> xr.DataArray:
+    """Return the array with its dimensions in an order; that of systems may be left out."""
+    if {*values.dims, "system"} != set(dims):
+        raise OutcomeError(
+            f"{name} must have the dims {', '.join(dims)}, or all but system; got {values.dims}. "
+            "Rename them with .rename(...), or select."
+        )
+    return values.transpose(*(dim for dim in dims if dim in values.dims))
 
 
 def arranged(data: object, name: str, within: str = "") -> list[Block]:

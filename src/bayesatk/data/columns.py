@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument
 from bayesatk.data.content import ASKED, canonical, content_columns, digest
-from bayesatk.data.validation import OutcomeError, is_missing, label_fault, shown
+from bayesatk.data.validation import Ints, Labels, OutcomeError, is_missing, label_fault, shown
 
 GROUP = "group"
 WEIGHT = "weight"
@@ -116,7 +116,7 @@ def with_roles(columns: Mapping[str, Any], roles: Mapping[str, Any]) -> Mapping[
 
 
 def pick_columns(
-    names: Sequence[Any], columns: Mapping[str, Any]
+    names: Labels, columns: Mapping[str, Any]
 ) -> tuple[dict[str, Any], list[Any], tuple[Any, ...]]:
     """Return the columns by role, those that hold what was asked, and those that are left out."""
     roles = find_columns(names, columns)
@@ -125,7 +125,7 @@ def pick_columns(
     return roles, asked, tuple(name for name in names if name not in used)
 
 
-def find_columns(names: Sequence[Any], columns: Mapping[str, Any]) -> dict[str, Any]:
+def find_columns(names: Labels, columns: Mapping[str, Any]) -> dict[str, Any]:
     """Assign the roles to column names: as told, else by the usual names.
 
     An answer and its reference, the right one, are taken only as told; trials and successes only
@@ -156,7 +156,7 @@ def find_columns(names: Sequence[Any], columns: Mapping[str, Any]) -> dict[str, 
     return roles
 
 
-def _usual_column(role: str, names: Sequence[Any], taken: Sequence[Any]) -> dict[str, Any]:
+def _usual_column(role: str, names: Labels, taken: Labels) -> dict[str, Any]:
     """Return the one column with a usual name for a role, if there is any."""
     matches = [
         name
@@ -175,7 +175,7 @@ def _usual_column(role: str, names: Sequence[Any], taken: Sequence[Any]) -> dict
     return {role: matches[0]} if matches else {}
 
 
-def _are_counts(names: Sequence[Any], columns: Mapping[str, Any]) -> bool:
+def _are_counts(names: Labels, columns: Mapping[str, Any]) -> bool:
     """Return whether the rows of a table are counts: of trials and successes, with no outcome."""
     if "outcome" in columns or "answer" in columns:
         return False
@@ -184,7 +184,7 @@ def _are_counts(names: Sequence[Any], columns: Mapping[str, Any]) -> bool:
     return usual or any(role in columns for role in _COUNTS)
 
 
-def _check_told(names: Sequence[Any], columns: object) -> None:
+def _check_told(names: Labels, columns: object) -> None:
     """Check the columns argument: known roles, columns that exist, one role each."""
     known = isinstance(columns, Mapping) and all(
         isinstance(role, str)
@@ -221,7 +221,7 @@ def _check_told(names: Sequence[Any], columns: object) -> None:
             raise OutcomeError(f"columns{rule}; got {shown(dict(columns))}. {remedy}")
 
 
-def labels(table: Columns, role: str) -> tuple[NDArray[np.int64], list[Any]]:
+def labels(table: Columns, role: str) -> tuple[Ints, list[Any]]:
     """Return codes and labels of an id column, in order of first appearance; refuse nulls."""
     values: Any = table.values[role]
     if isinstance(values, list | tuple):
@@ -319,7 +319,7 @@ def one_row_a_trial(table: Columns) -> Columns:
     return replace(table, values=values, numbers=numbers, content=content)
 
 
-def _at(values: Sequence[Any], rows: NDArray[np.int64]) -> list[Any]:
+def _at(values: Labels, rows: Ints) -> list[Any]:
     """Return the values of some rows."""
     return [values[row] for row in rows.tolist()]
 

@@ -3,7 +3,6 @@
 Of a table that comes in parts, what is in memory are the counts and the labels.
 """
 
-import re
 from dataclasses import replace
 from typing import Any
 
@@ -14,15 +13,23 @@ from numpy.typing import NDArray
 from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import AnswerRules
 from bayesatk.data.columns import COST, Columns, labels, trial_text
-from bayesatk.data.long_form import Codes, Ints, LongForm, codes_of, encode, first_invalid, refuse
+from bayesatk.data.long_form import Codes, LongForm, codes_of, encode, first_invalid, refuse
 from bayesatk.data.question_columns import Agreement
 from bayesatk.data.requests import read_costs
-from bayesatk.data.validation import OutcomeError, Scores, check_counts, check_trials, shown
+from bayesatk.data.validation import (
+    Flags,
+    Ints,
+    OutcomeError,
+    Scores,
+    check_counts,
+    check_trials,
+    number_of,
+    shown,
+)
 
 _MOST_CELLS = 100_000_000  # systems times questions: 1.6 GB of counts
 _MOST = 1 << 28  # bytes of the marks by which repeated trials are noticed
 _BITS = 64  # of a word of marks: trials of one system and question
-_WHOLE = re.compile(r"\s*\d{1,18}(\.0*)?\s*", re.ASCII)
 
 
 def read_rows(table: Columns, scores: Scores, rules: AnswerRules) -> LongForm:
@@ -171,7 +178,7 @@ class Counter:
         places = self._places[role]
         return np.array([places.setdefault(name, len(places)) for name in names], np.int64)[codes]
 
-    def _marked(self, system: Ints, question: Ints, trial: Ints) -> NDArray[np.bool_]:
+    def _marked(self, system: Ints, question: Ints, trial: Ints) -> Flags:
         """Mark the trials as seen, and return which of them an earlier part has."""
         words = -(-len(self._places["trial"]) // _BITS)
         if self._seen is not None and self._shape[0] * self._shape[1] * words * 8 > _MOST:
@@ -215,7 +222,7 @@ def _codes(table: Columns, scores: Scores) -> Codes:
     return codes
 
 
-def _refuse_repeated(table: Columns, key: Ints, earlier: NDArray[np.bool_]) -> None:
+def _refuse_repeated(table: Columns, key: Ints, earlier: Flags) -> None:
     """Refuse a row whose key comes a second time, in the part or after an earlier part."""
     repeated = pd.Series(key).duplicated().to_numpy()
     again = repeated | earlier
@@ -265,17 +272,16 @@ def _success_slots(table: Columns, scores: Scores) -> Ints:
 def _whole(table: Columns, role: str) -> Ints:
     """Return whole numbers, which text tables hold as text."""
     values: Any = table.values[role]
-    kinds = set() if isinstance(values, np.ndarray) else set(map(type, values))
-    if kinds & {bool, str}:
-        for row, value in enumerate(values):
-            text = isinstance(value, str) and _WHOLE.fullmatch(value)
-            if isinstance(value, bool) or not (text or bool in kinds):
+    if not isinstance(values, np.ndarray) and {bool, str} & set(map(type, values)):
+        numbers = [number_of(value) for value in values]
+        for row, number in enumerate(numbers):
+            if number is None or not number.is_integer():
                 raise OutcomeError(
                     f"column {table.roles[role]!r} must have whole numbers >= 0; "
-                    f"{table.place(row)} has {shown(value)}. Correct it, or name another column: ",
-                    Argument("columns", {role: ...}, "tally"), ".",
+                    f"{table.place(row)} has {shown(values[row])}. Correct it, or name another "
+                    "column: ", Argument("columns", {role: ...}, "tally"), ".",
                 )  # fmt: skip
-        values = [int(value.split(".")[0]) for value in values]
+        values = numbers
     return check_counts(values, f"column {table.roles[role]!r}")
 
 

@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import UNKNOWN, AnswerRules, Answers, group
 from bayesatk.data.validation import (
+    Array,
+    Ints,
+    Labels,
     OutcomeError,
     Scores,
     check_labels,
@@ -27,7 +30,6 @@ from bayesatk.data.validation import (
 )
 
 Codes = NDArray[np.signedinteger[Any]]
-Ints = NDArray[np.int64]
 MissingPolicy = Literal["error", "ignore", "wrong", "bounds"]
 CODE_MISSING = -1
 CODE_INVALID = -2
@@ -64,17 +66,17 @@ class LongForm:
         Of every trial, NaN where it is unknown.
     """
 
-    systems: Sequence[Any]
-    questions: Sequence[Any]
+    systems: Labels
+    questions: Labels
     code: Codes = field(default_factory=lambda: np.zeros(0, np.int8))
     cell: Ints | None = None
     counted: Ints | None = None
-    trial_labels: Sequence[Any] | None = None
+    trial_labels: Labels | None = None
     answer: list[str | None] | None = None
     rules: AnswerRules = field(default_factory=AnswerRules)
     notes: tuple[str, ...] = ()
     columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    cost: NDArray[np.float64] | None = None
+    cost: Array | None = None
 
     def labelled(self, systems: object, questions: object) -> "LongForm":
         """Replace the labels, checking their number."""
@@ -111,7 +113,7 @@ class LongForm:
         shape, marks = (len(self.systems), len(self.questions)), marks_of(code, scores)
         return group(cell, marks, self.answer, self.rules, shape, self.questions)
 
-    def cost_sums(self, shape: tuple[int, ...]) -> NDArray[np.float64] | None:
+    def cost_sums(self, shape: tuple[int, ...]) -> Array | None:
         """Return number, sum and sum of logs of known costs; (system, question, slot, 3)."""
         if self.cost is None:
             return None
@@ -123,15 +125,15 @@ class LongForm:
         return np.stack(sums, axis=-1).reshape(*shape, 3)
 
 
-def default_systems(number: int) -> Sequence[Any]:
+def default_systems(number: int) -> Labels:
     """Return labels for systems that have none."""
     return ["system"] if number == 1 else range(number)
 
 
-def of_counts(count: NDArray[Any], missing: NDArray[Any]) -> LongForm:
-    """Return counts (system, question, category) under default labels."""
-    counted = np.concatenate([missing[..., None], count], axis=-1).astype(np.int64)
-    return LongForm(default_systems(len(count)), range(count.shape[1]), counted=counted)
+def of_counts(counted: Ints) -> LongForm:
+    """Return counts (system, question, slot) under default labels."""
+    systems, questions, _ = counted.shape
+    return LongForm(default_systems(systems), range(questions), counted=counted)
 
 
 def count_codes(codes: Codes, slots: Sequence[int]) -> Ints:

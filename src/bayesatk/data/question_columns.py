@@ -4,9 +4,7 @@ Tables, logs and xarray objects bring them under names; arrays have no names, an
 by question. Either way they end as arrays (question,), text or numbers, beside the counts.
 """
 
-import re
 from collections.abc import Mapping, Sequence
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -17,20 +15,18 @@ from numpy.typing import NDArray
 from bayesatk._tools.messages import Argument
 from bayesatk.data.columns import COVARIATE, GROUP, WEIGHT, Columns
 from bayesatk.data.content import UNKNOWN, is_right_answer
-from bayesatk.data.validation import OutcomeError, is_missing, shown
+from bayesatk.data.validation import Array, Ints, Labels, OutcomeError, is_absent, number_of, shown
 
 # Names that counts and results give to something of their own.
 OWN = frozenset(
     {"system", "question", "trial", "category", "count", "missing", "score", "trials", "successes",
      "category_score", "prior_count", "answer", "unanswered", "chain", "draw", "target", "k"}
 )  # fmt: skip
-_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3})?\s*", re.ASCII | re.IGNORECASE)
 _EXACT = 2**53  # below which whole numbers of any kind are exact
-Ints = NDArray[np.int64]
 
 
 def by_question(
-    argument: Argument, name: str, values: object, questions: Sequence[Any], known: bool = False
+    argument: Argument, name: str, values: object, questions: Labels, known: bool = False
 ) -> list[Any]:
     """Return a value for every question: given by label, or in the order of the questions.
 
@@ -80,7 +76,16 @@ def by_question(
     return [value.item() if isinstance(value, np.generic) else value for value in rows]
 
 
-def question_column(name: str, values: object, questions: Sequence[Any]) -> NDArray[Any]:
+def question_coordinates(dataset: xr.Dataset) -> dict[str, NDArray[Any]]:
+    """Return what a Dataset says of the questions: their group, weight and covariates, by name."""
+    return {
+        str(name): values.values
+        for name, values in dataset.coords.items()
+        if values.dims == ("question",) and name != "question"
+    }
+
+
+def question_column(name: str, values: object, questions: Labels) -> NDArray[Any]:
     """Return a group, weights or a covariate that were given, checked."""
     argument = Argument(name if name in (GROUP, WEIGHT) else "covariates")
     rows = by_question(argument, name, values, questions)
@@ -92,12 +97,12 @@ def question_column(name: str, values: object, questions: Sequence[Any]) -> NDAr
                 argument, f" must be one text or number for every question; {name!r} of "
                 f"{shown(label)} is {shown(value)}. Give single values.",
             )  # fmt: skip
-        if name == GROUP and _is_absent(value):
+        if name == GROUP and is_absent(value):
             raise OutcomeError(
                 argument, f" must name the group of every question; that of {shown(label)} is "
                 f"{shown(value)}. Write one, such as 'other'.",
             )  # fmt: skip
-    return _of_one_kind([None if _is_absent(value) else value for value in rows], name == GROUP)
+    return _of_one_kind([None if is_absent(value) else value for value in rows], name == GROUP)
 
 
 class Agreement:
@@ -117,7 +122,7 @@ class Agreement:
         # By role, column and question: a value, and where it stands first.
         self._first: dict[tuple[str, Any], dict[int, tuple[Any, str]]] = {}
 
-    def add(self, table: Columns, question: Ints, questions: Sequence[Any]) -> None:
+    def add(self, table: Columns, question: Ints, questions: Labels) -> None:
         """Take another part; a question is a position among all that have come so far."""
         for name, digests in table.content.items():
             codes = np.asarray(digests, np.int64)
@@ -125,7 +130,7 @@ class Agreement:
             self.compare(table, ("content", name), digests, codes, question, questions)
         for role, name in table.roles.items():
             if role in (GROUP, WEIGHT) or role.startswith(COVARIATE):
-                values = [None if _is_absent(value) else value for value in table.listed(role)]
+                values = [None if is_absent(value) else value for value in table.listed(role)]
                 values = _weights_of_rows(table, values) if role == WEIGHT else values
                 codes = _distinct(table, role, values)
                 self.compare(table, (role, name), values, codes, question, questions)
@@ -134,10 +139,10 @@ class Agreement:
         self,
         table: Columns,
         key: tuple[str, Any],
-        values: Sequence[Any],
+        values: Labels,
         codes: Ints,
         question: Ints,
-        questions: Sequence[Any],
+        questions: Labels,
     ) -> None:
         """Refuse values that differ within a question; the codes are negative where none is."""
         rows = np.flatnonzero(codes >= 0)
@@ -155,14 +160,12 @@ class Agreement:
             refusal = _several_contents if key[0] == "content" else _unequal
             raise refusal(table, key[1], *known[label], values[row], row, questions[label])
 
-    def values(
-        self, key: tuple[str, Any], questions: Sequence[Any], absent: Any = None
-    ) -> list[Any]:
+    def values(self, key: tuple[str, Any], questions: Labels, absent: Any = None) -> list[Any]:
         """Return the value of every question."""
         known = self._first.get(key, {})
         return [known.get(place, (absent,))[0] for place in range(len(questions))]
 
-    def columns(self, questions: Sequence[Any]) -> dict[str, NDArray[Any]]:
+    def columns(self, questions: Labels) -> dict[str, NDArray[Any]]:
         """Return groups, weights and covariates by the name under which they are kept."""
         columns = {}
         for role, name in self._first:
@@ -178,7 +181,7 @@ class Agreement:
             columns[role.removeprefix(COVARIATE)] = _of_one_kind(values, role == GROUP)
         return columns
 
-    def notes(self, questions: Sequence[Any]) -> tuple[str, ...]:
+    def notes(self, questions: Labels) -> tuple[str, ...]:
         """Return a note where two questions have one content."""
         asked = [key for key in self._first if key[0] == "content"]
         if all(is_right_answer(name) for _, name in asked):
@@ -251,17 +254,11 @@ def _weights_of_rows(table: Columns, values: list[Any]) -> list[float | None]:
 
 def _weight(value: object) -> float:
     """Return a weight; 0 if it is none."""
-    text = isinstance(value, str) and _NUMBER.fullmatch(value)
-    if not text and (isinstance(value, bool) or not isinstance(value, Real)):
-        return 0.0
-    try:
-        weight = float(value)  # type: ignore[arg-type]
-    except OverflowError:  # an integer beyond the floats
-        return 0.0
-    return weight if 0.0 < weight < np.inf else 0.0
+    number = number_of(value) or 0.0
+    return number if 0.0 < number < np.inf else 0.0
 
 
-def weights(values: Sequence[Any], questions: Sequence[Any]) -> NDArray[np.float64]:
+def weights(values: Labels, questions: Labels) -> Array:
     """Return the weights of the questions, or refuse the first that is none.
 
     Examples
@@ -281,12 +278,12 @@ def weights(values: Sequence[Any], questions: Sequence[Any]) -> NDArray[np.float
     return np.array(numbers)
 
 
-def unequal(weight: NDArray[np.float64]) -> NDArray[np.float64] | None:
+def unequal(weight: Array) -> Array | None:
     """Return weights if they differ; those that are all the same are none."""
     return None if (weight == weight[0]).all() else weight
 
 
-def _distinct(table: Columns, role: str, values: list[Any]) -> NDArray[np.int64]:
+def _distinct(table: Columns, role: str, values: list[Any]) -> Ints:
     """Return a number for every distinct value, -1 where there is none."""
     try:
         return np.asarray(pd.factorize(np.fromiter(values, object, len(values)))[0], np.int64)
@@ -298,11 +295,6 @@ def _distinct(table: Columns, role: str, values: list[Any]) -> NDArray[np.int64]
         ) from None
 
 
-def _is_absent(value: object) -> bool:
-    """Return whether a value says nothing: it is missing, or blank."""
-    return is_missing(value) or (isinstance(value, str) and not value.strip())
-
-
 def _of_one_kind(values: list[Any], labels: bool) -> NDArray[Any]:
     """Return values as numbers if all are, text that is a number included, else as text.
 
@@ -310,17 +302,14 @@ def _of_one_kind(values: list[Any], labels: bool) -> NDArray[Any]:
     number is NaN, a text is empty.
     """
     known = [value for value in values if value is not None]
+    flags = any(isinstance(value, bool) for value in known)
     whole = all(isinstance(value, int) and abs(value) < _EXACT for value in known)
-    flags = labels and any(isinstance(value, bool) for value in known)
-    if whole and len(known) == len(values) and not flags:
+    if whole and len(known) == len(values) and not (labels and flags):
         return np.array(values, np.int64)
-    texts = all(isinstance(value, str) and _NUMBER.fullmatch(value) for value in known)
-    numbers = all(isinstance(value, int | float) for value in known)
-    if known and not labels and (texts or numbers):
-        try:
-            return np.array([np.nan if value is None else float(value) for value in values])
-        except OverflowError:  # an integer beyond the floats
-            pass
+    of_a_kind = len({isinstance(value, str) for value in known}) == 1
+    numbers = [float(value) if isinstance(value, bool) else number_of(value) for value in values]
+    if of_a_kind and not labels and None not in numbers:
+        return np.array(numbers)
     column = np.empty(len(values), object)
     column[:] = ["" if value is None else str(value) for value in values]
     return column

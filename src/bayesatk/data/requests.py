@@ -9,19 +9,17 @@ the trials.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument
 from bayesatk.data.arrays import arranged_like
 from bayesatk.data.columns import COST, COVARIATE, GROUP, WEIGHT
 from bayesatk.data.long_form import LongForm
 from bayesatk.data.question_columns import OWN, question_column
-from bayesatk.data.validation import OutcomeError, is_missing, shown
+from bayesatk.data.validation import Array, Ints, Labels, OutcomeError, number_of, shown
 
 MissingCost = Literal["error", "ignore"]
 _LEAST, _LARGEST = 1e-90, 1e90  # of a cost: sums and ratios of costs stay numbers
@@ -120,7 +118,7 @@ class Request:
                 cost = read_costs(arranged_like(long, values, COST), _place_of(long), COST)
         return replace(long, columns=columns, cost=cost)
 
-    def notes(self, lacking: NDArray[np.int64], trials: int, long: LongForm) -> tuple[str, ...]:
+    def notes(self, lacking: Ints, trials: int, long: LongForm) -> tuple[str, ...]:
         """Refuse missing costs, or say how many there are.
 
         Parameters
@@ -145,7 +143,7 @@ class Request:
         return costs, f"missing_cost='ignore': {share}"
 
 
-def _check_names(names: Sequence[Any]) -> None:
+def _check_names(names: Labels) -> None:
     """Refuse covariates whose names are no text, come twice, or are taken."""
     taken = OWN | {GROUP, WEIGHT}
     for name in names:
@@ -183,9 +181,7 @@ def _place_of(long: LongForm) -> Callable[[int], str]:
     return place
 
 
-def read_costs(
-    values: Sequence[Any] | NDArray[Any], place: Callable[[int], str], name: str
-) -> NDArray[np.float64]:
+def read_costs(values: Labels, place: Callable[[int], str], name: str) -> Array:
     """Return costs as numbers, NaN where there is none, or refuse the first that is no cost.
 
     Examples
@@ -209,13 +205,6 @@ def read_costs(
 
 def _cost(value: Any) -> float:
     """Return a cost, NaN for one that is missing, infinity for what is no number."""
-    text = value.strip().lower() if isinstance(value, str) else None
-    if is_missing(value) or text in ("", "nan", "none", "null"):
-        return math.nan
-    number = isinstance(value, int | float | np.number | Decimal) and not isinstance(value, bool)
-    if not number and (text is None or "_" in text):
-        return math.inf
-    try:
-        return float(value)
-    except (OverflowError, TypeError, ValueError):
-        return math.inf
+    words = isinstance(value, str) and value.strip().lower() in ("nan", "none", "null")
+    number = math.nan if words else number_of(value)
+    return math.inf if number is None else number

@@ -11,7 +11,6 @@ from typing import Any, get_args
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument
 from bayesatk.data import tables
@@ -20,11 +19,19 @@ from bayesatk.data.arrays import read_answers, read_nested
 from bayesatk.data.columns import WEIGHT, with_roles
 from bayesatk.data.counter import read_rows
 from bayesatk.data.labelled import read_counts, read_data_array, read_successes
-from bayesatk.data.long_form import Ints, LongForm, MissingPolicy
+from bayesatk.data.long_form import LongForm, MissingPolicy
 from bayesatk.data.outcomes import Outcomes, with_costs
 from bayesatk.data.question_columns import weights
 from bayesatk.data.requests import MissingCost, Request
-from bayesatk.data.validation import OutcomeError, Scores, as_coordinate, check_scores, shown
+from bayesatk.data.validation import (
+    Array,
+    Ints,
+    OutcomeError,
+    Scores,
+    as_coordinate,
+    check_scores,
+    shown,
+)
 
 BINARY: Scores = {0: 0.0, 1: 1.0}
 
@@ -296,8 +303,8 @@ def _missing_notes(long: LongForm, slots: Ints, missing: MissingPolicy) -> tuple
 
 
 def _gaps_as_lowest(
-    slots: Ints, answers: Answers | None, costs: NDArray[np.float64] | None, scale: Scores
-) -> tuple[Ints, Answers | None, NDArray[np.float64] | None]:
+    slots: Ints, answers: Answers | None, costs: Array | None, scale: Scores
+) -> tuple[Ints, Answers | None, Array | None]:
     """Count missing outcomes, with their costs, as the lowest score; their answers are none."""
     lowest, gaps = 1 + int(np.argmin(list(scale.values()))), slots[..., 0]
     slots = slots.copy()

@@ -173,101 +173,67 @@ def _pair(a: Window, b: Window) -> Window:
     return Window(low, mass[low - first : high - first + 1], mean, variance)
 
 
-class PoissonBinomialTails:
-    """Log masses and log tails of a sum of Bernoulli variables, none of them certain.
+class UpperTail:
+    """Log masses and log tails ``P(X >= x)`` of a sum of Bernoulli variables, from its mean on.
+
+    Logarithms once computed are kept.
 
     Parameters
     ----------
-    p : ndarray, shape (variables,)
-        Success probabilities strictly between 0 and 1.
-
-    Notes
-    -----
-    Logarithms once computed are kept. The table holds the tail that is small: ``P(X >= x)`` above
-    the mean, ``P(X <= x)`` elsewhere.
-
-    Examples
-    --------
-    >>> tails = PoissonBinomialTails(np.full(1000, 0.5))
-    >>> round(float(tails.log_tail(np.array([1000]), 1)[0] / np.log(2)), 9)  # 2^-1000
-    -1000.0
+    p, q, count : ndarray
+        As of `bernoulli_sum`.
     """
 
-    def __init__(self, p: Array) -> None:
-        self._p, self._count = np.unique(p, return_counts=True)
-        self._q = 1.0 - self._p
-        self.size = len(p)
-        self.mean = float(self._count @ self._p)
-        self.variance = float(self._count @ (self._p * self._q))
+    def __init__(self, p: Array, q: Array, count: Counts) -> None:
+        self._p, self._q, self._count = p, q, count
+        self._log_p = _log_chance(p, q)
+        self._logit = self._log_p - _log_chance(q, p)
+        self.size, self.mean = int(count.sum()), float(count @ p)
 
-    def log_mass(self, x: Counts) -> Array:
-        """``log P(X = x)`` for counts of the support."""
-        self._fill(x)
-        return self._tables[0][x]
-
-    def log_tail(self, x: Counts, side: int) -> Array:
-        """``log P(X >= x)`` for side 1, ``log P(X <= x)`` for side -1; counts of the support."""
-        small = (x > self.mean) == (side > 0)
-        stored = np.where(small, x, x - side)
-        exists = (stored >= 0) & (stored <= self.size)
-        self._fill(stored[exists])
-        values = self._tables[1][np.clip(stored, 0, self.size)]
-        return np.where(small, values, np.where(exists, log1mexp(values), 0.0))
+    def at(self, x: Counts) -> Array:
+        """Log of mass and of tail at counts from the mean on; (2, counts)."""
+        wanted = np.unique(x)
+        while len(wanted := wanted[np.isnan(self._tables[0, wanted])]):
+            self._fill(int(wanted[0]))
+        return np.asarray(self._tables[:, x])
 
     @cached_property
-    def body(self) -> Window:
-        """Masses of all counts but those with a total probability below 1e-19."""
-        if not self.size:
-            return Window(0, np.ones(1), 0.0, 0.0)
-        return bernoulli_sum(self._p, self._q, self._count)
-
-    @cached_property
-    def _logit(self) -> Array:
-        return np.log(self._p) - np.log1p(-self._p)
-
-    @cached_property
-    def _tables(self) -> tuple[Array, Array]:
+    def _tables(self) -> Array:
         """Log masses and log tails of all counts; NaN where nothing has been asked yet."""
-        log_mass, log_tail = np.full((2, self.size + 1), np.nan)
-        # All wrong and all right, means that no tilt reaches.
-        all_wrong = float(self._count @ np.log1p(-self._p))
-        all_right = float(self._count @ np.log(self._p))
-        for table in (log_mass, log_tail):
-            table[0], table[-1] = all_wrong, all_right
-        inner, mass, tail = self._accurate
-        log_mass[inner], log_tail[inner] = mass, tail
-        return log_mass, log_tail
-
-    @cached_property
-    def _accurate(self) -> tuple[Counts, Array, Array]:
-        """Counts, bar the ends, whose untilted masses are accurate, with logs of mass and tail."""
-        body = self.body
-        counts = body.first + np.arange(len(body.mass))
+        tables = np.full((2, self.size + 1), np.nan)
+        tables[:, -1] = self._count @ self._log_p  # all right: a mean that no tilt reaches
+        if not self.size:
+            return tables
+        window = bernoulli_sum(self._p, self._q, self._count)
+        counts = window.first + np.arange(len(window.mass))
         with np.errstate(divide="ignore"):
-            mass = np.log(body.mass)
-            upper, lower = np.log(np.cumsum(body.mass[::-1])[::-1]), np.log(np.cumsum(body.mass))
+            logs = np.log([window.mass, np.cumsum(window.mass[::-1])[::-1]])
         if self.size <= _DIRECT:
-            good = mass > -640.0  # below that, sums are of subnormal numbers
+            accurate = logs[0] > -640.0  # below that, sums are of subnormal numbers
         else:  # transforms are accurate enough within 1.5 sds of the mean
-            good = np.abs(counts - self.mean) <= 1.5 * np.sqrt(self.variance) + 1.0
-        good &= (counts > 0) & (counts < self.size)
-        tail = np.where(counts > self.mean, upper, lower)
-        return counts[good], mass[good], tail[good]
+            sd = np.sqrt(self._count @ (self._p * self._q))
+            accurate = counts - self.mean <= 1.5 * sd + 1.0
+        accurate &= (counts >= self.mean) & (counts < self.size)
+        tables[:, counts[accurate]] = logs[:, accurate]
+        return tables
 
-    def _fill(self, x: Counts) -> None:
-        """Make sure that the tables hold these counts."""
-        log_tails = self._tables[1]
-        wanted = np.unique(x[np.isnan(log_tails[x])])
-        for side in (1, -1):
-            ahead = wanted[(wanted > self.mean) == (side > 0)]
-            while len(ahead := ahead[np.isnan(log_tails[ahead])]):
-                nearest, farthest = (int(count) for count in ahead[[0, -1]][::side])
-                stretch, *stretch_logs = self._stretch(nearest, farthest, side)
-                for table, values in zip(self._tables, stretch_logs, strict=True):
-                    table[stretch] = np.where(np.isnan(table[stretch]), values, table[stretch])
+    def _fill(self, first: int) -> None:
+        """Tilt the mean to a count, and fill the tables from there on."""
+        theta = self._tilt(first)
+        p, q = expit(self._logit + theta), expit(-self._logit - theta)
+        # One tilt serves two sds, over which its factor falls by exp(300) at most.
+        span = min(2.0 * float(np.sqrt(self._count @ (p * q))), 300.0 / max(theta, 1e-300))
+        window = bernoulli_sum(p, q, self._count)
+        step = np.arange(window.first + len(window.mass) - first)
+        masses = window.mass[first - window.first :] * np.exp(-theta * step)
+        served = slice(min(int(span), self.size - 1 - first) + 1)
+        with np.errstate(divide="ignore"):
+            logs = np.log([masses[served], np.cumsum(masses[::-1])[::-1][served]])
+        table = self._tables[:, first : first + logs.shape[1]]
+        table[:] = np.where(np.isnan(table), logs + self._log_factor(theta, first), table)
 
-    def _tilt(self, target: float) -> tuple[float, Array, Array, float]:
-        """Tilting parameter that moves the mean to the target, and what it makes of the p.
+    def _tilt(self, target: int) -> float:
+        """Tilting parameter that moves the mean to the target.
 
         With all logits below -50 hardly anything succeeds, with all above 50 hardly anything fails.
         """
@@ -276,9 +242,7 @@ class PoissonBinomialTails:
             return float(self._count @ expit(self._logit + theta)) - target
 
         low, high = -float(self._logit.max()) - 50.0, -float(self._logit.min()) + 50.0
-        theta = float(brentq(gap, low, high, xtol=1e-6))
-        p, q = expit(self._logit + theta), expit(-self._logit - theta)
-        return theta, p, q, float(self._count @ (p * q))
+        return float(brentq(gap, low, high, xtol=1e-6))
 
     def _log_factor(self, theta: float, start: int) -> float:
         """``log E[exp(theta X)] - theta start``.
@@ -297,37 +261,54 @@ class PoissonBinomialTails:
         total = self._count[from_zero] @ near_zero + self._count[~from_zero] @ near_one
         return float(total + tilt * (ones - start))
 
-    def _stretch(self, nearest: int, farthest: int, side: int) -> tuple[slice, Array, Array]:
-        """Log masses and tails around one tilted mean, from the nearest count wanted outwards."""
-        sds_served = (
-            2.0  # around a tilted mean, by one tilt, whose factor falls by exp(300) at most
-        )
-        sd = float(np.sqrt(self.variance))
-        ahead = min(1.2 * sd, abs(farthest - nearest)) * side
-        theta, p, q, variance = self._tilt(nearest + ahead)
-        centre = float(self._count @ p)
-        if abs(centre - nearest) > sds_served * np.sqrt(variance) + 0.5:
-            theta, p, q, variance = self._tilt(float(nearest))
-            centre = float(self._count @ p)
-        span = min(sds_served * np.sqrt(variance), 300.0 / max(abs(theta), 1e-300))
-        low = max(1, min(nearest, int(np.ceil(centre - span))))
-        high = min(self.size - 1, max(nearest, int(np.floor(centre + span))))
-        if side > 0:
-            low = max(low, int(self.mean) + 1)
-        else:
-            high = min(high, int(self.mean))
-        window = bernoulli_sum(p, q, self._count)
-        counts = window.first + np.arange(len(window.mass))
-        start = low if side > 0 else high
-        # From the start outwards the factor falls.
-        outwards = (counts >= low) if side > 0 else (counts <= high)
-        masses = window.mass[outwards] * np.exp(-theta * (counts[outwards] - start))
-        sums = np.cumsum(masses[::-1])[::-1] if side > 0 else np.cumsum(masses)
-        in_stretch = slice(0, high - low + 1) if side > 0 else slice(low - int(counts[0]), None)
-        scale = self._log_factor(theta, start)
-        with np.errstate(divide="ignore"):
-            logs = np.log(masses[in_stretch]) + scale, np.log(sums[in_stretch]) + scale
-        return slice(low, low + len(logs[0])), *logs
+
+def _log_chance(p: Array, q: Array) -> Array:
+    """Log of p from the smaller of p and its complement: the larger of them may be rounded."""
+    return np.where(p > 0.5, np.log1p(-np.minimum(q, 0.5)), np.log(p))
+
+
+class PoissonBinomialTails:
+    """Log masses and log tails of a sum of Bernoulli variables, none of them certain.
+
+    What is below the mean is above that of the failures.
+
+    Parameters
+    ----------
+    p : ndarray, shape (variables,)
+        Success probabilities strictly between 0 and 1.
+
+    Examples
+    --------
+    >>> tails = PoissonBinomialTails(np.full(1000, 0.5))
+    >>> round(float(tails.log_tail(np.array([1000]), 1)[0] / np.log(2)), 9)  # 2^-1000
+    -1000.0
+    """
+
+    def __init__(self, p: Array) -> None:
+        p, count = np.unique(p, return_counts=True)
+        q = 1.0 - p
+        self._up, self._down = UpperTail(p, q, count), UpperTail(q[::-1], p[::-1], count[::-1])
+        self.size, self.mean = self._up.size, self._up.mean
+        self.variance = float(count @ (p * q))
+
+    def log_mass(self, x: Counts) -> Array:
+        """``log P(X = x)`` for counts of the support."""
+        return np.asarray(self._smaller(x)[0])
+
+    def log_tail(self, x: Counts, side: int) -> Array:
+        """``log P(X >= x)`` for side 1, ``log P(X <= x)`` for side -1; counts of the support."""
+        small = (x > self.mean) == (side > 0)
+        stored = np.where(small, x, x - side)
+        values = self._smaller(np.clip(stored, 0, self.size))[1]
+        exists = (stored >= 0) & (stored <= self.size)
+        return np.where(small, values, np.where(exists, log1mexp(values), 0.0))
+
+    def _smaller(self, x: Counts) -> Array:
+        """Log of mass, and of the tail that is away from the mean; (2, counts)."""
+        logs, above = np.empty((2, len(x))), x > self.mean
+        logs[:, above] = self._up.at(x[above])
+        logs[:, ~above] = self._down.at(self.size - x[~above])
+        return logs
 
 
 # The largest of independent counts, `times` of each distribution. The first axis of all arrays is

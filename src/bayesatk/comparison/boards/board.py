@@ -12,9 +12,9 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.words import probability_words
 from bayesatk.comparison.pairs.draws import Subset, data_keys
 from bayesatk.core.one_factor.chances import Marking
-from bayesatk.core.one_factor.means import QuestionMeans, population_means
 from bayesatk.core.one_factor.model import Counts
 from bayesatk.core.one_factor.posterior import Draws, Fit
+from bayesatk.core.one_factor.questions import QuestionMeans, population_means
 from bayesatk.core.question.laws import finite
 from bayesatk.judge_error import Judges
 from bayesatk.priors import LeaderboardPrior
