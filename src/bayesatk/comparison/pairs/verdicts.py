@@ -48,9 +48,7 @@ def design_words(trials: NDArray[np.int64], weighted: bool = False) -> str:
     """
     questions = int((trials > 0).any(axis=0).sum())
     least, most = (int(f(trials[trials > 0])) for f in (np.min, np.max))
-    number = (
-        f"{least} trial{'s' * (least > 1)}" if least == most else f"{least} to {most} trials"
-    )
+    number = f"{least} trial{'s' * (least > 1)}" if least == most else f"{least} to {most} trials"
     kind = "weighted question" if weighted else "question"
     return f"{questions} {kind}{'s' * (questions > 1)} ({number} each)"
 
