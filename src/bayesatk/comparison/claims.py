@@ -13,9 +13,9 @@ from bayesatk.comparison.plans.planning import expected_widths
 from bayesatk.data.study import text_of_systems
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.models_of import observed_value
-from bayesatk.results.ranges import ranges_beyond
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGET_NAMES, metric_values
+from bayesatk.results.tables import ranges_beyond
 
 
 def claim(

@@ -9,7 +9,6 @@ import xarray as xr
 from bayesatk.metrics.grid import Metric, MetricSpec
 from bayesatk.plots.canvas import COLORS, DARK, GREY, Backend, Canvas, Styles, legend_width
 from bayesatk.plots.request import (
-    by_metric,
     chosen_metrics,
     chosen_systems,
     chosen_targets,
@@ -19,7 +18,7 @@ from bayesatk.plots.request import (
     shortened,
 )
 from bayesatk.results.result import Result
-from bayesatk.results.schema import TARGET_NAMES, TARGETS, metric_values
+from bayesatk.results.schema import TARGET_NAMES, TARGETS, by_metric, metric_values
 from bayesatk.results.tables import by_groups
 
 _WHITE_INK = 0.655  # where white on the cell begins to contrast more than black

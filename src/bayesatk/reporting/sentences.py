@@ -9,9 +9,8 @@ from bayesatk.comparison.checks.question_table import question_table
 from bayesatk.comparison.claims import claim
 from bayesatk.comparison.pairs.verdicts import named
 from bayesatk.posterior.tail import tail_exponent
-from bayesatk.results.ranges import ranges_beyond
 from bayesatk.results.result import Result
-from bayesatk.results.tables import table
+from bayesatk.results.tables import ranges_beyond, table
 from bayesatk.verification.verify import Verification
 
 _SURE = 0.95  # probability of impossible questions from which they are taken for granted

@@ -339,7 +339,10 @@ class Result:
         return self._of_draws("group_posterior")
 
     def _of_draws(self, group: str) -> xr.Dataset:
-        names = {family.variable for family in self.grid.families} | {"reach_probability"}
+        names = {family.variable for family in self.grid.families} | {
+            "reach_probability",
+            "coefficients",
+        }
         return statistics_of_draws(self.group(group), names, self.tails)
 
     def once[Found](self, key: Hashable, work_out: Callable[[], Found]) -> Found:
