@@ -223,13 +223,13 @@ def doctor(reading: Reading) -> None:
 
         return inspect_source(source, **options)
 
-    found = reading.load(read=inspect_files)
+    report = reading.load(read=inspect_files)
     write = partial(as_options, offered=READING)
     if not reading.quiet:
-        say(terminal(), found.as_text(write))
-    if found.error is not None:
+        say(terminal(), report.as_text(write))
+    if report.error is not None:
         if reading.quiet:
-            print(f"bayesatk: {write(found.error)}", file=sys.stderr)
+            print(f"bayesatk: {write(report.error)}", file=sys.stderr)
         raise Exit(BAD_INPUT)
 
 

@@ -244,12 +244,12 @@ def print_leaderboard(console: Console, board: Any) -> None:
 
     for metric in board.result.metrics:
         rows = board.table[board.table["metric"] == metric.label]
-        these, like_these = (
+        of_these, of_others = (
             as_text(rows[rows["target"] == target], board.effective_draws, board.result)
             for target in ("questions", "population")
         )
-        percent = next(str(name) for name in like_these if str(name).endswith("interval"))
-        pair = these.set_index("system")[["mean", percent]].add_prefix("these ")
+        percent = next(str(name) for name in of_others if str(name).endswith("interval"))
+        pair = of_these.set_index("system")[["mean", percent]].add_prefix("these ")
         columns = [
             Column("rank"), Column("system", style="name"),
             Column("observed"), Column("these", "{these mean}"),
@@ -258,7 +258,7 @@ def print_leaderboard(console: Console, board: Any) -> None:
         ]  # fmt: skip
         print_table(
             console, f"{metric.label}: systems ranked on questions like these", columns,
-            like_these.join(pair, on="system").to_dict("records"),
+            of_others.join(pair, on="system").to_dict("records"),
         )  # fmt: skip
     say(console, board.legend())
 
@@ -305,14 +305,14 @@ def print_costs(console: Console, costs: Any) -> None:
     for (system, name, k, budget), targets in frame.groupby(keys, sort=False, dropna=False):
         level = f"@{k:g}" if k == k else f" {budget:g}" if budget == budget else ""
         observed = targets["estimate"].iloc[0]
-        these, like_these = (
+        of_these, of_others = (
             f"{row['mean']:.4g} [{row['ci_lower']:.4g}, {row['ci_upper']:.4g}]"
             for row in targets.to_dict("records")
         )
         rows.append(
             {
-                "system": system, "quantity": f"{name}{level}", "these": these,
-                "observed": f"{observed:.4g}" if observed == observed else "", "like": like_these,
+                "system": system, "quantity": f"{name}{level}", "these": of_these,
+                "observed": f"{observed:.4g}" if observed == observed else "", "like": of_others,
             }
         )  # fmt: skip
     columns = [

@@ -19,8 +19,8 @@ from bayesatk.models.marks import LogitRule
 from bayesatk.models.program import Questions
 from bayesatk.priors.fields import Fields
 from bayesatk.results.difficulty import difficulty_draws, difficulty_of, flat_draws
-from bayesatk.results.likelihood import RATES
 from bayesatk.results.result import Result
+from bayesatk.results.schema import RATES
 
 Array = NDArray[np.float64]
 HYPER = ("mean_p", "icc", "typical_p", "coefficients", "group_sd", "group_effect")

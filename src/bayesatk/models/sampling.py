@@ -35,6 +35,7 @@ from bayesatk.priors import (
     Pooling,
 )
 from bayesatk.priors.choice import prior_of
+from bayesatk.results.checking import MOST_LIKELIHOODS, checking_groups
 from bayesatk.results.citations import HOFFMAN
 from bayesatk.results.difficulty import (
     difficulty_group,
@@ -42,10 +43,13 @@ from bayesatk.results.difficulty import (
     has_difficulty_group,
     summary_variables,
 )
-from bayesatk.results.likelihood import AUTOMATIC
-from bayesatk.results.of_study import checking_groups, groups_of_data
-from bayesatk.results.question_groups import group_draws
-from bayesatk.results.schema import build, posterior_group, root_attributes
+from bayesatk.results.schema import (
+    build,
+    data_groups,
+    group_draws,
+    posterior_group,
+    root_attributes,
+)
 
 _RECORDED = ("inference_library", "inference_library_version", "sampling_time")
 _TEXT_STATISTICS = ("divergence_message",)  # object arrays: netCDF cannot give them back
@@ -253,10 +257,10 @@ def result(
     if study.pooling == "none" and traces:
         p = flat_draws(source["p"])
     elif study.pooling == "partial" and structured:
-        if size <= AUTOMATIC or "log_likelihood" in run.keep:
+        if size <= MOST_LIKELIHOODS or "log_likelihood" in run.keep:
             likelihood = structured_likelihood(study, source, difficulties)
     groups |= checking_groups(study, groups, run.keep, rng, likelihood, p)
-    return build(groups | groups_of_data(study), _attributes(study, run, notes))
+    return build(groups | data_groups(study), _attributes(study, run, notes))
 
 
 def _posterior(

@@ -130,19 +130,19 @@ def citations(result: xr.DataTree | Result | None = None) -> list[str]:
     """
     if result is None:
         return [*_ENTRIES, _SELF]
-    own = Result.of(result, None)
-    found: list[Any] = list(own.described("citations"))
-    if own.covariates is not None:
-        found.append(CROWDER)
-    elif own.pooling == "partial":
-        found.append(GELMAN)
-    if own.has("comparison"):
-        found.append(RUBIN)
-    if own.has("random_baseline"):
-        found.append(YAUNEY)
-    if own.sampled:
-        found += [HOFFMAN, _PYMC]
-    return list(dict.fromkeys([*found, _ARVIZ, _SELF]))
+    fit = Result.of(result, None)
+    references: list[Any] = list(fit.described("citations"))
+    if fit.covariates is not None:
+        references.append(CROWDER)
+    elif fit.pooling == "partial":
+        references.append(GELMAN)
+    if fit.has("comparison"):
+        references.append(RUBIN)
+    if fit.has("random_baseline"):
+        references.append(YAUNEY)
+    if fit.sampled:
+        references += [HOFFMAN, _PYMC]
+    return list(dict.fromkeys([*references, _ARVIZ, _SELF]))
 
 
 def cite(result: xr.DataTree | Result | None = None) -> str:
@@ -170,7 +170,7 @@ def cite(result: xr.DataTree | Result | None = None) -> str:
     '@misc{yao2024tau,'
     """
     entries = {**_ENTRIES, _SELF: _own_entry()}
-    return "\n\n".join(entries.get(each, f"% {each}") for each in citations(result))
+    return "\n\n".join(entries.get(reference, f"% {reference}") for reference in citations(result))
 
 
 def _own_entry() -> str:

@@ -42,8 +42,8 @@ def read_days(data: object) -> tuple[list[Any], list[Any], Ints, Ints]:
     """
     by_day = not isinstance(data, xr.DataTree)  # which is a mapping too
     if by_day and isinstance(data, Mapping):
-        read = [(day, outcomes_of(own, "change_point")) for day, own in data.items()]
-        many = next((day for day, own in read if len(own.systems) != 1), None)
+        read = [(day, outcomes_of(outcomes, "change_point")) for day, outcomes in data.items()]
+        many = next((day for day, outcomes in read if len(outcomes.systems) != 1), None)
         if many is not None:
             raise ValueError(
                 f"outcomes_by_day must have data of one system for each day; day {many!r} has "
@@ -58,13 +58,13 @@ def read_days(data: object) -> tuple[list[Any], list[Any], Ints, Ints]:
             "{day: outcomes, ...}, or data whose systems are the days."
         )
     labels: dict[Any, int] = {}
-    for _, own in read:
-        for label in own.dataset["question"].values.tolist():
+    for _, outcomes in read:
+        for label in outcomes.dataset["question"].values.tolist():
             labels.setdefault(label, len(labels))
     counts = np.zeros((2, len(labels), len(read)), np.int64)
-    for column, (day, own) in enumerate(read):
-        row = 0 if by_day and isinstance(data, Mapping) else own.systems.index(day)
-        places = [labels[label] for label in own.dataset["question"].values.tolist()]
-        counts[0, places, column] = own.successes.values[row]
-        counts[1, places, column] = own.trials.values[row]
+    for column, (day, outcomes) in enumerate(read):
+        row = 0 if by_day and isinstance(data, Mapping) else outcomes.systems.index(day)
+        places = [labels[label] for label in outcomes.dataset["question"].values.tolist()]
+        counts[0, places, column] = outcomes.successes.values[row]
+        counts[1, places, column] = outcomes.trials.values[row]
     return list(labels), [day for day, _ in read], counts[0], counts[1]

@@ -10,18 +10,23 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
-from scipy.special import expit, logit, softmax
+from scipy.special import expit, logit, softmax, xlog1py, xlogy
 
 from bayesatk.core.pooling.difficulty import Difficulty
+from bayesatk.core.pooling.marks import log_marked
+from bayesatk.core.pooling.nodes import Nodes
+from bayesatk.core.pooling.states import States
+from bayesatk.core.question.dirichlet_multinomial import log_counts
 from bayesatk.data.study import Study
-from bayesatk.priors import DirichletHyperPrior, HyperPrior
+from bayesatk.priors import BetaPrior, DirichletHyperPrior, HyperPrior
 from bayesatk.priors.fields import Fields
 from bayesatk.results.difficulty import ATOMS, difficulty_draws, draw_prior, flat_draws
-from bayesatk.results.likelihood import RATES
+from bayesatk.results.schema import RATES
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _LEAST, _MOST = 1e-300, 1.0 - 1e-16  # of a probability whose logit is taken
+_BLOCK = 1_000_000  # probabilities worked out at once
 
 
 @dataclass(frozen=True)
@@ -139,6 +144,46 @@ class QuestionLaws:
 
     # Questions
 
+    def log_counts(self, counts: Ints, system: int) -> Array:
+        """Log probability of the counts of questions, of any p, in every draw.
+
+        Of marks by a judge, given the drawn rates. Without pooling it is a known constant, (1,
+        questions), of which discounted earlier trials are part.
+        """
+        if self.rates is not None:
+            return self._log_marks(self.rates, States.of(counts[:, 1], counts.sum(axis=1)))
+        if self.study.pooling == "none":
+            alpha = concentration(self.study, system)
+            total = alpha.sum(axis=-1)
+            return log_counts(counts, alpha / total[:, None], 1.0 / total)[None]
+        if self.difficulty is not None:
+            return self.difficulty.log_counts(counts[:, 1], counts.sum(axis=1))
+        assert self.mean is not None
+        mean = self.study.scale.vectors(self.mean)
+        icc = np.zeros(len(mean)) if self.icc is None else self.icc
+        ratio = icc / np.maximum(1.0 - icc, np.finfo(float).tiny)
+        step = max(1, _BLOCK // counts.size)
+        spans = [slice(start, start + step) for start in range(0, len(mean), step)]
+        return np.concatenate(
+            [log_counts(counts, mean[span, None], ratio[span, None]) for span in spans]
+        )
+
+    def _log_marks(self, rates: Array, states: States) -> Array:
+        """Log probability of marks by a judge in every draw, (draws, questions)."""
+        if self.mean is not None:
+            mark = (rates[:, 1] + (rates[:, 0] - rates[:, 1]) * self.mean)[:, None]
+            wrong = states.trials - states.successes
+            logs = xlogy(states.successes, mark) + xlog1py(wrong, -mark) + states.log_ways
+            return np.asarray(logs[:, states.which])
+        if self.difficulty is not None:
+            nodes = self.difficulty.nodes
+        else:
+            prior = self.study.prior
+            assert isinstance(prior, BetaPrior)  # judges mark right and wrong
+            shapes = (prior.alpha, prior.beta, 1.0 / len(rates))
+            nodes = Nodes.betas(*(np.full(len(rates), value) for value in shapes))
+        return log_marked(replace(nodes, rates=rates), states)[:, states.which]
+
     def replicates(self, trials: Ints, rng: np.random.Generator) -> Ints:
         """Draw the counts of new questions, each with so many trials; (draws, questions, ...).
 
@@ -176,14 +221,14 @@ class QuestionLaws:
             columns = [study.grouping.code[:, None]]
         if study.design is not None:
             columns.append(study.design.basis.rows[:, 1:])
-        table, which = np.unique(np.column_stack(columns), axis=0, return_inverse=True)
+        table, row_of_question = np.unique(np.column_stack(columns), axis=0, return_inverse=True)
         for number, row in enumerate(table):
             offset: Any = 0.0
             if self.group_effect is not None:
                 offset = self.group_effect[:, int(row[0])]
             if self.slopes is not None:
                 offset = offset + self.slopes @ row[1:]
-            yield np.flatnonzero(which.ravel() == number), self.moved(offset)
+            yield np.flatnonzero(row_of_question.ravel() == number), self.moved(offset)
 
     def moved(self, offset: Array) -> "QuestionLaws":
         """Return the laws of questions with an offset (draws,) on the logit scale.

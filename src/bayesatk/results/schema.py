@@ -20,8 +20,9 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk.data.answers import AnswerRules, Answers
+from bayesatk.data.grouping import Grouping
 from bayesatk.data.outcomes import Outcomes
-from bayesatk.data.scales import RIGHT_WRONG, Scale
+from bayesatk.data.study import Study
 from bayesatk.metrics.grid import Metric, MetricGrid
 
 Array = NDArray[np.float64]
@@ -71,7 +72,7 @@ def root_attributes(
         "missing_policy": str(data.dataset.attrs.get("missing_policy", "error")),
         "assumptions": json.dumps(list(data.notes)),
         "input_sha256": data.sha256(),
-        "input_files": json.dumps([list(each) for each in data.sources]),
+        "input_files": json.dumps([list(source) for source in data.sources]),
         "citations": json.dumps(list(citations)),
         "versions": _versions(),
         "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -82,11 +83,11 @@ def root_attributes(
 @cache
 def _versions() -> str:
     """Return the versions of the packages, which do not change while Python runs, as JSON."""
-    found = {}
+    versions = {}
     for name in _PACKAGES:
         with suppress(PackageNotFoundError):  # closed forms need neither arviz nor pymc
-            found[name] = version(name)
-    return json.dumps(found)
+            versions[name] = version(name)
+    return json.dumps(versions)
 
 
 def metric_dataset(
@@ -112,7 +113,7 @@ def metric_dataset(
 
 def draws_dataset(
     variables: Mapping[str, tuple[Sequence[str], NDArray[Any]]],
-    like: Mapping[str, Any],
+    like: Mapping[Any, Any],
     **coords: Any,
 ) -> xr.Dataset:
     """Return arrays (draws, system, ...) as draws of a result.
@@ -228,9 +229,9 @@ def check_result(result: object, group: str | None = "posterior") -> xr.DataTree
             f"{type(result).__name__}. Read a saved one with bayesatk.load_result."
         )
     if group is not None and group not in result.children:
-        maker, what = _MAKERS.get(group, _MAKERS["posterior"])
+        maker, contents = _MAKERS.get(group, _MAKERS["posterior"])
         raise ValueError(
-            f"result must have the group {group!r}, {what}; it has {sorted(result.children)}. "
+            f"result must have the group {group!r}, {contents}; it has {sorted(result.children)}. "
             f"Use the result of {maker}."
         )
     return result
@@ -285,23 +286,25 @@ def metric_values(variables: xr.Dataset, metric: Metric) -> xr.DataArray:
     return values if metric.tau is None else values.sel(tau=metric.tau)
 
 
-def data_groups(
-    data: Outcomes,
-    scale: Scale = RIGHT_WRONG,
-    with_answers: bool = False,
-    prior_counts: Array | None = None,
-) -> dict[str, xr.Dataset]:
+def labelled(posterior: xr.Dataset, grouping: Grouping | None) -> xr.Dataset:
+    """Return draws with the labels of groups, where there are any."""
+    return posterior if grouping is None else posterior.assign_coords(group=grouping.labels)
+
+
+def data_groups(study: Study) -> dict[str, xr.Dataset]:
     """Return ``observed_data`` and ``constant_data``.
 
     Successes with trials and missing; or counts by category, with the scores and prior trials;
     and answers, one entry for each distinct (system, question, answer).
     """
+    data, scale = study.outcomes, study.scale
     constant = xr.Dataset({"trials": data.trials, "missing": data.dataset["missing"]})
     constant = constant.assign(scale.constants(data))
-    if prior_counts is not None:
-        constant = constant.assign(prior_count=(("system", "question", "category"), prior_counts))
+    if study.prior_counts is not None:
+        prior_count = ("system", "question", "category"), study.prior_counts
+        constant = constant.assign(prior_count=prior_count)
     observed = scale.observed(data).to_dataset()
-    if with_answers and data.answers is not None:
+    if study.votes and data.answers is not None:
         entries = data.answers
         columns = {
             "answer_count": entries.count,

@@ -53,7 +53,7 @@ def one_system(result: xr.DataTree | Result, system: object = None) -> xr.DataTr
         groups[f"/{name}"] = (
             group.isel(system=index, drop=True) if "system" in group.dims else group
         )
-    found = xr.DataTree.from_dict(groups)
-    found.attrs.update(tree.attrs)
-    found.attrs["study"] = text_of_systems(tree.attrs["study"], [index])
-    return found
+    selected = xr.DataTree.from_dict(groups)
+    selected.attrs.update(tree.attrs)
+    selected.attrs["study"] = text_of_systems(tree.attrs["study"], [index])
+    return selected

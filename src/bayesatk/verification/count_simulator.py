@@ -17,7 +17,7 @@ from bayesatk.models.forms import Form
 from bayesatk.posterior.models_of import Declared
 from bayesatk.priors import DirichletHyperPrior, HyperPrior, Pooling
 from bayesatk.results.difficulty import ATOMS, draw_prior, summary_variables
-from bayesatk.results.likelihood import RATES
+from bayesatk.results.schema import RATES
 from bayesatk.verification.simulators import (
     DRAWS,
     Array,

@@ -19,8 +19,8 @@ from bayesatk.data.scales import RightWrong
 from bayesatk.posterior.models_of import Declared
 from bayesatk.posterior.replicates import draw_new_p
 from bayesatk.results.difficulty import difficulty_draws
-from bayesatk.results.likelihood import RATES
 from bayesatk.results.result import Result
+from bayesatk.results.schema import RATES
 
 Array = NDArray[np.float64]
 Trials = NDArray[np.int64]

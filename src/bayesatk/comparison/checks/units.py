@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk.results.likelihood import UNIT
+from bayesatk.results.checking import UNIT
 from bayesatk.results.result import Result
 
 

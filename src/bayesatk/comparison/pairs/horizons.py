@@ -17,16 +17,16 @@ from bayesatk.comparison.pairs.curve_scale import CurveScale
 from bayesatk.comparison.pairs.horizon_tables import pair_rows, system_row
 from bayesatk.comparison.pairs.pairing import correlated_order
 from bayesatk.metrics.grid import Metric, parse
-from bayesatk.results.curves import curve_of
 from bayesatk.results.predictions import (
     QUESTIONS,
     Question,
     at_logits,
+    curve_of,
+    question_scores,
     questions_of,
     refuse_votes,
     regression_design,
 )
-from bayesatk.results.regression import question_scores
 from bayesatk.results.result import Result
 
 Array = NDArray[np.float64]

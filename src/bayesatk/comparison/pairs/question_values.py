@@ -14,9 +14,8 @@ from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.answers import answer_draws
 from bayesatk.posterior.draws import correlated_normals
 from bayesatk.posterior.models_of import judged_models
-from bayesatk.results.likelihood import RATES
 from bayesatk.results.result import Result
-from bayesatk.results.schema import metric_values
+from bayesatk.results.schema import RATES, metric_values
 
 Array = NDArray[np.float64]
 _COVARIANCE = 100  # draws of p, for the covariance between metrics

@@ -14,9 +14,8 @@ from bayesatk.comparison.plans.designs import ExpectedVariance, Question, questi
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.metrics.grid import Metric
 from bayesatk.results.difficulty import difficulty_draws
-from bayesatk.results.likelihood import RATES
 from bayesatk.results.result import Result
-from bayesatk.results.schema import TARGETS, metric_values
+from bayesatk.results.schema import RATES, TARGETS, metric_values
 
 Array = NDArray[np.float64]
 
