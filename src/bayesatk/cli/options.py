@@ -219,7 +219,7 @@ class Reading:
         }
         columns = [name for name in self.covariate or () if name != self.formula]
         if self.formula is not None:
-            from bayesatk.data.formulas import covariates_of
+            from bayesatk.data.design import covariates_of
 
             columns += sorted(covariates_of(self.formula))
         scores = pairs(self.score, "--score")

@@ -10,8 +10,7 @@ from typing import Any, Literal
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.writing import replacing, replacing_text
 from bayesatk.data.columns import COVARIATE, Columns
-from bayesatk.data.costs import CostRequest
-from bayesatk.data.question_columns import QuestionColumns
+from bayesatk.data.requests import Request
 from bayesatk.data.tally import BINARY
 from bayesatk.data.validation import OutcomeError
 from bayesatk.io.budget import BUDGET, keeps_budget
@@ -101,10 +100,9 @@ def convert(
         scorer=scorer, filter=filter, task=task, answers=answers, question_key=question_key,
         same_system=same_system, empty_output=empty_output,
     )  # fmt: skip
-    question_roles = QuestionColumns.of(group, covariates, weight).roles
-    costs = CostRequest.of(cost, None, "error")
-    costs.refuse_given()
-    layout = Layout(columns or {}, records, wide, {**question_roles, **costs.roles})
+    request = Request.of(group, covariates, weight, cost)
+    request.refuse_given_costs()
+    layout = Layout(columns or {}, records, wide, request.roles)
     _refuse_sources(path, named_paths(source))
     inputs = find_files(source, format, progress, strict)
     _refuse_sources(path, (file.path for file in inputs.sources))

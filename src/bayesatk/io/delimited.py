@@ -10,8 +10,8 @@ from decimal import Decimal
 from itertools import islice
 from typing import Any, BinaryIO, TextIO
 
-from bayesatk.data.columns import COVARIATE, Columns, find_columns, unused
-from bayesatk.data.content import Contents, content_columns
+from bayesatk.data.columns import COVARIATE, Columns, pick_columns
+from bayesatk.data.content import Contents
 from bayesatk.data.validation import OutcomeError, Scores, shown
 from bayesatk.io.budget import largest, too_large
 from bayesatk.io.cells import restored
@@ -116,10 +116,10 @@ def _collect(
     columns: Mapping[str, str],
     scores: Scores,
 ) -> Columns:
-    roles = find_columns(header, columns)
+    roles, asked, unused_names = pick_columns(header, columns)
     wanted = [(role, header.index(name)) for role, name in roles.items()]
     values_by_role: dict[str, list[Any]] = {role: [] for role in roles}
-    contents = Contents(content_columns(header, roles, columns))
+    contents = Contents(asked)
     places = [(name, header.index(name)) for name in contents.digests]
     lines: list[int] = []
     pool: dict[str, str] = {}  # one object for each text: a table repeats its labels
@@ -148,7 +148,6 @@ def _collect(
         numbers = _numbers(scores)
         read = {text: _from_text(text, scores, numbers) for text in set(values_by_role["outcome"])}
         values_by_role["outcome"] = [read[text] for text in values_by_role["outcome"]]
-    unused_names = unused(header, roles, list(contents.digests))
     return Columns(roles, values_by_role, "row", lines, contents.digests, unused_names)
 
 

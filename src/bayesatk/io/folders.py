@@ -10,8 +10,8 @@ import numpy as np
 
 from bayesatk._tools.messages import Argument
 from bayesatk.data.columns import Columns, labels
-from bayesatk.data.long_form import Counts
-from bayesatk.data.validation import OutcomeError, OutcomeWarning, shown
+from bayesatk.data.long_form import LongForm
+from bayesatk.data.validation import OutcomeError, OutcomeWarning, Scores, shown
 from bayesatk.io.sources import Source
 
 _EACH = "the tables of a folder must"
@@ -77,25 +77,25 @@ def _pairs(table: Columns) -> Sequence[tuple[Any, Any]]:
     return [(systems[cell // len(questions)], questions[cell % len(questions)]) for cell in cells]
 
 
-def note_parts(counts: Counts, sources: Sequence[Source]) -> Counts:
+def note_parts(long: LongForm, scores: Scores, sources: Sequence[Source]) -> LongForm:
     """Say where files that were read as systems may be parts, or repetitions, of one system.
 
     Their names differ in numbers alone, and are such as tools give to parts, or no two of them
     have a question in common.
     """
     names = [source.path.stem for source in sources]
-    if len(names) < 2 or list(counts.systems) != names:  # one file, or systems that are named
-        return counts
-    disjoint = bool(((counts.count.sum(-1) + counts.missing > 0).sum(axis=0) == 1).all())
+    if len(names) < 2 or list(long.systems) != names:  # one file, or systems that are named
+        return long
+    disjoint = bool((long.slots(scores).any(axis=-1).sum(axis=0) == 1).all())
     same_but_numbers = len({re.sub(r"\d+", "0", name) for name in names}) == 1
     if not same_but_numbers or not (disjoint or all(map(_PART.search, names))):
-        return counts
+        return long
     text = f"each of {len(names)} files is a system, and their names differ in numbers alone"
     common = re.split(r"[-_. ]?\d", names[0])[0] or sources[0].path.resolve().parent.name
     remedy = Argument("source", {common or "system": _named_again(sources, disjoint)}, "load")
     advice = OutcomeWarning(f"{text}; are they of one system? Then name it: ", remedy, ".")
     warnings.warn(advice, stacklevel=4)
-    return replace(counts, notes=(*counts.notes, f"CHECK: {advice}"))
+    return replace(long, notes=(*long.notes, f"CHECK: {advice}"))
 
 
 def _named_again(sources: Sequence[Source], disjoint: bool) -> object:

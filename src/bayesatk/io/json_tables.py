@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import BinaryIO
 
 from bayesatk._tools.messages import Argument
-from bayesatk.data.columns import Columns, find_columns, unused
-from bayesatk.data.content import Contents, content_columns
+from bayesatk.data.columns import Columns, find_columns, pick_columns
+from bayesatk.data.content import Contents
 from bayesatk.data.validation import OutcomeError, shown
 from bayesatk.io.json_stream import decoded, members, parse
 from bayesatk.io.logs.record_logs import at, parts_of
@@ -92,10 +92,9 @@ class _Records:
 
     def _check(self, fields: tuple[str, ...], where: str) -> None:
         if not self.roles:
-            self.roles = find_columns(fields, self.columns)
+            self.roles, asked, self.others = pick_columns(fields, self.columns)
             self.values = {role: [] for role in self.roles}
-            self.asked = Contents(content_columns(fields, self.roles, self.columns))
-            self.others = unused(fields, self.roles, list(self.asked.digests))
+            self.asked = Contents(asked)
         for name in self.roles.values():
             if name not in fields:
                 raise OutcomeError(

@@ -6,11 +6,10 @@ from typing import Any, Literal
 
 from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import AnswerRules, check_rules
-from bayesatk.data.costs import CostRequest, MissingCost
+from bayesatk.data.counter import read_rows
 from bayesatk.data.long_form import LongForm, MissingPolicy
 from bayesatk.data.outcomes import Outcomes
-from bayesatk.data.question_columns import QuestionColumns
-from bayesatk.data.tables import read_rows
+from bayesatk.data.requests import MissingCost, Request
 from bayesatk.data.tally import check_options, finish, tally
 from bayesatk.data.validation import OutcomeError, Scores
 from bayesatk.io.budget import BUDGET, keeps_budget
@@ -170,13 +169,12 @@ def load(
     [[1, 2]]
     """
     labels: dict[str, Any] = {"systems": systems, "questions": questions}
-    question_columns = QuestionColumns.of(group, covariates, weight)
-    costs = CostRequest.of(cost, cost_unit, missing_cost)
+    request = Request.of(group, covariates, weight, cost, cost_unit, missing_cost)
     options = LogOptions(
         scorer=scorer, filter=filter, task=task, answers=answers, question_key=question_key,
         same_system=same_system, empty_output=empty_output,
     )  # fmt: skip
-    layout = Layout(columns or {}, records, wide, {**question_columns.roles, **costs.roles})
+    layout = Layout(columns or {}, records, wide, request.roles)
     if not is_source(source):
         refuse_options(options, "data that are no files")
         replace(layout, columns={}).refuse_for("data that are no files")
@@ -185,7 +183,7 @@ def load(
             group=group, covariates=covariates, weight=weight, cost=cost, cost_unit=cost_unit,
             missing_cost=missing_cost, **labels,
         )  # fmt: skip
-    costs.refuse_given()
+    request.refuse_given_costs()
     scale = check_options(scores, missing)
     rules = check_rules(answer_rules)
     inputs = find_files(source, format, progress, strict)
@@ -200,10 +198,12 @@ def load(
         else:
             long, scale = _from_tables(inputs, options, layout, scores, scale, rules, stream)
             long = replace(long, notes=(*long.notes, *inputs.notes))
-        costs = costs.of_logs() if inputs.are_logs else costs
-        counts = costs.add_to(question_columns.add_to(long.labelled(**labels))).count(scale)
-        counts = note_uneven(counts) if inputs.are_logs else note_parts(counts, inputs.sources)
-        done = finish(counts, scale, missing, costs)
+        long = request.add_to(long.labelled(**labels))
+        if inputs.are_logs:
+            request, long = request.of_logs(), note_uneven(long, scale)
+        else:
+            long = note_parts(long, scale, inputs.sources)
+        done = finish(long, scale, missing, request)
     except OutcomeError as error:
         raise in_file(inputs, error) from None
     return replace(done, sources=tuple((file.name, file.sha256) for file in inputs.sources))

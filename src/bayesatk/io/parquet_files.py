@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 
 from bayesatk.data import tables
-from bayesatk.data.columns import Columns, find_columns, unused
-from bayesatk.data.content import Contents, content_columns
+from bayesatk.data.columns import Columns, pick_columns
+from bayesatk.data.content import Contents
 from bayesatk.data.validation import OutcomeError, shown
 from bayesatk.io.budget import largest, opened, too_large, total
 
@@ -57,9 +57,7 @@ class _Table:
         names = self.file.schema_arrow.names
         field_types = _fields(self.file.schema_arrow)
         names += [name for name in columns.values() if name in field_types and name not in names]
-        self.roles = find_columns(names, columns)
-        self.asked = content_columns(names, self.roles, columns)
-        self.others = unused(names, self.roles, self.asked)
+        self.roles, self.asked, self.others = pick_columns(names, columns)
         self.needed = list(dict.fromkeys([*self.roles.values(), *self.asked]))
         self.texts = {name: Texts() for name in self.needed if name in text}
 

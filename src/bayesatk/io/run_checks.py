@@ -14,10 +14,9 @@ import numpy as np
 
 from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import AnswerRules
-from bayesatk.data.columns import GROUP, WEIGHT, Columns
-from bayesatk.data.costs import COST
-from bayesatk.data.long_form import Counts, LongForm, MissingPolicy
-from bayesatk.data.tables import read_rows
+from bayesatk.data.columns import COST, GROUP, WEIGHT, Columns
+from bayesatk.data.counter import read_rows
+from bayesatk.data.long_form import LongForm, MissingPolicy
 from bayesatk.data.tally import BINARY
 from bayesatk.data.validation import (
     OutcomeError,
@@ -293,17 +292,17 @@ def _check_missing(rows: Rows, missing: MissingPolicy) -> None:
     rows.note(f"without outcome: {reason_text}")
 
 
-def note_uneven(counts: Counts) -> Counts:
+def note_uneven(long: LongForm, scores: Scores) -> LongForm:
     """Say where single trials stand beside repeated ones: a run that was broken off, perhaps."""
-    trials = counts.count.sum(-1) + counts.missing
+    trials = long.slots(scores).sum(axis=-1)
     doubts = []
-    for system, system_trials in zip(counts.systems, trials, strict=True):
+    for system, system_trials in zip(long.systems, trials, strict=True):
         single = int((system_trials == 1).sum())
         if single and system_trials.max() > 1:
-            first = counts.questions[int(np.argmax(system_trials == 1))]
+            first = long.questions[int(np.argmax(system_trials == 1))]
             doubts.append(
                 f"CHECK: {single} of {len(system_trials)} questions of {shown(system)} have a "
                 f"single trial, others up to {system_trials.max()} (first: {shown(first)}); was "
                 "the run broken off?"
             )
-    return replace(counts, notes=(*counts.notes, *doubts))
+    return replace(long, notes=(*long.notes, *doubts))

@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import BinaryIO
 
 from bayesatk._tools.messages import Argument
-from bayesatk.data.columns import Columns
+from bayesatk.data.columns import Columns, one_row_a_trial
 from bayesatk.data.counter import Counter
-from bayesatk.data.list_cells import one_row_a_trial
 from bayesatk.data.long_form import LongForm
 from bayesatk.data.validation import OutcomeError, Scores, shown
 from bayesatk.io.delimited import delimited_parts

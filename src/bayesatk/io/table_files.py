@@ -10,10 +10,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from bayesatk._tools.messages import Argument
-from bayesatk.data.columns import ROLES, Columns
+from bayesatk.data.columns import ROLES, Columns, one_row_a_trial, with_roles
 from bayesatk.data.content import ASKED, RIGHT, UNKNOWN
-from bayesatk.data.list_cells import one_row_a_trial
-from bayesatk.data.question_columns import with_roles
 from bayesatk.data.validation import OutcomeError, Scores, shown
 from bayesatk.io.delimited import read_delimited
 from bayesatk.io.folders import WIDE, Folders

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, TextIO
 
 from bayesatk._tools.messages import Argument
+from bayesatk.data.columns import COST
 from bayesatk.data.content import canonical, digest
-from bayesatk.data.costs import COST
 from bayesatk.data.validation import OutcomeError, is_missing, shown
 from bayesatk.io.json_stream import decoded, members, parse
 from bayesatk.io.parquet_files import batches, open_parquet, readable
