@@ -77,11 +77,14 @@ def print_table(
     columns = list(columns)
     for column in columns:
         grid.add_column(column.heading, **_STYLES[column.style])
-    above: list[Any] | None = None
+    above: list[Any] = []
     for row in rows:
         subject = [row[name] for name in about]
         grid.add_row(
-            *("" if column.once and subject == above else column.text(row) for column in columns)
+            *(
+                "" if column.once and about and subject == above else column.text(row)
+                for column in columns
+            )
         )
         above = subject
     console.print(grid, markup=False)

@@ -81,34 +81,25 @@ class QuestionLaws:
         p : ndarray, shape (draws, system, question, ...), optional
             Of every question, without pooling.
         """
-        posterior = groups["posterior"]
-        names = ("mean_p", "icc", "typical_p", "coefficients", "group_sd", "group_effect")
-        drawn = {
-            name: flat_draws(posterior[name], system)
-            for name in (*names, *RATES)
-            if name in posterior
-        }
-        laws = cls(study, group_sd=drawn.get("group_sd"), group_effect=drawn.get("group_effect"))
-        if study.judges is not None:
-            laws = replace(laws, rates=np.stack([drawn[name] for name in RATES], axis=1))
-        if study.pooling == "none":
-            return replace(laws, p=None if p is None else p[:, system])
-        if study.pooling == "complete":
-            return replace(laws, mean=drawn["mean_p"])
-        typical = drawn.get("typical_p")
+        posterior, slopes, rates = groups["posterior"], None, None
+        names = ("mean_p", "icc", "typical_p", "coefficients", "group_sd", "group_effect", *RATES)
+        drawn = {name: flat_draws(posterior[name], system) for name in names if name in posterior}
+        if set(RATES) <= set(drawn):
+            rates = np.stack([drawn[name] for name in RATES], axis=1)
         if study.design is not None:
             logits = study.design.basis.logits(drawn["coefficients"])
-            laws, typical = replace(laws, slopes=logits[:, 1:]), expit(logits[:, 0])
-        if study.scale.axes:
-            return replace(laws, mean=drawn["mean_p"], icc=drawn["icc"])
-        if "difficulty" in groups:
-            family = groups["difficulty"]["family"].isel(system=system)
-            laws = replace(laws, family=family.transpose("chain", "draw").values.ravel())
+            slopes, drawn["typical_p"] = logits[:, 1:], expit(logits[:, 0])
         difficulty = difficulty_draws(groups, system)
-        if difficulty is None:
-            assert typical is not None
-            difficulty = Difficulty.of_beta(typical, drawn["icc"])
-        return replace(laws, difficulty=difficulty)
+        if difficulty is None and "typical_p" in drawn and not study.scale.axes:
+            difficulty = Difficulty.of_beta(drawn["typical_p"], drawn["icc"])
+        family = None
+        if "difficulty" in groups:
+            family = flat_draws(groups["difficulty"]["family"], system).astype(np.int64)
+        alike = drawn if difficulty is None else {}
+        return cls(
+            study, None if p is None else p[:, system], alike.get("mean_p"), alike.get("icc"),
+            difficulty, family, slopes, drawn.get("group_sd"), drawn.get("group_effect"), rates,
+        )  # fmt: skip
 
     @classmethod
     def of_prior(
@@ -152,7 +143,7 @@ class QuestionLaws:
         """
         if self.rates is not None:
             return self._log_marks(self.rates, States.of(counts[:, 1], counts.sum(axis=1)))
-        if self.study.pooling == "none":
+        if self.mean is None and self.difficulty is None:
             alpha = concentration(self.study, system)
             total = alpha.sum(axis=-1)
             return log_counts(counts, alpha / total[:, None], 1.0 / total)[None]
@@ -190,21 +181,16 @@ class QuestionLaws:
         Without pooling a question has the p that was drawn of it.
         """
         scale = self.study.scale
-        if self.p is not None:
-            drawn = scale.draw_counts(trials, self.p, rng)
-        elif self.difficulty is None:
-            assert self.mean is not None
-            size = (len(self.mean), len(trials))
-            drawn = np.empty((*size, *self.mean.shape[1:]), np.int64)
-            for questions, laws in self._alike():
-                assert laws.mean is not None
-                counts = scale.replicates(laws.mean, laws.icc, trials[questions], rng)
-                drawn[:, questions] = counts
-        else:
-            drawn = np.empty((len(self.difficulty), len(trials)), np.int64)
-            for questions, laws in self._alike():
-                assert laws.difficulty is not None
-                drawn[:, questions] = laws.difficulty.draw_counts(trials[questions], rng)
+        drawn = None if self.p is None else scale.draw_counts(trials, self.p, rng)
+        for questions, laws in self._alike() if drawn is None else ():
+            if laws.difficulty is not None:
+                counts = laws.difficulty.draw_counts(trials[questions], rng)
+            else:
+                counts = scale.replicates(laws.typical, laws.icc, trials[questions], rng)
+            if drawn is None:
+                drawn = np.empty((len(counts), len(trials), *counts.shape[2:]), np.int64)
+            drawn[:, questions] = counts
+        assert drawn is not None  # there is a question
         if self.rates is None:
             return drawn
         s, f = self.rates[:, :1], self.rates[:, 1:]
@@ -213,7 +199,7 @@ class QuestionLaws:
     def _alike(self) -> "Iterator[tuple[NDArray[np.intp], QuestionLaws]]":
         """Questions with the same offset, and their law."""
         study, size = self.study, self.study.outcomes.dataset.sizes["question"]
-        if study.pooling != "partial" or (self.slopes is None and self.group_effect is None):
+        if self.slopes is None and self.group_effect is None:
             yield np.arange(size), self
             return
         columns: list[NDArray[Any]] = [np.zeros((size, 1))]
