@@ -13,21 +13,27 @@ from bayesatk.data.requests import MissingCost, Request
 from bayesatk.data.tally import check_options, finish, tally
 from bayesatk.data.validation import OutcomeError, Scores
 from bayesatk.io.budget import BUDGET, keeps_budget
-from bayesatk.io.folders import note_parts
 from bayesatk.io.readers import (
     InputFiles,
     check_tables,
+    count_parts,
     find_files,
     in_file,
+    in_parts,
     read_logs,
     read_tables,
     refuse_options,
 )
-from bayesatk.io.rows import LogOptions, QuestionKey
-from bayesatk.io.run_checks import CORRECT_INCORRECT, is_correct_incorrect, note_uneven, to_long
+from bayesatk.io.rows import (
+    CORRECT_INCORRECT,
+    LogOptions,
+    QuestionKey,
+    is_correct_incorrect,
+    note_uneven,
+    to_long,
+)
 from bayesatk.io.sources import is_source
-from bayesatk.io.streams import count_parts, in_parts
-from bayesatk.io.table_files import Layout
+from bayesatk.io.table_files import Layout, note_parts
 
 
 @keeps_budget
@@ -187,7 +193,7 @@ def load(
     scale = check_options(scores, missing)
     rules = check_rules(answer_rules)
     inputs = find_files(source, format, progress, strict)
-    try:
+    with in_file(inputs):
         if inputs.are_logs:
             if answer_rules is not None and not answers:
                 raise OutcomeError(
@@ -204,8 +210,6 @@ def load(
         else:
             long = note_parts(long, scale, inputs.sources)
         done = finish(long, scale, missing, request)
-    except OutcomeError as error:
-        raise in_file(inputs, error) from None
     return replace(done, sources=tuple((file.name, file.sha256) for file in inputs.sources))
 
 
@@ -221,7 +225,7 @@ def _from_tables(
     """Return the trials of tables, or their counts if they are counted in parts, and the scores."""
     check_tables(inputs, options)
     if in_parts(inputs, layout, stream):
-        return count_parts(inputs, layout.named, None if scores is None else scale, scale)
+        return count_parts(inputs, layout, None if scores is None else scale, scale)
     read = read_tables(inputs, layout, scale)
     if scores is None and is_correct_incorrect(read):
         scale = CORRECT_INCORRECT

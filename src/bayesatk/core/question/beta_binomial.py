@@ -8,12 +8,25 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import expit
 
 from bayesatk.core.question.dirichlet_multinomial import log_counts
 from bayesatk.core.question.laws import by_k, log_binomials
 from bayesatk.metrics.credit import Array, Credit
 
 _BLOCK = 4_000_000  # floats in one table of probabilities: 32 MB
+
+
+def beta_of(logit: Array, log_ratio: Array) -> tuple[Array, Array]:
+    """Return parameters of Betas with this logit of the mean, and log of one over their sum.
+
+    Examples
+    --------
+    >>> [shape.item() for shape in beta_of(np.zeros(1), np.log([0.5]))]
+    [1.0, 1.0]
+    """
+    total, least = np.exp(-log_ratio), 5e-324
+    return np.maximum(expit(logit) * total, least), np.maximum(expit(-logit) * total, least)
 
 
 def _at_an_end(credit: Credit) -> bool:
