@@ -187,7 +187,7 @@ def report(
     data = reading.load(output, endings=(".html", ".htm"), with_formula=True)
     from bayesatk.guessing.baseline import random_baseline
     from bayesatk.reporting import report as write_page
-    from bayesatk.reporting.methods import usual_metrics
+    from bayesatk.reporting.sentences import usual_metrics
 
     console, quiet, seed = terminal(), reading.quiet, evaluation.seed
     if not quiet:

@@ -382,12 +382,11 @@ def _rank_table(compared: Result, metrics: list[Metric], target: str) -> xr.Data
 
 
 def _written(write: Callable[..., str], *numbers: xr.DataArray) -> xr.DataArray:
-    """Return what is written of every number, or of numbers side by side; of none nothing."""
-    words: xr.DataArray = xr.apply_ufunc(
-        lambda *values: "" if any(value != value for value in values) else write(*values),
-        *numbers, vectorize=True, output_dtypes=[object],
-    )  # fmt: skip
-    return words
+    """Return what is written of every number, or of numbers side by side."""
+    arrays = xr.broadcast(*numbers)
+    columns = (array.values.ravel().tolist() for array in arrays)
+    words = np.array([write(*values) for values in zip(*columns, strict=True)], object)
+    return arrays[0].copy(data=words.reshape(arrays[0].shape))
 
 
 def _shade(probability: float) -> str:
