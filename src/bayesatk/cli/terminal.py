@@ -243,7 +243,7 @@ def _held(name: str, row: Row) -> str:
 
 def print_leaderboard(console: Console, board: Any) -> None:
     """Print a row per system and metric, ranked on questions like these."""
-    from bayesatk.comparison.boards.tables import as_text
+    from bayesatk.comparison.boards.board import as_text
 
     for metric in board.result.metrics:
         rows = board.table[board.table["metric"] == metric.label]

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from bayesatk._tools.words import number_words, probability_words
-from bayesatk.comparison.boards.tables import leaderboard_rows
+from bayesatk.comparison.boards.board import leaderboard_rows
 from bayesatk.comparison.checks.noise import noise_floor
 from bayesatk.comparison.checks.question_table import question_table
 from bayesatk.comparison.claims import claim
