@@ -7,10 +7,9 @@ from scipy.special import betainc, expit
 
 from bayesatk.core.engine.distribution import Distribution, monotone_slopes
 from bayesatk.core.engine.interval_ends import interval
-from bayesatk.core.question.laws import log_choose
 from bayesatk.data.chances import check_times, correct_counts
 from bayesatk.guessing._tails import log_largest_at
-from bayesatk.metrics.credit import Array
+from bayesatk.metrics.credit import Array, log_choose
 
 
 class SelectedSkill(NamedTuple):

@@ -3,7 +3,7 @@
 Large tables are counted part by part: some rows are read and counted, and then the next.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
@@ -16,7 +16,7 @@ from bayesatk.data.validation import OutcomeError, Scores, shown
 from bayesatk.io import parquet_files
 from bayesatk.io.logs.formats import LOGS, TABLES, detect, kind_in_folder
 from bayesatk.io.rows import CORRECT_INCORRECT, LogOptions, Rows, is_correct_incorrect
-from bayesatk.io.sources import Opener, Source, find, refuse_copies
+from bayesatk.io.sources import Source, find, is_long, open_source, refuse_copies
 from bayesatk.io.table_files import Folders, Layout, blocks_of, stacked, with_system
 
 _LARGE = 1 << 28  # bytes of tables from which on they are counted in parts, unless told otherwise
@@ -24,12 +24,12 @@ _LARGE = 1 << 28  # bytes of tables from which on they are counted in parts, unl
 
 @dataclass(frozen=True)
 class InputFiles:
-    """Files to read: the format of each, what opens them, and what was passed over."""
+    """Files to read: the format of each, what was passed over, and whether bars are shown."""
 
     sources: list[Source]
     kinds: list[str]
-    opener: Opener
     notes: tuple[str, ...]
+    bar: bool
 
     @property
     def are_logs(self) -> bool:
@@ -39,7 +39,7 @@ class InputFiles:
     def opened(self) -> Iterator[tuple[Source, str, BinaryIO]]:
         """Yield every file with its format, open."""
         for source, kind in zip(self.sources, self.kinds, strict=True):
-            with self.opener.open(source) as file:
+            with open_source(source, self.bar) as file:
                 yield source, kind, file
 
 
@@ -48,10 +48,9 @@ def find_files(
 ) -> InputFiles:
     """Return the files that are meant."""
     sources, notes = find(source, kind_in_folder, strict)
-    opener = Opener(sources, progress)
-    inputs = InputFiles(
-        sources, [named(file, detect, file, opener, format_name) for file in sources], opener, notes
-    )
+    bar = progress and is_long(sources)
+    kinds = [named(file, detect, file, format_name, bar) for file in sources]
+    inputs = InputFiles(sources, kinds, notes, bar)
     # Files of which a run has several are short, and two may be equal.
     short = {name for name, log in LOGS.items() if log.run_above}
     long_files = [
@@ -66,13 +65,7 @@ def read_logs(inputs: InputFiles, options: LogOptions, layout: Layout) -> Rows:
     suffix = inputs.sources[0].path.suffix[1:]
     table = (", or read the file as a table: ", Argument("format", suffix))
     layout.refuse_for(f"logs (read as {inputs.kinds[0]})", *(table if suffix in TABLES else ()))
-    for name in options.given():
-        formats = [kind for kind, log in LOGS.items() if log.honoured(name)]
-        if formats and not set(formats) & set(inputs.kinds):
-            raise OutcomeError(
-                f"{name} must be left out for {', '.join(sorted(set(inputs.kinds)))}; it is for "
-                f"{', '.join(sorted(formats))}. Leave it out."
-            )
+    refuse_options(options, inputs.kinds)
     rows = Rows(options, dict(layout.of_questions), notes=list(inputs.notes))
     for source, kind, file in inputs.opened():
         named(source, LOGS[kind], file, source.path, source.system, rows)
@@ -81,7 +74,7 @@ def read_logs(inputs: InputFiles, options: LogOptions, layout: Layout) -> Rows:
 
 def check_tables(inputs: InputFiles, options: LogOptions) -> None:
     """Refuse logs among tables, and options of logs."""
-    refuse_options(options, "tables")
+    refuse_options(options, inputs.kinds)
     for source, kind in zip(inputs.sources, inputs.kinds, strict=True):
         if kind in LOGS:
             raise OutcomeError(
@@ -161,13 +154,17 @@ def count_parts(
     return counter.long_form(), counter.scores
 
 
-def refuse_options(options: LogOptions, subject: str) -> None:
-    """Refuse options of logs, which would have no effect."""
+def refuse_options(options: LogOptions, kinds: Iterable[str]) -> None:
+    """Refuse options of logs that would have no effect."""
     for name in options.given():
-        raise OutcomeError(
-            f"{name} must be left out for {subject}; it is for logs. Leave it out, or say what the "
-            "files are with format=."
-        )
+        formats = {kind for kind, log in LOGS.items() if log.honoured(name)}
+        if formats.isdisjoint(kinds):
+            all_logs = len(formats) == len(LOGS)
+            raise OutcomeError(
+                f"{name} must be left out for {', '.join(sorted(set(kinds)))}; it is for "
+                f"{'logs' if all_logs else ', '.join(sorted(formats))}. Leave it out, or say what "
+                "the files are with format=."
+            )
 
 
 def named(source: Source, read: Callable[..., Any], *args: Any) -> Any:

@@ -12,7 +12,7 @@ from bayesatk._tools.messages import Argument
 from bayesatk.data.validation import OutcomeError, shown
 from bayesatk.io.budget import opened
 
-_LONG = 40_000_000  # bytes that take seconds to read: worth a progress bar
+_LONG = 40_000_000  # bytes that take seconds to read
 _POINTER = b"version https://git-lfs"
 SUMMARY = "summary"  # the kind of a file that tells of others in its folder
 TABLE = "table"  # and of one that is no log
@@ -181,27 +181,26 @@ def refuse_copies(sources: Sequence[Source], kinds_are_logs: bool) -> None:
             )
 
 
-class Opener:
-    """Opens files, and shows how far they have been read where that takes seconds."""
+def is_long(sources: Sequence[Source]) -> bool:
+    """Whether files take seconds to read: worth a progress bar."""
+    return sum(source.path.stat().st_size for source in sources) > _LONG
 
-    def __init__(self, sources: Sequence[Source], shown: bool) -> None:
-        self._shown = shown and sum(source.path.stat().st_size for source in sources) > _LONG
 
-    @contextmanager
-    def open(self, source: Source) -> Iterator[BinaryIO]:
-        """Open a file to read bytes."""
-        with opened(source.path) as plain:
-            if not self._shown:
-                yield plain
-                return
-            from rich import progress  # only where a bar is shown
-            from rich.console import Console
+@contextmanager
+def open_source(source: Source, bar: bool = False) -> Iterator[BinaryIO]:
+    """Open a file to read bytes, and show how far it has been read if a bar is asked for."""
+    with opened(source.path) as plain:
+        if not bar:
+            yield plain
+            return
+        from rich import progress  # only where a bar is shown
+        from rich.console import Console
 
-            with progress.Progress(
-                progress.TextColumn("{task.description}"), progress.BarColumn(),
-                progress.DownloadColumn(), progress.TimeRemainingColumn(),
-                console=Console(stderr=True), transient=True,
-            ) as bar:  # fmt: skip
-                size, text = source.path.stat().st_size, f"Reading {source.name}"
-                with bar.wrap_file(plain, total=size, description=text) as file:
-                    yield file
+        with progress.Progress(
+            progress.TextColumn("{task.description}"), progress.BarColumn(),
+            progress.DownloadColumn(), progress.TimeRemainingColumn(),
+            console=Console(stderr=True), transient=True,
+        ) as bars:  # fmt: skip
+            size, text = source.path.stat().st_size, f"Reading {source.name}"
+            with bars.wrap_file(plain, total=size, description=text) as file:
+                yield file

@@ -224,18 +224,21 @@ class Folders:
     """
 
     def __init__(self) -> None:
-        self._first: dict[str, tuple[Source, Columns]] = {}
+        self._first: dict[str, tuple[Source, dict[str, Any]]] = {}
         self._seen: dict[tuple[Any, Any], Source] = {}
 
     def check(self, source: Source, table: Columns) -> None:
         """Take a table, or the next part of one, with its system column; refuse a misfit."""
         if not source.folder:
             return
-        first_source, first_table = self._first.setdefault(source.folder, (source, table))
-        if _named(table) != _named(first_table):
+        names = dict(table.roles)
+        if names.get("system") == _WIDE:
+            del names["outcome"]  # those of outcomes are systems
+        first_source, first_names = self._first.setdefault(source.folder, (source, names))
+        if names != first_names:
             raise OutcomeError(
                 f"the tables of a folder must have columns of the same names; {source.name} has "
-                f"{_told(table)}, and {first_source.name} {_told(first_table)}. Name the files "
+                f"{_told(names)}, and {first_source.name} {_told(first_names)}. Name the files "
                 "that are meant, or rename columns."
             )
         if "trial" in table.roles:
@@ -251,14 +254,8 @@ class Folders:
                 )
 
 
-def _named(table: Columns) -> dict[str, Any]:
-    """Return the columns by role; those of outcomes are systems in a wide table."""
-    wide = table.roles.get("system") == _WIDE
-    return {role: name for role, name in table.roles.items() if not (wide and role == "outcome")}
-
-
-def _told(table: Columns) -> str:
-    return ", ".join(f"{role} = {shown(name)}" for role, name in _named(table).items())
+def _told(names: Mapping[str, Any]) -> str:
+    return ", ".join(f"{role} = {shown(name)}" for role, name in names.items())
 
 
 def _pairs(table: Columns) -> list[tuple[Any, Any]]:

@@ -11,7 +11,7 @@ from bayesatk.io.logs import agent_logs, benchmark_logs
 from bayesatk.io.logs.inspect_logs import INSPECT
 from bayesatk.io.logs.record_logs import RecordLog
 from bayesatk.io.parquet_files import columns_and_rows
-from bayesatk.io.sources import SUMMARY, TABLE, Opener, Source, is_pointer
+from bayesatk.io.sources import SUMMARY, TABLE, Source, is_pointer, open_source
 
 TABLES = ("csv", "tsv", "jsonl", "json", "parquet")
 LOGS: dict[str, RecordLog] = {
@@ -23,7 +23,7 @@ _SUFFIXES = {
 }  # fmt: skip
 
 
-def detect(source: Source, opener: Opener, format_name: str | None) -> str:
+def detect(source: Source, format_name: str | None = None, bar: bool = False) -> str:
     """Return the name of the format."""
     names = (*TABLES, *LOGS)
     if format_name is not None:
@@ -45,7 +45,7 @@ def detect(source: Source, opener: Opener, format_name: str | None) -> str:
         return _recognised(dict.fromkeys(columns), _of_form("parquet")) or kind
     if kind not in ("json", "jsonl"):
         return kind
-    with opener.open(source) as file:
+    with open_source(source, bar) as file:
         return (_of_document(file) if kind == "json" else _of_lines(file)) or kind
 
 
@@ -60,9 +60,8 @@ def kind_in_folder(path: Path, named: Path) -> str:
         )
     if is_pointer(path):
         return ""
-    source = Source(path, None, "")
     try:
-        kind = detect(source, Opener([source], False), None)
+        kind = detect(Source(path, None, ""))
     except (OutcomeError, UnicodeDecodeError, OSError):
         return ""
     if kind not in LOGS:
