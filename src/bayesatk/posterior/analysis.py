@@ -11,13 +11,11 @@ from numpy.typing import NDArray
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.study import Study
 from bayesatk.posterior.answers import VoteModel
-from bayesatk.posterior.apart import ApartModel
 from bayesatk.posterior.assembly import quantile_table, statistics_table
 from bayesatk.posterior.judge_results import judge_notes
-from bayesatk.posterior.model import Model
+from bayesatk.posterior.model import CountModel, Model
 from bayesatk.posterior.models_of import Declared
 from bayesatk.posterior.posterior import Distributions, Draws, SystemPosterior
-from bayesatk.posterior.program import ProgramModel
 from bayesatk.posterior.remarks import family_note, outside_note, proxy_note, weight_note
 
 
@@ -141,7 +139,7 @@ class Analysis:
     ) -> SystemPosterior:
         """Estimate metrics, and return the posterior of these and of more."""
         self.estimate[places] = model.estimate(metrics)
-        if self._study.grouping is not None and isinstance(model, ProgramModel | ApartModel):
+        if self._study.grouping is not None and isinstance(model, CountModel):
             self._by_group = model.estimate_by_group(metrics)
         return model.fit([*metrics, *more])
 
@@ -163,11 +161,10 @@ class Analysis:
             )
         fewest = int(model.states.trials.min())
         self.remarks += family_note(self._name, posterior.families, study.judged, fewest)
-        judge = model.judge_rates
-        if study.judges is not None and judge is not None:
+        if study.judges is not None:
             first = study.metrics[0]
             self.remarks += judge_notes(
-                self._name, study.judges.by_system[index], judge, first, posterior,
+                self._name, study.judges.by_system[index], model.judge_rates, first, posterior,
                 list(study.grid).index(first),
             )  # fmt: skip
         size = len(study.grid)
