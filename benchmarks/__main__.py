@@ -30,7 +30,7 @@ import bayesatk as bk
 from bayesatk.core.pooling.count_histograms import CountHistograms
 from bayesatk.core.pooling.hierarchy import hyper_posterior
 from bayesatk.core.pooling.states import States
-from bayesatk.core.question.moments import posterior_moments
+from bayesatk.core.question.beta_binomial import beta_binomial_moments
 from bayesatk.metrics.grid import parse
 from bayesatk.priors import HyperPrior
 from benchmarks import categories, guessing, leaderboards, scaling
@@ -80,7 +80,9 @@ def moments() -> list[Row]:
     for trials, k, goal in ((64, 32, 1.0), (256, 128, 5.0)):
         counts = np.arange(trials + 1)
         credit = [parse(f"maj@{k}")[0].credit]
-        ms = median_ms(lambda c=counts, n=trials, x=credit: posterior_moments(x, c + 1, n - c + 1))
+        ms = median_ms(
+            lambda c=counts, n=trials, x=credit: beta_binomial_moments(x, c + 1, n - c + 1)
+        )
         rows.append(
             (f"moments, all counts, n={trials}, k={k}", f"{ms:.2f} ms", "", f"<= {goal} ms")
         )

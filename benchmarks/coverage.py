@@ -31,8 +31,7 @@ from bayesatk.core.pooling.hierarchy import hyper_posterior
 from bayesatk.core.pooling.hyper_functions import draw_hyperparameters
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.pooling.states import States
-from bayesatk.core.question.beta_binomial import beta_binomial_means
-from bayesatk.core.question.moments import posterior_moments
+from bayesatk.core.question.beta_binomial import beta_binomial_means, beta_binomial_moments
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.draws import draw_question_means
 from bayesatk.priors import HyperPrior
@@ -100,13 +99,13 @@ def replicate(shape: str, questions: int, trials: int, seed: int) -> np.ndarray:
 def _flat_prior(states: States) -> tuple[np.ndarray, np.ndarray]:
     """Return the published normal interval, and exact quantiles (population: bootstrap sd)."""
     c, n, share = states.successes, states.trials, states.count / states.questions
-    moments = posterior_moments(CREDITS, c + 1.0, n - c + 1.0)
-    mean = share @ moments.mean
-    variance = share @ moments.variance / states.questions
+    means, _, variances = beta_binomial_moments(CREDITS, c + 1.0, n - c + 1.0)
+    mean = share @ means
+    variance = share @ variances / states.questions
     half = Z * np.sqrt(variance)
     normal = np.clip(np.stack([mean - half, mean + half], axis=-1), 0.0, 1.0)
     exact = _ends(mean_distributions(StateMixture(Nodes.single(1.0, 1.0), states, CREDITS)))
-    spread = share @ (moments.mean - mean) ** 2 + share @ moments.variance - variance
+    spread = share @ (means - mean) ** 2 + share @ variances - variance
     wide = Z * np.sqrt(variance + spread / (states.questions + 1.0))
     bootstrap = np.clip(np.stack([mean - wide, mean + wide], axis=-1), 0.0, 1.0)
     return np.stack([normal, normal]), np.stack([exact, bootstrap])

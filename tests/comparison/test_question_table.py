@@ -206,7 +206,9 @@ def test_the_difference_of_two_runs_by_enumeration(trials):
 def test_the_difference_of_two_runs_by_simulation(pooling, values):
     own, rng = model(pooling, questions=25), np.random.default_rng(4)
     worth, size = np.array(values), 40_000
-    gap, chance = run_difference(own.nodes, own.states, worth)
+    laws = QuestionLaws.of(own.nodes, own.states)
+    both = laws.weight, laws.counts(2 * (len(values) - 1))
+    gap, chance = run_difference(lambda most: both, own.states.count, worth)
     assert chance.sum() == pytest.approx(1.0)
     nodes, states = own.nodes, own.states
     node = rng.choice(len(nodes), size, p=nodes.weight / nodes.weight.sum())

@@ -65,6 +65,21 @@ def test_without_trials_after_it_a_change_is_no_change() -> None:
     assert (low, high) == (pytest.approx(-1.372, abs=2e-3), pytest.approx(1.372, abs=2e-3))
 
 
+@pytest.mark.parametrize(
+    ("successes", "trials", "expected"),
+    [
+        ([3, 3, 4], [5, 4, 6], -12.445189913200657),
+        ([3, 1, 0, 4], [4, 4, 3, 4], -10.27408442149499),
+        ([12] * 20, [12] * 20, -3.970218630608109),  # all right
+        ([2], [2], -0.8754687372476004),
+    ],
+)
+def test_evidence_without_a_change(successes, trials, expected) -> None:
+    """The values are those of the adaptive grid of partial pooling."""
+    days = (np.stack([counts, np.zeros_like(counts)], axis=1) for counts in (successes, trials))
+    assert Changes(*days, BETA, 1.0).same.log_evidence == pytest.approx(expected, abs=1e-6)
+
+
 def test_wrong_for_right_turns_the_shift_around() -> None:
     rng = np.random.default_rng(1)
     trials = rng.integers(0, 4, (12, 4))

@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 import bayesatk as bk
-from bayesatk.core.question.moments import posterior_moments
+from bayesatk.core.question.beta_binomial import beta_binomial_moments
 from bayesatk.metrics.grid import parse
 
 METRICS = "pass@4 pass^4 maj@4"
@@ -73,8 +73,8 @@ def _planted(exact, variable: str, **changes):
 
 def _moments(data, metric: str, alpha: float = 1.0, beta: float = 1.0):
     c, n = data.successes.values[0], data.trials.values[0]
-    moments = posterior_moments([parse(metric)[0].credit], c + alpha, n - c + beta)
-    return moments.mean.mean(), np.sqrt(moments.variance.sum()) / len(c)
+    mean, _, variance = beta_binomial_moments([parse(metric)[0].credit], c + alpha, n - c + beta)
+    return mean.mean(), np.sqrt(variance.sum()) / len(c)
 
 
 def _off_by_one_threshold(data):

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from bayesatk.core.question.laws import finite_table
-from bayesatk.core.question.moments import posterior_moments
+from bayesatk.core.question.beta_binomial import beta_binomial_moments
+from bayesatk.core.question.laws import finite
 from bayesatk.metrics.credit import Credit, g_pass_at
 
 Bounds = tuple[float, float]
@@ -128,7 +128,7 @@ def g_pass(tau: float) -> Callable[[int], Credit]:
 def point(R: ArrayLike, k: int, credit: Callable[[int], Credit]) -> float:
     """Mean over questions of the finite law of a credit."""
     seen, frequency, trials = _counted(R, k)
-    return float(frequency @ finite_table(credit(k), trials)[seen] / frequency.sum())
+    return float(frequency @ finite(credit(k), seen, trials) / frequency.sum())
 
 
 def interval(
@@ -145,10 +145,9 @@ def interval(
         if not isinstance(value, int | float | np.number) or not 0.0 < value < np.inf:
             raise ValueError(f"{name} must be a finite number > 0; got {value!r}. 1.0 is uniform.")
     seen, frequency, trials = _counted(R, k)
-    moments = posterior_moments([credit(k)], seen + alpha0, trials - seen + beta0)
-    share = frequency / frequency.sum()
-    mu = share @ moments.mean[:, 0]
-    sigma = np.sqrt(share @ moments.variance[:, 0] / frequency.sum())
+    a, b, share = seen + alpha0, trials - seen + beta0, frequency / frequency.sum()
+    mean, _, variance = beta_binomial_moments([credit(k)], a, b)
+    mu, sigma = share @ mean[:, 0], np.sqrt(share @ variance[:, 0] / frequency.sum())
     return normal_interval((float(mu), float(sigma)), confidence, bounds)
 
 

@@ -11,6 +11,7 @@ from bayesatk._tools.arguments import real_number, whole_number
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.comparison.checks.question_table import chosen_metric
 from bayesatk.comparison.pairs.verdicts import named
+from bayesatk.core.pooling.question_posteriors import QuestionLaws, fewer
 from bayesatk.core.question.categorical import category_finite
 from bayesatk.core.question.laws import finite
 from bayesatk.core.runs.run_differences import absolute_differences, run_difference
@@ -122,7 +123,13 @@ def _difference(result: Result, system: int, metric: Metric, trials: int) -> tup
     """Absolute differences of two runs of a system in rising order, and their probabilities."""
     model = model_of(result, system)
     if isinstance(model, RightWrongModel) and model.states.weight is None:
-        return run_difference(model.nodes, model.states.merged(), _values(metric, trials))
+        nodes, states = model.nodes, model.states.merged()
+
+        def counted(most: int) -> tuple[Array, Array]:
+            laws = QuestionLaws.of(fewer(nodes, most), states)
+            return laws.weight, laws.counts(2 * trials)
+
+        return run_difference(counted, states.count, _values(metric, trials))
     return _drawn_difference(result, model, metric, trials)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import logsumexp
+from scipy.special import softmax
 
 from bayesatk._tools.arguments import proper_probability, real_number
 from bayesatk._tools.messages import Argument, ArgumentError
@@ -165,7 +165,7 @@ def change_point(
     logs = np.append(
         np.log(prob_change / len(shifts)) + evidence, np.log1p(-prob_change) + same
     )  # fmt: skip
-    probability = np.exp(logs - logsumexp(logs))
+    probability = softmax(logs)
     scores = day_scores(successes, trials, generator.random(len(days)))
     log_e = alarm_evidence(scores, trials, float(sd))
     number = trials.sum(axis=0)
@@ -183,7 +183,7 @@ def change_point(
         "ci_prob": float(ci_prob), "prior": json.dumps(describe_prior(difficulty_prior)),
         "method": "quadrature", "citations": [vovk],
     }  # fmt: skip
-    day_weights = np.exp(evidence - logsumexp(evidence))
+    day_weights = softmax(evidence)
     return ChangePoint(
         table, float(probability[:-1].sum()), same, _shift(shifts, day_weights, ci_prob),
         float(day_weights @ [shift.before for shift in shifts]),

@@ -1,17 +1,16 @@
 """The posterior law: moments of credits under ``p ~ Beta(a, b)`` as exact Beta-binomial sums.
 
-Slower than the shared quadrature of `bayesatk.core.question.moments` and less sharp for variances
-of saturated states, but right for any a, b > 0, however large, small or far apart.
+For any a, b > 0, however large, small or far apart. Of a credit and its complement the smaller one
+has its square expected, so that saturated states keep the digits of their variance.
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 
 import numpy as np
-from numpy.polynomial.legendre import leggauss
 from numpy.typing import ArrayLike
 
-from bayesatk.core.question.laws import log_binomials
+from bayesatk.core.question.dirichlet_multinomial import log_counts
+from bayesatk.core.question.laws import by_k, log_binomials
 from bayesatk.metrics.credit import Array, Credit
 
 _BLOCK = 4_000_000  # floats in one table of probabilities: 32 MB
@@ -22,57 +21,26 @@ def _at_an_end(credit: Credit) -> bool:
     return credit.k > 200 and credit.shape == "threshold" and credit.threshold in (1, credit.k)
 
 
-def _end_powers(credit: Credit, a: Array, b: Array, times: int) -> tuple[Array, Array]:
-    """``E g`` and ``E (1 - g)`` of pass^k and pass@k at ``times`` k draws: one is a power."""
-    if credit.threshold > 1:
-        power = log_power_mean(a, b, times * credit.k)
-        return np.exp(power), -np.expm1(power)
-    power = log_power_mean(b, a, times * credit.k)
-    return -np.expm1(power), np.exp(power)
+def _tabulated(credits: Sequence[Credit]) -> Iterator[tuple[list[int], Array]]:
+    """Yield positions of credits with the same k, and their vectors as columns."""
+    for columns in by_k(credits, [not _at_an_end(credit) for credit in credits]):
+        yield columns, np.stack([credits[i].vector for i in columns], axis=1)
 
 
-def log_power_mean(a: Array, b: Array, k: int) -> Array:
-    """Log of ``E p^k``, ``p ~ Beta(a, b)``: ``sum_{i<k} log(1 - b / (a + b + i))``.
-
-    The terms from the 64th on by the Euler-Maclaurin formula, for the cost of few.
-
-    Examples
-    --------
-    >>> log_power_mean(np.array([2.0]), np.array([3.0]), 1).round(12).item()  # log(2/5)
-    -0.916290731874
-    """
-
-    def term(x: Array, b: Array) -> Array:
-        """Log of x / (x + b), without cancellation on either side."""
-        small = b < x
-        near = np.log1p(-np.where(small, b / (x + b), 0.0))
-        return np.asarray(np.where(small, near, np.log(x) - np.log(x + b)))
-
-    summed = 64  # terms one by one; what the formula leaves out is then below 1e-8
-    total = term(a[:, None] + np.arange(min(k, summed)), b[:, None]).sum(axis=1)
-    if k <= summed:
-        return np.asarray(total)
-    low, high = a + summed, a + float(k)
-
-    def slope(x: Array) -> Array:
-        return np.asarray(b / (x * (x + b)))
-
-    # The integral in log x, in which the terms are as smooth as they get.
-    z, weight = leggauss(32)
-    half = 0.5 * np.log1p((k - summed) / low)
-    x = low * np.exp(np.outer(z + 1.0, half))
-    total += half * (weight @ (x * term(x, b)))
-    return np.asarray(
-        total + 0.5 * (term(low, b) - term(high, b)) + (slope(high) - slope(low)) / 12.0
-    )
+def _log_power_mean(credit: Credit, a: Array, b: Array, times: int) -> Array:
+    """Log expectation of the power that is pass^k, or one less pass@k, at ``times`` k draws."""
+    mean = np.stack([a, b] if credit.threshold > 1 else [b, a], axis=-1) / (a + b)[:, None]
+    return log_counts(np.array([times * credit.k, 0.0]), mean, 1.0 / (a + b))
 
 
-def _by_k(credits: Sequence[Credit]) -> Iterator[tuple[int, list[int]]]:
-    """Yield each k with the positions of its credits that are worked out by tables."""
-    tables = (i for i, credit in enumerate(credits) if not _at_an_end(credit))
-    order = sorted(tables, key=lambda i: credits[i].k)
-    for k, group in groupby(order, key=lambda i: credits[i].k):
-        yield k, list(group)
+def _expected(vectors: Array, a: Array, b: Array) -> Array:
+    """Return the expectation of the columns of (k + 1, m); shape (states, m)."""
+    k = len(vectors) - 1
+    expected, rows = np.empty((len(a), vectors.shape[1])), max(1, _BLOCK // (k + 1))
+    for start in range(0, len(a), rows):
+        block = slice(start, start + rows)
+        expected[block] = beta_binomial_pmf(k, a[block], b[block]) @ vectors
+    return expected
 
 
 def beta_binomial_means(
@@ -87,17 +55,15 @@ def beta_binomial_means(
     [0.666666666667, 0.333333333333]
     """
     a, b = np.atleast_1d(np.asarray(a, float)), np.atleast_1d(np.asarray(b, float))
-    mean = np.empty((len(a), len(credits)))
-    complement = np.empty_like(mean)
+    mean, complement = np.empty((2, len(a), len(credits)))
     for i, credit in enumerate(credits):
         if _at_an_end(credit):
-            mean[:, i], complement[:, i] = _end_powers(credit, a, b, 1)
-    for k, columns in _by_k(credits):
-        x = np.stack([credits[i].vector for i in columns], axis=1)
-        for start in range(0, len(a), max(1, _BLOCK // (k + 1))):
-            rows = slice(start, start + max(1, _BLOCK // (k + 1)))
-            pmf = beta_binomial_pmf(k, a[rows], b[rows])
-            mean[rows, columns], complement[rows, columns] = pmf @ x, pmf @ (1.0 - x)
+            log_power = _log_power_mean(credit, a, b, 1)
+            pair = np.exp(log_power), -np.expm1(log_power)
+            mean[:, i], complement[:, i] = pair if credit.threshold > 1 else pair[::-1]
+    for columns, x in _tabulated(credits):
+        expected = _expected(np.concatenate([x, 1.0 - x], axis=1), a, b)
+        mean[:, columns], complement[:, columns] = np.split(expected, 2, axis=1)
     return mean, complement
 
 
@@ -107,7 +73,14 @@ def beta_binomial_moments(
     """Mean, complement and variance of g(p), p ~ Beta(a, b), by exact Beta-binomial sums.
 
     ``E[g^2]`` is the expectation of another credit on 2k draws: the product of two Bernstein
-    polynomials is one. For any a, b > 0, however large or small; absolute error about 1e-15.
+    polynomials is one.
+
+    Returns
+    -------
+    mean, complement, variance : ndarray, shape (states, credits)
+        For any a, b > 0, however large or small, to about 1e-15. Relative error against exact
+        rationals: means at most 1e-12, variances at most 1e-11 for a + b <= 258 and 1e-9 at
+        a + b = 2002, k = 1000.
 
     Examples
     --------
@@ -120,21 +93,14 @@ def beta_binomial_moments(
     variance = np.empty_like(mean)
     for i, credit in enumerate(credits):
         if _at_an_end(credit):
-            twice = _end_powers(credit, a, b, 2)
-            power_mean, square_mean = (
-                (mean, twice[0]) if credit.threshold > 1 else (complement, twice[1])
-            )
-            variance[:, i] = np.maximum(square_mean - power_mean[:, i] ** 2, 0.0)
-    for k, columns in _by_k(credits):
-        squares = np.stack([_squared(credits[i].vector) for i in columns], axis=1)
-        co_squares = np.stack([_squared(1.0 - credits[i].vector) for i in columns], axis=1)
-        for start in range(0, len(a), max(1, _BLOCK // (2 * k + 1))):
-            rows = slice(start, start + max(1, _BLOCK // (2 * k + 1)))
-            pmf = beta_binomial_pmf(2 * k, a[rows], b[rows])
-            low, high = mean[rows, columns], complement[rows, columns]
-            spread = np.where(low <= high, pmf @ squares - low**2, pmf @ co_squares - high**2)
-            variance[rows, columns] = np.maximum(spread, 0.0)
-    return mean, complement, variance
+            power = mean[:, i] if credit.threshold > 1 else complement[:, i]
+            variance[:, i] = np.exp(_log_power_mean(credit, a, b, 2)) - power**2
+    for columns, x in _tabulated(credits):
+        squares = np.apply_along_axis(_squared, 0, np.concatenate([x, 1.0 - x], axis=1))
+        square, co_square = np.split(_expected(squares, a, b), 2, axis=1)
+        low, high = mean[:, columns], complement[:, columns]
+        variance[:, columns] = np.where(low <= high, square - low**2, co_square - high**2)
+    return mean, complement, np.maximum(variance, 0.0)
 
 
 def _squared(vector: Array) -> Array:
@@ -155,11 +121,10 @@ def beta_binomial_pmf(k: int, a: Array, b: Array) -> Array:
     >>> beta_binomial_pmf(2, np.ones(1), np.ones(1)).round(12).tolist()
     [[0.333333333333, 0.333333333333, 0.333333333333]]
     """
-    steps = np.arange(k)
-    zero = np.zeros((len(a), 1))
-    rise_a = np.concatenate([zero, np.cumsum(np.log(a[:, None] + steps), axis=1)], axis=1)
-    rise_b = np.concatenate([zero, np.cumsum(np.log(b[:, None] + steps), axis=1)], axis=1)
-    logs = log_binomials(k) + rise_a + rise_b[:, ::-1]
+    j, a, b = np.arange(k), a[:, None], b[:, None]
+    ratios = (k - j) * (a + j) / ((j + 1.0) * (b + (k - 1 - j)))  # of successive probabilities
+    logs = np.zeros((len(a), k + 1))
+    np.cumsum(np.log(ratios), axis=1, out=logs[:, 1:])
     logs -= logs.max(axis=1, keepdims=True)
     np.exp(logs, out=logs)
     return np.asarray(logs / logs.sum(axis=1, keepdims=True))

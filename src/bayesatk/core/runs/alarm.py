@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from bayesatk.core.runs.e_values import log_choose
+from bayesatk.core.question.laws import log_choose
 from bayesatk.metrics.credit import Array
 
 Ints = NDArray[np.int64]
@@ -78,7 +78,7 @@ def total_pmf(new: Ints, past: Ints, total: Ints) -> Array:
     product = np.ones(points // 2 + 1, complex)
     for (n, m, t), first, count, repeats in zip(kinds.T, low, size, times, strict=True):
         c = first + np.arange(count, dtype=float)
-        logs = log_choose(n, c) + log_choose(m, t - c) - log_choose(n + m, np.asarray(float(t)))
+        logs = log_choose(n, c) + log_choose(m, t - c) - log_choose(n + m, t)
         product *= np.fft.rfft(np.exp(logs), points) ** repeats
     mass = np.maximum(np.fft.irfft(product, points)[:length], 0.0)
     return np.asarray(mass / mass.sum())

@@ -3,8 +3,10 @@
 Questions have ``p ~ Beta`` with mean m and intraclass correlation r before the change, and
 ``logit p + delta`` after it. Given (m, r, delta) a question's likelihood is an integral over its p,
 for all distinct questions and all (m, r) one matrix product; what remains is an integral over
-three parameters: trapezoid rules in whitened coordinates, each ``2 sinh t`` (`core.hierarchy` says
-why). The whitening is triangular, so that all (m, r) of one delta share the matrix of questions.
+three parameters: trapezoid rules in whitened coordinates, each ``2 sinh t``, so that a Gaussian
+peak is resolved and exponential tails are reached by the same few points. The whitening is
+triangular, so that all (m, r) of one delta share the matrix of questions. Without a change the
+likelihood is Beta-binomial, and two parameters are integrated in the same way.
 """
 
 from collections.abc import Callable
@@ -14,17 +16,17 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
-from scipy.special import betaln, expit, logsumexp
+from scipy.optimize import minimize
+from scipy.special import betaln, expit, log_expit, logsumexp
 
+from bayesatk.core.numerics.points import curvature_root, with_slope
 from bayesatk.core.numerics.quadrature import BetaRule, beta_rule_along
-from bayesatk.core.pooling.count_histograms import CountHistograms
-from bayesatk.core.pooling.hierarchy import HyperPosterior, hyper_posterior
 from bayesatk.core.pooling.states import States
 from bayesatk.metrics.credit import Array
 from bayesatk.priors import HyperPrior
 
 Ints = NDArray[np.int64]
-LogDensity = Callable[[float, Array, Array], Array]
+LogDensity = Callable[[Array], Array]
 
 _SMALLEST = 1e-6  # of a Beta parameter
 
@@ -58,6 +60,60 @@ class ShiftPosterior:
 
 
 @dataclass(frozen=True)
+class Lattice:
+    """A density on the points of a trapezoid rule around its mode.
+
+    Parameters
+    ----------
+    points : ndarray, shape (points, parameters)
+        The first parameter varies slowest.
+    log_mass : ndarray, shape (points,)
+        Log density plus log weight of every point.
+    first_weight : ndarray
+        Weights of the distinct values of the first parameter.
+    """
+
+    points: Array
+    log_mass: Array
+    first_weight: Array
+
+    @classmethod
+    def around(
+        cls, log_density: LogDensity, start: Array, reach: tuple[float, ...], step: float
+    ) -> "Lattice":
+        """Return the rule, as far as so many sds of every parameter; ``step`` is of t."""
+        width, flattest = 0.1, 0.02  # of differences, in logits; curvature that is believed
+
+        def falling(x: Array) -> tuple[float, Array]:
+            height, slope = with_slope(log_density, x, width)
+            return -height, -slope
+
+        mode = minimize(falling, start, jac=True, method="BFGS", options={"gtol": 1e-2}).x
+        root = curvature_root(lambda x: with_slope(log_density, x, width)[1], mode, width, flattest)
+        root = np.linalg.cholesky(root @ root.T)
+        halves = (int(np.ceil(np.arcsinh(sds / 2.0) / step)) for sds in reach)
+        axes = [step * np.arange(-half, half + 1) for half in halves]
+        z, stretch = (
+            np.stack([x.ravel() for x in np.meshgrid(*values, indexing="ij")], axis=1)
+            for values in ([2.0 * np.sinh(t) for t in axes], [2.0 * np.cosh(t) for t in axes])
+        )
+        points = mode + z @ root.T
+        log_weight = np.log(step * stretch * np.diag(root)).sum(axis=1)
+        first_weight = step * 2.0 * np.cosh(axes[0]) * root[0, 0]
+        return cls(points, log_density(points) + log_weight, first_weight)
+
+    @property
+    def log_evidence(self) -> float:
+        """Log of the integral of the density."""
+        return float(logsumexp(self.log_mass))
+
+    @property
+    def probability(self) -> Array:
+        """Probability of every point."""
+        return np.exp(self.log_mass - self.log_evidence)
+
+
+@dataclass(frozen=True)
 class Changes:
     """Counts of the same questions on successive days.
 
@@ -76,59 +132,57 @@ class Changes:
     sd: float
 
     @cached_property
-    def same(self) -> HyperPosterior:
-        """Posterior of (m, r) without a change."""
-        c, n = self.successes.sum(axis=1), self.trials.sum(axis=1)
-        states = States.of(c, n)
-        data = CountHistograms.of(states.successes, states.trials, states.count)
-        return hyper_posterior(data, self.prior)
+    def same(self) -> Lattice:
+        """Posterior of (logit m, logit r) without a change."""
+        states = States.of(self.successes.sum(axis=1), self.trials.sum(axis=1))
+        right, wrong = states.successes, states.trials - states.successes
+        prior = self.prior.fields("beta")
+
+        def log_density(theta: Array) -> Array:
+            # Beyond these a Beta is a point, or a coin that is tossed once for all trials.
+            total = np.exp(-np.clip(theta[:, 1], -18.0, 600.0))
+            alpha, beta = (
+                np.maximum(expit(sign * theta[:, 0]) * total, 1e-300)[:, None] for sign in (1, -1)
+            )
+            logs = betaln(alpha + right, beta + wrong) - betaln(alpha, beta)
+            return np.asarray(logs @ states.count + prior.log_density(theta))
+
+        mean = (right @ states.count + 0.5) / (states.trials @ states.count + 1.0)
+        starts = np.array([[np.log(mean / (1.0 - mean)), y] for y in (-6.0, -3.0, -1.0, 1.0, 4.0)])
+        start = starts[np.argmax(log_density(starts))]
+        return Lattice.around(log_density, start, (200.0, 200.0), 0.2)
 
     @cached_property
     def _icc_range(self) -> tuple[float, float]:
         """Logits of r between which the likelihood is computed; beyond, it is that of the end."""
-        keep = self.same.weight > 1e-10
-        y = self.same.y.ravel()[keep]
+        y = self.same.points[self.same.probability > 1e-10, 1]
         margin = 1.0  # beyond the range without a change
         lowest = -np.log(2000.0)  # beyond alpha + beta of 2000 questions are that different
         return max(float(y.min()) - margin, lowest), max(float(y.max()) + margin, lowest + 1.0)
 
     def at(self, first: int) -> ShiftPosterior:
         """Integrate a change whose first day is this one, counted from 0."""
-        density = self._log_density(first)
-        mode, curvature = self._mode(density)
-        # Ordered (delta, logit m, logit r): a row of z has one delta.
-        root = np.linalg.cholesky(np.linalg.inv(curvature))
-        step = 0.35  # of t: 0.7 posterior sds at the mode; evidence of few trials then errs by 1e-5
-        # The prior of delta is normal, those of logit m and logit r are not.
-        halves = (int(np.ceil(np.arcsinh(sds / 2.0) / step)) for sds in (8.0, 30.0, 30.0))
-        axes = [step * np.arange(-half, half + 1) for half in halves]
-        z = [2.0 * np.sinh(t) for t in axes]
-        logs = [np.log(2.0 * step * np.cosh(t)) for t in axes]
-        inner = np.stack([np.repeat(z[1], len(z[2])), np.tile(z[2], len(z[1]))])
-        weight = (logs[1][:, None] + logs[2]).ravel() + np.log(root[1, 1] * root[2, 2])
-        # Where the mode of the shift has no weight, other shifts have none either.
-        middle = density(float(mode[0]), *(mode[1:, None] + root[1:, 1:] @ inner)) + weight
-        keep = middle > middle.max() - 40.0
-        inner, weight = inner[..., keep], weight[keep]
-        shifts = mode[0] + root[0, 0] * z[0]
-        rows, before, after = [], [], []
-        for shift, z_shift in zip(shifts, z[0], strict=True):
-            x, y = mode[1:, None] + root[1:, :1] * z_shift + root[1:, 1:] @ inner
-            values = density(float(shift), x, y) + weight
-            rows.append(float(logsumexp(values)))
-            share = np.exp(values - rows[-1])
-            before.append(float(share @ expit(x)))
-            after.append(float(share @ self._moved(float(shift), x, y)))
-        marginal = np.array(rows)
-        total = float(logsumexp(marginal + logs[0] + np.log(root[0, 0])))
-        share = np.exp(marginal + logs[0] + np.log(root[0, 0]) - total)
-        return ShiftPosterior(
-            total, shifts, marginal - total, float(share @ before), float(share @ after)
-        )
+        start = np.append(0.0, self.same.points[np.argmax(self.same.log_mass)])
+        # A step of 0.7 posterior sds at the mode; evidence of few trials then errs by 1e-5. The
+        # prior of the shift is normal, those of logit m and logit r are not.
+        lattice = Lattice.around(self._log_density(first), start, (8.0, 30.0, 30.0), 0.35)
+        probability, total = lattice.probability, lattice.log_evidence
+        by_shift = lattice.log_mass.reshape(len(lattice.first_weight), -1)
+        shift = lattice.points[:: by_shift.shape[1], 0]
+        log_density = logsumexp(by_shift, axis=1) - np.log(lattice.first_weight) - total
+        likely = probability > 1e-13
+        share, points = probability[likely], lattice.points[likely]
+        after = 0.0
+        for value in np.unique(points[:, 0]):
+            members = points[:, 0] == value
+            p = np.exp(self._shifted(value)[0])
+            after += float(p @ self._weights(points[members, 1:]) @ share[members])
+        before = float(share @ expit(points[:, 1]))
+        return ShiftPosterior(total, shift, log_density, before, after)
 
-    def _betas(self, x: Array, y: Array) -> tuple[Array, Array]:
-        concentration = np.exp(-np.clip(y, *self._icc_range))
-        alpha, beta = expit(x) * concentration, expit(-x) * concentration
+    def _betas(self, theta: Array) -> tuple[Array, Array]:
+        concentration = np.exp(-np.clip(theta[:, 1], *self._icc_range))
+        alpha, beta = (expit(sign * theta[:, 0]) * concentration for sign in (1, -1))
         return np.maximum(alpha, _SMALLEST), np.maximum(beta, _SMALLEST)
 
     @cached_property
@@ -139,63 +193,41 @@ class Changes:
         # On the scale of arcsin(sqrt(p)) a kernel of this degree is equally wide everywhere.
         return beta_rule_along(smallest, smallest, 0.0, _angle, 0.65 / np.sqrt(degree))
 
-    def _weights(self, x: Array, y: Array) -> Array:
+    def _weights(self, theta: Array) -> Array:
         """Quadrature weights of the Betas at the points of the rule, (points, betas)."""
-        rule, (alpha, beta) = self._rule, self._betas(x, y)
+        rule, (alpha, beta) = self._rule, self._betas(theta)
         logs = rule.log_weight[:, None] + rule.log_p[:, None] * alpha + rule.log_q[:, None] * beta
         return _exp(logs - betaln(alpha, beta))
 
     def _shifted(self, shift: float) -> tuple[Array, Array]:
         """Log of p and of 1 - p after a shift, at the points of the rule."""
         x = self._rule.log_p - self._rule.log_q + shift
-        return -np.logaddexp(0.0, -x), -np.logaddexp(0.0, x)
-
-    def _moved(self, shift: float, x: Array, y: Array) -> Array:
-        """Mean success probability after the shift."""
-        return np.asarray(np.exp(self._shifted(shift)[0]) @ self._weights(x, y))
+        return log_expit(x), log_expit(-x)
 
     def _log_density(self, first: int) -> LogDensity:
-        """Log of prior times likelihood at one shift and many (logit m, logit r)."""
-        c, f = self.successes, self.trials - self.successes
-        sums = [counts[:, days].sum(axis=1) for days in (slice(first), slice(first, None))
-                 for counts in (c, f)]  # fmt: skip
-        states, weight = np.unique(np.stack(sums), axis=1, return_counts=True)
+        """Log of prior times likelihood at points (shift, logit m, logit r)."""
+        counts = np.stack([self.successes, self.trials - self.successes])
+        sums = [counts[..., days].sum(axis=-1) for days in (slice(first), slice(first, None))]
+        states, number = np.unique(np.concatenate(sums), axis=1, return_counts=True)
         right, wrong, late_right, late_wrong = states.astype(float)[:, :, None]
         early = right * self._rule.log_p + wrong * self._rule.log_q
-        (a, b), (icc_a, icc_b) = self.prior.mean, self.prior.icc
-        offset = betaln(a, b) + betaln(icc_a, icc_b) + np.log(self.sd * np.sqrt(2.0 * np.pi))
+        prior, log_scale = self.prior.fields("beta"), np.log(self.sd * np.sqrt(2.0 * np.pi))
 
-        def density(shift: float, x: Array, y: Array) -> Array:
-            up, down = self._shifted(shift)
-            logs = early + late_right * up + late_wrong * down
-            top = logs.max(axis=1, keepdims=True)
-            with np.errstate(divide="ignore"):
-                likelihood = np.log(_exp(logs - top) @ self._weights(x, y))
-            log_prior = -a * np.logaddexp(0, -x) - b * np.logaddexp(0, x)
-            log_prior += -icc_a * np.logaddexp(0, -y) - icc_b * np.logaddexp(0, y)
-            # The log of 0 is finite here, so that 0 times it is 0.
-            joint = weight @ np.maximum(likelihood, -1e10)
-            joint = joint + weight @ top[:, 0] + log_prior
-            return np.asarray(joint - offset - 0.5 * (shift / self.sd) ** 2)
+        def log_density(theta: Array) -> Array:
+            logs = prior.log_density(theta[:, 1:])
+            logs += -0.5 * (theta[:, 0] / self.sd) ** 2 - log_scale
+            for shift in np.unique(theta[:, 0]):
+                members = theta[:, 0] == shift
+                up, down = self._shifted(shift)
+                likelihood = early + late_right * up + late_wrong * down
+                top = likelihood.max(axis=1, keepdims=True)
+                with np.errstate(divide="ignore"):
+                    relative = np.log(_exp(likelihood - top) @ self._weights(theta[members, 1:]))
+                # The log of 0 is finite here, so that 0 times it is 0.
+                logs[members] += number @ np.maximum(relative, -1e10) + number @ top[:, 0]
+            return np.asarray(logs)
 
-        return density
-
-    def _mode(self, density: LogDensity) -> tuple[Array, Array]:
-        """Mode in (delta, logit m, logit r), about, and the curvature there."""
-        best = int(np.argmax(self.same.log_weight))
-        location = np.array([0.0, self.same.x.ravel()[best], self.same.y.ravel()[best]])
-        longest = 2.0  # step, in logits
-        for _ in range(30):
-            value, gradient, curvature = _derivatives(density, location)
-            step = np.linalg.solve(curvature, gradient)
-            step *= min(1.0, longest / float(np.abs(step).max() + 1e-300))
-            tried = [location + length * step for length in (1.0, 0.25, 0.05)]
-            heights = [float(density(v[0], v[1:2], v[2:])[0]) for v in tried]
-            best_step = int(np.argmax(heights))
-            if not heights[best_step] > value + 1e-3:
-                break
-            location = tried[best_step]
-        return location, curvature
+        return log_density
 
 
 def _angle(rule: BetaRule) -> Array:
@@ -206,26 +238,6 @@ def _angle(rule: BetaRule) -> Array:
 def _exp(logs: Array) -> Array:
     """Exponentials; the smallest are 0, because numbers near the smallest make products slow."""
     return np.asarray(np.exp(np.where(logs < -150.0, -np.inf, logs)))
-
-
-def _derivatives(density: LogDensity, location: Array) -> tuple[float, Array, Array]:
-    """Value, gradient and negative Hessian (made positive) by finite differences on 27 points."""
-    width, flattest = 0.1, 0.02  # of the differences, in logits; curvature that is believed
-    steps = np.array([-1.0, 0.0, 1.0]) * width
-    x, y = np.repeat(location[1] + steps, 3), np.tile(location[2] + steps, 3)
-    cube = np.stack([density(location[0] + step, x, y) for step in steps]).reshape(3, 3, 3)
-    middle = float(cube[1, 1, 1])
-    gradient, hessian = np.empty(3), np.empty((3, 3))
-    for i in range(3):
-        line = np.moveaxis(cube, i, 0)[:, 1, 1]
-        gradient[i] = (line[2] - line[0]) / (2.0 * width)
-        hessian[i, i] = (line[2] - 2.0 * middle + line[0]) / width**2
-        for j in range(i):
-            face = np.moveaxis(cube, (j, i), (0, 1))[:, :, 1]
-            cross = face[2, 2] - face[0, 2] - face[2, 0] + face[0, 0]
-            hessian[i, j] = hessian[j, i] = cross / (4.0 * width**2)
-    values, vectors = np.linalg.eigh(-hessian)
-    return middle, gradient, (vectors * np.maximum(values, flattest)) @ vectors.T
 
 
 def mixed_shift(

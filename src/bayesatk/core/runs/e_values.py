@@ -17,8 +17,9 @@ from functools import cache, cached_property
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.special import gammaln, logsumexp
+from scipy.special import logsumexp
 
+from bayesatk.core.question.laws import log_choose
 from bayesatk.metrics.credit import Array
 
 Ints = NDArray[np.int64]
@@ -311,14 +312,3 @@ def _drop(curve: Curve, peak: float, end: float, level: float) -> float:
         if first > 1:  # near enough: the integral ends at most half as far again as it must
             break
     return end
-
-
-def log_choose(n: Array | float, k: Array) -> Array:
-    """Return log binomial coefficients, elementwise.
-
-    Examples
-    --------
-    >>> np.exp(log_choose(4.0, np.array([2.0]))).round(12).tolist()
-    [6.0]
-    """
-    return np.asarray(gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0))

@@ -14,21 +14,23 @@ from math import lcm
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesatk.core.pooling.nodes import Nodes
-from bayesatk.core.pooling.question_posteriors import QuestionLaws, fewer
-from bayesatk.core.pooling.states import States
 from bayesatk.core.question.laws import log_binomials
 from bayesatk.metrics.credit import Array
 
+Counted = Callable[[int], tuple[Array, Array]]
 
-def run_difference(nodes: Nodes, states: States, values: Array) -> tuple[Array, Array]:
+
+def run_difference(counted: Counted, questions: Array, values: Array) -> tuple[Array, Array]:
     """Distribution of the absolute difference of the mean values of two runs.
 
     Parameters
     ----------
-    nodes : Nodes
-        Posterior of the difficulty distribution.
-    states : States
+    counted : callable
+        ``counted(most)`` returns the posterior on at most so many nodes: their weights (nodes,),
+        and the probabilities (nodes, states, 2 trials + 1) of 0, 1, ... successes of a question in
+        both runs together.
+    questions : ndarray, shape (states,)
+        How many questions are in each state.
     values : ndarray, shape (trials + 1,)
         Value of a question with 0, 1, ... successes in a run of so many trials.
 
@@ -39,44 +41,43 @@ def run_difference(nodes: Nodes, states: States, values: Array) -> tuple[Array, 
 
     Examples
     --------
-    >>> law = run_difference(Nodes.single(1.0, 1.0), States.of([0], [0]), np.array([0.0, 1.0]))
+    >>> uniform = np.ones(1), np.full((1, 1, 3), 1 / 3)  # successes of two trials
+    >>> law = run_difference(lambda most: uniform, np.ones(1), np.array([0.0, 1.0]))
     >>> law[0].tolist(), law[1].round(12).tolist()  # 2 E p (1 - p) = 1/3
     ([0.0, 1.0], [0.666666666667, 0.333333333333])
     """
     step = _step(values)
     places = np.rint((values - values.min()) / step).astype(np.int64)
-    widest = int(places.max())
+    widest, number = int(places.max()), float(questions.sum())
     if not widest:
         return np.zeros(1), np.ones(1)
-    trials = 2 * (len(values) - 1)
     split, gaps = _splits(places)
-    rough_pmf = QuestionLaws.of(fewer(nodes, 50), states).counts(trials)
-    sd = np.sqrt((rough_pmf @ (split * gaps**2).sum(axis=1) @ states.count).max())
+    rough_pmf = counted(50)[1]
+    sd = np.sqrt((rough_pmf @ (split * gaps**2).sum(axis=1) @ questions).max())
     # The lattice is kept within 12 sds and the 40 largest differences of a question: few questions
     # are far from normal.
-    reach = int(min(states.questions * widest, np.ceil(12.0 * sd + 40.0 * widest)))
+    reach = int(min(number * widest, np.ceil(12.0 * sd + 40.0 * widest)))
     # It falls all the way from 0 on where a run is right or wrong, or the share of right trials.
     falls = widest == 1 or bool((places == np.arange(len(places))).all())
     size = reach if not falls else min(reach, 40 + 8 * 12)
     # Nodes stand for others where they are many: ten million of frequencies, nodes and states.
-    most = int(np.clip(10_000_000 // ((size + 4 * trials) * len(states)), 50, 1000))
-    laws = QuestionLaws.of(fewer(nodes, most), states)
+    cells = (size + 4 * rough_pmf.shape[2]) * len(questions)
+    weight, pmf = counted(int(np.clip(10_000_000 // cells, 50, 1000)))
     angles = 2.0 * np.pi * np.arange(reach + 1) / (2 * reach + 1)
     curve = np.zeros(reach + 1)
-    pmf, width = laws.counts(trials), max(16, 1_000_000 // laws.share[0].size)
+    width = max(16, 1_000_000 // (len(weight) * len(questions)))
     for start in range(0, reach + 1, width):
         frequencies = slice(start, start + width)
         waves = (split * np.cos(angles[frequencies, None, None] * gaps)).sum(axis=2)
         question_curve = np.tensordot(waves, pmf, axes=(1, 2))  # of one question, by node and state
-        node_curve = (question_curve**states.count).prod(axis=2)
-        curve[frequencies] = node_curve @ laws.weight
+        node_curve = (question_curve**questions).prod(axis=2)
+        curve[frequencies] = node_curve @ weight
         if falls and np.abs(node_curve).max() < 1e-16:
             break
     signed_mass = np.fft.irfft(curve, 2 * reach + 1)[: reach + 1]
     probability = np.maximum(signed_mass * np.where(np.arange(reach + 1), 2.0, 1.0), 0.0)
     probability = np.asarray(probability / probability.sum(), float)
-    difference = np.arange(reach + 1, dtype=float) * (step / states.questions)
-    return difference, probability
+    return np.arange(reach + 1, dtype=float) * (step / number), probability
 
 
 def absolute_differences(score: Callable[[], Array], repeats: int) -> tuple[Array, Array]:
