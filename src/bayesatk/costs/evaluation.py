@@ -23,7 +23,7 @@ from bayesatk.core.engine.interval_ends import measured_interval
 from bayesatk.core.numerics.importance import TRUSTED, Importance
 from bayesatk.core.pooling.states import States
 from bayesatk.metrics.credit import Array
-from bayesatk.posterior.right_wrong import RightWrongModel
+from bayesatk.posterior.model import CountModel
 from bayesatk.priors import Families, HyperPrior
 from bayesatk.results.costs import (
     STATISTICS,
@@ -193,7 +193,7 @@ def fit_costs(counts: Any, costs: Costs, prior: HyperPrior, cost_prior: CostPrio
     (CostModel, Importance)
     """
     states = States.of(counts[:, 1], counts.sum(axis=1))
-    nodes = RightWrongModel("partial", states, prior).nodes
+    nodes = CountModel.of(prior, counts).nodes
     return CostModel.of(states, nodes, costs, cost_prior).posterior()
 
 
@@ -303,7 +303,7 @@ def _estimates(
     table["cost_if_wrong"][..., 0], table["cost_if_right"][..., 0] = of_outcome
     states = States.of(counts[:, 1], counts.sum(axis=1), weight)
     if request.k:
-        model = RightWrongModel("partial", states, request.prior)
+        model = CountModel.of(request.prior, counts, weight=weight)
         table["pass_at_k"][..., 0] = model.estimate(request.study.metrics)[:, None]
 
 

@@ -17,6 +17,7 @@ from bayesatk.posterior.model import CountModel, Model
 from bayesatk.posterior.models_of import Declared
 from bayesatk.posterior.posterior import Distributions, Draws, SystemPosterior
 from bayesatk.posterior.remarks import family_note, outside_note, proxy_note, weight_note
+from bayesatk.results.points import Laws
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,8 @@ class Evaluated:
         Draws of every question's success probability, for predictive checks.
     question_p : pair of ndarray, optional
         Exact mean and sd of every question's success probability, where draws of it are kept.
+    points : sequence of (str, Points)
+        Of the hyperparameters, by law of difficulty; none of votes.
     remarks : list of str
     """
 
@@ -46,6 +49,7 @@ class Evaluated:
     groups: tuple[NDArray[np.float64], NDArray[np.float64]] | None
     p: NDArray[np.float64] | None
     question_p: tuple[NDArray[np.float64], NDArray[np.float64]] | None
+    points: Laws
     remarks: list[str]
 
 
@@ -91,6 +95,7 @@ def evaluate_system(
         analysis.of_groups(drawn),
         p,
         None if drawn.p is None else posterior.question_p(),
+        analysis.points,
         analysis.remarks,
     )
 
@@ -125,6 +130,7 @@ class Analysis:
         self._study, self._name = study, study.outcomes.systems[index]
         self._draws, self._judge_seed = draws, judge_seed
         self.remarks: list[str] = []
+        self.points: Laws = []
         self._by_group: NDArray[np.float64] | None = None
         self.estimate = np.full(len(study.grid), np.nan)
         parts: list[tuple[list[int], SystemPosterior]] = []
@@ -153,6 +159,7 @@ class Analysis:
         reach = study.scale.reaching()
         posterior = self._fitted(model, places, metrics, reach)
         self._sensitive = partial(model.prior_sensitivity, metrics, posterior)
+        self.points = [(fit.name, fit.points) for fit in model.families]
         if posterior.warning is not None:
             self.remarks.append(f"{self._name}: {posterior.warning}.")
         if study.design is None:

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit, ndtr
 
-from bayesatk.core.engine.distribution import Empirical, Quantity
-from bayesatk.core.engine.matched import PointMixture, matched_quantiles
+from bayesatk.core.engine.distribution import Empirical
+from bayesatk.core.engine.matched import known_at_points, matched_quantiles
 from bayesatk.core.numerics.points import Points
 from bayesatk.core.numerics.weights import reweighted
 from bayesatk.core.pooling.difficulty import Difficulty
@@ -37,14 +37,14 @@ from bayesatk.results.likelihood import RATES
 if TYPE_CHECKING:
     from bayesatk.posterior.model import CountModel
 
-_WORK = 2e6  # points times cells times metrics at which moments are worked out, with groups
-_POINTS = (200, 1000, 3000)  # of moments: fewest; most, with groups and without
+_WORK = (1.5e5, 2e6)  # points times cells times metrics of moments: without groups and with
+_POINTS = (200, 1000, 4000)  # of moments: fewest; most, with groups and without
 _FEW = 25  # questions up to which intervals come from draws of p
 _DRAWS = (4000, 20_000)  # of means over few questions, and of a bootstrap of many
 _EVERY = 5e5  # success probabilities that draws may take where means are known without them
 _MOST = 2e7  # the same where groups have effects
 _CHUNK = 1_000_000  # floats drawn at once
-_SOME = 300  # draws from which the correlation between metrics is worked out
+_SOME = 200  # draws, and questions, from which the correlation between metrics is worked out
 _SHARED = 200.0  # draws left without other systems' marks of a judge, below which they are rough
 _SEED = 20_261_123  # of the draws for intervals: intervals are a function of the data
 
@@ -128,14 +128,15 @@ class CountPosterior:
     def parts(self) -> list[Part]:
         """Points of every law that counts, as many as the work allows."""
         cells = self.model.cells
-        most = _POINTS[1 if cells.grouped else 2]
+        work, most = _WORK[cells.grouped], _POINTS[1 if cells.grouped else 2]
         width = len(cells.count) if cells.rows.shape[1] else cells.groups + len(cells.states)
-        number = int(np.clip(_WORK / (width * len(self.metrics)), _POINTS[0], most))
+        number = int(np.clip(work / (width * len(self.metrics)), _POINTS[0], most))
         parts = []
         for fit, share in self.model.counted:
-            several = 2 if fit.name in ("inflated", "mixture") else 1  # parts: a rougher posterior
-            size = int(max(several * number * np.sqrt(share), _POINTS[0]))
-            points = thinned(fit.points, size)
+            points = fit.points
+            if points.method != "quadrature":
+                several = 2 if fit.name in ("inflated", "mixture") else 1  # a rougher posterior
+                points = points.at_most(int(max(several * number * np.sqrt(share), _POINTS[0])))
             moments = self._given(fit).at(points.theta)
             parts.append(Part(fit, share, points, moments))
         return parts
@@ -269,23 +270,23 @@ class CountPosterior:
         Of means over few questions, and of a bootstrap of questions, they are those of draws.
         """
         whole, ends = self.whole, [_ends(metric) for metric in self.metrics]
-        known: list[list[Quantity | None]] = [
-            [
-                PointMixture(self.weight, *whole.values[:, k, target].T, ends[k], self.effective_draws)
-                for k in range(len(self.metrics))
-            ]
-            for target in range(whole.mean.shape[2])
-        ]  # fmt: skip
-        questions = len(self.model.cells.which)
-        drawn_targets = [0] * (questions <= _FEW and self.model.pooling != "complete")
+        questions, targets = len(self.model.cells.which), range(whole.mean.shape[2])
+        drawn_targets = {0} if questions <= _FEW and self.model.pooling != "complete" else set()
         if self.model.resampled:
-            drawn_targets += range(1, whole.mean.shape[2])
+            drawn_targets |= set(targets[1:])
+        drawn = np.empty((0, len(self.metrics), len(targets)))
         if drawn_targets:
             size = int(np.clip(_EVERY * 4 / questions, *_DRAWS))
             drawn = self.draw(size, np.random.default_rng(_SEED), False).metrics
-            for target in drawn_targets:
-                known[target] = [Empirical(column) for column in drawn[:, :, target].T]
-        return known
+        return [
+            [
+                Empirical(drawn[:, k, target]) if target in drawn_targets else known_at_points(
+                    self.weight, *whole.values[:, k, target].T, ends[k], self.effective_draws
+                )
+                for k in range(len(self.metrics))
+            ]
+            for target in targets
+        ]  # fmt: skip
 
     def sd_under(self, prior: Any) -> Array:
         """Posterior sds under another prior, of the same laws; shape (metrics, targets)."""
@@ -497,10 +498,15 @@ class CountPosterior:
         model, cells = self.model, self.model.cells
         theta, observation = part.points.theta[place], part.fit.predictor.observation
         questions, size = len(cells.which), len(theta)
-        most = _MOST if part.fit.predictor.effective else _EVERY
+        most = _EVERY
+        if part.fit.predictor.effective or model.resampled:
+            most = _MOST if part.fit.predictor.effective else 4 * _EVERY
         if not keep_p and size * questions > max(most, size * _FEW):
             return self._matched_means(part, place, offset, rng), None
-        state, means = cells.state[cells.which], np.zeros((size, cells.groups, len(self.metrics), 2))
+        state, means = (
+            cells.state[cells.which],
+            np.zeros((size, cells.groups, len(self.metrics), 2)),
+        )
         total, kept = np.zeros((size, cells.groups)), []
         step = max(1, _CHUNK // (size * (1 if model.scores is None else len(model.scores))))
         group, tried = cells.group[cells.which], cells.questions_tried
@@ -528,7 +534,7 @@ class CountPosterior:
     ) -> Array:
         """Return the same of very many questions, by their cumulants given each point."""
         cells, theta = self.model.cells, part.points.theta[place]
-        correlation = self._correlation(part, theta, offset, rng)
+        correlation = self._correlation
         given = part.moments.by_group[place]
         if part.fit.predictor.effective:
             given = given.copy()
@@ -552,17 +558,15 @@ class CountPosterior:
             means[..., 1] = np.clip(means[..., 1], low, high)
         return means
 
-    def _correlation(
-        self, part: Part, theta: Array, offset: Array, rng: np.random.Generator
-    ) -> Array:
+    @cached_property
+    def _correlation(self) -> Array:
         """Correlation between the metrics of a question, given the hyperparameters."""
-        cells = self.model.cells
-        some = rng.choice(len(theta), _SOME)
-        which = rng.choice(len(cells.which), min(1000, len(cells.which)), replace=False)
-        cell = cells.which[which]
-        p = part.fit.predictor.observation.draw(
-            theta[some], offset[np.ix_(some, cell)], cells.state[cell], rng
-        )
+        cells, rng = self.model.cells, np.random.default_rng(_SEED)
+        part = max(self.parts, key=lambda law: law.share)
+        theta = part.points.theta[rng.choice(len(part.points.weight), _SOME, p=part.points.weight)]
+        which = rng.choice(len(cells.which), min(_SOME, len(cells.which)), replace=False)
+        cell, offset = cells.which[which], part.fit.predictor.offsets(theta)
+        p = part.fit.predictor.observation.draw(theta, offset[:, cell], cells.state[cell], rng)
         values = np.stack([metric.latent(p) for metric in self.metrics], axis=-1)
         centred = (values - values.mean(axis=0)).reshape(-1, len(self.metrics))
         covariance = centred.T @ centred
@@ -592,19 +596,6 @@ class CountPosterior:
         assert self.model.scores is not None and not isinstance(law, Common)
         alpha = law.alpha(theta, effect)
         return np.asarray(alpha @ np.array(self.model.scores) / alpha.sum(axis=2))
-
-
-def thinned(points: Points, size: int) -> Points:
-    """Return at most so many points, with the means and variances of all."""
-    number = len(points.weight)
-    if number <= size or points.method == "quadrature":
-        return points
-    rows = np.arange(size)
-    if points.sampled:
-        rows = np.linspace(0, number - 1, size).astype(np.intp)
-    if points.weight[rows].sum() < 0.2 * size / number:
-        return points.thinned(size)
-    return points.calibrated(rows)
 
 
 def _numbers(summed: Summed) -> tuple[Array, Array, Array]:

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit, logsumexp
 
-from bayesatk.core.numerics.tilts import Tilt
-from bayesatk.core.numerics.weights import pareto_shape
 from bayesatk.core.numerics.importance import spread_evenly
 from bayesatk.core.numerics.points import Points
+from bayesatk.core.numerics.tilts import Tilt
+from bayesatk.core.numerics.weights import pareto_shape
+from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.pooling.states import States
 from bayesatk.core.program.cells import Cells
 from bayesatk.core.program.laws import CategoryLaw, Common, DifficultyLaw
@@ -46,15 +47,17 @@ from bayesatk.data.grouping import Grouping
 from bayesatk.data.scales import MetricFunction
 from bayesatk.judge_error import JudgeError
 from bayesatk.metrics.credit import Array
+from bayesatk.posterior.count_posterior import CountPosterior, FamilyFit
 from bayesatk.posterior.posterior import FamilyShare, SystemPosterior
-from bayesatk.posterior.count_posterior import FamilyFit, CountPosterior
 from bayesatk.priors import CategoryPrior, DirichletHyperPrior, HyperPrior, Pooling, Prior
 from bayesatk.priors.choice import power_scaled
 from bayesatk.priors.fields import Beta, Dirichlet, Field, Fields
 from bayesatk.results.likelihood import RATES
+from bayesatk.results.points import Laws
 
 _POWER = 0.5  # of the weaker prior that sensitivity is about
-_KEPT = 64  # posteriors of hyperparameters, which comparing asks for again
+_WORK = 2e6  # points times distinct questions that the last round of a law of several parts takes
+_KEPT = 200  # posteriors of hyperparameters, which comparing asks for again
 _MOST_RIGHT = 64  # trials of a question up to which a judge's marks are mixtures over right trials
 _MINOR_SHARE = 0.05  # of the most probable family's probability, below which few points will do
 _STARTS = (-6.0, -3.0, -1.0, 1.0, 4.0)  # logit icc from which the mode is looked for
@@ -235,7 +238,11 @@ class CountModel:
 
     def _of_law(self, family: str) -> Fields:
         """Prior of the hyperparameters without those of a judge."""
-        slopes, prior, categories = self.cells.rows.shape[1], self.prior, self.states.counts.shape[1]
+        slopes, prior, categories = (
+            self.cells.rows.shape[1],
+            self.prior,
+            self.states.counts.shape[1],
+        )
         if self.pooling == "none":
             return Fields(())
         if self.pooling == "complete":
@@ -261,6 +268,11 @@ class CountModel:
         simple = not states.prior.any() and states.trials.max(initial=0) <= _MOST_RIGHT
         return (Marked if simple else MarkedOnRule)(law, states)
 
+    def part(self, family: str) -> tuple[Predictor, Fields]:
+        """Return what is known of questions under a law, and the prior of its hyperparameters."""
+        fields = self.fields(family)
+        return Predictor(self.observation(family, fields), self.cells), fields
+
     @property
     def family_prior(self) -> dict[str, float]:
         """Prior probability of each law."""
@@ -283,6 +295,12 @@ class CountModel:
         others = () if marking is None else tuple(other._key for other in marking.others)
         error = None if marking is None else marking.error
         return (content, self.pooling, self.prior, self.scores, cells.grouped, error, others)
+
+    def recall(self, laws: Laws | None) -> "CountModel":
+        """Keep the points of every law, where a result has them; return the model."""
+        if laws is not None:
+            _fitted(_Asked(self._key, self, laws))
+        return self
 
     @cached_property
     def families(self) -> list[FamilyFit]:
@@ -334,6 +352,15 @@ class CountModel:
     def fit(self, metrics: Sequence[Any]) -> SystemPosterior:
         """Return the posterior of metrics: of all questions, and of each group."""
         return CountPosterior(self, tuple(metrics)).posterior()
+
+    @property
+    def nodes(self) -> Nodes:
+        """Distributions of p at all points of all laws, effects and covariates zero."""
+        laws = [
+            replace(fit.nodes(fit.points.theta), weight=fit.points.weight)
+            for fit, _ in self.counted
+        ]
+        return Nodes.joined(laws, [share for _, share in self.counted])
 
     @property
     def judge_rates(self) -> tuple[Array, Array]:
@@ -489,10 +516,11 @@ class CountModel:
 
 @dataclass(frozen=True)
 class _Asked:
-    """A model, equal to another of the same content."""
+    """A model, equal to another of the same content; with the points of its laws, if known."""
 
     key: tuple[Any, ...]
     model: CountModel
+    laws: Laws | None = None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Asked) and self.key == other.key
@@ -504,6 +532,8 @@ class _Asked:
 @lru_cache(maxsize=_KEPT)
 def _fitted(asked: _Asked) -> list[FamilyFit]:
     model = asked.model
+    if asked.laws is not None:
+        return [FamilyFit(name, *model.part(name), points) for name, points in asked.laws]
     message = _message_to(model) if model.informed else None
     fits: list[FamilyFit] = []
     best = -np.inf
@@ -519,8 +549,7 @@ def _family_fit(
     model: CountModel, family: str, negligible: float, message: Callable[[Array], Array] | None
 ) -> FamilyFit:
     """Integrate the hyperparameters of one law."""
-    fields = model.fields(family)
-    predictor = Predictor(model.observation(family, fields), model.cells)
+    predictor, fields = model.part(family)
 
     def log_density(theta: Array) -> Array:
         logs = fields.log_density(theta) + predictor.log_likelihood(theta)
@@ -531,6 +560,7 @@ def _family_fit(
 
     seed = int(model.states.trials.sum() % 2**31)
     last = 4096 if len(model.cells.count) <= 400 else 2048
+    last *= 2 if model.marking is not None and not model.structured else 1
     if not len(fields):
         points = replace(certain(), log_evidence=float(log_density(np.zeros((1, 0)))[0]))
     elif fields.size <= 2:
@@ -547,7 +577,12 @@ def _family_fit(
         laplace = _laplace_of_beta(model) if shared else Laplace(
             np.zeros(simple.size), np.eye(simple.size)
         )  # fmt: skip
-        points = from_prior(log_density, fields, laplace, simple, shared, seed, negligible)
+        work = len(model.cells.count) * (10 if model.structured else 1)
+        most = int(np.clip(_WORK / work, 4 * last, 8 * last))
+        enough = 1000.0 if model.structured else 2500.0  # draws: to 2% of an sd
+        points = from_prior(
+            log_density, fields, laplace, simple, shared, seed, negligible, most, enough
+        )
     return FamilyFit(family, predictor, fields, points)
 
 
@@ -558,8 +593,7 @@ def _evidence_of(points: Points, fields: Fields) -> Points:
 
 def _laplace_of_beta(model: CountModel) -> Laplace:
     """Mode of the model of one Beta."""
-    fields = model.fields("beta")
-    predictor = Predictor(model.observation("beta", fields), model.cells)
+    predictor, fields = model.part("beta")
     return located(
         lambda theta: fields.log_density(theta) + predictor.log_likelihood(theta),
         _starts(model, fields),
@@ -569,6 +603,7 @@ def _laplace_of_beta(model: CountModel) -> Laplace:
 def _starts(model: CountModel, fields: Fields) -> list[Array]:
     """Where modes are looked for."""
     total = model.states.count @ model.states.evidence + 0.5
+    starts = _STARTS if fields.size <= 2 else _STARTS[1:3]
     if model.pooling == "none":  # only rates of a judge are not known
         return [start_of(fields, 0.5, 0.0)]
     if model.scores is None:
@@ -577,13 +612,13 @@ def _starts(model: CountModel, fields: Fields) -> list[Array]:
             (a, b), (c, d) = model.marking.error.shapes
             s, f = a / (a + b), c / (c + d)
             rate = float(np.clip((rate - f) / max(s - f, 1e-3), 0.01, 0.99))
-        return [start_of(fields, rate, icc) for icc in _STARTS]
-    starts = []
-    for icc in _STARTS[1:3]:
+        return [start_of(fields, rate, icc) for icc in starts]
+    modes = []
+    for icc in starts:
         theta = start_of(fields, 0.5, icc)
         theta[fields.slices["mean"]] = np.log(total[:-1] / total[-1])
-        starts.append(theta)
-    return starts
+        modes.append(theta)
+    return modes
 
 
 def _message_to(model: CountModel) -> Callable[[Array], Array]:

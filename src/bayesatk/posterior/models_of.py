@@ -16,6 +16,7 @@ from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.answers import finite_estimates
 from bayesatk.posterior.model import CountModel, Marking
 from bayesatk.priors import BetaPrior, DirichletHyperPrior, DirichletPrior, HyperPrior, Pooling
+from bayesatk.results.points import stored_points
 from bayesatk.results.result import Result
 
 
@@ -170,7 +171,11 @@ def model_of(result: Result, system: int, kept: NDArray[np.bool_] | None = None)
     kept : ndarray of bool, shape (questions,), optional
         The questions to use; default: all.
     """
-    return Declared.of_result(result, kept).model(system)
+    model = Declared.of_result(result, kept).model(system)
+    if kept is not None and not kept.all():
+        return model
+    sizes = {name: model.fields(name).size for name in model.family_prior}
+    return model.recall(stored_points(result.tree, system, sizes))
 
 
 def judged_models(

@@ -17,8 +17,8 @@ from bayesatk.core.program.observations import AllAlike, MarkedOnRule, RightWron
 from bayesatk.core.program.predictor import WIDE_NODES, WIDER, Predictor, Table
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
+from bayesatk.posterior.count_posterior import SUCCESS, FamilyFit
 from bayesatk.posterior.model import CountModel
-from bayesatk.posterior.count_posterior import SUCCESS, FamilyFit, thinned
 
 _COMPONENTS = 4e6  # Betas of which the laws of all questions are made
 _POINTS = (40, 600)  # of the hyperparameters for these, at least and at most
@@ -118,7 +118,7 @@ class Questions:
         number = int(np.clip(_COMPONENTS / (nodes * betas * hidden * len(cells.count)), *_POINTS))
         found: list[tuple[Array, ...]] = []
         for fit, probability in counted:
-            points = thinned(fit.points, max(int(np.ceil(number * probability)), 10))
+            points = fit.points.at_most(max(int(np.ceil(number * probability)), 10))
             for block in self._blocks(fit, probability, points):
                 for node in range(block.offset.shape[2]):
                     found.append(self._components(fit.predictor, block, node))
@@ -185,7 +185,7 @@ class Questions:
         cells = self.model.cells
         first, second, weights, logs, given, alone = [], [], [], [], [], []
         for fit, probability in self.model.counted:
-            points = thinned(fit.points, max(int(_LEFT_OUT * probability), _FEWEST))
+            points = fit.points.at_most(max(int(_LEFT_OUT * probability), _FEWEST))
             for block in self._blocks(fit, probability, points):
                 mean, variance = self._of_cells(fit.predictor, block)
                 chance = np.exp(block.log_chance)[:, cells.group]

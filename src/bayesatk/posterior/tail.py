@@ -7,7 +7,7 @@ import pandas as pd
 import xarray as xr
 
 from bayesatk._tools.arguments import proper_probability
-from bayesatk.core.engine.matched import number_at_points
+from bayesatk.core.engine.matched import KnownAtPoints
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.metrics.credit import Array
 from bayesatk.posterior.count_posterior import FamilyFit
@@ -105,9 +105,10 @@ def _tail(model: CountModel, level: float) -> Array:
     if with_atoms:
         weight, ceiling = _on_points(with_atoms, _ceiling)
         numbers[1] = weight @ ceiling
-        numbers[2:4] = number_at_points(weight, ceiling, (0.0, 1.0)).quantile(ends[1:])
+        numbers[2:4] = KnownAtPoints(ceiling, weight, np.inf).quantile(ends[1:])
     if others:
-        ratio = number_at_points(*_on_points(others, _exponent), (0.0, 1.0)).quantile(ends)
+        weight, values = _on_points(others, _exponent)
+        ratio = KnownAtPoints(values, weight, np.inf).quantile(ends)
         numbers[4:] = ratio / (1.0 - ratio)
     return numbers
 

@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
-from scipy.special import logsumexp
+from scipy.special import logsumexp, xlog1py, xlogy
 
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.comparison.checks.units import check_units
-from bayesatk.core.pooling import leave_one_out
 from bayesatk.data.chances import success_probabilities
+from bayesatk.posterior.model import Predictive
 from bayesatk.posterior.models_of import Declared, model_of
 from bayesatk.results.result import Result
 
@@ -67,7 +67,7 @@ def exact_loo(fit: xr.DataTree | Result) -> "az.ELPDDataLOO":
     return _loo(own, _predictions(own))
 
 
-_Predictions = list[tuple[NDArray[np.intp], leave_one_out.Predictive]]
+_Predictions = list[tuple[NDArray[np.intp], Predictive]]
 
 
 def _predictions(fit: Result) -> _Predictions:
@@ -263,7 +263,10 @@ def log_bayes_factor_chance(fit: xr.DataTree | Result, p: object) -> xr.DataArra
     evidence = log_evidence(own)
     successes, trials = own.right_of_all("chance")
     chance = success_probabilities(trials.shape[1], p)
-    null = [leave_one_out.certain(c, n - c, chance) for c, n in zip(successes, trials, strict=True)]
+    null = [
+        float(np.sum(xlogy(c, chance) + xlog1py(n - c, -chance)))
+        for c, n in zip(successes, trials, strict=True)
+    ]
     return (evidence - xr.DataArray(null, dims="system")).rename("log_bayes_factor")
 
 

@@ -16,11 +16,10 @@ from bayesatk._tools.threads import one_thread
 from bayesatk.comparison.order.stopping import StoppingRule, StoppingStudy
 from bayesatk.comparison.pairs.pairing import drawn_together
 from bayesatk.comparison.pairs.question_values import Values
-from bayesatk.core.pooling.states import States
 from bayesatk.core.question.laws import finite
 from bayesatk.core.runs.e_values import Capital, Splits
 from bayesatk.metrics.grid import Metric, one_metric
-from bayesatk.posterior.right_wrong import RightWrongModel
+from bayesatk.posterior.model import CountModel
 from bayesatk.priors import HyperPrior
 from bayesatk.results.schema import TARGETS
 
@@ -210,9 +209,8 @@ def _difference(
     full, share = np.full(questions, trials), np.full(questions, 1.0 / questions)
     systems = []
     for system_successes in successes:
-        posterior = RightWrongModel("partial", States.of(system_successes, full), HyperPrior()).fit(
-            [metric]
-        )
+        counts = np.stack([full - system_successes, system_successes], axis=1)
+        posterior = CountModel.of(HyperPrior(), counts).fit([metric])
         drawn = posterior.draw(draws, rng, True)
         assert drawn.p is not None
         means = drawn.metrics[:, :, 0], drawn.metrics[:, :, 1]

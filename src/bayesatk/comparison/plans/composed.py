@@ -25,9 +25,9 @@ from bayesatk.core.runs.planning import Design
 from bayesatk.metrics.category_credit import compositions
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
+from bayesatk.posterior.count_posterior import FamilyFit
+from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.models_of import Declared
-from bayesatk.posterior.program import ProgramModel
-from bayesatk.posterior.program_posterior import FamilyFit
 from bayesatk.results.result import Result
 
 _LISTED = 2000  # counts of categories beyond which they are drawn
@@ -58,12 +58,14 @@ class Counts:
 
     def given(self, theta: Array, offset: Array) -> tuple[Array, Array]:
         """Mean and variance of the metric given each count; (points, offsets, counts)."""
-        mean, variance = self.observation.moments([self.metric], theta, offset)
+        values = self.observation.cumulants([self.metric], theta, offset)
+        mean, variance = values[..., 0], values[..., 1]
         return mean[..., 0], variance[..., 0]
 
     def new(self, theta: Array, offset: Array) -> tuple[Array, Array]:
         """Mean and variance of the metric between new questions; (points, offsets)."""
-        mean, variance = self.observation.new_moments([self.metric], theta, offset)
+        values = self.observation.new_cumulants([self.metric], theta, offset)
+        mean, variance = values[..., 0], values[..., 1]
         return mean[..., 0], variance[..., 0]
 
     def estimates(self) -> Array:
@@ -80,7 +82,7 @@ class ComposedPilot:
 
     Parameters
     ----------
-    model : ProgramModel
+    model : CountModel
     draws : list of (FamilyFit, ndarray)
         A law, and a point of its hyperparameters (1, hyperparameters), by draw.
     metric : Credit or Judged
@@ -89,7 +91,7 @@ class ComposedPilot:
         Whether questions like these are drawn from these, by their weights.
     """
 
-    model: ProgramModel
+    model: CountModel
     draws: list[tuple[FamilyFit, Array]]
     metric: Any
     metric_k: int

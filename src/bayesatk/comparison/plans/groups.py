@@ -12,7 +12,7 @@ from bayesatk._tools.arguments import one_of, whole_number
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.comparison.plans.composed import ComposedPilot, QuestionRows
 from bayesatk.metrics.grid import Metric
-from bayesatk.posterior.program import ProgramModel
+from bayesatk.posterior.model import CountModel
 from bayesatk.results.result import Result
 from bayesatk.results.schema import GROUPED_TARGETS
 
@@ -141,7 +141,7 @@ def _variances(pilot: ComposedPilot, trials: int) -> _Variances | None:
     return _Variances(trial, question, group, *unequal)
 
 
-def _unequal(model: ProgramModel) -> tuple[float, float]:
+def _unequal(model: CountModel) -> tuple[float, float]:
     """How much more means vary by unequal weights: of questions, and of groups.
 
     Of planned groups all have equally many questions, with weights like those of the pilot's.

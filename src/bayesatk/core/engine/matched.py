@@ -8,15 +8,17 @@ nearly none, where a Beta is not (Pearson's type III).
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammainc, gammaincc, gammaincinv, ndtr, ndtri
+from scipy.special import expit, gammainc, gammaincc, gammaincinv, ndtr, ndtri
 
-from bayesatk.core.engine.distribution import Distribution, constant, tabulated
+from bayesatk.core.engine.distribution import Distribution, Empirical, constant, tabulated
 from bayesatk.metrics.credit import Array
 
-_PARTS = 200  # of a mixture: a two hundredth of its probability in each
-_COARSE, _FINE = 129, 513  # points of the table: to find where it is, and to read it
+_PARTS, _OUTER = 100, 4.5  # of a mixture to either side, even in normal quantiles up to that one
+_POINTS = 120  # of the first table, half of the second, and a quarter of the last
+_FARTHEST = 36.0  # of a logit: the range of double precision
 _LEFT_OUT = 1e-7  # probability at either end that the table does without
-_NORMAL = 1e-3  # skewness below which a gamma is normal to 1e-4 of its probability
+_NORMAL = 1e-3  # skewness below which quantiles are normal, to 1e-4 of an sd
+_GENTLE = 0.4  # skewness below which the cube root of a gamma is normal, to 1e-4 of its probability
 _SHAPE, _TABLE = 5e-3, 1e-3  # of the width of an interval: error of the shape given a point, and
 # of a table of so many parts
 _CONSTANT = 1e-10  # of the range of a metric: sd from which a mean is a number
@@ -61,20 +63,30 @@ class PointMixture:
         _, mean, variance, third = self._parts
         sd = np.sqrt(variance)
         reach = (8.0 + 16.0 * np.abs(_skewness(variance, third)).clip(max=4.0)) * sd
-        low, high = max(float((mean - reach).min()), ends[0]), min(float((mean + reach).max()), ends[1])
-        place = np.linspace(low, high, _COARSE)
-        for _ in range(4):
-            cdf = self._cdf(place)
+        low, high = (
+            max(float((mean - reach).min()), ends[0]),
+            min(float((mean + reach).max()), ends[1]),
+        )
+        # Evenly between the ends, and on the logit scale: nearly all may be next to an end.
+        logits = np.linspace(-_FARTHEST, _FARTHEST, _POINTS)
+        place = np.unique(np.concatenate([
+            np.linspace(low, high, _POINTS), low + (high - low) * expit(logits)
+        ]))  # fmt: skip
+        for points in (_POINTS, 2 * _POINTS):
+            cdf = np.maximum.accumulate(self._cdf(place))
             inside = np.flatnonzero((cdf > _LEFT_OUT) & (cdf < 1.0 - _LEFT_OUT))
             first, last = (
-                (max(inside[0] - 1, 0), min(inside[-1] + 1, _COARSE - 1)) if len(inside)
-                else (np.searchsorted(cdf, 0.5) - 1, np.searchsorted(cdf, 0.5))
+                (inside[0], inside[-1]) if len(inside) else 2 * (np.searchsorted(cdf, 0.5),)
+            )
+            first, last = max(first - 1, 0), min(last + 1, len(place) - 1)
+            rising = np.append(np.diff(cdf[first : last + 1]) > 0.0, True)
+            even = np.interp(
+                np.linspace(0.0, 1.0, points), cdf[first : last + 1][rising],
+                place[first : last + 1][rising],
             )  # fmt: skip
-            place = np.linspace(place[max(first, 0)], place[min(last, _COARSE - 1)], _COARSE)
-        rough = self._cdf(place)
-        # Half of the points at equal steps of probability: tails may be long and thin.
-        even = np.interp(np.linspace(0.0, 1.0, _FINE // 2), np.maximum.accumulate(rough), place)
-        place = np.unique(np.concatenate([np.linspace(place[0], place[-1], _FINE // 2), even]))
+            place = np.unique(
+                np.concatenate([np.linspace(place[first], place[last], points), even])
+            )
         return tabulated(place, self._cdf(place), ends)
 
     def _cdf(self, place: Array) -> Array:
@@ -93,21 +105,41 @@ class PointMixture:
     def stated_error(self, probability: ArrayLike) -> Array:
         """Error of quantiles."""
         levels = np.asarray(probability, float)
-        spread = 3.0 * np.sqrt(levels * (1.0 - levels) / max(self._draws, 1.0))
-        near = [self.quantile(np.clip(levels + sign * spread, 0.0, 1.0)) for sign in (-1.0, 1.0)]
-        value = self.quantile(levels)
-        moved = np.max([np.abs(end - value) for end in near], axis=0)
         width = float(np.ptp(self.quantile([0.025, 0.975])))
-        error = self._of_points * moved + self._of_shape * width
-        return np.asarray(error + np.spacing(np.abs(value)))
+        return self._of_points * _moved(self, levels, self._draws) + self._of_shape * width
 
 
-def number_at_points(
-    weight: Array, values: Array, ends: tuple[float, float], draws: float = np.inf
-) -> PointMixture:
-    """Return the distribution of a number that is known at weighted points."""
-    zero = np.zeros_like(values)
-    return PointMixture(weight, values, zero, zero, ends, draws)
+class KnownAtPoints(Empirical):
+    """A number that is known at weighted points, worth so many independent draws."""
+
+    def __init__(self, values: Array, weight: Array, draws: float) -> None:
+        super().__init__(values, weight)
+        self._draws = draws
+
+    def stated_error(self, probability: ArrayLike) -> Array:
+        """Error of quantiles: three standard errors, and a thousandth of the width."""
+        return _TABLE * np.ptp(self.quantile([0.025, 0.975])) + _moved(
+            self, np.asarray(probability, float), self._draws
+        )
+
+
+def known_at_points(
+    weight: Array, mean: Array, variance: Array, third: Array, ends: tuple[float, float],
+    draws: float,
+) -> PointMixture | KnownAtPoints:  # fmt: skip
+    """Return the distribution of a number by its first cumulants at weighted points."""
+    if not variance.any():
+        return KnownAtPoints(mean, weight, draws)
+    return PointMixture(weight, mean, variance, third, ends, draws)
+
+
+def _moved(quantity: PointMixture | Empirical, levels: Array, draws: float) -> Array:
+    """How far quantiles move with three standard errors of their levels."""
+    spread = 3.0 * np.sqrt(levels * (1.0 - levels) / max(draws, 1.0))
+    near = [quantity.quantile(np.clip(levels + sign * spread, 0.0, 1.0)) for sign in (-1.0, 1.0)]
+    value = quantity.quantile(levels)
+    moved = np.max([np.abs(end - value) for end in near], axis=0)
+    return np.asarray(moved + np.spacing(np.abs(value)))
 
 
 def _skewness(variance: Array, third: Array) -> Array:
@@ -120,11 +152,21 @@ def _below(x: Array, mean: Array, variance: Array, third: Array) -> Array:
     """Probability of at most x under the matched gammas."""
     sd, skew = np.sqrt(np.maximum(variance, 1e-300)), _skewness(variance, third)
     z = (x - mean) / sd
-    size = np.maximum(np.abs(skew), _NORMAL)
-    shape = 4.0 / size**2
-    lifted = np.maximum(shape + np.sign(skew) * z * (2.0 / size), 0.0)
-    gamma = np.where(skew > 0.0, gammainc(shape, lifted), gammaincc(shape, lifted))
-    return np.asarray(np.where(np.abs(skew) <= _NORMAL, ndtr(z), gamma))
+    skew, gentle = np.ravel(skew), np.ravel(np.abs(skew)) < _GENTLE
+    below = np.empty(z.shape)
+    below[gentle] = ndtr(_cube_root(z[gentle], skew[gentle, None]))
+    size = np.abs(skew[~gentle, None])
+    shape, right = 4.0 / size**2, skew[~gentle, None] > 0.0
+    lifted = np.maximum(shape + np.where(right, 1.0, -1.0) * z[~gentle] * (2.0 / size), 0.0)
+    below[~gentle] = np.where(right, gammainc(shape, lifted), gammaincc(shape, lifted))
+    return below
+
+
+def _cube_root(z: Array, skew: Array) -> Array:
+    """Normal variate of a standardised gamma (Wilson and Hilferty 1931, PNAS 17)."""
+    small = np.where(np.abs(skew) < 1e-6, 1e-6, skew)
+    base = np.cbrt(np.maximum(1.0 + 0.5 * small * z, 0.0))
+    return np.asarray((base - 1.0) * (6.0 / small) + small / 6.0)
 
 
 def matched_quantiles(probability: Array, mean: Array, variance: Array, third: Array) -> Array:
@@ -153,8 +195,8 @@ def _merged(
     """Return fewer parts of a mixture: neighbours with about the same mean are one."""
     order = np.argsort(mean, kind="stable")
     weight, mean, variance, third = (x[order] for x in (weight, mean, variance, third))
-    middle = np.cumsum(weight) - 0.5 * weight
-    label: NDArray[np.intp] = np.minimum((middle / weight.sum() * _PARTS).astype(np.intp), _PARTS)
+    middle = ndtri((np.cumsum(weight) - 0.5 * weight) / weight.sum())
+    label: NDArray[np.intp] = (np.clip(middle, -_OUTER, _OUTER) * (_PARTS / _OUTER)).astype(np.intp)
     _, label = np.unique(label, return_inverse=True)
     total = np.maximum(np.bincount(label, weight), 1e-300)
 

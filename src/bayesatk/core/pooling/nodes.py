@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, gammaln
+from scipy.special import expit
 
+from bayesatk.core.question.dirichlet_multinomial import log_rise
 from bayesatk.metrics.credit import Array
 
 Grid = tuple[NDArray[np.intp], NDArray[np.intp]]
@@ -212,27 +213,6 @@ def heaviest(weight: Array, tolerance: float) -> NDArray[np.intp]:
     """Return the indices of all probabilities but those that add up to a tolerance."""
     order = np.argsort(weight)
     return np.sort(order[np.cumsum(weight[order]) > tolerance])
-
-
-_STIRLING = 1000.0  # from which the next term of Stirling's series is below 3e-12
-
-
-def log_rise(base: Array, count: NDArray[np.int64]) -> Array:
-    """``log(Gamma(base + count) / Gamma(base))``, without cancelling where the base is large.
-
-    Examples
-    --------
-    >>> log_rise(np.array([[0.5], [1e15]]), np.array([2])).round(9).tolist()
-    [[-0.287682072], [69.07755279]]
-    """
-    small = np.minimum(base, _STIRLING)
-    found: Array = gammaln(small + count) - gammaln(small)
-    if not (base >= _STIRLING).any():
-        return found
-    some = np.maximum(base, _STIRLING)
-    large = (some + count - 0.5) * np.log1p(count / some) - count + count * np.log(some)
-    large += (1.0 / (some + count) - 1.0 / some) / 12.0
-    return np.where(base >= _STIRLING, large, found)
 
 
 def log_ordered(

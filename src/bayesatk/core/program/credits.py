@@ -116,7 +116,9 @@ def _of_right_trials(
             continue
         few = len(nodes) == 1  # whose tails may be as long as they like
         reach = [
-            float(base.min() + counts.min()) if few else max(float(base.min() + counts.min()), _SMALLEST)
+            float(base.min() + counts.min())
+            if few
+            else max(float(base.min() + counts.min()), _SMALLEST)
             for base, counts in zip((part[0].alpha, part[0].beta), part[1:], strict=True)
         ]
         rule = beta_rule(*reach, float(degree[rows].max()))

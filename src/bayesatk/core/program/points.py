@@ -36,13 +36,14 @@ _HOPELESS = -1e10  # log density where it is not a number
 _BOUND = 30.0  # unconstrained parameters, beyond which no mode is looked for
 
 
-_SIZES = (1597, 4181, 10_946, 28_657)  # points of a lattice: Fibonacci numbers
+_SIZES = (1597, 4181, 10_946)  # points of a lattice: Fibonacci numbers
 _SETTLED = 1e-5  # sds by which means and sds of parameters may move from one lattice to the next
+_EFFECTIVE = 400.0  # least effective number of points, which quantiles are read from
 _ROUNDING = 2e-13  # relative error of a summed log-likelihood
-_TAIL = 30.0  # log-density drop at which a lattice ends: exp(-30) ~ 1e-13
+_TAIL = 24.0  # log-density drop at which a lattice ends: exp(-24) ~ 4e-11
 _WIDEST = 9.0  # of t: 2 sinh(9) ~ 8100 standard deviations
 _SCANNED = 53  # points to a side that find where a lattice has to reach
-_NEGLIGIBLE = 1e-13  # probability of points that are left out
+_NEGLIGIBLE = 1e-10  # probability of points that are left out
 _NEWTON, _FAR, _EDGE = 40, 3.0, 60.0  # steps to a mode, the longest, and where they must stay
 _WIDER_STEP = 4.0  # from one width of finite differences to the next
 
@@ -132,7 +133,8 @@ def on_lattice(log_density: Callable[[Array], Array], starts: list[Array]) -> Po
         summary = _summary(points)
         if before is not None:
             moved = np.abs(summary - before) / np.append(np.tile(summary[size:-1], 2), 1.0)
-            if moved.max() < _SETTLED + _ROUNDING * abs(evidence):
+            settled = moved.max() < _SETTLED + _ROUNDING * abs(evidence)
+            if settled and 1.0 / float(points.weight @ points.weight) > _EFFECTIVE:
                 break
         before = summary
     assert points is not None
@@ -191,18 +193,18 @@ def _differences(
     if size == 2:
         corners = place + width * np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])
         value = density(corners)
-        hessian += np.eye(2)[::-1] * -(value[0] - value[1] - value[2] + value[3]) / (
-            4.0 * width.prod()
+        hessian += (
+            np.eye(2)[::-1] * -(value[0] - value[1] - value[2] + value[3]) / (4.0 * width.prod())
         )
     return centre, (plus - minus) / (2.0 * width), hessian, width
 
 
-def _spans(
-    density: Callable[[Array], Array], centre: Array, root: Array
-) -> tuple[Array, Array]:
+def _spans(density: Callable[[Array], Array], centre: Array, root: Array) -> tuple[Array, Array]:
     """Ranges of t outside which the integrand is below exp(-_TAIL) of its peak."""
     side = np.linspace(-_WIDEST, _WIDEST, _SCANNED)
-    t = np.stack(np.meshgrid(*[side] * len(centre), indexing="ij"), axis=-1).reshape(-1, len(centre))
+    t = np.stack(np.meshgrid(*[side] * len(centre), indexing="ij"), axis=-1).reshape(
+        -1, len(centre)
+    )
     logs = density(centre + 2.0 * np.sinh(t) @ root.T) + np.log(np.cosh(t)).sum(axis=1)
     inside = t[logs > logs.max() - _TAIL]
     step = side[1] - side[0]
@@ -228,6 +230,8 @@ def from_prior(
     shared: list[str],
     seed: int,
     negligible: float,
+    most: int,
+    enough_draws: float,
 ) -> Points:
     """Points of a posterior of a law with several parts.
 
@@ -245,6 +249,10 @@ def from_prior(
         Of Markov chains.
     negligible : float
         Log evidence below which few points will do.
+    most : int
+        Points that may be drawn at once, to begin with a few thousand.
+    enough_draws : float
+        Effective number of draws from which no more points are drawn.
     """
     law = replace(fields, fields=tuple(one for one in fields if one.name not in shared))
     columns = np.r_[tuple(fields.slices[one.name] for one in law)]
@@ -275,7 +283,7 @@ def from_prior(
 
     result = importance_posterior(
         from_uniform, lambda theta: np.maximum(log_base(theta), _HOPELESS), log_ratio, fields.size,
-        negligible,
+        negligible, most=most, enough_draws=enough_draws,
     )  # fmt: skip
     return _trusted_or_sliced(density, result, seed, negligible)
 
@@ -288,7 +296,7 @@ def _trusted_or_sliced(
         weighted.points, weighted.weight, weighted.log_evidence, weighted.k_hat,
         weighted.effective_draws, "importance sampling",
     )  # fmt: skip
-    trusted = weighted.k_hat < TRUSTED and weighted.effective_draws > _ENOUGH
+    trusted = weighted.effective_draws > _ENOUGH and weighted.k_hat < TRUSTED
     if trusted or weighted.log_evidence < negligible:
         return points
     centre = points.weight @ points.theta
