@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy.special import betainc, betaln, expit, logit
 from scipy.stats import hypergeom, kstest, norm
 
-from bayesatk.core.runs.alarm import alarm_evidence, day_scores, total_pmf
 from bayesatk.core.runs.change import Changes, mixed_shift
+from bayesatk.core.runs.trial_order import alarm_evidence, day_scores, total_pmf
 from bayesatk.priors import HyperPrior
 
 BETA = HyperPrior(families="beta")

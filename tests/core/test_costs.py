@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import integrate, stats
 
-from bayesatk.core.costs.draws import draw_log_means, draw_questions
-from bayesatk.core.costs.model import CostModel, log_question
+from bayesatk.core.costs.model import CostModel, draw_log_means, draw_questions, log_question
 from bayesatk.core.costs.prior import CostPrior, Costs, named
 from bayesatk.core.costs.quantities import cost_quantities
 from bayesatk.core.pooling.legendre import beta_moments, question_rule

@@ -8,10 +8,9 @@ from scipy.integrate import quad
 from scipy.optimize import minimize
 from scipy.special import betaln, comb, expit, logsumexp
 
-from bayesatk.core.one_factor.means import QuestionMeans, population_means
-from bayesatk.core.one_factor.model import Counts, Likelihood, Windows
-from bayesatk.core.one_factor.normal import Laplace, Normal, Spread
-from bayesatk.core.one_factor.posterior import Chains, Fit
+from bayesatk.core.one_factor.model import Counts, Likelihood
+from bayesatk.core.one_factor.posterior import Chains, Fit, Laplace, Normal, Spread
+from bayesatk.core.one_factor.questions import QuestionMeans, population_means
 from bayesatk.metrics.grid import parse
 from bayesatk.priors import LeaderboardPrior
 
@@ -92,21 +91,6 @@ def test_gradient_and_curvature_are_derivatives(seed, systems, questions, most) 
     assert curvature @ way.ravel() == pytest.approx(turned, abs=1e-3 * (1 + abs(curvature).max()))
 
 
-def test_windows_leave_nothing_out_that_counts() -> None:
-    rng = np.random.default_rng(3)
-    c, n, theta = simulate(rng, 20, 400, 8)
-    whole = Likelihood.on(Counts.of(c, n), 0.1)
-    windows = Windows.around(whole.counts, whole.difficulties(theta), whole.z)
-    part = Likelihood(whole.counts, whole.z, windows)
-    assert max(one.stop - one.start for one in windows.nodes) < len(whole.z)
-    near = theta + 0.02 * rng.standard_normal((4, *theta.shape))
-    assert part.log_likelihood(near) == pytest.approx(whole.log_likelihood(near), abs=1e-5)
-    assert part.gradient(theta)[1] == pytest.approx(whole.gradient(theta)[1], abs=1e-4)
-    assert part.curvature(theta) == pytest.approx(whole.curvature(theta), abs=1e-3)
-    drawn = [one.draw_difficulties(theta, np.random.default_rng(1)) for one in (whole, part)]
-    assert abs(drawn[0] - drawn[1]).mean() < 0.3
-
-
 def test_normal_posterior_given_a_normal_likelihood_is_exact() -> None:
     """Two systems whose mu are known with sd 1/2; witness: draws from the prior, weighted."""
     prior = LeaderboardPrior()
@@ -157,7 +141,7 @@ def test_means_over_questions_by_brute_force() -> None:
     means = QuestionMeans(likelihood, c, n, credits)
     same = np.repeat(theta[None], 600, axis=0)
     drawn = means.draw(same, latents, np.random.default_rng(1))
-    import bayesatk.core.one_factor.means as module
+    import bayesatk.core.one_factor.questions as module
 
     drawn_at_most, module._DRAWN = module._DRAWN, 0.0
     normal = means.draw(same, latents, np.random.default_rng(2))

@@ -7,10 +7,9 @@ from scipy.special import betaln, comb, expit
 from scipy.stats import beta, betabinom, binom, norm
 
 from bayesatk.core.one_factor.chances import Marking
-from bayesatk.core.one_factor.means import QuestionMeans
 from bayesatk.core.one_factor.model import Counts, Likelihood
 from bayesatk.core.one_factor.posterior import Chains, Fit
-from bayesatk.core.one_factor.questions import Cells, misfit, simulate_counts
+from bayesatk.core.one_factor.questions import Cells, QuestionMeans, misfit, simulate_counts
 from bayesatk.metrics.grid import parse
 from bayesatk.priors import LeaderboardPrior
 from tests.core.test_one_factor import simulate

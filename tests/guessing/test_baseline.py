@@ -7,7 +7,7 @@ from scipy.stats import beta, binom
 
 import bayesatk as bk
 from bayesatk.core.engine.interval_ends import interval
-from bayesatk.guessing._systems import System
+from bayesatk.guessing.baseline import _new_runs
 from bayesatk.guessing.selection import selected_skill
 from bayesatk.results.difficulty import difficulty_draws
 from bayesatk.results.result import Result
@@ -174,7 +174,7 @@ def test_new_runs_of_every_family_are_those_of_redrawn_questions() -> None:
     assert difficulty is not None
     assert difficulty.never.any()
     rng = np.random.default_rng(2)
-    runs = System.of(Result.of(fit), 0).new_runs(rng)
+    runs = _new_runs(Result.of(fit), 0, trials, rng)
     # It needs PyMC, which other tests here do without.
     from bayesatk.models.question_draws import success_p
 

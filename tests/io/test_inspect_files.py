@@ -62,12 +62,10 @@ def test_an_archive_that_is_no_log(tmp_path):
     refused(lambda: bk.load(path), r"^log\.eval", "must be an Inspect log", "header.json")
     path = zipped(path, [])
     refused(lambda: bk.load(path), "must be an Inspect log")
-    path = zipped(path, [("header.json", "[]")])
-    refused(lambda: bk.load(path), "must be an object")
-    path = zipped(path, [("header.json", "{}")])
-    refused(lambda: bk.load(path), "'eval'")
-    path = zipped(path, [("header.json", '{"eval": {"task": "t"}}')])
-    refused(lambda: bk.load(path), "model", "Name the system")
+    sample = ("samples/1_epoch_1.json", '{"id": 1}')
+    for header in ("[]", "{}", '{"eval": {"task": "t"}}'):
+        zipped(path, [("header.json", header), sample])
+        refused(lambda: bk.load(path), "'eval'", "model", "Name the system")
     path = zipped(path, [("header.json", '{"eval": {"model": "m"}}')])
     refused(lambda: bk.load(path), "must have trials")
     start = [("header.json", '{"eval": {"model": "m"}}')]

@@ -100,7 +100,7 @@ def test_files_of_different_metrics_are_not_compared_unsaid(tmp_path):
 
 def test_metrics_of_lm_eval(tmp_path):
     path = LM_EVAL / "example__alpha" / f"samples_sums_choice_{STAMP}.jsonl"
-    refused(lambda: bk.load(path), "acc, acc_norm", "scorer='acc'")
+    refused(lambda: bk.load(path), "'acc', 'acc_norm'", "scorer='acc'")
     refused(lambda: bk.load(path, scorer="bleu"), "'bleu'", "acc")
     rows = genuine_rows()
     del rows[2]["exact_match"]
@@ -111,7 +111,9 @@ def test_metrics_of_lm_eval(tmp_path):
 def test_a_field_that_is_no_metric_is_no_mark(tmp_path, name):
     rows = [genuine_rows()[0], genuine_rows()[1]]
     path = samples_file(tmp_path / "m", rows)
-    refused(lambda: bk.load(path, scorer=name), "scorer must be a metric", "exact_match")
+    refused(
+        lambda: bk.load(path, scorer=name), "scorer must be one that the log has", "exact_match"
+    )
 
 
 def test_repeats_of_lm_eval_are_refused():

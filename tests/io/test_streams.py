@@ -10,14 +10,13 @@ from hypothesis import strategies as st
 
 import bayesatk as bk
 from bayesatk.data import counter
-from bayesatk.io import parquet_files, streams
+from bayesatk.io import parquet_files, readers
 
 SUFFIXES = (".csv", ".tsv", ".parquet")
 
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
-    monkeypatch.setattr(streams, "ROWS", 7)
     monkeypatch.setattr(parquet_files, "ROWS", 7)
 
 
@@ -186,11 +185,11 @@ def test_counts_of_successes_are_counted_like_the_whole(tmp_path, suffix) -> Non
 def test_large_files_are_counted_in_parts_unless_told_otherwise(tmp_path, monkeypatch) -> None:
     path = written(frame(90), tmp_path / "runs.csv")
     calls = []
-    whole = streams.Counter.add
-    monkeypatch.setattr(streams.Counter, "add", lambda *args: (calls.append(1), whole(*args)))
+    whole = readers.Counter.add
+    monkeypatch.setattr(readers.Counter, "add", lambda *args: (calls.append(1), whole(*args)))
     bk.load(path, missing="ignore")
     assert not calls
-    monkeypatch.setattr(streams, "_LARGE", 100)
+    monkeypatch.setattr(readers, "_LARGE", 100)
     bk.load(path, missing="ignore")
     assert len(calls) == 13
     bk.load(path, missing="ignore", stream=False)

@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bayesatk as bk
-from bayesatk.io.cells import defused, restored
 from bayesatk.io.exports import latex_text
+from bayesatk.io.text_tables import defused, restored
 
 RUNS = "question,trial,outcome\nx,1,1\nx,2,0\n"
 

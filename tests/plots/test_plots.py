@@ -13,9 +13,9 @@ from matplotlib import pyplot  # noqa: E402
 
 from bayesatk import plots  # noqa: E402
 from bayesatk.core.pooling.difficulty import Difficulty  # noqa: E402
-from bayesatk.plots.bands import cdf_band, simultaneous_band  # noqa: E402
-from bayesatk.plots.canvas import backend_name  # noqa: E402
-from bayesatk.plots.labels import markup, shortened  # noqa: E402
+from bayesatk.plots.canvas import Backend  # noqa: E402
+from bayesatk.plots.curves import simultaneous_band  # noqa: E402
+from bayesatk.plots.request import shortened  # noqa: E402
 from bayesatk.verification.verify import LEVELS  # noqa: E402
 
 HOSTILE = [
@@ -152,11 +152,13 @@ def test_band_refuses(draws, probability, says):
         simultaneous_band(draws, probability)
 
 
-def test_cdf_band_at_the_ends_and_at_extreme_hyperparameters():
-    shapes = Difficulty.of_beta([0.5, 1e-12, 0.5], [0.5, 0.999999, 1e-12])
-    ends = cdf_band(shapes, [0.0, 0.4, 0.6, 1.0], 0.9)
-    assert np.isfinite(ends).all()
-    np.testing.assert_allclose(np.array(ends)[:, -1], 1.0)
+def test_difficulty_is_drawn_at_extreme_hyperparameters():
+    fit = bk.evaluate([[0, 0], [1, 1], [0, 1]], "pass@1", difficulty="beta", draws=8, rng=1)
+    for name, ends in (("mean_p", [1e-12, 1 - 1e-12]), ("icc", [1e-12, 0.999999])):
+        fit["posterior"][name][:] = np.resize(ends, fit["posterior"][name].shape)
+    median = plots.plot_difficulty(fit).get_viz("median").get_ydata()
+    assert np.isfinite(median).all()
+    assert median[-1] == 1.0
 
 
 # --- text ---
@@ -171,10 +173,11 @@ def test_short_labels_are_distinct_and_on_one_line():
 
 
 def test_markup_is_text_on_every_backend():
-    assert markup("<script>", "plotly") == "&lt;script&gt;"
-    assert markup("<b>\n", "bokeh", as_html=True) == "&lt;b&gt;<br>"
-    assert "$$" not in markup("$$x$$", "bokeh")
-    assert r"\(" not in markup(r"\(x\)", "bokeh")
+    plotly, bokeh = (Backend.named(name) for name in ("plotly", "bokeh"))
+    assert plotly.text("<script>") == "&lt;script&gt;"
+    assert bokeh.text("<b>\n", as_html=True) == "&lt;b&gt;<br>"
+    assert "$$" not in bokeh.text("$$x$$")
+    assert r"\(" not in bokeh.text(r"\(x\)")
 
 
 @pytest.mark.filterwarnings("ignore:Glyph")
@@ -349,7 +352,7 @@ def contrast(one, other):
 
 
 def test_every_rank_shade_is_readable():
-    from bayesatk.plots.ranks import _WHITE_INK, _shade
+    from bayesatk.plots.rows import _WHITE_INK, _shade
 
     for p in np.linspace(0.005, 1, 200):
         ink = (1, 1, 1) if p > _WHITE_INK else (0, 0, 0)
@@ -404,7 +407,9 @@ def test_difficulty_draws_the_cdf_and_the_rates(data, fit):
     own = every.isel(s=slice(None, None, 4)).transpose("s", ...)
     names = ("share", "mean", "icc", "never", "always")
     drawn = Difficulty(*(own[name].values for name in names))
-    np.testing.assert_array_equal(line.get_ydata(), cdf_band(drawn, line.get_xdata(), 0.95)[1])
+    np.testing.assert_array_equal(
+        line.get_ydata(), np.quantile(drawn.cdf(line.get_xdata()), 0.5, axis=0)
+    )
     assert plot.get_viz("figure").axes[0].get_ylabel() == "share of questions with p or less"
 
 
@@ -527,7 +532,7 @@ def test_backend_is_known_or_named(fit, monkeypatch):
         lambda name: (_ for _ in ()).throw(ImportError("No module named 'matplotlib'")),
     )
     with pytest.raises(ImportError, match="pip install matplotlib"):
-        backend_name("matplotlib")
+        Backend.named("matplotlib")
 
 
 # --- backends ---

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import bayesatk as bk
 from bayesatk.cli.app import app
-from bayesatk.io.logs.formats import LOGS, RECORD_LOGS, detect
+from bayesatk.io.logs.formats import LOGS, detect
 from bayesatk.io.sources import Opener, Source
 
 pytestmark = [pytest.mark.full, pytest.mark.filterwarnings("ignore::bayesatk.OutcomeWarning")]
@@ -50,4 +50,4 @@ def detected(file):
 def test_every_format_has_a_command(logs):
     """Told by the files that the commands read; summaries hold no trials."""
     read = set().union(*(formats_of(shlex.split(command), logs) for _, command in ROWS))
-    assert read >= set(LOGS) - {one.name for one in RECORD_LOGS if one.summary}
+    assert read >= set(LOGS) - {one.name for one in LOGS.values() if one.summary}

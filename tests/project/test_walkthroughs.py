@@ -8,8 +8,7 @@ import matplotlib
 import pytest
 
 import bayesatk as bk
-from bayesatk.io import readers
-from bayesatk.io.logs import formats
+from bayesatk.io.logs.formats import LOGS
 from bayesatk.metrics.grid import FAMILIES
 
 matplotlib.use("agg")
@@ -53,17 +52,13 @@ def run(page: str) -> dict[str, object]:
 
 
 @pytest.fixture(autouse=True)
-def _registries_as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _registries_as_before() -> Iterator[None]:
     """Pages add a metric and a reader in memory; take both out again, whatever happens."""
-    monkeypatch.setattr(formats, "RECORD_LOGS", formats.RECORD_LOGS)
-    for module in (formats, readers):
-        monkeypatch.setattr(module, "LOGS", module.LOGS)
-    monkeypatch.setattr(readers, "_LOG_READERS", dict(readers._LOG_READERS))
-    monkeypatch.setattr(readers, "_SPECIAL", {k: set(v) for k, v in readers._SPECIAL.items()})
-    families = dict(FAMILIES)
+    registries = [(registry, dict(registry)) for registry in (FAMILIES, LOGS)]
     yield
-    FAMILIES.clear()
-    FAMILIES.update(families)
+    for registry, before in registries:
+        registry.clear()
+        registry.update(before)
 
 
 @pytest.mark.long
@@ -100,9 +95,7 @@ def test_walkthrough_of_a_metric_leaves_nothing_behind() -> None:
 
 def test_walkthrough_of_a_reader_takes_its_format_out_again() -> None:
     run("how_to/add_a_reader")
-    assert "quiz" not in formats.LOGS
-    assert "quiz" not in readers.LOGS
-    assert "quiz" not in readers._LOG_READERS
+    assert "quiz" not in LOGS
 
 
 @pytest.mark.parametrize("page", [*SAMPLING, *LONGER, *OTHERS])

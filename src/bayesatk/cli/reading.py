@@ -109,7 +109,7 @@ def read_options(
     """Return what to read and the options of `bayesatk.load`."""
     scores = pairs(score, "--score")
     for formula in _formulas(covariate):
-        from bayesatk.data.formulas import covariates_of
+        from bayesatk.data.design import covariates_of
 
         plain_columns = [name for name in covariate or () if name != formula]
         covariate = list(dict.fromkeys([*plain_columns, *sorted(covariates_of(formula))]))

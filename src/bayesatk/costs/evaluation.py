@@ -13,8 +13,7 @@ from bayesatk._tools.arguments import whole_number
 from bayesatk._tools.batches import in_batches
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk._tools.threads import one_thread
-from bayesatk.core.costs.draws import draw_questions
-from bayesatk.core.costs.model import CostModel
+from bayesatk.core.costs.model import CostModel, draw_questions
 from bayesatk.core.costs.prior import CostPrior as CostPrior
 from bayesatk.core.costs.prior import Costs, named
 from bayesatk.core.costs.quantities import both_targets

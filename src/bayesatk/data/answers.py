@@ -1,18 +1,23 @@
 """Answers given in trials: compared, grouped by question, each right or wrong, for votes."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from dataclasses import dataclass, field
+from itertools import compress
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from bayesatk.data.validation import OutcomeError, is_category, is_missing, shown
+from bayesatk.data.validation import (
+    Flags,
+    Ints,
+    OutcomeError,
+    is_category,
+    is_missing,
+    shown,
+)
 from bayesatk.priors import AnswerPrior
 
-Ints = NDArray[np.int64]
 Normalise = Literal["exact", "strip", "casefold"] | Callable[[str], str]
 RIGHT, UNKNOWN = 1, -1  # marks; 0 is wrong
 
@@ -54,23 +59,23 @@ class AnswerRules:
     merge_correct: bool = False
 
     def __post_init__(self) -> None:
+        for name, allowed, also in (
+            ("normalise", ("exact", "strip", "casefold"), " or a function of text"),
+            ("conflict", ("error", "majority"), ""),
+            ("unanswered", ("nobody", "exclude"), ""),
+        ):
+            value = getattr(self, name)
+            fits = isinstance(value, str) and value in allowed
+            if not fits and not (also and callable(value)):
+                raise OutcomeError(
+                    f"answer_rules: {name} must be one of {', '.join(map(repr, allowed))}{also}; "
+                    f"got {shown(value)}."
+                )
         if not isinstance(self.merge_correct, bool):
             raise OutcomeError(
                 "answer_rules: merge_correct must be true or false; got "
                 f"{shown(self.merge_correct)}."
             )
-        for name, allowed in (
-            ("normalise", ("exact", "strip", "casefold")),
-            ("conflict", ("error", "majority")),
-            ("unanswered", ("nobody", "exclude")),
-        ):
-            value = getattr(self, name)
-            fits = isinstance(value, str) and value in allowed
-            if not fits and not (name == "normalise" and callable(value)):
-                raise OutcomeError(
-                    f"answer_rules: {name} must be one of {', '.join(map(repr, allowed))}"
-                    f"{' or a function of text' * (name == 'normalise')}; got {shown(value)}."
-                )
 
     def apply(self, answer: object) -> str | None:
         """Return the text by which an answer is compared; None for no answer."""
@@ -78,42 +83,31 @@ class AnswerRules:
             return None
         text = _text(answer)
         if callable(self.normalise):
-            try:
-                found = self.normalise(text)
-            except Exception as error:
-                raise OutcomeError(
-                    f"normalise must take any answer; it raised {type(error).__name__}: {error} "
-                    f"for {shown(text)}. Return '' for no answer."
-                ) from None
-            if not isinstance(found, str):
-                raise OutcomeError(
-                    f"normalise must return text; got {shown(found)} for {shown(text)}. Return '' "
-                    "for no answer."
-                )
-            return found or None
-        if self.normalise == "exact":
-            return text or None
-        text = " ".join(text.split())
+            return _normalised(self.normalise, text)
+        if self.normalise != "exact":
+            text = " ".join(text.split())
         return (text.casefold() if self.normalise == "casefold" else text) or None
 
     def apply_all(self, answers: Sequence[object]) -> list[str | None]:
         """Return the texts by which answers are compared; each distinct text is normalised once."""
-        plain = {one for one in answers if type(one) is str}
-        known = {one: self.apply(one) for one in plain}
-        return [known[one] if type(one) is str else self.apply(one) for one in answers]
+        texts = {answer for answer in answers if type(answer) is str}
+        normalised = {text: self.apply(text) for text in texts}
+        return [
+            normalised[answer] if type(answer) is str else self.apply(answer) for answer in answers
+        ]
 
-    def right_answers(self, value: object, where: str) -> set[str]:
+    def right_answers(self, value: Any, where: str) -> set[str]:
         """Return the texts of the right answers that a reference holds: one, or several."""
         several = isinstance(value, list | tuple | set | frozenset | np.ndarray)
-        among: Any = value if several else [value]
-        found = {self.apply(one) for one in among}
-        if None in found or not found:
+        texts = {self.apply(answer) for answer in (value if several else [value])}
+        right = {text for text in texts if text is not None}
+        if len(right) < max(1, len(texts)):
             raise OutcomeError(
                 f"every question must have a reference, its right answer; {where} has "
                 f"{shown(value)}. Give it, or mark the trials right or wrong in place of "
                 "references."
             )
-        return {one for one in found if one is not None}
+        return right
 
     def describe(self) -> str:
         """Return the rules as a note for the data card."""
@@ -122,6 +116,23 @@ class AnswerRules:
             f"answers: compared by {how!r}; unanswered trials: {self.unanswered}; conflicting "
             f"marks: {self.conflict}" + "; right answers are one" * self.merge_correct
         )
+
+
+def _normalised(normalise: Callable[[str], str], text: str) -> str | None:
+    """Return what a function that was given makes of a text."""
+    try:
+        answer = normalise(text)
+    except Exception as error:
+        raise OutcomeError(
+            f"normalise must take any answer; it raised {type(error).__name__}: {error} for "
+            f"{shown(text)}. Return '' for no answer."
+        ) from None
+    if not isinstance(answer, str):
+        raise OutcomeError(
+            f"normalise must return text; got {shown(answer)} for {shown(text)}. Return '' for no "
+            "answer."
+        )
+    return answer or None
 
 
 def _text(answer: object) -> str:
@@ -171,59 +182,46 @@ class Answers:
     question: Ints
     label: list[str]
     count: Ints
-    correct: NDArray[np.bool_]
+    correct: Flags
     unanswered: Ints
     rules: AnswerRules = field(default_factory=AnswerRules)
 
     def of(self, system: int) -> "list[Ballots]":
         """Return the answers of one system, question by question."""
-        mine = np.flatnonzero(self.system == system)
-        mine = mine[np.argsort(self.question[mine], kind="stable")]
-        edges = np.searchsorted(
-            self.question[mine], np.arange(self.unanswered.shape[1] + 1)
-        ).tolist()
-        nobody = self.rules.unanswered == "nobody" and self.unanswered[system].any()
+        entries = np.flatnonzero(self.system == system)
+        entries = entries[np.argsort(self.question[entries], kind="stable")]
+        silent = self.unanswered[system]
+        edges = np.searchsorted(self.question[entries], np.arange(1, len(silent)))
+        abstain = self.rules.unanswered == "nobody" and silent.any()
         return [
-            Ballots(
-                self.count[mine[start:stop]],
-                self.correct[mine[start:stop]],
-                int(self.unanswered[system, question]) if nobody else None,
-            )
-            for question, (start, stop) in enumerate(pairwise(edges))
+            Ballots(self.count[own], self.correct[own], number if abstain else None)
+            for own, number in zip(np.split(entries, edges), silent.tolist(), strict=True)
         ]
 
-    def on_questions(self, kept: NDArray[np.bool_]) -> "Answers":
+    def on_questions(self, kept: Flags) -> "Answers":
         """Return the answers to some of the questions."""
-        some = self._among(kept[self.question])
-        place = (np.cumsum(kept) - 1)[some.question]
-        return replace(some, question=place, unanswered=self.unanswered[:, kept])
+        return self.selected(np.ones(len(self.unanswered), bool), kept)
 
-    def on_systems(self, kept: NDArray[np.bool_]) -> "Answers":
-        """Return the answers of some of the systems."""
-        some = self._among(kept[self.system])
-        place = (np.cumsum(kept) - 1)[some.system]
-        return replace(some, system=place, unanswered=self.unanswered[kept])
-
-    def _among(self, entries: NDArray[np.bool_]) -> "Answers":
-        names = ("system", "question", "count", "correct")
-        own: dict[str, Any] = {name: getattr(self, name)[entries] for name in names}
-        label = [one for one, keep in zip(self.label, entries, strict=True) if keep]
-        return replace(self, label=label, **own)
+    def selected(self, systems: Flags, questions: Flags) -> "Answers":
+        """Return the answers of some of the systems to some of the questions."""
+        entries = systems[self.system] & questions[self.question]
+        return Answers(
+            (np.cumsum(systems) - 1)[self.system[entries]],
+            (np.cumsum(questions) - 1)[self.question[entries]],
+            list(compress(self.label, entries)), self.count[entries], self.correct[entries],
+            self.unanswered[systems][:, questions], self.rules,
+        )  # fmt: skip
 
     def card(self) -> str:
         """Return a line for the data card."""
-        given = self.count > 0
         cell = self.system * self.unanswered.shape[1] + self.question
-        distinct = np.bincount(cell[given], minlength=self.unanswered.size)
-        total = np.bincount(cell, weights=self.count, minlength=self.unanswered.size)
-        most = np.zeros(self.unanswered.size)
-        np.maximum.at(most, cell, self.count)
-        seen = total > 0
-        agreement = float((most[seen] / total[seen]).mean()) if seen.any() else float("nan")
-        spread = f"{distinct.min()}/{np.median(distinct):g}/{distinct.max()}"
+        counts = pd.Series(self.count)[self.count > 0].groupby(cell[self.count > 0])
+        distinct = counts.size().reindex(range(self.unanswered.size), fill_value=0)
+        spread = f"{distinct.min()}/{distinct.median():g}/{distinct.max()}"
         return (
             f"answers: {spread} distinct per question (min/median/max), mean agreement "
-            f"{agreement:.3f}, {int(self.unanswered.sum())} trials unanswered"
+            f"{(counts.max() / counts.sum()).mean():.3f}, {int(self.unanswered.sum())} trials "
+            "unanswered"
         )
 
 
@@ -232,7 +230,7 @@ class Ballots:
     """Answers to one question: their counts, which are right, and trials without any."""
 
     count: Ints
-    correct: NDArray[np.bool_]
+    correct: Flags
     nobody: int | None
 
     @property
@@ -300,54 +298,48 @@ def group(
         Entries in the order in which they first appear.
     notes : tuple of str
     """
-    codes = {text: code for code, text in enumerate(dict.fromkeys(answer)) if text is not None}
-    texts = dict(zip(codes.values(), codes, strict=True))
-    label = np.array([-1 if one is None else codes[one] for one in answer], np.int64)
-    empty = label < 0
-    if (empty & (mark == RIGHT)).any():
-        row = int(np.argmax(empty & (mark == RIGHT)))
+    trials = pd.DataFrame({"cell": cell, "question": cell % shape[1], "mark": mark})
+    trials["answer"] = np.fromiter(answer, object, len(answer))
+    silent = trials["answer"].isna()
+    faulty = np.flatnonzero(silent & (mark == RIGHT))
+    if len(faulty):
+        row = int(faulty[0])
         raise OutcomeError(
             "a trial without an answer cannot be right; question "
             f"{shown(questions[cell[row] % shape[1]])} has one (row {row}). Give its answer, or "
             "mark it wrong."
         )
-    silent = np.bincount(cell[empty & (mark != UNKNOWN)], minlength=shape[0] * shape[1])
-    voted = ~empty & (mark != UNKNOWN)
-    cell, label, width = cell[voted], label[voted], len(answer) + 1
-    distinct, keys = pd.factorize(cell % shape[1] * width + label)
-    correct, changed = _decide(distinct, mark[voted], rules, [
-        (questions[key // width], texts[key % width]) for key in keys.tolist()
-    ])  # fmt: skip
+    unanswered = np.bincount(cell[silent & (mark != UNKNOWN)], minlength=shape[0] * shape[1])
+    votes = trials[~silent & (mark != UNKNOWN)]
+    correct = _decided(votes, rules, questions)
+    overruled = int((correct != (votes["mark"] == RIGHT)).sum())
     if rules.merge_correct:
-        label = np.where(correct, width - 1, label)
-        texts[width - 1] = "right answers"
-    entry, keys = pd.factorize((cell * width + label) * 2 + correct)
-    at = keys // 2 // width
+        votes = votes.assign(answer=votes["answer"].where(~correct, "right answers"))
+    entries = votes.assign(correct=correct).groupby(["cell", "answer", "correct"], sort=False)
+    counts = entries.size().reset_index(name="count")
+    at = counts["cell"].to_numpy(np.int64)
     answers = Answers(
-        at // shape[1], at % shape[1], [texts[key] for key in (keys // 2 % width).tolist()],
-        np.bincount(entry, minlength=len(keys)), keys % 2 == 1, silent.reshape(shape), rules,
+        at // shape[1], at % shape[1], counts["answer"].tolist(),
+        counts["count"].to_numpy(np.int64), counts["correct"].to_numpy(bool),
+        unanswered.reshape(shape), rules,
     )  # fmt: skip
-    told = f"{changed} marks overruled by the majority of equal answers (plurality only)"
-    return answers, (rules.describe(), *[told][: changed > 0])
+    note = f"{overruled} marks overruled by the majority of equal answers (plurality only)"
+    return answers, (rules.describe(), *[note] * bool(overruled))
 
 
-def _decide(
-    distinct: Ints, mark: Ints, rules: AnswerRules, names: list[tuple[Any, str]]
-) -> tuple[NDArray[np.bool_], int]:
-    """Return one mark for all equal answers to a question, by trial, and how many it changes."""
-    right = np.bincount(distinct, weights=mark, minlength=len(names))
-    total = np.bincount(distinct, minlength=len(names))
-    mixed = np.flatnonzero((right > 0) & (right < total))
+def _decided(votes: pd.DataFrame, rules: AnswerRules, questions: Sequence[Any]) -> pd.Series:
+    """Return one mark for all equal answers to a question, by trial."""
+    marks = votes.groupby(["question", "answer"], sort=False)["mark"]
+    right, total = marks.transform("sum"), marks.transform("size")
+    mixed = votes[(right > 0) & (right < total)]
     if len(mixed) and rules.conflict == "error":
-        at = int(mixed[0])
-        question, label = names[at]
-        more = f" and {len(mixed) - 1} more" * (len(mixed) > 1)
+        first, number = mixed.iloc[0], len(mixed.drop_duplicates(["question", "answer"]))
+        hits, trials = int(right[mixed.index[0]]), int(total[mixed.index[0]])
         raise OutcomeError(
-            f"equal answers to a question must have equal marks; {shown(label)} to question "
-            f"{shown(question)} is marked right {int(right[at])} and wrong "
-            f"{int(total[at] - right[at])} times{more}. Correct the marks, compare answers "
-            "otherwise (normalise=), or let most marks decide: "
+            f"equal answers to a question must have equal marks; {shown(first['answer'])} to "
+            f"question {shown(questions[first['question']])} is marked right {hits} and wrong "
+            f"{trials - hits} times{f' and {number - 1} more' * (number > 1)}. Correct the marks, "
+            "compare answers otherwise (normalise=), or let most marks decide: "
             "AnswerRules(conflict='majority')."
         )
-    decided = 2.0 * right > total
-    return decided[distinct], int(np.minimum(right, total - right).sum())
+    return 2 * right > total

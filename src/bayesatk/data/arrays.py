@@ -3,17 +3,29 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from types import NoneType
 from typing import Any
 
 import numpy as np
+import xarray as xr
 from numpy.typing import NDArray
 
+from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import AnswerRules
-from bayesatk.data.codes import Ints, codes_of, encode, first_invalid, refuse
-from bayesatk.data.long_form import PLAIN, LongForm, Trials, default_systems
-from bayesatk.data.validation import OutcomeError, Scores, refuse_masked, shown
+from bayesatk.data.long_form import (
+    Codes,
+    LongForm,
+    codes_of,
+    default_systems,
+    encode,
+    first_invalid,
+    refuse,
+)
+from bayesatk.data.question_columns import by_question
+from bayesatk.data.validation import Ints, OutcomeError, Scores, refuse_masked, shown
 
-_DEEPEST = 4  # rows, questions and systems: whatever is nested deeper is refused
+DIMS = ("system", "question", "trial")
+_SINGLE = frozenset({int, bool, str, float, NoneType})  # types of single values, never of rows
 
 
 @dataclass(frozen=True)
@@ -38,39 +50,44 @@ class Block:
         """Return all cells, in order."""
         return self.values if isinstance(self.values, list) else _listed(self.values.ravel())
 
-    def trials(self, scores: Scores, first: int) -> Trials:
-        """Return the trials with their outcomes, or refuse the first that has no score."""
+    def codes(self, scores: Scores) -> Codes:
+        """Return the codes of all outcomes, in order, or refuse the first that has no score."""
         codes = encode(self.values, scores)
         wrong = first_invalid(codes)
         if wrong is not None:
             raise refuse(*self._cell(wrong), scores)
-        if codes.ndim > 1:
-            return Trials(codes if codes.ndim == 3 else codes[None], first=first)
-        return Trials(codes, np.repeat(np.arange(self.sizes.size), self.sizes.ravel()), first)
+        return codes.ravel()
 
-    def _cell(self, at: tuple[int, ...]) -> tuple[Any, str]:
-        """Return the value at a position, and where it is."""
-        value: Any = self.values[at[0]] if len(at) == 1 else np.asarray(self.values)[at]
-        if len(at) == 1:
-            ends = np.cumsum(self.sizes)
-            question = int(np.searchsorted(ends, at[0], side="right"))
-            at = question, at[0] - int(ends[question] - self.sizes.ravel()[question])
-        names = ("system", "question", "trial")[-len(at) :]
-        where = ", ".join(f"{name} {i}" for name, i in zip(names, at, strict=True))
+    def _cell(self, at: int) -> tuple[Any, str]:
+        """Return the value at a position in order, and where it is."""
+        is_list = isinstance(self.values, list)
+        value: Any = self.values[at] if is_list else np.asarray(self.values).flat[at]
+        ends = np.cumsum(self.sizes)
+        cell = int(np.searchsorted(ends, at, side="right"))
+        system, question = divmod(cell, self.sizes.shape[1])
+        where = f"question {question}, trial {at - ends[cell] + self.sizes[system, question]}"
+        if np.ndim(self.values) == 3 and not is_list:
+            where = f"system {system}, {where}"
         plain = isinstance(value, np.generic) and value.dtype.kind in "biufU"
         return (value.item() if plain else value), self.within + where
 
 
 def read_nested(data: object, scores: Scores) -> LongForm:
     """Read an array, rows of any length, or a mapping {system: either}."""
-    return _encoded(arranged(data, "data"), data, scores)
+    blocks = arranged(data, "data")
+    return _of_blocks(data, blocks, np.concatenate([block.codes(scores) for block in blocks]))
 
 
-def _encoded(blocks: list[Block], data: object, scores: Scores) -> LongForm:
-    first = np.cumsum([0, *(len(block.sizes) for block in blocks)]).tolist()
-    trials = [block.trials(scores, at) for block, at in zip(blocks, first, strict=False)]
-    long = LongForm.of_trials(trials, first[-1], blocks[0].sizes.shape[1])
-    return long.labelled(list(data) if isinstance(data, Mapping) else None, None)
+def _of_blocks(data: object, blocks: Sequence[Block], codes: Codes) -> LongForm:
+    """Return trials in order, whose rows are as long as those of the blocks."""
+    sizes = np.concatenate([block.sizes for block in blocks])
+    systems, questions = sizes.shape
+    labels = list(data) if isinstance(data, Mapping) else default_systems(systems)
+    if (sizes == sizes[0, 0]).all():
+        return LongForm(labels, range(questions), codes.reshape(systems, questions, sizes[0, 0]))
+    return LongForm(
+        labels, range(questions), codes, np.repeat(np.arange(sizes.size), sizes.ravel())
+    )
 
 
 def read_answers(
@@ -79,8 +96,7 @@ def read_answers(
     reference: object,
     rules: AnswerRules,
     scores: Scores,
-    systems: object,
-    questions: object,
+    labels: Mapping[str, object],
 ) -> LongForm:
     """Read answers with their outcomes, or with references in place of them.
 
@@ -93,31 +109,70 @@ def read_answers(
     reference : sequence, mapping or None
     rules : AnswerRules
     scores : mapping
-    systems, questions : sequence, optional
-        Labels.
+    labels : mapping
+        Of systems and questions.
     """
     if (data is None) == (reference is None):
         raise OutcomeError(
             "answers need outcomes of the same arrangement as data, or reference= with data=None; "
             f"got {'neither' if data is None else 'both'}. Give one of them."
         )
-    blocks = arranged(answers, "answers")
-    said = rules.apply_all(list(chain.from_iterable(block.cells() for block in blocks)))
-    sizes = np.concatenate([block.sizes for block in blocks])
-    names = list(answers) if isinstance(answers, Mapping) else default_systems(len(sizes))
     if data is not None:
-        outcomes = arranged(data, "data")
-        long = _encoded(outcomes, data, scores)
-        _check_alike(sizes, names, np.concatenate([one.sizes for one in outcomes]), long.systems)
-    else:
-        long = LongForm.of_trials((), *sizes.shape).labelled(names, None)
-    long = long.labelled(systems, questions)
-    if data is None:
-        cell = np.repeat(np.arange(sizes.size), sizes.ravel())
-        right = _references(reference, rules, long.questions)
-        codes = codes_of(said, cell % sizes.shape[1], right, scores)
-        long = replace(long, trials=(Trials(codes, cell),))
-    return replace(long, answer=said, rules=rules)
+        long = read_nested(data, scores).labelled(**labels)
+        texts = rules.apply_all(arranged_like(long, answers, "answers"))
+        return replace(long, answer=texts, rules=rules)
+    blocks = arranged(answers, "answers")
+    texts = rules.apply_all([cell for block in blocks for cell in block.cells()])
+    long = _of_blocks(answers, blocks, np.zeros(len(texts), np.int8)).labelled(**labels)
+    argument = Argument("reference")
+    values = by_question(argument, "reference", reference, long.questions, known=True)
+    right = [
+        rules.right_answers(value, f"question {shown(label)}")
+        for label, value in zip(long.questions, values, strict=True)
+    ]
+    codes = codes_of(texts, long.rows()[0] % len(right), right, scores)
+    return replace(long, code=codes.reshape(long.code.shape), answer=texts, rules=rules)
+
+
+def arranged_like(long: LongForm, values: object, name: str) -> list[Any]:
+    """Return a value for every trial, in their order, from values arranged like the outcomes."""
+    if isinstance(values, xr.DataArray):
+        values = _by_position(long, values, name)
+    blocks = arranged(values, name)
+    sizes = np.concatenate([block.sizes for block in blocks])
+    cell = long.rows()[0]
+    trials = np.bincount(cell, minlength=len(long.systems) * len(long.questions))
+    named = not isinstance(values, Mapping) or list(values) == list(long.systems)
+    if not named or not np.array_equal(sizes.ravel(), trials):
+        raise OutcomeError(
+            Argument(name), " must be arranged like data, one for each trial; got "
+            f"{shown(sizes.tolist())} by question, and data have "
+            f"{shown(trials.reshape(len(long.systems), -1).tolist())} outcomes.",
+        )  # fmt: skip
+    cells = np.fromiter(chain.from_iterable(block.cells() for block in blocks), object)
+    rows = np.argsort(np.argsort(cell, kind="stable"), kind="stable")
+    return list(cells[rows])
+
+
+def _by_position(long: LongForm, values: xr.DataArray, name: str) -> NDArray[Any]:
+    """Return the values of a labelled array in the order of the systems, questions and trials."""
+    for dim, expected in (("system", long.systems), ("question", long.questions)):
+        if dim in values.indexes and values.indexes[dim].tolist() != list(expected):
+            raise OutcomeError(
+                Argument(name), f" must have the {dim}s of data, in their order; got "
+                f"{shown(values.indexes[dim].tolist())}. Use {name}.reindex_like(data).",
+            )  # fmt: skip
+    return np.asarray(oriented(values, name, *DIMS).values)
+
+
+def oriented(values: xr.DataArray, name: str, *dims: str) -> xr.DataArray:
+    """Return the array with its dimensions in an order; that of systems may be left out."""
+    if {*values.dims, "system"} != set(dims):
+        raise OutcomeError(
+            f"{name} must have the dims {', '.join(dims)}, or all but system; got {values.dims}. "
+            "Rename them with .rename(...), or select."
+        )
+    return values.transpose(*(dim for dim in dims if dim in values.dims))
 
 
 def arranged(data: object, name: str, within: str = "") -> list[Block]:
@@ -125,8 +180,7 @@ def arranged(data: object, name: str, within: str = "") -> list[Block]:
     if isinstance(data, Mapping) and not within:
         if not data:
             raise OutcomeError(f"{name} must have at least one system; got an empty mapping.")
-        systems = {own: (rows, f"system {shown(own)}, ") for own, rows in data.items()}
-        return _join(systems, name)
+        return _by_system(data, name)
     if isinstance(data, np.ndarray):
         if data.dtype.kind != "O" or data.ndim != 1:
             return [_array(data, name, within)]
@@ -142,7 +196,7 @@ def arranged(data: object, name: str, within: str = "") -> list[Block]:
         raise OutcomeError(f"{name} must have at least one question; got an empty list.")
     depths = {_depth(row) for row in data}
     if depths == {2} and not within:
-        return _join({i: (rows, f"system {i}, ") for i, rows in enumerate(data)}, name)
+        return _by_system(dict(enumerate(data)), name)
     if depths != {1}:
         raise OutcomeError(
             f"{name} must be rows of outcomes, (question, trial), or a list of such tables, "
@@ -158,6 +212,7 @@ def arranged(data: object, name: str, within: str = "") -> list[Block]:
 
 
 def _array(data: NDArray[Any], name: str, within: str) -> Block:
+    """Return an array of one system or several as one block."""
     refuse_masked(data, name)
     data = np.asarray(data)
     if data.ndim not in (2, 3) or data.size == 0:
@@ -170,17 +225,20 @@ def _array(data: NDArray[Any], name: str, within: str) -> Block:
     return Block(data, np.broadcast_to(np.int64(data.shape[-1]), shape), within)
 
 
-def _join(systems: Mapping[Any, tuple[object, str]], name: str) -> list[Block]:
+def _by_system(systems: Mapping[Any, object], name: str) -> list[Block]:
     """Return the cells of each system; all have the same questions."""
-    found = {system: arranged(rows, name, within) for system, (rows, within) in systems.items()}
-    sizes = {system: blocks[0].sizes.shape for system, blocks in found.items()}
-    if len(set(sizes.values())) > 1 or next(iter(sizes.values()))[0] > 1:
+    blocks = {
+        system: arranged(rows, name, f"system {shown(system)}, ")[0]
+        for system, rows in systems.items()
+    }
+    shapes = {system: block.sizes.shape for system, block in blocks.items()}
+    if len(set(shapes.values())) > 1 or next(iter(shapes.values()))[0] > 1:
         raise OutcomeError(
             "every system must be one table of the same questions; got (systems, questions) "
-            f"{shown(sizes, 400)}. For systems that answered different questions pass a long "
+            f"{shown(shapes, 400)}. For systems that answered different questions pass a long "
             "table."
         )
-    return list(chain.from_iterable(found.values()))
+    return list(blocks.values())
 
 
 def _listed(row: NDArray[Any]) -> list[Any]:
@@ -189,59 +247,15 @@ def _listed(row: NDArray[Any]) -> list[Any]:
 
 
 def _depth(value: object, level: int = 1) -> int:
-    """Nesting below a row: 1 for a list of outcomes, 2 for a list of lists."""
+    """Return the nesting below a row: 1 for a list of outcomes, 2 for a list of lists."""
     if isinstance(value, np.ndarray):
         refuse_masked(value, "data")
         if value.dtype.kind != "O" or not value.ndim:
             return value.ndim
         value = value.tolist()
-    if type(value) in PLAIN or level > _DEEPEST:
+    deepest = 4  # rows, questions and systems: whatever is nested deeper is refused
+    if not isinstance(value, Sequence) or isinstance(value, str | bytes) or level > deepest:
         return 0
-    if not isinstance(value, Sequence) or isinstance(value, str | bytes):
-        return 0
-    if set(map(type, value)) <= PLAIN:
+    if set(map(type, value)) <= _SINGLE:
         return 1
     return 1 + max((_depth(item, level + 1) for item in value), default=0)
-
-
-def _check_alike(sizes: Ints, names: Sequence[Any], others: Ints, systems: Sequence[Any]) -> None:
-    """Refuse answers that are not arranged like their outcomes."""
-    for name, own, system, other in zip(names, sizes, systems, others, strict=False):
-        if name != system or not np.array_equal(own, other) or len(names) != len(systems):
-            raise OutcomeError(
-                "answers must be arranged like data, trial by trial; system "
-                f"{shown(name)} has {shown(own.tolist())} answers by question, and data has "
-                f"{shown(other.tolist())} outcomes for {shown(system)}."
-            )
-
-
-def _references(reference: object, rules: AnswerRules, labels: Sequence[Any]) -> list[set[str]]:
-    """Return the right answers by question."""
-    if isinstance(reference, Mapping):
-        lacking = [label for label in labels if label not in reference]
-        if lacking:
-            raise OutcomeError(
-                f"reference must name the right answer of every question; it lacks "
-                f"{shown(lacking[0])}. Add it."
-            )
-        known = set(labels)
-        unknown = [label for label in reference if label not in known]
-        if unknown:
-            raise OutcomeError(
-                f"reference must be of these questions; {shown(unknown[0])} is none of them. Leave "
-                "it out."
-            )
-        values = [reference[label] for label in labels]
-    else:
-        rows: Any = reference.tolist() if isinstance(reference, np.ndarray) else reference
-        listed = isinstance(rows, Sequence) and not isinstance(rows, str | bytes)
-        if not listed or len(rows) != len(labels):
-            raise OutcomeError(
-                f"reference must have one entry for each of the {len(labels)} questions, in their "
-                f"order; got {shown(reference)}."
-            )
-        values = list(rows)
-    return [
-        rules.right_answers(value, f"question {shown(label)}")
-        for label, value in zip(labels, values, strict=True)
-    ]

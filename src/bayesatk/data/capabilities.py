@@ -97,6 +97,12 @@ _RATE = "it is about a success probability, and trials with scores have several 
 _LOGIT_NORMAL = "its logit-normal difficulties have no closed likelihood of a question"
 _NOT_COSTS = "it is a posterior of costs and successes together, not of metrics"
 
+
+def _for_all(why: str, capability: Capability, operations: Iterable[Operation]) -> dict[Pair, str]:
+    """Return one reason for several operations."""
+    return {(capability, operation): why for operation in operations}
+
+
 # Reasons of statistics: these stay.
 REFUSED: Mapping[Pair, str] = {
     ("covariates", "pooling none"): "each question has a prior of its own, and its covariates "
@@ -114,9 +120,7 @@ REFUSED: Mapping[Pair, str] = {
     ("families", "pooling complete"): _ONE_P + " by any distribution",
     ("categories", "families"): "the families are distributions of one success probability; "
     "probabilities of categories are Dirichlet",
-    ("cut judge", "exact_loo"): _CUT,
-    ("cut judge", "evidence"): _CUT,
-    ("cut judge", "equality"): _CUT,
+    **_for_all(_CUT, "cut judge", ("exact_loo", "evidence", "equality")),
     ("cut judge", "leaderboard"): "the marks of all systems inform the judge's rates there",
     ("judge", "e_value"): "it bets on marks, which are evidence about the judge as much as about "
     "the systems",
@@ -137,21 +141,33 @@ REFUSED: Mapping[Pair, str] = {
     ("categories", "difficulty_plot"): _RATE,
     ("categories", "shrinkage_plot"): _RATE,
     ("categories", "chance"): "a guesser is right or wrong",
-    ("crossed", "exact_loo"): _LOGIT_NORMAL,
-    ("crossed", "evidence"): _LOGIT_NORMAL,
-    ("crossed", "equality"): _LOGIT_NORMAL,
-    ("crossed", "question_table"): _LOGIT_NORMAL,
-    ("crossed", "noise_floor"): _LOGIT_NORMAL,
-    ("crossed", "random_baseline"): _LOGIT_NORMAL,
-    ("crossed", "criticise"): _LOGIT_NORMAL,
-    ("crossed", "plan"): _LOGIT_NORMAL,
     ("crossed", "tail_exponent"): "logit-normal difficulties follow no power law near zero",
     ("crossed", "difficulty_plot"): "its difficulties are of all systems together",
-    **{
-        ("costs", one): _NOT_COSTS
-        for one in OPERATIONS
-        if one not in ("table", "compare", "extrapolation_range", "shrinkage_plot")
-    },
+    **_for_all(
+        _LOGIT_NORMAL,
+        "crossed",
+        (
+            "exact_loo",
+            "evidence",
+            "equality",
+            "question_table",
+            "noise_floor",
+            "random_baseline",
+            "criticise",
+            "plan",
+        ),
+    ),
+    **_for_all(
+        _NOT_COSTS,
+        "costs",
+        set(OPERATIONS)
+        - {
+            "table",
+            "compare",
+            "extrapolation_range",
+            "shrinkage_plot",
+        },
+    ),
 }
 
 # Not built yet: a line goes when its combination is answered.

@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayesatk._tools.arguments import real_number
 from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk.data.validation import Array
 
-Array = NDArray[np.float64]
 _SLACK = 1e-9  # of n: how far from a whole number accuracy times n may be
 
 

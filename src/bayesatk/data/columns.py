@@ -1,7 +1,10 @@
-"""The columns of a long table: which of them matters for what, and their labels."""
+"""The columns of a long table: which matters for what, their labels, and cells with lists."""
 
+import ast
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -9,11 +12,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument
-from bayesatk.data.content import ASKED, canonical, digest
-from bayesatk.data.validation import OutcomeError, is_missing, label_fault, shown
+from bayesatk.data.content import ASKED, canonical, content_columns, digest
+from bayesatk.data.validation import Ints, Labels, OutcomeError, is_missing, label_fault, shown
 
 GROUP = "group"
 WEIGHT = "weight"
+COST = "cost"
 COVARIATE = "covariate "  # role of a column that is one, before its name
 
 ROLES: dict[str, tuple[str, ...]] = {
@@ -51,10 +55,13 @@ ROLES: dict[str, tuple[str, ...]] = {
     "answer": (),  # never guessed: a column "answer" may hold the right one
     "reference": (),
     "content": (),  # what was asked, or what is right: must agree wherever the question does
-    "cost": (),  # of the trial; never guessed, since it has a unit
+    COST: (),  # of the trial; never guessed, since it has a unit
     GROUP: (),  # of the question; never guessed: a group may be one of trials, or of systems
     WEIGHT: (),  # likewise
 }
+_COUNTS = ("trials", "successes")
+_JSON = (list, dict, tuple, np.ndarray)
+_BY_TRIAL = ("outcome", "answer", COST)  # roles of columns whose cells may be lists
 
 
 @dataclass(frozen=True)
@@ -103,7 +110,22 @@ class Columns:
         return list(values) if isinstance(values, list | tuple) else list(values.tolist())
 
 
-def find_columns(names: Sequence[Any], columns: Mapping[str, Any]) -> dict[str, Any]:
+def with_roles(columns: Mapping[str, Any], roles: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the columns of a table by role, with others that were named elsewhere."""
+    return {**columns, **roles} if roles and isinstance(columns, Mapping) else columns
+
+
+def pick_columns(
+    names: Labels, columns: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[Any], tuple[Any, ...]]:
+    """Return the columns by role, those that hold what was asked, and those that are left out."""
+    roles = find_columns(names, columns)
+    asked = content_columns(names, roles, columns)
+    used = [*roles.values(), *asked]
+    return roles, asked, tuple(name for name in names if name not in used)
+
+
+def find_columns(names: Labels, columns: Mapping[str, Any]) -> dict[str, Any]:
     """Assign the roles to column names: as told, else by the usual names.
 
     An answer and its reference, the right one, are taken only as told; trials and successes only
@@ -115,61 +137,54 @@ def find_columns(names: Sequence[Any], columns: Mapping[str, Any]) -> dict[str, 
     {'question': 'task_id', 'trial': 'epoch', 'outcome': 'passed'}
     """
     _check_told(names, columns)
-    found: dict[str, Any] = {}
-    left_out = _COUNTS if not _counts(names, columns) else ("outcome", "trial")
-    for role, usual in ROLES.items():
-        if role in left_out or role == "content":
-            continue
-        taken = [name for other, name in columns.items() if other not in (role, "content")]
-        if role == "outcome" and role not in columns and "reference" in columns:
-            continue  # the reference says what is right
-        matches = [
-            name
-            for name in names
-            if isinstance(name, str) and name.lower() in usual and name not in taken
-        ]
-        if role == "question":  # beside an id, its text is what was asked
-            matches = [name for name in matches if name.lower() not in ASKED] or matches
-        if role in columns:
-            found[role] = columns[role]
-        elif len(matches) == 1:
-            found[role] = matches[0]
-        elif matches or role in ("question", "outcome", *_COUNTS):
-            seen = f"several could be it: {matches}" if matches else "none has a usual name"
-            raise OutcomeError(
-                f"the table must have one {role} column; {seen} among {shown(list(names), 400)}. "
-                "Name it: ", Argument("columns", {role: ...}, "tally"),
-                "; if two share a name, rename one.",
-            )  # fmt: skip
-    found |= {role: name for role, name in columns.items() if role.startswith(COVARIATE)}
-    twice = [name for name in found.values() if list(names).count(name) > 1]
+    skipped = {"content", *(("outcome", "trial") if _are_counts(names, columns) else _COUNTS)}
+    if "reference" in columns:  # which says what is right
+        skipped.add("outcome")
+    taken = [name for role, name in columns.items() if role != "content"]
+    roles: dict[str, Any] = {}
+    for role in ROLES:
+        if role in columns and role != "content":
+            roles[role] = columns[role]
+        elif role not in skipped:
+            roles |= _usual_column(role, names, taken)
+    roles |= {role: name for role, name in columns.items() if role.startswith(COVARIATE)}
+    twice = [name for name in roles.values() if list(names).count(name) > 1]
     if twice:
         raise OutcomeError(
             f"column names must be distinct; got {twice[0]!r} more than once. Rename one of them."
         )
-    return found
+    return roles
 
 
-def unused(names: Sequence[Any], roles: Mapping[str, Any], asked: Sequence[Any]) -> tuple[Any, ...]:
-    """Return the names of the columns that have no role and do not say what was asked."""
-    used = [*roles.values(), *asked]
-    return tuple(name for name in names if name not in used)
+def _usual_column(role: str, names: Labels, taken: Labels) -> dict[str, Any]:
+    """Return the one column with a usual name for a role, if there is any."""
+    matches = [
+        name
+        for name in names
+        if isinstance(name, str) and name.lower() in ROLES[role] and name not in taken
+    ]
+    if role == "question":  # beside an id, its text is what was asked
+        matches = [name for name in matches if name.lower() not in ASKED] or matches
+    if len(matches) != 1 and (matches or role in ("question", "outcome", *_COUNTS)):
+        seen = f"several could be it: {matches}" if matches else "none has a usual name"
+        raise OutcomeError(
+            f"the table must have one {role} column; {seen} among {shown(list(names), 400)}. "
+            "Name it: ", Argument("columns", {role: ...}, "tally"),
+            "; if two share a name, rename one.",
+        )  # fmt: skip
+    return {role: matches[0]} if matches else {}
 
 
-_COUNTS = ("trials", "successes")
-
-
-def _counts(names: Sequence[Any], columns: Mapping[str, Any]) -> bool:
-    """Whether the rows of a table are counts: of trials and successes, with no outcome."""
-    if any(role in columns for role in ("outcome", "answer")):
+def _are_counts(names: Labels, columns: Mapping[str, Any]) -> bool:
+    """Return whether the rows of a table are counts: of trials and successes, with no outcome."""
+    if "outcome" in columns or "answer" in columns:
         return False
     lower = {name.lower() for name in names if isinstance(name, str)}
-    outcome = lower & set(ROLES["outcome"])
-    told = any(role in columns for role in _COUNTS)
-    return told or (not outcome and all(lower & set(ROLES[role]) for role in _COUNTS))
+    usual = not lower & set(ROLES["outcome"]) and all(lower & set(ROLES[role]) for role in _COUNTS)
+    return usual or any(role in columns for role in _COUNTS)
 
 
-def _check_told(names: Sequence[Any], columns: object) -> None:
+def _check_told(names: Labels, columns: object) -> None:
     """Check the columns argument: known roles, columns that exist, one role each."""
     known = isinstance(columns, Mapping) and all(
         isinstance(role, str)
@@ -184,58 +199,61 @@ def _check_told(names: Sequence[Any], columns: object) -> None:
             f"columns must map {', '.join(ROLES)} to names in the table; got {shown(got)} for a "
             f"table with columns {shown(list(names), 400)}."
         )
-    if ("reference" in columns) and ("answer" not in columns or "outcome" in columns):
-        raise OutcomeError(
-            "columns: a reference goes with an answer column and takes the place of an outcome "
-            f"column; got {shown(dict(columns))}. Name answer and reference, or answer and outcome."
-        )
-    if any(role in columns for role in _COUNTS) and {"outcome", "answer", "trial", "cost"} & set(
-        columns
+    roles, used = set(columns), [name for role, name in columns.items() if role != "content"]
+    for is_wrong, rule, remedy in (
+        (
+            "reference" in roles and ("answer" not in roles or "outcome" in roles),
+            ": a reference goes with an answer column and takes the place of an outcome column",
+            "Name answer and reference, or answer and outcome.",
+        ),
+        (
+            roles & set(_COUNTS) and roles & {"outcome", "answer", "trial", COST},
+            ": trials and successes count the outcomes of a row, which then has none of its own",
+            "Name the one or the other.",
+        ),
+        (
+            len(set(used)) < len(used),
+            " must give every role its own column",
+            "Name another column, or leave the role out.",
+        ),
     ):
-        raise OutcomeError(
-            "columns: trials and successes count the outcomes of a row, which then has none of "
-            f"its own; got {shown(dict(columns))}. Name the one or the other."
-        )
-    told = [name for role, name in columns.items() if role != "content"]
-    if any(told.count(name) > 1 for name in told):
-        raise OutcomeError(
-            f"columns must give every role its own column; got {shown(dict(columns))}. Name "
-            "another column, or leave the role out."
-        )
+        if is_wrong:
+            raise OutcomeError(f"columns{rule}; got {shown(dict(columns))}. {remedy}")
 
 
-def labels(table: Columns, role: str) -> tuple[NDArray[np.int64], list[Any]]:
-    """Codes and labels of an id column, in order of first appearance; nulls are refused."""
-    values, name = table.values[role], table.roles[role]
-    if isinstance(values, np.ndarray):  # whole numbers
-        codes, distinct = pd.factorize(values)
-        return np.asarray(codes, np.int64), distinct.tolist()
-    if isinstance(values, pd.Categorical):
-        codes, seen = pd.factorize(values.codes)
-        texts = values.categories[seen].tolist() if seen.min(initial=0) >= 0 else []
-        if texts and all(type(text) is str and text.strip() for text in texts):
-            return np.asarray(codes, np.int64), texts
-        values = values.tolist()  # some label is faulty: find its row
+def labels(table: Columns, role: str) -> tuple[Ints, list[Any]]:
+    """Return codes and labels of an id column, in order of first appearance; refuse nulls."""
+    values: Any = table.values[role]
+    if isinstance(values, list | tuple):
+        values = _object_labels(table, role, list(values))
+    codes, distinct = pd.factorize(values)
+    texts = list(distinct.tolist())
+    if isinstance(values, np.ndarray) and values.dtype != object:
+        return np.asarray(codes, np.int64), texts
+    for code, label in enumerate([*texts, None]):
+        if not (isinstance(label, str) and label.strip()) and label_fault(label):
+            rows = np.flatnonzero(codes == (code if code < len(texts) else -1))
+            if len(rows):
+                raise _no_label(table, role, int(rows[0]), label)
+    return np.asarray(codes, np.int64), texts
+
+
+def _object_labels(table: Columns, role: str, values: list[Any]) -> NDArray[Any]:
+    """Return labels of any types as an array of objects, equal where they are one label."""
     types = set(map(type, values))
     if role == "question" and types & set(_JSON):  # messages, say
         values = [_of_json(label) for label in values]
         types = set(map(type, values))
-    if not types <= {str, int} or not all(
-        value.strip() for value in set(values) if isinstance(value, str)
-    ):
-        _check_ids(table, role)
     if bool in types and len(types - {str}) > 1:
         raise OutcomeError(
-            f"column {name!r} must not mix true/false with numbers, which are equal to them, as "
-            f"{role} labels. Write them as text."
+            f"column {table.roles[role]!r} must not mix true/false with numbers, which are equal "
+            f"to them, as {role} labels. Write them as text."
         )
-    if role == "trial" and len(types) > 1:
-        values = [_trial_text(value) for value in values]
-    place = {label: code for code, label in enumerate(dict.fromkeys(values))}
-    return np.fromiter(map(place.__getitem__, values), np.int64, len(values)), list(place)
-
-
-_JSON = (list, dict, tuple, np.ndarray)
+    if not types <= {str, int}:
+        for row, label in enumerate(values):
+            if is_missing(label) or label_fault(label):
+                raise _no_label(table, role, row, label)
+    return np.fromiter(values, object, len(values))
 
 
 def _of_json(label: object) -> object:
@@ -244,25 +262,115 @@ def _of_json(label: object) -> object:
     return f"#{digest(canonical(label))}" if named else label
 
 
-def _check_ids(table: Columns, role: str) -> None:
-    """Name the first row whose id is no label."""
-    for row, value in enumerate(table.values[role]):
-        if is_missing(value):
-            raise OutcomeError(
-                f"column {table.roles[role]!r} must identify the {role} of every row; "
-                f"{table.place(row)} has none. Remove the row or give it a label."
-            )
-        fault = label_fault(value)
-        if fault:
-            raise OutcomeError(
-                f"column {table.roles[role]!r} must have text or numbers as {role} labels; "
-                f"{shown(value)} at {table.place(row)} {fault}. Replace it by text."
-            )
+def _no_label(table: Columns, role: str, row: int, label: object) -> OutcomeError:
+    """Return the error for an id that is no label."""
+    if is_missing(label):
+        return OutcomeError(
+            f"column {table.roles[role]!r} must identify the {role} of every row; "
+            f"{table.place(row)} has none. Remove the row or give it a label."
+        )
+    return OutcomeError(
+        f"column {table.roles[role]!r} must have text or numbers as {role} labels; "
+        f"{shown(label)} at {table.place(row)} {label_fault(label)}. Replace it by text."
+    )
 
 
-def _trial_text(value: Any) -> object:
+def trial_text(label: Any) -> object:
     """Return one text for 1, 1.0 and '1': a trial recorded in two types is the same trial."""
     try:
-        return str(value if isinstance(value, str) or value != int(value) else int(value))
+        return str(label if isinstance(label, str) or label != int(label) else int(label))
     except (ValueError, TypeError, OverflowError):  # no number, infinite, or too long to print
-        return value if isinstance(value, int) else str(value)
+        return label if isinstance(label, int) else str(label)
+
+
+def one_row_a_trial(table: Columns) -> Columns:
+    """Return the table with a row for each element of its lists of outcomes.
+
+    Examples
+    --------
+    >>> roles = {"question": "id", "outcome": "accs"}
+    >>> table = Columns(roles, {"question": ["a", "b"], "outcome": [[1, 0], "[true]"]})
+    >>> rows = one_row_a_trial(table)
+    >>> rows.values["question"], rows.values["outcome"], rows.place(1)
+    (['a', 'a', 'b'], [1, 0, True], 'row 0')
+    """
+    outcomes = table.values.get("outcome")
+    single = {int, float, bool, NoneType}
+    if not isinstance(outcomes, list | tuple) or set(map(type, outcomes)) <= single:
+        return table
+    cells = [_list_of(cell) for cell in outcomes]
+    if all(cell is None for cell in cells):
+        return table
+    _check_lists(table, cells)
+    lengths = [1 if cell is None else len(cell) for cell in cells]
+    rows = np.repeat(np.arange(len(cells)), lengths)
+    values = {
+        role: _by_trial(table, role, lengths)
+        if role in _BY_TRIAL
+        else _at(table.listed(role), rows)
+        for role in table.roles
+    }
+    if "trial" in values:
+        position = np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        pairs = zip(values["trial"], position.tolist(), strict=True)
+        values["trial"] = [f"{label}/{number}" for label, number in pairs]
+    numbers = [table.number(row) for row in rows.tolist()]
+    content = {name: _at(digests, rows) for name, digests in table.content.items()}
+    return replace(table, values=values, numbers=numbers, content=content)
+
+
+def _at(values: Labels, rows: Ints) -> list[Any]:
+    """Return the values of some rows."""
+    return [values[row] for row in rows.tolist()]
+
+
+def _check_lists(table: Columns, cells: Sequence[list[Any] | None]) -> None:
+    """Refuse empty lists, and lists beside single outcomes."""
+    where = f"of column {table.roles['outcome']!r}"
+    known = [row for row, value in enumerate(table.values["outcome"]) if not is_missing(value)]
+    for row in known:
+        cell = cells[row]
+        if cell is not None and not len(cell):
+            raise OutcomeError(
+                f"a list of outcomes must not be empty; {table.place(row)} {where} has one. Write "
+                "null for a trial without outcome, or remove the row."
+            )
+        if (cell is None) != (cells[known[0]] is None):
+            value = shown(table.value("outcome", row))
+            raise OutcomeError(
+                f"outcomes must all be lists or all be single; {value} at {table.place(row)} "
+                f"{where} is not as those before. Write every outcome as one of both."
+            )
+
+
+def _list_of(cell: object) -> list[Any] | None:
+    """Return a list that a cell holds, or that its text is; else None."""
+    if isinstance(cell, np.ndarray):
+        return cell.tolist() if cell.ndim else None
+    if isinstance(cell, list | tuple):
+        return list(cell)
+    longest = 1 << 20  # characters of a cell that is read as a list
+    if not isinstance(cell, str) or not cell.lstrip().startswith("[") or len(cell) > longest:
+        return None
+    for read in (json.loads, ast.literal_eval):  # pandas writes lists as Python does
+        try:
+            value = read(cell.strip())
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+        return value if isinstance(value, list) else None
+    return None
+
+
+def _by_trial(table: Columns, role: str, lengths: Sequence[int]) -> list[Any]:
+    """Return a value for each trial, from lists as long as those of outcomes."""
+    values: list[Any] = []
+    for row, (cell, length) in enumerate(zip(table.values[role], lengths, strict=True)):
+        elements = _list_of(cell)
+        elements = [cell] if elements is None else elements
+        if len(elements) != length:
+            raise OutcomeError(
+                f"a list of {role}s must be as long as that of outcomes; {table.place(row)} has "
+                f"{shown(cell)} for {length} outcomes. Correct it, or leave the column out."
+            )
+        values += elements
+    return values

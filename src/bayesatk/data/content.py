@@ -38,6 +38,11 @@ def content_columns(
     ]
 
 
+def is_right_answer(name: object) -> bool:
+    """Return whether a column of content holds what is right, not what was asked."""
+    return str(name).lower() in RIGHT
+
+
 def canonical(value: object) -> str:
     """Return one text for a JSON value, whatever the order of its keys."""
     if isinstance(value, str):

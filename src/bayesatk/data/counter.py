@@ -1,31 +1,51 @@
-"""Long tables counted part by part: what is in memory are the counts and the labels."""
+"""Long tables, whole or part by part: the labels of their rows, what must agree, and counts.
+
+Of a table that comes in parts, what is in memory are the counts and the labels.
+"""
 
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import AnswerRules
-from bayesatk.data.codes import Ints
-from bayesatk.data.columns import Columns, labels
-from bayesatk.data.content import RIGHT, UNKNOWN
-from bayesatk.data.content_check import same_content, several
-from bayesatk.data.long_form import LongForm
-from bayesatk.data.question_columns import TableColumns, roles_of
-from bayesatk.data.tables import check_cells, read_rows
-from bayesatk.data.validation import OutcomeError, Scores, shown
+from bayesatk.data.columns import COST, Columns, labels, trial_text
+from bayesatk.data.long_form import Codes, LongForm, codes_of, encode, first_invalid, refuse
+from bayesatk.data.question_columns import Agreement
+from bayesatk.data.requests import read_costs
+from bayesatk.data.validation import (
+    Flags,
+    Ints,
+    OutcomeError,
+    Scores,
+    check_counts,
+    check_trials,
+    number_of,
+    shown,
+)
 
+_MOST_CELLS = 100_000_000  # systems times questions: 1.6 GB of counts
 _MOST = 1 << 28  # bytes of the marks by which repeated trials are noticed
 _BITS = 64  # of a word of marks: trials of one system and question
+
+
+def read_rows(table: Columns, scores: Scores, rules: AnswerRules) -> LongForm:
+    """Return the trials of a long table, or the counts of one whose rows are questions."""
+    counter = Counter(scores)
+    if "successes" in table.roles:
+        counter.add(table)
+        return counter.long_form()
+    return counter.whole(table, rules)
 
 
 class Counter:
     """Counts of the parts of a long table, as they come.
 
-    Every part is read as a table of its own, and added. What only shows between parts is checked
-    here: a trial that occurs twice, and a question that is asked in two ways.
+    What only shows between parts is checked here: a trial that occurs twice, and a question that
+    is asked in two ways.
 
     Parameters
     ----------
@@ -34,25 +54,23 @@ class Counter:
 
     Examples
     --------
-    >>> found = Counter({0: 0.0, 1: 1.0})
+    >>> counter = Counter({0: 0.0, 1: 1.0})
     >>> roles = {"question": "id", "outcome": "passed"}
-    >>> found.add(Columns(roles, {"question": ["a", "b"], "outcome": [1, 0]}))
-    >>> found.add(Columns(roles, {"question": ["b"], "outcome": [1]}))
-    >>> found.long_form().counted.tolist()  # by question: missing, wrong, right
+    >>> counter.add(Columns(roles, {"question": ["a", "b"], "outcome": [1, 0]}))
+    >>> counter.add(Columns(roles, {"question": ["b"], "outcome": [1]}))
+    >>> counter.long_form().counted.tolist()  # by question: missing, wrong, right
     [[[0, 0, 1], [0, 1, 1]]]
     """
 
     def __init__(self, scores: Scores) -> None:
         self.scores = scores
-        self._systems: dict[Any, int] = {}
-        self._questions: dict[Any, int] = {}
-        self._trials: dict[Any, int] = {}
+        # Positions of labels among all that have come so far, by role.
+        self._places: dict[str, dict[Any, int]] = {"system": {}, "question": {}, "trial": {}}
         self._slots: Ints = np.zeros((1, 1, len(scores) + 1), np.int64)
         self._seen: NDArray[np.uint64] | None = np.zeros((1, 1, 1), np.uint64)
-        self._content: dict[Any, dict[int, tuple[int, Any]]] = {}
-        self._columns = TableColumns()
+        self._agreement = Agreement()
+        self._first: Columns | None = None
         self._notes: tuple[str, ...] = ()
-        self._roles: dict[str, Any] = {}
 
     @property
     def judged(self) -> bool:
@@ -61,140 +79,213 @@ class Counter:
 
     def add(self, table: Columns) -> None:
         """Count another part; its rows are numbered as in the whole."""
-        if "cost" in table.roles:
+        if COST in table.roles:
             raise OutcomeError(
-                Argument("cost"), " must be left out for tables that are counted part by part. "
+                Argument(COST), " must be left out for tables that are counted part by part. "
                 "Read the table whole: ", Argument("stream", False), ", or table.compute().",
             )  # fmt: skip
-        named = {role: name for role, name in table.roles.items() if role in roles_of(table)}
-        roles = {role: name for role, name in table.roles.items() if role not in named}
-        long = read_rows(replace(table, roles=roles), self.scores, AnswerRules())
-        if not self._roles:
-            self._roles = dict(table.roles)
-            notes = tuple(f"{role} = column {name!r}" for role, name in named.items())
-            notes = (*long.notes, *notes)
-            self._notes = tuple(note for note in notes if not note.startswith("CHECK"))
-        if set(table.roles) != set(self._roles):
-            raise OutcomeError(
-                f"parts of a table must have columns for the same roles; {table.place(0)} has "
-                f"{', '.join(table.roles)}, the first part {', '.join(self._roles)}. Rename its "
-                "columns, or read the files one by one."
-            )
-        s, q = _cells(table, long)
-        system, question = (
-            _places(self._systems, long.systems)[s],
-            _places(self._questions, long.questions)[q],
-        )
-        shape = len(self._systems), len(self._questions)
-        check_cells(*shape, self._roles.get("system"))
-        self._slots = _grown(self._slots, (*shape, self._slots.shape[2]))
-        if long.trials:
-            np.add.at(self._slots, (system, question, long.trials[0].code + 1), 1)
-        elif long.counted is not None:
-            self._refuse_again(table, system, question)
-            self._slots[system, question] = long.counted[s, q]
-        if "trial" in table.roles and self._seen is not None:
-            self._mark(table, system, question)
-        self._compare_content(table, question)
-        self._columns.add(table, question, list(self._questions))
-
-    def _mark(self, table: Columns, system: Ints, question: Ints) -> None:
-        """Mark the trials as seen, and refuse one that was."""
-        own, names = labels(table, "trial")
-        trial = _places(self._trials, [str(name) for name in names])[own]
-        words = -(-len(self._trials) // _BITS)
-        needed = len(self._systems) * len(self._questions) * words * 8
-        if self._seen is None or needed > _MOST:
-            self._seen = None
-            self._notes += (
-                f"{len(self._trials)} labels of trials: repeated trials were looked for within "
-                "parts of the table only",
-            )
+        system, question = self._cells(table)
+        self._slots = _grown(self._slots, (*self._shape, self._slots.shape[2]))
+        if "successes" in table.roles:
+            counted = self._slots[system, question].any(axis=1)
+            _refuse_repeated(table, system * self._shape[1] + question, counted)
+            self._slots[system, question] = _success_slots(table, self.scores)
             return
-        shape = len(self._systems), len(self._questions), words
-        self._seen = _grown(self._seen, shape)
-        place = system, question, trial // _BITS
-        bit = np.uint64(1) << (trial % _BITS).astype(np.uint64)
-        again = np.flatnonzero(self._seen[place] & bit)
-        if len(again):
-            row = int(again[0])
-            who = ", ".join(
-                f"{role} {shown(table.value(role, row))}"
-                for role in table.roles
-                if role != "outcome"
-            )
-            raise OutcomeError(
-                f"each (system, question, trial) must occur once; {table.place(row)} holds {who}, "
-                "which an earlier row holds too. Remove the repetition, or number the trials."
-            )
-        np.bitwise_or.at(self._seen, place, bit)
+        trial = self._coded(table, "trial")
+        if trial is not None:
+            key = (system * self._shape[1] + question) * len(self._places["trial"]) + trial
+            _refuse_repeated(table, key, self._marked(system, question, trial))
+        np.add.at(self._slots, (system, question, _codes(table, self.scores) + 1), 1)
 
-    def _refuse_again(self, table: Columns, system: Ints, question: Ints) -> None:
-        """Refuse counts of a system and question of which an earlier part had counts."""
-        again = np.flatnonzero(self._slots[system, question].any(axis=1))
-        if len(again):
-            row = int(again[0])
-            raise OutcomeError(
-                f"each (system, question) must have one row of counts; {table.place(row)} is of "
-                f"question {shown(table.value('question', row))}, of which an earlier row is too. "
-                "Add them up, or name their systems."
-            )
-
-    def _compare_content(self, table: Columns, question: Ints) -> None:
-        """Refuse a question that an earlier part asks in other words."""
-        asked = list(self._questions)
-        for name, digests in table.content.items():
-            found = np.asarray(digests, np.int64)
-            rows = np.flatnonzero(found != UNKNOWN)
-            labelled, first = np.unique(question[rows], return_index=True)
-            known = self._content.setdefault(name, {})
-            for label, row in zip(labelled.tolist(), rows[first].tolist(), strict=True):
-                earlier, place = known.setdefault(label, (int(found[row]), table.number(row)))
-                if earlier != found[row]:
-                    two = replace(table, values={}, numbers=(place, table.number(row)))
-                    raise several(two, name, 0, 1, asked[label])
+    def whole(self, table: Columns, rules: AnswerRules) -> LongForm:
+        """Return the trials of a table that comes at once."""
+        system, question = self._cells(table)
+        cell, trial = system * self._shape[1] + question, self._coded(table, "trial")
+        if trial is not None:
+            key = cell * len(self._places["trial"]) + trial
+            _refuse_repeated(table, key, np.zeros(len(key), bool))
+        answers = rules.apply_all(table.values["answer"]) if "answer" in table.roles else None
+        if "outcome" in table.roles:
+            codes = _codes(table, self.scores)
+        else:
+            right = self._references(table, question, rules)
+            codes = codes_of(answers or [], question, right, self.scores)
+        costs = None
+        if COST in table.roles:
+            costs = read_costs(table.listed(COST), table.place, table.roles[COST])
+        return replace(
+            self.long_form(), code=codes, cell=cell, counted=None, cost=costs, answer=answers,
+            rules=rules, trial_labels=table.values.get("trial"),
+        )  # fmt: skip
 
     def long_form(self) -> LongForm:
         """Return the counts of all parts."""
-        if not self._roles:
+        if self._first is None:
             raise OutcomeError("a table of outcomes must have rows; got none.")
-        systems, questions = list(self._systems), list(self._questions)
-        counted = self._slots[: len(systems), : len(questions)]
-        notes = self._notes
-        if any(str(name).lower() not in RIGHT for name in self._content):
-            codes = np.arange(len(questions))
-            each = [
-                [own.get(code, (UNKNOWN, None))[0] for code in codes.tolist()]
-                for own in self._content.values()
-            ]
-            notes += same_content(codes, questions, each)
-        columns = self._columns.by_question(questions)
-        return LongForm(systems, questions, counted=counted, notes=notes, columns=columns)
+        systems, questions = (list(self._places[role]) for role in ("system", "question"))
+        table, notes = self._first, list(self._notes)
+        if not {"trial", "successes"} & set(table.roles):
+            notes.insert(0, "no trial column: the rows of one (system, question) are its trials")
+        notes += self._agreement.notes(questions)
+        if table.others:
+            named = shown(list(table.others), 200)[1:-1]
+            notes.append(
+                f"left out: columns {named}; group=, weight= and covariates= keep what belongs to "
+                "questions"
+            )
+        used = ", ".join(f"{role} = column {name!r}" for role, name in table.roles.items())
+        return LongForm(
+            systems, questions, counted=self._slots[: len(systems), : len(questions)],
+            notes=(used, *notes), columns=self._agreement.columns(questions),
+        )  # fmt: skip
 
+    @property
+    def _shape(self) -> tuple[int, int]:
+        """Numbers of systems and questions so far."""
+        return len(self._places["system"]), len(self._places["question"])
 
-def _cells(table: Columns, long: LongForm) -> tuple[Ints, Ints]:
-    """Return the system and the question of every row, by their places in the part."""
-    if long.trials and long.trials[0].cell is not None:
-        system, question = np.divmod(long.trials[0].cell, len(long.questions))
+    def _cells(self, table: Columns) -> tuple[Ints, Ints]:
+        """Return the system and the question of every row, after what must agree is compared."""
+        question = self._coded(table, "question")
+        if question is None or not len(question):
+            raise OutcomeError("a table of outcomes must have rows; got none.")
+        first = self._first or replace(table, values={}, numbers=(), content={})
+        if set(table.roles) != set(first.roles):
+            raise OutcomeError(
+                f"parts of a table must have columns for the same roles; {table.place(0)} has "
+                f"{', '.join(table.roles)}, the first part {', '.join(first.roles)}. Rename its "
+                "columns, or read the files one by one."
+            )
+        self._first = first
+        system = self._coded(table, "system")
+        if system is None:
+            self._places["system"]["system"], system = 0, np.zeros(len(question), np.int64)
+        if self._shape[0] * self._shape[1] > _MOST_CELLS:
+            raise OutcomeError(
+                f"the table has {self._shape[0]} systems and {self._shape[1]} questions, which "
+                f"makes more than {_MOST_CELLS} cells. Check that column "
+                f"{table.roles.get('system')!r} names systems, or split the table."
+            )
+        self._agreement.add(table, question, list(self._places["question"]))
         return system, question
-    question = labels(table, "question")[0]
-    named = "system" in table.roles
-    return labels(table, "system")[0] if named else np.zeros_like(question), question
+
+    def _coded(self, table: Columns, role: str) -> Ints | None:
+        """Return the positions of the labels of the rows, if they have any."""
+        if role not in table.roles:
+            return None
+        codes, names = labels(table, role)
+        names = list(map(trial_text, names)) if role == "trial" else names
+        places = self._places[role]
+        return np.array([places.setdefault(name, len(places)) for name in names], np.int64)[codes]
+
+    def _marked(self, system: Ints, question: Ints, trial: Ints) -> Flags:
+        """Mark the trials as seen, and return which of them an earlier part has."""
+        words = -(-len(self._places["trial"]) // _BITS)
+        if self._seen is not None and self._shape[0] * self._shape[1] * words * 8 > _MOST:
+            self._seen = None
+            self._notes += (
+                f"{len(self._places['trial'])} labels of trials: repeated trials were looked for "
+                "within parts of the table only",
+            )
+        if self._seen is None:
+            return np.zeros(len(trial), bool)
+        self._seen = _grown(self._seen, (*self._shape, words))
+        word = system, question, trial // _BITS
+        bit = np.uint64(1) << (trial % _BITS).astype(np.uint64)
+        again = (self._seen[word] & bit) > 0
+        np.bitwise_or.at(self._seen, word, bit)
+        return np.asarray(again)
+
+    def _references(
+        self, table: Columns, question: Ints, rules: AnswerRules
+    ) -> list[tuple[str, ...]]:
+        """Return the right answers by question; every row of a question must name the same."""
+        right = [
+            tuple(sorted(rules.right_answers(value, table.place(row))))
+            for row, value in enumerate(table.values["reference"])
+        ]
+        codes = {answers: code for code, answers in enumerate(dict.fromkeys(right))}
+        key, names = ("reference", table.roles["reference"]), list(self._places["question"])
+        places = np.array([codes[answers] for answers in right], np.int64)
+        self._agreement.compare(table, key, right, places, question, names)
+        return self._agreement.values(key, names)
 
 
-def _places(known: dict[Any, int], names: Any) -> Ints:
-    """Return the places of labels among all that have come so far."""
-    return np.array([known.setdefault(name, len(known)) for name in names], np.int64)
+def _codes(table: Columns, scores: Scores) -> Codes:
+    """Return the code of every row's outcome, or refuse the first that has no score."""
+    values = table.values["outcome"]
+    codes = encode(values if isinstance(values, np.ndarray) else list(values), scores)
+    row = first_invalid(codes)
+    if row is not None:
+        place = f"{table.place(row)} of column {table.roles['outcome']!r}"
+        raise refuse(table.value("outcome", row), place, scores)
+    return codes
+
+
+def _refuse_repeated(table: Columns, key: Ints, earlier: Flags) -> None:
+    """Refuse a row whose key comes a second time, in the part or after an earlier part."""
+    repeated = pd.Series(key).duplicated().to_numpy()
+    again = repeated | earlier
+    if not again.any():
+        return
+    row = int(again.argmax())
+    holders = f"{table.place(row)} and an earlier row"
+    if repeated[row]:
+        first = int((key == key[row]).argmax())
+        holders = f"{table.word}s {table.number(first)} and {table.number(row)}"
+    if "successes" in table.roles:
+        raise OutcomeError(
+            f"each (system, question) must have one row of counts; {holders} are both of question "
+            f"{shown(table.value('question', row))}. Add them up, or name their systems."
+        )
+    content = ", ".join(
+        f"{role} {shown(table.value(role, row))}" for role in table.roles if role != "outcome"
+    )
+    raise OutcomeError(
+        f"each (system, question, trial) must occur once; {holders} both hold {content}. Remove "
+        "the repetition, or number the trials."
+    )
+
+
+def _success_slots(table: Columns, scores: Scores) -> Ints:
+    """Return counts by slot of rows that are questions, with trials and successes."""
+    if sorted(scores.values()) != [0.0, 1.0]:
+        raise OutcomeError(
+            "scores must be left out for counts of successes, which have two outcomes; got "
+            f"{shown(dict(scores))}. Leave them out."
+        )
+    trials, successes = (_whole(table, role) for role in ("trials", "successes"))
+    check_trials(trials, f"column {table.roles['trials']!r}")
+    if (successes > trials).any():
+        row = int(np.argmax(successes > trials))
+        raise OutcomeError(
+            f"successes must not exceed trials; {table.place(row)} has {successes[row]} of "
+            f"{trials[row]}. Are the columns the right ones?"
+        )
+    order = [0, *(1 + place for place in np.argsort(list(scores.values())).tolist())]
+    counts = np.stack([np.zeros_like(trials), trials - successes, successes], axis=1)
+    slots = np.empty_like(counts)
+    slots[:, order] = counts
+    return slots
+
+
+def _whole(table: Columns, role: str) -> Ints:
+    """Return whole numbers, which text tables hold as text."""
+    values: Any = table.values[role]
+    if not isinstance(values, np.ndarray) and {bool, str} & set(map(type, values)):
+        numbers = [number_of(value) for value in values]
+        for row, number in enumerate(numbers):
+            if number is None or not number.is_integer():
+                raise OutcomeError(
+                    f"column {table.roles[role]!r} must have whole numbers >= 0; "
+                    f"{table.place(row)} has {shown(values[row])}. Correct it, or name another "
+                    "column: ", Argument("columns", {role: ...}, "tally"), ".",
+                )  # fmt: skip
+        values = numbers
+    return check_counts(values, f"column {table.roles[role]!r}")
 
 
 def _grown[Kind: np.generic](array: NDArray[Kind], shape: tuple[int, ...]) -> NDArray[Kind]:
-    """Return the array with room for the shape; axes that are too short are doubled at least."""
-    if all(had >= wanted for had, wanted in zip(array.shape, shape, strict=True)):
-        return array
-    room = [
-        had if had >= wanted else max(wanted, 2 * had)
-        for had, wanted in zip(array.shape, shape, strict=True)
-    ]
-    larger = np.zeros(room, array.dtype)
-    larger[tuple(map(slice, array.shape))] = array
-    return larger
+    """Return the array with room for the shape, padded by zeros."""
+    room = [(0, max(0, size - has)) for has, size in zip(array.shape, shape, strict=True)]
+    return np.pad(array, room) if any(more for _, more in room) else array

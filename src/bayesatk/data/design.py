@@ -1,11 +1,18 @@
-"""Covariates of questions as columns of numbers: from a formula, or from names."""
+"""Covariates of questions as columns of numbers: from a formula, or from names.
 
+A formula is read by formulaic, which evaluates Python. A result keeps its formula as text, and a
+file that is loaded may come from anywhere: so what a formula may call is a short list, and nothing
+beyond it is evaluated.
+"""
+
+import ast
+import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -14,10 +21,9 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument
 from bayesatk._tools.packages import FORMULAS, require
-from bayesatk.data.formulas import FUNCTIONS, covariates_of
-from bayesatk.data.validation import OutcomeError, shown
+from bayesatk.data.question_columns import question_coordinates
+from bayesatk.data.validation import Array, OutcomeError, shown
 
-Array = NDArray[np.float64]
 INTERCEPT = "Intercept"
 _ROUNDING = 1e-13  # of a column's values, relative to the largest, that are all the same
 _ALIKE = 1e-8  # of the variance of a column, that is not explained by the others, at least
@@ -88,20 +94,14 @@ class Design:
         covariates : str, or sequence of str
             A formula, which begins with ``~``, or names of columns.
         """
-        known = {
-            str(name): own.values
-            for name, own in dataset.coords.items()
-            if own.dims == ("question",) and name != "question"
-        }
+        known = question_coordinates(dataset)
         formula = covariates.strip() if isinstance(covariates, str) else ""
         if formula.startswith("~"):
             names = sorted(covariates_of(formula))
-        elif isinstance(covariates, str) and formula in known:
-            formula, names = "", [formula]
         else:
-            formula = ""
             listed = isinstance(covariates, Sequence) and not isinstance(covariates, str)
-            names = list(covariates) if listed else []  # type: ignore[call-overload]
+            names = list(covariates) if listed else [formula] * (formula in known)  # type: ignore[call-overload]
+            formula = ""
         if not names or len(set(map(str, names))) < len(names):
             raise OutcomeError(
                 Argument("covariates"), " must be a formula, which begins with ~, or different "
@@ -118,10 +118,19 @@ class Design:
                     Argument("covariates", [name], "tally"), ".",
                 )  # fmt: skip
         frame = pd.DataFrame({name: known[name] for name in names})
-        _refuse_missing(frame, dataset["question"].values)
-        found = cls(formula, frame)
-        found._check(dataset["question"].values)
-        return found
+        questions = dataset["question"].values.tolist()
+        for name in names:
+            column = frame[name]
+            absent = np.flatnonzero(column.isna() | (column == ""))
+            if len(absent):
+                raise OutcomeError(
+                    Argument("covariates"), f" must be known of every question; {name!r} is "
+                    f"missing for {shown(questions[absent[0]])} ({len(absent)} of {len(frame)} "
+                    "questions). Add it, or leave these questions out: data.sel(question=...).",
+                )  # fmt: skip
+        design = cls(formula, frame)
+        design._check(questions)
+        return design
 
     @property
     def asked(self) -> str | tuple[str, ...]:
@@ -149,13 +158,7 @@ class Design:
     @cached_property
     def names(self) -> list[str]:
         """Names of the columns, without the intercept."""
-        if self.formula:
-            return [str(one) for one in self._spec.column_names if one != INTERCEPT]
-        return [
-            label
-            for name, own in self.frame.items()
-            for label in ([f"{name}[T.{one}]" for one in _levels(own)[1:]] or [str(name)])
-        ]
+        return [str(name) for name in self._matrix(self.frame).columns if name != INTERCEPT]
 
     @property
     def coefficients(self) -> list[str]:
@@ -164,34 +167,40 @@ class Design:
 
     def columns(self, frame: pd.DataFrame) -> Array:
         """Columns of questions with these covariates; (rows, columns)."""
+        matrix = self._matrix(frame).drop(columns=INTERCEPT, errors="ignore")
+        return np.asarray(matrix.to_numpy(float))
+
+    def _matrix(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return the columns by name, with the intercept of a formula."""
         if self.formula:
             spec = self._spec
             with _evaluating(self.formula):
-                matrix = spec.get_model_matrix(frame, context=FUNCTIONS, na_action="ignore")
-            values = np.asarray(matrix, float)
-            return values[:, [one != INTERCEPT for one in self._spec.column_names]]
-        columns: list[NDArray[Any]] = []
-        for name, own in self.frame.items():
-            levels = _levels(own)
-            now = frame[name].to_numpy()
-            columns += [np.asarray(now == one, float) for one in levels[1:]] if levels else [now]
-        return np.stack(columns, axis=1).astype(float)
+                return pd.DataFrame(
+                    spec.get_model_matrix(frame, context=FUNCTIONS, na_action="ignore")
+                )
+        columns: dict[str, Any] = {}
+        for name, column in self.frame.items():
+            levels = _levels(column)
+            if len(levels) < 2:  # a number, or a text that is always the same
+                columns[str(name)] = frame[name] == "" if levels else frame[name]
+            for level in levels[1:]:
+                columns[f"{name}[T.{level}]"] = frame[name] == level
+        return pd.DataFrame(columns)
 
     @cached_property
     def _own(self) -> Array:
         return self.columns(self.frame)
 
-    def _check(self, labels: NDArray[Any]) -> None:
+    def _check(self, questions: list[Any]) -> None:
         """Refuse columns that no coefficient can be estimated of."""
         columns = self._own
-        strange = ~np.isfinite(columns)
-        if strange.any():
-            row, column = np.argwhere(strange)[0]
-            label = shown(labels.tolist()[row])
+        strange = np.argwhere(~np.isfinite(columns))
+        if len(strange):
+            row, column = strange[0]
             raise OutcomeError(
                 Argument("covariates"), f" must give finite numbers; {self.names[column]!r} is "
-                f"{columns[row, column]} for question {label}, whose covariates are "
-                f"{shown(self.frame.iloc[row].to_dict())}. Use another function of it, such as "
+                f"{columns[row, column]} for question {shown(questions[row])}, whose covariates "
+                f"are {shown(self.frame.iloc[row].to_dict())}. Use another function of it, such as "
                 "log1p, or leave the question out.",
             )  # fmt: skip
         if not columns.shape[1] or (self.formula and INTERCEPT not in self._spec.column_names):
@@ -200,14 +209,15 @@ class Design:
                 f"{self.formula!r}. Write ", Argument("covariates", "~ log2(minutes)"), ".",
             )  # fmt: skip
         scaled, _, _ = self._scaled
-        for i, name in enumerate(self.names):
-            others, own = scaled[:, :i], scaled[:, i]
-            rest = own - others @ np.linalg.lstsq(others, own, rcond=None)[0] if i else own
-            if not (rest**2).mean() > _ALIKE * (own**2).mean():
-                what = "depends on the columns before it" if own.any() else "is constant"
+        apart = np.zeros(len(self.names))  # from the columns before, by Gram and Schmidt
+        lengths = np.diagonal(np.linalg.qr(scaled, mode="r"))
+        apart[: len(lengths)] = lengths**2 / len(columns)
+        for name, column, rest in zip(self.names, scaled.T, apart, strict=True):
+            if not rest > _ALIKE * (column**2).mean():
+                fault = "depends on the columns before it" if column.any() else "is constant"
                 raise OutcomeError(
                     Argument("covariates"), " must have columns that differ between questions, "
-                    f"none a combination of others; {name!r} {what} (columns "
+                    f"none a combination of others; {name!r} {fault} (columns "
                     f"{', '.join(map(repr, self.names))}; {len(columns)} questions). Leave it out.",
                 )  # fmt: skip
 
@@ -276,7 +286,7 @@ class Design:
                 Argument(argument), " must be values of covariates by name; got "
                 f"{shown(at)}. Write ", example, ".",
             )  # fmt: skip
-        found: dict[str, list[Any]] = {}
+        values: dict[str, list[Any]] = {}
         for name, given in at.items():
             if name not in self.frame:
                 raise OutcomeError(
@@ -284,9 +294,19 @@ class Design:
                     f"{', '.join(map(repr, self.frame.columns))}; got {shown(name)}.",
                 )  # fmt: skip
             single = isinstance(given, str) or np.ndim(given) == 0
-            found[name] = [given] if single else list(given)
-            _check_values(str(name), self.frame[name], found[name], argument)
-        return found
+            values[name] = [given] if single else list(given)
+            levels = _levels(self.frame[name])
+            for value in values[name]:
+                number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+                if value not in levels if levels else not (number and np.isfinite(value)):
+                    rule = f"one of {shown(levels)}" if levels else "finite numbers"
+                    raise OutcomeError(
+                        Argument(argument),
+                        f": values of {name!r} must be {rule}; got {shown(value)}.",
+                    )
+            if not values[name]:
+                raise OutcomeError(Argument(argument), f" must have a value of {name!r}.")
+        return values
 
 
 @contextmanager
@@ -311,28 +331,77 @@ def _levels(column: Any) -> list[Any]:
     return [] if pd.api.types.is_numeric_dtype(column) else sorted(set(column))
 
 
-def _check_values(name: str, column: Any, values: list[Any], argument: str) -> None:
-    """Refuse values that the covariate cannot have."""
-    levels = _levels(column)
-    for one in values:
-        number = isinstance(one, int | float | np.number) and not isinstance(one, bool)
-        if (levels and one not in levels) or (not levels and not (number and np.isfinite(one))):
-            rule = f"one of {shown(levels)}" if levels else "finite numbers"
-            raise OutcomeError(
-                Argument(argument), f": values of {name!r} must be {rule}; got "
-                f"{shown(one)}.",
-            )  # fmt: skip
-    if not values:
-        raise OutcomeError(Argument(argument), f" must have a value of {name!r}.")
+_FUNCTIONS = {"log", "log2", "log10", "exp", "center", "scale", "poly", "bs", "cr", "I", "C"}
+FUNCTIONS = {"sqrt": np.sqrt, "log1p": np.log1p}  # beside those of formulaic
+_NODES = (
+    ast.Expression, ast.Call, ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.keyword, ast.Load,
+    ast.Add, ast.Sub, ast.Mult, ast.Div, ast.USub, ast.UAdd,
+)  # fmt: skip
+_LONGEST = 500  # characters of a formula
+_CROSSINGS = 8  # of "*", "/" and ":" in it: terms double with each
+_LARGEST = 20  # whole number as an argument, such as the degree of a polynomial
 
 
-def _refuse_missing(frame: pd.DataFrame, labels: NDArray[Any]) -> None:
-    for name, own in frame.items():
-        absent = np.flatnonzero(own.isna() | (own == ""))
-        if len(absent):
-            first = shown(labels.tolist()[absent[0]])
-            raise OutcomeError(
-                Argument("covariates"), f" must be known of every question; {name!r} is missing "
-                f"for {first} ({len(absent)} of {len(frame)} questions). Add "
-                "it, or leave these questions out: data.sel(question=...).",
-            )  # fmt: skip
+def covariates_of(formula: str) -> set[str]:
+    """Return the covariates of a formula, or refuse what it may not say.
+
+    Parameters
+    ----------
+    formula : str
+        Begins with ``~``.
+    """
+    if len(formula) > _LONGEST or "**" in formula or "^" in formula or "." in re.sub(
+        r"\d+\.\d*|\.\d+", "", formula
+    ) or len(re.findall(r"[*/:]", formula)) > _CROSSINGS:  # fmt: skip
+        _refuse(formula, "powers, dots and many crossed terms are not read; a square is poly(x, 2)")
+    require(*FORMULAS)
+    from formulaic import Formula
+    from formulaic.errors import FormulaicError
+
+    try:
+        terms = list(Formula(formula))
+        factors = {
+            factor.expr: str(factor.eval_method) for term in terms for factor in term.factors
+        }
+    except (FormulaicError, AttributeError, TypeError, ValueError) as error:
+        lines = [line for line in str(error).splitlines() if line.strip()]
+        _refuse(formula, lines[0] if lines else "it has no terms")
+    names: set[str] = set()
+    for text, method in factors.items():
+        if method.endswith("LOOKUP"):
+            names.add(text)
+        elif method.endswith("PYTHON"):
+            names |= _names_of(text, formula)
+    return names
+
+
+def _names_of(text: str, formula: str) -> set[str]:
+    """Return the covariates in an expression that calls nothing but what is listed."""
+    try:
+        nodes = list(ast.walk(ast.parse(text, mode="eval")))
+    except SyntaxError:
+        _refuse(formula, f"{text!r} cannot be read")
+    functions, called, arguments = {*_FUNCTIONS, *FUNCTIONS}, set[ast.AST](), set[ast.AST]()
+    if not all(isinstance(node, _NODES) for node in nodes):
+        _refuse(formula, f"{text!r} may hold names, numbers, + - * / and functions only")
+    for node in nodes:
+        if isinstance(node, ast.Call):
+            if not isinstance(node.func, ast.Name):
+                _refuse(formula, f"{text!r} may call functions by their names only")
+            if node.func.id not in functions:
+                rule = f"{node.func.id!r} is none of the functions that it may call: "
+                _refuse(formula, rule + ", ".join(sorted(functions)))
+            called.add(node.func)
+            arguments |= {*node.args, *(keyword.value for keyword in node.keywords)}
+        if isinstance(node, ast.Constant):
+            whole = isinstance(node.value, int) and node in arguments
+            if not isinstance(node.value, int | float) or (whole and abs(node.value) > _LARGEST):
+                _refuse(formula, f"{node.value!r} is no number that {text!r} may hold")
+    return {node.id for node in nodes if isinstance(node, ast.Name) and node not in called}
+
+
+def _refuse(formula: str, reason: str) -> NoReturn:
+    raise OutcomeError(
+        Argument("covariates"), f" must be a formula such as '~ log2(minutes) + domain'; in "
+        f"{shown(formula)}: {reason}.",
+    )  # fmt: skip

@@ -5,14 +5,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from bayesatk._tools.arguments import real_number
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.columns import GROUP
 from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.question_columns import question_coordinates
 from bayesatk.data.tally import tally
-from bayesatk.data.validation import shown
+from bayesatk.data.validation import Array, Flags, shown
 
 _FEW = 5  # groups below which their sd is hardly more than its prior
 AS_THEY_ARE, EQUAL = "questions", "equal"
@@ -40,22 +42,19 @@ class Grouping:
 
     labels: list[Any]
     code: NDArray[np.intp]
-    weight: NDArray[np.float64] | None = None
+    weight: Array | None = None
 
     @classmethod
     def of(cls, values: Any, weights: object = AS_THEY_ARE) -> "Grouping":
         """Return groups with numbers, and their weights."""
-        listed = np.asarray(values, object).tolist()
-        place: dict[Any, int] = {}
-        code = np.array([place.setdefault(each, len(place)) for each in listed], np.intp)
-        labels = list(place)
-        return cls(labels, code, _read_weights(labels, weights))
+        code, labels = pd.factorize(np.asarray(values, object))
+        return cls(labels.tolist(), code, _read_weights(labels.tolist(), weights))
 
-    def among(self, kept: NDArray[np.bool_]) -> "Grouping":
+    def among(self, kept: Flags) -> "Grouping":
         """Return the grouping of some of the questions; groups keep their numbers."""
         return replace(self, code=self.code[kept])
 
-    def shares(self, question: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    def shares(self, question: Array | None = None) -> Array:
         """Weights of the groups that have questions, summing to one.
 
         Without weights of groups they are the sums of the weights of their questions, if given.
@@ -68,14 +67,12 @@ class Grouping:
             total = number
         return np.asarray(total / total.sum())
 
-    def means(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def means(self, values: Array) -> Array:
         """Return means over the questions of each group that has any; (..., groups)."""
-        found, code = np.unique(self.code, return_inverse=True)
-        share = np.zeros((len(self.code), len(found)))
-        share[np.arange(len(code)), code] = 1.0
-        return np.asarray(values @ (share / share.sum(axis=0)))
+        member = self.code[:, None] == np.unique(self.code)
+        return np.asarray(values @ (member / member.sum(axis=0)))
 
-    def within(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def within(self, values: Array) -> Array:
         """Return values by question (..., questions) less the means of their groups."""
         _, code = np.unique(self.code, return_inverse=True)
         return np.asarray(values - self.means(values)[..., code])
@@ -83,19 +80,19 @@ class Grouping:
     @property
     def notes(self) -> list[str]:
         """What a reader of answers should know: weights, and what rests on a prior."""
-        size, found = len(self.labels), []
+        size, notes = len(self.labels), []
         if self.weight is not None:
             even = np.ptp(self.weight) == 0.0
-            found.append(
+            notes.append(
                 "Estimates and posteriors for all questions are weighted means over groups, "
                 + ("all groups with the same weight (macro averages)." if even else "as given.")
             )
         if size < _FEW:
-            found.append(
+            notes.append(
                 f"{size} group{'s' * (size > 1)}: the data hardly identify how much groups differ, "
                 "so results for new groups depend on the prior of group_sd (HyperPrior)."
             )
-        return found
+        return notes
 
     def described(self) -> dict[str, float] | None:
         """Return given weights by label, as text; None: shares of the questions."""
@@ -104,7 +101,7 @@ class Grouping:
         return dict(zip(map(str, self.labels), self.weight.tolist(), strict=True))
 
 
-def _read_weights(labels: list[Any], weights: object) -> NDArray[np.float64] | None:
+def _read_weights(labels: list[Any], weights: object) -> Array | None:
     """Return weights by group, None for shares of the questions, or refuse."""
     argument = Argument("group_weights")
     if weights is None or (isinstance(weights, str) and weights == AS_THEY_ARE):
@@ -116,22 +113,22 @@ def _read_weights(labels: list[Any], weights: object) -> NDArray[np.float64] | N
             argument, f" must be 'questions', 'equal', or a mapping from group to weight; got "
             f"{shown(weights)}. 'equal' is a macro average.",
         )  # fmt: skip
-    known = {str(label): label for label in labels}
-    given = {str(label): real_number("group_weights", one) for label, one in weights.items()}
-    unknown, absent = [x for x in given if x not in known], [x for x in known if x not in given]
+    given = {str(label): real_number("group_weights", value) for label, value in weights.items()}
+    names = list(map(str, labels))
+    unknown, absent = [x for x in given if x not in names], [x for x in names if x not in given]
     if unknown or absent:
-        what = f"has no group {shown(unknown[0])}" if unknown else f"lacks {shown(absent[0])}"
+        fault = f"has no group {shown(unknown[0])}" if unknown else f"lacks {shown(absent[0])}"
         raise ArgumentError(
             argument, f" must have a weight for every group of the data and for no other; it "
-            f"{what}; the groups are {shown(list(known), 200)}. Give 0 to what does not count.",
+            f"{fault}; the groups are {shown(names, 200)}. Give 0 to what does not count.",
         )  # fmt: skip
-    found = np.array([given[name] for name in known])
-    if not (np.isfinite(found).all() and (found >= 0.0).all() and found.sum() > 0.0):
+    shares = np.array([given[name] for name in names])
+    if not (np.isfinite(shares).all() and (shares >= 0.0).all() and shares.any()):
         raise ArgumentError(
             argument, f" must be finite, 0 or more, and not all 0; got {shown(weights)}. They need "
             "not add up to 1.",
         )  # fmt: skip
-    return np.asarray(found / found.sum())
+    return np.asarray(shares / shares.sum())
 
 
 def with_groups(data: object, group: object) -> Outcomes:
@@ -147,15 +144,14 @@ def with_groups(data: object, group: object) -> Outcomes:
     if group is None or not isinstance(data, Outcomes):
         return data if isinstance(data, Outcomes) else tally(data, group=group)
     if isinstance(group, str):
-        kept = [str(name) for name, own in data.dataset.coords.items()
-                if own.dims == ("question",) and name != "question"]  # fmt: skip
-        if group not in kept:
-            has = f"; they have {', '.join(kept)}" if kept else ""
+        known = question_coordinates(data.dataset)
+        if group not in known:
+            has = f"; they have {', '.join(known)}" if known else ""
             raise ArgumentError(
                 Argument(GROUP), f" must name what the data know of their questions{has}; got "
                 f"{group!r}. Read them with it: ", Argument(GROUP, group, "tally"), ".",
             )  # fmt: skip
-        group = data.dataset[group].values.tolist()
+        group = known[group].tolist()
     return tally(data, group=group, missing=data.dataset.attrs.get("missing_policy", "error"))
 
 

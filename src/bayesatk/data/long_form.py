@@ -7,69 +7,34 @@ positions too, and in an array its place says them, so that 10^8 trials cost a b
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import NoneType
+from itertools import repeat
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument
-from bayesatk.data.answers import AnswerRules, Answers, group
-from bayesatk.data.codes import BLOCK, Codes, Ints, marks_of
+from bayesatk.data.answers import UNKNOWN, AnswerRules, Answers, group
 from bayesatk.data.validation import (
+    Array,
+    Ints,
+    Labels,
     OutcomeError,
     Scores,
     check_labels,
+    is_category,
+    is_missing,
+    shown,
 )
 
+Codes = NDArray[np.signedinteger[Any]]
 MissingPolicy = Literal["error", "ignore", "wrong", "bounds"]
-PLAIN = frozenset({int, bool, str, float, NoneType})  # types of single values, never of rows
-
-
-@dataclass(frozen=True)
-class Trials:
-    """Trials with their outcomes: those of an array, or the rows of a table.
-
-    Parameters
-    ----------
-    code : ndarray of int
-        Outcome of each trial: position among the scored ones, or `CODE_MISSING`. An array with
-        dims (system, question, trial), or one value per row.
-    cell : ndarray of int, shape (rows,), optional
-        System times the number of questions plus question, for rows.
-    first : int
-        Position of the first system.
-    """
-
-    code: Codes
-    cell: Ints | None = None
-    first: int = 0
-
-    def add_to(self, slots: Ints) -> None:
-        """Add the trials to counts (system, question, slot); slot 0 is of missing outcomes."""
-        own = slots[self.first :]
-        if self.cell is not None:
-            counts = np.bincount(self.cell * slots.shape[-1] + self.code + 1)
-            own.reshape(-1)[: len(counts)] += counts
-            return
-        for code, into in zip(self.code, own, strict=False):
-            step = max(1, BLOCK // code.shape[1])
-            for start in range(0, len(code), step):
-                block = code[start : start + step]
-                for slot in range(into.shape[1]):
-                    found = (block == slot - 1).sum(axis=1, dtype=np.int32)
-                    into[start : start + step, slot] += found
-
-    def rows(self, questions: int) -> tuple[Ints, Ints, Codes]:
-        """Return cell, position of the trial, and outcome of every trial."""
-        offset = self.first * questions
-        if self.cell is not None:
-            return self.cell + offset, np.arange(len(self.code)), self.code
-        cells, trials = math.prod(self.code.shape[:2]), self.code.shape[2]
-        cell = np.repeat(np.arange(offset, offset + cells), trials)
-        return cell, np.tile(np.arange(trials), cells), self.code.ravel()
+CODE_MISSING = -1
+CODE_INVALID = -2
+_BLOCK = 2**17  # cells encoded or counted at a time: they stay in the cache of a processor
+_HASHED = frozenset({int, bool, str})  # looked up without a check: none of these can be missing
 
 
 @dataclass(frozen=True)
@@ -80,7 +45,11 @@ class LongForm:
     ----------
     systems, questions : sequence
         Labels, by position.
-    trials : tuple of Trials
+    code : ndarray of int
+        Outcome of each trial: position among the scored ones, or `CODE_MISSING`. An array with
+        dims (system, question, trial), or one value per row.
+    cell : ndarray of int, shape (rows,), optional
+        System times the number of questions plus question, for rows.
     counted : ndarray of int, shape (system, question, slot), optional
         Counts of an input that holds no trials; slot 0 is of missing outcomes.
     trial_labels : sequence, optional
@@ -97,27 +66,17 @@ class LongForm:
         Of every trial, NaN where it is unknown.
     """
 
-    systems: Sequence[Any]
-    questions: Sequence[Any]
-    trials: tuple[Trials, ...] = ()
+    systems: Labels
+    questions: Labels
+    code: Codes = field(default_factory=lambda: np.zeros(0, np.int8))
+    cell: Ints | None = None
     counted: Ints | None = None
-    trial_labels: Sequence[Any] | None = None
+    trial_labels: Labels | None = None
     answer: list[str | None] | None = None
     rules: AnswerRules = field(default_factory=AnswerRules)
     notes: tuple[str, ...] = ()
     columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    cost: NDArray[np.float64] | None = None
-
-    @classmethod
-    def of_trials(cls, trials: Sequence[Trials], systems: int, questions: int) -> "LongForm":
-        """Return trials under default labels."""
-        return cls(default_systems(systems), range(questions), tuple(trials))
-
-    @classmethod
-    def of_counts(cls, count: NDArray[Any], missing: NDArray[Any]) -> "LongForm":
-        """Return counts (system, question, category) under default labels."""
-        counted = np.concatenate([missing[..., None], count], axis=-1).astype(np.int64)
-        return cls(default_systems(len(count)), range(count.shape[1]), counted=counted)
+    cost: Array | None = None
 
     def labelled(self, systems: object, questions: object) -> "LongForm":
         """Replace the labels, checking their number."""
@@ -130,115 +89,172 @@ class LongForm:
 
     def rows(self) -> tuple[Ints, Ints, Codes]:
         """Return cell, position of the trial, and outcome of every trial."""
-        columns = zip(*(own.rows(len(self.questions)) for own in self.trials), strict=True)
-        cell, trial, code = (np.concatenate(column) for column in columns)
-        return cell, trial, code
+        if self.cell is not None:
+            return self.cell, np.arange(len(self.code)), self.code
+        cells, trials = math.prod(self.code.shape[:2]), self.code.shape[-1]
+        cell = np.repeat(np.arange(cells), trials)
+        return cell, np.tile(np.arange(trials), cells), self.code.ravel()
 
-    def count(self, scores: Scores) -> "Counts":
-        """Count the trials by system, question and outcome; and the answers, if there are any."""
-        shape = len(self.systems), len(self.questions)
-        slots = self.counted
-        if slots is None:
-            slots = np.zeros((*shape, len(scores) + 1), np.int64)
-            for own in self.trials:
-                own.add_to(slots)
-        answers, notes = None, self.notes
-        if self.answer is not None:
-            cell, _, code = self.rows()
-            answers, remarks = group(
-                cell, marks_of(code, scores), self.answer, self.rules, shape, self.questions
-            )
-            notes = (*notes, *remarks)
-        count = np.ascontiguousarray(slots[..., 1:])
-        missing = slots[..., 0].copy()
-        return Counts(
-            self.systems, self.questions, count, missing, answers, notes, self.columns,
-            self._cost_sums(slots.shape),
-        )  # fmt: skip
+    def slots(self, scores: Scores) -> Ints:
+        """Count the trials by system, question and slot; slot 0 is of missing outcomes."""
+        if self.counted is not None:
+            return self.counted
+        if self.cell is None:
+            return count_codes(self.code, range(CODE_MISSING, len(scores)))
+        shape = len(self.systems), len(self.questions), len(scores) + 1
+        slot = self.cell * shape[2] + self.code + 1
+        return np.bincount(slot, minlength=math.prod(shape)).reshape(shape)
 
-    def _cost_sums(self, shape: tuple[int, ...]) -> NDArray[np.float64] | None:
+    def grouped(self, scores: Scores) -> tuple[Answers | None, tuple[str, ...]]:
+        """Count the distinct answers, if there are any, and return notes on them."""
+        if self.answer is None:
+            return None, ()
+        cell, _, code = self.rows()
+        shape, marks = (len(self.systems), len(self.questions)), marks_of(code, scores)
+        return group(cell, marks, self.answer, self.rules, shape, self.questions)
+
+    def cost_sums(self, shape: tuple[int, ...]) -> Array | None:
         """Return number, sum and sum of logs of known costs; (system, question, slot, 3)."""
         if self.cost is None:
             return None
         cell, _, code = self.rows()
         known = ~np.isnan(self.cost)
-        place = cell[known] * shape[2] + code[known] + 1
-        own = self.cost[known]
-        sums = [
-            np.bincount(place, each, math.prod(shape))
-            for each in (np.ones_like(own), own, np.log(own))
-        ]
+        slot, cost = cell[known] * shape[2] + code[known] + 1, self.cost[known]
+        terms = np.ones_like(cost), cost, np.log(cost)
+        sums = [np.bincount(slot, term, math.prod(shape)) for term in terms]
         return np.stack(sums, axis=-1).reshape(*shape, 3)
 
 
-def default_systems(number: int) -> Sequence[Any]:
+def default_systems(number: int) -> Labels:
     """Return labels for systems that have none."""
     return ["system"] if number == 1 else range(number)
 
 
-@dataclass(frozen=True)
-class Counts:
-    """Counts with their labels, before missing outcomes are refused, left out or counted.
+def of_counts(counted: Ints) -> LongForm:
+    """Return counts (system, question, slot) under default labels."""
+    systems, questions, _ = counted.shape
+    return LongForm(default_systems(systems), range(questions), counted=counted)
 
-    Parameters
-    ----------
-    systems, questions : sequence
-    count : ndarray of int, shape (system, question, category)
-    missing : ndarray of int, shape (system, question)
-    answers : Answers, optional
-    notes : tuple of str
-    columns : mapping of str to ndarray, shape (question,)
-    costs : ndarray, shape (system, question, 1 + category, 3), optional
-        Number, sum and sum of logs of known costs; first of trials without an outcome.
-    cost_unit : str
+
+def count_codes(codes: Codes, slots: Sequence[int]) -> Ints:
+    """Return how often each code occurs along the last axis.
+
+    Examples
+    --------
+    >>> count_codes(np.array([[0, 1, -1], [1, 1, 1]]), range(-1, 2)).tolist()
+    [[1, 1, 1], [0, 0, 3]]
     """
+    rows = codes.reshape(math.prod(codes.shape[:-1]), codes.shape[-1])
+    counts = np.zeros((len(rows), len(slots)), np.int64)
+    step = max(1, _BLOCK // max(1, rows.shape[1]))
+    for start in range(0, len(rows), step):
+        block = rows[start : start + step]
+        for column, slot in enumerate(slots):
+            counts[start : start + step, column] = (block == slot).sum(axis=1, dtype=np.int32)
+    return counts.reshape(*codes.shape[:-1], -1)
 
-    systems: Sequence[Any]
-    questions: Sequence[Any]
-    count: Ints
-    missing: Ints
-    answers: Answers | None = None
-    notes: tuple[str, ...] = ()
-    columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    costs: NDArray[np.float64] | None = None
-    cost_unit: str = ""
 
-    def with_missing(self, missing: MissingPolicy, scores: Scores) -> "Counts":
-        """Refuse missing outcomes, leave them out, or count them as the lowest score."""
-        absent = (self.count.sum(axis=-1) == 0) & (self.missing == 0)
-        gaps = self.missing + absent
-        if not gaps.any():
-            return self
-        lacking, unrun = int(self.missing.sum()), int(absent.sum())
-        if missing == "error" or (missing == "wrong" and unrun):
-            first = tuple(np.argwhere(absent if missing == "wrong" else gaps)[0].tolist())
-            what = (
-                "has no trials" if absent[first] else f"has {self.missing[first]} missing outcomes"
-            )
-            ignored, wrong = (Argument("missing", each, "tally") for each in ("ignore", "wrong"))
-            remedy = (
-                ("The number of trials to count as wrong is not known. Use ", ignored,
-                 ", or give the missing outcomes as None.")
-                if missing == "wrong"
-                else ("Say what they mean: ", ignored, " leaves them out")
-                + ((".",) if unrun else (", ", wrong, " counts them as the lowest score."))
-            )  # fmt: skip
-            raise OutcomeError(
-                f"missing: system {self.systems[first[0]]!r}, question "
-                f"{self.questions[first[1]]!r} {what} ({lacking} missing outcomes and {unrun} "
-                "questions never run in all). ", *remedy,
-            )  # fmt: skip
-        note = f"missing={missing!r}: {lacking} outcomes missing, "
-        note += f"{unrun} (system, question) cells never run"
-        count, answers, costs = self.count.copy(), self.answers, self.costs
-        if missing == "wrong":
-            lowest = int(np.argmin(list(scores.values())))
-            count[..., lowest] += self.missing
-            if answers is not None:
-                answers = replace(answers, unanswered=answers.unanswered + self.missing)
-            if costs is not None:
-                costs = costs.copy()
-                costs[..., 1 + lowest, :] += costs[..., 0, :]
-        return replace(
-            self, count=count, answers=answers, costs=costs, notes=(*self.notes, note)
-        )  # fmt: skip
+def encode(values: NDArray[Any] | list[Any], scores: Scores) -> Codes:
+    """Return the position of every value among the scored outcomes; negative for the others.
+
+    Examples
+    --------
+    >>> encode([0, 1, None, "1", True], {0: 0.0, 1: 1.0}).tolist()
+    [0, 1, -1, -2, 1]
+    """
+    kind = np.min_scalar_type(-len(scores) - 2)  # a byte, up to 126 outcomes
+    if isinstance(values, list):
+        return _encode_objects(values, scores, kind)
+    if values.dtype.kind in "OT":
+        return _encode_objects(values.ravel().tolist(), scores, kind).reshape(values.shape)
+    codes = np.full(values.shape, CODE_INVALID, kind)
+    if values.dtype.kind in "biufU":  # no dates, durations, bytes, complex numbers, records
+        _encode_array(values, codes, scores)
+    return codes
+
+
+def _encode_array(values: NDArray[Any], codes: Codes, scores: Scores) -> None:
+    """Write the codes of an array of numbers or text, block by block."""
+    if values.size > _BLOCK and values.ndim > 1:
+        step = max(1, len(values) * _BLOCK // values.size)
+        for start in range(0, len(values), step):
+            at = slice(start, start + step) if len(values) > 1 else 0
+            _encode_array(values[at], codes[at], scores)
+        return
+    kind = values.dtype.kind
+    if kind == "f":  # arithmetic is faster than writing through a mask
+        codes += np.isnan(values)
+    for code, label in enumerate(scores):
+        if isinstance(label, str) == (kind == "U"):
+            try:
+                same = np.asarray(values == label, dtype=bool)
+            except OverflowError:  # an integer that no float reaches
+                continue
+            np.maximum(codes, same * codes.dtype.type(code + 2) - codes.dtype.type(2), out=codes)
+
+
+def _encode_objects(values: list[Any], scores: Scores, kind: Any) -> Codes:
+    """Return the codes of values of any types."""
+    codes = dict(zip(scores, range(len(scores)), strict=True))
+    if set(map(type, values)) <= _HASHED:
+        return np.fromiter(map(codes.get, values, repeat(CODE_INVALID)), kind, len(values))
+    return np.fromiter((_encode_one(value, codes) for value in values), kind, len(values))
+
+
+def _encode_one(value: Any, codes: Mapping[Any, int]) -> int:
+    """Return the code of a value of any type."""
+    if type(value) not in _HASHED:
+        if is_missing(value):
+            return CODE_MISSING
+        if not is_category(value):  # 1+0j and a duration of 1 equal 1, and are not outcomes
+            return CODE_INVALID
+    try:
+        return codes.get(value, CODE_INVALID)
+    except TypeError:  # a signalling NaN has no hash
+        return CODE_INVALID
+
+
+def first_invalid(codes: Codes) -> int | None:
+    """Return the position of the first outcome without a score, in order, if there is one."""
+    return int(codes.argmin()) if codes.size and codes.min() == CODE_INVALID else None
+
+
+def refuse(value: Any, where: str, scores: Scores) -> OutcomeError:
+    """Return the error for an outcome that no score covers."""
+    allowed = ", ".join(shown(label) for label in scores)
+    remedy: tuple[str | Argument, ...] = ("Write every outcome as text, a number or true/false.",)
+    if is_category(value) and value not in (math.inf, -math.inf):
+        # A duration is compared with numbers under a warning: it stands here by its text.
+        key = str(value) if isinstance(value, np.timedelta64) else value
+        all_scores = Argument("scores", {**scores, key: ...}, "tally")
+        remedy = ("Score every outcome that may occur: ", all_scores, ".")
+    return OutcomeError(
+        f"outcome {shown(value)} at {where} is not one of {allowed}. ", *remedy,
+        " Write an unknown or failed one as None, and use ",
+        Argument("missing", "ignore", "tally"), ".",
+    )  # fmt: skip
+
+
+def marks_of(codes: NDArray[Any], scores: Scores) -> Ints:
+    """Return right, wrong or unknown for outcome codes."""
+    if set(scores.values()) != {0.0, 1.0}:
+        raise OutcomeError(
+            "answers need outcomes that are right or wrong, scored 1 and 0; got scores "
+            f"{shown(dict(scores))}. Map the outcomes to 0 and 1, or leave the answers out."
+        )
+    marks = np.array([*map(int, scores.values()), UNKNOWN])  # a missing code is -1: the last
+    return np.asarray(marks[codes])
+
+
+def codes_of(
+    answers: Sequence[str | None],
+    question: Ints,
+    references: Sequence[Collection[str]],
+    scores: Scores,
+) -> NDArray[np.int8]:
+    """Return outcome codes by the references of the questions."""
+    marks_of(np.zeros(0, np.int8), scores)
+    pairs = zip(answers, question.tolist(), strict=True)
+    right = np.fromiter((answer in references[place] for answer, place in pairs), np.int8)
+    order = list(scores.values())
+    return np.array([order.index(0.0), order.index(1.0)], np.int8)[right]

@@ -6,21 +6,19 @@
 import hashlib
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from html import escape
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import Answers
 from bayesatk.data.columns import GROUP, WEIGHT
-from bayesatk.data.costs import SUMS
-from bayesatk.data.data_card import data_card, html_card
-from bayesatk.data.question_columns import unequal
-from bayesatk.data.validation import OutcomeError, shown, succeeding
-
-Kept = NDArray[np.bool_]
+from bayesatk.data.question_columns import question_coordinates, unequal
+from bayesatk.data.validation import Array, Flags, OutcomeError, shown, succeeding
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,7 @@ class Outcomes:
         return self.dataset["count"].sum("category").rename("trials")
 
     @property
-    def weight(self) -> NDArray[np.float64] | None:
+    def weight(self) -> Array | None:
         """Weights of the questions in every mean over them, as given; None if all are the same."""
         return unequal(self.dataset[WEIGHT].values) if WEIGHT in self.dataset.coords else None
 
@@ -89,31 +87,18 @@ class Outcomes:
         >>> data.with_success("score >= 0.5").successes.values.tolist()
         [[2]]
         """
-        scores = self.dataset["score"].values
-        succeeds = succeeding(rule, scores)
-        count = self.dataset["count"].values
-        pair = np.stack([count[..., ~succeeds].sum(-1), count[..., succeeds].sum(-1)], axis=-1)
+        succeeds = succeeding(rule, self.dataset["score"].values)
         names = self.dataset["category"].values[succeeds].tolist()
-        dataset = xr.Dataset(
-            {
-                "count": (("system", "question", "category"), pair),
-                "missing": self.dataset["missing"],
-            },
-            coords={
-                "system": self.dataset["system"], "question": self.dataset["question"],
-                "category": ["0", "1"], "score": ("category", [0.0, 1.0]),
-                **{
-                    name: own
-                    for name, own in self.dataset.coords.items()
-                    if own.dims == ("question",)
-                },
-            },
-            attrs=self.dataset.attrs,
-        )  # fmt: skip
-        if "cost_sums" in self.dataset:
-            own = self.dataset["cost_sums"].values
-            sums = np.stack([own[:, :, ~succeeds].sum(2), own[:, :, succeeds].sum(2)], axis=2)
-            dataset = with_costs(dataset, sums)
+        pairs = {
+            name: xr.concat(
+                [values.isel(category=kind).sum("category") for kind in (~succeeds, succeeds)],
+                "category",
+            ).transpose(*values.dims)
+            for name, values in self.dataset.drop_vars(["category", "score"]).items()
+            if "category" in values.dims
+        }
+        dataset = self.dataset.drop_dims("category").assign(pairs)
+        dataset = dataset.assign_coords(category=["0", "1"], score=("category", [0.0, 1.0]))
         note = f"success is {rule}: {', '.join(map(str, names))}"
         return replace(self, dataset=dataset, notes=(*self.notes, note))
 
@@ -171,10 +156,27 @@ class Outcomes:
         >>> data["b"].successes.values.tolist()  # the same as data.sel(system="b")
         [[0, 1]]
         """
-        systems, questions, note = _selected(self.dataset, system, question, group)
-        answers = self.answers
-        if answers is not None:
-            answers = answers.on_questions(questions).on_systems(systems)
+        if group is not None and GROUP not in self.dataset.coords:
+            raise OutcomeError(
+                Argument(GROUP), f" must be left out for data without groups; got {shown(group)}. "
+                "Say what the groups are: ", Argument(GROUP, ..., "tally"), ".",
+            )  # fmt: skip
+        wanted = {"system": system, "question": question, GROUP: group}
+        kept = {
+            name: _kept(self.dataset[name].values.tolist(), name, labels)
+            for name, labels in wanted.items()
+            if name in self.dataset.coords
+        }
+        systems, (questions, _) = kept["system"][0], kept["question"]
+        if GROUP in kept:
+            questions = questions & kept[GROUP][0]
+        if not questions.any():
+            raise OutcomeError(
+                Argument("question"), " and ", Argument(GROUP), " must have a question in common; "
+                f"none of {shown(question)} is in {shown(group)}. Leave one of them out.",
+            )  # fmt: skip
+        note = "; ".join(words for _, words in kept.values() if words)
+        answers = self.answers and self.answers.selected(systems, questions)
         dataset = self.dataset.isel(system=systems, question=questions)
         notes = (*self.notes, *[f"selected: {note}"] * bool(note))
         return replace(self, dataset=dataset, notes=notes, answers=answers)
@@ -247,61 +249,122 @@ class Outcomes:
         return html_card(self.dataset, self.answers, self.notes)
 
 
-def _selected(
-    dataset: xr.Dataset, system: object, question: object, group: object
-) -> tuple[Kept, Kept, str]:
-    """Return which systems and which questions are meant, and a note that says so.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        Counts with their labels.
-    system, question, group : label, collection of labels, or None for all
-    """
-    if group is not None and GROUP not in dataset.coords:
-        raise OutcomeError(
-            Argument(GROUP), f" must be left out for data without groups; got {shown(group)}. Say "
-            "what the groups are: ", Argument(GROUP, ..., "tally"), ".",
-        )  # fmt: skip
-    systems, told = _kept(dataset["system"].values.tolist(), "system", system)
-    questions, asked = _kept(dataset["question"].values.tolist(), "question", question)
-    notes = told + asked
-    if group is not None:
-        members, of_group = _kept(dataset[GROUP].values.tolist(), GROUP, group)
-        questions, notes = questions & members, notes + of_group
-    if not questions.any():
-        raise OutcomeError(
-            Argument("question"), " and ", Argument(GROUP), " must have a question in common; "
-            f"none of {shown(question)} is in {shown(group)}. Leave one of them out.",
-        )  # fmt: skip
-    return systems, questions, "; ".join(notes)
-
-
-def _kept(labels: list[Any], name: str, wanted: object) -> tuple[Kept, list[str]]:
+def _kept(labels: list[Any], name: str, wanted: Any) -> tuple[Flags, str]:
     """Return which labels are among those wanted, and in words."""
     if wanted is None:
-        return np.ones(len(labels), bool), []
+        return np.ones(len(labels), bool), ""
     if isinstance(wanted, np.ndarray | xr.DataArray):
         wanted = wanted.tolist()
     several = isinstance(wanted, Collection) and not isinstance(wanted, str | bytes)
-    chosen: list[Any] = list(wanted) if several else [wanted]  # type: ignore[call-overload]
+    wanted = list(wanted) if several else [wanted]
     known = dict.fromkeys(labels)
     try:
-        absent = [one for one in chosen if one not in known]
+        absent = [label for label in wanted if label not in known]
     except TypeError:  # a label that has no hash
-        absent = chosen
-    if absent or not chosen:
+        absent = wanted
+    if absent or not wanted:
         raise OutcomeError(
             Argument(name), f" must be among the labels of the data, {shown(list(known), 200)}; "
             f"got {shown(absent[0] if absent else wanted)}.",
         )  # fmt: skip
-    among = set(chosen)
-    kept = np.fromiter((label in among for label in labels), bool, len(labels))
-    number = len(among)
-    return kept, [f"{name} {shown(chosen[0])}" if number == 1 else f"{number} {name}s"]
+    chosen = set(wanted)
+    words = f"{name} {shown(wanted[0])}" if len(chosen) == 1 else f"{len(chosen)} {name}s"
+    return np.array([label in chosen for label in labels]), words
 
 
-def with_costs(dataset: xr.Dataset, sums: NDArray[np.float64]) -> xr.Dataset:
+def with_costs(dataset: xr.Dataset, sums: Array, unit: str) -> xr.Dataset:
     """Add sums of costs (system, question, category, 3)."""
     dims = "system", "question", "category", "cost_sum"
-    return dataset.assign(cost_sums=(dims, sums)).assign_coords(cost_sum=list(SUMS))
+    dataset = dataset.assign(cost_sums=(dims, sums)).assign_attrs(cost_unit=unit)
+    return dataset.assign_coords(cost_sum=["number", "total", "log_total"])
+
+
+_COLUMNS = ("trials min/median/max", "missing", "mean score")
+Card = tuple[str, list[tuple[str, ...]], list[str]]  # title, rows with remarks, lines below
+
+
+def data_card(dataset: xr.Dataset, answers: Answers | None, notes: tuple[str, ...]) -> str:
+    """Return what is there, what is missing and what was assumed, in lines of text."""
+    title, rows, lines = _card(dataset, answers, notes)
+    width = max([6, *(len(name) for name, *_ in rows)])
+    text = [title]
+    for name, *cells in (("system", *_COLUMNS), *rows):
+        is_remark = len(cells) == 1
+        aligned = cells if is_remark else map(str.rjust, cells, map(len, _COLUMNS))
+        text.append(f"  {name:<{width}}  {'  '.join(aligned)}")
+    return "\n".join(text + [f"  {line}" for line in lines])
+
+
+def html_card(dataset: xr.Dataset, answers: Answers | None, notes: tuple[str, ...]) -> str:
+    """Return the data card as a fragment of HTML, for notebooks; all text is escaped."""
+    title, rows, lines = _card(dataset, answers, notes)
+    head = "".join(f"<th>{name}</th>" for name in ("system", *_COLUMNS))
+    body = ""
+    for name, *cells in rows:
+        span = " colspan='3'" * (len(cells) == 1)
+        texts = "".join(f"<td{span}>{escape(cell)}</td>" for cell in cells)
+        body += f"<tr><td>{escape(name)}</td>{texts}</tr>"
+    items = "".join(f"<li>{escape(line)}</li>" for line in lines)
+    return (
+        f"<div><p>{escape(title)}</p><table><thead><tr>{head}</tr></thead>"
+        f"<tbody>{body}</tbody></table>{f'<ul>{items}</ul>' * bool(items)}</div>"
+    )
+
+
+def _card(dataset: xr.Dataset, answers: Answers | None, notes: tuple[str, ...]) -> Card:
+    """Return what a card says: a row for each system, and a row of two cells for a remark."""
+    scores, trials = dataset["score"], dataset["count"].sum("category")
+    scale = ", ".join(f"{label} = {score:g}" for label, score in
+                      zip(dataset["category"].values, scores.values, strict=True))  # fmt: skip
+    systems, questions = trials.shape
+    title = (
+        f"Outcomes: {systems} system{'s' * (systems > 1)} x {questions} questions, "
+        f"{int(trials.sum()):,} trials (scores: {scale})"
+    )
+    totals = dataset["count"].dot(scores, ["question", "category"]).values
+    rows: list[tuple[str, ...]] = []
+    for name, own, gaps, total in zip(
+        dataset["system"].values.tolist(), trials.values, dataset["missing"].values.sum(axis=1),
+        totals, strict=True,
+    ):  # fmt: skip
+        runs = own.sum()
+        spread = f"{own.min()}/{np.median(own):g}/{own.max()}"
+        rows.append((str(name), spread, str(gaps), f"{total / runs:.4f}" if runs else "-"))
+        if gaps and dataset.attrs["missing_policy"] in ("ignore", "bounds"):
+            ends = scores.values.min(), scores.values.max()
+            worst, best = ((total + gaps * end) / (runs + gaps) for end in ends)
+            rows.append(("", f"mean score with missing at worst {worst:.4f}, at best {best:.4f}"))
+    lines = [] if answers is None else [answers.card()]
+    lines += [_costs(dataset)] if "cost_sums" in dataset else []
+    known = [
+        f"{name} ({_distinct(values)} values)"
+        for name, values in question_coordinates(dataset).items()
+        if name != WEIGHT
+    ]
+    lines += [f"questions have: {', '.join(known)}"] if known else []
+    lines += [_weights(dataset[WEIGHT].values)] if WEIGHT in dataset.coords else []
+    return title, rows, lines + [f"assumed: {note}" for note in notes]
+
+
+def _weights(weight: Array) -> str:
+    """Return the range of the weights, and the effective number of questions (Kish 1965)."""
+    own = weight / weight.max()
+    effective = own.sum() ** 2 / (own**2).sum()
+    return (
+        f"questions have weights from {weight.min():.4g} to {weight.max():.4g}, an effective "
+        f"number of {effective:.1f} equally weighted questions (mean scores above are not weighted)"
+    )
+
+
+def _costs(dataset: xr.Dataset) -> str:
+    """Return how many costs are known, and their mean."""
+    number, total, _ = dataset["cost_sums"].sum(["system", "question", "category"]).values
+    unit = dataset.attrs.get("cost_unit", "")
+    if not number:
+        return "costs: none is known"
+    return f"costs: of {int(number):,} trials, mean {total / number:.4g}{f' {unit}' * bool(unit)}"
+
+
+def _distinct(values: NDArray[Any]) -> int:
+    """Return how many different values there are; NaN and empty text are none."""
+    return sum(not pd.isna(each) and each != "" for each in pd.unique(values).tolist())

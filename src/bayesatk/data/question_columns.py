@@ -4,10 +4,7 @@ Tables, logs and xarray objects bring them under names; arrays have no names, an
 by question. Either way they end as arrays (question,), text or numbers, beside the counts.
 """
 
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -17,203 +14,251 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument
 from bayesatk.data.columns import COVARIATE, GROUP, WEIGHT, Columns
-from bayesatk.data.long_form import LongForm
-from bayesatk.data.validation import OutcomeError, is_missing, shown
+from bayesatk.data.content import UNKNOWN, is_right_answer
+from bayesatk.data.validation import Array, Ints, Labels, OutcomeError, is_absent, number_of, shown
 
 # Names that counts and results give to something of their own.
 OWN = frozenset(
     {"system", "question", "trial", "category", "count", "missing", "score", "trials", "successes",
      "category_score", "prior_count", "answer", "unanswered", "chain", "draw", "target", "k"}
 )  # fmt: skip
-_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3})?\s*", re.ASCII | re.IGNORECASE)
-_ROLES = (GROUP, WEIGHT)
-_WHOLE = 2**53  # below which whole numbers of any kind are exact
+_EXACT = 2**53  # below which whole numbers of any kind are exact
 
 
-@dataclass(frozen=True)
-class QuestionColumns:
-    """The columns of questions that were asked for.
+def by_question(
+    argument: Argument, name: str, values: object, questions: Labels, known: bool = False
+) -> list[Any]:
+    """Return a value for every question: given by label, or in the order of the questions.
 
     Parameters
     ----------
-    roles : dict of str to str
-        Names of columns by role: ``"group"``, ``"weight"``, or ``"covariate NAME"``.
-    given : dict of str to values
-        Values by question, by the name under which they are kept.
-    """
-
-    roles: Mapping[str, Any]
-    given: Mapping[str, Any]
-
-    @classmethod
-    def of(cls, group: object, covariates: object, weight: object = None) -> "QuestionColumns":
-        """Read the arguments: names of columns, or values by question.
-
-        Examples
-        --------
-        >>> QuestionColumns.of("domain", ["minutes"]).roles
-        {'group': 'domain', 'covariate minutes': 'minutes'}
-        >>> QuestionColumns.of(["law", "art"], {"minutes": [3, 5]}).given
-        {'group': ['law', 'art'], 'minutes': [3, 5]}
-        """
-        told = {GROUP: group, WEIGHT: weight}
-        roles: dict[str, Any] = {name: one for name, one in told.items() if isinstance(one, str)}
-        given = {name: one for name, one in told.items() if one is not None and name not in roles}
-        if isinstance(covariates, pd.DataFrame):
-            covariates = {name: covariates[name] for name in covariates.columns}
-        if isinstance(covariates, Mapping):
-            given |= covariates
-            names = list(covariates)
-        else:
-            listed = isinstance(covariates, Sequence) and not isinstance(covariates, str)
-            names = list(covariates) if listed else [] if covariates is None else [covariates]  # type: ignore[call-overload]
-            roles |= {f"{COVARIATE}{name}": name for name in names}
-        for name in names:
-            taken = OWN | set(_ROLES)
-            if not isinstance(name, str) or name in taken or names.count(name) > 1:
-                raise OutcomeError(
-                    Argument("covariates"), " must be names of columns, or values by name; each "
-                    f"name is text, comes once, and is none of {', '.join(sorted(taken))}; "
-                    f"got {shown(name)}. Rename the column.",
-                )  # fmt: skip
-        return cls(roles, given)
-
-    def add_to(self, long: LongForm) -> LongForm:
-        """Keep the columns that were named and the values that were given."""
-        columns = dict(long.columns)
-        for role, name in self.roles.items():
-            kept = role.removeprefix(COVARIATE)
-            if name in columns:
-                own = columns.pop(name)
-                columns[kept] = (
-                    _by_question(kept, own.tolist(), long.questions) if role in _ROLES else own
-                )
-            if kept not in columns:
-                what = role if role in _ROLES else "covariates"
-                example = Argument("covariates", {name: ...}) if role not in _ROLES else ""
-                raise OutcomeError(
-                    Argument(what), " must have values by question where the data are no table "
-                    "and have no coordinate of that name; got "
-                    f"{shown(name)}. Give a list in the order of the questions, or a mapping from "
-                    "question to value", f": {example}" * bool(example), ".",
-                )  # fmt: skip
-        for name, values in self.given.items():
-            columns[name] = _by_question(name, values, long.questions)
-        return replace(long, columns=columns)
-
-
-def with_roles(columns: Mapping[str, Any], roles: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the columns of a table by role, with those of questions."""
-    return {**columns, **roles} if roles and isinstance(columns, Mapping) else columns
-
-
-def roles_of(table: Columns) -> list[str]:
-    """Return the roles of a table's columns of questions."""
-    return [role for role in table.roles if role in _ROLES or role.startswith(COVARIATE)]
-
-
-class TableColumns:
-    """Columns of questions of a long table, which may come in parts: all rows of one agree.
+    argument : Argument
+        That the values were given by.
+    name : str
+        Of the values, for messages.
+    values : mapping, Series, DataArray, sequence or ndarray
+    questions : sequence
+        Their labels.
+    known : bool
+        Whether a mapping must be of these questions alone.
 
     Examples
     --------
-    >>> found = TableColumns()
+    >>> by_question(Argument("group"), "group", {"b": "law", "a": "art"}, ["a", "b"])
+    ['art', 'law']
+    """
+    if isinstance(values, xr.DataArray) and values.dims == ("question",):
+        values = values.to_series() if "question" in values.indexes else values.values
+    if isinstance(values, pd.Series):
+        plain = isinstance(values.index, pd.RangeIndex)
+        values = values.tolist() if plain else dict(values.items())
+    if isinstance(values, Mapping):
+        absent = [label for label in questions if label not in values]
+        unknown = set(values) - set(questions) if known else ()
+        if absent:
+            raise OutcomeError(
+                argument, f" must have a value for every question; {name!r} has none for "
+                f"{shown(absent[0])} ({len(absent)} of {len(questions)} questions). Add it.",
+            )  # fmt: skip
+        if unknown:
+            raise OutcomeError(
+                argument, f" must be of these questions; {shown(next(iter(unknown)))} is none of "
+                "them. Leave it out.",
+            )  # fmt: skip
+        values = [values[label] for label in questions]
+    is_list = isinstance(values, Sequence) and not isinstance(values, str | bytes)
+    rows: Any = values if is_list or (isinstance(values, np.ndarray) and values.ndim) else None
+    if rows is None or len(rows) != len(questions):
+        raise OutcomeError(
+            argument, f" must have a value for each of the {len(questions)} questions, in their "
+            f"order or by label; {name!r} is {shown(values)}. Give a list or a mapping.",
+        )  # fmt: skip
+    return [value.item() if isinstance(value, np.generic) else value for value in rows]
+
+
+def question_coordinates(dataset: xr.Dataset) -> dict[str, NDArray[Any]]:
+    """Return what a Dataset says of the questions: their group, weight and covariates, by name."""
+    return {
+        str(name): values.values
+        for name, values in dataset.coords.items()
+        if values.dims == ("question",) and name != "question"
+    }
+
+
+def question_column(name: str, values: object, questions: Labels) -> NDArray[Any]:
+    """Return a group, weights or a covariate that were given, checked."""
+    argument = Argument(name if name in (GROUP, WEIGHT) else "covariates")
+    rows = by_question(argument, name, values, questions)
+    if name == WEIGHT:
+        return weights(rows, questions)
+    for label, value in zip(questions, rows, strict=True):
+        if isinstance(value, list | dict | set | tuple | np.ndarray):
+            raise OutcomeError(
+                argument, f" must be one text or number for every question; {name!r} of "
+                f"{shown(label)} is {shown(value)}. Give single values.",
+            )  # fmt: skip
+        if name == GROUP and is_absent(value):
+            raise OutcomeError(
+                argument, f" must name the group of every question; that of {shown(label)} is "
+                f"{shown(value)}. Write one, such as 'other'.",
+            )  # fmt: skip
+    return _of_one_kind([None if is_absent(value) else value for value in rows], name == GROUP)
+
+
+class Agreement:
+    """Values that all rows of a question share, of a long table, which may come in parts.
+
+    Examples
+    --------
     >>> roles = {"question": "id", "group": "domain"}
-    >>> found.add(Columns(roles, {"group": ["law", None]}), np.array([0, 1]), ["a", "b"])
-    >>> found.add(Columns(roles, {"group": ["art"]}), np.array([1]), ["a", "b"])
-    >>> found.by_question(["a", "b"])["group"].tolist()
+    >>> agreement = Agreement()
+    >>> agreement.add(Columns(roles, {"group": ["law", None]}), np.array([0, 1]), ["a", "b"])
+    >>> agreement.add(Columns(roles, {"group": ["art"]}), np.array([1]), ["a", "b"])
+    >>> agreement.columns(["a", "b"])["group"].tolist()
     ['law', 'art']
     """
 
     def __init__(self) -> None:
-        # By role and question: a value, and part and row where it stands first.
-        self._known: dict[str, dict[int, tuple[Any, int, int, int]]] = {}
-        self._names: dict[str, Any] = {}
-        self._part = 0
+        # By role, column and question: a value, and where it stands first.
+        self._first: dict[tuple[str, Any], dict[int, tuple[Any, str]]] = {}
 
-    def add(self, table: Columns, question: NDArray[np.int64], questions: Sequence[Any]) -> None:
-        """Take another part; a question is a place among all that have come so far."""
-        self._part += 1
-        for role in roles_of(table):
-            self._names[role] = table.roles[role]
-            self._add(table, role, question, questions)
+    def add(self, table: Columns, question: Ints, questions: Labels) -> None:
+        """Take another part; a question is a position among all that have come so far."""
+        for name, digests in table.content.items():
+            codes = np.asarray(digests, np.int64)
+            codes = np.where(codes == UNKNOWN, -1, codes)
+            self.compare(table, ("content", name), digests, codes, question, questions)
+        for role, name in table.roles.items():
+            if role in (GROUP, WEIGHT) or role.startswith(COVARIATE):
+                values = [None if is_absent(value) else value for value in table.listed(role)]
+                values = _weights_of_rows(table, values) if role == WEIGHT else values
+                codes = _distinct(table, role, values)
+                self.compare(table, (role, name), values, codes, question, questions)
 
-    def _add(
-        self, table: Columns, role: str, question: NDArray[np.int64], questions: Sequence[Any]
+    def compare(
+        self,
+        table: Columns,
+        key: tuple[str, Any],
+        values: Labels,
+        codes: Ints,
+        question: Ints,
+        questions: Labels,
     ) -> None:
-        values = [None if _absent(each) else each for each in table.listed(role)]
-        if role == WEIGHT:
-            values = _weights_of_rows(table, values)
-        code = _codes(table, role, values)
-        rows = np.flatnonzero(code >= 0)
-        labels, place = np.unique(question[rows], return_index=True)
-        first = np.zeros(len(questions), np.int64)
-        first[labels] = rows[place]
+        """Refuse values that differ within a question; the codes are negative where none is."""
+        rows = np.flatnonzero(codes >= 0)
+        labels, first = np.unique(question[rows], return_index=True)
+        lead = np.zeros(len(questions), np.int64)
+        lead[labels] = rows[first]
+        known = self._first.setdefault(key, {})
+        differs = rows[codes[rows] != codes[lead[question[rows]]]][:1].tolist()
+        for label, row in zip(labels.tolist(), rows[first].tolist(), strict=True):
+            if known.setdefault(label, (values[row], table.place(row)))[0] != values[row]:
+                differs = [row]
+                break
+        for row in differs:
+            label = int(question[row])
+            refusal = _several_contents if key[0] == "content" else _unequal
+            raise refusal(table, key[1], *known[label], values[row], row, questions[label])
 
-        def refuse(value: Any, where: str, row: int) -> None:
-            raise OutcomeError(
-                f"column {table.roles[role]!r} must be the same in all rows of a question; {where} "
-                f"has {shown(value)} and {table.place(row)} has {shown(values[row])}, both of "
-                f"question {shown(questions[question[row]])}. Correct the rows, or do not name the "
-                "column."
-            )
+    def values(self, key: tuple[str, Any], questions: Labels, absent: Any = None) -> list[Any]:
+        """Return the value of every question."""
+        known = self._first.get(key, {})
+        return [known.get(place, (absent,))[0] for place in range(len(questions))]
 
-        differs = rows[code[rows] != code[first[question[rows]]]]
-        if len(differs):
-            second = int(differs[0])
-            one = int(first[question[second]])
-            refuse(values[one], table.place(one), second)
-        known = self._known.setdefault(role, {})
-        for label, row in zip(labels.tolist(), rows[place].tolist(), strict=True):
-            earlier, part, at, number = known.setdefault(
-                label, (values[row], self._part, row, table.number(row))
-            )
-            if earlier != values[row]:
-                same = part == self._part
-                refuse(earlier, table.place(at) if same else f"{table.word} {number}", row)
-
-    def by_question(self, questions: Sequence[Any]) -> dict[str, NDArray[Any]]:
-        """Return the value of every question, by the name under which it is kept."""
-        found = {}
-        for role, known in self._known.items():
-            lacking = next((i for i in range(len(questions)) if i not in known), None)
-            if role in _ROLES and lacking is not None:
+    def columns(self, questions: Labels) -> dict[str, NDArray[Any]]:
+        """Return groups, weights and covariates by the name under which they are kept."""
+        columns = {}
+        for role, name in self._first:
+            if role in ("content", "reference"):
+                continue
+            values = self.values((role, name), questions)
+            if role in (GROUP, WEIGHT) and None in values:
                 remedy = "Write one" + ", such as 'other'" * (role == GROUP)
                 raise OutcomeError(
-                    f"column {self._names[role]!r} must give the {role} of every question; "
-                    f"question {shown(questions[lacking])} has none in any row. {remedy}."
+                    f"column {name!r} must give the {role} of every question; question "
+                    f"{shown(questions[values.index(None)])} has none in any row. {remedy}."
                 )
-            values = [known[i][0] if i in known else None for i in range(len(questions))]
-            found[role.removeprefix(COVARIATE)] = _plain(values, role == GROUP)
-        return found
+            columns[role.removeprefix(COVARIATE)] = _of_one_kind(values, role == GROUP)
+        return columns
+
+    def notes(self, questions: Labels) -> tuple[str, ...]:
+        """Return a note where two questions have one content."""
+        asked = [key for key in self._first if key[0] == "content"]
+        if all(is_right_answer(name) for _, name in asked):
+            return ()
+        contents = pd.DataFrame({key: self.values(key, questions, UNKNOWN) for key in asked})
+        twins = contents[contents.any(axis=1) & contents.duplicated()]
+        if twins.empty:
+            return ()
+        first = (contents == twins.iloc[0]).all(axis=1).to_numpy().argmax()
+        places = int(first), int(twins.index.to_numpy()[0])
+        earlier, later = (shown(questions[place], 40) for place in places)
+        return (
+            f"CHECK: {len(twins)} of {len(questions)} questions ask the same as another (first: "
+            f"{later} as {earlier}); is a question counted twice?",
+        )
+
+
+def _unequal(
+    table: Columns, name: Any, first: Any, place: str, value: Any, row: int, label: Any
+) -> OutcomeError:
+    """Return the error for a column that differs between the rows of a question."""
+    return OutcomeError(
+        f"column {name!r} must be the same in all rows of a question; {place} has {shown(first)} "
+        f"and {table.place(row)} has {shown(value)}, both of question {shown(label)}. Correct the "
+        "rows, or do not name the column."
+    )
+
+
+def _several_contents(
+    table: Columns, name: Any, first: int, place: str, value: int, row: int, label: Any
+) -> OutcomeError:
+    """Return the error for a label that stands for two contents.
+
+    Ids are often numbered anew by each run or request. Such a number makes one question of
+    several, which turns a failure on one and a success on another into a success in two trials: a
+    wrong pass@k, and no error.
+    """
+    named = {role: own for role, own in table.roles.items() if not str(own).startswith("(")}
+    asked = next((column for column in table.content if not is_right_answer(column)), None)
+    ways: list[tuple[str, dict[str, Any]]] = []
+    if asked is not None:
+        ways.append((f"if column {asked!r} tells the questions apart", {"question": asked}))
+    if str(name).lower() == "answer" and not {"answer", "trials"} & set(named):
+        ways.append((f"if {name!r} is what the systems answered", {"answer": name}))
+    ways.append(("if they are one question in other words", {"content": named["question"]}))
+    remedies = [
+        piece
+        for when, change in ways
+        for piece in (f" {when}: ", Argument("columns", {**named, **change}, "tally"), ";")
+    ]
+    return OutcomeError(
+        f"rows of one question must agree in what was asked; {place} and {table.place(row)} are "
+        f"both question {shown(label)} and differ in column {name!r}. Name the columns:",
+        *remedies[:-1], ".",
+    )  # fmt: skip
 
 
 def _weights_of_rows(table: Columns, values: list[Any]) -> list[float | None]:
     """Return weights as numbers, or refuse the first that is none."""
-    found = [None if each is None else _weight(each) for each in values]
-    if 0.0 in found:
-        row = found.index(0.0)
+    numbers = [None if value is None else _weight(value) for value in values]
+    if 0.0 in numbers:
+        row = numbers.index(0.0)
         raise OutcomeError(
             f"column {table.roles[WEIGHT]!r} must have weights, positive finite numbers; "
             f"{table.place(row)} has {shown(values[row])}. Leave out questions that shall not "
             "count, or name another column."
         )
-    return found
+    return numbers
 
 
 def _weight(value: object) -> float:
     """Return a weight; 0 if it is none."""
-    text = isinstance(value, str) and _NUMBER.fullmatch(value)
-    if not text and (isinstance(value, bool) or not isinstance(value, Real)):
-        return 0.0
-    try:
-        found = float(value)  # type: ignore[arg-type]
-    except OverflowError:  # an integer beyond the floats
-        return 0.0
-    return found if 0.0 < found < np.inf else 0.0
+    number = number_of(value) or 0.0
+    return number if 0.0 < number < np.inf else 0.0
 
 
-def weights(values: Sequence[Any], questions: Sequence[Any]) -> NDArray[np.float64]:
+def weights(values: Labels, questions: Labels) -> Array:
     """Return the weights of the questions, or refuse the first that is none.
 
     Examples
@@ -221,113 +266,50 @@ def weights(values: Sequence[Any], questions: Sequence[Any]) -> NDArray[np.float
     >>> weights([2, "0.5"], ["a", "b"]).tolist()
     [2.0, 0.5]
     """
-    found = [_weight(each) for each in values]
-    if 0.0 in found:
-        place = found.index(0.0)
+    numbers = [_weight(value) for value in values]
+    if 0.0 in numbers:
+        place = numbers.index(0.0)
         raise OutcomeError(
             Argument(WEIGHT), " must have positive finite numbers, one for each question; that of "
             f"{shown(questions[place])} is {shown(values[place])}. Leave out questions that shall "
             "not count: data.sel(question=[...]); or rename a column or coordinate that is no "
             "weight.",
         )  # fmt: skip
-    return np.array(found)
+    return np.array(numbers)
 
 
-def unequal(weight: NDArray[np.float64]) -> NDArray[np.float64] | None:
+def unequal(weight: Array) -> Array | None:
     """Return weights if they differ; those that are all the same are none."""
     return None if (weight == weight[0]).all() else weight
 
 
-def _codes(table: Columns, role: str, values: list[Any]) -> NDArray[np.int64]:
+def _distinct(table: Columns, role: str, values: list[Any]) -> Ints:
     """Return a number for every distinct value, -1 where there is none."""
     try:
         return np.asarray(pd.factorize(np.fromiter(values, object, len(values)))[0], np.int64)
     except TypeError:
-        row = next(i for i, each in enumerate(values) if isinstance(each, list | dict | set))
+        row = next(i for i, value in enumerate(values) if isinstance(value, list | dict | set))
         raise OutcomeError(
             f"column {table.roles[role]!r} must have one text or number for every question; "
             f"{table.place(row)} has {shown(values[row])}. Name another column."
         ) from None
 
 
-def left_out(table: Columns) -> tuple[str, ...]:
-    """Return a note on the columns of a table that nothing is made of, if there are any."""
-    if not table.others:
-        return ()
-    named = shown(list(table.others), 200)[1:-1]
-    return (
-        f"left out: columns {named}; group=, weight= and covariates= keep what belongs to "
-        "questions",
-    )
-
-
-def _by_question(name: str, values: object, questions: Sequence[Any]) -> NDArray[Any]:
-    """Return values given by label, or in the order of the questions."""
-    if isinstance(values, xr.DataArray) and values.dims == ("question",):
-        plain = "question" not in values.indexes
-        values = values.values if plain else values.to_series()
-    if isinstance(values, pd.Series):
-        plain = isinstance(values.index, pd.RangeIndex)
-        values = values.tolist() if plain else dict(values.items())
-    argument = Argument(name if name in _ROLES else "covariates")
-    if isinstance(values, Mapping):
-        absent = [label for label in questions if label not in values]
-        if absent:
-            raise OutcomeError(
-                argument, f" must have a value for every question; {name!r} has none for "
-                f"{shown(absent[0])} ({len(absent)} of {len(questions)} questions). Add it.",
-            )  # fmt: skip
-        found = [values[label] for label in questions]
-    else:
-        listed = isinstance(values, np.ndarray | Sequence) and not isinstance(values, str | bytes)
-        found = list(values) if listed and getattr(values, "ndim", 1) == 1 else []  # type: ignore[call-overload]
-        if len(found) != len(questions):
-            raise OutcomeError(
-                argument, f" must have a value for each of the {len(questions)} questions, in "
-                f"their order or by label; {name!r} is {shown(values)}. Give a list or a mapping.",
-            )  # fmt: skip
-    found = [each.item() if isinstance(each, np.generic) else each for each in found]
-    if name == WEIGHT:
-        return weights(found, questions)
-    for label, each in zip(questions, found, strict=True):
-        if isinstance(each, list | dict | set | tuple | np.ndarray):
-            raise OutcomeError(
-                argument, f" must be one text or number for every question; {name!r} of "
-                f"{shown(label)} is {shown(each)}. Give single values.",
-            )  # fmt: skip
-        if name == GROUP and _absent(each):
-            raise OutcomeError(
-                argument, f" must name the group of every question; that of {shown(label)} is "
-                f"{shown(each)}. Write one, such as 'other'.",
-            )  # fmt: skip
-    return _plain([None if _absent(each) else each for each in found], name == GROUP)
-
-
-def _absent(value: object) -> bool:
-    return is_missing(value) or (isinstance(value, str) and not value.strip())
-
-
-def _plain(values: list[Any], labels: bool) -> NDArray[Any]:
+def _of_one_kind(values: list[Any], labels: bool) -> NDArray[Any]:
     """Return values as numbers if all are, text that is a number included, else as text.
 
     Labels of groups are whole numbers or text, as they are written. Where a covariate is missing a
     number is NaN, a text is empty.
     """
-    known = [each for each in values if each is not None]
-    whole = all(isinstance(each, int) and abs(each) < _WHOLE for each in known)
-    if whole and len(known) == len(values) and not (labels and any(map(_is_flag, known))):
+    known = [value for value in values if value is not None]
+    flags = any(isinstance(value, bool) for value in known)
+    whole = all(isinstance(value, int) and abs(value) < _EXACT for value in known)
+    if whole and len(known) == len(values) and not (labels and flags):
         return np.array(values, np.int64)
-    texts = all(isinstance(each, str) and _NUMBER.fullmatch(each) for each in known)
-    numbers = all(isinstance(each, int | float) for each in known)
-    if known and not labels and (texts or numbers):
-        try:
-            return np.array([np.nan if each is None else float(each) for each in values])
-        except OverflowError:  # an integer beyond the floats
-            pass
-    found = np.empty(len(values), object)
-    found[:] = ["" if each is None else str(each) for each in values]
-    return found
-
-
-def _is_flag(value: object) -> bool:
-    return isinstance(value, bool)
+    of_a_kind = len({isinstance(value, str) for value in known}) == 1
+    numbers = [float(value) if isinstance(value, bool) else number_of(value) for value in values]
+    if of_a_kind and not labels and None not in numbers:
+        return np.array(numbers)
+    column = np.empty(len(values), object)
+    column[:] = ["" if value is None else str(value) for value in values]
+    return column

@@ -6,20 +6,18 @@ metrics are read, and what comes after calls it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
 from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.validation import Array, Ints
 from bayesatk.metrics.category_credit import Judged, reaching
 from bayesatk.metrics.grid import Metric
 from bayesatk.priors import CategoryPrior, Pooling, Prior
 from bayesatk.priors.choice import resolve_category_prior, resolve_prior
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 _TINY = 5e-324  # the smallest number above zero
 _LEAST = 1e-300  # of an icc: its inverse is a number
 
@@ -35,8 +33,9 @@ class MetricFunction(Protocol):
         """Value at known probabilities."""
 
 
-class Scale(Protocol):
-    """How trials are judged.
+@dataclass(frozen=True)
+class RightWrong:
+    """Successes out of trials; a question has a success probability.
 
     Attributes
     ----------
@@ -49,76 +48,6 @@ class Scale(Protocol):
     scores : tuple of float
         Of the categories.
     """
-
-    variable: ClassVar[str]
-    axes: ClassVar[tuple[str, ...]]
-    rated: ClassVar[str]
-
-    def __hash__(self) -> int: ...
-
-    @property
-    def scores(self) -> tuple[float, ...]:
-        """Scores of the categories."""
-
-    @classmethod
-    def of(cls, outcomes: Outcomes) -> "Scale":
-        """Return the scale of data."""
-
-    def resolve_prior(self, pooling: Pooling, prior: object) -> Any:
-        """Return the prior given, checked, or the default."""
-
-    def judged(self, metric: Metric) -> MetricFunction:
-        """Return a metric as a function of probabilities, or refuse one that does not fit."""
-
-    def reaching(self) -> Sequence[MetricFunction]:
-        """Probabilities to reach each score above the lowest, where trials have scores."""
-
-    def rate(self, p: Array) -> Array:
-        """Success probabilities, or mean scores, of probabilities."""
-
-    def counts(self, outcomes: Outcomes) -> Ints:
-        """Trials (system, question, category); of right and wrong: wrong, then right."""
-
-    def identity(self, counts: Ints) -> Ints:
-        """Part of the counts that, with the trials, says all."""
-
-    def observed(self, outcomes: Outcomes) -> xr.DataArray:
-        """Return the counts as a result stores them."""
-
-    def constants(self, outcomes: Outcomes) -> dict[str, xr.DataArray]:
-        """Return what else a result stores of them."""
-
-    def vectors(self, p: Array) -> Array:
-        """Probabilities as vectors (..., category)."""
-
-    def draw_p(self, alpha: Array, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
-        """Draw probabilities (*shape, *axes) from one Dirichlet."""
-
-    def draw_counts(self, trials: Ints | int, p: Array, rng: np.random.Generator) -> Ints:
-        """Draw successes, or counts by category, of trials with probabilities."""
-
-    def by_category(self, drawn: Ints, trials: Ints | int) -> Ints:
-        """Return what was drawn as counts (..., category)."""
-
-    def replicates(
-        self, mean: Array, icc: Array | None, trials: Ints, rng: np.random.Generator
-    ) -> Ints:
-        """Draw the counts of new questions given the hyperparameters.
-
-        Parameters
-        ----------
-        mean : ndarray, shape (..., *axes)
-        icc : ndarray, shape (...), optional
-            No icc is the same probabilities for all questions.
-        trials : ndarray of int, shape (system, question)
-            The last of the other dimensions of `mean` is that of systems.
-        rng : numpy.random.Generator
-        """
-
-
-@dataclass(frozen=True)
-class RightWrong:
-    """Successes out of trials; a question has a success probability."""
 
     variable: ClassVar[str] = "successes"
     axes: ClassVar[tuple[str, ...]] = ()
@@ -150,10 +79,6 @@ class RightWrong:
         """Wrong and right trials."""
         return self.by_category(outcomes.successes.values, outcomes.trials.values)
 
-    def identity(self, counts: Ints) -> Ints:
-        """Successes."""
-        return np.ascontiguousarray(counts[..., -1])
-
     def observed(self, outcomes: Outcomes) -> xr.DataArray:
         """Return the successes."""
         return outcomes.successes
@@ -181,7 +106,17 @@ class RightWrong:
     def replicates(
         self, mean: Array, icc: Array | None, trials: Ints, rng: np.random.Generator
     ) -> Ints:
-        """Draw successes of questions that are all alike; others are drawn from a `Difficulty`."""
+        """Draw successes of questions that are all alike; others are drawn from a `Difficulty`.
+
+        Parameters
+        ----------
+        mean : ndarray, shape (..., *axes)
+        icc : ndarray, shape (...), optional
+            No icc is the same probabilities for all questions.
+        trials : ndarray of int, shape (system, question)
+            The last of the other dimensions of `mean` is that of systems.
+        rng : numpy.random.Generator
+        """
         return np.asarray(rng.binomial(trials, mean[..., None]))
 
 
@@ -224,10 +159,6 @@ class Scored:
         """Trials by category."""
         return np.asarray(outcomes.dataset["count"].values)
 
-    def identity(self, counts: Ints) -> Ints:
-        """All counts."""
-        return counts
-
     def observed(self, outcomes: Outcomes) -> xr.DataArray:
         """Return the counts."""
         return outcomes.dataset["count"].drop_vars("score")
@@ -268,6 +199,7 @@ class Scored:
 
 
 RIGHT_WRONG = RightWrong()
+Scale = RightWrong | Scored
 
 
 def _drawn_or_certain(alpha: Array, mean: Array, rng: np.random.Generator) -> Array:

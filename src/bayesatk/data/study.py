@@ -4,10 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, cast
 
 from bayesatk._tools.arguments import one_of, proper_probability
 from bayesatk._tools.messages import Argument, ArgumentError
@@ -15,11 +12,10 @@ from bayesatk.data.capabilities import Capability, require_together
 from bayesatk.data.columns import GROUP
 from bayesatk.data.design import Design
 from bayesatk.data.grouping import Grouping, ungrouped_note, with_groups
-from bayesatk.data.judges import check_trials, read_judges
+from bayesatk.data.other_trials import check_trials, read_judges, read_prior_trials
 from bayesatk.data.outcomes import Outcomes
-from bayesatk.data.prior_trials import read_prior_trials
 from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
-from bayesatk.data.validation import OutcomeError
+from bayesatk.data.validation import Array, OutcomeError
 from bayesatk.judge_error import Judges
 from bayesatk.metrics.grid import Metric, MetricGrid, MetricSpec, check_sizes, parse
 from bayesatk.priors import (
@@ -69,7 +65,7 @@ class Study:
     pooling: Pooling
     prior: ModelPrior
     answer_prior: AnswerPrior = field(default_factory=AnswerPrior)
-    prior_counts: NDArray[np.float64] | None = None
+    prior_counts: Array | None = None
     covariates: str | tuple[str, ...] | None = None
     group_weights: str | Mapping[str, float] | None = None
     judges: Judges | None = None
@@ -169,31 +165,24 @@ def outcome_values(outcomes: Outcomes) -> dict[Capability, object]:
 def declared_values(declaration: Mapping[str, Any]) -> dict[Capability, object]:
     """Return the capabilities that a declaration turns on, with the values of messages."""
     metrics, judges, pooling = (declaration[name] for name in ("metrics", "judges", "pooling"))
-    labels = {
-        "votes": [metric.label for metric in metrics if metric.voted],
-        "success metrics": [
-            metric.label
-            for metric in metrics
-            if not metric.voted and metric.family.category is None
-        ],
-    }
+    votes = [metric.label for metric in metrics if metric.voted]
+    successes = [
+        metric.label for metric in metrics if not metric.voted and metric.family.category is None
+    ]
     prior = declaration["prior"]
     families = list(prior.family_prior) if isinstance(prior, HyperPrior) else []
+    cut = judges and [judge for judge in judges.by_system if not judge.updated]
     values: dict[Capability, object] = {
         "group": declaration["group_weights"],
         "covariates": declaration["covariates"],
         "judge": judges and judges.by_system[0],
-        "cut judge": judges
-        and next((judge for judge in judges.by_system if not judge.updated), None),
-        "votes": ", ".join(labels["votes"]),
-        "success metrics": ", ".join(labels["success metrics"]),
+        "cut judge": cut and cut[0],
+        "votes": ", ".join(votes),
+        "success metrics": ", ".join(successes),
         "crossed": isinstance(prior, CrossedPrior) and "form='crossed'",
         "families": ", ".join(families) if families != ["beta"] else "",
+        cast(Capability, f"pooling {pooling}"): f"pooling={pooling!r}",
     }
-    kinds: dict[str, Capability] = {
-        "none": "pooling none", "partial": "pooling partial", "complete": "pooling complete",
-    }  # fmt: skip
-    values[kinds[pooling]] = f"pooling={pooling!r}"
     return {name: value for name, value in values.items() if value}
 
 

@@ -5,28 +5,35 @@ read it refuses, naming the cell, the rule and the remedy. `bayesatk.load`, whic
 here too.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
 import xarray as xr
 
-from bayesatk.data import labelled, tables
-from bayesatk.data.answers import AnswerRules, check_rules
+from bayesatk._tools.messages import Argument
+from bayesatk.data import tables
+from bayesatk.data.answers import AnswerRules, Answers, check_rules
 from bayesatk.data.arrays import read_answers, read_nested
-from bayesatk.data.columns import WEIGHT, find_columns, unused
-from bayesatk.data.content import content_columns
-from bayesatk.data.costs import CostRequest, MissingCost
-from bayesatk.data.counter import Counter
-from bayesatk.data.list_cells import one_row_a_trial
-from bayesatk.data.long_form import Counts, LongForm, MissingPolicy
+from bayesatk.data.columns import WEIGHT, with_roles
+from bayesatk.data.counter import read_rows
+from bayesatk.data.labelled import read_counts, read_data_array, read_successes
+from bayesatk.data.long_form import LongForm, MissingPolicy
 from bayesatk.data.outcomes import Outcomes, with_costs
-from bayesatk.data.question_columns import QuestionColumns, weights, with_roles
-from bayesatk.data.validation import OutcomeError, Scores, as_coordinate, check_scores, shown
+from bayesatk.data.question_columns import weights
+from bayesatk.data.requests import MissingCost, Request
+from bayesatk.data.validation import (
+    Array,
+    Ints,
+    OutcomeError,
+    Scores,
+    as_coordinate,
+    check_scores,
+    shown,
+)
 
 BINARY: Scores = {0: 0.0, 1: 1.0}
-_AT_ONCE = 8  # partitions that are computed together, by as many threads or workers, and held
 
 
 def tally(
@@ -133,26 +140,24 @@ def tally(
     """
     scale = check_options(scores, missing)
     labels: dict[str, Any] = {"systems": systems, "questions": questions}
-    rules, known = check_rules(answer_rules), QuestionColumns.of(group, covariates, weight)
-    costs = CostRequest.of(cost, cost_unit, missing_cost)
+    rules = check_rules(answer_rules)
+    request = Request.of(group, covariates, weight, cost, cost_unit, missing_cost)
     if answers is not None:
         _refuse_given("answers in arrays", columns=columns, trials=trials)
-        long = read_answers(data, answers, reference, rules, scale, **labels)
-        return finish(costs.add_to(known.add_to(long)).count(scale), scale, missing, costs)
+        long = read_answers(data, answers, reference, rules, scale, labels)
+        return finish(request.add_to(long), scale, missing, request)
     _refuse_given("data without answers=", reference=reference)
     if isinstance(data, Outcomes | xr.Dataset) and trials is None:
         _refuse_given("data that are counts already", scores=scores, columns=columns, cost=cost)
-        return _from_counts(data, missing, known, **labels)
+        return _from_counts(data, missing, request, labels)
     pair = trials is None and isinstance(data, tuple) and len(data) == 2
     if pair or trials is not None:
         _refuse_given("success counts", scores=scores, columns=columns)
-        long = labelled.read_successes(*(data if pair else (data, trials)))  # type: ignore[misc]
-        notes = ("the pair was read as (successes, trials)",) if pair else ()
-        long = replace(long, notes=notes)
+        long = read_successes(*(data if pair else (data, trials)))  # type: ignore[misc]
+        long = replace(long, notes=("the pair was read as (successes, trials)",) * pair)
     else:
-        long = read_trials(data, scale, rules, columns, {**known.roles, **costs.roles})
-    long = costs.add_to(known.add_to(long.labelled(**labels)))
-    return finish(long.count(scale), scale, missing, costs)
+        long = read_trials(data, scale, rules, columns, request.roles)
+    return finish(request.add_to(long.labelled(**labels)), scale, missing, request)
 
 
 def read_trials(
@@ -160,48 +165,18 @@ def read_trials(
     scores: Scores,
     rules: AnswerRules,
     columns: Mapping[str, str] | None,
-    of_questions: Mapping[str, str] | None = None,
+    roles: Mapping[str, str] | None = None,
 ) -> LongForm:
     """Return the long form of an array, rows, a mapping, a table or a DataArray."""
-    if _is_partitioned(data) and "answer" not in (columns or {}):
-        return _read_partitions(data, scores, with_roles(columns or {}, of_questions or {}))
+    by_role = with_roles(columns or {}, roles or {})
+    if tables.is_partitioned(data) and "answer" not in by_role:
+        return tables.read_partitions(data, scores, by_role)
     if tables.is_table(data):
-        read = tables.read_table(data, with_roles(columns or {}, of_questions or {}))
-        return tables.read_rows(read, scores, rules)
+        return read_rows(tables.read_table(data, by_role), scores, rules)
     _refuse_given("data without columns", columns=columns)
     if isinstance(data, xr.DataArray):
-        return labelled.read_data_array(data, scores)
+        return read_data_array(data, scores)
     return read_nested(data, scores)
-
-
-def _is_partitioned(data: object) -> bool:
-    """Whether this is a table of dask, whose partitions are tables of pandas."""
-    return type(data).__module__.startswith("dask.") and hasattr(data, "to_delayed")
-
-
-def _read_partitions(data: Any, scores: Scores, columns: Mapping[str, str]) -> LongForm:
-    """Count the rows of a table of dask; of its columns, only those that matter are computed."""
-    names = list(data.columns)
-    roles = find_columns(names, columns)
-    asked = content_columns(names, roles, columns)
-    others = unused(names, roles, asked)
-    counter, start = Counter(scores), 0
-    for part in _computed(data[list(dict.fromkeys([*roles.values(), *asked]))]):
-        table = tables.from_pandas(part, columns)
-        table = replace(table, numbers=range(start, start + len(part)), others=others)
-        if len(part):
-            counter.add(one_row_a_trial(table))
-        start += len(part)
-    return counter.long_form()
-
-
-def _computed(data: Any) -> Iterator[Any]:
-    """Yield the partitions, computed by dask's scheduler: threads here, or a cluster."""
-    import dask
-
-    parts = data.to_delayed()
-    for start in range(0, len(parts), _AT_ONCE):
-        yield from dask.compute(*parts[start : start + _AT_ONCE])
 
 
 def check_options(scores: object, missing: object) -> Scores:
@@ -212,12 +187,12 @@ def check_options(scores: object, missing: object) -> Scores:
     return check_scores(BINARY if scores is None else scores)
 
 
-def _refuse_given(what: str, **options: object) -> None:
+def _refuse_given(subject: str, **options: object) -> None:
     """Refuse options that would have no effect."""
     for name, value in options.items():
         if value is not None and (not isinstance(value, Mapping) or value):
             raise OutcomeError(
-                f"{name} must be left out for {what}; got {shown(value)}, which would have no "
+                f"{name} must be left out for {subject}; got {shown(value)}, which would have no "
                 "effect. Leave it out."
             )
 
@@ -225,58 +200,67 @@ def _refuse_given(what: str, **options: object) -> None:
 def _from_counts(
     data: Outcomes | xr.Dataset,
     missing: MissingPolicy,
-    known: QuestionColumns,
-    systems: object,
-    questions: object,
+    request: Request,
+    labels: Mapping[str, object],
 ) -> Outcomes:
     """Take counts whose missing policy is applied already, or apply it."""
-    changed = missing != "error" or bool(known.roles or known.given)
-    if isinstance(data, Outcomes) and not changed and systems is None and questions is None:
+    changed = missing != "error" or bool(request.roles or request.given)
+    if isinstance(data, Outcomes) and not changed and all(own is None for own in labels.values()):
         return data
     answers, notes = (data.answers, data.notes) if isinstance(data, Outcomes) else (None, ())
     dataset = data.dataset if isinstance(data, Outcomes) else data
-    long, scale = labelled.read_counts(dataset)
-    counts = known.add_to(long.labelled(systems, questions)).count(scale)
-    counts = replace(counts, notes=(*notes, *counts.notes), answers=answers)
+    long, scale = read_counts(dataset)
+    long = replace(request.add_to(long.labelled(**labels)), notes=(*notes, *long.notes))
+    policy: Any = dataset.attrs.get("missing_policy")
+    applied = policy not in (None, "error")
+    if applied:
+        check_options(None, policy)
+        if missing not in ("error", policy):
+            raise OutcomeError(
+                f"missing must be left out or {policy!r}, the policy by which these counts were "
+                f"made; got {missing!r}. Use the outcomes themselves for another policy."
+            )
+    outcomes = finish(long, scale, policy if applied else missing, applied=applied)
+    result = outcomes.dataset
     if "cost_sums" in dataset:
-        sums = dataset["cost_sums"].transpose("system", "question", "category", "cost_sum").values
-        sums = np.concatenate([np.zeros_like(sums[:, :, :1]), sums], axis=2)
-        counts = replace(counts, costs=sums, cost_unit=str(dataset.attrs.get("cost_unit", "")))
-    applied = dataset.attrs.get("missing_policy")
-    if applied in (None, "error"):
-        return finish(counts, scale, missing)
-    check_options(None, applied)
-    if missing not in ("error", applied):
-        raise OutcomeError(
-            f"missing must be left out or {applied!r}, the policy by which these counts were made; "
-            f"got {missing!r}. Use the outcomes themselves for another policy."
-        )
-    return finish(counts, scale, applied, applied=True)
+        dims = "system", "question", "category", "cost_sum"
+        sums = dataset["cost_sums"].transpose(*dims).values
+        result = with_costs(result, sums, str(dataset.attrs.get("cost_unit", "")))
+    return replace(outcomes, dataset=result, answers=answers)
 
 
 def finish(
-    counts: Counts,
+    long: LongForm,
     scale: Scores,
     missing: MissingPolicy,
-    costs: CostRequest | None = None,
+    request: Request | None = None,
     applied: bool = False,
 ) -> Outcomes:
-    """Build the canonical Dataset, by a missing policy that may have been applied already."""
+    """Count, and build the canonical Dataset, by a missing policy that may have been applied."""
     labels = {
-        "system": as_coordinate(counts.systems, "systems"),
-        "question": as_coordinate(counts.questions, "questions"),
+        "system": as_coordinate(long.systems, "systems"),
+        "question": as_coordinate(long.questions, "questions"),
     }
-    counts = counts if applied else counts.with_missing(missing, scale)
-    counts = counts if costs is None else costs.check(counts)
-    columns = dict(counts.columns)
+    slots = long.slots(scale)
+    answers, remarks = long.grouped(scale)
+    costs = long.cost_sums(slots.shape)
+    notes = (*long.notes, *remarks)
+    if not applied:
+        notes += _missing_notes(long, slots, missing)
+        if missing == "wrong":
+            slots, answers, costs = _gaps_as_lowest(slots, answers, costs, scale)
+    count = np.ascontiguousarray(slots[..., 1:])
+    if costs is not None and request is not None:
+        notes += request.notes(count - costs[..., 1:, 0].astype(int), int(count.sum()), long)
+    columns = dict(long.columns)
     if WEIGHT in columns:
-        columns[WEIGHT] = weights(columns[WEIGHT].tolist(), counts.questions)
-    if not counts.count.any():
+        columns[WEIGHT] = weights(columns[WEIGHT].tolist(), long.questions)
+    if not count.any():
         raise OutcomeError("data must have at least one outcome; got no trials at all.")
     dataset = xr.Dataset(
         {
-            "count": (("system", "question", "category"), counts.count),
-            "missing": (("system", "question"), counts.missing),
+            "count": (("system", "question", "category"), count),
+            "missing": (("system", "question"), slots[..., 0].copy()),
         },
         coords={
             **labels,
@@ -286,7 +270,47 @@ def finish(
         },
         attrs={"missing_policy": missing},
     )
-    if counts.costs is not None:
-        dataset = with_costs(dataset, counts.costs[:, :, 1:])
-        dataset.attrs["cost_unit"] = counts.cost_unit
-    return Outcomes(dataset, counts.notes, counts.answers)
+    if costs is not None and request is not None:
+        dataset = with_costs(dataset, costs[:, :, 1:], request.unit)
+    return Outcomes(dataset, notes, answers)
+
+
+def _missing_notes(long: LongForm, slots: Ints, missing: MissingPolicy) -> tuple[str, ...]:
+    """Refuse missing outcomes, or say how many are left out or counted as the lowest score."""
+    gaps, absent = slots[..., 0], ~slots.any(axis=-1)
+    outcomes, cells = int(gaps.sum()), int(absent.sum())
+    if not outcomes and not cells:
+        return ()
+    if missing != "error" and not (missing == "wrong" and cells):
+        return (
+            f"missing={missing!r}: {outcomes} outcomes missing, {cells} (system, question) cells "
+            "never run",
+        )
+    s, q = np.argwhere(absent if missing == "wrong" else absent | (gaps > 0))[0].tolist()
+    fault = "has no trials" if absent[s, q] else f"has {gaps[s, q]} missing outcomes"
+    ignored, wrong = (Argument("missing", policy, "tally") for policy in ("ignore", "wrong"))
+    remedy: tuple[str | Argument, ...] = ("Say what they mean: ", ignored, " leaves them out")
+    remedy += (".",) if cells else (", ", wrong, " counts them as the lowest score.")
+    if missing == "wrong":
+        remedy = (
+            "The number of trials to count as wrong is not known. Use ", ignored,
+            ", or give the missing outcomes as None.",
+        )  # fmt: skip
+    raise OutcomeError(
+        f"missing: system {long.systems[s]!r}, question {long.questions[q]!r} {fault} ({outcomes} "
+        f"missing outcomes and {cells} questions never run in all). ", *remedy,
+    )  # fmt: skip
+
+
+def _gaps_as_lowest(
+    slots: Ints, answers: Answers | None, costs: Array | None, scale: Scores
+) -> tuple[Ints, Answers | None, Array | None]:
+    """Count missing outcomes, with their costs, as the lowest score; their answers are none."""
+    lowest, gaps = 1 + int(np.argmin(list(scale.values()))), slots[..., 0]
+    slots = slots.copy()
+    slots[..., lowest] += gaps
+    if answers is not None:
+        answers = replace(answers, unanswered=answers.unanswered + gaps)
+    if costs is not None:
+        costs[..., lowest, :] += costs[..., 0, :]
+    return slots, answers, costs

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from decimal import Decimal
 from fractions import Fraction
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -21,10 +22,15 @@ from bayesatk._tools.messages import Argument, ArgumentError, Message
 
 Scores = Mapping[Any, float]
 
-# Totals stay below this, so that no sum of counts leaves int64.
-_MOST = 2**62
+Labels = Sequence[Any]
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+_MOST = 2**62  # of a count
 _MOST_TRIALS = 10**9  # of one question: beyond, sums of counts would lose digits in doubles
 _LARGEST = 1e100  # score; squares and products of larger ones overflow
+_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3})?\s*", re.ASCII | re.IGNORECASE)
 
 
 class OutcomeError(ArgumentError):
@@ -67,6 +73,30 @@ def is_missing(value: object) -> bool:
     return isinstance(value, np.datetime64 | np.timedelta64) and bool(np.isnat(value))
 
 
+def is_absent(value: object) -> bool:
+    """Return whether a value says nothing: it is missing, or blank."""
+    return is_missing(value) or (isinstance(value, str) and not value.strip())
+
+
+def number_of(value: Any) -> float | None:
+    """Return a number, or the number that a text is; NaN for nothing, None for anything else.
+
+    Examples
+    --------
+    >>> [number_of(value) for value in (2, "0.5", "", "1_0", True)]
+    [2.0, 0.5, nan, None, None]
+    """
+    if is_absent(value):
+        return math.nan
+    is_text = isinstance(value, str) and _NUMBER.fullmatch(value)
+    if not is_text and (isinstance(value, bool) or not isinstance(value, Real | Decimal)):
+        return None
+    try:
+        return float(value)
+    except (OverflowError, ValueError):  # an integer beyond the floats, a signalling NaN
+        return None
+
+
 def is_category(value: object) -> bool:
     """Whether a value may be an outcome: text, a real number, or true/false."""
     return isinstance(
@@ -81,20 +111,19 @@ def check_scores(scores: object) -> Scores:
             Argument("scores"), " must map at least two outcomes to numbers, as in ",
             Argument("scores", {"I": 0, "C": 1}), f"; got {shown(scores)}.",
         )  # fmt: skip
-    names: dict[str, object] = {}
+    labels: dict[str, object] = {}
     for label, score in scores.items():
         if not is_category(label) or is_missing(label):
             raise OutcomeError(
                 f"scores must map outcomes that are text, numbers or true/false; got the outcome "
                 f"{shown(label)}. Leave a missing outcome out and say what it means with missing=."
             )
-        name = shown(label, 10**6) if not isinstance(label, str) else label
-        if name in names:
+        twin = labels.setdefault(label if isinstance(label, str) else shown(label, 10**6), label)
+        if twin is not label:
             raise OutcomeError(
-                f"scores must name outcomes that differ as text; got {shown(names[name])} and "
+                f"scores must name outcomes that differ as text; got {shown(twin)} and "
                 f"{shown(label)}. Rename one of them."
             )
-        names[name] = label
         if not _is_finite(score):
             raise OutcomeError(
                 f"scores must be finite numbers; got {shown(score)} for {shown(label)}."
@@ -109,19 +138,16 @@ def check_scores(scores: object) -> Scores:
     return dict(zip(scores, values, strict=True))
 
 
-def succeeding(rule: str, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
+def succeeding(rule: str, scores: Array) -> Flags:
     """Return which categories succeed under a rule such as ``score >= 0.5``."""
-    found = re.fullmatch(r"\s*score\s*(>=|>)\s*(\S+)\s*", rule) if isinstance(rule, str) else None
-    try:
-        bound = float(found.group(2)) if found else math.nan
-    except ValueError:
-        bound = math.nan
-    if found is None or not math.isfinite(bound):
+    match = re.fullmatch(r"\s*score\s*(>=|>)\s*(\S+)\s*", rule) if isinstance(rule, str) else None
+    bound = match and number_of(match.group(2))
+    if match is None or bound is None:
         raise OutcomeError(
             f"success must be 'score >= NUMBER' or 'score > NUMBER'; got {shown(rule)}. To count "
             "single categories as successes, score them 1 and the others 0."
         )
-    succeeds = scores >= bound if found.group(1) == ">=" else scores > bound
+    succeeds = scores >= bound if match.group(1) == ">=" else scores > bound
     if succeeds.all() or not succeeds.any():
         raise OutcomeError(
             f"success must split the scores {sorted(scores.tolist())}; {rule!r} holds for "
@@ -137,7 +163,7 @@ def _is_finite(score: object) -> bool:
         return False
 
 
-def check_counts(values: object, name: str) -> NDArray[np.int64]:
+def check_counts(values: object, name: str) -> Ints:
     """Return whole, non-negative numbers as int64, or name the first that is not."""
     refuse_masked(values, name)
     try:
@@ -160,21 +186,10 @@ def check_counts(values: object, name: str) -> NDArray[np.int64]:
             f"{name} must be whole numbers >= 0 and below 2**62; got {array[where]} at position "
             f"{where}. Check this count; outcomes themselves need no trials."
         )
-    counts = array.astype(np.int64)
-    check_total(counts, name)
-    return counts
+    return array.astype(np.int64)
 
 
-def check_total(counts: NDArray[np.int64], name: str) -> None:
-    """Refuse counts whose sum would leave the integers of 64 bits."""
-    if counts.sum(dtype=float) >= _MOST:
-        raise OutcomeError(
-            f"{name} must have a total below 2**62; the largest is {int(counts.max())}. Check the "
-            "unit of these counts."
-        )
-
-
-def check_trials(trials: NDArray[np.int64], name: str) -> None:
+def check_trials(trials: Array | Ints, name: str) -> None:
     """Refuse more trials of one question than can be computed with, before anything is allocated.
 
     Examples
@@ -243,7 +258,7 @@ def _is_whole(label: object) -> bool:
     return isinstance(label, int | np.integer) and not isinstance(label, bool | np.timedelta64)
 
 
-def as_coordinate(labels: Sequence[Any], name: str) -> pd.Index:
+def as_coordinate(labels: Labels, name: str) -> pd.Index:
     """Return labels as an index of one type: all integers or all text, without repetition."""
     if isinstance(labels, range):
         return pd.Index(np.arange(labels.start, labels.stop, labels.step))

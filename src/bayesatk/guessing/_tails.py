@@ -4,19 +4,28 @@ A tail is computed under exponential tilting: every ``p`` becomes ``p e^s / (1 -
 ``s`` such that the point of interest is the mean, where masses are large; the factor back is minus
 a Kullback-Leibler divergence, a sum of terms of one sign. The largest of several counts follows
 from their tails. Values are logarithms, so that those below the smallest double exist too.
+
+Masses of small sums are added up directly (all terms positive, so that small values keep their
+relative accuracy). Larger ones by Fourier transforms of batches of equal blocks, each kept only on
+a window that Bernstein's inequality proves to hold all but 1e-20 of its mass. Few distinct
+probabilities are binomials.
 """
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, reduce
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.fft import irfft, next_fast_len, rfft
+from scipy.optimize import brentq
 from scipy.special import expit, log_ndtr, logsumexp, ndtri_exp
 
-from bayesatk.guessing._bernoulli_sums import DIRECT, Window, bernoulli_sum
 from bayesatk.metrics.credit import Array
 
 Counts = NDArray[np.int64]
+_DIRECT = 2048  # sums of at most so many variables are built without transforms
+_LEAF = 24
 _TINY = -37.0  # exp(x) at which log1p(-exp(x)) is -exp(x) to double precision
 
 
@@ -33,131 +42,207 @@ def log1mexp(x: ArrayLike) -> Array:
         return np.where(x > -np.log(2.0), np.log(-np.expm1(x)), np.log1p(-np.exp(x)))
 
 
-class PoissonBinomialTails:
-    """Log masses and log tails of a sum of Bernoulli variables, none of them certain.
+class Window(NamedTuple):
+    """Masses of a count on ``first, first + 1, ...``, and its mean and variance."""
 
-    Parameters
-    ----------
-    p : ndarray, shape (variables,)
-        Success probabilities strictly between 0 and 1.
+    first: int
+    mass: Array
+    mean: float
+    variance: float
 
-    Notes
-    -----
-    Logarithms once computed are kept. The table holds the tail that is small: ``P(X >= x)`` above
-    the mean, ``P(X <= x)`` elsewhere.
+
+def reach(variance: float, log_lost: float = 46.0) -> float:
+    """Distance from the mean exceeded with probability ``exp(-log_lost)`` at most, per side.
+
+    Bernstein's inequality for independent variables within one of their means.
 
     Examples
     --------
-    >>> tails = PoissonBinomialTails(np.full(1000, 0.5))
-    >>> round(float(tails.log_tail(np.array([1000]), 1)[0] / np.log(2)), 9)  # 2^-1000
-    -1000.0
+    >>> round(reach(25.0, 4.5), 3)  # three standard deviations, were the sum normal
+    16.575
+    """
+    third = log_lost / 3.0
+    return third + float(np.sqrt(third**2 + 2.0 * log_lost * variance))
+
+
+def bernoulli_sum(p: Array, q: Array, count: NDArray[np.int64]) -> Window:
+    """Distribution of the number of successes; exact over all counts up to _DIRECT variables.
+
+    Parameters
+    ----------
+    p, q : ndarray
+        Distinct success probabilities, ascending and strictly between 0 and 1, and their
+        complements (given, because ``1 - p`` may round).
+    count : ndarray of int
+        Variables with each probability.
+
+    Examples
+    --------
+    >>> bernoulli_sum(np.array([0.5]), np.array([0.5]), np.array([2])).mass.round(12).tolist()
+    [0.25, 0.5, 0.25]
+    """
+    size = int(count.sum())
+    if size > _DIRECT and len(p) <= 64:  # distinct probabilities are cheaper as binomials
+        windows = [_binomial(*group) for group in zip(p, q, count, strict=True)]
+        window = reduce(_pair, sorted(windows, key=lambda window: len(window.mass)))
+    else:
+        p_and_q = np.repeat(p, count), np.repeat(q, count)
+        window = _direct(*p_and_q) if size <= _DIRECT else _batched(*p_and_q)
+    mass = np.maximum(window.mass, 0.0)
+    # 1 - p and p rarely add up to exactly one: over many variables the total drifts.
+    return window._replace(mass=mass / mass.sum())
+
+
+def _leaves(p: Array, q: Array, blocks: int) -> Array:
+    """Masses of equal blocks of variables; shape (blocks, block size + 1).
+
+    Block b has the sorted probabilities b, b + blocks, ...: nearly equal means and variances.
+    """
+    leaf = -(-len(p) // blocks)
+    padding = leaf * blocks - len(p)
+    p = np.concatenate([np.zeros(padding), p]).reshape(leaf, blocks)
+    q = np.concatenate([np.ones(padding), q]).reshape(leaf, blocks)
+    mass = np.zeros((leaf + 1, blocks))
+    mass[0] = 1.0
+    for j in range(leaf):
+        moved = mass[: j + 1] * p[j]
+        mass[: j + 1] *= q[j]
+        mass[1 : j + 2] += moved
+    return np.ascontiguousarray(mass.T)
+
+
+def _direct(p: Array, q: Array) -> Window:
+    """Whole support by sums of positive terms only."""
+    blocks = 1 << max(0, round(np.log2(len(p) / _LEAF)) + (len(p) <= 256))
+    masses = list(_leaves(p, q, blocks))
+    while len(masses) > 1:
+        masses = [np.convolve(a, b) for a, b in zip(masses[::2], masses[1::2], strict=True)]
+    return Window(0, masses[0][: len(p) + 1], float(p.sum()), float(p @ q))
+
+
+def _batched(p: Array, q: Array) -> Window:
+    """Merge equal blocks two by two, all of a level in one transform."""
+    # A transform's error is absolute, so blocks should be spread out before the first of them: to
+    # a variance of 4, unless they would hold more than 128 variables, which are nearly certain.
+    spread = float(p @ q) / 4.0
+    blocks = 1 << round(np.log2(np.clip(spread, len(p) / 128, len(p) / _LEAF)))
+    mass, first = _leaves(p, q, blocks), 0
+    padding = mass.shape[0] * (mass.shape[1] - 1) - len(p)
+    by_block = np.concatenate([np.zeros(padding), p]).reshape(-1, blocks)
+    mean, variance = by_block.sum(axis=0), (by_block * (1.0 - by_block)).sum(axis=0)
+    while len(mass) > 1:
+        width = 2 * mass.shape[1] - 1
+        size = next_fast_len(width, real=True)
+        transform = rfft(mass, size, axis=1)
+        mass = irfft(transform[::2] * transform[1::2], size, axis=1)[:, :width]
+        first, mean, variance = 2 * first, mean[::2] + mean[1::2], variance[::2] + variance[1::2]
+        low, high = _within_reach(first, width, mean, variance)
+        mass, first = mass[:, low - first : high - first + 1], low
+    return Window(first, mass[0], float(mean[0]), float(variance[0]))
+
+
+def _within_reach(first: int, width: int, mean: Array, variance: Array) -> tuple[int, int]:
+    """Of the counts ``first, ..., first + width - 1``, the ends of those near one of the means."""
+    far = reach(float(variance.max()))
+    low, high = int(np.floor(mean.min() - far)), int(np.ceil(mean.max() + far))
+    return max(low, first), min(high, first + width - 1)
+
+
+def _binomial(p: float, q: float, size: int) -> Window:
+    """Binomial masses by ratios, outwards from the mode."""
+    mean, variance = size * p, size * p * q
+    low, high = _within_reach(0, size + 1, np.array(mean), np.array(variance))
+    mode = min(max(int((size + 1) * p), low), high)
+    up = np.arange(mode, high, dtype=float)
+    down = np.arange(mode, low, -1, dtype=float)
+    rising = np.cumprod((size - up) / (up + 1.0) * (p / q))
+    falling = np.cumprod(down / (size - down + 1.0) * (q / p))
+    mass = np.concatenate([falling[::-1], [1.0], rising])
+    return Window(low, mass / mass.sum(), mean, variance)
+
+
+def _pair(a: Window, b: Window) -> Window:
+    width = len(a.mass) + len(b.mass) - 1
+    if min(len(a.mass), len(b.mass)) <= 96:  # faster than a transform
+        mass = np.convolve(a.mass, b.mass)
+    else:
+        size = next_fast_len(width, real=True)
+        mass = irfft(rfft(a.mass, size) * rfft(b.mass, size), size)[:width]
+    first, mean, variance = a.first + b.first, a.mean + b.mean, a.variance + b.variance
+    low, high = _within_reach(first, width, np.array(mean), np.array(variance))
+    return Window(low, mass[low - first : high - first + 1], mean, variance)
+
+
+class UpperTail:
+    """Log masses and log tails ``P(X >= x)`` of a sum of Bernoulli variables, from its mean on.
+
+    Logarithms once computed are kept.
+
+    Parameters
+    ----------
+    p, q, count : ndarray
+        As of `bernoulli_sum`.
     """
 
-    def __init__(self, p: Array) -> None:
-        self._p, self._count = np.unique(p, return_counts=True)
-        self._q = 1.0 - self._p
-        self.size = len(p)
-        self.mean = float(self._count @ self._p)
-        self.variance = float(self._count @ (self._p * self._q))
+    def __init__(self, p: Array, q: Array, count: Counts) -> None:
+        self._p, self._q, self._count = p, q, count
+        self._log_p = _log_chance(p, q)
+        self._logit = self._log_p - _log_chance(q, p)
+        self.size, self.mean = int(count.sum()), float(count @ p)
 
-    def mass(self, x: Counts) -> Array:
-        """``P(X = x)``, without the way through the logarithm where masses are large."""
-        values = np.exp(self.log_mass(x))
-        counts, _, _, direct = self._accurate
-        if len(counts):
-            index = np.clip(x - counts[0], 0, len(counts) - 1)
-            values = np.where(counts[index] == x, direct[index], values)
-        return values
-
-    def log_mass(self, x: Counts) -> Array:
-        """``log P(X = x)`` for counts of the support."""
-        self._fill(x)
-        return self._tables[0][x]
-
-    def log_tail(self, x: Counts, side: int) -> Array:
-        """``log P(X >= x)`` for side 1, ``log P(X <= x)`` for side -1; counts of the support."""
-        small = (x > self.mean) == (side > 0)
-        stored = np.where(small, x, x - side)
-        exists = (stored >= 0) & (stored <= self.size)
-        self._fill(stored[exists])
-        values = self._tables[1][np.clip(stored, 0, self.size)]
-        return np.where(small, values, np.where(exists, log1mexp(values), 0.0))
+    def at(self, x: Counts) -> Array:
+        """Log of mass and of tail at counts from the mean on; (2, counts)."""
+        wanted = np.unique(x)
+        while len(wanted := wanted[np.isnan(self._tables[0, wanted])]):
+            self._fill(int(wanted[0]))
+        return np.asarray(self._tables[:, x])
 
     @cached_property
-    def body(self) -> Window:
-        """Masses of all counts but those with a total probability below 1e-19."""
-        if not self.size:
-            return Window(0, np.ones(1), 0.0, 0.0)
-        return bernoulli_sum(self._p, self._q, self._count)
-
-    @cached_property
-    def _logit(self) -> Array:
-        return np.log(self._p) - np.log1p(-self._p)
-
-    @cached_property
-    def _tables(self) -> tuple[Array, Array]:
+    def _tables(self) -> Array:
         """Log masses and log tails of all counts; NaN where nothing has been asked yet."""
-        log_mass, log_tail = np.full((2, self.size + 1), np.nan)
-        # All wrong and all right, means that no tilt reaches.
-        all_wrong = float(self._count @ np.log1p(-self._p))
-        all_right = float(self._count @ np.log(self._p))
-        for table in (log_mass, log_tail):
-            table[0], table[-1] = all_wrong, all_right
-        inner, mass, tail, _ = self._accurate
-        log_mass[inner], log_tail[inner] = mass, tail
-        return log_mass, log_tail
-
-    @cached_property
-    def _accurate(self) -> tuple[Counts, Array, Array, Array]:
-        """Counts, bar the ends, whose untilted masses are accurate: logs of mass and tail, mass."""
-        body = self.body
-        counts = body.first + np.arange(len(body.mass))
+        tables = np.full((2, self.size + 1), np.nan)
+        tables[:, -1] = self._count @ self._log_p  # all right: a mean that no tilt reaches
+        if not self.size:
+            return tables
+        window = bernoulli_sum(self._p, self._q, self._count)
+        counts = window.first + np.arange(len(window.mass))
         with np.errstate(divide="ignore"):
-            mass = np.log(body.mass)
-            upper, lower = np.log(np.cumsum(body.mass[::-1])[::-1]), np.log(np.cumsum(body.mass))
-        if self.size <= DIRECT:
-            good = mass > -640.0  # below that, sums are of subnormal numbers
+            logs = np.log([window.mass, np.cumsum(window.mass[::-1])[::-1]])
+        if self.size <= _DIRECT:
+            accurate = logs[0] > -640.0  # below that, sums are of subnormal numbers
         else:  # transforms are accurate enough within 1.5 sds of the mean
-            good = np.abs(counts - self.mean) <= 1.5 * np.sqrt(self.variance) + 1.0
-        good &= (counts > 0) & (counts < self.size)
-        tail = np.where(counts > self.mean, upper, lower)
-        return counts[good], mass[good], tail[good], body.mass[good]
+            sd = np.sqrt(self._count @ (self._p * self._q))
+            accurate = counts - self.mean <= 1.5 * sd + 1.0
+        accurate &= (counts >= self.mean) & (counts < self.size)
+        tables[:, counts[accurate]] = logs[:, accurate]
+        return tables
 
-    def _fill(self, x: Counts) -> None:
-        """Make sure that the tables hold these counts."""
-        log_tails = self._tables[1]
-        wanted = np.unique(x[np.isnan(log_tails[x])])
-        for side in (1, -1):
-            ahead = wanted[(wanted > self.mean) == (side > 0)]
-            while len(ahead := ahead[np.isnan(log_tails[ahead])]):
-                nearest, farthest = (int(count) for count in ahead[[0, -1]][::side])
-                stretch, *stretch_logs = self._stretch(nearest, farthest, side)
-                for table, values in zip(self._tables, stretch_logs, strict=True):
-                    table[stretch] = np.where(np.isnan(table[stretch]), values, table[stretch])
+    def _fill(self, first: int) -> None:
+        """Tilt the mean to a count, and fill the tables from there on."""
+        theta = self._tilt(first)
+        p, q = expit(self._logit + theta), expit(-self._logit - theta)
+        # One tilt serves two sds, over which its factor falls by exp(300) at most.
+        span = min(2.0 * float(np.sqrt(self._count @ (p * q))), 300.0 / max(theta, 1e-300))
+        window = bernoulli_sum(p, q, self._count)
+        step = np.arange(window.first + len(window.mass) - first)
+        masses = window.mass[first - window.first :] * np.exp(-theta * step)
+        served = slice(min(int(span), self.size - 1 - first) + 1)
+        with np.errstate(divide="ignore"):
+            logs = np.log([masses[served], np.cumsum(masses[::-1])[::-1][served]])
+        table = self._tables[:, first : first + logs.shape[1]]
+        table[:] = np.where(np.isnan(table), logs + self._log_factor(theta, first), table)
 
-    def _tilt(self, target: float) -> tuple[float, Array, Array, float]:
-        """Tilting parameter that moves the mean to the target, to a twentieth of an sd.
+    def _tilt(self, target: int) -> float:
+        """Tilting parameter that moves the mean to the target.
 
-        Newton's method inside a bracket: with all logits below -50 hardly anything succeeds, with
-        all above 50 hardly anything fails.
+        With all logits below -50 hardly anything succeeds, with all above 50 hardly anything fails.
         """
-        target_share, mean_share = target / self.size, self.mean / self.size
-        theta = float(
-            np.log(target_share / (1.0 - target_share)) - np.log(mean_share / (1.0 - mean_share))
-        )
+
+        def gap(theta: float) -> float:
+            return float(self._count @ expit(self._logit + theta)) - target
+
         low, high = -float(self._logit.max()) - 50.0, -float(self._logit.min()) + 50.0
-        theta = min(max(theta, low), high)
-        for _ in range(200):
-            p, q = expit(self._logit + theta), expit(-self._logit - theta)
-            gap = float(self._count @ p) - target
-            variance = float(self._count @ (p * q))
-            if gap**2 <= 0.0025 * variance or not low < high:
-                break
-            low, high = (theta, high) if gap < 0 else (low, theta)
-            theta -= gap / max(variance, 1e-300)
-            if not low < theta < high:
-                theta = 0.5 * (low + high)
-        return theta, p, q, variance
+        return float(brentq(gap, low, high, xtol=1e-6))
 
     def _log_factor(self, theta: float, start: int) -> float:
         """``log E[exp(theta X)] - theta start``.
@@ -176,37 +261,54 @@ class PoissonBinomialTails:
         total = self._count[from_zero] @ near_zero + self._count[~from_zero] @ near_one
         return float(total + tilt * (ones - start))
 
-    def _stretch(self, nearest: int, farthest: int, side: int) -> tuple[slice, Array, Array]:
-        """Log masses and tails around one tilted mean, from the nearest count wanted outwards."""
-        sds_served = (
-            2.0  # around a tilted mean, by one tilt, whose factor falls by exp(300) at most
-        )
-        sd = float(np.sqrt(self.variance))
-        ahead = min(1.2 * sd, abs(farthest - nearest)) * side
-        theta, p, q, variance = self._tilt(nearest + ahead)
-        centre = float(self._count @ p)
-        if abs(centre - nearest) > sds_served * np.sqrt(variance) + 0.5:
-            theta, p, q, variance = self._tilt(float(nearest))
-            centre = float(self._count @ p)
-        span = min(sds_served * np.sqrt(variance), 300.0 / max(abs(theta), 1e-300))
-        low = max(1, min(nearest, int(np.ceil(centre - span))))
-        high = min(self.size - 1, max(nearest, int(np.floor(centre + span))))
-        if side > 0:
-            low = max(low, int(self.mean) + 1)
-        else:
-            high = min(high, int(self.mean))
-        window = bernoulli_sum(p, q, self._count)
-        counts = window.first + np.arange(len(window.mass))
-        start = low if side > 0 else high
-        # From the start outwards the factor falls.
-        outwards = (counts >= low) if side > 0 else (counts <= high)
-        masses = window.mass[outwards] * np.exp(-theta * (counts[outwards] - start))
-        sums = np.cumsum(masses[::-1])[::-1] if side > 0 else np.cumsum(masses)
-        in_stretch = slice(0, high - low + 1) if side > 0 else slice(low - int(counts[0]), None)
-        scale = self._log_factor(theta, start)
-        with np.errstate(divide="ignore"):
-            logs = np.log(masses[in_stretch]) + scale, np.log(sums[in_stretch]) + scale
-        return slice(low, low + len(logs[0])), *logs
+
+def _log_chance(p: Array, q: Array) -> Array:
+    """Log of p from the smaller of p and its complement: the larger of them may be rounded."""
+    return np.where(p > 0.5, np.log1p(-np.minimum(q, 0.5)), np.log(p))
+
+
+class PoissonBinomialTails:
+    """Log masses and log tails of a sum of Bernoulli variables, none of them certain.
+
+    What is below the mean is above that of the failures.
+
+    Parameters
+    ----------
+    p : ndarray, shape (variables,)
+        Success probabilities strictly between 0 and 1.
+
+    Examples
+    --------
+    >>> tails = PoissonBinomialTails(np.full(1000, 0.5))
+    >>> round(float(tails.log_tail(np.array([1000]), 1)[0] / np.log(2)), 9)  # 2^-1000
+    -1000.0
+    """
+
+    def __init__(self, p: Array) -> None:
+        p, count = np.unique(p, return_counts=True)
+        q = 1.0 - p
+        self._up, self._down = UpperTail(p, q, count), UpperTail(q[::-1], p[::-1], count[::-1])
+        self.size, self.mean = self._up.size, self._up.mean
+        self.variance = float(count @ (p * q))
+
+    def log_mass(self, x: Counts) -> Array:
+        """``log P(X = x)`` for counts of the support."""
+        return np.asarray(self._smaller(x)[0])
+
+    def log_tail(self, x: Counts, side: int) -> Array:
+        """``log P(X >= x)`` for side 1, ``log P(X <= x)`` for side -1; counts of the support."""
+        small = (x > self.mean) == (side > 0)
+        stored = np.where(small, x, x - side)
+        values = self._smaller(np.clip(stored, 0, self.size))[1]
+        exists = (stored >= 0) & (stored <= self.size)
+        return np.where(small, values, np.where(exists, log1mexp(values), 0.0))
+
+    def _smaller(self, x: Counts) -> Array:
+        """Log of mass, and of the tail that is away from the mean; (2, counts)."""
+        logs, above = np.empty((2, len(x))), x > self.mean
+        logs[:, above] = self._up.at(x[above])
+        logs[:, ~above] = self._down.at(self.size - x[~above])
+        return logs
 
 
 # The largest of independent counts, `times` of each distribution. The first axis of all arrays is

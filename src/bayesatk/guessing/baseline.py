@@ -7,16 +7,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
+from numpy.typing import NDArray
 
 from bayesatk._tools.arguments import proper_probability
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.data.chances import success_probabilities
-from bayesatk.guessing._systems import System
 from bayesatk.guessing.distributions import PoissonBinomial
 from bayesatk.guessing.max_random import MaxOrderStatisticPoissonBinomial
 from bayesatk.guessing.selection import skill_if_selected
 from bayesatk.metrics.credit import Array
+from bayesatk.metrics.grid import parse
+from bayesatk.posterior.models_of import model_of
 from bayesatk.results.citations import YAUNEY
 from bayesatk.results.result import Result
 from bayesatk.results.schema import CHAINS, SCHEMA_VERSION, STATISTICS, TARGETS, build
@@ -102,7 +104,7 @@ def random_baseline(
     generator, seed = resolve_rng(rng)
     chance = _per_question(result, p)
     columns = [
-        _one_system(System.of(result, i), chance, t, correlation, alpha, generator)
+        _one_system(result, i, chance, t, correlation, alpha, generator)
         for i in range(len(result.systems))
     ]
     dims = {
@@ -153,22 +155,24 @@ def _per_question(fit: Result, p: object) -> Array:
 
 
 def _one_system(
-    system: System,
+    fit: Result,
+    system: int,
     chance: Array,
     t: float,
     correlation: float,
     alpha: float,
     rng: np.random.Generator,
 ) -> dict[str, Any]:
-    trial_chances = np.repeat(chance, system.trials)
+    successes, trials = (counts[system] for counts in fit.right_of_all("random_baseline"))
+    trial_chances = np.repeat(chance, trials)
     guessers = MaxOrderStatisticPoissonBinomial(len(trial_chances), trial_chances)
     best = guessers.at(t, correlation=correlation)
-    correct, marks = int(system.successes.sum()), len(trial_chances)
-    exceeds, exceeds_error = system.prob_exceeds(best.mean() / marks, rng)
-    beats, ties, beats_error = system.prob_beats(best, rng)
-    prob, kind = system.fit.ci_prob, system.fit.ci_kind
+    correct, marks = int(successes.sum()), len(trial_chances)
+    exceeds, exceeds_error = _prob_exceeds(fit, system, best.mean() / marks, rng)
+    counts, run_index = np.unique(_new_runs(fit, system, trials, rng), return_inverse=True)
+    beats, ties = best.cdf(counts - 1)[run_index], best.pmf(counts)[run_index]
     statistics = np.full(len(STATISTICS), np.nan)
-    statistics[1:5] = skill_if_selected(correct, marks, t, ci_prob=prob, ci_kind=kind)
+    statistics[1:5] = skill_if_selected(correct, marks, t, ci_prob=fit.ci_prob, ci_kind=fit.ci_kind)
     level = {"alpha": alpha, "correlation": correlation}
     return {
         "observed_accuracy": correct / marks,
@@ -180,11 +184,61 @@ def _one_system(
         ),
         "prob_exceeds": exceeds,
         "prob_exceeds_error": exceeds_error,
-        "prob_beats": beats,
-        "prob_ties": ties,
-        "prob_beats_error": beats_error,
+        "prob_beats": float(beats.mean()),
+        "prob_ties": float(ties.mean()),
+        "prob_beats_error": float(beats.std() / np.sqrt(len(beats))),
         "skill_if_selected": statistics,
     }
+
+
+def _prob_exceeds(
+    fit: Result, system: int, value: float, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Posterior probability that the mean exceeds a value, by target, with its error."""
+    if fit.sampled:
+        return _share(_sampled_means(fit, system) > value)
+    posterior = model_of(fit, system).fit(parse("bayes"))
+    probability, error = np.zeros(2), np.zeros(2)
+    for target, (exact, *_) in enumerate(posterior.distributions()[: len(TARGETS)]):
+        if exact is not None:
+            probability[target] = 1.0 - float(exact.cdf(value))
+        else:
+            drawn = posterior.draw(4000, rng, False).metrics[:, 0, target]
+            probability[target], error[target] = _share(drawn > value)
+    return probability, error
+
+
+def _sampled_means(fit: Result, system: int) -> Array:
+    """Draws of the mean of a sampled result, (targets, draws)."""
+    variables = fit.posterior.data_vars
+    name = next((name for name in ("bayes", "pass_at_k") if name in variables), None)
+    if name is None:
+        raise ValueError(
+            "a sampled result must have the metric 'bayes' for the random baseline; it has "
+            f"{sorted(map(str, variables))}. Sample it again with 'bayes' among them."
+        )
+    draws = fit.posterior[name].isel(system=system).sel(target=list(TARGETS))
+    if "k" in draws.dims:
+        draws = draws.sel(k=1)
+    return draws.transpose("target", "chain", "draw").values.reshape(len(TARGETS), -1)
+
+
+def _share(true: NDArray[np.bool_]) -> tuple[Array, Array]:
+    """Share of draws (..., draws) that are true, and its error, never below that of one draw."""
+    share, size = true.mean(axis=-1), true.shape[-1]
+    inside = np.clip(share, 0.5 / size, 1.0 - 0.5 / size)
+    return share, np.sqrt(inside * (1.0 - inside) / size)
+
+
+def _new_runs(
+    fit: Result, system: int, trials: NDArray[np.int64], rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Posterior predictive number correct of new runs, as many trials of each question."""
+    # Of many questions a run is nearly certain; ten million probabilities are drawn.
+    size = int(np.clip(1e7 / len(trials), 200, fit.size))
+    drawn = model_of(fit, system).fit(parse("bayes")).draw(size, rng, True)
+    assert drawn.p is not None  # they were asked to be kept
+    return np.asarray(rng.binomial(trials, drawn.p).sum(axis=1))
 
 
 def baseline_table(result: xr.DataTree | Result) -> pd.DataFrame:

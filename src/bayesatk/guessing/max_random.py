@@ -16,9 +16,13 @@ from bayesatk.data.chances import (
     positive_whole,
     success_probabilities,
 )
-from bayesatk.guessing._count_distribution import CountDistribution, Immutable
 from bayesatk.guessing._tails import log_rate
-from bayesatk.guessing.distributions import LargestPoissonBinomial, PoissonBinomial
+from bayesatk.guessing.distributions import (
+    CountDistribution,
+    Immutable,
+    LargestPoissonBinomial,
+    PoissonBinomial,
+)
 from bayesatk.metrics.credit import Array
 
 

@@ -3,10 +3,11 @@
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.special import betainc, betaln, expit, gammaln
+from scipy.special import betainc, expit
 
 from bayesatk.core.engine.distribution import Distribution, monotone_slopes
 from bayesatk.core.engine.interval_ends import interval
+from bayesatk.core.question.laws import log_choose
 from bayesatk.data.chances import check_times, correct_counts
 from bayesatk.guessing._tails import log_largest_at
 from bayesatk.metrics.credit import Array
@@ -106,8 +107,7 @@ def selected_skill(correct: int, marks: int, times: float) -> tuple[float, float
 def _density(logit: Array, correct: int, marks: int, times: float) -> Array:
     """Posterior density of the logit, up to a factor; the skill is uniform a priori."""
     log_success, log_failure = -np.logaddexp(0.0, -logit), -np.logaddexp(0.0, logit)
-    ways = gammaln(marks + 1) - gammaln(correct + 1) - gammaln(marks - correct + 1)
-    log_mass = ways + correct * log_success + (marks - correct) * log_failure
+    log_mass = log_choose(marks, correct) + correct * log_success + (marks - correct) * log_failure
     before, lower = (_log_cdf(count, marks, logit)[None] for count in (correct - 1, correct))
     log_density = log_largest_at(log_mass[None], before, lower, np.array([[times]]))
     log_density += log_success + log_failure
@@ -115,15 +115,10 @@ def _density(logit: Array, correct: int, marks: int, times: float) -> Array:
 
 
 def _log_cdf(count: int, marks: int, logit: Array) -> Array:
-    """Log of the binomial distribution function, with its leading term where it underflows."""
+    """Log of the binomial distribution function."""
     if not 0 <= count < marks:
         return np.full(logit.shape, -np.inf if count < 0 else 0.0)
-    success, failure = expit(logit), expit(-logit)
-    upper = betainc(count + 1.0, marks - count, success)
-    lower = betainc(marks - count, count + 1.0, failure)
+    upper = betainc(count + 1.0, marks - count, expit(logit))
+    lower = betainc(marks - count, count + 1.0, expit(-logit))
     with np.errstate(divide="ignore"):
-        log_lower = np.where(upper < 0.5, np.log1p(-upper), np.log(lower))
-        # I_x(a, b) ~ x^a (1-x)^(b-1) / (a B(a, b)) for vanishing x
-        leading = (marks - count) * np.log(failure) + count * np.log(success)
-    leading -= np.log(marks - count) + betaln(marks - count, count + 1.0)
-    return np.where(lower > 0.0, log_lower, leading)
+        return np.where(upper < 0.5, np.log1p(-upper), np.log(lower))

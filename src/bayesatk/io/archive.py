@@ -27,18 +27,13 @@ class Archive:
     """A zip archive whose members have been checked; they are read one at a time."""
 
     def __init__(self, file: BinaryIO) -> None:
-        self._packed = file.seek(0, os.SEEK_END)
+        most = unpacked(file.seek(0, os.SEEK_END))
         file.seek(0)
         with _readable():
             # A 64th of the budget for the list of members: as objects, it takes ten times that.
             self._zip = zipfile.ZipFile(_Bounded(file, total() // 64))
-        # A log that was interrupted and continued repeats names: the last of each counts.
-        self.names = list(dict.fromkeys(name for name in self._zip.namelist() if name[-1:] != "/"))
-        self._check()
-
-    def _check(self) -> None:
-        size = 0
-        for info in self._zip.infolist():
+        members = self._zip.infolist()
+        for info in members:
             name = info.filename
             if name.startswith(("/", "\\")) or ".." in name.replace("\\", "/").split("/"):
                 raise OutcomeError(
@@ -47,9 +42,11 @@ class Archive:
                 )
             if info.file_size > largest():
                 raise too_large(f"the member {name[:80]!r}", largest(), "bytes", info.file_size)
-            size += info.file_size
-        if size > unpacked(self._packed):
-            raise too_large("the archive, unpacked,", unpacked(self._packed), "bytes", size)
+        size = sum(info.file_size for info in members)
+        if size > most:
+            raise too_large("the archive, unpacked,", most, "bytes", size)
+        # A log that was interrupted and continued repeats names: the last of each counts.
+        self.names = list(dict.fromkeys(info.filename for info in members if not info.is_dir()))
 
     def read(self, name: str) -> bytes:
         """Return a member, whole; one that is larger than it says is not unpacked further."""

@@ -3,26 +3,21 @@
 import csv
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.writing import replacing, replacing_text
-from bayesatk.data.columns import COVARIATE, Columns
-from bayesatk.data.costs import CostRequest
-from bayesatk.data.question_columns import QuestionColumns
+from bayesatk.data.columns import COVARIATE
+from bayesatk.data.requests import Request
 from bayesatk.data.tally import BINARY
 from bayesatk.data.validation import OutcomeError
 from bayesatk.io.budget import BUDGET, keeps_budget
-from bayesatk.io.cells import defused
 from bayesatk.io.readers import check_tables, find_files, in_file, read_logs, read_tables
-from bayesatk.io.rows import LogOptions, QuestionKey
-from bayesatk.io.run_checks import to_columns
-from bayesatk.io.sources import named_paths
+from bayesatk.io.rows import LogOptions, QuestionKey, to_columns
 from bayesatk.io.table_files import Layout
-
-_ENDINGS = (".csv", ".jsonl", ".parquet")
+from bayesatk.io.text_tables import defused
 
 
 @keeps_budget
@@ -95,21 +90,24 @@ def convert(
     '{"question": "a", "trial": "1", "outcome": 1}'
     """
     path = Path(path)
-    if path.suffix not in _ENDINGS:
-        raise OutcomeError(f"path must end in {', '.join(_ENDINGS)}; got {path.name!r}.")
+    if path.suffix not in (".csv", ".jsonl", ".parquet"):
+        raise OutcomeError(f"path must end in .csv, .jsonl, .parquet; got {path.name!r}.")
     options = LogOptions(
         scorer=scorer, filter=filter, task=task, answers=answers, question_key=question_key,
         same_system=same_system, empty_output=empty_output,
     )  # fmt: skip
-    question_roles = QuestionColumns.of(group, covariates, weight).roles
-    costs = CostRequest.of(cost, None, "error")
-    costs.refuse_given()
-    layout = Layout(columns or {}, records, wide, {**question_roles, **costs.roles})
-    _refuse_sources(path, named_paths(source))
+    request = Request.of(group, covariates, weight, cost)
+    request.refuse_given_costs()
+    layout = Layout(columns or {}, records, wide, request.roles)
     inputs = find_files(source, format, progress, strict)
-    _refuse_sources(path, (file.path for file in inputs.sources))
-    reasons: list[str] = []
-    try:
+    if any(path.exists() and os.path.samefile(file.path, path) for file in inputs.sources):
+        raise ArgumentError(
+            Argument("path"),
+            f" must not be that of a file to read; {path.name} is one. Name another, and rename it "
+            "afterwards.",
+        )
+    reasons: list[object] = []
+    with in_file(inputs):
         if inputs.are_logs:
             rows = read_logs(inputs, options, layout)
             table = to_columns(rows)
@@ -117,45 +115,23 @@ def convert(
         else:
             check_tables(inputs, options)
             table = read_tables(inputs, layout, BINARY)
-    except OutcomeError as error:
-        raise in_file(inputs, error) from None
-    _write(path, _columns(table, reasons))
+    written = {role.removeprefix(COVARIATE): table.listed(role) for role in table.values}
+    _write(path, written | ({"reason": reasons} if any(reasons) else {}))
     return path
-
-
-def _columns(table: Columns, reasons: Sequence[str]) -> dict[str, list[Any]]:
-    values_by_name = {role.removeprefix(COVARIATE): table.listed(role) for role in table.values}
-    return values_by_name | ({"reason": list(reasons)} if any(reasons) else {})
-
-
-def _refuse_sources(path: Path, sources: Iterable[Path]) -> None:
-    """Refuse to write over what is to be read."""
-    if path.exists() and any(
-        source.exists() and os.path.samefile(source, path) for source in sources
-    ):
-        raise ArgumentError(
-            Argument("path"),
-            f" must not be that of a file to read; {path.name} is one. Name another, and rename it "
-            "afterwards.",
-        )
 
 
 def _write(path: Path, columns: dict[str, list[Any]]) -> None:
     if path.suffix == ".parquet":
         _write_parquet(path, columns)
         return
+    rows = zip(*columns.values(), strict=True)
     with replacing_text(path) as file:
         if path.suffix == ".csv":
             writer = csv.writer(file)
             writer.writerow(columns)
-            writer.writerows(map(defused, row) for row in _cells(columns))
-            return
-        for row in _cells(columns):
-            file.write(json.dumps(dict(zip(columns, row, strict=True))) + "\n")
-
-
-def _cells(columns: dict[str, list[Any]]) -> Iterator[tuple[Any, ...]]:
-    return zip(*columns.values(), strict=True)
+            writer.writerows(map(defused, row) for row in rows)
+        else:
+            file.writelines(json.dumps(dict(zip(columns, row, strict=True))) + "\n" for row in rows)
 
 
 def _write_parquet(path: Path, columns: dict[str, list[Any]]) -> None:

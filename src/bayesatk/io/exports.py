@@ -1,19 +1,22 @@
-"""Results as tables in files: JSON, CSV and LaTeX, each with its provenance."""
+"""Results in files: tables as JSON, CSV and LaTeX with their provenance; Every Eval Ever."""
 
 import csv
 import json
 import math
+import re
 import shlex
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.metadata import version
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import xarray as xr
 
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.words import probability_words
 from bayesatk._tools.writing import replacing_text
 from bayesatk.comparison.boards.tables import leaderboard_rows
@@ -21,8 +24,7 @@ from bayesatk.comparison.checks.question_table import question_table
 from bayesatk.comparison.pairs.systems import comparison_table
 from bayesatk.costs.tables import cost_table
 from bayesatk.guessing.baseline import baseline_table
-from bayesatk.io.cells import defused
-from bayesatk.io.every_eval_ever import every_eval_ever
+from bayesatk.io.text_tables import defused
 from bayesatk.results.citations import citations
 from bayesatk.results.result import Result
 from bayesatk.results.schema import metric_values
@@ -67,57 +69,38 @@ def tables_of(result: Exportable, *, questions: bool = False) -> dict[str, pd.Da
     if isinstance(result, Verification):
         return {"verification": result.table}
     fit = Result.of(result)
-    tables = {"results": pd.DataFrame(table(fit))}
-    optional_tables: tuple[tuple[str, bool, Callable[[Result], pd.DataFrame]], ...] = (
+    ranked = fit.has("comparison") and bool(fit.group("ranks").attrs["ranked_on"])
+    tabulated: tuple[tuple[str, bool, Callable[[Result], pd.DataFrame]], ...] = (
+        ("results", True, table),
         ("categories", "reach_probability" in fit.posterior, category_table),
         ("coefficients", fit.covariates is not None, coefficient_table),
         ("costs", fit.of_costs, cost_table),
         ("leaderboard", fit.has("leaderboard"), leaderboard_rows),
         ("groups", fit.grouping is not None, partial(table, by="group")),
         ("group_comparison", fit.has("group_comparison"), partial(comparison_table, by="group")),
+        ("comparison", fit.has("comparison"), comparison_table),
+        ("ranks", ranked, partial(_by_system, group="ranks")),
+        ("tiers", ranked, partial(_by_system, group="tiers")),
+        ("baseline", fit.has("random_baseline"), baseline_table),
+        ("questions", questions, question_table),
     )
-    tables |= {
-        name: pd.DataFrame(tabulated(fit))
-        for name, available, tabulated in optional_tables
-        if available
-    }
-    if fit.has("comparison"):
-        tables["comparison"] = comparison_table(fit)
-        if fit.group("ranks").attrs["ranked_on"]:
-            tables["ranks"] = _by_system(fit, "ranks")
-            tables["tiers"] = _by_system(fit, "tiers")
-    if fit.has("random_baseline"):
-        tables["baseline"] = baseline_table(fit)
-    if questions:
-        tables["questions"] = question_table(fit)
-    return tables
+    return {name: pd.DataFrame(function(fit)) for name, has, function in tabulated if has}
 
 
 def _by_system(result: Result, group: str) -> pd.DataFrame:
     """Tabulate ranks or tiers: one row per system, metric and target."""
-    dataset = result.group(group)
     rows: list[dict[str, Any]] = []
     for metric in result.metrics:
-        values = metric_values(dataset, metric)
-        for system in values["system"].values.tolist():
-            for target in result.targets:
-                rank_or_tier = values.sel(system=system, target=target)
-                row = {"system": system, "metric": metric.label, "target": target}
-                if group == "tiers":
-                    rows.append(row | {"tier": int(rank_or_tier)})
-                    continue
-                chances = dict(
-                    zip(
-                        rank_or_tier["rank"].values.tolist(),
-                        rank_or_tier.values.tolist(),
-                        strict=True,
-                    )
-                )
-                rows.append(
-                    row
-                    | {"expected_rank": sum(rank * p for rank, p in chances.items())}
-                    | {f"prob_rank_{rank}": p for rank, p in chances.items()}
-                )
+        values = metric_values(result.group(group), metric)
+        for system, target in product(values["system"].values.tolist(), result.targets):
+            cell = values.sel(system=system, target=target)
+            row = {"system": system, "metric": metric.label, "target": target}
+            if group == "tiers":
+                rows.append(row | {"tier": int(cell)})
+                continue
+            chances = dict(zip(cell["rank"].values.tolist(), cell.values.tolist(), strict=True))
+            row["expected_rank"] = sum(rank * chance for rank, chance in chances.items())
+            rows.append(row | {f"prob_rank_{rank}": chance for rank, chance in chances.items()})
     return pd.DataFrame(rows)
 
 
@@ -177,28 +160,27 @@ def as_json(result: Exportable, *, questions: bool = False) -> dict[str, Any]:
 
     NaN becomes null, infinity the text "inf" or "-inf".
     """
-    tables = tables_of(result, questions=questions)
     document: dict[str, Any] = {
         "schema": "bayesatk-tables/1",
         "provenance": provenance(result),
-        "tables": {name: _records(frame) for name, frame in tables.items()},
+        "tables": {
+            name: [
+                {str(column): _cell(value) for column, value in row.items()}
+                for row in frame.to_dict("records")
+            ]
+            for name, frame in tables_of(result, questions=questions).items()
+        },
     }
     if isinstance(result, Verification):
         document |= {"verdict": result.verdict, "family_error": result.family_error}
     return document
 
 
-def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    return [
-        {str(name): _cell(value) for name, value in row.items()} for row in frame.to_dict("records")
-    ]
-
-
 def _cell(value: Any) -> Any:
     value = value.item() if hasattr(value, "item") else value
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else str(value)
-    return value if isinstance(value, str | int | float | bool) or value is None else str(value)
+    return value if isinstance(value, str | int | float | None) else str(value)
 
 
 def export(
@@ -254,29 +236,27 @@ def export(
             f"path must end in .json, .csv, .tex; got {path.name!r}. Whole results go to .nc "
             "or .zarr: bayesatk.save."
         )
-    if path.name.endswith("eee.json"):
-        document = every_eval_ever(Result.of(result))  # type: ignore[arg-type]
-        with replacing_text(path) as file:
-            file.write(json.dumps(document, indent=2, allow_nan=False) + "\n")
-        return path
     with_questions = table == "questions"
-    tables = tables_of(result, questions=with_questions)
-    name = next(iter(tables)) if table is None else table
-    if name not in tables:
-        raise ValueError(f"table must be one of {', '.join(tables)}; got {table!r}.")
-    if path.suffix == ".json":
+    if path.name.endswith("eee.json"):
+        text = _json_text(every_eval_ever(Result.of(result)))  # type: ignore[arg-type]
+    elif path.suffix == ".json":
         if table is not None and not with_questions:
             raise ValueError(f"table must be left out for .json, which holds all; got {table!r}.")
-        text = (
-            json.dumps(as_json(result, questions=with_questions), indent=2, allow_nan=False) + "\n"
-        )
+        text = _json_text(as_json(result, questions=with_questions))
     else:
+        tables = tables_of(result, questions=with_questions)
+        name = next(iter(tables)) if table is None else table
+        if name not in tables:
+            raise ValueError(f"table must be one of {', '.join(tables)}; got {table!r}.")
         origin = [f"{key}: {json.dumps(value)}" for key, value in provenance(result).items()]
-        written = as_csv if path.suffix == ".csv" else _as_latex
-        text = written(tables[name], origin)
+        text = (as_csv if path.suffix == ".csv" else _as_latex)(tables[name], origin)
     with replacing_text(path) as file:
         file.write(text)
     return path
+
+
+def _json_text(document: dict[str, Any]) -> str:
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
 def as_csv(frame: pd.DataFrame, origin: Sequence[str] = ()) -> str:
@@ -331,22 +311,20 @@ def presentable(frame: pd.DataFrame) -> pd.DataFrame:
     technical = ("ci_error", "variance_trial", "variance_question", "monte_carlo_error", "sentence")
     columns: dict[str, list[str]] = {}
     error = frame.get("monte_carlo_error")
-    for name in frame.columns:
+    for name, values in frame.items():
+        label = str(name).replace("_", " ")
         stem = str(name).removesuffix("_lower")
-        if str(name).endswith("_lower") and f"{stem}_upper" in frame:
-            ends = zip(frame[name], frame[f"{stem}_upper"], strict=True)
-            label = "interval" if stem == "ci" else f"{stem} interval".replace("_", " ")
-            columns[label] = [f"[{_rounded(low)}, {_rounded(high)}]" for low, high in ends]
-        elif str(name).startswith("prob_") and error is not None:
-            pairs = zip(frame[name], error, strict=True)
-            columns[str(name).replace("_", " ")] = [
-                probability_words(*probability_and_error) for probability_and_error in pairs
-            ]
+        upper = frame.get(f"{stem}_upper")
+        if stem != name and upper is not None:
+            label = "interval" if stem == "ci" else label.removesuffix("lower") + "interval"
+            ends = zip(map(_rounded, values), map(_rounded, upper), strict=True)
+            columns[label] = [f"[{low}, {high}]" for low, high in ends]
+        elif label.startswith("prob ") and error is not None:
+            columns[label] = list(map(probability_words, values, error))
         elif name == "p_value":
-            shown = ["" if math.isnan(value) else f"{value:.2g}" for value in frame[name]]
-            columns["p value"] = shown
-        elif not str(name).endswith("_upper") and name not in technical:
-            columns[str(name).replace("_", " ")] = [_rounded(value) for value in frame[name]]
+            columns[label] = ["" if math.isnan(value) else f"{value:.2g}" for value in values]
+        elif not label.endswith(" upper") and name not in technical:
+            columns[label] = list(map(_rounded, values))
     return pd.DataFrame({name: cells for name, cells in columns.items() if any(cells)})
 
 
@@ -357,3 +335,85 @@ def _rounded(value: Any) -> str:
         rounded = round(value, 3) + 0.0  # no minus before a zero
         return f"{rounded:.3f}" if abs(value) < 1000 else f"{value:.4g}"
     return " ".join(str(value).split())
+
+
+def every_eval_ever(result: Result) -> dict[str, Any]:
+    """Return a result of one system as an aggregate record of Every Eval Ever.
+
+    The schema (version 0.3) has one document for one model, and for each of its results a score
+    with a standard error and an interval. A metric gives two results, one for each target: of these
+    questions, and of questions like them.
+
+    Examples
+    --------
+    >>> import bayesatk
+    >>> fit = bayesatk.evaluate({"org/m": [[1, 0], [1, 1]]}, "pass@1", pooling="none", rng=1)
+    >>> document = every_eval_ever(Result.of(fit))
+    >>> document["model_info"]["id"], document["evaluation_results"][0]["score_details"]["score"]
+    ('org/m', 0.75)
+    """
+    frame = table(result)
+    systems = [str(name) for name in frame["system"].unique()]
+    if len(systems) != 1:
+        raise ArgumentError(
+            Argument("result"), " must be of one system for Every Eval Ever, which has a file for "
+            f"each model; got {', '.join(systems)}. Evaluate the systems one by one.",
+        )  # fmt: skip
+    created = str(result.tree.attrs.get("created_at", ""))
+    seconds = str(int(pd.Timestamp(created).timestamp())) if created else "0"
+    # What a result does not know of its model and its source, in the words of the schema.
+    unknown = {"deployment_type": "unknown", "model_availability": "unknown"}
+    return {
+        "schema_version": "0.3.0",
+        "evaluation_id": f"bayesatk/{systems[0]}/{seconds}",
+        "retrieved_timestamp": seconds,
+        "source_metadata": {
+            "source_type": "evaluation_run", "source_organization_name": "unknown",
+            "evaluator_relationship": "other",
+        },
+        "eval_library": {"name": "bayesatk", "version": version("bayesatk")},
+        "model_info": {"name": systems[0], "id": systems[0], "additional_details": unknown},
+        "evaluation_results": [_entry(result, row) for row in frame.to_dict("records")],
+    }  # fmt: skip
+
+
+def _entry(result: Result, row: dict[Any, Any]) -> dict[str, Any]:
+    """Return one metric for one target."""
+    attrs, metric, target = result.tree.attrs, str(row["metric"]), str(row["target"])
+    k = re.search(r"[@^](\d+)", metric)
+    observed = target == "questions" and not math.isnan(row["estimate"])
+    weighted = "" if result.weight is None else ", questions weighted"
+    kind = "highest density" if result.ci_kind == "hdi" else "equal-tailed"
+    like = "the questions" if target == "questions" else "questions like those"
+    meaning = f"of {like} that were asked"
+    method = f"posterior {meaning}; pooling {result.pooling}"
+    names = [name for name, *_ in result.described("input_files", None) or []]
+    return {
+        "evaluation_result_id": f"{metric}/{target}",
+        "evaluation_name": metric,
+        "source_data": {"dataset_name": ", ".join(map(str, names)) or "unknown",
+                        "source_type": "other"},
+        "metric_config": {
+            "evaluation_description": f"{metric} {meaning}{weighted}",
+            "metric_name": metric,
+            "metric_parameters": {"k": int(k[1])} if k else {},
+            "lower_is_better": False,
+        },
+        "score_details": {
+            "score": row["estimate"] if observed else row["mean"],
+            "details": {
+                "score_is": "unbiased estimate" if observed else "posterior mean",
+                "posterior_mean": repr(row["mean"]), "target": target,
+                "input_sha256": str(attrs.get("input_sha256", "")),
+            },
+            "uncertainty": {
+                "standard_error": {"value": row["sd"], "method": f"sd of the {method}"},
+                "confidence_interval": {
+                    "lower": row["ci_lower"], "upper": row["ci_upper"],
+                    "confidence_level": result.ci_prob,
+                    "method": f"{kind} credible interval of the {method}",
+                },
+                "num_samples": int(result.group("constant_data").sizes["question"]),
+            },
+        },
+    }  # fmt: skip

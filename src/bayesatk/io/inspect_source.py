@@ -11,6 +11,7 @@ from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.validation import OutcomeError
 from bayesatk.io.load import load
 from bayesatk.io.readers import find_files
+from bayesatk.io.sources import named_paths
 
 
 @dataclass(frozen=True)
@@ -111,12 +112,11 @@ def inspect_source(source: object, **options: Any) -> SourceReport:
         except OutcomeError as refusal:
             error = refusal
     doubts: list[object] = [caught_warning.message for caught_warning in caught]
-    metrics: tuple[str, ...] = ()
-    if data is not None:
-        doubts += _doubts(data)
-        metrics = _metrics(data)
+    if data is None:
+        return SourceReport(kinds, data, error, tuple(doubts), (), "")
+    metrics = _metrics(data)
     command = _command(source, options, data, metrics)
-    return SourceReport(kinds, data, error, tuple(doubts), metrics, command)
+    return SourceReport(kinds, data, error, (*doubts, *_doubts(data)), metrics, command)
 
 
 def _listed(kind: str, names: Sequence[str]) -> str:
@@ -128,19 +128,17 @@ def _listed(kind: str, names: Sequence[str]) -> str:
 
 def _doubts(data: Outcomes) -> list[str]:
     """Return properties of the data that may be mistakes."""
-    trials, scores = data.trials.values, data.dataset["score"].values
-    counts = data.dataset["count"].sum("question").values
+    trials, counts = data.trials.values, data.dataset["count"].sum("question").values
     doubts = []
     for system, system_trials, category_counts in zip(data.systems, trials, counts, strict=True):
+        least, most = system_trials.min(), system_trials.max()
         # From 20 trials on, all right or all wrong is worth a second look.
         if system_trials.sum() >= 20 and (category_counts > 0).sum() == 1:
             label = data.dataset["category"].values[category_counts.argmax()]
             doubts.append(f"every outcome of {system} is {label}")
-        if system_trials.any() and system_trials.min() != system_trials.max():
-            doubts.append(
-                f"{system} has {system_trials.min()} to {system_trials.max()} trials of a question"
-            )
-    if trials.max(initial=0) == 1 and len(scores):
+        if least != most:
+            doubts.append(f"{system} has {least} to {most} trials of a question")
+    if trials.max(initial=0) == 1:
         doubts.append("each question was tried once: nothing says how often a system would repeat")
     unrun = int(((trials == 0) & (data.dataset["missing"].values == 0)).sum())
     if unrun:
@@ -161,27 +159,18 @@ def _metrics(data: Outcomes) -> tuple[str, ...]:
 
 
 def _command(
-    source: object, options: Mapping[str, Any], data: Outcomes | None, metrics: Sequence[str]
+    source: object, options: Mapping[str, Any], data: Outcomes, metrics: Sequence[str]
 ) -> str:
     """Return the command that evaluates what was read."""
-    if data is None:
-        return ""
-    words = ["bayesatk", "evaluate", *_named(source)]
-    for metric in metrics:
-        words += ["-m", metric]
+    words = ["bayesatk", "evaluate"]
+    words += [f"{name}={path}" if name else str(path) for name, path in named_paths(source)]
+    words += [word for metric in metrics for word in ("-m", metric)]
     for name, value in options.items():
         if name != "progress" and value not in (None, False):
             words += _flags(name, value)
     if data.dataset["missing"].values.any() or (data.trials.values == 0).any():
         words += ["--missing", "ignore"]
     return shlex.join(words)
-
-
-def _named(source: object) -> list[str]:
-    """Return the files as arguments, with the names of systems that were given."""
-    if isinstance(source, Mapping):
-        return [f"{name}={path}" for name, paths in source.items() for path in _named(paths)]
-    return [str(path) for path in (source if isinstance(source, list | tuple) else [source])]
 
 
 def _flags(name: str, value: object) -> list[str]:

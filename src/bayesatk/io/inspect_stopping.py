@@ -171,21 +171,19 @@ class InspectStopping:
 
     def _look(self, end: NDArray[np.int64]) -> Outcomes:
         """Outcomes of so many epochs of every sample, and of the baseline for these epochs."""
-        seen = np.arange(self._marks.shape[1]) < end[:, None]
-        success = [np.where(seen, self._marks, 0.0).sum(axis=1)]
-        trials = [end]
+        epochs = self._marks.shape[1]
+        marks = [row[:last] for row, last in zip(self._marks, end.tolist(), strict=True)]
+        systems = {"this evaluation": marks}
         if self._baseline is not None:
-            epochs = self._marks.shape[1]
-            dealt = [
-                self._baseline[name][np.arange(len(self._baseline[name])) % epochs < last]
-                for name, last in zip(self._order, end, strict=True)
+            dealt = [self._baseline[name] for name in self._order]
+            systems["baseline"] = [
+                question_marks[np.arange(len(question_marks)) % epochs < last]
+                for question_marks, last in zip(dealt, end, strict=True)
             ]
-            success.append(np.array([question_marks.sum() for question_marks in dealt]))
-            trials.append(np.array([len(question_marks) for question_marks in dealt]))
         return tally(
-            np.stack(success).astype(int), trials=np.stack(trials).astype(int),
-            systems=["this evaluation", "baseline"][: len(success)], questions=self._order,
-            missing="ignore",
+            [[int(marks.sum()) for marks in by_question] for by_question in systems.values()],
+            trials=[[len(marks) for marks in by_question] for by_question in systems.values()],
+            systems=list(systems), questions=self._order, missing="ignore",
         )  # fmt: skip
 
 

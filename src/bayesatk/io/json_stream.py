@@ -6,8 +6,11 @@ a window of the text that grows until it holds the next value, and never the who
 """
 
 import json
+import re
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any, BinaryIO, TextIO
 
 from bayesatk.data.validation import OutcomeError, shown
@@ -15,18 +18,14 @@ from bayesatk.io.budget import BoundedText, check_objects, largest, too_large
 
 _READ_ERRORS = (ValueError, RecursionError)  # json's own, bytes that are no text, endless digits
 _WINDOW = 1 << 20  # characters read at least at once
+_BLANK = re.compile(r"[ \t\r\n]*")
 
 
 def distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """Return the object; a key written twice would silently lose one value."""
     record = dict(pairs)
     if len(record) < len(pairs):
-        seen: set[str] = set()
-        for twice, _ in pairs:
-            if twice in seen:
-                break
-            seen.add(twice)
-        raise _twice(twice)
+        raise _twice(Counter(key for key, _ in pairs).most_common(1)[0][0])
     return record
 
 
@@ -65,23 +64,19 @@ def members(
     """
     window = _Window(stream)
     try:
-        if window.peek() == "[":
-            yield from (("", position, value) for position, value in window.items())
-        elif window.peek() == "{":
-            for key, value in window.fields(streamed):
-                if value is _STREAMED:
-                    yield from ((key, position, member) for position, member in window.items())
-                else:
-                    yield key, None, value
-        else:
-            raise ValueError(
-                f"it begins with {window.peek()!r}" if window.peek() else "it is empty"
-            )
+        if window.peek() not in ("[", "{"):
+            start = window.peek()
+            raise ValueError(f"it begins with {start!r}" if start else "it is empty")
+        for key, value in window.parts(streamed):
+            if value is _STREAMED:
+                yield from ((key, position, member) for position, member in window.parts())
+            else:
+                yield ("", key, value) if isinstance(key, int) else (key, None, value)
         if window.peek():
             raise ValueError("something follows the document")
+    except OutcomeError:
+        raise
     except _READ_ERRORS as error:
-        if isinstance(error, OutcomeError):
-            raise
         raise OutcomeError(
             f"the file must be one JSON array or object; {error}. Check how it was written, and "
             "whether it is complete."
@@ -96,6 +91,62 @@ def decoded(file: BinaryIO, newline: str | None = None) -> Iterator[TextIO]:
         yield text
     finally:
         text.detach()
+
+
+def at(value: object, path: str) -> Any:
+    """Return what stands at a dotted path; None if nothing does.
+
+    Examples
+    --------
+    >>> at({"info": {"llm": "m"}, "a.b": 1}, "info.llm"), at({"a.b": 1}, "a.b"), at({}, "a.b")
+    ('m', 1, None)
+    """
+    if not isinstance(value, dict):
+        return None
+    if path in value:
+        return value[path]
+    first, _, inner_path = path.partition(".")
+    return at(value.get(first), inner_path) if inner_path else None
+
+
+def is_there(fields: object, path: str) -> bool:
+    """Whether a field is there, if only as null; a|b is one of two, * the first, [] a list."""
+    if "|" in path:
+        return any(is_there(fields, alternative) for alternative in path.split("|"))
+    if not isinstance(fields, dict):
+        return path == "[]" and isinstance(fields, list)
+    if path in fields:
+        return True
+    first, _, inner_path = path.partition(".")
+    if first == "*":
+        return is_there(next(iter(fields.values()), None), inner_path)
+    return bool(inner_path) and is_there(fields.get(first), inner_path)
+
+
+def parsed_lines(file: BinaryIO, most: int | None = None) -> Iterator[tuple[int, Any]]:
+    """Yield number and value of every line of JSON Lines that is not blank, of so many lines."""
+    with decoded(file) as lines:
+        for number, line in enumerate(islice(lines, most), start=1):
+            if line.strip():
+                yield number, parse(line, f"line {number}")
+
+
+def parts_of(text: TextIO, records: str, head: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """Yield place, key and value of the records of a document; the rest of it goes to the head."""
+    if records == ".":
+        yield "the document", None, {key: value for key, _, value in members(text)}
+        return
+    within, _, inner = records.partition(".")
+    for key, position, value in members(text, frozenset({within} - {""})):
+        if position is None:
+            head[key] = value
+        elif not inner:
+            yield f"{within or 'record'} {shown(position, 40)}", position, value
+        elif position == inner:
+            parts = value if isinstance(value, list) else [value]
+            yield from ((f"{inner} {number}", number, part) for number, part in enumerate(parts))
+        else:
+            head[str(position)] = value
 
 
 _STREAMED = object()
@@ -114,9 +165,8 @@ class _Window:
         held = len(self.text) - self.place
         if held > self.longest:
             raise too_large("one value", self.longest)
-        added_text = self.stream.read(
-            max(held, _WINDOW)
-        )  # doubled: work stays linear in the length
+        # The window is doubled, so that work stays linear in the length.
+        added_text = self.stream.read(max(held, _WINDOW))
         self.text, self.place = self.text[self.place :] + added_text, 0
         if len(self.text) > 2 * _WINDOW:
             check_objects(self.text, "the values read at once")
@@ -125,10 +175,10 @@ class _Window:
     def peek(self) -> str:
         """Return the next character that is not blank; none at the end."""
         while True:
-            while self.place < len(self.text):
-                if self.text[self.place] not in " \t\r\n":
-                    return self.text[self.place]
-                self.place += 1
+            place = _BLANK.match(self.text, self.place).end()  # type: ignore[union-attr]
+            self.place = place
+            if place < len(self.text):
+                return self.text[place]
             if not self.more():
                 return ""
 
@@ -136,8 +186,8 @@ class _Window:
         """Step over one of the expected characters."""
         character = self.peek()
         if not character or character not in expected:
-            where = "the end" if not character else repr(character)
-            raise ValueError(f"expected {' or '.join(map(repr, expected))}, got {where}")
+            got = repr(character) if character else "the end"
+            raise ValueError(f"expected {' or '.join(map(repr, expected))}, got {got}")
         self.place += 1
         return character
 
@@ -159,38 +209,27 @@ class _Window:
             self.place += length
             return value
 
-    def fields(self, streamed: frozenset[str]) -> Iterator[tuple[str, Any]]:
-        """Yield the members of the object that comes next; of streamed ones only the key."""
-        self.take("{")
-        if self.peek() == "}":
-            self.take("}")
-            return
+    def parts(self, streamed: frozenset[str] = frozenset()) -> Iterator[tuple[Any, Any]]:
+        """Yield the parts of the array or object that comes next, with the number or key of each.
+
+        Of those whose key is streamed, and which have parts themselves, the value is left to read.
+        """
+        opening = self.take("[{")
+        closing = "]" if opening == "[" else "}"
         keys: set[str] = set()
-        while True:
-            if self.peek() != '"':
+        key: Any = -1
+        separator = self.take(closing) if self.peek() == closing else ","
+        while separator == ",":
+            if opening == "[":
+                key += 1
+            elif self.peek() != '"':
                 raise ValueError("a key must be text")
-            key = self.value()
-            if key in keys:
-                raise _twice(key)
-            keys.add(key)
-            self.take(":")
+            else:
+                key = self.value()
+                if key in keys:
+                    raise _twice(key)
+                keys.add(key)
+                self.take(":")
             lazy = key in streamed and self.peek() in ("[", "{")
             yield key, _STREAMED if lazy else self.value()
-            if self.take(",}") == "}":
-                return
-
-    def items(self) -> Iterator[tuple[Any, Any]]:
-        """Yield number or key with the value of every part of the array or object that is next."""
-        if self.peek() == "{":
-            yield from self.fields(frozenset())
-            return
-        self.take("[")
-        number = 0
-        if self.peek() == "]":
-            self.take("]")
-            return
-        while True:
-            yield number, self.value()
-            number += 1
-            if self.take(",]") == "]":
-                return
+            separator = self.take("," + closing)

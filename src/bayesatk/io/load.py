@@ -6,29 +6,34 @@ from typing import Any, Literal
 
 from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import AnswerRules, check_rules
-from bayesatk.data.costs import CostRequest, MissingCost
+from bayesatk.data.counter import read_rows
 from bayesatk.data.long_form import LongForm, MissingPolicy
 from bayesatk.data.outcomes import Outcomes
-from bayesatk.data.question_columns import QuestionColumns
-from bayesatk.data.tables import read_rows
+from bayesatk.data.requests import MissingCost, Request
 from bayesatk.data.tally import check_options, finish, tally
 from bayesatk.data.validation import OutcomeError, Scores
 from bayesatk.io.budget import BUDGET, keeps_budget
-from bayesatk.io.folders import note_parts
 from bayesatk.io.readers import (
     InputFiles,
     check_tables,
+    count_parts,
     find_files,
     in_file,
+    in_parts,
     read_logs,
     read_tables,
     refuse_options,
 )
-from bayesatk.io.rows import LogOptions, QuestionKey
-from bayesatk.io.run_checks import CORRECT_INCORRECT, is_correct_incorrect, note_uneven, to_long
+from bayesatk.io.rows import (
+    CORRECT_INCORRECT,
+    LogOptions,
+    QuestionKey,
+    is_correct_incorrect,
+    note_uneven,
+    to_long,
+)
 from bayesatk.io.sources import is_source
-from bayesatk.io.streams import count_parts, in_parts
-from bayesatk.io.table_files import Layout
+from bayesatk.io.table_files import Layout, note_parts
 
 
 @keeps_budget
@@ -170,13 +175,12 @@ def load(
     [[1, 2]]
     """
     labels: dict[str, Any] = {"systems": systems, "questions": questions}
-    question_columns = QuestionColumns.of(group, covariates, weight)
-    costs = CostRequest.of(cost, cost_unit, missing_cost)
+    request = Request.of(group, covariates, weight, cost, cost_unit, missing_cost)
     options = LogOptions(
         scorer=scorer, filter=filter, task=task, answers=answers, question_key=question_key,
         same_system=same_system, empty_output=empty_output,
     )  # fmt: skip
-    layout = Layout(columns or {}, records, wide, {**question_columns.roles, **costs.roles})
+    layout = Layout(columns or {}, records, wide, request.roles)
     if not is_source(source):
         refuse_options(options, "data that are no files")
         replace(layout, columns={}).refuse_for("data that are no files")
@@ -185,11 +189,11 @@ def load(
             group=group, covariates=covariates, weight=weight, cost=cost, cost_unit=cost_unit,
             missing_cost=missing_cost, **labels,
         )  # fmt: skip
-    costs.refuse_given()
+    request.refuse_given_costs()
     scale = check_options(scores, missing)
     rules = check_rules(answer_rules)
     inputs = find_files(source, format, progress, strict)
-    try:
+    with in_file(inputs):
         if inputs.are_logs:
             if answer_rules is not None and not answers:
                 raise OutcomeError(
@@ -200,12 +204,12 @@ def load(
         else:
             long, scale = _from_tables(inputs, options, layout, scores, scale, rules, stream)
             long = replace(long, notes=(*long.notes, *inputs.notes))
-        costs = costs.of_logs() if inputs.are_logs else costs
-        counts = costs.add_to(question_columns.add_to(long.labelled(**labels))).count(scale)
-        counts = note_uneven(counts) if inputs.are_logs else note_parts(counts, inputs.sources)
-        done = finish(counts, scale, missing, costs)
-    except OutcomeError as error:
-        raise in_file(inputs, error) from None
+        long = request.add_to(long.labelled(**labels))
+        if inputs.are_logs:
+            request, long = request.of_logs(), note_uneven(long, scale)
+        else:
+            long = note_parts(long, scale, inputs.sources)
+        done = finish(long, scale, missing, request)
     return replace(done, sources=tuple((file.name, file.sha256) for file in inputs.sources))
 
 
@@ -221,7 +225,7 @@ def _from_tables(
     """Return the trials of tables, or their counts if they are counted in parts, and the scores."""
     check_tables(inputs, options)
     if in_parts(inputs, layout, stream):
-        return count_parts(inputs, layout.named, None if scores is None else scale, scale)
+        return count_parts(inputs, layout, None if scores is None else scale, scale)
     read = read_tables(inputs, layout, scale)
     if scores is None and is_correct_incorrect(read):
         scale = CORRECT_INCORRECT

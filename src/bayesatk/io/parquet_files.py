@@ -4,18 +4,16 @@ Text is read as Parquet stores it, by a dictionary: a value that stands in every
 once. Of the columns of what was asked only digests are kept.
 """
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from bayesatk.data import tables
-from bayesatk.data.columns import Columns, find_columns, unused
-from bayesatk.data.content import Contents, content_columns
+from bayesatk.data.columns import Columns, pick_columns
+from bayesatk.data.content import UNKNOWN, digests
 from bayesatk.data.validation import OutcomeError, shown
 from bayesatk.io.budget import largest, opened, too_large, total
 
@@ -23,86 +21,71 @@ ROWS = 1 << 18  # read at once: some tens of MB
 _CELL = 8  # bytes of a cell that is kept
 
 
-def read_parquet(path: Path, columns: Mapping[str, str]) -> Columns:
-    """Read the columns that matter of a long table."""
+def parquet_blocks(path: Path, columns: Mapping[str, str], whole: bool) -> Generator[Columns]:
+    """Yield the columns that matter of some rows after the other; the whole must fit at once."""
     with readable():
-        table = _Table(path, columns)
-        rows, most = table.file.metadata.num_rows, total() // (len(table.needed) * _CELL)
-        if rows > most:
-            raise too_large("the file, to be read whole,", most, "rows", rows)
-        return table.gathered(batches(table.file, table.needed))
+        file = open_parquet(path, columns.values())
+        types = _types(file.schema_arrow)
+        names = file.schema_arrow.names
+        names += [name for name in columns.values() if name in types and name not in names]
+        roles, asked, others = pick_columns(names, columns)
+        needed = list(dict.fromkeys([*roles.values(), *asked]))
+        most = total() // (len(needed) * _CELL)
+        if whole and file.metadata.num_rows > most:
+            raise too_large("the file, to be read whole,", most, "rows", file.metadata.num_rows)
+        first_row, held = 0, 0
+        pool: dict[str, str] = {}  # one object for each text: a table repeats its labels
+        for batch in batches(file, needed):
+            cells = {name: _cells(batch, name) for name in needed}
+            held += sum(column.nbytes for column in cells.values() if not _is_text(column.type))
+            if whole and held > total():
+                raise too_large("the columns, unpacked,", total(), "bytes")
+            values = {role: _values(cells[name], role, pool) for role, name in roles.items()}
+            content = {name: _digests(cells[name], name) for name in asked}
+            numbers = range(first_row, first_row + batch.num_rows)
+            yield Columns(roles, values, "row", numbers, content, others)
+            first_row += batch.num_rows
 
 
-def parquet_parts(path: Path, columns: Mapping[str, str]) -> Generator[Columns]:
-    """Yield the columns that matter of some rows after the other."""
+def records_of_parquet(path: Path, names: Collection[str]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a file, with the columns of these names that it has."""
     with readable():
-        table, start = _Table(path, columns), 0
-        for batch in batches(table.file, table.needed):
-            block = table.gathered([batch])
-            yield replace(block, numbers=range(start, start + batch.num_rows))
-            start += batch.num_rows
+        file = open_parquet(path)
+        for batch in batches(file, [name for name in file.schema_arrow.names if name in names]):
+            yield from batch.to_pylist()
 
 
-def rows_of(path: Path) -> int:
-    """Return the number of rows that a file says it has."""
+def columns_and_rows(path: Path) -> tuple[list[str], int]:
+    """Return the names of the columns of a file, and the number of rows that it says it has."""
     with readable():
-        return int(open_parquet(path)[0].metadata.num_rows)
+        file = open_parquet(path)
+        return list(file.schema_arrow.names), int(file.metadata.num_rows)
 
 
-class _Table:
-    """A file, and which of its columns matter for what."""
+def open_parquet(path: Path, fields: Iterable[str] = ()) -> Any:
+    """Return a file to read: its columns of text, and such fields within fields, as dictionaries.
 
-    def __init__(self, path: Path, columns: Mapping[str, str]) -> None:
-        self.file, text = open_parquet(path, columns.values())
-        names = self.file.schema_arrow.names
-        field_types = _fields(self.file.schema_arrow)
-        names += [name for name in columns.values() if name in field_types and name not in names]
-        self.roles = find_columns(names, columns)
-        self.asked = content_columns(names, self.roles, columns)
-        self.others = unused(names, self.roles, self.asked)
-        self.needed = list(dict.fromkeys([*self.roles.values(), *self.asked]))
-        self.texts = {name: Texts() for name in self.needed if name in text}
-
-    def gathered(self, parts: Iterable[Any]) -> Columns:
-        """Return the columns of record batches."""
-        columns_by_name: dict[str, _Coded | _Other] = {
-            name: _Coded(self.texts[name]) if name in self.texts else _Other()
-            for name in dict.fromkeys([*self.roles.values(), *self.texts])
-        }
-        digests = Contents(name for name in self.asked if name not in self.texts)
-        for batch in parts:
-            rows = batch.to_struct_array()
-            for name, column in columns_by_name.items():
-                column.add(_field(rows, name))
-            for name in digests.digests:
-                for value in _field(rows, name).to_pylist():
-                    digests.add(name, value)
-        coded = {
-            name: columns_by_name[name].digests(name) for name in self.asked if name in self.texts
-        }
-        values = {role: columns_by_name[name].values(role) for role, name in self.roles.items()}
-        content = digests.digests | coded
-        return Columns(self.roles, values, content=content, others=self.others)
-
-
-def open_parquet(path: Path, field_names: Iterable[str] = ()) -> tuple[Any, set[str]]:
-    """Return a file to read, and the names of its columns of text, and of such fields asked for."""
+    Those that are stored as differences cannot be read so.
+    """
     from pyarrow import parquet
 
     with opened(path):
         plain = parquet.ParquetFile(path, pre_buffer=False)
-    names = {*plain.schema_arrow.names, *field_names}
-    fields = _fields(plain.schema_arrow).items()
-    text = {name for name, kind in fields if name in names and _is_text(kind)}
-    as_stored = text - {
+    types = _types(plain.schema_arrow)
+    coded = {
+        name
+        for name in (*plain.schema_arrow.names, *fields)
+        if name in types and _is_text(types[name])
+    } - {
         chunk.path_in_schema
-        for chunk in _chunks(plain.metadata)
-        if "DELTA_BYTE_ARRAY" in chunk.encodings  # which pyarrow cannot read by a dictionary
+        for group in range(plain.metadata.num_row_groups)
+        for chunk in _chunks(plain.metadata.row_group(group))
+        if "DELTA_BYTE_ARRAY" in chunk.encodings
     }
-    return parquet.ParquetFile(path, read_dictionary=list(as_stored), pre_buffer=False), text
+    return parquet.ParquetFile(path, read_dictionary=list(coded), pre_buffer=False)
 
 
-def _fields(fields: Iterable[Any], within: str = "") -> dict[str, Any]:
+def _types(fields: Iterable[Any], within: str = "") -> dict[str, Any]:
     """Return the types of columns, and of fields within fields by their dotted paths."""
     from pyarrow import types
 
@@ -110,36 +93,19 @@ def _fields(fields: Iterable[Any], within: str = "") -> dict[str, Any]:
     for field in fields:
         types_by_path[within + field.name] = field.type
         if types.is_struct(field.type) and "." not in field.name:
-            types_by_path = _fields(field.type, f"{within}{field.name}.") | types_by_path
+            types_by_path = _types(field.type, f"{within}{field.name}.") | types_by_path
     return types_by_path
-
-
-def _field(struct: Any, path: str) -> Any:
-    """Return a field of an array of structs by its dotted path: null where it is within null."""
-    from pyarrow import compute
-
-    index = struct.type.get_field_index(path)
-    if index >= 0:
-        return compute.struct_field(struct, [index])
-    first, _, inner_path = path.partition(".")
-    if not inner_path:
-        raise ValueError(f"column {shown(path)} is in it more than once")
-    return _field(_field(struct, first), inner_path)
 
 
 def _is_text(kind: Any) -> bool:
     from pyarrow import types
 
     kind = kind.value_type if types.is_dictionary(kind) else kind
-    return any(
-        (types.is_string(kind), types.is_large_string(kind), types.is_binary(kind),
-         types.is_large_binary(kind))
-    )  # fmt: skip
+    return str(kind) in ("string", "large_string", "binary", "large_binary")
 
 
-def _chunks(metadata: Any) -> Iterator[Any]:
-    for group in map(metadata.row_group, range(metadata.num_row_groups)):
-        yield from map(group.column, range(group.num_columns))
+def _chunks(row_group: Any) -> list[Any]:
+    return [row_group.column(column) for column in range(row_group.num_columns)]
 
 
 def batches(file: Any, names: Sequence[str]) -> Iterator[Any]:
@@ -148,12 +114,10 @@ def batches(file: Any, names: Sequence[str]) -> Iterator[Any]:
 
     if file.metadata.num_rows > total():
         raise too_large("the file", total(), "rows", file.metadata.num_rows)
-    fields = _fields(file.schema_arrow)
-    coded = {name for name, kind in fields.items() if types.is_dictionary(kind)}
+    coded = {name for name, kind in _types(file.schema_arrow).items() if types.is_dictionary(kind)}
     within = tuple(f"{name}." for name in names)
     for group in range(file.metadata.num_row_groups):
-        row_group = file.metadata.row_group(group)
-        chunks = [row_group.column(i) for i in range(row_group.num_columns)]
+        chunks = _chunks(file.metadata.row_group(group))
         chunks = [chunk for chunk in chunks if f"{chunk.path_in_schema}.".startswith(within)]
         nested = [chunk.num_values for chunk in chunks if "." in chunk.path_in_schema]
         size = sum(max(0, chunk.total_uncompressed_size) for chunk in chunks) + _CELL * sum(nested)
@@ -190,83 +154,57 @@ def readable() -> Iterator[None]:
         ) from None
 
 
-class Texts:
-    """Codes of text columns that come in parts, each part with a dictionary of its own."""
+def _cells(batch: Any, path: str) -> Any:
+    """Return a column, or a field by its dotted path; text by its dictionary."""
+    from pyarrow import compute
 
-    def __init__(self) -> None:
-        self.texts: list[str | None] = []
-        self._known: dict[str | None, int] = {}
-        self._last: tuple[Any, Any] = (None, None)
-
-    def codes(self, cells: Any) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """Return the code of every cell; -1 where there is none."""
-        cells = cells if hasattr(cells, "dictionary") else cells.dictionary_encode()
-        dictionary = cells.dictionary
-        if self._last[0] is None or not dictionary.equals(self._last[0]):
-            self._last = dictionary, self._coded(dictionary)
-        indices = cells.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-        return np.asarray(self._last[1][indices], np.int64)
-
-    def _coded(self, dictionary: Any) -> Any:
-        from pyarrow import compute
-
-        longest = compute.max(compute.binary_length(dictionary)).as_py() or 0
-        if longest > largest():
-            raise too_large("a cell", largest(), "bytes", longest)
-        for text in dictionary.to_pylist():
-            if text not in self._known:
-                self._known[text] = -1 if text is None else len(self.texts)
-                self.texts += [] if text is None else [text]
-        return np.array([*map(self._known.get, dictionary.to_pylist()), -1], np.int64)
+    cells = _field(batch.to_struct_array(), path)
+    if not _is_text(cells.type):
+        return cells
+    cells = cells if hasattr(cells, "dictionary") else cells.dictionary_encode()
+    longest = compute.max(compute.binary_length(cells.dictionary)).as_py() or 0
+    if longest > largest():
+        raise too_large("a cell", largest(), "bytes", longest)
+    return cells
 
 
-class _Coded:
-    """A column of text."""
+def _field(struct: Any, path: str) -> Any:
+    """Return a field of an array of structs: null where it is within null."""
+    from pyarrow import compute
 
-    def __init__(self, texts: Texts) -> None:
-        self._texts, self._codes = texts, [np.zeros(0, np.int32)]
-
-    def add(self, cells: Any) -> None:
-        self._codes.append(self._texts.codes(cells).astype(np.int32))
-
-    def values(self, role: str) -> Any:
-        """Return labels coded by pandas; outcomes and answers as a list."""
-        codes, texts = np.concatenate(self._codes), self._texts.texts
-        if role in ("system", "question", "trial"):
-            return pd.Categorical.from_codes(codes, pd.Index(texts, dtype=object))
-        text_by_code = [*texts, None]
-        return [text_by_code[code] for code in codes.tolist()]
-
-    def digests(self, name: str) -> list[int]:
-        """Return the digest of every cell."""
-        text_by_code, contents = [*self._texts.texts, None], Contents([name])
-        codes, code_index = np.unique(np.concatenate(self._codes), return_inverse=True)
-        for code in codes.tolist():
-            contents.add(name, text_by_code[code])
-        return list(np.array(contents.digests[name], np.int64)[code_index].tolist())
+    index = struct.type.get_field_index(path)
+    if index >= 0:
+        return compute.struct_field(struct, [index])
+    first, _, inner_path = path.partition(".")
+    if not inner_path:
+        raise ValueError(f"column {shown(path)} is in it more than once")
+    return _field(_field(struct, first), inner_path)
 
 
-class _Other:
-    """A column of numbers, or of anything but text."""
-
-    def __init__(self) -> None:
-        self._parts: list[Any] = []
-        self._size = 0
-
-    def digests(self, name: str) -> list[int]:
-        """Never asked for: these are worked out as the cells come in."""
-        raise NotImplementedError(name)
-
-    def add(self, cells: Any) -> None:
-        self._size += cells.nbytes
-        if self._size > total():
-            raise too_large("a column, unpacked,", total(), "bytes")
-        self._parts.append(cells)
-
-    def values(self, role: str) -> Any:
-        """Return an array of numbers, or a list."""
+def _values(cells: Any, role: str, pool: dict[str, str]) -> Any:
+    """Return labels as pandas codes them, numbers as an array, all else as a list."""
+    if not _is_text(cells.type):
         import narwhals as nw
         import pyarrow
 
-        table = pyarrow.table({"column": pyarrow.chunked_array(self._parts)})
-        return tables.values_of(nw.from_native(table)["column"], role)
+        return tables.values_of(nw.from_native(pyarrow.table({role: cells}))[role], role)
+    codes, texts = _codes_and_texts(cells)
+    texts = [pool.setdefault(text, text) for text in texts]
+    if role in ("system", "question", "trial"):
+        return pd.Categorical.from_codes(codes, pd.Index(texts, dtype=object))
+    return [None if code < 0 else texts[code] for code in codes.tolist()]
+
+
+def _digests(cells: Any, name: str) -> list[int]:
+    """Return the digest of every cell of a column of what was asked."""
+    if not _is_text(cells.type):
+        return digests({name: cells.to_pylist()})[name]
+    codes, texts = _codes_and_texts(cells)
+    by_code = [*digests({name: texts})[name], UNKNOWN]
+    return [by_code[code] for code in codes.tolist()]
+
+
+def _codes_and_texts(cells: Any) -> tuple[Any, list[str]]:
+    """Return the code of every cell of a dictionary, -1 where there is none, and its entries."""
+    codes = cells.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return codes, cells.dictionary.to_pylist()

@@ -1,48 +1,25 @@
-"""Which reader reads a file, and what every error says: the file it is about."""
+"""From files to trials or counts: which reader reads a file, and what every error says of it.
 
-from collections.abc import Callable
+Large tables are counted part by part: some rows are read and counted, and then the next.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, BinaryIO
 
 from bayesatk._tools.messages import Argument, File
-from bayesatk.data.columns import Columns
-from bayesatk.data.validation import OutcomeError, Scores
-from bayesatk.io.logs import code_results, inspect_logs, lm_eval
-from bayesatk.io.logs.formats import LOGS, RECORD_LOGS, TABLES, detect, kind_in_folder
-from bayesatk.io.rows import LogOptions, Rows
+from bayesatk.data.columns import Columns, one_row_a_trial
+from bayesatk.data.counter import Counter
+from bayesatk.data.long_form import LongForm
+from bayesatk.data.validation import OutcomeError, Scores, shown
+from bayesatk.io import parquet_files
+from bayesatk.io.logs.formats import LOGS, TABLES, detect, kind_in_folder
+from bayesatk.io.rows import CORRECT_INCORRECT, LogOptions, Rows, is_correct_incorrect
 from bayesatk.io.sources import Opener, Source, find, refuse_copies
-from bayesatk.io.table_files import Layout, join_tables, read_one_table, read_wide
+from bayesatk.io.table_files import Folders, Layout, blocks_of, stacked, with_system
 
-_LogReader = Callable[[BinaryIO, Path, str | None, Rows], None]
-
-_LOG_READERS: dict[str, _LogReader] = {
-    "inspect": inspect_logs.read_log,
-    "lm-eval": lm_eval.read_samples,
-    "evalplus": code_results.read_evalplus,
-    **{record_log.name: record_log for record_log in RECORD_LOGS},
-}
-
-
-def _honouring(option: str, *native: str) -> set[str]:
-    """Return the formats for which an option has an effect."""
-    return {
-        *native,
-        *(record_log.name for record_log in RECORD_LOGS if option in record_log.honours),
-    }
-
-
-_SPECIAL = {
-    "filter": {"lm-eval"},
-    "scorer": _honouring("scorer", "inspect", "lm-eval", "evalplus"),
-    "answers": _honouring("answers", "inspect", "lm-eval"),
-    "task": _honouring("task", "inspect", "lm-eval"),
-    "question_key": {
-        "inspect",
-        "lm-eval",
-        *(record_log.name for record_log in RECORD_LOGS if record_log.says_what_was_asked),
-    },
-}
+_LARGE = 1 << 28  # bytes of tables from which on they are counted in parts, unless told otherwise
 
 
 @dataclass(frozen=True)
@@ -59,6 +36,12 @@ class InputFiles:
         """Whether all of them are logs."""
         return all(kind in LOGS for kind in self.kinds)
 
+    def opened(self) -> Iterator[tuple[Source, str, BinaryIO]]:
+        """Yield every file with its format, open."""
+        for source, kind in zip(self.sources, self.kinds, strict=True):
+            with self.opener.open(source) as file:
+                yield source, kind, file
+
 
 def find_files(
     source: object, format_name: str | None, progress: bool, strict: bool = False
@@ -66,29 +49,33 @@ def find_files(
     """Return the files that are meant."""
     sources, notes = find(source, kind_in_folder, strict)
     opener = Opener(sources, progress)
-    kinds = [named(file, detect, file, opener, format_name) for file in sources]
+    inputs = InputFiles(
+        sources, [named(file, detect, file, opener, format_name) for file in sources], opener, notes
+    )
     # Files of which a run has several are short, and two may be equal.
-    short = {record_log.name for record_log in RECORD_LOGS if record_log.is_part_of_a_run}
-    long_files = [file for file, kind in zip(sources, kinds, strict=True) if kind not in short]
-    refuse_copies(long_files, all(kind in LOGS for kind in kinds))
-    return InputFiles(sources, kinds, opener, notes)
+    short = {name for name, log in LOGS.items() if log.run_above}
+    long_files = [
+        file for file, kind in zip(sources, inputs.kinds, strict=True) if kind not in short
+    ]
+    refuse_copies(long_files, inputs.are_logs)
+    return inputs
 
 
 def read_logs(inputs: InputFiles, options: LogOptions, layout: Layout) -> Rows:
     """Read logs, of one format or several."""
-    kind = inputs.sources[0].path.suffix[1:]
-    table = (", or read the file as a table: ", Argument("format", kind))
-    layout.refuse_for(f"logs (read as {inputs.kinds[0]})", *(table if kind in TABLES else ()))
-    for name, formats in _SPECIAL.items():
-        if name in options.given() and not formats & set(inputs.kinds):
+    suffix = inputs.sources[0].path.suffix[1:]
+    table = (", or read the file as a table: ", Argument("format", suffix))
+    layout.refuse_for(f"logs (read as {inputs.kinds[0]})", *(table if suffix in TABLES else ()))
+    for name in options.given():
+        formats = [kind for kind, log in LOGS.items() if log.honoured(name)]
+        if formats and not set(formats) & set(inputs.kinds):
             raise OutcomeError(
                 f"{name} must be left out for {', '.join(sorted(set(inputs.kinds)))}; it is for "
                 f"{', '.join(sorted(formats))}. Leave it out."
             )
     rows = Rows(options, dict(layout.of_questions), notes=list(inputs.notes))
-    for source, kind in zip(inputs.sources, inputs.kinds, strict=True):
-        with inputs.opener.open(source) as file:
-            named(source, _LOG_READERS[kind], file, source.path, source.system, rows)
+    for source, kind, file in inputs.opened():
+        named(source, LOGS[kind], file, source.path, source.system, rows)
     return rows
 
 
@@ -105,24 +92,73 @@ def check_tables(inputs: InputFiles, options: LogOptions) -> None:
 
 def read_tables(inputs: InputFiles, layout: Layout, scale: Scores) -> Columns:
     """Read tables into one long table."""
-    tables = []
-    reader = read_wide if layout.wide else read_one_table
-    for source, kind in zip(inputs.sources, inputs.kinds, strict=True):
-        with inputs.opener.open(source) as file:
-            tables.append(_meant(source, reader, kind, file, source.path, layout, scale))
-    return join_tables(inputs.sources, tables)
+    return stacked([block for _, block in _blocks(inputs, layout, scale, None)])
 
 
-def _meant(source: Source, read: Callable[..., Any], *args: Any) -> Any:
-    """Call a reader of tables; an error says so where the file may not have been meant."""
-    try:
-        return named(source, read, *args)
-    except OutcomeError as error:
-        if not source.folder:
-            raise
+def _blocks(
+    inputs: InputFiles, layout: Layout, scores: Scores, size: int | None
+) -> Iterator[tuple[Source, Columns]]:
+    """Yield the rows of tables, so many after the other; files without a system are systems."""
+    roles: dict[str, None] = {}
+    several, folders = len(inputs.sources) > 1, Folders()
+    for source, kind, file in inputs.opened():
+        with closing(blocks_of(kind, file, source.path, layout, scores, size)) as blocks:
+            while (block := named(source, next, blocks, None)) is not None:
+                if not len(block.values["question"]):
+                    continue
+                if several or source.system is not None:
+                    block = with_system(source, block, inputs.sources)
+                roles = roles or dict.fromkeys(block.roles)
+                if set(block.roles) != set(roles):
+                    raise OutcomeError(
+                        f"{source.name}: files read together must have columns for the same roles; "
+                        f"this has {', '.join(block.roles)}, {inputs.sources[0].name} has "
+                        f"{', '.join(roles)}. Rename its columns, or read the files one by one."
+                    )
+                block = named(source, one_row_a_trial, block)
+                if several:
+                    folders.check(source, block)
+                yield source, block
+
+
+def in_parts(inputs: InputFiles, layout: Layout, stream: object) -> bool:
+    """Whether files are counted part by part: as told, else if they are large and can be."""
+    if stream not in (None, True, False):
+        raise OutcomeError(f"stream must be True, False or None; got {shown(stream)}.")
+    kinds = ("parquet", "csv", "tsv")
+    read_whole = ("answer", "reference", "cost")
+    obstacles = [f"columns={{{role!r}: ...}}" for role in read_whole if role in layout.named]
+    obstacles += [f"{name}=" for name, value in layout.options.items() if value]
+    if not set(inputs.kinds) <= set(kinds):
+        obstacles.append(", ".join(sorted(set(inputs.kinds))))
+    if stream and obstacles:
         raise OutcomeError(
-            *error.args, f" Or, if it is no table of {source.folder}, name those that are meant."
-        ) from None
+            f"stream must be left out for {obstacles[0]}; parts of {', '.join(kinds)} can be "
+            "counted where there are outcomes. ", Argument("stream", False), " reads files whole.",
+        )  # fmt: skip
+    if stream is not None or obstacles:
+        return bool(stream)
+    files = zip(inputs.sources, inputs.kinds, strict=True)
+    return bool(sum(named(source, _size, source, kind) for source, kind in files) > _LARGE)
+
+
+def _size(source: Source, kind: str) -> int:
+    """Return the bytes of a file, or about those of the text of its rows: 32 each."""
+    if kind == "parquet":
+        return 32 * parquet_files.columns_and_rows(source.path)[1]
+    return source.path.stat().st_size
+
+
+def count_parts(
+    inputs: InputFiles, layout: Layout, scores: Scores | None, default: Scores
+) -> tuple[LongForm, Scores]:
+    """Return the counts of tables, and the scores by which they were read."""
+    counter = Counter(scores or default)
+    for source, block in _blocks(inputs, layout, counter.scores, parquet_files.ROWS):
+        if scores is None and not counter.judged and is_correct_incorrect(block):
+            counter.scores = CORRECT_INCORRECT  # of two categories, like the default
+        named(source, counter.add, block)
+    return counter.long_form(), counter.scores
 
 
 def refuse_options(options: LogOptions, subject: str) -> None:
@@ -135,7 +171,8 @@ def refuse_options(options: LogOptions, subject: str) -> None:
 
 
 def named(source: Source, read: Callable[..., Any], *args: Any) -> Any:
-    """Call a reader; an error names the file."""
+    """Call a reader; an error names the file, and says so where it may not have been meant."""
+    not_meant = f" Or, if it is no table of {source.folder}, name those that are meant."
     try:
         return read(*args)
     except UnicodeDecodeError as error:
@@ -143,18 +180,25 @@ def named(source: Source, read: Callable[..., Any], *args: Any) -> Any:
             File(source.name), f"the file must be UTF-8 text; {error}. Save it as UTF-8."
         ) from None
     except OutcomeError as error:
-        raise OutcomeError(File(source.name), *error.args) from None
+        remark = (not_meant,) if source.folder else ()
+        raise OutcomeError(File(source.name), *error.args, *remark) from None
 
 
-def in_file(inputs: InputFiles, error: OutcomeError) -> OutcomeError:
-    """Return the error with the name of the file, where there is one and it is not said."""
-    # A file is read by `load`, which takes the arguments of `tally` itself.
-    pieces = [
-        replace(piece, function="")
-        if isinstance(piece, Argument) and piece.function == "tally"
-        else piece
-        for piece in error.args
-    ]
-    if isinstance(error.args[0], File) or len(inputs.sources) != 1:
-        return OutcomeError(*pieces)
-    return OutcomeError(File(inputs.sources[0].name), *pieces)
+@contextmanager
+def in_file(inputs: InputFiles) -> Iterator[None]:
+    """Say the name of the file in errors, where there is one and it is not said."""
+    try:
+        yield
+    except OutcomeError as error:
+        pieces = list(error.args)
+        if not isinstance(pieces[0], File) and len(inputs.sources) == 1:
+            pieces.insert(0, File(inputs.sources[0].name))
+        # A file is read by `load`, which takes the arguments of `tally` itself.
+        raise OutcomeError(
+            *(
+                replace(piece, function="")
+                if isinstance(piece, Argument) and piece.function == "tally"
+                else piece
+                for piece in pieces
+            )
+        ) from None

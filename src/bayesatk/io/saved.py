@@ -2,6 +2,7 @@
 
 import json
 import re
+from itertools import zip_longest
 from numbers import Number
 from pathlib import Path
 from typing import Any
@@ -126,30 +127,25 @@ def _writable(group: xr.Dataset) -> xr.Dataset:
     Statistics of sequential Monte Carlo have one value per stage, and as many as its chain took:
     they are filled up with NaN. No text ("no message") is empty text.
     """
-    plain_variables = {
-        str(name): _plain(variable.variable)
-        for name, variable in group.data_vars.items()
-        if variable.dtype == object
-    }
-    return group.assign(plain_variables) if plain_variables else group
+    objects = {name: array for name, array in group.data_vars.items() if array.dtype == object}
+    return group.assign({name: _plain(array.variable) for name, array in objects.items()})
 
 
 def _plain(variable: xr.Variable) -> xr.Variable:
     values = variable.values.ravel().tolist()
-    if all(isinstance(element, Number) for element in values):
-        return xr.Variable(variable.dims, variable.values.astype(float), variable.attrs)
     if any(isinstance(element, list | tuple | np.ndarray) for element in values):
         rows = [np.atleast_1d(np.asarray(element, float)) for element in values]
-        padded = np.full((len(rows), max(map(len, rows))), np.nan)
-        for row, stage_values in zip(padded, rows, strict=True):
-            row[: len(stage_values)] = stage_values
+        padded = np.array(list(zip_longest(*rows, fillvalue=np.nan))).T
         dims = (*variable.dims, "stage")
         return xr.Variable(dims, padded.reshape(*variable.shape, -1), variable.attrs)
-    present_values = [element for element in values if not pd.isna(element)]
-    if not all(isinstance(element, str) for element in present_values):
-        return variable  # refused by name when it is written
-    text = np.array(["" if pd.isna(element) else str(element) for element in values], dtype=object)
-    return xr.Variable(variable.dims, text.reshape(variable.shape), variable.attrs)
+    if all(isinstance(element, Number) for element in values):
+        plain = np.array(values, float)
+    else:
+        texts = ["" if pd.isna(element) else element for element in values]
+        if not all(isinstance(text, str) for text in texts):
+            return variable  # refused by name when it is written
+        plain = np.array(texts, dtype=object)
+    return xr.Variable(variable.dims, plain.reshape(variable.shape), variable.attrs)
 
 
 def load_result(path: str | Path) -> xr.DataTree:
@@ -184,11 +180,8 @@ def load_result(path: str | Path) -> xr.DataTree:
         raise ValueError(f"path must end in .nc or .zarr; got {path.name!r}.")
     if not path.is_dir() and not path.is_file():
         raise ValueError(f"path must be a file or folder; {path} is a pipe or device.")
-    options = (
-        {"engine": "h5netcdf"}
-        if path.suffix == ".nc"
-        else {"engine": "zarr", "consolidated": False}
-    )
+    zarr = path.suffix == ".zarr"
+    options = {"engine": "zarr", "consolidated": False} if zarr else {"engine": "h5netcdf"}
     with xr.open_datatree(path, **options) as opened:
         size = sum(group.nbytes for group in opened.subtree)
         most = unpacked(sum(file.stat().st_size for file in [path, *path.rglob("*")]))

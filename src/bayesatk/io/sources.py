@@ -45,13 +45,12 @@ def is_source(data: object) -> bool:
     return isinstance(data, str | os.PathLike)
 
 
-def named_paths(source: object) -> list[Path]:
-    """Return the files and folders that are named, unread."""
+def named_paths(source: Any, system: Any = None) -> list[tuple[Any, Any]]:
+    """Return the files and folders that are named, unread, each behind the system it is of."""
     if isinstance(source, Mapping):
-        return [path for paths in source.values() for path in named_paths(paths)]
-    if isinstance(source, str | os.PathLike):
-        return [Path(source)]
-    return list(map(Path, source)) if isinstance(source, Sequence) else []
+        return [pair for name, paths in source.items() for pair in named_paths(paths, name)]
+    paths = [source] if isinstance(source, str | os.PathLike) else list(source)
+    return [(system, path) for path in paths]
 
 
 def find(
@@ -61,40 +60,31 @@ def find(
 
     `kind_of` says what log a file is in a folder that is named; `TABLE`, or nothing, if it is none.
     """
-    named: list[tuple[Any, Any]]
-    named = list(source.items()) if isinstance(source, Mapping) else [(None, source)]
     sources: list[Source] = []
     notes: list[str] = []
-    for system, system_source in named:
-        if system is not None and not isinstance(system, str):
+    for system, raw_path in named_paths(source):
+        if not isinstance(system, str | None):
             raise OutcomeError(f"a system must be named by text; got {shown(system)}.")
-        paths = (
-            [system_source] if isinstance(system_source, str | os.PathLike) else list(system_source)
-        )
-        for raw_path in paths:
-            path = Path(raw_path)
-            try:
-                if not os.fspath(raw_path):  # Path("") is the folder that one is in
-                    raise FileNotFoundError("'': there is no file without a name.")
-                files, passed_over, folder = _files(path, kind_of)
-                sources += [Source(file, system, _sha256(file), folder) for file in files]
-            except FileNotFoundError:
-                raise
-            except (OSError, ValueError) as error:
-                if isinstance(error, OutcomeError):
-                    raise
-                raise OutcomeError(
-                    f"{shown(str(path))}: source must be a path that can be read; {error}. Check "
-                    "it."
-                ) from None
-            if passed_over and strict:
-                raise OutcomeError(
-                    f"{path.name}: every file in the folder must be read; these are not: "
-                    f"{', '.join(passed_over)}. Take them out, or leave out ",
-                    Argument("strict", True), ".",
-                )  # fmt: skip
-            if passed_over:
-                notes.append(f"passed over in {path.name}: {', '.join(passed_over)}")
+        path = Path(raw_path)
+        try:
+            if not os.fspath(raw_path):  # Path("") is the folder that one is in
+                raise FileNotFoundError("'': there is no file without a name.")
+            files, passed_over, folder = _files(path, kind_of)
+            sources += [Source(file, system, _sha256(file), folder) for file in files]
+        except (FileNotFoundError, OutcomeError):
+            raise
+        except (OSError, ValueError) as error:
+            raise OutcomeError(
+                f"{shown(str(path))}: source must be a path that can be read; {error}. Check it."
+            ) from None
+        if passed_over and strict:
+            raise OutcomeError(
+                f"{path.name}: every file in the folder must be read; these are not: "
+                f"{', '.join(passed_over)}. Take them out, or leave out ",
+                Argument("strict", True), ".",
+            )  # fmt: skip
+        if passed_over:
+            notes.append(f"passed over in {path.name}: {', '.join(passed_over)}")
     return sources, tuple(notes)
 
 
@@ -108,13 +98,22 @@ def _files(path: Path, kind_of: Callable[[Path, Path], str]) -> tuple[list[Path]
         raise FileNotFoundError(f"{path}: there is no such file.")
     if not path.is_dir():
         return [path], [], ""
-    inside = sorted(
-        file for file in path.rglob("*") if not file.is_dir() and not _in_zarr(file, path)
-    )
+    # Not the pieces of a result or array that was saved as a folder.
+    names = {file: file.relative_to(path).parts for file in sorted(path.rglob("*"))}
+    inside = [
+        file
+        for file, parts in names.items()
+        if not file.is_dir() and not any(name.endswith(".zarr") for name in parts[:-1])
+    ]
     kinds = {file: kind_of(file, path) for file in inside if _is_data(file)}
     logs = [file for file, kind in kinds.items() if kind not in ("", SUMMARY, TABLE)]
     pointers = [file for file, kind in kinds.items() if not kind and is_pointer(file)]
-    tables = [file for file, kind in kinds.items() if kind == TABLE and not _hidden(file, path)]
+    # Hidden files are copies of editors.
+    tables = [
+        file
+        for file, kind in kinds.items()
+        if kind == TABLE and not any(name.startswith(".") for name in names[file])
+    ]
     if not logs and (not tables or SUMMARY in kinds.values()):
         raise OutcomeError(
             f"{path.name}: the folder must have logs, or tables alone; it holds {len(inside)} "
@@ -124,22 +123,12 @@ def _files(path: Path, kind_of: Callable[[Path, Path], str]) -> tuple[list[Path]
         )
     read = logs or tables  # beside tables, whatever is not read may have been meant
     not_read = [
-        f"{file.name} (a Git LFS pointer: git lfs pull)" if file in pointers else file.name
+        file.name + " (a Git LFS pointer: git lfs pull)" * (file in pointers)
         for file in (kinds if logs else inside)
         if file not in read and kinds.get(file) != SUMMARY
     ]
     more = [f"and {len(not_read) - 5} more"] if len(not_read) > 5 else []
     return read, not_read[:5] + more, "" if logs else path.name
-
-
-def _hidden(file: Path, folder: Path) -> bool:
-    """Whether a file is hidden, or within a hidden folder, as copies of editors are."""
-    return any(name.startswith(".") for name in file.relative_to(folder).parts)
-
-
-def _in_zarr(file: Path, folder: Path) -> bool:
-    """Whether a file is a piece of a result or array that was saved as a folder."""
-    return any(name.endswith(".zarr") for name in file.relative_to(folder).parts[:-1])
 
 
 def _is_data(file: Path) -> bool:
@@ -183,10 +172,8 @@ def refuse_copies(sources: Sequence[Source], kinds_are_logs: bool) -> None:
     seen: dict[str, Source] = {}
     for source in sources:
         first_source = seen.setdefault(source.sha256, source)
-        two_systems = (
-            None not in (source.system, first_source.system)
-            and source.system != first_source.system
-        )
+        systems = {source.system, first_source.system}
+        two_systems = len(systems) > 1 and None not in systems
         if first_source is not source and (kinds_are_logs or not two_systems):
             raise OutcomeError(
                 f"every file must be given once; {first_source.path} and {source.path} are the "
@@ -198,31 +185,23 @@ class Opener:
     """Opens files, and shows how far they have been read where that takes seconds."""
 
     def __init__(self, sources: Sequence[Source], shown: bool) -> None:
-        long = shown and sum(source.path.stat().st_size for source in sources) > _LONG
-        self._progress = _progress() if long else None
+        self._shown = shown and sum(source.path.stat().st_size for source in sources) > _LONG
 
     @contextmanager
     def open(self, source: Source) -> Iterator[BinaryIO]:
         """Open a file to read bytes."""
-        if self._progress is None:
-            with opened(source.path) as plain:
+        with opened(source.path) as plain:
+            if not self._shown:
                 yield plain
-            return
-        bar_options = {"total": source.path.stat().st_size, "description": f"Reading {source.name}"}
-        with (
-            self._progress,
-            opened(source.path) as plain,
-            self._progress.wrap_file(plain, **bar_options) as file,
-        ):
-            yield file
+                return
+            from rich import progress  # only where a bar is shown
+            from rich.console import Console
 
-
-def _progress() -> Any:
-    """Return a bar that counts bytes; one bar serves all files in turn."""
-    from rich.console import Console  # only where a bar is shown
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-
-    return Progress(
-        TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn(),
-        console=Console(stderr=True), transient=True,
-    )  # fmt: skip
+            with progress.Progress(
+                progress.TextColumn("{task.description}"), progress.BarColumn(),
+                progress.DownloadColumn(), progress.TimeRemainingColumn(),
+                console=Console(stderr=True), transient=True,
+            ) as bar:  # fmt: skip
+                size, text = source.path.stat().st_size, f"Reading {source.name}"
+                with bar.wrap_file(plain, total=size, description=text) as file:
+                    yield file

@@ -5,7 +5,7 @@ import pymc as pm
 import pytensor.tensor as pt
 from numpy.typing import NDArray
 
-from bayesatk.data.judges import read_judges
+from bayesatk.data.other_trials import read_judges
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.tally import tally
 from bayesatk.models.marks import RightTrials, mark_rates

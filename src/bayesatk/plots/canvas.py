@@ -1,279 +1,350 @@
-"""Figures on any backend of arviz-plots: size, styles, axis labels, legend, title."""
+"""One recipe for every plot, on any backend of arviz-plots: panels, marks at coordinates, labels.
 
-from collections.abc import Collection, Mapping, Sequence
+A plot opens a `Canvas` of panels, draws marks whose coordinates are labelled arrays, and finishes
+it with limits, ticks, axis labels, a legend and a caption.
+"""
+
+import html
+import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 import arviz as az
-import numpy as np
 import xarray as xr
-
-from bayesatk.plots.labels import markup, wrapped
 
 # Okabe and Ito's palette without its yellow, which vanishes on white.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 GREY, DARK = "#767676", "#333333"
-_LINES = {
-    "matplotlib": ("-", "--", ":", "-."),
-    "plotly": ("solid", "dash", "dot", "dashdot"),
-    "bokeh": ("solid", "dashed", "dotted", "dashdot"),
-}
-_MARKERS = {
-    "matplotlib": ("o", "s", "^", "D", "v"),
-    "plotly": ("circle", "square", "triangle-up", "diamond", "triangle-down"),
-    "bokeh": ("circle", "square", "triangle", "diamond", "inverted_triangle"),
-}
-_REMEDY = {
-    "matplotlib": "pip install matplotlib",
-    "plotly": "pip install plotly webcolors",
-    "bokeh": "pip install bokeh",
-}
+Styles = Mapping[str, tuple[Sequence[str], Sequence[Any]]]  # aesthetic -> (dims, values)
+Ticks = tuple[Sequence[float], Sequence[str]]
 
 
-def backend_name(backend: str | None) -> str:
-    """Return the backend to draw with, having made sure that it is there.
+@dataclass(frozen=True)
+class Backend:
+    """What a backend of arviz-plots calls things.
 
     Parameters
     ----------
-    backend : {"matplotlib", "plotly", "bokeh"} or None
-        None is ArviZ's ``rcParams["plot.backend"]``.
-
-    Raises
-    ------
-    ValueError
-        If there is no such backend.
-    ImportError
-        If it is not installed, with what to install.
+    name, remedy : str
+        The backend, and what to do if it is not installed.
+    lines, markers : tuple of str
+        Styles that differ in black and white: solid, dashed, dotted, and dash-dotted lines.
+    invisible : str
+        A colour that is not seen.
     """
-    name = str(backend or az.rcParams["plot.backend"])
-    if backend is None and name == "none":
-        name = "matplotlib"
-    if name not in _REMEDY:
-        raise ValueError(f"backend must be one of {', '.join(_REMEDY)}; got {backend!r}.")
-    try:
-        import_module(f"arviz_plots.backend.{name}")
-    except ImportError as error:
-        raise ImportError(
-            f"backend {name!r} is not installed ({error}). Install it with {_REMEDY[name]}, or "
-            "pass backend= for another."
-        ) from error
-    return name
+
+    name: str
+    remedy: str
+    lines: tuple[str, ...]
+    markers: tuple[str, ...]
+    invisible: str = "#ffffff00"
+
+    @classmethod
+    def named(cls, name: str | None) -> "Backend":
+        """Return the backend to draw with, having made sure that it is there.
+
+        Parameters
+        ----------
+        name : {"matplotlib", "plotly", "bokeh"} or None
+            None is ArviZ's ``rcParams["plot.backend"]``.
+
+        Raises
+        ------
+        ValueError
+            If there is no such backend.
+        ImportError
+            If it is not installed, with what to install.
+        """
+        usual = str(az.rcParams["plot.backend"])
+        backend = _BACKENDS.get(name or usual.replace("none", "matplotlib"))
+        if backend is None:
+            raise ValueError(f"backend must be one of {', '.join(_BACKENDS)}; got {name!r}.")
+        try:
+            import_module(f"arviz_plots.backend.{backend.name}")
+        except ImportError as error:
+            raise ImportError(
+                f"backend {backend.name!r} is not installed ({error}). Install it with "
+                f"{backend.remedy}, or pass backend= for another."
+            ) from error
+        return backend
+
+    @property
+    def marks(self) -> Any:
+        """The module with the functions that draw: ``line``, ``scatter``, ``fill_between_y``."""
+        return import_module(f"arviz_plots.backend.{self.name}")
+
+    def distinct(self, dim: str, places: Sequence[int], *aesthetics: str) -> Styles:
+        """Return styles that tell the members of a dimension apart, by their places."""
+        styles = {"color": COLORS, "linestyle": self.lines, "marker": self.markers}
+        return {
+            name: ([dim], [styles[name][place % len(styles[name])] for place in places])
+            for name in aesthetics or styles
+        }
+
+    def text(self, words: str, as_html: bool = False) -> str:
+        r"""Return text that is drawn as it stands: no formula, no tag.
+
+        Parameters
+        ----------
+        words : str
+            May have several lines.
+        as_html : bool
+            Whether it goes where Bokeh puts HTML.
+
+        Examples
+        --------
+        >>> Backend.named("matplotlib").text("$x_1^"), Backend.named("plotly").text("<b> & $")
+        ('\\$x_1^', '&lt;b&gt; &amp; &#36;')
+        """
+        if self.name == "matplotlib":
+            return words.replace("$", r"\$")
+        if self.name == "plotly" or as_html:
+            safe = html.escape(words, quote=False).replace("$", "&#36;").replace("\\", "&#92;")
+            return safe.replace("\n", "<br>")
+        # Bokeh reads these as the start of a formula.
+        for start in ("$$", r"\(", r"\[", r"\]", r"\)"):
+            words = words.replace(start, start[0] + "\u200b" + start[1])
+        return words
+
+    def font(self, points: float) -> float:
+        """Return a size of text that is as large as so many points of matplotlib."""
+        return points if self.name == "matplotlib" else points + 3.0
+
+    def size(self, inches: tuple[float, float]) -> dict[str, Any]:
+        """Return a figure's size as the backend takes it."""
+        if self.name == "matplotlib":
+            return {"figsize": inches, "layout": "constrained"}
+        return {"figsize": tuple(100 * side for side in inches), "figsize_units": "dots"}
 
 
-def lines(backend: str, number: int) -> list[str]:
-    """Line styles that differ in black and white."""
-    return [_LINES[backend][i % len(_LINES[backend])] for i in range(number)]
+_BACKENDS = {
+    backend.name: backend
+    for backend in (
+        Backend(
+            "matplotlib", "pip install matplotlib", ("-", "--", ":", "-."),
+            ("o", "s", "^", "D", "v"),
+        ),
+        Backend(
+            "plotly", "pip install plotly webcolors", ("solid", "dash", "dot", "dashdot"),
+            ("circle", "square", "triangle-up", "diamond", "triangle-down"),
+            "rgba(255, 255, 255, 0)",
+        ),
+        Backend(
+            "bokeh", "pip install bokeh", ("solid", "dashed", "dotted", "dashdot"),
+            ("circle", "square", "triangle", "diamond", "inverted_triangle"),
+        ),
+    )
+}  # fmt: skip
 
 
-def dotted(backend: str) -> str:
-    """Return the line style of small dots."""
-    return {"matplotlib": ":", "plotly": "dot", "bokeh": "dotted"}[backend]
-
-
-def markers(backend: str, number: int) -> list[str]:
-    """Markers that differ in black and white."""
-    return [_MARKERS[backend][i % len(_MARKERS[backend])] for i in range(number)]
-
-
-def colors(number: int) -> list[str]:
-    """Colours that differ to the colour-blind."""
-    return [COLORS[i % len(COLORS)] for i in range(number)]
-
-
-def marker_size(backend: str, area: float) -> float:
-    """Return a size as the backend measures it, from an area in square points."""
-    return float(np.sqrt(area)) if backend == "bokeh" else float(area)
-
-
-def no_fill(backend: str) -> str:
-    """Return a colour that is not seen, as the backend writes it."""
-    return "rgba(255, 255, 255, 0)" if backend == "plotly" else "#ffffff00"
-
-
-def size_options(backend: str, size: tuple[float, float]) -> dict[str, Any]:
-    """Return a figure's size in inches as the backend takes it."""
-    if backend == "matplotlib":
-        return {"figsize": size, "layout": "constrained"}
-    return {"figsize": tuple(100 * side for side in size), "figsize_units": "dots"}
-
-
-def open_systems(data: xr.Dataset, backend: str, number: int) -> Any:
-    """Return square panels, one per system."""
-    wide, high = min(number, 3), -(-number // 3)
-    size = (max(5.5, 0.6 + 3.4 * wide), 1.1 + 3.3 * high)
-    return open_figure(data, backend, size, cols=["system"], wrap=3)
-
-
-def open_figure(
-    data: xr.Dataset,
-    backend: str,
-    size: tuple[float, float],
-    *,
-    rows: Sequence[str] = (),
-    cols: Sequence[str] = (),
-    wrap: int | None = None,
-    styles: Mapping[str, tuple[Sequence[str], Sequence[Any]]] | None = None,
-) -> Any:
-    """Return an `arviz_plots.PlotCollection` of panels.
+class Canvas:
+    """A figure of panels.
 
     Parameters
     ----------
+    backend : Backend
     data : xarray.Dataset
         Has the dimensions of the panels and of what is styled.
-    backend : str
-    size : (float, float)
-        Inches.
+    inches : (float, float)
+        Size of the figure.
+    styles : mapping of aesthetic -> (dims, values)
+        What tells the members of dims apart; ``"overlay"`` draws them alike.
     rows, cols : sequence of str
         Dimensions of the panels.
     wrap : int, optional
         Begin a new row of panels after so many.
-    styles : mapping of aesthetic -> (dims, values)
-        What tells the members of dims apart; ``"overlay"`` draws them alike.
     """
-    aesthetics = styles or {}
-    mapping = {name: list(dims) for name, (dims, _) in aesthetics.items()}
-    values = {name: list(members) for name, (_, members) in aesthetics.items() if members}
-    common = {
-        "backend": backend,
-        "figure_kwargs": size_options(backend, size),
-        "aes": mapping,
-        **values,
-    }
-    if wrap is not None:
-        collection = az.PlotCollection.wrap(data, cols=list(cols), col_wrap=wrap, **common)
-    else:
-        collection = az.PlotCollection.grid(data, rows=list(rows), cols=list(cols), **common)
-    collection.viz.attrs["inches"] = size[0]
-    return collection
+
+    def __init__(
+        self,
+        backend: Backend,
+        data: xr.Dataset,
+        inches: tuple[float, float],
+        styles: Styles | None = None,
+        *,
+        rows: Sequence[str] = (),
+        cols: Sequence[str] = (),
+        wrap: int | None = None,
+    ) -> None:
+        self.backend, self.marks, self._width = backend, backend.marks, inches[0]
+        self._dims = {name: list(dims) for name, (dims, _) in (styles or {}).items()}
+        values = {name: list(members) for name, (_, members) in (styles or {}).items() if members}
+        options: Any = {"figure_kwargs": backend.size(inches), "aes": self._dims, **values}
+        options |= {"backend": backend.name, "cols": list(cols)}
+        if wrap is not None:
+            self.plot = az.PlotCollection.wrap(data, col_wrap=wrap, **options)
+        else:
+            self.plot = az.PlotCollection.grid(data, rows=list(rows), **options)
+
+    @classmethod
+    def of_systems(
+        cls, backend: Backend, data: xr.Dataset, styles: Styles | None = None
+    ) -> "Canvas":
+        """Return square panels, one per system."""
+        number = data.sizes["system"]
+        wide, high = min(number, 3), -(-number // 3)
+        inches = max(5.5, 0.6 + 3.4 * wide), 1.1 + 3.3 * high
+        return cls(backend, data, inches, styles, cols=["system"], wrap=3)
+
+    def draw(
+        self,
+        mark: Callable[..., Any],
+        visual: str,
+        *coordinates: xr.DataArray | float,
+        area: xr.DataArray | float | None = None,
+        matplotlib: Mapping[str, Any] | None = None,
+        **style: Any,
+    ) -> None:
+        """Draw a mark in every panel, for every member that is told apart.
+
+        Parameters
+        ----------
+        mark : callable
+            Of `marks`; it takes the coordinates.
+        visual : str
+            Name in the plot that is returned.
+        *coordinates : xarray.DataArray or float
+            By panel and member; a further dimension has the points of one mark. A point without
+            all of its coordinates is not drawn; a line has a gap there.
+        area : xarray.DataArray or float, optional
+            Of markers, in square points.
+        matplotlib : mapping, optional
+            More of the style, for matplotlib alone.
+        **style
+            An array has a value for every mark. What is named here is not told apart.
+        """
+        panels = self.plot.viz["row_index"]
+        arrays = xr.broadcast(*map(xr.DataArray, coordinates), panels)[:-1]
+        data = xr.concat(arrays, "coordinate", coords="minimal", compat="override").astype(float)
+        data = data.where(data.notnull().all("coordinate")).drop_attrs()
+        if area is not None:
+            style["size"] = area**0.5 if self.backend.name == "bokeh" else area
+        if self.backend.name == "matplotlib":
+            style |= matplotlib or {}
+
+        def visible(values: xr.DataArray, target: Any, **options: Any) -> Any:
+            if values.ndim > 1 and mark is not self.marks.line:
+                values = values.dropna(next(dim for dim in values.dims if dim != "coordinate"))
+            for name, value in options.items():
+                options[name] = value.item() if isinstance(value, xr.DataArray) else value
+            if "string" in options:
+                options["string"] = self.backend.text(options["string"])
+            return mark(*values.transpose("coordinate", ...).values, target=target, **options)
+
+        told_apart = {
+            name
+            for name, dims in self._dims.items()
+            if name not in style and name in self._styles_of(mark) and {*dims} <= {*data.dims}
+        }
+        self.plot.map(
+            visible, visual, data=data.to_dataset(name="value"),
+            ignore_aes={*self._dims} - told_apart, **style,
+        )  # fmt: skip
+
+    def _styles_of(self, mark: Callable[..., Any]) -> set[str]:
+        """Return the styles that a mark has."""
+        if mark is self.marks.scatter:
+            return {"color", "marker", "overlay"}
+        lines = self.marks.line, self.marks.step, self.marks.vline, self.marks.hline
+        return {"color", "overlay"} | ({"linestyle", "width"} if mark in lines else set())
+
+    def label(
+        self,
+        x: Sequence[str] | str | None = None,
+        y: str | None = None,
+        *,
+        titles: Sequence[str] | None = None,
+        xlim: tuple[float, float] | None = None,
+        ylim: tuple[float, float] | None = None,
+        xticks: Ticks | None = None,
+        yticks: Ticks | None = None,
+        tick_points: float | None = None,
+    ) -> None:
+        """Give all panels titles, limits and ticks, and label the left and the lowest ones.
+
+        `x` may be one text for each panel; labels of y ticks are only where a row begins.
+        """
+        marks, text, viz = self.marks, self.backend.text, self.plot.viz
+        font = {} if tick_points is None else {"size": self.backend.font(tick_points)}
+        columns = (viz[name].values.ravel() for name in ("row_index", "col_index", "plot"))
+        panels = list(zip(*columns, strict=True))
+        for i, (row, col, panel) in enumerate(panels):
+            lowest = not any(r > row and c == col for r, c, _ in panels)
+            x_label = (x if lowest else None) if isinstance(x, str) or x is None else x[i]
+            for write, words in ((marks.xlabel, x_label), (marks.ylabel, None if col else y)):
+                if words is not None:
+                    write(text(words), panel)
+            if titles is not None:
+                marks.title(text(titles[i]), panel, size=self.backend.font(11))
+            for limit, ends in ((marks.xlim, xlim), (marks.ylim, ylim)):
+                if ends is not None:
+                    limit(ends, panel)
+            for tick, ticks, named in (
+                (marks.xticks, xticks, True),
+                (marks.yticks, yticks, col == 0),
+            ):
+                if ticks is not None:
+                    names = [text(name) if named else "" for name in ticks[1]]
+                    tick(list(ticks[0]), names, panel, **font)
+
+    def legend(self, dim: str, names: Mapping[Any, str], title: str) -> None:
+        """Put a legend of one styled dimension outside of the panels."""
+        styles = ("color", "linestyle", "marker")[: 3 if self.backend.name == "matplotlib" else 2]
+        shown_styles = [name for name in styles if name in self._dims]
+        options: dict[str, Any] = {"margin": 5} if self.backend.name == "bokeh" else {}
+        if self.backend.name == "matplotlib":
+            options["loc"] = "outside right center"
+            if "linestyle" not in shown_styles:
+                options["visual_kwargs"] = {"linestyle": "none"}
+        labeller = _Named(self.backend, dim, names)
+        self.plot.add_legend(dim, aes=shown_styles, title=title, labeller=labeller, **options)
+
+    def finish(self, headline: str, *details: str) -> Any:
+        """Add title and caption, and return the `arviz_plots.PlotCollection`."""
+        return captioned(self.plot, self.backend, self._width, headline, *details)
 
 
-def draw_band(
-    collection: Any, x: xr.DataArray, curves: xr.Dataset, ignored: Collection[str]
-) -> None:
-    """Fill what lies between the variables ``lower`` and ``upper`` over x."""
-    band = xr.concat(
-        [x, curves["lower"], curves["upper"]],
-        dim=xr.DataArray(["x", "y_bottom", "y_top"], dims="kwarg", name="kwarg"),
-    ).to_dataset(name="value")
-    collection.map(az.visuals.fill_between_y, "band", data=band, ignore_aes=ignored, alpha=0.15)
+@dataclass(frozen=True)
+class _Named:
+    """An ArviZ labeller that shows the names of the members of one dimension."""
 
-
-def open_points(da: xr.DataArray, target: Any, color: str, **kwargs: Any) -> Any:
-    """Draw markers without a fill, where there is a value."""
-    points = da.dropna(next(dim for dim in da.dims if dim != "plot_axis"))
-    return az.visuals.scatter_xy(points, target, edgecolor=color, **kwargs)
-
-
-def panels(collection: Any) -> list[tuple[int, int, Any]]:
-    """Row, column and target of every panel."""
-    viz = collection.viz
-    coordinates = (viz["row_index"].values, viz["col_index"].values, viz["plot"].values)
-    return [
-        (int(row), int(col), target)
-        for row, col, target in zip(
-            *(coordinate.ravel() for coordinate in coordinates), strict=True
-        )
-    ]
-
-
-def label_axes(collection: Any, x: Sequence[str] | str | None, y: str | None) -> None:
-    """Label the left and the lowest panels; `x` may be one text per panel."""
-    draw = import_module(f"arviz_plots.backend.{collection.backend}")
-    cells = panels(collection)
-    for i, (row, col, target) in enumerate(cells):
-        if x is not None:
-            lowest = not any(r > row and c == col for r, c, _ in cells)
-            text = x if isinstance(x, str) else x[i]
-            if lowest or not isinstance(x, str):
-                draw.xlabel(markup(text, collection.backend), target)
-        if y is not None and col == 0:
-            draw.ylabel(markup(y, collection.backend), target)
-
-
-def set_panels(
-    collection: Any,
-    *,
-    titles: Sequence[str] | None = None,
-    xlim: tuple[float, float] | None = None,
-    ylim: tuple[float, float] | None = None,
-    xticks: tuple[Sequence[float], Sequence[str]] | None = None,
-    yticks: tuple[Sequence[float], Sequence[str]] | None = None,
-    tick_size: float | None = None,
-) -> None:
-    """Give all panels titles, limits and ticks; labels of y ticks only where a row begins."""
-    backend = collection.backend
-    draw = import_module(f"arviz_plots.backend.{backend}")
-    font = {} if tick_size is None else {"size": tick_size}
-    for i, (_, col, target) in enumerate(panels(collection)):
-        if titles is not None:
-            draw.title(
-                markup(titles[i], backend), target, size=11 if backend == "matplotlib" else 14
-            )
-        if xlim is not None:
-            draw.xlim(xlim, target)
-        if ylim is not None:
-            draw.ylim(ylim, target)
-        if xticks is not None:
-            names = [markup(name, backend) for name in xticks[1]]
-            draw.xticks(list(xticks[0]), names, target, **font)
-        if yticks is not None:
-            names = [markup(name, backend) if col == 0 else "" for name in yticks[1]]
-            draw.yticks(list(yticks[0]), names, target, **font)
-
-
-class Named:
-    """An ArviZ labeller that shows given names of one dimension."""
-
-    def __init__(self, dim: str, names: Mapping[Any, str], backend: str) -> None:
-        self._dim, self._names, self._backend = dim, names, backend
+    backend: Backend
+    dim: str
+    names: Mapping[Any, str]
 
     def sel_to_str(self, sel: Mapping[str, Any], isel: Mapping[str, Any]) -> str:
         """Return the name of what is selected."""
-        return markup(self._names[sel[self._dim]], self._backend)
+        return self.backend.text(self.names[sel[self.dim]])
 
 
-def legend_width(names: Sequence[str]) -> float:
-    """Inches that a legend with these names takes, about."""
+def legend_width(names: Iterable[str]) -> float:
+    """Return the inches that a legend with these names takes, about."""
     return 0.7 + 0.085 * max(map(len, names))
 
 
-def add_legend(collection: Any, dim: str, names: Mapping[Any, str], title: str) -> None:
-    """Put a legend of one styled dimension outside of the panels."""
-    backend = collection.backend
-    styled = {"color", "linestyle"} | ({"marker"} if backend == "matplotlib" else set())
-    shown_styles = [
-        name for name in ("color", "linestyle", "marker") if name in collection.aes_set & styled
+def captioned(plot: Any, backend: Backend, width: float, headline: str, *details: str) -> Any:
+    """Add title and caption to a plot of so many inches; leave nothing unseen behind in pyplot."""
+    figure, characters_per_inch = plot.get_viz("figure"), 12.5
+    lines = [
+        piece
+        for line in (headline, *details)
+        for piece in textwrap.wrap(
+            line, max(int(characters_per_inch * width), 20), break_on_hyphens=False
+        )
     ]
-    options: dict[str, Any] = {"margin": 5} if backend == "bokeh" else {}
-    if backend == "matplotlib":
-        options["loc"] = "outside right center"
-        if "linestyle" not in shown_styles:
-            options["visual_kwargs"] = {"linestyle": "none"}
-    collection.add_legend(
-        dim, aes=shown_styles, title=title, labeller=Named(dim, names, backend), **options
-    )
-
-
-def finish(collection: Any, headline: str, *details: str) -> Any:
-    """Add title and caption; without a screen, leave nothing behind in pyplot."""
-    backend, figure = collection.backend, collection.get_viz("figure")
-    characters_per_inch = 12.5
-    text = wrapped([headline, *details], int(characters_per_inch * collection.viz.attrs["inches"]))
-    size = {"matplotlib": 11, "plotly": 14, "bokeh": "14px"}[backend]
-    collection.add_title(markup(text, backend, as_html=True), size=size)
-    if backend == "plotly":
-        above = 50 + 20 * (1 + text.count("\n"))
+    size = "14px" if backend.name == "bokeh" else backend.font(11)
+    plot.add_title(backend.text("\n".join(lines), as_html=True), size=size)
+    if backend.name == "plotly":
+        above = 50 + 20 * len(lines)
         figure.update_layout(
             margin={"t": above}, height=figure.layout.height + above, title={"yref": "container"}
         )
-    if backend == "matplotlib":
-        _release(figure)
-    return collection
+    if backend.name == "matplotlib":
+        from matplotlib import get_backend, pyplot
 
-
-def _release(figure: Any) -> None:
-    """Take a figure that nobody can look at out of pyplot's list of open ones."""
-    from matplotlib import get_backend, pyplot
-
-    if get_backend().lower() in ("agg", "pdf", "ps", "svg", "cairo", "template"):
-        pyplot.close(figure)
+        # Without a screen nobody can look at the figure: it leaves pyplot's list of open ones.
+        if get_backend().lower() in ("agg", "pdf", "ps", "svg", "cairo", "template"):
+            pyplot.close(figure)
+    return plot

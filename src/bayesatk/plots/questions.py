@@ -1,26 +1,20 @@
-"""Every question of every system: what is known of its success probability."""
+"""Single questions: their posteriors, how far pooling moves them, and how difficult they are."""
 
 from typing import Any
 
-import arviz as az
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk.comparison.checks.question_table import question_table
-from bayesatk.plots.canvas import (
-    COLORS,
-    backend_name,
-    finish,
-    label_axes,
-    marker_size,
-    markers,
-    open_systems,
-    set_panels,
-)
-from bayesatk.plots.labels import shortened
-from bayesatk.plots.request import chosen_systems
+from bayesatk.metrics.grid import parse
+from bayesatk.plots.canvas import COLORS, DARK, GREY, Backend, Canvas
+from bayesatk.plots.request import chosen_systems, shortened
+from bayesatk.posterior.models_of import model_of
+from bayesatk.results.difficulty import difficulty_draws
 from bayesatk.results.result import Result
+
+Array = NDArray[np.float64]
 
 
 def plot_questions(
@@ -67,66 +61,258 @@ def plot_questions(
     >>> plot.get_viz("mean").get_offsets().tolist()  # (c + 1)/(n + 2)
     [[1.0, 0.25], [2.0, 0.5], [3.0, 0.75]]
     """
-    name, fit = backend_name(backend), Result.of(result)
+    drawn, fit = Backend.named(backend), Result.of(result)
     systems = chosen_systems(fit, system)
-    table = question_table(fit)
-    by_system = [group for _, group in table.groupby("system", sort=False)]
-    difficulty = np.mean([rows["mean"].to_numpy() for rows in by_system], axis=0)
-    order = np.argsort(difficulty, kind="stable")
-    table_by_system = {fit.systems[i]: rows.iloc[order] for i, rows in enumerate(by_system)}
-    marked = np.any([table_by_system[label]["suspicious"].to_numpy() for label in systems], axis=0)
-    shown = np.unique(np.append(_thinned(len(order)), np.flatnonzero(marked)))
-    points = _points([table_by_system[label] for label in systems], systems, shown)
-    plot = open_systems(points.to_dataset(), name, len(systems))
-    ends = points.sel(number=["lower", "upper", "gap"]).stack(place=("question", "number"))
-    plot.map(_line, "interval", data=ends.to_dataset(), color=COLORS[0], alpha=0.5, width=0.8)
-    means = points.sel(number="mean")
-    size = marker_size(name, 16.0)
-    plot.map(az.visuals.scatter_xy, "mean", data=means.to_dataset(), color=COLORS[0], size=size)
-    odd = points.sel(number="suspicious")
-    if bool(odd.sel(plot_axis="y").notnull().any()):
-        plot.map(
-            _marks, "suspicious", data=odd.to_dataset(), color=COLORS[1],
-            marker=markers(name, 4)[3], size=marker_size(name, 40.0),
-        )  # fmt: skip
-    set_panels(plot, titles=shortened(systems), ylim=(-0.04, 1.04))
-    label_axes(plot, "question (hardest first)", "success probability p")
-    drawn_note = (
-        f" Drawn: {len(shown)} of {len(order)} questions." if len(shown) < len(order) else ""
-    )
-    return finish(
-        plot, "Posterior of every question",
+    columns = ["mean", "ci_lower", "ci_upper", "suspicious"]
+    rows = question_table(fit).set_index(["system", "question"])[columns].to_xarray()
+    rows = rows.isel(question=rows["mean"].mean("system").argsort(kind="stable").values)
+    rows = rows.sel(system=systems)
+    size = rows.sizes["question"]
+    # All places, or as many at equal steps as can be told apart in a panel.
+    thinned = np.linspace(0, size - 1, min(size, 300)).round().astype(np.intp)
+    marked = np.flatnonzero(rows["suspicious"].any("system"))
+    shown = np.union1d(thinned, marked)
+    rows = rows.isel(question=shown)
+    x = xr.DataArray(shown + 1.0, {"question": rows["question"]}, "question")
+    canvas = Canvas.of_systems(drawn, rows)
+    scatter = canvas.marks.scatter
+    # One line for all intervals, with gaps between them.
+    gap = xr.full_like(rows["mean"], np.nan)
+    ends = xr.concat([rows["ci_lower"], rows["ci_upper"], gap], dim="end")
+    lines = [
+        values.stack(place=("question", "end"), create_index=False)
+        for values in xr.broadcast(x, ends)
+    ]
+    canvas.draw(canvas.marks.line, "interval", *lines, color=COLORS[0], alpha=0.5, width=0.8)
+    canvas.draw(scatter, "mean", x, rows["mean"], color=COLORS[0], area=16.0)
+    odd = rows["mean"].where(rows["suspicious"])
+    if bool(odd.notnull().any()):
+        canvas.draw(
+            scatter, "suspicious", x, odd, color=COLORS[1], marker=drawn.markers[3], area=40.0
+        )
+    canvas.label(
+        "question (hardest first)", "success probability p", titles=shortened(systems),
+        ylim=(-0.04, 1.04),
+    )  # fmt: skip
+    drawn_note = f" Drawn: {len(shown)} of {size} questions." if len(shown) < size else ""
+    return canvas.finish(
+        "Posterior of every question",
         f"Posterior mean and {100 * fit.ci_prob:g}% interval. Diamonds: failed, though weaker "
         f"systems solve it.{drawn_note}",
+    )
+
+
+def plot_shrinkage(
+    result: xr.DataTree | Result, system: Any = None, *, backend: str | None = None
+) -> Any:
+    """Plot the posterior mean of every question's success probability against its raw rate.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+        Of right and wrong, from `bayesatk.evaluate`, or from `bayesatk.sample` with
+        ``keep=["p"]``.
+    system : label, or list of labels, optional
+        A panel for each; default: all systems.
+    backend : {"matplotlib", "plotly", "bokeh"}, optional
+        Default: ArviZ's ``rcParams["plot.backend"]``.
+
+    Returns
+    -------
+    arviz_plots.PlotCollection
+        With visuals ``identity``, ``mean`` and ``questions``, dims ``(system, size_class)``.
+
+    Raises
+    ------
+    ValueError
+        If the result is of scored categories, or sampled without ``keep=["p"]``.
+
+    See Also
+    --------
+    bayesatk.evaluate : makes the result.
+    bayesatk.plots.plot_difficulty : the distribution towards which questions are shrunk.
+
+    Notes
+    -----
+    Means are exact for a closed form, and those of the draws for a sampled result. Questions with
+    the same successes and trials are one marker, whose size grows with their number. On the
+    diagonal the posterior mean is the observed rate. The dotted line is the mean of all observed
+    rates; pooling shrinks questions towards it, more so if they have few trials. Where a judge
+    errs, raw rates are those of its marks, and the dotted line is the mean of the posterior means.
+    Prior trials are part of the posterior means alone.
+
+    Examples
+    --------
+    >>> import bayesatk, matplotlib
+    >>> matplotlib.use("agg")
+    >>> fit = bayesatk.evaluate([[0, 0], [0, 1], [1, 1]], "pass@1", pooling="none", rng=1)
+    >>> plot = plot_shrinkage(fit)
+    >>> points = plot.get_viz("questions", size_class=0).get_offsets()
+    >>> points.round(9).tolist()  # (c + 1)/(n + 2)
+    [[0.0, 0.25], [0.5, 0.5], [1.0, 0.75]]
+    """
+    drawn, fit = Backend.named(backend), Result.of(result)
+    systems = chosen_systems(fit, system)
+    tables = [_states(fit, label) for label in systems]
+    most = max(int(table[:, 2].max()) for table in tables)
+    classes = int(np.log2(most)) + 1  # by doublings of the number of questions
+    points = np.full((2, len(tables), classes, max(map(len, tables))), np.nan)
+    for i, table in enumerate(tables):
+        points[:, i, np.log2(table[:, 2]).astype(int), np.arange(len(table))] = table[:, :2].T
+    labels = {"system": systems, "size_class": np.arange(classes)}
+    rate, mean = (xr.DataArray(values, labels, (*labels, "state")) for values in points)
+    canvas = Canvas.of_systems(
+        drawn, mean.to_dataset(name="value"), {"overlay": (["size_class"], ())}
+    )
+    marks = canvas.marks
+    diagonal = xr.DataArray([0.0, 1.0], dims="end")
+    canvas.draw(marks.line, "identity", diagonal, diagonal, color=GREY, linestyle=drawn.lines[1])
+    smallest, largest_area = 14.0, 400.0  # of markers, square points
+    growth = min(1.0, classes / 8) / max(classes - 1, 1)
+    area = smallest * (largest_area / smallest) ** (growth * mean["size_class"])
+    canvas.draw(marks.scatter, "questions", rate, mean, color=COLORS[0], alpha=0.6, area=area)
+    judged = int(fit.judges is not None)  # where a judge errs, the mean of posterior means
+    overall = [float(np.average(table[:, judged], weights=table[:, 2])) for table in tables]
+    canvas.draw(
+        marks.hline, "mean", xr.DataArray(overall, {"system": systems}, "system"),
+        color=DARK, width=1.2, linestyle=drawn.lines[2],
     )  # fmt: skip
-
-
-def _thinned(size: int) -> NDArray[np.intp]:
-    """Return all places, or as many at equal steps as can be told apart in a panel."""
-    return np.unique(np.linspace(0, size - 1, min(size, 300)).round().astype(np.intp))
-
-
-def _points(tables: list[Any], systems: list[Any], shown: NDArray[np.intp]) -> xr.DataArray:
-    """Return places and values (system, question, number, plot_axis)."""
-    names = ("lower", "upper", "gap", "mean", "suspicious")
-    points = np.full((len(tables), len(shown), len(names), 2), np.nan)
-    points[..., 0] = shown[:, None] + 1.0
-    for system_points, table in zip(points, tables, strict=True):
-        rows = table.iloc[shown]
-        system_points[:, 0, 1], system_points[:, 1, 1] = rows["ci_lower"], rows["ci_upper"]
-        system_points[:, 3, 1] = rows["mean"]
-        system_points[:, 4, 1] = np.where(rows["suspicious"], rows["mean"], np.nan)
-    return xr.DataArray(
-        points, dims=("system", "question", "number", "plot_axis"), name="value",
-        coords={"system": systems, "question": shown, "number": list(names),
-                "plot_axis": ["x", "y"]},
+    limits = (-0.04, 1.04)
+    canvas.label(
+        "raw success rate (share of trials)", "posterior mean of p (probability)",
+        titles=shortened(systems), xlim=limits, ylim=limits,
     )  # fmt: skip
+    largest = f" Marker area grows with the questions in it (1 to {most})." if most > 1 else ""
+    return canvas.finish(
+        f"Questions under pooling={fit.pooling!r}",
+        f"Dashed: no change. Dotted: mean {'of p' if judged else 'raw rate'}.{largest}",
+    )
 
 
-def _line(da: xr.DataArray, target: Any, **kwargs: Any) -> Any:
-    plain = da.drop_vars(["question", "number", "place"], errors="ignore")
-    return az.visuals.line_xy(plain, target, **kwargs)
+def _states(result: Result, system: Any) -> Array:
+    """Return raw rate, posterior mean of p, questions and trials of every (successes, trials)."""
+    index = result.systems.index(system)
+    successes, trials = (
+        counts[index] for counts in result.right_of_all("shrinkage_plot", "result")
+    )
+    mean = _question_means(result, index)
+    tried = trials > 0
+    pairs = np.stack([successes, trials], axis=1)[tried]
+    distinct, state, count = np.unique(pairs, axis=0, return_inverse=True, return_counts=True)
+    total = np.bincount(state.ravel(), mean[tried])
+    return np.column_stack([distinct[:, 0] / distinct[:, 1], total / count, count, distinct[:, 1]])
 
 
-def _marks(da: xr.DataArray, target: Any, **kwargs: Any) -> Any:
-    return az.visuals.scatter_xy(da.dropna("question"), target, **kwargs)
+def _question_means(result: Result, index: int) -> Array:
+    """Posterior mean of every question's p: exact if the result is a closed form."""
+    if result.has("closed_form"):
+        closed = result.group("closed_form")
+        if "p" in closed:
+            return np.asarray(closed["p"].sel(statistic="mean").isel(system=index).values)
+        return model_of(result, index).fit(parse("bayes")).question_p()[0]
+    draws = result.posterior
+    if "p" not in draws:
+        raise ValueError(
+            "result must have draws of every question's p; a sampled one has them if asked. Pass "
+            "keep=['p'] to bayesatk.sample."
+        )
+    return np.asarray(draws["p"].isel(system=index).mean(("chain", "draw")).values)
+
+
+def plot_difficulty(
+    result: xr.DataTree | Result, system: Any = None, *, backend: str | None = None
+) -> Any:
+    """Plot the fitted distribution of success probabilities over questions.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+        Of right and wrong, with ``pooling="partial"``, from `bayesatk.evaluate` or
+        `bayesatk.sample`.
+    system : label, or list of labels, optional
+        A panel for each; default: all systems.
+    backend : {"matplotlib", "plotly", "bokeh"}, optional
+        Default: ArviZ's ``rcParams["plot.backend"]``.
+
+    Returns
+    -------
+    arviz_plots.PlotCollection
+        With visuals ``band``, ``median`` and ``observed``, dims ``system``.
+
+    Raises
+    ------
+    ValueError
+        If the result has no difficulty distribution to show.
+
+    See Also
+    --------
+    bayesatk.evaluate : makes the result.
+    bayesatk.criticise : checks what the plot shows.
+
+    Notes
+    -----
+    The cumulative distribution is drawn because densities are unbounded at 0 and 1 if questions are
+    nearly always or never solved. The band is pointwise. Steps are the observed rates, which vary
+    more than the success probabilities because of the noise of trials; with few trials much more.
+
+    Examples
+    --------
+    >>> import bayesatk, matplotlib
+    >>> matplotlib.use("agg")
+    >>> fit = bayesatk.evaluate([[0, 0], [0, 1], [1, 1], [1, 1]], "pass@1", rng=1)
+    >>> plot = plot_difficulty(fit)
+    >>> plot.get_viz("observed").get_ydata().tolist()  # rates 0, 1/2, 1, 1
+    [0.0, 0.25, 0.5, 1.0, 1.0]
+    """
+    drawn, fit = Backend.named(backend), Result.of(result)
+    fit.require("difficulty_plot", "result")
+    systems = chosen_systems(fit, system)
+    p = xr.DataArray(np.linspace(0.0, 1.0, 201), dims="p")
+    coords = {"system": systems, "quantile": [*fit.tails, 0.5]}
+    cdf = xr.DataArray(
+        [_cdf_quantiles(fit, label, p.values) for label in systems],
+        coords, ("system", "quantile", "p"),
+    )  # fmt: skip
+    lower, upper, median = (cdf.isel(quantile=i, drop=True) for i in range(3))
+    canvas = Canvas.of_systems(drawn, median.to_dataset(name="value"))
+    marks = canvas.marks
+    canvas.draw(marks.fill_between_y, "band", p, lower, upper, color=COLORS[0], alpha=0.25)
+    canvas.draw(marks.line, "median", p, median, color=COLORS[0], width=1.8)
+    canvas.draw(
+        marks.step, "observed", *_observed(fit, systems), color=DARK, width=1.3,
+        linestyle=drawn.lines[1], step_mode="after",
+    )  # fmt: skip
+    canvas.label(
+        "success probability p", "share of questions with p or less", titles=shortened(systems),
+        xlim=(-0.02, 1.02), ylim=(-0.02, 1.02),
+    )  # fmt: skip
+    return canvas.finish(
+        "Difficulty of questions like these",
+        f"Line: posterior median of the cdf. Band: {100 * fit.ci_prob:g}% equal-tailed interval at "
+        "each p. Dashed steps: observed success rates (wider, by the noise of few trials).",
+    )
+
+
+def _cdf_quantiles(result: Result, system: Any, p: Array) -> Array:
+    """Return ends of the interval, and median, of the cdf of difficulties; (3, points)."""
+    difficulty = difficulty_draws(result.tree, result.systems.index(system))
+    assert difficulty is not None  # checked: the result has one
+    draws = difficulty.among(slice(None, None, max(1, len(difficulty) // 1000)))
+    return np.quantile(draws.cdf(p), [*result.tails, 0.5], axis=0)
+
+
+def _observed(result: Result, systems: list[Any]) -> tuple[xr.DataArray, xr.DataArray]:
+    """Return the distribution function of the observed rates, dims (system, step)."""
+    counts = result.right_of_all("difficulty_plot", "result")
+    curves = []
+    for system in systems:
+        successes, trials = (count[result.systems.index(system)] for count in counts)
+        tried = trials > 0
+        rates, number = np.unique(successes[tried] / trials[tried], return_counts=True)
+        share = np.cumsum(number) / number.sum()
+        steps = xr.DataArray([[0.0, *rates, 1.0], [0.0, *share, 1.0]], dims=("axis", "step"))
+        curves.append(steps.assign_coords(step=np.arange(steps.sizes["step"])))
+    joined = xr.concat(
+        curves, dim=xr.DataArray(systems, dims="system", name="system"), join="outer"
+    )
+    return joined.isel(axis=0), joined.isel(axis=1)

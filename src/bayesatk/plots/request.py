@@ -1,9 +1,12 @@
-"""What is asked of a plot, found in a result or refused by name."""
+"""What is asked of a plot, found in a result or refused by name; and what plots call things."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import xarray as xr
+
 from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.words import probability_words
 from bayesatk.metrics.grid import FAMILIES, Metric, MetricSpec, parse
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS
@@ -105,3 +108,80 @@ def chosen_systems(result: Result, system: Any) -> list[Any]:
             "Pass a list of labels as system=.",
         )
     return list(wanted)
+
+
+def by_metric[Values: (xr.Dataset, xr.DataArray)](
+    metrics: Sequence[Metric], values_of: Callable[[Metric], Values]
+) -> Values:
+    """Return the values of several metrics along the dimension ``metric``."""
+    labels = xr.DataArray([metric.label for metric in metrics], dims="metric", name="metric")
+    values = [values_of(metric).drop_vars(["k", "tau"], errors="ignore") for metric in metrics]
+    return xr.concat(values, dim=labels)
+
+
+def estimand(metric: Metric, over_k: bool = False) -> str:
+    """Name a metric with its unit, as an axis label.
+
+    Examples
+    --------
+    >>> from bayesatk.metrics.grid import parse
+    >>> estimand(parse("pass^4")[0]), estimand(parse("g-pass@8:0.5")[0], over_k=True)
+    ('pass^4 (probability)', 'g-pass@k:0.5 (probability)')
+    """
+    label = metric.label
+    if over_k:
+        label = metric.family.symbol + "k" + ("" if metric.tau is None else f":{metric.tau:g}")
+    return f"{label} ({metric.family.unit})"
+
+
+def interval_name(probability: float, kind: str) -> str:
+    """Say which interval is drawn.
+
+    Examples
+    --------
+    >>> interval_name(0.95, "eti")
+    '95% equal-tailed interval'
+    """
+    words = {"eti": "equal-tailed", "hdi": "highest-density"}
+    return f"{100 * probability:g}% {words[kind]} interval"
+
+
+def probability_text(value: float, error: float = 0.0) -> str:
+    """Write that a quantity has a probability, with the digits that its error leaves.
+
+    Examples
+    --------
+    >>> [probability_text(p) for p in (0.99996, 0.25, 0.0)]
+    ['> 0.999', '= 0.250', '< 0.001']
+    >>> probability_text(0.6243, 0.008)
+    '≈ 0.62'
+    """
+    words = probability_words(value, error)
+    if "±" in words:
+        return f"≈ {words.partition(' ')[0]}"
+    return words if words[0] in "<>" else f"= {words}"
+
+
+def shortened(labels: Iterable[object], width: int = 30) -> list[str]:
+    """Return labels on one line, cut in the middle where long, and still all different.
+
+    Examples
+    --------
+    >>> shortened(["a" * 20 + "1", "a" * 20 + "2"], width=9)
+    ['aaaa…aaa1', 'aaaa…aaa2']
+    >>> shortened(["a" * 20, "a" * 21], width=5)
+    ['aa…aa', 'aa…aa #2']
+    """
+    short: list[str] = []
+    for label in labels:
+        visible = "".join(
+            character if character.isprintable() else "" if ord(character) > 127 else " "
+            for character in str(label)
+        )
+        text = " ".join(visible.split()) or "(unnamed)"
+        if len(text) > width:
+            head = width // 2
+            text = text[:head] + "…" + text[len(text) - (width - head - 1) :]
+        same = [earlier for earlier in short if earlier == text or earlier.startswith(f"{text} #")]
+        short.append(f"{text} #{len(same) + 1}" if same else text)
+    return short

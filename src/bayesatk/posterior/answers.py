@@ -9,8 +9,12 @@ from numpy.typing import NDArray
 from bayesatk.core.engine.bootstrap import bootstrap_moments, mean_moments
 from bayesatk.core.pooling.dirichlet import draw_probabilities
 from bayesatk.core.pooling.states import Terms, relative
-from bayesatk.core.question.ballot import plurality_latent, vote_credit
-from bayesatk.core.question.plurality import plurality_finite, plurality_posterior
+from bayesatk.core.question.ballot import (
+    plurality_finite,
+    plurality_latent,
+    plurality_posterior,
+    vote_credit,
+)
 from bayesatk.data.answers import Ballots, possible
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric

@@ -2,17 +2,17 @@
 
 from typing import Literal
 
+from bayesatk.priors.checks import DIFFICULTY_FAMILIES as DIFFICULTY_FAMILIES
+from bayesatk.priors.checks import Families as Families
+from bayesatk.priors.checks import family_probabilities as family_probabilities
 from bayesatk.priors.counts import INFLATION as INFLATION
 from bayesatk.priors.counts import AnswerPrior as AnswerPrior
 from bayesatk.priors.counts import BetaPrior as BetaPrior
+from bayesatk.priors.counts import CrossedPrior as CrossedPrior
 from bayesatk.priors.counts import DirichletHyperPrior as DirichletHyperPrior
 from bayesatk.priors.counts import DirichletPrior as DirichletPrior
 from bayesatk.priors.counts import HyperPrior as HyperPrior
-from bayesatk.priors.difficulties import DIFFICULTY_FAMILIES as DIFFICULTY_FAMILIES
-from bayesatk.priors.difficulties import Families as Families
-from bayesatk.priors.difficulties import family_probabilities as family_probabilities
-from bayesatk.priors.systems import CrossedPrior as CrossedPrior
-from bayesatk.priors.systems import LeaderboardPrior as LeaderboardPrior
+from bayesatk.priors.counts import LeaderboardPrior as LeaderboardPrior
 
 Pooling = Literal["none", "partial", "complete"]
 Prior = BetaPrior | HyperPrior

@@ -1,11 +1,13 @@
-"""Arguments of priors: checked, and made plain floats."""
+"""Arguments of priors: checked, and made plain; the difficulty families."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk._tools.arguments import real_number
+from bayesatk._tools.messages import Argument, ArgumentError
 
 _MOST = 1e12  # of a Dirichlet parameter
 
@@ -24,9 +26,9 @@ def positive_numbers(prior: Any, *names: str, of: str = "prior") -> None:
 
 def beta_parameters(prior: Any, name: str, improper: bool = False) -> None:
     """Check that a field is two Beta parameters > 0, or (a, -a) where that may be."""
-    given = getattr(prior, name)
-    values = tuple(given) if isinstance(given, tuple | list | np.ndarray) else ()
-    pair = tuple(real_number(f"prior: {name}", one) for one in values)
+    value = getattr(prior, name)
+    values = tuple(value) if isinstance(value, tuple | list | np.ndarray) else ()
+    pair = tuple(real_number(f"prior: {name}", number) for number in values)
     proper = len(pair) == 2 and bool(np.isfinite(pair).all()) and pair[0] > 0.0
     if not proper or not (pair[1] > 0.0 or (improper and pair[1] == -pair[0])):
         more = (
@@ -34,7 +36,7 @@ def beta_parameters(prior: Any, name: str, improper: bool = False) -> None:
             "HyperPrior.bda3()."
         )
         raise ValueError(
-            f"prior: {name} must be two Beta parameters > 0; got {given!r:.80}. (1, 1) is uniform."
+            f"prior: {name} must be two Beta parameters > 0; got {value!r:.80}. (1, 1) is uniform."
             + improper * more
         )
     object.__setattr__(prior, name, pair)
@@ -50,20 +52,20 @@ def concentration(prior: Any, name: str, size: int | None = None) -> None:
     size : int, optional
         Of the tuple that it must be.
     """
-    given = getattr(prior, name)
+    value = getattr(prior, name)
     try:
-        array = np.array(given) if not isinstance(given, str | bytes) else np.array(None)
+        array = np.array(value) if not isinstance(value, str | bytes) else np.array(None)
     except ValueError:
         array = np.array(None)
     numbers = array.dtype.kind in "iuf" and array.ndim <= 1 and array.size > 0
     if not numbers or not ((array > 0) & (array <= _MOST)).all():
         raise ValueError(
             f"prior: {name} must be finite and > 0, at most {_MOST:g}: one number or one for each "
-            f"category; got {given!r:.80}. 1.0 is uniform."
+            f"category; got {value!r:.80}. 1.0 is uniform."
         )
     if size is not None and array.shape != (size,):
-        raise ValueError(f"prior: {name} must be {size} parameters > 0; got {given!r:.80}.")
-    plain = float(array) if array.ndim == 0 else tuple(float(one) for one in array)
+        raise ValueError(f"prior: {name} must be {size} parameters > 0; got {value!r:.80}.")
+    plain = float(array) if array.ndim == 0 else tuple(float(number) for number in array)
     object.__setattr__(prior, name, plain)
 
 
@@ -76,3 +78,51 @@ def spread(value: float | tuple[float, ...], categories: int, name: str) -> NDAr
             f"got {value}."
         )
     return np.array(np.broadcast_to(values, categories), float)
+
+
+DIFFICULTY_FAMILIES = ("beta", "inflated", "mixture")  # shapes of the distribution
+Families = Any  # what `family_probabilities` takes
+
+
+def family_probabilities(difficulty: object) -> tuple[tuple[str, float], ...]:
+    """Return difficulty families with their prior probabilities, in one order.
+
+    Parameters
+    ----------
+    difficulty : str, sequence of str, or mapping {family: prior probability}
+        ``"averaged"`` is all families, equally probable.
+
+    Examples
+    --------
+    >>> family_probabilities("averaged") == family_probabilities(DIFFICULTY_FAMILIES)
+    True
+    >>> family_probabilities(["inflated", "beta"])
+    (('beta', 0.5), ('inflated', 0.5))
+    """
+    if isinstance(difficulty, str):
+        pairs: list[Any] = [
+            (name, 1.0)
+            for name in (DIFFICULTY_FAMILIES if difficulty == "averaged" else [difficulty])
+        ]
+    elif isinstance(difficulty, Mapping):
+        pairs = list(difficulty.items())
+    else:
+        entries = difficulty if isinstance(difficulty, Sequence) else [difficulty]
+        pairs = [entry if isinstance(entry, tuple | list) else (entry, 1.0) for entry in entries]
+    names = [pair[0] for pair in pairs]
+    unknown = [name for name in names if name not in DIFFICULTY_FAMILIES]
+    if unknown or not names or len(set(names)) < len(names):
+        raise ArgumentError(
+            Argument("difficulty"),
+            " must be 'averaged', or one or several different of "
+            f"{', '.join(DIFFICULTY_FAMILIES)}; got {difficulty!r:.80}.",
+        )
+    numbers = np.array([real_number("difficulty", pair[1]) for pair in pairs])
+    if not np.isfinite(numbers).all() or (numbers < 0.0).any() or not numbers.sum() > 0.0:
+        raise ArgumentError(
+            Argument("difficulty"),
+            ": prior probabilities of families must be finite, >= 0 and not all 0; got "
+            f"{difficulty!r:.80}.",
+        )
+    share = dict(zip(names, (numbers / numbers.sum()).tolist(), strict=True))
+    return tuple((name, share[name]) for name in DIFFICULTY_FAMILIES if share.get(name, 0.0) > 0.0)

@@ -2,16 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
-from typing import Any
+from typing import Any, get_args
 
 from bayesatk._tools.arguments import one_of
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.priors import (
-    AnswerPrior,
     AnyPrior,
     BetaPrior,
     CategoryPrior,
-    CrossedPrior,
     DirichletHyperPrior,
     DirichletPrior,
     HyperPrior,
@@ -20,19 +18,7 @@ from bayesatk.priors import (
     family_probabilities,
 )
 
-_KINDS: dict[str, Any] = {
-    kind.__name__: kind
-    for kind in (
-        BetaPrior,
-        HyperPrior,
-        DirichletPrior,
-        DirichletHyperPrior,
-        AnswerPrior,
-        CrossedPrior,
-    )
-}
-
-
+_KINDS: dict[str, Any] = {kind.__name__: kind for kind in get_args(AnyPrior)}
 _SCALED = ("alpha", "beta", "mean", "icc", "concentration")  # parameters on the logit scale
 
 
@@ -52,9 +38,11 @@ def power_scaled[Kind: Prior | CategoryPrior](prior: Kind, power: float) -> Kind
     """
 
     def scaled(value: Any) -> Any:
-        return tuple(power * one for one in value) if isinstance(value, tuple) else power * value
+        return (
+            tuple(power * number for number in value) if isinstance(value, tuple) else power * value
+        )
 
-    names = [each.name for each in fields(prior) if each.name in _SCALED]
+    names = [field.name for field in fields(prior) if field.name in _SCALED]
     changed = {name: scaled(getattr(prior, name)) for name in names}
     if isinstance(prior, HyperPrior | DirichletHyperPrior):
         changed["slope_sd"] = prior.slope_sd / power**0.5

@@ -5,10 +5,10 @@ the variables of PyMC models. Every field has unconstrained coordinates x, and d
 of x, so that they include the Jacobian.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,42 +28,42 @@ Array = NDArray[np.float64]
 _FARTHEST = 600.0  # logits or logs, within double precision
 
 
-class Distribution(Protocol):
+class Distribution(ABC):
     """Prior distribution of a quantity with `size` unconstrained coordinates x."""
 
     @property
     def size(self) -> int:
         """Number of unconstrained coordinates."""
-        ...
+        return 1
 
     @property
     def proper(self) -> bool:
         """Whether the density integrates to one."""
-        ...
+        return True
 
+    @abstractmethod
     def log_density(self, x: Array) -> Array:
         """Log density at coordinates (..., size), normalised where it can be; shape (...)."""
-        ...
 
+    @abstractmethod
     def from_uniform(self, u: Array) -> Array:
         """Coordinates of uniform numbers, both of shape (..., size)."""
-        ...
 
     def values(self, x: Array) -> Array:
         """Quantity at coordinates (..., size)."""
-        ...
+        return x[..., 0]
 
     def coordinates(self, values: Array) -> Array:
         """Coordinates (..., size) of a quantity: the inverse of `values`."""
-        ...
+        return values[..., None]
 
+    @abstractmethod
     def scaled(self, power: float) -> "Distribution":
         """Return the distribution whose density of x is this one's raised to a power."""
-        ...
 
 
 @dataclass(frozen=True)
-class Beta:
+class Beta(Distribution):
     """Beta distribution of a probability; its coordinate is the logit.
 
     ``b = -a`` is the improper density ``p^(a-1) (1-p)^(-a-1)``, which is not normalised.
@@ -76,7 +76,6 @@ class Beta:
 
     a: float
     b: float
-    size: int = 1
 
     @property
     def proper(self) -> bool:
@@ -111,7 +110,7 @@ class Beta:
 
 
 @dataclass(frozen=True)
-class Dirichlet:
+class Dirichlet(Distribution):
     """Dirichlet distribution of shares; coordinates are their log ratios to the last share.
 
     Examples
@@ -127,11 +126,6 @@ class Dirichlet:
     def size(self) -> int:
         """Number of shares but one."""
         return len(self.concentration) - 1
-
-    @property
-    def proper(self) -> bool:
-        """Whether the density integrates to one: always."""
-        return True
 
     def log_density(self, x: Array) -> Array:
         """Log density of log ratios (..., size); shape (...)."""
@@ -173,16 +167,10 @@ class Dirichlet:
 
 
 @dataclass(frozen=True)
-class Normal:
+class Normal(Distribution):
     """Normal distribution around 0; its coordinate is the number itself."""
 
     sd: float
-    size: int = 1
-
-    @property
-    def proper(self) -> bool:
-        """Whether the density integrates to one: always."""
-        return True
 
     def log_density(self, x: Array) -> Array:
         """Log density of numbers (..., 1); shape (...)."""
@@ -194,21 +182,13 @@ class Normal:
         """Return normal quantiles."""
         return np.clip(self.sd * ndtri(u), -_FARTHEST, _FARTHEST)
 
-    def values(self, x: Array) -> Array:
-        """Return the numbers (..., 1) in shape (...)."""
-        return x[..., 0]
-
-    def coordinates(self, values: Array) -> Array:
-        """Return numbers (...) in shape (..., 1)."""
-        return values[..., None]
-
     def scaled(self, power: float) -> "Normal":
         """Return the normal whose variance is divided by the power."""
         return Normal(self.sd / power**0.5)
 
 
 @dataclass(frozen=True)
-class HalfNormal:
+class HalfNormal(Distribution):
     """Half-normal distribution of a positive number; its coordinate is the log.
 
     Examples
@@ -219,12 +199,6 @@ class HalfNormal:
     """
 
     sd: float
-    size: int = 1
-
-    @property
-    def proper(self) -> bool:
-        """Whether the density integrates to one: always."""
-        return True
 
     def log_density(self, x: Array) -> Array:
         """Log density of logs (..., 1); shape (...)."""

@@ -5,8 +5,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesatk.core.question.ballot import plurality_latent
-from bayesatk.core.question.plurality import plurality_finite, plurality_posterior
+from bayesatk.core.question.ballot import plurality_finite, plurality_latent, plurality_posterior
 from bayesatk.metrics.credit import Array, check_k
 
 Law = Literal["finite", "latent", "posterior"]

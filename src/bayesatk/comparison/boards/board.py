@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.comparison.pairs.system_posteriors import Subset, data_keys
 from bayesatk.core.one_factor.chances import Marking
-from bayesatk.core.one_factor.means import QuestionMeans, population_means
 from bayesatk.core.one_factor.model import Counts
 from bayesatk.core.one_factor.posterior import Draws, Fit
+from bayesatk.core.one_factor.questions import QuestionMeans, population_means
 from bayesatk.core.question.laws import finite
 from bayesatk.judge_error import Judges
 from bayesatk.metrics.grid import Metric

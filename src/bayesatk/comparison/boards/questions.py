@@ -13,9 +13,14 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.comparison.boards.board import Board
 from bayesatk.comparison.boards.leaderboard import Leaderboard, Target, leaderboard
-from bayesatk.core.one_factor.means import population_means
 from bayesatk.core.one_factor.model import Counts, Likelihood
-from bayesatk.core.one_factor.questions import Cells, mark_rates, misfit, simulate_counts
+from bayesatk.core.one_factor.questions import (
+    Cells,
+    mark_rates,
+    misfit,
+    population_means,
+    simulate_counts,
+)
 from bayesatk.metrics.credit import pass_at
 from bayesatk.results.result import Result
 

@@ -14,8 +14,8 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk._tools.threads import one_thread
 from bayesatk._tools.words import probability_words
-from bayesatk.core.runs.alarm import alarm_evidence, day_scores
 from bayesatk.core.runs.change import Changes, ShiftPosterior, mixed_shift
+from bayesatk.core.runs.trial_order import alarm_evidence, day_scores
 from bayesatk.data.validation import shown
 from bayesatk.priors import HyperPrior
 from bayesatk.priors.choice import describe_prior

@@ -43,7 +43,7 @@ def data_keys(fit: Result, part: Subset) -> list[bytes]:
     """Return all that a system's posterior depends on, equal for systems with the same data."""
     arrays: list[NDArray[Any]] = [
         fit.trials,
-        fit.scale.identity(fit.counts),
+        fit.counts,
     ]
     arrays += [] if fit.prior_counts is None else [fit.prior_counts]
     own = b"" if fit.weight is None else fit.weight[part.kept].tobytes()

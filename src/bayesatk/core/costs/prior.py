@@ -1,13 +1,14 @@
 """Costs of trials as the model of them takes them, and its prior."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from scipy.special import ndtri
 
 from bayesatk._tools.arguments import real_number
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.metrics.credit import Array
+from bayesatk.priors.fields import Field, Fields, HalfNormal, Normal
 
 FINEST = 1e-4  # least square of a coefficient of variation
 NAMES = (  # of the parameters in results
@@ -100,29 +101,25 @@ class CostPrior:
             raise ArgumentError(Argument("cost_prior"), rule)
         return number
 
-    @property
-    def _normal(self) -> tuple[Array, Array]:
-        """Means and sds of level, slope, outcome, and the logs of the shapes."""
+    @cached_property
+    def _fields(self) -> tuple[Fields, Array]:
+        """Priors of level, slope, outcome, spread and the logs of the shapes, and their centres."""
         median, sd = self.shape
-        centre = np.array([0.0, 0.0, 0.0, np.log(median), np.log(median)])
-        return centre, np.array([self.level, self.slope, self.outcome, sd, sd])
+        fields = Fields((
+            *(Field(name, Normal(getattr(self, name))) for name in ("level", "slope", "outcome")),
+            Field("spread", HalfNormal(self.spread)), Field("shape", Normal(sd), 2, "outcome"),
+        ))  # fmt: skip
+        return fields, np.array([0.0] * 4 + [np.log(median)] * 2)
 
     def from_uniform(self, u: Array) -> Array:
         """Return parameters from uniform numbers: level, slope, outcome, log spread, log shapes."""
-        centre, sd = self._normal
-        theta = np.empty_like(u)
-        theta[:, [0, 1, 2, 4, 5]] = centre + sd * ndtri(u[:, [0, 1, 2, 4, 5]])
-        theta[:, 3] = np.log(self.spread * ndtri(0.5 + 0.5 * u[:, 3]))
-        return theta
+        fields, centre = self._fields
+        return fields.from_uniform(u) + centre
 
     def log_density(self, theta: Array) -> Array:
         """Return the log prior density of parameters, on the scale of `from_uniform`."""
-        centre, sd = self._normal
-        standard = (theta[:, [0, 1, 2, 4, 5]] - centre) / sd
-        half_log_2_pi = 0.5 * np.log(2.0 * np.pi)
-        logs = -0.5 * (standard**2).sum(axis=1) - np.log(sd).sum() - 5.0 * half_log_2_pi
-        ratio = np.exp(theta[:, 3]) / self.spread
-        return np.asarray(logs + np.log(2.0) - half_log_2_pi - 0.5 * ratio**2 + np.log(ratio))
+        fields, centre = self._fields
+        return fields.log_density(theta - centre)
 
 
 def named(theta: Array) -> dict[str, Array]:

@@ -15,7 +15,7 @@ influence on anything.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 
@@ -28,7 +28,7 @@ from bayesatk.metrics.credit import Array
 
 Ints = NDArray[np.int64]
 _STEP = 1e-3  # of numerical derivatives, in logits: their error is below 1e-6 of the values
-_LEFT_OUT = 1e-10  # posterior probability of a node, at most, that a window leaves out
+_LEFT_OUT = 1e-10  # posterior probability of a node, at most, that is left out
 
 
 @dataclass(frozen=True)
@@ -105,39 +105,6 @@ class Counts:
 
 
 @dataclass(frozen=True)
-class Windows:
-    """Rows in groups, and the nodes between which the difficulties of each group lie."""
-
-    rows: list[NDArray[np.intp]]
-    nodes: list[slice]
-    incidence: list[csr_array]
-
-    @classmethod
-    def whole(cls, counts: Counts, nodes: int) -> "Windows":
-        """All rows on all nodes."""
-        all_rows = np.arange(len(counts.repeats))
-        return cls([all_rows], [slice(0, nodes)], [counts.incidence])
-
-    @classmethod
-    def around(cls, counts: Counts, weight: Array, z: Array) -> "Windows":
-        """Rows in the order of their difficulties, on the nodes that have weight there."""
-        order = np.argsort(weight @ z, kind="stable")
-        # Windows of fewer rows need fewer nodes, and more copies of the table. Since parameters
-        # vary, windows reach a quarter of an sd of z further.
-        rows = np.array_split(order, min(len(order), max(4, len(order) // 1000)))
-        margin = int(np.ceil(0.25 / (z[1] - z[0])))
-        nodes = []
-        for members in rows:
-            weighty_nodes = np.flatnonzero(weight[members].max(axis=0) > _LEFT_OUT)
-            nodes.append(
-                slice(
-                    max(0, weighty_nodes[0] - margin), min(len(z), weighty_nodes[-1] + 1 + margin)
-                )
-            )
-        return cls(rows, nodes, [counts.incidence[members] for members in rows])
-
-
-@dataclass(frozen=True)
 class Likelihood:
     """Probability of all counts given the parameters of systems, difficulties integrated.
 
@@ -145,27 +112,17 @@ class Likelihood:
     ----------
     counts : Counts
     z : ndarray, shape (nodes,)
-    windows : Windows
     """
 
     counts: Counts
     z: Array
-    windows: Windows
 
     @classmethod
     def on(cls, counts: Counts, step: float) -> "Likelihood":
         """Nodes at equal steps."""
         reach = 6.0  # sds of z: 2e-9 of the questions are beyond
         half = int(np.ceil(reach / step))
-        z = np.linspace(-reach, reach, 2 * half + 1)
-        return cls(counts, z, Windows.whole(counts, len(z)))
-
-    def windowed(self, theta: Array) -> "Likelihood":
-        """Leave nodes out that have no weight near these parameters, where that saves time."""
-        if self.counts.incidence.nnz * len(self.z) < 3_000_000:
-            return self
-        weight = self.difficulties(theta)
-        return replace(self, windows=Windows.around(self.counts, weight, self.z))
+        return cls(counts, np.linspace(-reach, reach, 2 * half + 1))
 
     @cached_property
     def log_weight(self) -> Array:
@@ -181,58 +138,49 @@ class Likelihood:
             return log_chances(theta, self.z, *cells)
         return counts.marking.log_marks(theta, self.z, *cells)
 
-    def log_rows(self, table: Array) -> Iterator[tuple[NDArray[np.intp], slice, Array]]:
-        """Log probability of rows and nodes, (rows, points, nodes), window by window."""
-        columns, points, _ = table.shape
-        win = self.windows
-        for rows, nodes, incidence in zip(win.rows, win.nodes, win.incidence, strict=True):
-            block = table[:, :, nodes].reshape(columns, -1)
-            logs = (incidence @ block).reshape(len(rows), points, -1)
-            yield rows, nodes, logs + self.log_weight[nodes]
+    @cached_property
+    def _blocks(self) -> list[tuple[slice, csr_array]]:
+        """Rows of counts in blocks that stay in the cache, with their parts of the incidence."""
+        size = max(1, 100_000 // len(self.z))
+        blocks = [slice(i, i + size) for i in range(0, len(self.counts.repeats), size)]
+        return [(rows, self.counts.incidence[rows]) for rows in blocks]
+
+    def by_block(self, table: Array) -> Iterator[tuple[slice, csr_array, Array, Array]]:
+        """Yield rows, their incidence, log probabilities, and weights of nodes given the counts.
+
+        Of a table (columns, points, nodes) log probabilities are (rows, points), and weights
+        (rows, points, nodes).
+        """
+        columns, points, nodes = table.shape
+        for rows, incidence in self._blocks:
+            logs = (incidence @ table.reshape(columns, -1)).reshape(-1, points, nodes)
+            logs += self.log_weight
+            top = logs.max(axis=2)
+            weight = np.exp(np.subtract(logs, top[:, :, None], out=logs), out=logs)
+            total = weight.sum(axis=2)
+            weight /= total[:, :, None]
+            yield rows, incidence, top + np.log(total), weight
 
     def log_likelihood(self, theta: Array) -> Array:
         """Log probability of all trials in their order, (points,); theta (points, 3, systems)."""
-        log_likelihood = np.empty(len(theta))
+        log_likelihood = np.zeros(len(theta))
         step = max(1, 1_000_000 // (self.counts.width * len(self.z)))  # arrays of 8 MB
         for start in range(0, len(theta), step):
             block = slice(start, start + step)
-            total = np.zeros(len(theta[block]))
-            for rows, _, logs in self.log_rows(self.table(theta[block])):
-                total += self.counts.repeats[rows] @ _normalise(logs)
-            log_likelihood[block] = total
+            for rows, _, logs, _ in self.by_block(self.table(theta[block])):
+                log_likelihood[block] += self.counts.repeats[rows] @ logs
         return log_likelihood
 
     def difficulties(self, theta: Array) -> Array:
         """Posterior probabilities of nodes; theta (3, systems) -> (rows, nodes)."""
-        weight = np.zeros((len(self.counts.repeats), len(self.z)))
-        for rows, nodes, logs in self.log_rows(self.table(theta[None])):
-            _normalise(logs)
-            weight[rows, nodes] = logs[:, 0]
-        return weight
+        blocks = self.by_block(self.table(theta[None]))
+        return np.concatenate([weight[:, 0] for *_, weight in blocks])
 
     def draw_difficulties(self, theta: Array, rng: np.random.Generator) -> Array:
         """Difficulties of all questions given parameters (3, systems) and counts: nodes."""
-        difficulties = np.empty(len(self.counts.which))
-        for (questions, positions), (_, nodes, logs) in zip(
-            self._questions, self.log_rows(self.table(theta[None])), strict=True
-        ):
-            _normalise(logs)
-            cumulative = np.cumsum(logs[:, 0], axis=1)[positions]
-            below = (cumulative < rng.random((len(questions), 1)) * cumulative[:, -1:]).sum(axis=1)
-            difficulties[questions] = self.z[nodes][below]
-        return difficulties
-
-    @cached_property
-    def _questions(self) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-        """Questions of every window, and the places of their rows in it."""
-        window, position = np.empty((2, len(self.counts.repeats)), np.intp)
-        for i, rows in enumerate(self.windows.rows):
-            window[rows], position[rows] = i, np.arange(len(rows))
-        row = self.counts.which
-        questions_by_window = [
-            np.flatnonzero(window[row] == i) for i in range(len(self.windows.rows))
-        ]
-        return [(questions, position[row[questions]]) for questions in questions_by_window]
+        cumulative = np.cumsum(self.difficulties(theta), axis=1)
+        u = rng.random(len(self.counts.which)) * cumulative[self.counts.which, -1]
+        return np.asarray(self.z[(cumulative[self.counts.which] < u[:, None]).sum(axis=1)])
 
     def gradient(self, theta: Array) -> tuple[float, Array]:
         """Log likelihood, and its gradient in the shape of the parameters."""
@@ -242,11 +190,10 @@ class Likelihood:
         ahead, behind = np.split(tables[:, 1:], 2, axis=1)
         slopes = (ahead - behind) / (2.0 * _STEP)
         total, expected = 0.0, np.zeros_like(tables[:, 0])
-        for rows, nodes, logs in self.log_rows(tables[:, :1]):
+        for rows, incidence, logs, weight in self.by_block(tables[:, :1]):
             repeats = self.counts.repeats[rows]
-            total += float(repeats @ _normalise(logs)[:, 0])
-            logs[:, 0] *= repeats[:, None]
-            expected[:, nodes] += self.counts.incidence[rows].T @ logs[:, 0]
+            total += float(repeats @ logs[:, 0])
+            expected += incidence.T @ (weight[:, 0] * repeats[:, None])
         by_mu, *other_ways = (expected * slopes[:, i] for i in range(len(ways)))
         slope = np.exp(theta[1, self.counts.system])
         by_column = np.stack([
@@ -283,29 +230,28 @@ class Likelihood:
         By the formula of Louis (1982): the expected curvature given difficulties, less the
         variance of the gradient over them.
         """
-        size, z = self.counts.systems, self.z
+        size = self.counts.systems
         first, second = self._derivatives(theta)
         kinds = len(first)
         second_derivatives = np.zeros((kinds * size, kinds * size))
         complete = np.zeros((kinds, kinds, len(self.counts.system)))
-        for rows, nodes, logs in self.log_rows(self.table(theta[None])):
-            _normalise(logs)
-            weight, column = logs[:, 0], self.counts.column[rows]
-            complete += np.einsum(
-                "uk,ijuk->iju",
-                self.counts.incidence[rows].T @ (weight * self.counts.repeats[rows, None]),
-                second[:, :, :, nodes],
+        for rows, incidence, _, weights in self.by_block(self.table(theta[None])):
+            weight, column, repeats = (
+                weights[:, 0],
+                self.counts.column[rows],
+                self.counts.repeats[rows],
             )
-            mean = np.zeros((len(rows), kinds * size))
+            expected = incidence.T @ (weight * repeats[:, None])
+            complete += np.einsum("uk,ijuk->iju", expected, second)
+            mean = np.zeros((len(column), kinds * size))
             tried = column >= 0
-            for k, by_row in zip(range(len(z))[nodes], weight.T, strict=True):
+            for k, by_row in enumerate(weight.T):
                 likely = by_row > _LEFT_OUT
                 score = np.where(tried[likely], first[:, column[likely], k], 0.0).transpose(1, 0, 2)
                 score = score.reshape(len(score), kinds * size)
-                share = (by_row * self.counts.repeats[rows])[likely]
-                second_derivatives -= score.T @ (score * share[:, None])
+                second_derivatives -= score.T @ (score * (by_row * repeats)[likely, None])
                 mean[likely] += by_row[likely, None] * score
-            second_derivatives += mean.T @ (mean * self.counts.repeats[rows, None])
+            second_derivatives += mean.T @ (mean * repeats[:, None])
         blocks = second_derivatives.reshape(kinds, size, kinds, size)
         for i in range(kinds):
             diagonal_blocks = self._by_system(complete[i])
@@ -339,13 +285,3 @@ class Likelihood:
         second = second[np.ix_(way, way)] * scale * scale[:, None]
         second[1, 1] += first[1]
         return first, second
-
-
-def _normalise(logs: Array) -> Array:
-    """Turn logs (rows, points, nodes) into probabilities of nodes in place; return log sums."""
-    top = logs.max(axis=2)
-    logs -= top[:, :, None]
-    np.exp(logs, out=logs)
-    total = logs.sum(axis=2)
-    logs /= total[:, :, None]
-    return np.asarray(top + np.log(total))

@@ -3,21 +3,21 @@
 The credit of ``k`` votes is (tied modes that are correct) / (tied modes): ties are broken
 uniformly at random. When the votes of the answers are independent once their total is left free,
 the expected credit is a coefficient of a product of polynomials, divided by the probability of
-the total: Poisson votes for known probabilities (here), binomial and negative binomial ones for a
-bank of answers and a Dirichlet posterior (`bayesatk.core.question.plurality`).
+the total: Poisson votes for known probabilities, binomial and negative binomial ones for a bank of
+answers and a Dirichlet posterior.
 
 Ties need no bookkeeping: ``c / (c + w) = int_0^1 c u^(c + w - 1) du``, so each answer with the
 winning number of votes carries a factor ``u``, one correct winner carries none, and
 Gauss-Legendre nodes make the integral exact. Every term is non-negative: nothing cancels.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, xlogy
 
 Array = NDArray[np.float64]
 
@@ -81,38 +81,155 @@ def plurality_latent(p: Array, correct: NDArray[np.bool_], ks: Sequence[int]) ->
     >>> plurality_latent(np.array([[0.5, 0.5]]), np.array([True, False]), [1, 3]).round(12).tolist()
     [[0.5, 0.5]]
     """
-    credit = np.empty((len(p), len(ks)))
     missing = np.maximum(1.0 - p.sum(axis=1), 0.0)
-    for served in together(ks):
-        largest = max(ks[i] for i in served)
-        votes = [_poisson(largest * column, largest) for column in p.T]
-        ballot = Ballot(
+
+    def ballot(k: int) -> Ballot:
+        votes = [_votes(k * share, 0.0, -k * share, k) for share in p.T]
+        return Ballot(
             tuple(vote for vote, right in zip(votes, correct, strict=True) if right),
             tuple(vote for vote, right in zip(votes, correct, strict=True) if not right),
             (1,) * int((~correct).sum()),
-            _poisson(largest * missing, largest) if missing.any() else None,
-            _poisson(np.array([float(largest)]), largest)[0],
+            _votes(k * missing, 0.0, -k * missing, k) if missing.any() else None,
+            _votes(np.array([float(k)]), 0.0, -float(k), k)[0],
         )
-        credit[:, served] = expected_credit(ballot, [ks[i] for i in served])
-    return credit
+
+    return _elected(ballot, ks)
 
 
-def together(ks: Sequence[int], trials: int | None = None) -> Iterator[list[int]]:
-    """Yield positions of ks that one total serves, those beyond the trials left out.
+def plurality_finite(
+    counts: NDArray[np.int64],
+    correct: NDArray[np.bool_],
+    ks: Sequence[int],
+    nobody: int | None = None,
+) -> Array:
+    """Return the expected credit of ``k`` answers drawn without replacement from the observed ones.
 
-    Those further than 250 apart get totals of their own, so that no probability underflows.
+    Parameters
+    ----------
+    counts : ndarray of int, shape (answers,)
+        How often each distinct answer was given.
+    correct : ndarray of bool, shape (answers,)
+    ks : sequence of int
+        Votes; NaN where ``k`` exceeds the trials.
+    nobody : int, optional
+        Trials without an answer.
+
+    Returns
+    -------
+    ndarray, shape (len(ks),)
+        Relative error below 1e-12.
+
+    Examples
+    --------
+    Two votes from answers A A B, A correct: AA wins, AB is a tie.
+
+    >>> plurality_finite(np.array([2, 1]), np.array([True, False]), [1, 2]).round(12).tolist()
+    [0.666666666667, 0.666666666667]
     """
-    order = [i for i in np.argsort(ks)[::-1].tolist() if trials is None or ks[i] <= trials]
+    trials = int(counts.sum()) + (nobody or 0)
+    observed = counts > 0  # answers that were never given cannot be drawn
+
+    def ballot(k: int) -> Ballot:
+        share = k / (trials + 1)  # below one, so that smaller totals stay possible
+        odds = share / (1.0 - share)
+
+        def votes(count: int) -> Array:
+            log_none = count * np.log1p(-share)
+            return _votes(np.array([count * odds]), -odds, log_none, min(count, k))
+
+        return _grouped(votes, counts[observed], correct[observed], nobody or None, trials)
+
+    return np.asarray(_elected(ballot, ks, trials)[0])
+
+
+def plurality_posterior(
+    counts: NDArray[np.int64],
+    correct: NDArray[np.bool_],
+    ks: Sequence[int],
+    alpha: float = 1.0,
+    nobody: int | None = None,
+) -> Array:
+    """Posterior mean: ``k`` fresh answers, probabilities ``Dirichlet(alpha + counts)``.
+
+    Parameters
+    ----------
+    counts, correct, ks
+        As in `plurality_finite`; any ``k``. An answer with count 0 is one that may yet come.
+    alpha : float
+        Prior concentration of every answer, and of nobody.
+    nobody : int, optional
+        Trials without an answer; None if there can be none.
+
+    Returns
+    -------
+    ndarray, shape (len(ks),)
+
+    Examples
+    --------
+    One vote: the posterior mean of the correct answer.
+
+    >>> plurality_posterior(np.array([2, 1]), np.array([True, False]), [1]).round(12).tolist()
+    [0.6]
+    """
+    total = float(counts.sum()) + (nobody or 0) + alpha * (len(counts) + (nobody is not None))
+
+    def ballot(k: int) -> Ballot:
+        share = k / (k + total)
+
+        def votes(count: float) -> Array:
+            size = count + alpha
+            return _votes(np.array([size * share]), share, size * np.log1p(-share), k)
+
+        return _grouped(votes, counts, correct, nobody, total - alpha)
+
+    return np.asarray(_elected(ballot, ks)[0])
+
+
+def _votes(first: Array, more: float, log_none: Array | float, most: int) -> Array:
+    """Probabilities of 0..most votes, whose successive ratios are ``(first + more v) / (v + 1)``.
+
+    Poisson where ``more`` is 0, binomial below, negative binomial above; a row for each ``first``.
+    """
+    v = np.arange(most)
+    with np.errstate(divide="ignore"):
+        ratios = np.log((first[:, None] + more * v) / (v + 1.0))
+    logs = np.concatenate([np.zeros((len(first), 1)), np.cumsum(ratios, axis=1)], axis=1)
+    return np.asarray(np.exp(logs + np.reshape(log_none, (-1, 1))))
+
+
+def _grouped(
+    votes: Callable[[Any], Array],
+    counts: NDArray[np.int64],
+    correct: NDArray[np.bool_],
+    nobody: int | None,
+    total: float,
+) -> Ballot:
+    """Ballot of one question, equal wrong answers together."""
+    kinds, repeats = np.unique(counts[~correct], return_counts=True)
+    return Ballot(
+        tuple(votes(count) for count in counts[correct].tolist()),
+        tuple(votes(count) for count in kinds.tolist()),
+        tuple(repeats.tolist()),
+        None if nobody is None else votes(nobody),
+        votes(total)[0],
+    )
+
+
+def _elected(ballot: Callable[[int], Ballot], ks: Sequence[int], trials: float = np.inf) -> Array:
+    """Return the expected credit at every k, NaN beyond the trials; shape (batch, len(ks)).
+
+    One ballot serves several ks; those further than 250 apart get one of their own, so that no
+    probability underflows.
+    """
+    columns: list[Array] = [np.full(1, np.nan)] * len(ks)
+    order = [i for i in np.argsort(ks)[::-1].tolist() if ks[i] <= trials]
     while order:
-        group = [i for i in order if ks[order[0]] - ks[i] <= 250]
-        yield group
-        order = order[len(group) :]
-
-
-def _poisson(rate: Array, k: int) -> Array:
-    """Poisson probabilities of 0..k, one row per rate."""
-    v = np.arange(k + 1)
-    return np.exp(xlogy(v, rate[:, None]) - rate[:, None] - gammaln(v + 1.0))
+        served = [i for i in order if ks[order[0]] - ks[i] <= 250]
+        credits = expected_credit(ballot(ks[served[0]]), [ks[i] for i in served])
+        for i, credit in zip(served, credits.T, strict=True):
+            columns[i] = credit
+        order = order[len(served) :]
+    return np.stack(np.broadcast_arrays(*columns), axis=1)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
+from scipy.optimize import brentq, minimize_scalar
 from scipy.special import logsumexp
 
 from bayesatk.core.question.laws import log_choose
@@ -25,8 +25,6 @@ from bayesatk.metrics.credit import Array
 Ints = NDArray[np.int64]
 Curve = Callable[[Array], Array]
 
-_SEARCH_POINTS = 17  # points of a round that looks for a peak, or for the end of an integral
-_ROUNDS = 14  # each round is 8 times finer: 8^14 = 4e12
 _FARTHEST = 50.0  # log odds ratio beyond which an interval has no end
 
 
@@ -84,32 +82,31 @@ class Splits:
 
         Values count from the smallest one, so that nothing cancels.
         """
-        low = np.maximum(0.0, self.total - self.second_trials)
-        size = (np.minimum(self.total, self.first_trials) - low + 1).astype(int)
+        size = (np.minimum(self.total, self.first_trials) - self._least + 1).astype(int)
         start = np.concatenate([[0], np.cumsum(size)[:-1]]).astype(np.intp)
         kind = np.repeat(np.arange(len(size)), size)
         above = (np.arange(size.sum()) - start[kind]).astype(float)
         c, n, m, t = (
-            above + low[kind],
-            self.first_trials[kind],
-            self.second_trials[kind],
-            self.total[kind],
+            above + self._least[kind],
+            *(counts[kind] for counts in (self.first_trials, self.second_trials, self.total)),
         )
         logs = log_choose(n, c) + log_choose(m, t - c) - log_choose(n + m, t)
         return above, logs, start
 
     @cached_property
+    def _least(self) -> Array:
+        """Fewest successes of the first system that each sum allows."""
+        return np.maximum(0.0, self.total - self.second_trials)
+
+    @cached_property
     def above(self) -> float:
         """Successes of the first system beyond the fewest that the sums allow."""
-        return self.successes - float(
-            self.weight @ np.maximum(0.0, self.total - self.second_trials)
-        )
+        return self.successes - float(self.weight @ self._least)
 
     @cached_property
     def most(self) -> float:
         """Return the largest value of `above`."""
-        low = np.maximum(0.0, self.total - self.second_trials)
-        return float(self.weight @ (np.minimum(self.total, self.first_trials) - low))
+        return float(self.weight @ (np.minimum(self.total, self.first_trials) - self._least))
 
     def log_ratio(self, theta: Array) -> Array:
         """Log likelihood at log odds ratios, less that at 0; concave, and 0 at 0."""
@@ -178,13 +175,15 @@ class Splits:
         middle = float(np.clip(np.nan_to_num(self.mode()), -_FARTHEST, _FARTHEST))
 
         def over(theta: float) -> float:
-            return float(self.log_ratio(np.array([theta]))[0] - level)
+            return float(_at(self.log_ratio, theta) - level)
 
-        ends: list[float] = []
-        for end, infinite in ((-_FARTHEST, -np.inf), (_FARTHEST, np.inf)):
-            beyond = middle == end or over(end) >= 0.0
-            ends.append(infinite if beyond else float(brentq(over, middle, end)))
-        return ends[0], ends[1]
+        lower, upper = (
+            float(np.copysign(np.inf, end))
+            if middle == end or over(end) >= 0.0
+            else float(brentq(over, middle, end))
+            for end in (-_FARTHEST, _FARTHEST)
+        )
+        return lower, upper
 
 
 @dataclass(frozen=True)
@@ -269,13 +268,15 @@ def log_integral(curve: Curve, lower: float, upper: float) -> float:
     >>> round(log_integral(lambda x: -50.0 * x**2, -3.0, 9.0), 6)  # sqrt(pi / 50)
     -1.383647
     """
-    peak = _peak(curve, lower, upper, 0.1)  # an integrand's need not be known any better
-    level = float(curve(np.array([peak]))[0]) - 45.0  # exp(-45) ~ 3e-20
+    peak = _peak(curve, lower, upper)
+    level = _at(curve, peak) - 45.0  # exp(-45) ~ 3e-20
     node, log_weight = _rule()
     log_terms = []
     for end in (lower, upper):
-        reach = _drop(curve, peak, end, level) - peak
-        if reach:
+        if _at(curve, end) < level:  # it is cut off where it has fallen so far
+            end = float(brentq(lambda x: max(_at(curve, x) - level, -1e3), peak, end))
+        if end != peak:
+            reach = end - peak
             log_terms.append(curve(peak + reach * node) + log_weight + np.log(abs(reach)))
     return float(logsumexp(np.concatenate(log_terms)))
 
@@ -287,28 +288,14 @@ def _rule() -> tuple[Array, Array]:
     return 0.5 * (node + 1.0), np.log(0.5 * weight)
 
 
-def _peak(curve: Curve, lower: float, upper: float, flat: float = 0.0) -> float:
-    """Return the place of the maximum of a concave curve, or where it is as high to within flat."""
-    for _ in range(_ROUNDS):
-        places = np.linspace(lower, upper, _SEARCH_POINTS)
-        heights = curve(places)
-        best = int(np.argmax(heights))
-        near = slice(max(best - 1, 0), best + 2)
-        lower, upper = places[near][0], places[near][-1]
-        if heights[best] - heights[near].min() < flat:
-            break
-    return float(places[best])
+def _peak(curve: Curve, lower: float, upper: float) -> float:
+    """Return the place of the maximum of a concave curve."""
+    minimum = minimize_scalar(
+        lambda x: -_at(curve, float(x)), bounds=(lower, upper), method="bounded",
+        options={"xatol": 1e-9 * (upper - lower), "maxiter": 200},
+    )  # fmt: skip
+    return float(minimum.x)
 
 
-def _drop(curve: Curve, peak: float, end: float, level: float) -> float:
-    """Return about the place towards an end at which a concave curve falls below a level."""
-    for _ in range(_ROUNDS // 2):
-        places = np.linspace(peak, end, _SEARCH_POINTS)
-        below = curve(places) < level
-        if not below.any():
-            return end
-        first = int(np.argmax(below))
-        end = float(places[first])
-        if first > 1:  # near enough: the integral ends at most half as far again as it must
-            break
-    return end
+def _at(curve: Curve, x: float) -> float:
+    return float(curve(np.array([x]))[0])

@@ -61,10 +61,10 @@ class Design:
         """Posterior variance with so many questions: for these, and for questions like these."""
         covariance = np.linalg.inv(questions * self.information + self.prior)
         shared = np.einsum("ti,ij,tj->t", self.slopes, covariance, self.slopes)
-        these = shared[0] + self.trial / questions
+        fixed = shared[0] + self.trial / questions
         if self.spread is None:
-            return np.array([these, shared[1]])
-        return np.array([these, these + self.spread / (questions + 1.0)])
+            return np.array([fixed, shared[1]])
+        return np.array([fixed, fixed + self.spread / (questions + 1.0)])
 
 
 def _design(model: "_Mixed | _Dirichlet") -> Design:

@@ -13,6 +13,7 @@ from math import lcm
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.fft import irfft, next_fast_len
 
 from bayesatk.core.question.laws import log_binomials
 from bayesatk.metrics.credit import Array
@@ -51,33 +52,22 @@ def run_difference(counted: Counted, questions: Array, values: Array) -> tuple[A
     widest, number = int(places.max()), float(questions.sum())
     if not widest:
         return np.zeros(1), np.ones(1)
-    split, gaps = _splits(places)
-    rough_pmf = counted(50)[1]
-    sd = np.sqrt((rough_pmf @ (split * gaps**2).sum(axis=1) @ questions).max())
+    at_gap, gap = _gaps(places), np.arange(-widest, widest + 1.0)
+    sd = np.sqrt((counted(50)[1] @ (at_gap @ gap**2) @ questions).max())
     # The lattice is kept within 12 sds and the 40 largest differences of a question: few questions
     # are far from normal.
     reach = int(min(number * widest, np.ceil(12.0 * sd + 40.0 * widest)))
-    # It falls all the way from 0 on where a run is right or wrong, or the share of right trials.
-    falls = widest == 1 or bool((places == np.arange(len(places))).all())
-    size = reach if not falls else min(reach, 40 + 8 * 12)
-    # Nodes stand for others where they are many: ten million of frequencies, nodes and states.
-    cells = (size + 4 * rough_pmf.shape[2]) * len(questions)
-    weight, pmf = counted(int(np.clip(10_000_000 // cells, 50, 1000)))
-    angles = 2.0 * np.pi * np.arange(reach + 1) / (2 * reach + 1)
-    curve = np.zeros(reach + 1)
-    width = max(16, 1_000_000 // (len(weight) * len(questions)))
-    for start in range(0, reach + 1, width):
-        frequencies = slice(start, start + width)
-        waves = (split * np.cos(angles[frequencies, None, None] * gaps)).sum(axis=2)
-        question_curve = np.tensordot(waves, pmf, axes=(1, 2))  # of one question, by node and state
-        node_curve = (question_curve**questions).prod(axis=2)
-        curve[frequencies] = node_curve @ weight
-        if falls and np.abs(node_curve).max() < 1e-16:
-            break
-    signed_mass = np.fft.irfft(curve, 2 * reach + 1)[: reach + 1]
-    probability = np.maximum(signed_mass * np.where(np.arange(reach + 1), 2.0, 1.0), 0.0)
-    probability = np.asarray(probability / probability.sum(), float)
-    return np.arange(reach + 1, dtype=float) * (step / number), probability
+    size = next_fast_len(2 * reach + 1, real=True)
+    # Nodes stand for others where they are many: 40 million of frequencies, nodes and states.
+    weight, pmf = counted(int(np.clip(40_000_000 // (reach * len(questions)), 50, 1000)))
+    wave = np.exp(2j * np.pi / size * np.outer(gap, np.arange(size // 2 + 1))).real
+    curve = np.zeros(size // 2 + 1)
+    for share, by_state in zip(weight, pmf, strict=True):
+        curve += share * ((by_state @ at_gap @ wave) ** questions[:, None]).prod(axis=0)
+    probability = np.maximum(irfft(curve, size)[: reach + 1], 0.0)
+    probability[1:] *= 2.0
+    probability /= probability.sum()
+    return np.arange(reach + 1, dtype=float) * (step / number), np.asarray(probability)
 
 
 def absolute_differences(score: Callable[[], Array], repeats: int) -> tuple[Array, Array]:
@@ -113,20 +103,18 @@ def _step(values: Array) -> float:
     return scale / min(denominator, finest)
 
 
-def _splits(places: NDArray[np.int64]) -> tuple[Array, Array]:
-    """Probability of the successes of the first run given those of both, and what they differ by.
+def _gaps(places: NDArray[np.int64]) -> Array:
+    """Probability of each difference, given the successes of both runs.
 
     Returns
     -------
-    probability, gap : ndarray, shape (2 trials + 1, trials + 1)
-        By successes of both runs, and of the first.
+    ndarray, shape (2 trials + 1, 2 widest + 1)
+        By successes of both runs, and the difference in steps from its smallest value on.
     """
-    trials = len(places) - 1
-    total, first = np.arange(2 * trials + 1)[:, None], np.arange(trials + 1)[None, :]
-    second = total - first
-    possible = (second >= 0) & (second <= trials)
-    second = np.clip(second, 0, trials)
+    trials, widest = len(places) - 1, int(places.max())
+    first, second = np.divmod(np.arange((trials + 1) ** 2), trials + 1)
     ways, both_ways = log_binomials(trials), log_binomials(2 * trials)
-    logs = ways[first] + ways[second] - both_ways[total]
-    gap = np.where(possible, places[first] - places[second], 0)
-    return np.where(possible, np.exp(logs), 0.0), gap.astype(float)
+    probability = np.exp(ways[first] + ways[second] - both_ways[first + second])
+    at_gap = np.zeros((2 * trials + 1, 2 * widest + 1))
+    np.add.at(at_gap, (first + second, places[first] - places[second] + widest), probability)
+    return at_gap

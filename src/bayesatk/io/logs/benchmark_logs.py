@@ -1,263 +1,334 @@
-"""Logs of benchmarks: HumanEval, LiveCodeBench, MathArena, HELM, lighteval, promptfoo and others.
+"""Logs of benchmarks: EvalPlus, HumanEval, lm-evaluation-harness, HELM, promptfoo and others.
 
 Facts of the formats stand with each.
 """
 
+import json
+import re
 from collections.abc import Iterator
-from pathlib import Path
+from dataclasses import replace
+from itertools import zip_longest
+from typing import Any
 
-from bayesatk.io.logs.record_logs import Record, RecordLog, Said
+from bayesatk._tools.messages import Argument
+from bayesatk.data.content import digest
+from bayesatk.data.validation import OutcomeError, shown
+from bayesatk.io.logs.record_logs import Record, RecordLog, fields_of
 from bayesatk.io.rows import EMPTY
 
 
-def _blank(text: object) -> str:
-    """Return the fault of a trial whose text is blank."""
-    return EMPTY if isinstance(text, str) and not text.strip() else ""
+def _eval_plus(record: Record) -> Iterator[dict[str, Any]]:
+    """Read a task: a list of solutions, each with ``base_status`` and ``plus_status``.
+
+    The second is there unless only the base tests ran. The first releases wrote ``{"base":
+    [[status, ...], ...], "plus": ...}`` instead. A solution passes the added tests only if it
+    passes the base tests too.
+    """
+    solutions = record.fields if isinstance(record.fields, list) else _first_release(record)
+    for number, entry in enumerate(solutions):
+        solution = replace(record, fields=entry)
+        statuses = solution("base_status"), solution("plus_status")
+        base, plus = (_passed(status, number, record) for status in statuses)
+        if base is None:
+            raise OutcomeError(
+                f"every solution of {record.key!r} must have a base_status; one has none."
+            )
+        text = solution("solution")
+        yield {
+            "question": record.key,
+            "trial": number,
+            "outcome": {"base": base} if plus is None else {"base": base, "plus": base and plus},
+            "fault": EMPTY if isinstance(text, str) and not text.strip() else "",
+        }
 
 
-def _human_eval(record: Record) -> Iterator[Said]:
-    """Read a solution ``{task_id, completion, result, passed}``; the order numbers the trials."""
-    yield Said(
-        question=record("task_id"), outcome=record("passed"), fault=_blank(record("completion"))
-    )  # fmt: skip
+def _passed(status: object, number: int, record: Record) -> int | None:
+    """Return whether a solution passed, as 1 or 0; None where its tests did not run."""
+    if status is None:
+        return None
+    passed = {"pass": 1, "success": 1, "fail": 0, "failed": 0, "timeout": 0, "timed out": 0}
+    if not isinstance(status, str) or status not in passed:
+        raise OutcomeError(
+            f"a status must be one of {', '.join(passed)}; solution {number} of {record.key!r} has "
+            f"{shown(status)}. Was it written by EvalPlus?"
+        )
+    return passed[status]
 
 
-def _live_code_bench(record: Record) -> Iterator[Said]:
+def _first_release(record: Record) -> list[dict[str, Any]]:
+    """Return the solutions of a task as later releases write them."""
+    lists = [record.fields.get(tests) for tests in ("base", "plus")]
+    if not isinstance(lists[0], list):
+        raise OutcomeError(
+            f"eval[{record.key!r}] must be a list of solutions; got {shown(record.fields)}."
+        )
+    if lists[1] and (not isinstance(lists[1], list) or len(lists[1]) != len(lists[0])):
+        raise OutcomeError(
+            f"eval[{record.key!r}] must have as many base as plus statuses. Is the file complete?"
+        )
+    firsts = [[_first(entry) for entry in entries or ()] for entries in lists]
+    return [{"base_status": base, "plus_status": plus} for base, plus in zip_longest(*firsts)]
+
+
+def _first(entry: object) -> object:
+    return entry[0] if isinstance(entry, list) and entry else None
+
+
+def _lm_eval(record: Record) -> Iterator[dict[str, Any]]:
+    """Read a row of ``samples_TASK_TIME.jsonl``: one for every document *and filter*.
+
+    ``metrics`` names the marks in the row; ``resps`` holds every response, though with repeats only
+    one filtered response is marked. So a file is one trial of every document, and further runs are
+    further trials (``same_system="trials"``).
+    """
+    _refuse_repeats(record)
+    metrics = [str(name) for name in record.of(list, "metrics")]
+    if not metrics or not set(metrics) <= set(record.fields):
+        raise OutcomeError(
+            f"{record.where} must have the metrics that it lists, {shown(metrics)}. Was the file "
+            "cut?"
+        )
+    file_name = re.fullmatch(
+        r"samples_(.+?)(_(\d{4}-\d\d-\d\dT[\d.:-]+))?\.jsonl", record.path.name
+    )
+    if "model_name" not in record.head:
+        record.head["model_name"] = _model(record, file_name[3] if file_name else None)
+    answer = record("filtered_resps")
+    # Prompts may differ between seeds, by their examples.
+    document = record.fields.get("doc_hash") or digest(json.dumps(record("doc"), sort_keys=True))
+    target = record.fields.get("target_hash") or digest(record("target"))
+    yield {
+        "task": file_name[1] if file_name else record.path.stem,
+        "trial": "",
+        "filter": str(record.fields.get("filter", "none")),
+        "outcome": {name: record.fields[name] for name in metrics},
+        "answer": answer[0] if isinstance(answer, list) and len(answer) == 1 else answer,
+        "content": digest(document, target),
+    }
+
+
+def _refuse_repeats(record: Record) -> None:
+    """Refuse several responses of which one mark is in the file."""
+    repeated = [
+        responses
+        for responses in record.of(list, "resps")
+        if isinstance(responses, list) and all(isinstance(text, str | list) for text in responses)
+    ]
+    several = max(map(len, repeated), default=1)
+    if several > 1:
+        raise OutcomeError(
+            f"{record.where} holds {several} responses to one request, and one mark for them all: "
+            "the marks of single trials are not in the file. Run lm-eval once for each trial "
+            "(repeats: 1, another --seed and --output_path) and give all the files."
+        )
+
+
+def _model(record: Record, time: str | None) -> str:
+    """Return the name of the model, from the results of the same run or of all in the folder."""
+    folder = record.path.resolve().parent
+    run_results = folder / f"results_{time}.json"
+    same_run = time is not None and run_results.exists()
+    files = [run_results] if same_run else sorted(folder.glob("results_*.json"))
+    names = {Record(fields_of(file), {}, file).of(str, "model_name") for file in files} - {""}
+    if len(names) > 1:
+        raise OutcomeError(
+            f"the folder must have runs of one model, or results_{time or 'TIME'}.json of this "
+            f"one; it has results of {', '.join(sorted(names))}. Name the systems: ",
+            Argument("source", {"name": "samples_....jsonl"}, "load"), ".",
+        )  # fmt: skip
+    return names.pop() if names else ""
+
+
+def _live_code_bench(record: Record) -> Iterator[dict[str, Any]]:
     """Read a problem with ``graded_list``, a mark for each of its solutions in ``code_list``."""
-    named = record.path.name.startswith("Scenario.")  # in a folder with the name of the model
-    yield Said(
-        system=record.path.resolve().parent.name if named else "",
-        question=record("question_id"),
-        outcome=record("graded_list"),
-        several=True,
-        asked=(record("question_content"),),
-    )
+    in_folder = record.path.name.startswith("Scenario.")  # with the name of the model
+    yield {"system": record.path.resolve().parent.name if in_folder else ""}
 
 
-def _math_arena(record: Record) -> Iterator[Said]:
+def _math_arena(record: Record) -> Iterator[dict[str, Any]]:
     """Read a problem: ``messages``, ``answers`` and ``correct`` have a part for each run."""
-    yield Said(
-        system=record.path.parent.name,
-        task=record.path.parent.parent.parent.name,
-        question=record("idx") if record("idx") is not None else record.path.stem,
-        outcome=record("correct"),
-        several=True,
-        asked=(record("problem"), record("gold_answer")),
-        answer=record("answers"),
-    )
+    yield {
+        "system": record.path.parent.name,
+        "task": record.path.parent.parent.parent.name,
+        "question": record("idx") if record("idx") is not None else record.path.stem,
+    }
 
 
-def _math_arena_rows(record: Record) -> Iterator[Said]:
-    """Read a row of a published data set of outputs: an attempt of a model at a problem."""
-    yield Said(
-        system=record.text("model_name"),
-        question=record("problem_idx"),
-        trial=record("idx_answer"),
-        outcome=record("correct"),
-        asked=(record("problem"), record("gold_answer")),
-        answer=record("parsed_answer"),
-    )
-
-
-def _every_eval_ever(record: Record) -> Iterator[Said]:
+def _every_eval_ever(record: Record) -> Iterator[dict[str, Any]]:
     """Read a row of the schema's instance level: ``evaluation.is_correct`` of one ``sample_id``.
 
     Repeats are rows with one ``sample_id``. An evaluation of several metrics has a row for each,
     told apart by ``evaluation_result_id``: these are marks of one trial.
     """
-    metric = record.text("evaluation_result_id") or "is_correct"
-    done = record.listed("output.raw")
-    attributions = [
-        entry for entry in record.listed("answer_attribution") if isinstance(entry, dict)
-    ]
-    yield Said(
-        system=record.text("model_id"),
-        task=record.text("evaluation_name"),
-        question=record("sample_id"),
-        outcome={metric: record("evaluation.is_correct")},
-        asked=(record("input.raw"), record("input.reference"), record("input.choices")),
-        answer=next((entry.get("extracted_value") for entry in attributions
-                     if entry.get("is_terminal")), None),
-        fault="an error" if record("error") else EMPTY * (done == [""]),
-        known={"tokens": record("token_usage.total_tokens"),
-               "seconds": record.number("performance.latency_ms") / 1000.0},
-    )  # fmt: skip
+    metric = record.of(str, "evaluation_result_id") or "is_correct"
+    attributions = record.inner("answer_attribution")
+    terminal = next((entry for entry in attributions if entry("is_terminal")), None)
+    failed = {"fault": "an error"} if record("error") else {}
+    yield {
+        "outcome": {metric: record("evaluation.is_correct")},
+        "answer": terminal and terminal("extracted_value"),
+        "known": {"seconds": record.number("performance.latency_ms") / 1000.0},
+        **failed,
+    }
 
 
-def _promptfoo(record: Record) -> Iterator[Said]:
+def _promptfoo(record: Record) -> Iterator[dict[str, Any]]:
     """Read a result ``{provider, promptIdx, testIdx, vars, success, score, namedScores, ...}``.
 
     A repeated test has another ``testIdx``, so a question is its variables and assertions. A
     provider is a system; several prompts make several systems of it. ``failureReason`` 2 says that
     the call failed, and so does ``error`` where no assertion failed.
     """
-    test = record.mapping("testCase")
-    content = record("vars") or test.get("vars"), test.get("assert"), test.get("description")
-    prompts = [Record(prompt, {}, record.path).text("raw") for prompt in record.listed("^prompts")]
-    provider = record.text("provider.label", "provider.id", "provider")
-    several = len(set(prompts)) > 1
+    prompts = {prompt.of(str, "raw") for prompt in record.inner("^prompts")}
+    provider = record.of(str, "provider.label|provider.id|provider")
+    label = f": {record.of(str, 'prompt.label')[:60]}" if len(prompts) > 1 else ""
     failed = record("failureReason") == 2 or (record("error") and not record("gradingResult"))
-    yield Said(
-        system=f"{provider}: {record.text('prompt.label')[:60]}" if several else provider,
-        question=Said.name_of(*content),
-        outcome={
-            "success": record("success"),
-            "score": record("score"),
-            **record.mapping("namedScores"),
-        },
-        scorer="success",
-        asked=content,
-        reason="no mark",
-        fault="an error" if failed else "",
-        identity=record.text("id"),
-    )
+    marks = {"success": record("success"), "score": record("score")}
+    yield {
+        "system": f"{provider}{label}",
+        "outcome": marks | record.of(dict, "namedScores"),
+        "fault": "an error" if failed else "",
+    }
 
 
-def _lighteval(record: Record) -> Iterator[Said]:
+def _lighteval(record: Record) -> Iterator[dict[str, Any]]:
     """Read a row of details: ``doc``, ``model_response`` and the marks under ``metric``.
 
     Each file is one run of one task, ``details/MODEL/TIME/details_TASK_TIME.parquet``; further
     runs are further trials. Marks such as pass@k are of all samples of a row.
     """
-    folders = record.path.resolve().parts
-    details_index = (
-        len(folders) - 1 - folders[::-1].index("details") if "details" in folders else -1
-    )
-    text = record("model_response.text")
-    content = record("doc.query"), record("doc.choices"), record("doc.gold_index")
-    yield Said(
-        system="/".join(folders[details_index + 1 : -2]) if details_index >= 0 else "",
-        task=record.text("doc.task_name"),
-        question=record.text("doc.id") or Said.name_of(*content),
-        trial="",
-        outcome=record.mapping("metric", "metrics"),
-        asked=content,
-        fault=EMPTY if text in ([], [""]) else "",
-    )
+    folders = record.path.resolve().parts[:-2]
+    details = max((n for n, name in enumerate(folders) if name == "details"), default=len(folders))
+    yield {
+        "system": "/".join(folders[details + 1 :]),
+        "trial": "",
+        "outcome": record.of(dict, "metric|metrics"),
+    }
 
 
-def _helm(record: Record) -> Iterator[Said]:
-    """Read an instance in a run, ``{instance_id, train_trial_index, stats: [{name, mean}]}``.
+def _helm(stat: Record) -> Iterator[dict[str, Any]]:
+    """Read a stat of an instance, ``{instance_id, train_trial_index, stats: [{name, mean}]}``.
 
     Several metrics write an entry each for one instance and trial. Perturbed instances are other
     questions, and left out. ``run_spec.json`` beside names model and scenario.
     """
-    if record("perturbation") is not None:
-        return
-    for stat in record.listed("stats"):
-        stat_record = Record(stat, {}, record.path)
-        if stat_record("name.perturbation") is None:
-            yield Said(
-                system=record.text("^adapter_spec.model", "^adapter_spec.model_deployment"),
-                task=record.text("^scenario_spec.class_name").rpartition(".")[2],
-                question=record("instance_id"),
-                trial=record("train_trial_index"),
-                outcome={stat_record.text("name.name"): stat_record("mean")},
-            )
+    if stat("^perturbation|name.perturbation") is None:
+        yield {
+            "task": stat.of(str, "^scenario_spec.class_name").rpartition(".")[2],
+            "outcome": {stat.of(str, "name.name"): stat("mean")},
+        }
 
 
-def _openai_evals(record: Record) -> Iterator[Said]:
+def _openai_evals(record: Record) -> Iterator[dict[str, Any]]:
     """Read an event of a run: ``match`` has the mark of a ``sample_id`` under ``data.correct``.
 
     The first line of the file is the ``spec`` of the run: model and name of the evaluation.
     """
-    spec = record.mapping("spec")
-    if spec:
-        record.head["spec"] = spec
+    if record("spec"):
+        record.head["spec"] = record("spec")
     if record("type") == "match":
-        models = record("^spec.completion_fns")
-        yield Said(
-            system=", ".join(map(str, models)) if isinstance(models, list) else "",
-            task=record.text("^spec.eval_name"),
-            question=record("sample_id"),
-            outcome=record("data.correct"),
-            asked=(record("data.expected"),),
-            answer=record("data.picked"),
-        )
+        yield {"system": ", ".join(map(str, record.of(list, "^spec.completion_fns")))}
 
 
-def _deep_eval(record: Record) -> Iterator[Said]:
+def _deep_eval(record: Record) -> Iterator[dict[str, Any]]:
     """Read a test case ``{input, expectedOutput, success, metricsData: [{name, success}]}``."""
-    metrics = [
-        Record(fields, {}, record.path) for fields in record.listed("metricsData", "metrics_data")
-    ]
-    marks = {metric.text("name"): metric("success") for metric in metrics}
-    errors = any(metric("error") for metric in metrics)
-    content = record("input"), record("expectedOutput", "expected_output"), record("context")
-    yield Said(
-        system=record.text("^hyperparameters.model", "^identifier"),
-        task=record.text("^datasetAlias"),
-        question=Said.name_of(*content),
-        outcome={"success": record("success"), **marks},
-        scorer="success",
-        asked=content,
-        reason="no mark",
-        fault="an error" if errors else _blank(record("actualOutput", "actual_output")),
-    )
+    metrics = record.inner("metricsData|metrics_data")
+    marks = {metric.of(str, "name"): metric("success") for metric in metrics}
+    failed = {"fault": "an error"} if any(metric("error") for metric in metrics) else {}
+    yield {"outcome": {"success": record("success"), **marks}, **failed}
 
 
-def _folder(path: Path) -> Path:
-    return path.parent
-
-
-_TASKS = frozenset({"scorer", "task"})
+_TASKS = ("scorer", "task")
+_DEEP_EVAL = RecordLog(
+    "deepeval", "document", ("testCases",),
+    {"system": "^hyperparameters.model|^identifier", "task": "^datasetAlias"},
+    asked=("input", "expectedOutput|expected_output", "context"),
+    output=("actualOutput|actual_output",), read=_deep_eval, by_content=True, scorer="success",
+    records="testCases", needed=("success",), ends_with_head=True, honours=_TASKS,
+)  # fmt: skip
 FORMATS = (
     RecordLog(
-        "human-eval", "lines", ("task_id", "passed", "completion"), _human_eval,
-        needed=("task_id", "passed"), says_what_was_asked=False,
+        "lm-eval", "lines", ("doc_id", "resps"), {"system": "^model_name", "question": "doc_id"},
+        output=("filtered_resps", "resps"), within="doc", read=_lm_eval,
+        marker="lm-eval's metric {scorer}, filter {filter}", reason="unscored", needed=("doc_id",),
+        named_by="folder", honours=(*_TASKS, "filter", "answers", "question_key"),
     ),
     RecordLog(
-        "live-code-bench", "document", ("question_id", "graded_list"), _live_code_bench,
-        needed=("question_id", "graded_list"),
+        "evalplus", "document", ("eval.*.[]|eval.*.base.[]",), read=_eval_plus,
+        marker="EvalPlus's {scorer} tests", reason="not judged", records="eval", kinds=(dict, list),
+        ending=r"[._]eval_results", honours=("scorer",),
     ),
     RecordLog(
-        "math-arena", "document", ("problem", "gold_answer", "messages", "correct"), _math_arena,
-        records=".", run=_folder, honours=frozenset({"task", "answers"}),
+        # The order numbers the trials.
+        "human-eval", "lines", ("task_id", "passed", "completion"),
+        {"question": "task_id", "outcome": "passed"}, output=("completion",),
+        needed=("task_id", "passed"),
     ),
     RecordLog(
+        "live-code-bench", "document", ("question_id", "graded_list"),
+        {"question": "question_id", "outcome": "graded_list"}, asked=("question_content",),
+        read=_live_code_bench, lists=True, needed=("question_id", "graded_list"),
+    ),
+    RecordLog(
+        "math-arena", "document", ("problem", "gold_answer", "messages", "correct"),
+        {"outcome": "correct", "answer": "answers"}, asked=("problem", "gold_answer"),
+        read=_math_arena, lists=True, records=".", run_above=1,
+        honours=("task", "answers"),
+    ),
+    RecordLog(
+        # A row of a published data set of outputs: an attempt of a model at a problem.
         "math-arena-rows", "parquet",
         ("problem_idx", "problem", "model_name", "idx_answer", "gold_answer", "parsed_answer",
          "correct"),
-        _math_arena_rows, run=_folder, honours=frozenset({"answers"}),
+        {"system": "model_name", "question": "problem_idx", "trial": "idx_answer",
+         "outcome": "correct", "answer": "parsed_answer"},
+        asked=("problem", "gold_answer"), run_above=1, honours=("answers",),
     ),
     RecordLog(
         "every-eval-ever", "lines", ("evaluation_id", "sample_id", "evaluation.is_correct"),
-        _every_eval_ever, needed=("model_id", "sample_id", "evaluation.is_correct"),
-        honours=_TASKS | {"answers"},
+        {"system": "model_id", "task": "evaluation_name", "question": "sample_id"},
+        asked=("input.raw", "input.reference", "input.choices"), output=("output.raw",),
+        known={"tokens": "token_usage.total_tokens"}, read=_every_eval_ever, marks_apart=True,
+        needed=("model_id", "sample_id", "evaluation.is_correct"), honours=(*_TASKS, "answers"),
     ),
     RecordLog(
         "every-eval-ever-aggregate", "document", ("evaluation_results", "model_info"),
-        _every_eval_ever,
         summary="an aggregate of Every Eval Ever. Give the .jsonl file that its "
         "detailed_evaluation_results name.",
     ),
     RecordLog(
-        "promptfoo", "document", ("results.results", "results.stats|results.prompts"), _promptfoo,
-        records="results.results", needed=("success",), honours=frozenset({"scorer"}),
+        "promptfoo", "document", ("results.results", "results.stats|results.prompts"),
+        {"identity": "id"},
+        asked=("vars|testCase.vars", "testCase.assert", "testCase.description"), read=_promptfoo,
+        by_content=True, scorer="success", records="results.results", needed=("success",),
+        honours=("scorer",),
     ),
     RecordLog(
-        "lighteval", "parquet", ("doc", "model_response", "metric|metrics"), _lighteval,
-        honours=_TASKS,
+        "lighteval", "parquet", ("doc", "model_response", "metric|metrics"),
+        {"task": "doc.task_name", "question": "doc.id"},
+        asked=("doc.query", "doc.choices", "doc.gold_index"), output=("model_response.text",),
+        read=_lighteval, by_content=True, honours=_TASKS,
     ),
     RecordLog(
-        "helm", "document", ("instance_id", "train_trial_index", "stats"), _helm,
-        needed=("instance_id", "stats"), beside=("run_spec.json",), run=_folder, honours=_TASKS,
-        says_what_was_asked=False,
+        "helm", "document", ("instance_id", "train_trial_index", "stats"),
+        {"system": "^adapter_spec.model|^adapter_spec.model_deployment",
+         "question": "^instance_id", "trial": "^train_trial_index"},
+        read=_helm, marks_apart=True, parts="stats", needed=("instance_id", "stats"),
+        beside="run_spec.json", run_above=1, honours=_TASKS,
     ),
     RecordLog(
-        "openai-evals", "lines", ("spec.completion_fns", "spec.eval_name"), _openai_evals,
-        honours=frozenset({"task", "answers"}),
+        "openai-evals", "lines", ("spec.completion_fns", "spec.eval_name"),
+        {"task": "^spec.eval_name", "question": "sample_id", "outcome": "data.correct",
+         "answer": "data.picked"},
+        asked=("data.expected",), read=_openai_evals, honours=("task", "answers"),
+    ),
+    _DEEP_EVAL,
+    replace(
+        _DEEP_EVAL, name="deepeval-latest", signs=("testRunData.testCases",),
+        records="testRunData.testCases",
     ),
     RecordLog(
-        "deepeval", "document", ("testCases",), _deep_eval, records="testCases",
-        ends_with_head=True, needed=("success",), honours=_TASKS,
-    ),
-    RecordLog(
-        "deepeval-latest", "document", ("testRunData.testCases",), _deep_eval,
-        records="testRunData.testCases", ends_with_head=True, needed=("success",), honours=_TASKS,
-    ),
-    RecordLog(
-        "simple-evals", "document", ("score", "score:std|convos"), _deep_eval,
+        "simple-evals", "document", ("score", "score:std|convos"),
         summary="a summary of simple-evals, which writes no marks of single trials to its JSON. "
         "Write a table of them, a row for each sample.",
     ),

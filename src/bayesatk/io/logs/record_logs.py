@@ -1,157 +1,88 @@
 """Logs whose trials are records: a description for each format, and one function that reads all.
 
 A description says how the format is recognised, where its records stand, and what each record says
-of its trials. Everything else is done here, for every format alike: which of several marks is read,
-lists of outcomes, names of systems, fields that must be there.
+of its trials: by paths of fields, and by a function where paths do not suffice. Everything else is
+done here, for every format alike: which of several marks is read, lists of outcomes, names of
+systems, fields that must be there.
 """
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, TextIO
+from typing import Any, BinaryIO, Literal
 
 from bayesatk._tools.messages import Argument
+from bayesatk.data.columns import COST
 from bayesatk.data.content import canonical, digest
-from bayesatk.data.costs import COST
-from bayesatk.data.validation import OutcomeError, is_missing, shown
-from bayesatk.io.json_stream import decoded, members, parse
-from bayesatk.io.parquet_files import batches, open_parquet, readable
-from bayesatk.io.rows import Rows, Trial
+from bayesatk.data.validation import OutcomeError, shown
+from bayesatk.io.archive import Archive
+from bayesatk.io.json_stream import at, decoded, is_there, parse, parsed_lines, parts_of
+from bayesatk.io.parquet_files import records_of_parquet
+from bayesatk.io.rows import EMPTY, Rows, Trial
 
-
-def at(value: object, path: str) -> Any:
-    """Return what stands at a dotted path; None if nothing does.
-
-    Examples
-    --------
-    >>> at({"info": {"llm": "m"}, "a.b": 1}, "info.llm"), at({"a.b": 1}, "a.b"), at({}, "a.b")
-    ('m', 1, None)
-    """
-    if not isinstance(value, Mapping):
-        return None
-    if path in value:
-        return value[path]
-    first, _, inner_path = path.partition(".")
-    return at(value.get(first), inner_path) if inner_path else None
+_TEXTS = ("system", "task", "identity")  # what is nothing, unless it is text
 
 
 @dataclass(frozen=True)
 class Record:
-    """One record of a log: its fields, those of its document and of the file beside it."""
+    """One record of a log: its fields, those of its document and of the file beside it.
+
+    Parameters
+    ----------
+    fields : object
+    head : dict
+        Fields of the document.
+    path : pathlib.Path
+        The file.
+    where : str
+        Where the record stands, for a message.
+    key : object
+        Its name or number in the document.
+    """
 
     fields: Any
     head: dict[str, Any]
     path: Path
+    where: str = "the log"
+    key: Any = None
 
-    def __call__(self, *paths: str) -> Any:
-        """Return the first that is there; a path that begins with ^ is of the document."""
-        for path in paths:
-            field_value = at(self.head, path[1:]) if path[0] == "^" else at(self.fields, path)
-            if field_value is not None:
-                return field_value
+    def __call__(self, path: str) -> Any:
+        """Return what stands at a path: of the document if it begins with ^; the first of a|b."""
+        for alternative in path.split("|"):
+            in_head = alternative.startswith("^")
+            found_value = at(self.head if in_head else self.fields, alternative.removeprefix("^"))
+            if found_value is not None:
+                return found_value
         return None
 
-    def text(self, *paths: str) -> str:
-        """Return the first that is text; else nothing."""
-        field_value = self(*paths)
-        return field_value if isinstance(field_value, str) else ""
+    def of[Kind: (str, dict[str, Any], list[Any])](self, kind: type[Kind], path: str) -> Kind:
+        """Return what stands at a path if it is of a kind, else nothing of that kind."""
+        value = self(path)
+        return value if isinstance(value, kind) else kind()
 
-    def number(self, *paths: str) -> float:
-        """Return the first, if it is a number; else NaN."""
-        field_value = self(*paths)
+    def number(self, path: str) -> float:
+        """Return the number at a path; NaN if there is none."""
+        value = self(path)
         try:
-            return float(field_value) if isinstance(field_value, int | float) else math.nan
+            return float(value) if isinstance(value, int | float) else math.nan
         except OverflowError:  # an integer beyond the floats
             return math.nan
 
-    def mapping(self, *paths: str) -> dict[str, Any]:
-        """Return the first, if it is an object; else an empty one."""
-        field_value = self(*paths)
-        return field_value if isinstance(field_value, dict) else {}
-
-    def entry(self, key: str, name: object) -> Any:
-        """Return the part of a list of the document whose id is the name."""
-        entries_by_id = self.head.get(f"{key} by id")
-        if entries_by_id is None:
-            entries = self.head.get(key)
-            entries = entries if isinstance(entries, list) else []
-            entries_by_id = self.head[f"{key} by id"] = {
-                str(entry.get("id")): entry for entry in entries if isinstance(entry, dict)
-            }
-        return entries_by_id.get(str(name))
-
-    def texts(self, *paths: str) -> list[str]:
-        """Return what is text in the first, if it is a list."""
-        return [element for element in self.listed(*paths) if isinstance(element, str)]
-
-    def listed(self, *paths: str) -> list[Any]:
-        """Return the first, if it is a list; else an empty one."""
-        field_value = self(*paths)
-        return field_value if isinstance(field_value, list) else []
+    def inner(self, path: str) -> list["Record"]:
+        """Return the objects in a list as records, of which this one is the document as well."""
+        elements = [element for element in self.of(list, path) if isinstance(element, dict)]
+        head = {**self.head, **self.fields}
+        return [replace(self, fields=element, head=head) for element in elements]
 
 
-@dataclass(frozen=True)
-class Said:
-    """What a record says of a trial, or of several in lists.
-
-    Parameters
-    ----------
-    question : object
-    outcome : object
-        A mark, or marks by scorer.
-    system, task : str
-    trial : object
-        What tells trials of the question apart in the log; None: they are numbered.
-    asked : tuple
-        What was asked, and what is right.
-    answer : object
-    reason : str
-        Why there is no outcome.
-    fault : str
-        Why an outcome that is marked wrong may not be the system's doing.
-    identity : str
-    scorer : str
-        Which of the marks is read if nothing is told.
-    several : bool
-        Whether the outcome is a list of marks, of which each is a trial.
-    known : mapping of str to object
-        What is known of the question and has no field of its own in the record.
-    """
-
-    question: Any
-    outcome: Any
-    system: str = ""
-    task: str = ""
-    trial: Any = None
-    asked: tuple[Any, ...] = ()
-    answer: Any = None
-    reason: str = ""
-    fault: str = ""
-    identity: str = ""
-    scorer: str = ""
-    several: bool = False
-    known: Mapping[str, object] = field(default_factory=dict)
-
-    @staticmethod
-    def name_of(*content: object) -> str:
-        """Return the name of a question that has none: a digest of what was asked."""
-        return f"#{digest(*map(canonical, content))}"
-
-
-def is_there(fields: object, path: str) -> bool:
-    """Whether a field is there, if only as null; a|b is one of two, * the first of all."""
-    if "|" in path:
-        return any(is_there(fields, alternative) for alternative in path.split("|"))
-    if not isinstance(fields, Mapping):
-        return False
-    if path in fields:
-        return True
-    first, _, inner_path = path.partition(".")
-    if first == "*":
-        return is_there(next(iter(fields.values()), None), inner_path)
-    return bool(inner_path) and is_there(fields.get(first), inner_path)
+def _says_no_more(record: Record) -> Iterable[Mapping[str, Any]]:
+    """Say that a record is a trial of which the paths say everything."""
+    return [{}]
 
 
 @dataclass(frozen=True)
@@ -161,58 +92,105 @@ class RecordLog:
     Parameters
     ----------
     name : str
-    form : {"lines", "document", "parquet"}
+    form : {"lines", "document", "parquet", "archive"}
     signs : tuple of str
         Fields by which it is recognised: of the first line or row, or of the document, where
-        ``results.task_id`` is a field of the first of its results, ``*`` stands for any name, and
-        ``a|b`` for one of two.
+        ``results.task_id`` is a field of the first of its results, ``*`` stands for any name,
+        ``[]`` for a list, and ``a|b`` for one of two.
+    says : mapping of str to str
+        Paths of what a record says of its trial, by parameter of `bayesatk.io.rows.Trial`, and of
+        its ``filter``. A path that begins with ^ is of the document.
+    asked : tuple of str
+        Paths of what was asked and of what is right.
+    output : tuple of str
+        Paths of what the system returned: a blank one may be a failed call.
+    known : mapping of str to str
+        Paths of what a record says of its question, by the name under which it can be asked for.
+    within : str
+        Path of the other fields that can be asked for; default: the record itself.
+    read : callable
+        What a record says besides, for each of its trials: no trial, where it yields nothing. An
+        outcome may be marks by scorer, and so may the answer; or, with `lists`, one for each trial.
+    by_content : bool
+        Whether a question without an id is named by a digest of what was asked.
+    lists : bool
+        Whether outcomes are lists of marks, of which each is a trial.
+    marks_apart : bool
+        Whether each scorer has a record of its own for a trial.
+    scorer : str
+        Which of several marks is read if nothing is told.
+    marker : str
+        What the marks are: "{scorer}" and "{filter}" stand for those that were chosen.
+    reason : str
+        Why there is no mark, where the record does not say.
     unless : tuple of str
         Fields with which it is another format.
-    read : callable
-        What a record says; nothing of records that are no trials.
     records : str
         Where a document has its records: at a dotted path; "" if it is their array, "." if it is
-        the one record.
+        the one record. In an archive, the folder of its members.
+    parts : str
+        Path of a list in each record whose elements are records with the same fields.
+    kinds : tuple of type
+        What a record may be.
     needed : tuple of str
         Fields that every record must have.
     ends_with_head : bool
         Whether the document says more of the run behind its records.
-    beside : tuple of str
-        Files in the same folder that say more of the run.
-    run : callable
-        Path of the run that a file belongs to: files of one run are one log.
-    says_what_was_asked : bool
-        Whether the option `question_key` of `bayesatk.load` has an effect.
-    honours : frozenset of str
-        Other options of `bayesatk.load` that have an effect.
+    beside : str
+        File in the same folder that says more of the run.
+    run_above : int
+        How many folders above a file its run is: the files of one run are one log.
+    named_by : {"file", "folder", "log"}
+        What names a system that no record names; a log must do so itself.
+    ending : str
+        Regular expression for what ends the name of a file and is no part of that of a system.
+    honours : tuple of str
+        Options of `bayesatk.load` that have an effect.
     summary : str
         For a file that holds no trials: where they are.
-    note : str
-        What a person should know of every log of the format.
+    notes : callable
+        What a person should know of a log, by its document and the number of its records.
     part_of : str
         Format of the file that repeats these trials, if it lies in a folder above.
     """
 
     name: str
-    form: Literal["lines", "document", "parquet"]
+    form: Literal["lines", "document", "parquet", "archive"]
     signs: tuple[str, ...]
-    read: Callable[[Record], Iterable[Said]]
+    says: Mapping[str, str] = field(default_factory=dict)
+    asked: tuple[str, ...] = ()
+    output: tuple[str, ...] = ()
+    known: Mapping[str, str] = field(default_factory=dict)
+    within: str = ""
+    read: Callable[[Record], Iterable[Mapping[str, Any]]] = _says_no_more
+    by_content: bool = False
+    lists: bool = False
+    marks_apart: bool = False
+    scorer: str = ""
+    marker: str = ""
+    reason: str = "no mark"
     unless: tuple[str, ...] = ()
     records: str = ""
+    parts: str = ""
+    kinds: tuple[type[Any], ...] = (dict,)
     needed: tuple[str, ...] = ()
     ends_with_head: bool = False
-    beside: tuple[str, ...] = ()
-    run: Callable[[Path], Path] = field(default=lambda path: path)
-    says_what_was_asked: bool = True
-    honours: frozenset[str] = frozenset()
+    beside: str = ""
+    run_above: int = 0
+    named_by: Literal["file", "folder", "log"] = "file"
+    ending: str = ""
+    honours: tuple[str, ...] = ()
     summary: str = ""
-    note: str = ""
+    notes: Callable[[Record, int], Iterable[str]] = field(default=lambda document, number: ())
     part_of: str = ""
 
-    @property
-    def is_part_of_a_run(self) -> bool:
-        """Whether a run has several files of the format."""
-        return self.run(Path("a/b/c")) != Path("a/b/c")
+    def run(self, path: Path) -> Path:
+        """Return the file or folder of the run that a file belongs to."""
+        return path.parents[self.run_above - 1] if self.run_above else path
+
+    def honoured(self, option: str) -> bool:
+        """Whether an option of `bayesatk.load` has an effect."""
+        return option in self.honours or (option == "question_key" and bool(self.asked))
 
     def recognises(self, fields: object) -> bool:
         """Whether the fields are those of the format."""
@@ -224,220 +202,268 @@ class RecordLog:
         if self.summary:
             raise OutcomeError(f"the file must have trials; this is {self.summary}")
         run = self.run(path)
-        rows.open(path.name if run == path else f"{run.parent.name}/{run.name}", str(run))
-        if self.note:
-            rows.note(self.note)
-        marks = _Marks(self.name, rows)
-        for where, fields, head in self._records(file, path):
-            if not isinstance(fields, dict):
+        in_folder = run != path or self.named_by == "folder"
+        rows.open(f"{run.parent.name}/{run.name}" if in_folder else path.name, str(run))
+        log, number = _Log(self, system, path, rows), 0
+        head = fields_of(path.parent / self.beside) if self.beside else {}
+        for record in self._records(file, head, path):
+            number += 1
+            for part in record.inner(self.parts) if self.parts else [record]:
+                for more in self.read(part):
+                    log.add(part, more)
+        log.finish(self.notes(Record(head, {}, path), number))
+
+    def _records(self, file: BinaryIO, head: dict[str, Any], path: Path) -> Iterator[Record]:
+        """Yield every record with its place, once it has been checked."""
+        for where, key, fields in self._placed_fields(file, head, path):
+            if not isinstance(fields, self.kinds):
                 raise OutcomeError(f"{where} must be an object; got {shown(fields)}.")
             for name in self.needed:
                 if not is_there(fields, name):
                     raise OutcomeError(
-                        f"{where} must have the field {name!r}; it has {shown(list(fields), 200)}. "
+                        f"{where} must have the field {name!r}; it has {shown([*fields], 200)}. "
                         "Is the file complete?"
                     )
-            record = Record(fields, head, path)
-            for entry in self.read(record):
-                trials = _trials(entry, marks, where)
-                _add(trials, system, run, rows, _known(entry, record, rows))
-        for entry in marks.finish():
-            _add(_trials(entry, marks, "the log"), system, run, rows)
+            yield Record(fields, head, path, where, key)
 
-    def _records(self, file: BinaryIO, path: Path) -> Iterator[tuple[str, Any, dict[str, Any]]]:
-        """Yield place and fields of every record, and what its document says."""
-        head = _beside(path, self.beside)
+    def _placed_fields(
+        self, file: BinaryIO, head: dict[str, Any], path: Path
+    ) -> Iterator[tuple[str, Any, Any]]:
+        """Yield place, key and fields of every record; the rest of a document goes to the head."""
         if self.form == "parquet":
-            names = (name for sign in self.signs for name in sign.split("|"))
-            for row, fields in enumerate(_parquet_rows(path, names)):
-                yield f"row {row}", fields, head
+            names = {name for sign in self.signs for name in sign.split("|")}
+            for number, fields in enumerate(records_of_parquet(path, names)):
+                yield f"row {number}", number, fields
             return
-        if self.ends_with_head:
-            within, _, inner = self.records.partition(".")
-            with decoded(file) as text:
-                for key, position, value in members(text, frozenset({within})):
-                    if position is None or (inner and position != inner):
-                        head[str(position or key)] = value
+        if self.form == "lines":
+            for number, fields in parsed_lines(file):
+                yield f"line {number}", number, fields
+            return
+        if self.form == "archive" and file.read(2) == b"PK":
+            yield from _samples(Archive(file), head)
+            return
+        for last_time in (False, True) if self.ends_with_head else (True,):
             file.seek(0)
-        with decoded(file) as text:
-            if self.form == "document":
-                yield from parts_of(text, self.records, head)
-                return
-            for number, line in enumerate(text, start=1):
-                if line.strip():
-                    yield f"line {number}", parse(line, f"line {number}"), head
+            with decoded(file) as text:
+                for place in parts_of(text, self.records, head):
+                    if last_time:
+                        yield place
 
 
-def parts_of(
-    text: TextIO, records: str, head: dict[str, Any]
-) -> Iterator[tuple[str, Any, dict[str, Any]]]:
-    """Yield the records of a document, one at a time; the rest of it goes to the head."""
-    if records == ".":
-        yield "the document", {key: value for key, _, value in members(text)}, head
-        return
-    within, _, inner = records.partition(".")
-    for key, position, value in members(text, frozenset({within} - {""})):
-        if position is None:
-            head[key] = value
-        elif inner and position == inner:
-            parts = value if isinstance(value, list) else [value]
-            yield from ((f"{inner} {number}", record, head) for number, record in enumerate(parts))
-        elif inner:
-            head[str(position)] = value
-        else:
-            yield f"{within or 'record'} {shown(position, 40)}", value, head
-
-
-def _known(entry: Said, record: Record, rows: Rows) -> Mapping[str, object]:
-    """Return what a record says of its question, of what is wanted: fields by dotted paths."""
-
-    def find(name: str) -> object:
-        return entry.known[name] if name in entry.known else record(name) if name else None
-
-    return rows.known(find, [*entry.known, *record.fields])
-
-
-def _add(
-    trials: Iterable[Trial],
-    system: str | None,
-    run: Path,
-    rows: Rows,
-    question_fields: Mapping[str, object] | None = None,
-) -> None:
-    """Add trials, with a name for their system and a number for those that have none."""
-    trials = list(trials)
-    if COST in rows.roles and len(trials) > 1:
+def _samples(archive: Archive, head: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    """Yield the samples in an archive of Inspect; its header goes to the head."""
+    headers = [name for name in ("_journal/start.json", "header.json") if name in archive.names]
+    if not headers:
         raise OutcomeError(
-            Argument(COST), " must be left out for records of several trials, which do not say "
-            "what each of them cost.",
-        )  # fmt: skip
-    for trial in trials:
-        trial.known = question_fields or trial.known
-        trial.system = system or trial.system or _named_by(run, rows)
-        if trial.trial is None:
-            rows.note("trials without a number are counted in the order of the file")
-            trial.trial = f"number {len(rows.trials) + 1}"
-        rows.add(trial)
-
-
-def _trials(entry: Said, marks: "_Marks", where: str) -> Iterator[Trial]:
-    """Yield the trials of which a record speaks."""
-    outcome = marks.choose(entry, where) if isinstance(entry.outcome, Mapping) else entry.outcome
-    if outcome is _OTHER:
-        return
-    if entry.several and not isinstance(outcome, list):
-        raise OutcomeError(f"{where} must have a list of marks; got {shown(outcome)}.")
-    several, listed = entry.several, outcome if isinstance(outcome, list) else []
-    content_digest = digest(*map(canonical, entry.asked)) if any(entry.asked) else ""
-    for number, mark in enumerate(listed if several else [outcome]):
-        answer = entry.answer
-        if isinstance(answer, list) and several:
-            answer = answer[number] if number < len(answer) else None
-        yield Trial(
-            system=entry.system,
-            task=entry.task,
-            question=entry.question,
-            trial=(number if several else None) if entry.trial is None else entry.trial,
-            outcome=_rounded(mark),
-            answer=answer if marks.rows.options.answers and isinstance(answer, str) else None,
-            content=content_digest,
-            reason=(entry.reason or "no mark") if is_missing(mark) else "",
-            fault=entry.fault,
-            identity=entry.identity,
+            "the archive must be an Inspect log; it has no header.json. Pass the .eval "
+            "file that Inspect wrote."
         )
+    header = parse(archive.read(headers[-1]), headers[-1])
+    head |= header if isinstance(header, dict) else {}
+    for member in archive.names:
+        if member.startswith("samples/") and member.endswith(".json"):
+            yield member, member, parse(archive.read(member), member)
 
 
-def _rounded(mark: object) -> object:
-    """Return 1 or 0 for a number that is one of them up to rounding; others as they are.
+class _Choice:
+    """Which of several scorers, or filters, of a log is read."""
 
-    Rewards are sums of weights: within 1e-6 of 0 or 1 they are meant to be 0 or 1.
-    """
-    if isinstance(mark, float):
-        return next((end for end in (0, 1) if abs(mark - end) <= 1e-6), mark)
-    return mark
+    def __init__(self, option: str, wanted: str | None) -> None:
+        self.option, self.wanted = option, wanted
+        self.names: dict[str, dict[str, None]] = {}  # by task
+
+    def among(self, names: Iterable[str], task: str, where: str, usual: str = "") -> str:
+        """Return the name that is read, of those of a record; refuse one that must be chosen."""
+        seen = self.names.setdefault(task, {})
+        seen |= dict.fromkeys(names)
+        if self.wanted is None and len(seen) > 1 and not usual:
+            raise self._refusal(f"one {self.option} must be chosen; with {where}", seen)
+        return self.wanted or usual or next(iter(seen), "")
+
+    def check(self) -> dict[str, None]:
+        """Return all names; refuse a wanted one that no record has."""
+        names = {name: None for seen in self.names.values() for name in seen}
+        if names and self.wanted is not None and self.wanted not in names:
+            rule = f"{self.option} must be one that the log has; got {shown(self.wanted)}:"
+            raise self._refusal(rule, names)
+        return names
+
+    def _refusal(self, rule: str, names: Mapping[str, None]) -> OutcomeError:
+        listed = shown([str(name) for name in names], 300)[1:-1]
+        first = Argument(self.option, next(iter(names))[:80])
+        return OutcomeError(f"{rule} there are {listed}. Choose: ", first, ".")
 
 
-_OTHER = object()  # in place of the mark of a record that belongs to another scorer
+class _Log:
+    """A log on its way into the rows: which of its marks are read, and what is counted."""
 
+    def __init__(self, form: RecordLog, system: str | None, path: Path, rows: Rows) -> None:
+        self.form, self.system, self.path, self.rows = form, system, path, rows
+        self.scorers = _Choice("scorer", rows.options.scorer)
+        self.filters = _Choice("filter", rows.options.filter)
+        # Marks of one trial that stand in several records, a scorer in each.
+        self.apart: dict[Any, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {}
+        self.counts: Counter[tuple[str, str]] = Counter()
 
-class _Marks:
-    """Which of several marks is read."""
-
-    def __init__(self, name: str, rows: Rows) -> None:
-        self.name, self.rows, self.wanted = name, rows, rows.options.scorer
-        self.seen: dict[str, dict[str, None]] = {}
-        # How often each scorer marked a question, where a record is the mark of one scorer.
-        self.counts: dict[str, Counter[str]] = {}
-        self.questions: dict[str, Said] = {}
-
-    def choose(self, entry: Said, where: str) -> object:
-        """Return the mark of the chosen scorer."""
-        names = self.seen.setdefault(entry.task, {})
-        names |= dict.fromkeys(entry.outcome)
-        if self.wanted is None and len(names) > 1 and not entry.scorer:
-            self._refuse(f"one scorer must be chosen; {where} has another than those before", names)
-        chosen_scorer = self.wanted or entry.scorer or next(iter(names), "")
-        if chosen_scorer in entry.outcome:
-            self.rows.marked_by(f"{self.name}'s {shown(chosen_scorer)}")
-        if not entry.scorer and len(entry.outcome) == 1:
-            key = f"{entry.system!r} {entry.task!r} {canonical(entry.question)!r}"
-            self.questions.setdefault(key, replace(entry, outcome=None, trial=None, fault=""))
-            for scorer in entry.outcome:
-                self.counts.setdefault(scorer, Counter())[key] += 1
-            return entry.outcome.get(chosen_scorer, _OTHER)
-        return entry.outcome.get(chosen_scorer)
-
-    def finish(self) -> Iterator[Said]:
-        """Yield trials that others marked and the chosen scorer did not; refuse an unknown one."""
-        names: dict[str, None] = {}
-        for scorers in self.seen.values():
-            names |= scorers
-        if self.wanted is not None and self.seen and self.wanted not in names:
-            self._refuse(f"scorer must be one that the log has; got {shown(self.wanted)}", names)
-        wanted_counts = self.counts.get(self.wanted or "")
-        if wanted_counts is None:
+    def add(self, record: Record, more: Mapping[str, Any]) -> None:
+        """Add the trials of which a record speaks."""
+        said = self._said(record, more)
+        marks, answer, name = (
+            said.pop("outcome"),
+            said.pop("answer", None),
+            said.pop("filter", None),
+        )
+        if name is not None and name != self.filters.among([name], "", record.where):
             return
-        most: Counter[str] = Counter()
-        for counts in self.counts.values():
-            most |= counts  # the larger of both
-        for key, number in (most - wanted_counts).items():
-            entry = replace(self.questions[key], reason=f"not marked by {self.wanted}")
-            yield from (entry for _ in range(number))
+        if self.form.marks_apart:
+            self._collect(said, marks, answer)
+        elif isinstance(marks, Mapping):
+            self._choose(said, marks, answer, record.where, name)
+        elif not self.form.lists:
+            self._add(said, marks, answer)
+        else:
+            self._add_list(said, marks, answer, record.where)
 
-    def _refuse(self, rule: str, names: Mapping[str, None]) -> None:
-        scorer_names = shown(", ".join(sorted(map(str, names))), 300)
-        raise OutcomeError(
-            f"{rule}: there are {scorer_names}. Choose: ",
-            Argument("scorer", next(iter(names), "score")), ".",
-        )  # fmt: skip
+    def _collect(self, said: dict[str, Any], marks: Mapping[str, Any], answer: object) -> None:
+        """Take marks of a trial: the n-th mark of a scorer is of the n-th trial."""
+        trial = repr([said["system"], said["task"], said["question"], said["trial"]])
+        for scorer, mark in marks.items():
+            self.counts[trial, scorer] += 1
+            key = trial, self.counts[trial, scorer]
+            _, all_marks, answers = self.apart.setdefault(key, (said, {}, {}))
+            all_marks[scorer], answers[scorer] = mark, answer
+
+    def _choose(
+        self, said: dict[str, Any], marks: Mapping[str, Any], answer: Any, where: str, name: object
+    ) -> None:
+        """Add a trial with the mark of the scorer that is read."""
+        form = self.form
+        usual = form.scorer if form.scorer in marks else ""
+        scorer = self.scorers.among(marks, said["task"], where, usual)
+        mark = marks.get(scorer)
+        if isinstance(mark, list | dict):
+            raise OutcomeError(
+                f"a mark must be text, a number or true/false; {where}, of question "
+                f"{shown(said['question'])}, has {shown(mark)}. Choose a scorer whose value is "
+                "one, or reduce it there."
+            )
+        if scorer in marks:
+            marker = form.marker or f"{form.name}'s {{scorer}}"
+            self.rows.marked_by(marker.format(scorer=shown(scorer), filter=shown(name)))
+        elif form.marks_apart:
+            said["reason"] = f"not marked by {scorer}"
+        self._add(said, mark, answer.get(scorer) if isinstance(answer, Mapping) else answer)
+
+    def _said(self, record: Record, more: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what a record says of its trial, by parameter of it."""
+        form = self.form
+        said: dict[str, Any] = {"system": "", "task": "", "trial": None, "reason": form.reason}
+        said |= {
+            name: record.of(str, path) if name in _TEXTS else record(path)
+            for name, path in form.says.items()
+        }
+        if any(_is_blank(record(path)) for path in form.output):
+            said["fault"] = EMPTY
+        asked = [record(path) for path in form.asked]
+        said["content"] = content_of(*asked)
+        if form.by_content and said.get("question") is None:
+            said["question"] = f"#{digest(*map(canonical, asked))}"
+        said |= more
+        said["system"] = self.system_of(said["system"])
+        aliases = {name: record(path) for name, path in form.known.items()}
+        said["known"] = self._known(record, aliases | more.get("known", {}))
+        return said
+
+    def system_of(self, name: str) -> str:
+        """Return the name of a system: as told, as the log says, or of its file or folder."""
+        return self.system or name or self._named_by_file
+
+    @cached_property
+    def _named_by_file(self) -> str:
+        if self.form.named_by == "log":
+            raise OutcomeError(
+                "the log must name its model; 'eval' has none. Name the system yourself: ",
+                Argument("source", {"name": "file.eval"}, "load"), ".",
+            )  # fmt: skip
+        in_folder = self.form.named_by == "folder"
+        path = self.path.resolve().parent if in_folder else self.form.run(self.path)
+        name = path.name if in_folder else path.stem
+        name = re.sub(f"{self.form.ending}$", "", name) or name
+        self.rows.note(f"system {name!r} is named by its {self.form.named_by}")
+        return name
+
+    def _known(self, record: Record, aliases: Mapping[str, Any]) -> Mapping[str, object]:
+        """Return what a record says, of what is wanted; its own cost before other fields."""
+        fields = record.head if self.form.parts else record.fields
+        fields = record.of(dict, self.form.within) if self.form.within else fields
+        cost = self.rows.roles.get(COST)
+
+        def find(name: str) -> object:
+            said, alias = at(fields, name), aliases.get(name)
+            return alias if said is None or (name == cost and alias is not None) else said
+
+        return self.rows.known(find, [*fields, *aliases])
+
+    def _add_list(self, said: dict[str, Any], marks: object, answers: object, where: str) -> None:
+        """Add a trial for each mark of a list."""
+        if not isinstance(marks, list):
+            raise OutcomeError(f"{where} must have a list of marks; got {shown(marks)}.")
+        if COST in self.rows.roles and len(marks) > 1:
+            raise OutcomeError(
+                Argument(COST), " must be left out for records of several trials, which do not "
+                "say what each of them cost.",
+            )  # fmt: skip
+        listed = answers[: len(marks)] if isinstance(answers, list) else []
+        for number, (mark, answer) in enumerate(zip_longest(marks, listed)):
+            self._add({**said, "trial": number}, mark, answer)
+
+    def _add(self, said: Mapping[str, Any], mark: object, answer: object) -> None:
+        """Add a trial with its mark, and its answer if answers are read."""
+        # Rewards are sums of weights: within 1e-6 of 0 or 1 they are meant to be 0 or 1.
+        if isinstance(mark, float):
+            mark = next((end for end in (0, 1) if abs(mark - end) <= 1e-6), mark)
+        if said["trial"] is None:
+            self.rows.note("trials without a number are counted in the order of the file")
+            said = {**said, "trial": f"number {len(self.rows.trials) + 1}"}
+        read = self.rows.options.answers and isinstance(answer, str)
+        self.rows.add(Trial(**said, outcome=mark, answer=answer if read else None))
+
+    def finish(self, notes: Iterable[str]) -> None:
+        """Add trials whose marks stood apart; refuse names that no record has."""
+        for said, marks, answers in self.apart.values():
+            self._choose(said, marks, answers, "the log", None)
+        self.scorers.check()
+        filters = self.filters.check()
+        if self.filters.wanted is None:
+            self.rows.filters |= filters
+        if len(self.rows.filters) > 1:
+            raise OutcomeError(
+                f"files must be of one filter; they have {shown(list(self.rows.filters))[1:-1]}. "
+                "Choose: ", Argument("filter", next(iter(filters))[:80]),
+                ", or read the files one by one.",
+            )  # fmt: skip
+        for note in notes:
+            self.rows.note(note)
 
 
-def _named_by(run: Path, rows: Rows) -> str:
-    """Return the name of the file or folder, for a system that its log does not name."""
-    rows.note(f"system {run.stem!r} is named by its file")
-    return run.stem
+def content_of(*asked: object) -> str:
+    """Return a digest of what was asked and of what is right; nothing where nothing is said."""
+    return digest(*map(canonical, asked)) if any(asked) else ""
 
 
-def _beside(path: Path, names: tuple[str, ...]) -> dict[str, Any]:
-    """Return what the files beside a log say: no more than a convenience, so damage is no error."""
+def _is_blank(output: object) -> bool:
+    """Whether a system returned nothing: blank text, no message, or a list of one of these."""
+    while isinstance(output, list) and len(output) == 1:
+        output = output[0]
+    return output == [] or (isinstance(output, str) and not output.strip())
+
+
+def fields_of(path: Path) -> dict[str, Any]:
+    """Return the object in a small file beside a log; an empty one if it is damaged."""
     largest_bytes = 1 << 24
-    head: dict[str, Any] = {}
-    for name in names:
-        file = path.parent / name
-        try:
-            if file.is_file() and file.stat().st_size < largest_bytes:
-                value = parse(file.read_bytes(), name)
-                head |= value if isinstance(value, dict) else {}
-        except (OSError, ValueError):
-            continue
-    return head
-
-
-def _parquet_rows(path: Path, names: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a Parquet file, some at a time."""
-    with readable():
-        file, _ = open_parquet(path)
-        wanted = set(names)
-        names_present = [name for name in file.schema_arrow.names if name in wanted]
-        for batch in batches(file, names_present):
-            yield from batch.to_pylist()
+    try:
+        small = path.is_file() and path.stat().st_size < largest_bytes
+        value = parse(path.read_bytes(), path.name) if small else {}
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}

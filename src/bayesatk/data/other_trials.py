@@ -1,0 +1,225 @@
+"""Trials beside those of the data: earlier ones of the same questions, and some marked twice."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from scipy.special import ndtr
+
+from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk.core.question.dirichlet_multinomial import log_ordered
+from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.tables import is_table
+from bayesatk.data.tally import tally
+from bayesatk.data.validation import Array, Ints, OutcomeError, shown
+from bayesatk.judge_error import JudgeError, Judges
+from bayesatk.priors import Pooling
+
+_MOST_TRIALS = 256  # of a question: what is worked out for all numbers of right trials and marks
+
+
+def read_judges(judge: object, outcomes: Outcomes) -> Judges | None:
+    """Return the judge of every system; None where marks are taken to be right.
+
+    Parameters
+    ----------
+    judge : JudgeError, mapping {system: JudgeError}, table, Judges or None
+        A table has a row for each trial that was marked twice: columns ``mark`` (by the judge),
+        ``truth``, and ``system`` where the judge may treat systems differently.
+    outcomes : Outcomes
+    """
+    if judge is None or isinstance(judge, Judges):
+        return judge
+    systems, judges = outcomes.systems, judge
+    if not isinstance(judge, JudgeError) and is_table(judge):
+        judges = judge_of_table(judge)
+    if isinstance(judges, JudgeError):
+        judges = dict.fromkeys(systems, judges)
+    if not isinstance(judges, Mapping):
+        raise ArgumentError(
+            Argument("judge"), " must be a JudgeError, a mapping from systems to them, or a table "
+            f"with columns 'mark' and 'truth'; got {judge!r:.80}. Count the trials that were "
+            "marked twice: JudgeError(tp=178, p=197, fp=2, n=401).",
+        )  # fmt: skip
+    fit = all(isinstance(own, JudgeError) for own in judges.values())
+    if not fit or set(judges) != set(systems):
+        raise ArgumentError(
+            Argument("judge"), f" must have a JudgeError for each of {systems}; got "
+            f"{judges!r:.160}. Give one JudgeError where one judge marked all systems.",
+        )  # fmt: skip
+    return Judges(tuple(judges[system] for system in systems))
+
+
+def judge_of_table(table: Any) -> JudgeError | dict[Any, JudgeError]:
+    """Count trials that were marked twice; by system, where the table names systems.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> twice = pd.DataFrame({"mark": [1, 1, 1, 0, 0, 0] * 5, "truth": [1, 1, 1, 0, 0, 0] * 5})
+    >>> judge_of_table(twice)
+    JudgeError(tp=15, p=15, fp=0, n=15, name='', updated=True)
+    """
+    import narwhals as nw  # for tables only: it takes long to import
+
+    frame: Any = nw.from_native(table)
+    if isinstance(frame, nw.LazyFrame):
+        frame = frame.collect()
+    if not {"mark", "truth"} <= set(frame.columns):
+        raise ArgumentError(
+            Argument("judge"), " must be a table with a column 'mark', of the judge, and a column "
+            f"'truth', one row for each trial that was marked twice; it has {list(frame.columns)}. "
+            "Rename its columns.",
+        )  # fmt: skip
+    mark, truth = (_flags(frame[name].to_list(), name) for name in ("mark", "truth"))
+    named = "system" in frame.columns
+    systems = frame["system"].to_list() if named else [""] * len(mark)
+    rows = Counter(zip(systems, truth, mark, strict=True))
+    judges = {}
+    for system in dict.fromkeys(systems or [""]):
+        (tp, missed), (fp, refused) = (
+            [rows[system, right, marked] for marked in (True, False)] for right in (True, False)
+        )
+        judges[system] = JudgeError(tp, tp + missed, fp, fp + refused, str(system))
+    return judges if named else judges[""]
+
+
+def _flags(values: Sequence[object], name: str) -> list[bool]:
+    """Return marks as flags, or refuse the first that is neither 0 nor 1."""
+    for row, value in enumerate(values):
+        if isinstance(value, str) or value not in (0, 1):
+            raise ArgumentError(
+                Argument("judge"), f" must have 0 or 1 (or False and True) in column {name!r}; "
+                f"got {value!r:.40} in row {row}. Leave out trials that have not been marked "
+                "twice.",
+            )  # fmt: skip
+    return list(map(bool, values))
+
+
+def check_trials(outcomes: Outcomes, pooling: Pooling) -> None:
+    """Refuse more trials of a question than marks of a judge are worked out for."""
+    most = int(outcomes.trials.max())
+    if most > _MOST_TRIALS and pooling != "complete":
+        raise ArgumentError(
+            Argument("judge"), f" must be left out beyond {_MOST_TRIALS} trials of a question; "
+            f"got {most}. Evaluate {_MOST_TRIALS} trials of each, or without it.",
+        )  # fmt: skip
+
+
+_AGAINST = -np.log(10.0)  # log Bayes factor from which two sets of trials are said to differ
+
+
+def read_prior_trials(
+    outcomes: Outcomes, prior_trials: object, weight: float
+) -> tuple[Array | None, list[str]]:
+    """Return discounted prior trials, aligned with the data, and how well they agree with it.
+
+    Parameters
+    ----------
+    outcomes : Outcomes
+    prior_trials : Outcomes or anything `bayesatk.tally` accepts
+        Of one system, for all, or of the same systems; the same questions.
+    weight : float
+        Weight of a prior trial, in [0, 1]; with 0 there are none.
+
+    Returns
+    -------
+    counts : ndarray, shape (system, question, category), or None
+    notes : list of str
+        One per system.
+    """
+    if not 0.0 <= weight <= 1.0:
+        raise ArgumentError(
+            Argument("prior_weight"),
+            f" must lie in [0, 1]; got {weight}. With 0.5 a prior trial counts as half a trial.",
+        )
+    if prior_trials is None or weight == 0.0:
+        return None, []
+    own = outcomes.dataset
+    before = prior_trials
+    if not isinstance(before, Outcomes):
+        before = _tallied(
+            before,
+            dict(zip(own["category"].values.tolist(), own["score"].values.tolist(), strict=True)),
+        )
+    for name in ("category", "score", "question"):
+        new, old = (data[name].values.tolist() for data in (own, before.dataset))
+        if new != old:
+            raise OutcomeError(
+                f"prior_trials must have the same {name} labels as the data, in the same order; "
+                f"got {len(old)} ({shown(old, 60)}) for {len(new)} ({shown(new, 60)}). Use "
+                "bayesatk.tally(data, scores=..., questions=...) for both; a question without "
+                "prior trials is a row of None, with missing='ignore'."
+            )
+    if len(before.systems) != 1 and before.systems != outcomes.systems:
+        raise OutcomeError(
+            "prior_trials must be of one system, for all, or of the same systems; got "
+            f"{shown(before.systems)} for {shown(outcomes.systems)}."
+        )
+    counts = np.broadcast_to(before.dataset["count"].values, own["count"].shape)
+    notes = [
+        _conflict_note(system, new, old, own["score"].values, weight)
+        for system, new, old in zip(outcomes.systems, own["count"].values, counts, strict=True)
+    ]
+    return counts * float(weight), notes
+
+
+def _tallied(prior_trials: object, scores: dict[str, float]) -> Outcomes:
+    """Tally prior trials by the scores of the data, whose labels may have been numbers.
+
+    Counts take no scores: they have their own, or are of right and wrong.
+    """
+    if isinstance(prior_trials, xr.Dataset) or scores == {"0": 0.0, "1": 1.0}:
+        return tally(prior_trials)
+    try:
+        return tally(prior_trials, scores=scores)
+    except OutcomeError:
+        return tally(prior_trials, scores={_number(name): value for name, value in scores.items()})
+
+
+def _number(text: str) -> object:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _conflict_note(
+    name: object,
+    new: Ints,
+    old: Ints,
+    scores: Array,
+    weight: float,
+) -> str:
+    """Compare new trials with prior ones.
+
+    If a question's old and new trials are alike, which of them are new is a matter of chance: the
+    mean score of the new ones has a known mean and variance given all (sampling without
+    replacement). And the log Bayes factor of one vector of probabilities for both, at the weight
+    given, against two.
+    """
+    both = (new.sum(axis=1) > 0) & (old.sum(axis=1) > 0)
+    new, old = new[both], old[both]
+    trials, total = new.sum(axis=1), (new + old).sum(axis=1)
+    mean = (new + old) @ scores / total
+    spread = np.einsum("ac,ac->a", new + old, (scores - mean[:, None]) ** 2) / total
+    variance = spread / trials * (total - trials) / np.maximum(total - 1.0, 1.0)
+    gap, sd = float((new @ scores / trials - mean).sum()), float(np.sqrt(variance.sum()))
+    z = gap / sd if sd > 0.0 else 0.0
+    factor = float((log_ordered(1.0 + weight * old, new) - log_ordered(1.0, new)).sum())
+    p_value = 2.0 * float(ndtr(-abs(z)))
+    verdict = (
+        "the prior trials conflict with the data: leave them out, or lower prior_weight"
+        if factor < _AGAINST or p_value < 0.01
+        else "no conflict"
+    )
+    return (
+        f"{name}: prior trials are worth {weight * old.sum(axis=1).mean():.4g} trials per question "
+        f"(weight {weight:g}); if old and new trials were alike, the new mean score would be "
+        f"{z:+.1f} sds from its expectation (p = {p_value:.2g}); log Bayes factor of agreement "
+        f"{factor:+.1f}: {verdict}."
+    )

@@ -1,0 +1,210 @@
+"""What is asked for beside outcomes: groups, weights and covariates of questions, costs of trials.
+
+Each is the name of a column, or values: by question, or (costs) arranged like the outcomes. Of
+costs the number of trials with a known one, their sum and the sum of their logs by system, question
+and outcome are all that the model needs (`bayesatk.core.costs.model`), so memory does not grow with
+the trials.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pandas as pd
+
+from bayesatk._tools.messages import Argument
+from bayesatk.data.arrays import arranged_like
+from bayesatk.data.columns import COST, COVARIATE, GROUP, WEIGHT
+from bayesatk.data.long_form import LongForm
+from bayesatk.data.question_columns import OWN, question_column
+from bayesatk.data.validation import Array, Ints, Labels, OutcomeError, number_of, shown
+
+MissingCost = Literal["error", "ignore"]
+_LEAST, _LARGEST = 1e-90, 1e90  # of a cost: sums and ratios of costs stay numbers
+# Names under which readers of logs know costs, with their units.
+_UNITS = {"cost": "USD", "tokens": "tokens", "input_tokens": "tokens", "output_tokens": "tokens",
+          "seconds": "s"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked for beside the outcomes.
+
+    Parameters
+    ----------
+    roles : dict of str to str
+        Names of columns by role: ``"group"``, ``"weight"``, ``"cost"``, or ``"covariate NAME"``.
+    given : dict of str to values
+        Values by the name under which they are kept.
+    unit : str
+        Of the costs.
+    missing_cost : {"error", "ignore"}
+    """
+
+    roles: Mapping[str, Any]
+    given: Mapping[str, Any]
+    unit: str
+    missing_cost: MissingCost
+
+    @classmethod
+    def of(
+        cls,
+        group: object,
+        covariates: object,
+        weight: object,
+        cost: object,
+        unit: object = None,
+        missing_cost: object = "error",
+    ) -> "Request":
+        """Read the arguments of `bayesatk.tally`.
+
+        Examples
+        --------
+        >>> Request.of("domain", ["minutes"], None, None).roles
+        {'group': 'domain', 'covariate minutes': 'minutes'}
+        >>> Request.of(["law", "art"], {"minutes": [3, 5]}, None, None).given
+        {'group': ['law', 'art'], 'minutes': [3, 5]}
+        """
+        if not isinstance(unit, str | None):
+            raise OutcomeError(Argument("cost_unit"), f" must be text; got {shown(unit)}.")
+        if not isinstance(missing_cost, str) or missing_cost not in get_args(MissingCost):
+            rule = f" must be 'error' or 'ignore'; got {shown(missing_cost)}."
+            raise OutcomeError(Argument("missing_cost"), rule)
+        arguments = {GROUP: group, WEIGHT: weight, COST: cost}
+        given = {name: value for name, value in arguments.items() if value is not None}
+        roles: dict[str, Any] = {name: own for name, own in given.items() if isinstance(own, str)}
+        if isinstance(covariates, pd.DataFrame):
+            covariates = {name: covariates[name] for name in covariates.columns}
+        if isinstance(covariates, Mapping):
+            names, given = list(covariates), {**given, **covariates}
+        else:
+            listed = isinstance(covariates, Sequence) and not isinstance(covariates, str)
+            names = list(covariates) if listed else [] if covariates is None else [covariates]  # type: ignore[call-overload]
+            roles |= {f"{COVARIATE}{name}": name for name in names}
+        _check_names(names)
+        given = {name: value for name, value in given.items() if name not in roles}
+        return cls(roles, given, unit or "", missing_cost)  # type: ignore[arg-type]
+
+    def of_logs(self) -> "Request":
+        """Return it with the unit of what logs say under the name, where none was given."""
+        return replace(self, unit=self.unit or _UNITS.get(self.roles.get(COST, ""), ""))
+
+    def refuse_given_costs(self) -> None:
+        """Refuse costs that are no name of a column, where files are read."""
+        if COST in self.given:
+            rule = f" must be the name of a column of the files; got {shown(self.given[COST])}."
+            raise OutcomeError(Argument(COST), rule)
+
+    def add_to(self, long: LongForm) -> LongForm:
+        """Keep the columns that were named and the values that were given."""
+        columns, cost = dict(long.columns), long.cost
+        for role, name in self.roles.items():
+            own = role.removeprefix(COVARIATE)
+            if role in (GROUP, WEIGHT) and name in columns:  # of an array, under its name
+                columns[own] = question_column(own, columns.pop(name).tolist(), long.questions)
+            if own not in columns and not (role == COST and cost is not None):
+                raise _not_there(role, name)
+        for name, values in self.given.items():
+            if name != COST:
+                columns[name] = question_column(name, values, long.questions)
+            elif long.counted is not None:
+                raise OutcomeError(
+                    Argument(COST), " must be left out for counts, which do not say which trials "
+                    "they count. Give the outcome of every trial.",
+                )  # fmt: skip
+            else:
+                cost = read_costs(arranged_like(long, values, COST), _place_of(long), COST)
+        return replace(long, columns=columns, cost=cost)
+
+    def notes(self, lacking: Ints, trials: int, long: LongForm) -> tuple[str, ...]:
+        """Refuse missing costs, or say how many there are.
+
+        Parameters
+        ----------
+        lacking : ndarray of int, shape (system, question, category)
+            Trials whose cost is unknown.
+        trials : int
+        long : LongForm
+        """
+        costs, number = f"costs{f' in {self.unit}' * bool(self.unit)}", int(lacking.sum())
+        if not number:
+            return (costs,)
+        share = f"{number} of {trials} trials ({number / max(trials, 1):.1%}) have no cost"
+        if self.missing_cost == "error":
+            s, q, _ = np.argwhere(lacking)[0].tolist()
+            raise OutcomeError(
+                f"cost: {share}; the first is of system {shown(long.systems[s])}, question "
+                f"{shown(long.questions[q])}. Give them, or use ",
+                Argument("missing_cost", "ignore", "tally"),
+                ", which takes them to be like those of the same outcome that are known.",
+            )  # fmt: skip
+        return costs, f"missing_cost='ignore': {share}"
+
+
+def _check_names(names: Labels) -> None:
+    """Refuse covariates whose names are no text, come twice, or are taken."""
+    taken = OWN | {GROUP, WEIGHT}
+    for name in names:
+        if not isinstance(name, str) or name in taken or names.count(name) > 1:
+            raise OutcomeError(
+                Argument("covariates"), " must be names of columns, or values by name; each "
+                f"name is text, comes once, and is none of {', '.join(sorted(taken))}; "
+                f"got {shown(name)}. Rename the column.",
+            )  # fmt: skip
+
+
+def _not_there(role: str, name: object) -> OutcomeError:
+    """Return the error for a name that the data do not have."""
+    if role == COST:
+        return OutcomeError(
+            Argument(COST), " must have the cost of every trial, arranged like data, where data "
+            f"are no table; got {shown(name)}.",
+        )  # fmt: skip
+    covariate = role.startswith(COVARIATE)
+    return OutcomeError(
+        Argument("covariates" if covariate else role), " must have values by question where the "
+        f"data are no table and have no coordinate of that name; got {shown(name)}. Give a list in "
+        "the order of the questions, or a mapping from question to value",
+        *((": ", Argument("covariates", {name: ...})) if covariate else ()), ".",
+    )  # fmt: skip
+
+
+def _place_of(long: LongForm) -> Callable[[int], str]:
+    """Return where a trial is, for a message."""
+
+    def place(row: int) -> str:
+        system, question = divmod(int(long.rows()[0][row]), len(long.questions))
+        return f"system {shown(long.systems[system])}, question {shown(long.questions[question])}"
+
+    return place
+
+
+def read_costs(values: Labels, place: Callable[[int], str], name: str) -> Array:
+    """Return costs as numbers, NaN where there is none, or refuse the first that is no cost.
+
+    Examples
+    --------
+    >>> read_costs([1, "2.5", None, ""], str, "usd").tolist()
+    [1.0, 2.5, nan, nan]
+    """
+    costs = np.array([_cost(value) for value in values], float)
+    wrong = np.flatnonzero(~np.isnan(costs) & ~((costs >= _LEAST) & (costs <= _LARGEST)))
+    if len(wrong):
+        row = int(wrong[0])
+        fault = "is 0 or less" if costs[row] <= 0.0 else "is no such number"
+        raise OutcomeError(
+            f"every cost must be a number from {_LEAST:g} to {_LARGEST:g}; {shown(values[row])} in "
+            f"{shown(name)} at {place(row)} {fault}. Write an unknown cost as None and use ",
+            Argument("missing_cost", "ignore", "tally"), "; a trial that cost nothing has no "
+            "ratio to the others, so leave costs out or add what else it cost.",
+        )  # fmt: skip
+    return costs
+
+
+def _cost(value: Any) -> float:
+    """Return a cost, NaN for one that is missing, infinity for what is no number."""
+    words = isinstance(value, str) and value.strip().lower() in ("nan", "none", "null")
+    number = math.nan if words else number_of(value)
+    return math.inf if number is None else number

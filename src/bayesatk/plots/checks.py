@@ -1,0 +1,410 @@
+"""Checks: systems against the best of random guessers, closed forms against samplers."""
+
+from typing import Any
+
+import arviz as az
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
+from scipy.special import ndtri
+from scipy.stats import kstwobign
+
+from bayesatk.data.chances import success_probabilities
+from bayesatk.guessing.distributions import LargestPoissonBinomial
+from bayesatk.guessing.max_random import MaxOrderStatisticPoissonBinomial
+from bayesatk.plots.canvas import COLORS, DARK, GREY, Backend, Canvas, captioned, legend_width
+from bayesatk.plots.request import chosen_systems, probability_text, shortened
+from bayesatk.results.result import Result
+from bayesatk.verification.calibration import Calibration
+from bayesatk.verification.verify import Verification, continuous_at, reference_draws
+
+Array = NDArray[np.float64]
+_TESTS = {"z_mean": "mean", "z_sd": "sd", "z_pit": "distribution"}
+
+
+def plot_baseline(
+    result: xr.DataTree | Result, p: object, system: Any = None, *, backend: str | None = None
+) -> Any:
+    """Plot the distribution of the best of t random guessers, and the accuracies of systems.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+        From `bayesatk.guessing.random_baseline`.
+    p : float, mapping, array_like, xarray.DataArray or LargestPoissonBinomial
+        Probability of guessing each question right, as it was given to
+        `bayesatk.guessing.random_baseline`; or the distribution of the best count itself.
+    system : label, optional
+        System whose numbers of trials the guessers get; default: the most accurate one. Other
+        systems are shown if they have the same numbers of trials of each question.
+    backend : {"matplotlib", "plotly", "bokeh"}, optional
+        Default: ArviZ's ``rcParams["plot.backend"]``.
+
+    Returns
+    -------
+    arviz_plots.PlotCollection
+        With visuals ``pmf``, ``observed`` (dims ``system``) and ``expected``.
+
+    Raises
+    ------
+    ValueError
+        If the result has no baseline, or was made with another `p`.
+
+    See Also
+    --------
+    bayesatk.guessing.random_baseline : makes the result.
+
+    Examples
+    --------
+    >>> import bayesatk, matplotlib
+    >>> matplotlib.use("agg")
+    >>> fit = bayesatk.evaluate([[1, 1, 1, 1], [1, 1, 0, 1], [0, 1, 1, 1]], "bayes", rng=1)
+    >>> plot = plot_baseline(bayesatk.guessing.random_baseline(fit, 0.25, t=10, rng=1), 0.25)
+    >>> round(float(plot.get_viz("observed").get_xdata()[0]), 4)  # 10 of 12
+    0.8333
+    """
+    drawn, fit = Backend.named(backend), Result.of(result, "random_baseline")
+    group = fit.group("random_baseline")
+    best = group["observed_accuracy"].idxmax().item()
+    reference_system = chosen_systems(fit, [best if system is None else system])[0]
+    law, marks, comparable = _law(fit, p, reference_system)
+    rows = group[["observed_accuracy", "p_value"]].sel(system=comparable)
+    rows = rows.isel(system=np.argsort(-rows["observed_accuracy"].values, kind="stable"))
+    table = rows.to_dataframe()
+    names = {
+        label: f"{name}: {row['observed_accuracy']:.3f}, p {probability_text(row['p_value'])}"
+        for (label, row), name in zip(table.iterrows(), shortened(table.index, 24), strict=True)
+    }
+    canvas = Canvas(
+        drawn, rows, (5.6 + legend_width(names.values()), max(4.2, 1.6 + 0.25 * len(names))),
+        drawn.distinct("system", range(len(names)), "color", "linestyle"),
+    )  # fmt: skip
+    _draw_guesses(canvas, law, marks, rows["observed_accuracy"])
+    above = {"zorder": 3}
+    vline, observed = canvas.marks.vline, rows["observed_accuracy"]
+    canvas.draw(vline, "observed", observed, width=2.2, matplotlib=above)
+    expected = float(group["expected_best"].sel(system=reference_system))
+    canvas.draw(
+        vline, "expected", expected, color=DARK, width=1.2, linestyle=drawn.lines[2],
+        matplotlib=above,
+    )  # fmt: skip
+    canvas.legend("system", names, "observed accuracy, p-value")
+    t, correlation = float(group.attrs["t"]), float(group.attrs["correlation"])
+    joined = f", correlation {correlation:g}" if correlation else ""
+    return canvas.finish(
+        f"Best of {t:g} random guessers{joined}",
+        f"Grey: its exact distribution. Dotted: expected best, {expected:.3f}. Lines: "
+        "systems; p-value: probability that the best guesser does as well or better.",
+    )
+
+
+def _draw_guesses(
+    canvas: Canvas, law: LargestPoissonBinomial, marks: int, observed: xr.DataArray
+) -> None:
+    """Draw the distribution of the best accuracy, in limits that show the observed ones too."""
+    left_out = 1e-4  # probability, on either side
+    counts = np.arange(int(law.ppf(left_out)), int(law.isf(left_out)) + 1)
+    count = xr.DataArray(counts, dims="bin")
+    heights, edges = (
+        count.copy(data=law.pmf(counts)),
+        ((count - 0.5) / marks, (count + 0.5) / marks),
+    )
+    canvas.draw(canvas.marks.hist, "pmf", heights, *edges, facecolor="#c8c8c8", edgecolor=GREY)
+    low = min(float(observed.min()), counts[0] / marks)
+    high = max(float(observed.max()), counts[-1] / marks)
+    space = 0.05 * (high - low)
+    canvas.label(
+        "accuracy (share of all trials right)", "probability of the best count",
+        xlim=(low - space, high + space), ylim=(0.0, 1.06 * float(heights.max())),
+    )  # fmt: skip
+
+
+def _law(result: Result, p: object, system: Any) -> tuple[LargestPoissonBinomial, int, list[Any]]:
+    """Return the best count's distribution, out of how many, and the systems it holds for."""
+    group, labels = result.group("random_baseline"), result.systems
+    index = labels.index(system)
+    _, trials = result.right_of_all("random_baseline", "result")
+    comparable = [
+        label for label, row in zip(labels, trials, strict=True) if (row == trials[index]).all()
+    ]
+    marks = int(trials[index].sum())
+    if isinstance(p, LargestPoissonBinomial):
+        law = p
+    else:
+        if isinstance(p, xr.DataArray) and "question" in p.coords:
+            p = p.sel(question=result.group("observed_data")["question"].values).values
+        chance = np.repeat(success_probabilities(trials.shape[1], p), trials[index])
+        guessers = MaxOrderStatisticPoissonBinomial(marks, chance)
+        law = guessers.at(float(group.attrs["t"]), correlation=float(group.attrs["correlation"]))
+    stored = float(group["expected_best"].sel(system=system))
+    if abs(law.mean() / marks - stored) > 1e-9:
+        raise ValueError(
+            "p must be what random_baseline was given; got one with an expected best accuracy of "
+            f"{law.mean() / marks:.6f}, and the result has {stored:.6f}. Pass the same p."
+        )
+    return law, marks, comparable
+
+
+def plot_verification(
+    verification: Verification,
+    fit: xr.DataTree | Result | None = None,
+    sampled: xr.DataTree | Result | None = None,
+    *,
+    backend: str | None = None,
+) -> Any:
+    """Plot differences between a sampler and a closed form, in Monte Carlo standard errors.
+
+    Parameters
+    ----------
+    verification : Verification
+        From `bayesatk.verify`.
+    fit, sampled : xarray.DataTree, optional
+        The two results that were verified. If given, the differences of whole distributions are
+        plotted instead (PIT-ECDF).
+    backend : {"matplotlib", "plotly", "bokeh"}, optional
+        Default: ArviZ's ``rcParams["plot.backend"]``.
+
+    Returns
+    -------
+    arviz_plots.PlotCollection
+        With visuals ``z``, dims ``(test, quantity)``, ``disagreement``, dims ``quantity``, and
+        ``within``; with both results ``line``, dims ``quantity``, and ``within``. A quantity is a
+        row of the table.
+
+    Raises
+    ------
+    ValueError
+        If only one of `fit` and `sampled` is given, or they have no distributions.
+
+    See Also
+    --------
+    bayesatk.verify : computes the differences that are shown.
+
+    Notes
+    -----
+    A quantity disagrees beyond the shaded band, whose half-width keeps the probability of any false
+    disagreement below ``family_error``. Of more than 40 quantities those furthest off are shown.
+
+    With both results, the lines are the share of draws below each exact quantile minus its level,
+    times the square root of the bulk effective sample size (smaller where the exact quantiles are
+    of weighted points themselves); the band is Kolmogorov's, for all quantities at once. A line has
+    a gap at levels that share one quantile.
+
+    Examples
+    --------
+    >>> import bayesatk, matplotlib
+    >>> matplotlib.use("agg")
+    >>> fit = bayesatk.evaluate([[0, 1, 1, 0, 1], [1, 1, 0, 1, 1]], "pass@1", rng=1)
+    >>> found = bayesatk.verify(fit, fit.drop_nodes("closed_form"))
+    >>> z = plot_verification(found).get_viz("z", test="mean", quantity=0).get_offsets()[0, 0]
+    >>> bool(z == found.table["z_mean"][0])
+    True
+    """
+    drawn = Backend.named(backend)
+    if (fit is None) != (sampled is None):
+        raise ValueError("fit and sampled must be given together; got one. Pass both, or neither.")
+    if fit is not None and sampled is not None:
+        exact, draws = (Result.of(source, None).tree for source in (fit, sampled))
+        return _plot_distributions(verification, exact, draws, drawn)
+    table = verification.table.reset_index(drop=True)
+    worst = table[list(_TESTS)].abs().max(axis=1)
+    shown = table.loc[worst.sort_values(ascending=False, kind="stable").index[:40]].sort_index()
+    shown = shown[::-1]  # the first on top
+    rows, threshold = len(shown), _threshold(table)
+    data, edge = _z_scores(shown, threshold)
+    names = {test: f"z of the {test}" for test in _TESTS.values()}
+    canvas = Canvas(
+        drawn, data, (7.2 + legend_width(names.values()), 1.6 + 0.27 * max(rows, 4)),
+        {**drawn.distinct("test", range(3), "color", "marker"), "overlay": (["quantity"], ())},
+    )  # fmt: skip
+    marks, height = canvas.marks, data["quantity"].copy(data=np.arange(rows))
+    canvas.draw(marks.scatter, "z", data["z"], height, area=34.0, alpha=0.85)
+    canvas.draw(
+        marks.scatter, "disagreement", data["wrong"], height, area=170.0, width=1.6,
+        color="#000000", facecolor=drawn.invisible, marker=drawn.markers[0],
+    )  # fmt: skip
+    if threshold is not None:
+        canvas.draw(marks.vspan, "within", -threshold, threshold, color=GREY, alpha=0.15)
+    canvas.draw(marks.vline, "zero", 0.0, color=DARK, width=0.8)
+    canvas.label(
+        "z (difference in Monte Carlo standard errors)", xlim=(-1.08 * edge, 1.08 * edge),
+        ylim=(-0.7, rows - 0.3), yticks=(range(rows), shortened(_quantity_names(shown), 60)),
+        tick_points=8.0,
+    )  # fmt: skip
+    canvas.legend("test", names, "difference")
+    details = _z_details(verification, rows, threshold)
+    return canvas.finish("Closed form against sampler", *details)
+
+
+def _quantity_names(table: pd.DataFrame) -> list[str]:
+    """Name rows by their labels, leaving out dimensions that a row does not have."""
+    dims = [name for name in table.columns[: list(table.columns).index("exact_mean")]]
+    extra = [
+        name for name in ("k", "tau", "system", "target", "reached", "category") if name in table
+    ]
+    names = list(dict.fromkeys([*dims, *extra]))
+    labels = []
+    for _, row in table[names].iterrows():
+        words = [
+            f"{name}={value:g}" if isinstance(value, int | float) else str(value)
+            for name, value in row.items()
+            if not (isinstance(value, float) and np.isnan(value))
+        ]
+        labels.append(", ".join(words))
+    return labels
+
+
+def _threshold(table: pd.DataFrame) -> float | None:
+    """Return |z| at which `verify` says "disagree", from the bias it says it would have caught."""
+    sd = table["exact_sd"].where(table["exact_sd"].notna(), table["sampled_sd"])
+    moved = (
+        (table["z_mean"].abs() > 1e-6) & np.isfinite(table["z_mean"]) & (table["detectable"] > 0)
+    )
+    if not moved.any():
+        return None
+    row = table.assign(sd=sd)[moved].iloc[0]
+    error = (row["sampled_mean"] - row["exact_mean"]) / row["z_mean"]
+    power = 0.9  # with which `detectable` would be caught
+    return float(row["detectable"] * row["sd"] / error - ndtri(power))
+
+
+def _z_scores(shown: pd.DataFrame, threshold: float | None) -> tuple[xr.Dataset, float]:
+    """Scores (test, quantity) with infinite ones at the edge of the axis, and that edge."""
+    z = shown[list(_TESTS)].to_numpy(float).T
+    finite = np.abs(z[np.isfinite(z)])
+    edge = 1.15 * max(finite.max(initial=1.0), threshold or 0.0)
+    values = np.clip(np.where(np.isnan(z), 0.0, z), -edge, edge)
+    wrong = np.broadcast_to((shown["verdict"] == "disagree").to_numpy(), z.shape)
+    coords = {"test": list(_TESTS.values()), "quantity": shown.index.to_numpy()}
+    dims = ("test", "quantity")
+    marked = np.where(wrong & (np.abs(values) == np.abs(values).max(axis=0)), values, np.nan)
+    return xr.Dataset({"z": (dims, values), "wrong": (dims, marked)}, coords), float(edge)
+
+
+def _z_details(verification: Verification, rows: int, threshold: float | None) -> list[str]:
+    total = len(verification.table)
+    counts = verification.table["verdict"].value_counts()
+    verdicts = ", ".join(
+        f"{counts.get(verdict, 0)} {verdict}" for verdict in ("agree", "disagree", "inconclusive")
+    )
+    details = [f"{total} quantities: {verdicts}. Ringed: disagreement (at the edge if infinite)."]
+    if threshold is not None:
+        details.append(
+            f"Shaded: |z| up to {threshold:.2f}, for a probability of any false disagreement of at "
+            f"most {verification.family_error:g}."
+        )
+    return details + [f"Shown: the {rows} furthest off."] * (rows < total)
+
+
+def _plot_distributions(
+    verification: Verification, fit: xr.DataTree, sampled: xr.DataTree, backend: Backend
+) -> Any:
+    """Draw scaled differences of distribution functions, one line per quantity."""
+    curves = _pit_curves(verification.table, fit, sampled)
+    number, wrong = curves.sizes["quantity"], curves["wrong"].values
+    bound = float(kstwobign.isf(verification.family_error / number))
+    canvas = Canvas(
+        backend, curves, (7.5, 5.0),
+        {
+            "color": (["quantity"], np.where(wrong, COLORS[1], COLORS[0]).tolist()),
+            "width": (["quantity"], np.where(wrong, 2.5, 0.8).tolist()),
+        },
+    )  # fmt: skip
+    canvas.draw(canvas.marks.line, "line", curves["level"], curves["scaled"], alpha=0.7)
+    canvas.draw(canvas.marks.hspan, "within", -bound, bound, color=GREY, alpha=0.15)
+    canvas.label(
+        "exact probability u (PIT)", "(share of draws below − u) × √ESS",  # noqa: RUF001
+        xlim=(-0.02, 1.02),
+    )  # fmt: skip
+    return canvas.finish(
+        "Closed form against sampler: whole distributions",
+        f"Line: one of {number} quantities; thick where verify disagrees. Shaded: has all lines "
+        f"with probability {1.0 - verification.family_error:g} or more.",
+    )
+
+
+def _pit_curves(table: pd.DataFrame, fit: xr.DataTree, sampled: xr.DataTree) -> xr.Dataset:
+    """Return scaled ECDF minus level, dims (quantity, point), where quantiles are exact."""
+    quantiles = fit["closed_form_quantiles"].to_dataset() if "closed_form_quantiles" in fit else {}
+    posterior = sampled["posterior"].to_dataset()
+    dims = ("system", "k", "tau", "target", "reached", "category")
+    curves = []
+    for quantity, row in enumerate(table.to_dict("records")):
+        name = row["variable"]
+        if name not in quantiles or name not in posterior or row["exact_sd"] <= 1e-12:
+            continue
+        where = {dim: row[dim] for dim in dims if dim in quantiles[name].dims}
+        points = quantiles[name].sel(where)
+        draws = np.sort(posterior[name].sel(where).values.ravel())
+        below = np.searchsorted(draws, points.values, side="right") / len(draws)
+        level = points["quantile"].values
+        reference = reference_draws(fit["closed_form"].to_dataset(), name, where)
+        size = 1.0 / (1.0 / min(row["ess"], len(draws)) + 1.0 / reference)
+        continuous = continuous_at(points.values, points.values)
+        scaled = np.where(continuous, (below - level) * np.sqrt(size), np.nan)
+        columns = {
+            "level": ("point", np.r_[0.0, level, 1.0]),
+            "scaled": ("point", np.r_[0.0, scaled, 0.0]),
+            "wrong": row["verdict"] == "disagree",
+        }
+        curves.append(xr.Dataset(columns, {"quantity": quantity}))
+    if not curves:
+        raise ValueError(
+            "fit must have exact quantiles of the quantities of sampled; it has none. Pass the "
+            "results that were verified, or neither for the z scores."
+        )
+    return xr.concat(curves, dim="quantity")
+
+
+def plot_calibration(calibration: Calibration, *, backend: str | None = None) -> Any:
+    """Plot the ranks of true values in their posteriors, which are uniform for a correct posterior.
+
+    Parameters
+    ----------
+    calibration : Calibration
+        From `bayesatk.calibrate`.
+    backend : {"matplotlib", "plotly", "bokeh"}, optional
+        Default: ArviZ's ``rcParams["plot.backend"]``.
+
+    Returns
+    -------
+    arviz_plots.PlotCollection
+        Of `arviz.plot_ecdf_pit`: a panel per quantity.
+
+    See Also
+    --------
+    bayesatk.calibrate : computes the ranks that are shown.
+
+    Notes
+    -----
+    Each panel has the distribution function of the ranks minus that of the uniform distribution. A
+    line that is above zero on the left and below zero on the right means that posteriors are too
+    narrow; a line that is above zero everywhere, that they are too high.
+
+    Examples
+    --------
+    >>> import bayesatk, matplotlib
+    >>> matplotlib.use("agg")
+    >>> options = {"difficulty": "beta", "replications": 60, "rng": 1}
+    >>> calibration = bayesatk.calibrate(3, 2, progress=False, **options)
+    >>> sorted(plot_calibration(calibration).viz["plot"].data_vars)[:2]
+    ['icc', 'mean_p']
+    """
+    drawn, group = Backend.named(backend), calibration.tree["prior_sbc"].to_dataset()
+    number = len(group.data_vars)
+    wide, high = min(number, 3), -(-number // 3)
+    inches = max(6.0, 0.8 + 3.1 * wide), 1.3 + 2.8 * high
+    plot = az.plot_ecdf_pit(
+        calibration.tree, group="prior_sbc", backend=drawn.name, col_wrap=3,
+        figure_kwargs=drawn.size(inches) | {"sharex": False},
+        visuals={
+            "xlabel": {"text": drawn.text("rank of the truth (0 to 1)")},
+            "ylabel": {"text": drawn.text("ECDF − uniform")},  # noqa: RUF001
+        },
+    )  # fmt: skip
+    return captioned(
+        plot, drawn, inches[0], f"Simulation-based calibration: {calibration.verdict}",
+        f"{group.sizes['draw']} data sets from the prior. Flat: calibrated. Marked points: the "
+        "ranks furthest from uniform, where the test of uniformity rejects.",
+    )  # fmt: skip

@@ -1,0 +1,516 @@
+"""Curves: a metric against k and against a covariate, success against cost, rates over days."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, logit
+from scipy.stats import rankdata
+
+from bayesatk._tools.arguments import proper_probability
+from bayesatk.comparison.order.changes import ChangePoint
+from bayesatk.comparison.pairs.horizons import Horizon
+from bayesatk.costs.tables import read_result
+from bayesatk.metrics.grid import Metric
+from bayesatk.plots.canvas import COLORS, DARK, Backend, Canvas, legend_width
+from bayesatk.plots.request import chosen_curve, chosen_targets, estimand, shortened
+from bayesatk.results.ranges import ranges_beyond
+from bayesatk.results.result import Result
+from bayesatk.results.schema import TARGET_NAMES
+
+Array = NDArray[np.float64]
+
+
+def plot_curve(
+    result: xr.DataTree | Result,
+    metric: str = "pass@",
+    target: str | None = None,
+    *,
+    backend: str | None = None,
+) -> Any:
+    """Plot a metric against k: one line per system, with a simultaneous credible band.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+        From `bayesatk.evaluate` or `bayesatk.sample`.
+    metric : str
+        Which curve: ``"pass@"``, ``"pass^"``, ``"maj@"``, ...; ``"g-pass@:0.5"`` names a tau.
+        ``"pass@4"`` is the same curve as ``"pass@"``.
+    target : {"questions", "population"}, optional
+        Show one panel instead of two: the mean over these questions, or over questions like these.
+    backend : {"matplotlib", "plotly", "bokeh"}, optional
+        Default: ArviZ's ``rcParams["plot.backend"]``.
+
+    Returns
+    -------
+    arviz_plots.PlotCollection
+        With visuals ``band``, ``band_lower``, ``band_upper``, ``line``, ``point`` and
+        ``estimate``; where k exceeds the trials also ``range_lower`` and ``range_upper``; x is
+        log2(k).
+
+    Raises
+    ------
+    ValueError
+        If the result does not have the metric at two ks or more.
+
+    See Also
+    --------
+    bayesatk.evaluate : makes the result.
+    bayesatk.table : the same numbers.
+
+    Notes
+    -----
+    Lines and filled markers are posterior means. Open markers are the unbiased estimates, where
+    every question has k trials. A band contains the curve of its system at all shown k at the same
+    time with the probability of the result's interval (computed from the joint draws). For k
+    beyond the trials, thin dotted lines are the range of `bayesatk.extrapolation_range`, at the
+    confidence of the interval. More than four systems are drawn in several rows of panels, best
+    first.
+
+    Examples
+    --------
+    >>> import bayesatk, matplotlib
+    >>> matplotlib.use("agg")
+    >>> fit = bayesatk.evaluate([[0, 1, 1, 0], [1, 1, 0, 1]], "pass@1,2,4", rng=1)
+    >>> plot = plot_curve(fit, target="questions")
+    >>> plot.get_viz("line").get_xdata().tolist()
+    [0.0, 1.0, 2.0]
+    """
+    drawn, read = Backend.named(backend), Result.of(result)
+    metrics, targets = chosen_curve(read, metric), chosen_targets(target, read.targets)
+    curves = _metric_curves(read, metrics, targets)
+    systems, groups = curves["system"].values.tolist(), curves.sizes["group"]
+    names = shortened(systems)
+    canvas = Canvas(
+        drawn, curves, (0.6 + 3.8 * len(targets) + legend_width(names), 1.4 + 2.9 * groups),
+        drawn.distinct("system", [read.systems.index(system) for system in systems]),
+        rows=["group"], cols=["target"],
+    )  # fmt: skip
+    _draw_metric(canvas, curves)
+    low = min(float(values.min()) for values in curves.data_vars.values())
+    high = max(float(values.max()) for values in curves.data_vars.values())
+    space = 0.04 * max(high - low, 0.05)
+    name = estimand(metrics[0], over_k=True)
+    canvas.label(
+        "k (trials judged, log scale)", name,
+        titles=[TARGET_NAMES[shown] for shown in targets] * groups,
+        ylim=(low - space, high + space), xticks=_k_ticks([member.k for member in metrics]),
+    )  # fmt: skip
+    canvas.legend("system", dict(zip(systems, names, strict=True)), "system")
+    return canvas.finish(f"{name.split(' (')[0]} against k", *_curve_details(read, curves))
+
+
+def _metric_curves(result: Result, metrics: list[Metric], targets: list[str]) -> xr.Dataset:
+    """Return mean, band and estimate, dims (group, target, system, k), best system first."""
+    family, tau = metrics[0].family, metrics[0].tau
+    pick: dict[str, Any] = {"target": targets} | ({} if tau is None else {"tau": tau})
+    statistics = result.statistics[family.variable].sel(pick)
+    draws = result.posterior[family.variable].sel(pick)
+    draws = draws.stack(sample=("chain", "draw")).transpose("target", "system", "sample", "k")
+    mean = statistics.sel(statistic="mean", drop=True).transpose("target", "system", "k")
+    values = {"mean": mean}
+    bands = [
+        [simultaneous_band(of_curve, result.ci_prob) for of_curve in row] for row in draws.values
+    ]
+    lower, upper = np.moveaxis(np.array(bands), 2, 0)
+    values |= {"lower": mean.copy(data=lower), "upper": mean.copy(data=upper)}
+    if "estimate" in statistics["statistic"].values:
+        values["estimate"] = statistics.sel(statistic="estimate", drop=True).transpose(*mean.dims)
+    # Family-free ranges start at the last k within the trials.
+    ends = ranges_beyond(result, metrics, within=1)
+    if not np.isnan(ends).all():
+        dims, labels = ("system", "k", "target", "end"), {"target": list(result.targets)}
+        ranges = xr.DataArray(ends, labels, dims).sel(target=targets).transpose("end", *mean.dims)
+        values |= {
+            f"range_{name}": mean.copy(data=ranges.values[i]) for i, name in enumerate(_ENDS)
+        }
+    order = np.argsort(-mean.isel(k=-1, target=0).values, kind="stable")
+    member = np.arange(len(order)) // 4  # curves with bands that can be told apart
+    group = xr.DataArray(member, {"system": mean["system"].values[order]}, "system")
+    curves = xr.Dataset(values).isel(system=order)
+    groups = xr.DataArray(np.arange(member[-1] + 1), dims="group", name="group")
+    return xr.concat([curves.where(group == number) for number in groups.values], dim=groups)
+
+
+_ENDS = ("lower", "upper")
+
+
+def _draw_metric(canvas: Canvas, curves: xr.Dataset) -> None:
+    """Draw bands below lines below markers."""
+    x, backend, line = xr.DataArray(np.log2(curves["k"])), canvas.backend, canvas.marks.line
+    _draw_band(canvas, x, curves)
+    for end in _ENDS:
+        canvas.draw(line, f"band_{end}", x, curves[end], width=0.7)
+        if f"range_{end}" in curves:
+            canvas.draw(
+                line, f"range_{end}", x, curves[f"range_{end}"], linestyle=backend.lines[2],
+                width=1.2,
+            )  # fmt: skip
+    canvas.draw(line, "line", x, curves["mean"], width=1.8)
+    canvas.draw(canvas.marks.scatter, "point", x, curves["mean"], area=22.0)
+    if "estimate" in curves:
+        canvas.draw(
+            canvas.marks.scatter, "estimate", x, curves["estimate"], width=1.3, area=60.0,
+            facecolor=backend.invisible,
+        )  # fmt: skip
+
+
+def _draw_band(canvas: Canvas, x: xr.DataArray, curves: xr.Dataset) -> None:
+    """Fill what lies between ``lower`` and ``upper``."""
+    fill = canvas.marks.fill_between_y
+    canvas.draw(fill, "band", x, curves["lower"], curves["upper"], alpha=0.15)
+
+
+def _k_ticks(ks: list[int]) -> tuple[list[float], list[str]]:
+    """Return every k where there is room, else powers of two."""
+    log_k = np.log2(ks)
+    if (np.diff(log_k) < 0.3).any():
+        ks = [2**power for power in range(int(np.ceil(log_k[0])), int(np.floor(log_k[-1])) + 1)]
+    return np.log2(ks).tolist(), [str(k) for k in ks]
+
+
+def _curve_details(result: Result, curves: xr.Dataset) -> list[str]:
+    """Caption: what lines, bands and markers are."""
+    probability = f"{100 * result.ci_prob:g}%"
+    details = [
+        f"Line: posterior mean. Band: contains the whole curve with probability {probability} "
+        "(simultaneous over k, equal tails)."
+    ]
+    if "range_lower" in curves:
+        details.append(
+            "Thin dotted: range beyond the trials over all difficulty distributions that agree "
+            f"with the counts ({probability} confidence)."
+        )
+    if "estimate" in curves and bool(curves["estimate"].notnull().any()):
+        details.append("Open marker: unbiased estimate from the observed trials (finite law).")
+    return details
+
+
+def simultaneous_band(draws: ArrayLike, probability: float) -> tuple[Array, Array]:
+    """Band that holds a whole curve with this probability, from draws of it.
+
+    Parameters
+    ----------
+    draws : array_like, shape (draws, points)
+        Joint draws of one curve at every point.
+    probability : float
+        Share of the draws that lie inside at every point, at least; strictly between 0 and 1.
+
+    Returns
+    -------
+    lower, upper : ndarray, shape (points,)
+        Values of draws, so that the band never leaves the range of the quantity.
+
+    Raises
+    ------
+    ValueError
+        If `draws` is not a table with finite values, or `probability` is outside (0, 1).
+
+    Notes
+    -----
+    Among ``S`` draws let ``l(s, k)`` be the number of draws at most, and ``u(s, k)`` the number at
+    least, as large as draw ``s`` at point ``k``. Draw ``s`` lies everywhere between the c-th
+    smallest and the c-th largest value exactly if ``m(s) = min_k min(l(s, k), u(s, k)) >= c``. The
+    band takes the largest ``c`` for which that holds for a share `probability` of the draws: equal
+    tails at every point, of one level for all points. Of one point it is the equal-tailed interval.
+
+    References
+    ----------
+    Besag, Green, Higdon and Mengersen 1995, Statistical Science 10(1), 3-41, section 6.3.
+
+    Examples
+    --------
+    Of five draws of two points, one is lowest at the first and highest at the second:
+
+    >>> draws = [[0, 9], [1, 1], [2, 2], [3, 3], [4, 4]]
+    >>> [end.tolist() for end in simultaneous_band(draws, 0.2)]
+    [[1.0, 2.0], [3.0, 4.0]]
+    >>> [end.tolist() for end in simultaneous_band(draws, 0.6)]
+    [[0.0, 1.0], [4.0, 9.0]]
+    """
+    table = np.asarray(draws, float)
+    if table.ndim != 2 or not table.size or not np.isfinite(table).all():
+        raise ValueError(
+            "draws must be a table (draws, points) of finite numbers; got shape "
+            f"{table.shape}. Stack chains and draws into the first axis."
+        )
+    proper_probability("probability", probability)
+    size = len(table)
+    at_most = rankdata(table, method="max", axis=0)
+    at_least = size + 1 - rankdata(table, method="min", axis=0)
+    innermost = np.sort(np.minimum(at_most, at_least).min(axis=1)).astype(np.int64)
+    inside = int(np.ceil(probability * size - 1e-9))
+    c = int(innermost[size - inside])
+    ordered = np.sort(table, axis=0)
+    # Ties can let a draw count beyond the middle; from there on every level gives the same band.
+    c = min(c, (size + 1) // 2)
+    return ordered[c - 1], ordered[size - c]
+
+
+def plot_horizon(found: Horizon, *, backend: str | None = None) -> Any:
+    """Plot a metric against a covariate, by system, and where it crosses the level.
+
+    Parameters
+    ----------
+    found : Horizon
+        From `bayesatk.horizon`.
+    backend : {"matplotlib", "plotly", "bokeh"}, optional
+        Default: ArviZ's ``rcParams["plot.backend"]``.
+
+    Returns
+    -------
+    arviz_plots.PlotCollection
+        With visuals ``band`` and ``line``, dims ``system``; ``level``; ``horizon`` and ``median``,
+        the interval of the crossing and its median, as far as they are in the picture; ``observed``
+        rates of questions of about equal values, for pass@1.
+
+    See Also
+    --------
+    bayesatk.horizon : computes the horizons that are shown.
+    bayesatk.predict : the numbers of the curves.
+
+    Examples
+    --------
+    >>> import bayesatk, matplotlib
+    >>> matplotlib.use("agg")
+    >>> size = [1, 2, 3, 4, 5, 6] * 6
+    >>> runs = bayesatk.tally([[x < 4, x < 3, x < 5] for x in size], covariates={"size": size})
+    >>> fit = bayesatk.evaluate(runs, "pass@1", covariates=["size"], rng=1)
+    >>> plot = plot_horizon(bayesatk.horizon(fit, "size", rng=1))
+    >>> plot.get_viz("level").get_ydata().tolist()
+    [0.5, 0.5]
+    """
+    drawn = Backend.named(backend)
+    if not isinstance(found, Horizon):
+        raise TypeError(
+            f"found must be the result of bayesatk.horizon; got {type(found).__name__}."
+        )
+    values, attrs = found.curves["value"], found.attrs
+    low, high = float(values.min()), float(values.max())
+    logarithmic = low > 0.0 and high > 8.0 * low
+    curves = _of_systems(found, found.curves)
+    systems = curves["system"].values.tolist()
+    names = shortened(systems)
+    canvas = Canvas(
+        drawn, curves, (5.6 + legend_width(names), 4.4),
+        drawn.distinct("system", range(len(systems))),
+    )  # fmt: skip
+    _draw_horizon(canvas, found, curves, logarithmic)
+    left, right = (np.log2([low, high]) if logarithmic else np.array([low, high])).tolist()
+    wide = 0.03 * (right - left)
+    powers = np.arange(np.ceil(left), np.floor(right) + 1)
+    powers = powers[:: max(1, -(-len(powers) // 8))]  # few enough to be read
+    canvas.label(
+        f"{attrs['covariate']}{' (log scale)' * logarithmic}",
+        f"{attrs['metric']}, {attrs['question']} question",
+        xlim=(left - wide, right + wide), ylim=(-0.03, 1.03),
+        xticks=(powers.tolist(), [f"{2.0**power:g}" for power in powers]) if logarithmic else None,
+    )  # fmt: skip
+    canvas.legend("system", dict(zip(systems, names, strict=True)), "system")
+    percent = f"{100 * attrs['ci_prob']:g}%"
+    details = [
+        f"Line and band: posterior mean and {percent} interval at each value.",
+        f"Thick: {percent} interval of where {attrs['level']:g} is crossed, within the picture.",
+    ]
+    if len(found.observed):
+        details.append("Open markers: observed rates of questions of about equal values.")
+    return canvas.finish(f"{attrs['metric']} against {attrs['covariate']}", *details)
+
+
+def _of_systems(horizon: Horizon, table: pd.DataFrame) -> xr.Dataset:
+    """Return the numbers of a table, dims (system, point); systems in the order of the result."""
+    numbered = table.assign(point=table.groupby("system").cumcount())
+    indexed = numbered.set_index(["system", "point"]).to_xarray()
+    return indexed.reindex(system=horizon.table["system"].tolist())
+
+
+def _draw_horizon(canvas: Canvas, horizon: Horizon, curves: xr.Dataset, logarithmic: bool) -> None:
+    """Draw bands below lines below crossings."""
+    marks, backend = canvas.marks, canvas.backend
+    level = float(horizon.attrs["level"])
+
+    def on_axis(values: xr.DataArray) -> xr.DataArray:
+        with np.errstate(divide="ignore"):
+            return xr.DataArray(np.log2(values)) if logarithmic else values
+
+    x = on_axis(curves["value"])
+    curves = curves.rename(ci_lower="lower", ci_upper="upper")
+    _draw_band(canvas, x, curves)
+    canvas.draw(marks.line, "line", x, curves["mean"], width=1.8)
+    ends = x.isel(system=0, point=[0, -1], drop=True)
+    canvas.draw(marks.line, "level", ends, level, color=DARK, width=0.8, linestyle=backend.lines[2])
+    crossing = horizon.table.set_index("system").to_xarray()
+    sides = xr.concat([crossing["ci_lower"], crossing["ci_upper"]], dim="side")
+    sides = on_axis(sides).clip(float(x.min()), float(x.max()))
+    canvas.draw(
+        marks.line, "horizon", sides, level, width=4.5, alpha=0.6, linestyle=backend.lines[0]
+    )
+    middle = on_axis(crossing["median"])
+    middle = middle.where((middle >= x.min()) & (middle <= x.max()))
+    canvas.draw(marks.scatter, "median", middle, level, area=50.0)
+    if len(horizon.observed):
+        observed = _of_systems(horizon, horizon.observed)
+        canvas.draw(
+            marks.scatter, "observed", on_axis(observed["value"]), observed["rate"], area=34.0,
+            facecolor=backend.invisible, width=1.1,
+        )  # fmt: skip
+
+
+def plot_cost(
+    costs: xr.DataTree | Result,
+    *,
+    k: int | None = None,
+    target: str | None = None,
+    backend: str | None = None,
+) -> Any:
+    """Plot what systems solve against what they cost, with joint credible regions.
+
+    Parameters
+    ----------
+    costs : xarray.DataTree
+        From `bayesatk.costs.evaluate_cost` or `bayesatk.models.sample_cost`.
+    k : int, optional
+        ``pass_at_k`` against ``cost_to_success``: at most k tries of a question. Default: the
+        smallest that was evaluated.
+    target : {"questions", "population"}, optional
+        Default: a panel for each.
+    backend : {"matplotlib", "plotly", "bokeh"}, optional
+        Default: ArviZ's ``rcParams["plot.backend"]``.
+
+    Returns
+    -------
+    arviz_plots.PlotCollection
+        With visuals ``region`` and ``points``, dims ``target`` and ``system``.
+
+    See Also
+    --------
+    bayesatk.costs.evaluate_cost : makes what is shown.
+    bayesatk.costs.pareto : probabilities of being in the Pareto set of cost and success.
+
+    Notes
+    -----
+    A region is the ellipse with the probability of the result's intervals, if log cost and the
+    logit of success are jointly normal with the covariance of the draws.
+
+    Examples
+    --------
+    >>> import bayesatk as bk, matplotlib
+    >>> matplotlib.use("agg")
+    >>> data = bk.tally([[1, 0]] * 9, cost=[[1, 2]] * 9, cost_unit="USD")
+    >>> plot = plot_cost(bk.costs.evaluate_cost(data, rng=1), target="questions")
+    >>> plot.get_viz("points", system="system", target="questions").get_offsets().shape
+    (1, 2)
+    """
+    result, drawn = read_result(costs), Backend.named(backend)
+    evaluated_k = result.posterior["k"].values.tolist() if "k" in result.posterior.dims else []
+    k = min(evaluated_k, default=0) if k is None else k
+    if k not in evaluated_k:
+        raise ValueError(
+            f"k must be one of {evaluated_k}, as evaluated; got {k}. Evaluate costs with "
+            f"k={max(k, 1)}."
+        )
+    targets, number = chosen_targets(target), len(result.systems)
+    draws = result.posterior[["cost_to_success", "pass_at_k"]].sel(k=k, target=targets)
+    draws = draws.stack(sample=("chain", "draw")).transpose("target", "system", "sample")
+    means = draws.mean("sample")
+    canvas = Canvas(
+        drawn, means, (1.8 + 4.0 * len(targets), 4.4),
+        drawn.distinct("system", range(number), "color", "marker"), cols=["target"],
+    )  # fmt: skip
+    canvas.draw(canvas.marks.line, "region", *_regions(draws, result.ci_prob), width=1.4)
+    canvas.draw(
+        canvas.marks.scatter, "points", means["cost_to_success"], means["pass_at_k"], area=36.0
+    )
+    unit = str(result.tree.attrs.get("cost_unit", ""))
+    canvas.label(
+        f"cost of a question{f' ({unit})' * bool(unit)}", "share of questions solved",
+        titles=[TARGET_NAMES[shown] for shown in targets],
+    )  # fmt: skip
+    if number > 1:
+        labels = dict(zip(result.systems, shortened(result.systems), strict=True))
+        canvas.legend("system", labels, "system")
+    tries = "one try" if k == 1 else f"tries until solved, at most {k}"
+    return canvas.finish(
+        f"What is solved, and what it costs: {tries}",
+        f"Points: posterior means. Regions contain {100.0 * result.ci_prob:g}% jointly.",
+    )
+
+
+def _regions(draws: xr.Dataset, probability: float) -> tuple[xr.DataArray, xr.DataArray]:
+    """Return the ellipses of log cost and the logit of success, dims (target, system, point)."""
+    cost, solved = draws["cost_to_success"], draws["pass_at_k"]
+    angle = np.linspace(0.0, 2.0 * np.pi, 90)
+    circle = np.stack([np.cos(angle), np.sin(angle)]) * np.sqrt(-2.0 * np.log1p(-probability))
+    transformed = np.stack([np.log(cost), logit(np.clip(solved, 1e-12, 1.0 - 1e-12))])
+    centre = transformed.mean(axis=-1, keepdims=True)
+    gap = transformed - centre
+    covariance = np.einsum("atsd,btsd->tsab", gap, gap) / gap.shape[-1]
+    root = np.linalg.cholesky(covariance + 1e-18 * np.eye(2))
+    around = centre + np.einsum("tsab,bp->atsp", root, circle)
+    means = draws.mean("sample")
+    like = means["pass_at_k"].expand_dims(point=len(angle), axis=-1)
+    return like.copy(data=np.exp(around[0])), like.copy(data=expit(around[1]))
+
+
+def plot_change_point(found: ChangePoint, *, backend: str | None = None) -> Any:
+    """Plot success rates by day, the probability of a change on each, and the alarm.
+
+    Parameters
+    ----------
+    found : ChangePoint
+        From `bayesatk.change_point`.
+    backend : {"matplotlib", "plotly", "bokeh"}, optional
+        Default: ArviZ's ``rcParams["plot.backend"]``.
+
+    Returns
+    -------
+    arviz_plots.PlotCollection
+        With visuals ``line`` and ``points``, dims ``panel``, and ``threshold``.
+
+    See Also
+    --------
+    bayesatk.change_point : computes the results that are shown.
+
+    Examples
+    --------
+    >>> import bayesatk, matplotlib
+    >>> matplotlib.use("agg")
+    >>> days = {"Mon": [[1, 1]] * 9, "Tue": [[1, 0]] * 9}
+    >>> plot = plot_change_point(bayesatk.change_point(days, rng=1))
+    >>> plot.get_viz("line", panel="rate").get_ydata().tolist()
+    [1.0, 0.5]
+    """
+    drawn = Backend.named(backend)
+    if not isinstance(found, ChangePoint):
+        raise TypeError(
+            f"found must be the result of bayesatk.change_point; got {type(found).__name__}."
+        )
+    titles = {
+        "rate": "observed success rate",
+        "probability": "probability that a change came on this day",
+        "log_e": "alarm: log of the evidence against no change so far",
+    }
+    table = found.by_day
+    numbers = table[list(titles)].to_numpy(float)
+    y = xr.DataArray(numbers.T, {"panel": list(titles)}, ("panel", "day"))
+    x = xr.DataArray(np.arange(len(table), dtype=float), dims="day")
+    canvas = Canvas(drawn, y.to_dataset(name="value"), (6.4, 7.4), rows=["panel"])
+    canvas.draw(canvas.marks.line, "line", x, y, color=COLORS[0], width=1.6)
+    canvas.draw(canvas.marks.scatter, "points", x, y, color=COLORS[0], area=26.0)
+    level = -np.log(float(found.attrs["alpha"]))
+    threshold = xr.full_like(y, level).where(y["panel"] == "log_e")
+    canvas.draw(
+        canvas.marks.line, "threshold", x, threshold, color=DARK, width=1.2,
+        linestyle=drawn.lines[1],
+    )  # fmt: skip
+    labels = shortened(table["day"].tolist(), 16)
+    day_step = -(-sum(len(label) + 2 for label in labels) // 64)  # characters beside each other
+    ticks = x.values[::day_step].tolist(), labels[::day_step]
+    canvas.label("day", titles=list(titles.values()), xticks=ticks)
+    return canvas.finish(
+        "Has it changed?", str(found),
+        f"Dashed: the alarm is raised above log(1/alpha) = {level:.2f}.",
+    )  # fmt: skip

@@ -1,0 +1,400 @@
+"""Rows of intervals: systems and groups side by side, differences; and the ranks of systems."""
+
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+import xarray as xr
+
+from bayesatk.metrics.grid import Metric, MetricSpec
+from bayesatk.plots.canvas import COLORS, DARK, GREY, Backend, Canvas, Styles, legend_width
+from bayesatk.plots.request import (
+    by_metric,
+    chosen_metrics,
+    chosen_systems,
+    chosen_targets,
+    estimand,
+    interval_name,
+    probability_text,
+    shortened,
+)
+from bayesatk.results.result import Result
+from bayesatk.results.schema import TARGET_NAMES, TARGETS, metric_values
+from bayesatk.results.tables import by_groups
+
+_WHITE_INK = 0.655  # where white on the cell begins to contrast more than black
+_LEAST_SHADED = 0.005  # below this a cell stays white
+
+
+def plot_systems(
+    result: xr.DataTree | Result,
+    metric: MetricSpec | None = None,
+    *,
+    by: Literal["system", "group"] = "system",
+    backend: str | None = None,
+) -> Any:
+    """Plot metrics of every system, or of every group, for all targets; best system on top.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+        From `bayesatk.evaluate` or `bayesatk.sample`.
+    metric : str, Metric, or iterable of them, optional
+        A panel for each; default: all metrics of the result. With ``by="group"``: one metric;
+        default: the first.
+    by : {"system", "group"}
+        Rows are systems; or the groups of questions of a result with groups, hardest group on
+        top, with a panel for each system and a last row for all groups.
+    backend : {"matplotlib", "plotly", "bokeh"}, optional
+        Default: ArviZ's ``rcParams["plot.backend"]``.
+
+    Returns
+    -------
+    arviz_plots.PlotCollection
+        With visuals ``interval``, ``half`` and ``mean``, dims ``(metric, system, target)``.
+
+    Raises
+    ------
+    ValueError
+        If the result does not have the metric.
+
+    See Also
+    --------
+    bayesatk.evaluate : makes the result.
+    bayesatk.plots.plot_difference : differences, which overlapping intervals do not show.
+
+    Notes
+    -----
+    Thin lines are the result's interval, pale bars the central half of the distribution: exact
+    for a closed form, of the draws for a sampled result. Systems are in the order of their means of
+    the first metric on these questions.
+
+    Examples
+    --------
+    >>> import bayesatk, matplotlib
+    >>> matplotlib.use("agg")
+    >>> runs = {"a": [[1, 1], [0, 1]], "b": [[0, 1], [0, 0]]}
+    >>> fit = bayesatk.evaluate(runs, "pass@1", pooling="none", rng=1)
+    >>> plot = plot_systems(fit)
+    >>> mean = plot.get_viz("mean", system="a", target="questions")
+    >>> mean.get_offsets()[0, 0].round(4).item()  # (3/4 + 1/2)/2
+    0.625
+    """
+    drawn, fit = Backend.named(backend), Result.of(result)
+    grouped, metrics = by_groups(fit, by), chosen_metrics(fit, metric)
+    if grouped:
+        rows = _group_rows(fit, metrics[0])
+        panels, metrics = chosen_systems(fit, None), metrics[:1] * len(fit.systems)
+        names = {target: f"{TARGET_NAMES[target]} in the group" for target in TARGETS}
+        headline, remark = "Groups of questions", " Groups learn from each other."
+    else:
+        rows, panels = by_metric(metrics, lambda shown: _interval_rows(fit, shown)), metrics
+        names = {target: TARGET_NAMES[target] for target in fit.targets}
+        order = rows["mean"].isel(metric=0).sel(target="questions").argsort(kind="stable")
+        rows, headline, remark = rows.isel(system=order.values), "Systems", ""
+    targets, dim = list(names), "group" if grouped else "system"
+    labels = shortened(rows[dim].values.tolist())
+    canvas = _open_rows(
+        drawn, rows, "system" if grouped else "metric", dim,
+        legend_width(names.values()),
+        drawn.distinct("target", range(len(targets))),
+    )  # fmt: skip
+    places = np.linspace(0.14, -0.14, 2) if len(targets) == 2 else np.linspace(0.22, -0.22, 3)
+    shift = xr.DataArray(places, dims="target", coords={"target": targets})
+    _draw_rows(canvas, rows, _heights(rows, dim) + shift)
+    canvas.label(
+        [estimand(shown) for shown in metrics],
+        titles=shortened(panels) if grouped else None,
+        ylim=(-0.6, len(labels) - 0.4), yticks=(range(len(labels)), labels),
+    )  # fmt: skip
+    canvas.legend("target", names, "target")
+    kind = interval_name(fit.ci_prob, fit.ci_kind)
+    return canvas.finish(
+        headline, f"Marker: posterior mean. Thin line: {kind}. Pale bar: central 50%.{remark}"
+    )
+
+
+def _interval_rows(result: Result, metric: Metric, prefix: str = "") -> xr.Dataset:
+    """Return mean, interval and central half of one metric, dims (system[, group], target)."""
+    statistics = result.group_statistics if prefix else result.statistics
+    numbers = metric_values(statistics, metric)
+    central_half = [0.25, 0.75]
+    if result.has(f"{prefix}closed_form_quantiles"):
+        quantiles = metric_values(result.group(f"{prefix}closed_form_quantiles"), metric)
+        half = quantiles.sel(quantile=central_half, method="nearest")
+    else:
+        draws = metric_values(result.group(f"{prefix}posterior"), metric)
+        half = draws.quantile(central_half, dim=("chain", "draw"))
+    columns = {f"half_{i}": half.isel(quantile=i, drop=True) for i in (0, 1)}
+    columns |= {
+        name: numbers.sel(statistic=name, drop=True) for name in ("ci_lower", "ci_upper", "mean")
+    }
+    rows = xr.Dataset(columns).drop_vars(["k", "tau"], errors="ignore")
+    return rows.transpose("system", *(["group"] if prefix else []), "target")
+
+
+def _group_rows(fit: Result, metric: Metric) -> xr.Dataset:
+    """Return the rows of all groups together, and of every group, the hardest last."""
+    all_groups = _interval_rows(fit, metric).sel(target=list(TARGETS))
+    groups = _interval_rows(fit, metric, "group_")
+    order = (-groups["mean"].sel(target="questions").mean("system")).argsort(kind="stable").values
+    labels = [str(label) for label in groups["group"].values]
+    groups = groups.assign_coords(group=labels).isel(group=order)
+    rows = xr.concat([all_groups.expand_dims(group=["all groups"]), groups], dim="group")
+    return rows.transpose("system", "group", "target")
+
+
+def plot_difference(
+    compared: xr.DataTree | Result,
+    metric: MetricSpec | None = None,
+    target: str = "population",
+    *,
+    backend: str | None = None,
+) -> Any:
+    """Plot differences between systems with the probability that the first is better.
+
+    Parameters
+    ----------
+    compared : xarray.DataTree
+        From `bayesatk.compare`.
+    metric : str, Metric, or iterable of them, optional
+        A panel for each; default: all metrics of the result.
+    target : {"population", "questions", "new_groups"}
+        ``"population"``: questions like these; ``"questions"``: these questions; ``"new_groups"``:
+        questions of new groups.
+    backend : {"matplotlib", "plotly", "bokeh"}, optional
+        Default: ArviZ's ``rcParams["plot.backend"]``.
+
+    Returns
+    -------
+    arviz_plots.PlotCollection
+        With visuals ``interval``, ``mean``, ``probability``, ``zero`` and, if there is a region of
+        practical equivalence, ``rope``; dims ``(metric, pair)``.
+
+    Raises
+    ------
+    ValueError
+        If the result was not compared, or lacks the metric or target.
+
+    See Also
+    --------
+    bayesatk.compare : makes the result.
+    bayesatk.comparison_table : the same numbers.
+
+    Notes
+    -----
+    Every pair of up to six systems, the one with the higher mean (of the first metric) first; of
+    more systems, the best against each other one.
+
+    Examples
+    --------
+    >>> import bayesatk, matplotlib
+    >>> matplotlib.use("agg")
+    >>> runs = {"a": [[1, 1, 1, 1]] * 6, "b": [[1, 0, 1, 0]] * 6}
+    >>> fit = bayesatk.evaluate(runs, "bayes", pooling="none", rng=1)
+    >>> plot = plot_difference(bayesatk.compare(fit, rng=1), target="questions")
+    >>> plot.get_viz("mean").get_offsets().round(4).tolist()  # 5/6 - 1/2
+    [[0.3333, 0.0]]
+    """
+    drawn, read = Backend.named(backend), Result.of(compared, "comparison")
+    metrics = chosen_metrics(read, metric)
+    (shown_target,) = chosen_targets(target or "", read.targets)
+    rows = _difference_rows(read, metrics, shown_target)
+    pairs = rows.sizes["pair"]
+    rope = float(read.group("comparison").attrs["rope"])
+    low = min(float(rows["ci_lower"].min()), -rope, 0.0)
+    high = max(float(rows["ci_upper"].max()), rope, 0.0)
+    space = 0.05 * max(high - low, 0.02)
+    low, high = low - space, high + space
+    canvas, height = _open_rows(drawn, rows, "metric", "pair", 0.5, {}), _heights(rows, "pair")
+    _draw_rows(canvas, rows, height, color=COLORS[0])
+    probability = xr.apply_ufunc(
+        lambda value, error: f"P {probability_text(value, error)}",
+        rows["prob_greater"], rows["monte_carlo_error"], vectorize=True, output_dtypes=[object],
+    )  # fmt: skip
+    canvas.draw(
+        canvas.marks.text, "probability", xr.full_like(rows["mean"], high), height,
+        string=probability, color=DARK, size=drawn.font(9), horizontal_align="left",
+    )  # fmt: skip
+    canvas.draw(canvas.marks.vline, "zero", 0.0, color=DARK, width=1.0, linestyle=drawn.lines[1])
+    if rope > 0:
+        canvas.draw(canvas.marks.vspan, "rope", -rope, rope, color=GREY, alpha=0.25)
+    canvas.label(
+        [f"difference in {estimand(shown)}" for shown in metrics],
+        ylim=(-0.7, pairs - 0.3), xlim=(low, high + 0.36 * (high - low)),
+        yticks=(range(pairs), rows["label"].values.tolist()),
+    )  # fmt: skip
+    kind = interval_name(read.ci_prob, read.ci_kind)
+    shaded = f" Shaded: practical equivalence, within {rope:g}." if rope > 0 else ""
+    return canvas.finish(
+        f"Differences on {TARGET_NAMES[shown_target]}",
+        f"Marker: posterior mean of the first system minus the second. Line: {kind}. "
+        f"P: probability that the first is better.{shaded}",
+    )
+
+
+def _difference_rows(compared: Result, metrics: list[Metric], target: str) -> xr.Dataset:
+    """Return contrasts of the pairs to show, dims (metric, pair), the largest difference last."""
+    dataset = compared.group("comparison").sel(target=target)
+    values = by_metric(metrics, lambda metric: metric_values(dataset, metric))
+    first = values.isel(metric=0).sel(contrast="mean").transpose("system", "other").values
+    size, best = len(first), int(np.argmax(first.sum(axis=1)))
+    candidates = list(combinations(range(size), 2))
+    if size > 6:
+        candidates = [(best, rival) for rival in range(size) if rival != best]
+    pairs = [(i, j) if first[i, j] >= 0 else (j, i) for i, j in candidates]
+    pairs.sort(key=lambda pair: first[pair])
+    i, j = (xr.DataArray(list(positions), dims="pair") for positions in zip(*pairs, strict=True))
+    rows = values.isel(system=i, other=j).drop_vars(["system", "other"]).to_dataset("contrast")
+    systems = shortened(dataset["system"].values.tolist(), 22)
+    labels = [f"{systems[a]} − {systems[b]}" for a, b in pairs]  # noqa: RUF001
+    return rows.assign_coords(pair=np.arange(len(pairs)), label=("pair", labels))
+
+
+def _heights(rows: xr.Dataset, dim: str) -> xr.DataArray:
+    """Return the heights of rows: their numbers, from below."""
+    return rows[dim].copy(data=np.arange(rows.sizes[dim]))
+
+
+def _open_rows(
+    backend: Backend, rows: xr.Dataset, panel: str, dim: str, beside: float, styles: Styles
+) -> Canvas:
+    """Open a canvas as high as its rows need, with so many inches beside its panels."""
+    size, number = rows.sizes[dim], rows.sizes[panel]
+    wide, high = min(number, 3), -(-number // 3)
+    height = max(1.1 + (0.42 if size <= 12 else 0.32) * size, 1.7)
+    inches = max(6.5, 1.8 + 3.3 * wide + beside), 0.9 + high * height
+    return Canvas(backend, rows, inches, {**styles, "overlay": ([dim], ())}, cols=[panel], wrap=3)
+
+
+def _draw_rows(canvas: Canvas, rows: xr.Dataset, y: xr.DataArray, **style: Any) -> None:
+    """Draw thin intervals, pale thick halves and means at the height of each row."""
+    line = canvas.marks.line
+    interval = xr.concat([rows["ci_lower"], rows["ci_upper"]], dim="end")
+    canvas.draw(line, "interval", interval, y, width=1.3, **style)
+    if "half_0" in rows:  # pale and behind the mean: one bar, however short
+        half = xr.concat([rows["half_0"], rows["half_1"]], dim="end")
+        canvas.draw(
+            line, "half", half, y, width=7.0, alpha=0.4, linestyle=canvas.backend.lines[0],
+            matplotlib={"solid_capstyle": "butt"}, **style,
+        )  # fmt: skip
+    canvas.draw(canvas.marks.scatter, "mean", rows["mean"], y, area=32.0, width=0.5, **style)
+
+
+def plot_ranks(
+    compared: xr.DataTree | Result,
+    metric: MetricSpec | None = None,
+    target: str = "population",
+    *,
+    backend: str | None = None,
+) -> Any:
+    """Plot the probability of every rank of every system, written in its cell.
+
+    Parameters
+    ----------
+    compared : xarray.DataTree
+        From `bayesatk.compare`.
+    metric : str, Metric, or iterable of them, optional
+        A panel for each; default: the first metric of the result.
+    target : {"population", "questions", "new_groups"}
+        ``"population"``: questions like these; ``"questions"``: these questions; ``"new_groups"``:
+        questions of new groups.
+    backend : {"matplotlib", "plotly", "bokeh"}, optional
+        Default: ArviZ's ``rcParams["plot.backend"]``.
+
+    Returns
+    -------
+    arviz_plots.PlotCollection
+        With visuals ``cell`` and ``probability``, dims ``(metric, system, rank)``.
+
+    Raises
+    ------
+    ValueError
+        If the result was not compared, or lacks the metric or target.
+
+    See Also
+    --------
+    bayesatk.compare : makes the result.
+
+    Notes
+    -----
+    Rank 1 is the best. Rows and columns sum to one. Systems are in the order of their mean rank in
+    the first metric.
+
+    Examples
+    --------
+    >>> import bayesatk, matplotlib
+    >>> matplotlib.use("agg")
+    >>> runs = {"a": [[1, 1, 1, 1]] * 6, "b": [[1, 0, 1, 0]] * 6}
+    >>> fit = bayesatk.evaluate(runs, "bayes", pooling="none", rng=1)
+    >>> plot = plot_ranks(bayesatk.compare(fit, rng=1), target="questions")
+    >>> plot.get_viz("probability", system="a", rank=1).get_text()
+    '1.00'
+    """
+    drawn, read = Backend.named(backend), Result.of(compared, "ranks")
+    if not read.group("ranks").attrs["ranked_on"]:
+        raise ValueError(
+            "compared must rank its systems, and no question was tried by all of them. Compare "
+            "fewer systems."
+        )
+    (shown_target,) = chosen_targets(target or "", read.targets)
+    metrics = chosen_metrics(read, metric)[: 1 if metric is None else None]
+    table = _rank_table(read, metrics, shown_target)
+    size, ranks = table.sizes["system"], table["rank"]
+    side = max(0.42 * size, 2.2)
+    wide, high = min(len(metrics), 2), -(-len(metrics) // 2)
+    canvas = Canvas(
+        drawn, table.to_dataset(name="value"),
+        (max(2.6 + (side + 0.6) * wide, 5.5), 1.3 + (side + 0.8) * high),
+        {"overlay": (["system", "rank"], ())}, cols=["metric"], wrap=2,
+    )  # fmt: skip
+    row = table["system"].copy(data=np.arange(size)[::-1])
+    half = xr.DataArray([-0.5, 0.5], dims="side")
+    shaded = table.where(table >= _LEAST_SHADED)
+    canvas.draw(
+        canvas.marks.fill_between_y, "cell", ranks + half, row - 0.5, row + 0.5 + 0.0 * shaded,
+        color=_of_cells(_shade, table), alpha=1.0,
+    )  # fmt: skip
+    canvas.draw(
+        canvas.marks.text, "probability", ranks, row + 0.0 * table, color=_of_cells(_ink, table),
+        string=_of_cells(lambda p: "0" if p < _LEAST_SHADED else f"{p:.2f}", table),
+        size=drawn.font(9.0 if size <= 12 else 7.5),
+    )  # fmt: skip
+    canvas.label(
+        "rank (1 is best)", titles=[estimand(shown) for shown in metrics],
+        xlim=(0.5, size + 0.5), ylim=(-0.5, size - 0.5),
+        xticks=(ranks.values.tolist(), [str(rank) for rank in ranks.values]),
+        yticks=(row.values.tolist(), shortened(row["system"].values.tolist())),
+    )  # fmt: skip
+    return canvas.finish(
+        f"Ranks on {TARGET_NAMES[shown_target]}", "In a cell: posterior probability of the rank."
+    )
+
+
+def _rank_table(compared: Result, metrics: list[Metric], target: str) -> xr.DataArray:
+    """Return probabilities (metric, system, rank), the best mean rank first."""
+    dataset = compared.group("ranks").sel(target=target, drop=True)
+    table = by_metric(metrics, lambda metric: metric_values(dataset, metric))
+    table = table.transpose("metric", "system", "rank")
+    mean = (table.isel(metric=0) * table["rank"]).sum("rank")
+    return table.isel(system=mean.argsort(kind="stable").values)
+
+
+def _of_cells(write: Any, table: xr.DataArray) -> xr.DataArray:
+    """Return what is written of every cell."""
+    written: xr.DataArray = xr.apply_ufunc(write, table, vectorize=True, output_dtypes=[object])
+    return written
+
+
+def _shade(probability: float) -> str:
+    """Return the colour of a probability, from white to night blue: darker in grey as well."""
+    night_blue = np.array([8.0, 48.0, 107.0])
+    mixed = np.round(255.0 + probability * (night_blue - 255.0)).astype(int)
+    return "#{:02x}{:02x}{:02x}".format(*mixed)
+
+
+def _ink(probability: float) -> str:
+    """Return a colour that stands out from the cell of a probability."""
+    if probability < _LEAST_SHADED:
+        return GREY
+    return "#ffffff" if probability > _WHITE_INK else "#000000"
