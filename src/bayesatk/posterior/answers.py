@@ -137,6 +137,35 @@ def _drawn(
     return Draws(np.stack([first / len(pool), second / total[:, None]], axis=-1), {})
 
 
+def answer_draws(
+    ballots: Sequence[Ballots],
+    ks: Sequence[int],
+    prior: AnswerPrior,
+    size: int,
+    rng: np.random.Generator,
+) -> Array:
+    """Draws of every question's plurality votes of k, (draws, questions, ks).
+
+    Where exact values at drawn probabilities would cost too much they are normal with the exact
+    mean and the variance of simulated votes: right for a mean over many questions.
+    """
+    moments = answer_moments(ballots, ks, prior, size, rng)
+    if moments.pool is None:
+        z = rng.standard_normal((size, *moments.mean.shape))
+        return np.asarray(moments.mean + np.sqrt(moments.variance) * z)
+    if moments.pool.shape[1] == size:
+        return np.swapaxes(moments.pool, 0, 1)
+    chosen = [pool[rng.integers(len(pool), size=size)] for pool in moments.pool]
+    return np.stack(chosen, axis=1)
+
+
+def _key(
+    count: NDArray[np.int64], correct: NDArray[np.bool_], nobody: int | None
+) -> tuple[object, ...]:
+    order = np.lexsort((count, correct))
+    return count[order].tobytes(), correct[order].tobytes(), nobody
+
+
 def answer_moments(
     ballots: Sequence[Ballots],
     ks: Sequence[int],

@@ -180,7 +180,8 @@ class CountPosterior:
         return SystemPosterior(
             *_numbers(self.whole), self._distributions, self.draw, self._question_p,
             self._summaries, self._diagnostics,
-            families=model.described, sd_under=self.sd_under if model.pooling == "partial" else None,
+            families=model.described,
+            sd_under=self.sd_under if model.pooling == "partial" else None,
             method=self._method, warning=self._warning, effective_draws=behind,
             hyper_draws=self._hyper_draws, groups=groups,
             judge_share=None if model.marking is None else self._judge_share(),
@@ -278,15 +279,15 @@ class CountPosterior:
         if drawn_targets:
             size = int(np.clip(_EVERY * 4 / questions, *_DRAWS))
             drawn = self.draw(size, np.random.default_rng(_SEED), False).metrics
-        return [
-            [
-                Empirical(drawn[:, k, target]) if target in drawn_targets else known_at_points(
-                    self.weight, *whole.values[:, k, target].T, ends[k], self.effective_draws
-                )
-                for k in range(len(self.metrics))
-            ]
-            for target in targets
-        ]  # fmt: skip
+
+        def of(k: int, target: int) -> Quantity:
+            if target in drawn_targets:
+                return Empirical(drawn[:, k, target])
+            mean, variance, third = whole.values[:, k, target].T
+            draws = self.effective_draws
+            return known_at_points(self.weight, mean, variance, third, ends[k], draws)
+
+        return [[of(k, target) for k in range(len(self.metrics))] for target in targets]
 
     def sd_under(self, prior: Any) -> Array:
         """Posterior sds under another prior, of the same laws; shape (metrics, targets)."""
@@ -593,7 +594,8 @@ class CountPosterior:
         if isinstance(law, DifficultyLaw):
             mean = law.nodes(theta, effect).overall()[0]
             return np.asarray(mean.reshape(effect.shape))
-        assert self.model.scores is not None and not isinstance(law, Common)
+        assert self.model.scores is not None
+        assert not isinstance(law, Common)
         alpha = law.alpha(theta, effect)
         return np.asarray(alpha @ np.array(self.model.scores) / alpha.sum(axis=2))
 

@@ -186,7 +186,8 @@ class CountModel:
             weight = cells.question_share
         return CountModel.of(
             self.prior, states.counts[cells.which][kept], states.prior[cells.which][kept],
-            pooling=self.pooling, scores=self.scores, basis=None if self.basis is None else self.basis.among(kept),
+            pooling=self.pooling, scores=self.scores,
+            basis=None if self.basis is None else self.basis.among(kept),
             weight=weight[kept], grouping=None if grouping is None else grouping.among(kept),
             marking=self.marking,
         )  # fmt: skip
@@ -223,9 +224,10 @@ class CountModel:
     @property
     def resampled(self) -> bool:
         """Whether questions like these are these drawn anew, and do not follow the law."""
-        weighted = np.ptp(self.cells.question_share) > 0.0 and not self.cells.grouped
-        by_weight = self.pooling == "partial" and weighted and self.basis is None
-        return self.pooling == "none" or by_weight
+        if self.pooling != "partial":
+            return self.pooling == "none"
+        weighted = float(np.ptp(self.cells.question_share)) > 0.0
+        return weighted and not self.cells.grouped and self.basis is None
 
     def fields(self, family: str) -> Fields:
         """Prior of all hyperparameters."""

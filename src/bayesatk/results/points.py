@@ -62,7 +62,10 @@ def stored_points(tree: xr.DataTree, system: int, sizes: dict[str, int]) -> Laws
     for name, size in sizes.items():
         law = group.sel(law=name)
         rows = np.flatnonzero(law["weight"].values > 0.0)
-        numbers = (float(law[key]) for key in ("log_evidence", "pareto_k", "effective_draws"))
-        theta, weight = law["theta"].values[rows, :size], law["weight"].values[rows]
-        laws.append((name, Points(theta, weight, *numbers, str(law["method"].values))))
+        points = Points(
+            law["theta"].values[rows, :size], law["weight"].values[rows],
+            float(law["log_evidence"]), float(law["pareto_k"]), float(law["effective_draws"]),
+            str(law["method"].values),
+        )  # fmt: skip
+        laws.append((name, points))
     return laws

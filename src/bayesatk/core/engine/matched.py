@@ -118,7 +118,7 @@ class KnownAtPoints(Empirical):
 
     def stated_error(self, probability: ArrayLike) -> Array:
         """Error of quantiles: three standard errors, and a thousandth of the width."""
-        return _TABLE * np.ptp(self.quantile([0.025, 0.975])) + _moved(
+        return _TABLE * float(np.ptp(self.quantile([0.025, 0.975]))) + _moved(
             self, np.asarray(probability, float), self._draws
         )
 
@@ -163,7 +163,7 @@ def _below(x: Array, mean: Array, variance: Array, third: Array) -> Array:
 
 
 def _cube_root(z: Array, skew: Array) -> Array:
-    """Normal variate of a standardised gamma (Wilson and Hilferty 1931, PNAS 17)."""
+    """Return the normal variate of a standardised gamma (Wilson and Hilferty 1931, PNAS 17)."""
     small = np.where(np.abs(skew) < 1e-6, 1e-6, skew)
     base = np.cbrt(np.maximum(1.0 + 0.5 * small * z, 0.0))
     return np.asarray((base - 1.0) * (6.0 / small) + small / 6.0)

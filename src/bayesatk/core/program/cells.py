@@ -92,8 +92,8 @@ class Cells:
         return cls(
             states, distinct[:, 1].astype(np.intp), distinct[:, 0].astype(np.intp),
             np.ascontiguousarray(distinct[:, 2:]), count.astype(float),
-            np.stack([np.bincount(which, inner**power) for power in (1, 2, 3)]), shares, inner, which,
-            group is not None,
+            np.stack([np.bincount(which, inner**power) for power in (1, 2, 3)]), shares, inner,
+            which, group is not None,
         )  # fmt: skip
 
     @property

@@ -24,6 +24,7 @@ from bayesatk.core.question.moments import latent_on_nodes
 from bayesatk.metrics.credit import Array, Credit
 
 Index = NDArray[np.intp]
+Ints = NDArray[np.int64]
 _BLOCK = 4_000_000  # floats in one array: 32 MB
 _DEGREES = (60.0, 200.0, 3000.0, 50_000.0)  # of the rules; beyond the last there is none
 _LONG_TAILED = 0.1  # Beta parameter below which a rule needs many more points, far out
@@ -114,19 +115,16 @@ def _of_right_trials(
         if band == beyond:
             yield rows, on_rules, _exact(*part, credits)
             continue
-        few = len(nodes) == 1  # whose tails may be as long as they like
-        reach = [
-            float(base.min() + counts.min())
-            if few
-            else max(float(base.min() + counts.min()), _SMALLEST)
-            for base, counts in zip((part[0].alpha, part[0].beta), part[1:], strict=True)
-        ]
-        rule = beta_rule(*reach, float(degree[rows].max()))
+        # Tails of a single node may be as long as they like.
+        least = 0.0 if len(nodes) == 1 else _SMALLEST
+        a = max(float(part[0].alpha.min() + part[1].min()), least)
+        b = max(float(part[0].beta.min() + part[2].min()), least)
+        rule = beta_rule(a, b, float(degree[rows].max()))
         for chunk, cumulants in _on_rule(*part, rule, credits):
             yield rows, on_rules[chunk], cumulants
 
 
-def _degrees(nodes: Nodes, right: Array, wrong: Array, credits: Sequence[Credit]) -> Array:
+def _degrees(nodes: Nodes, right: Ints, wrong: Ints, credits: Sequence[Credit]) -> Array:
     """Degree of a rule that resolves all states and credits at each node."""
     # Squares of steps at one end are kernels themselves; other credits have their degree.
     ends = [c for c in credits if c.shape == "threshold" and c.threshold in (1, c.k)]
@@ -142,7 +140,7 @@ def _degrees(nodes: Nodes, right: Array, wrong: Array, credits: Sequence[Credit]
 
 
 def _on_rule(
-    nodes: Nodes, right: Array, wrong: Array, rule: BetaRule, credits: Sequence[Credit]
+    nodes: Nodes, right: Ints, wrong: Ints, rule: BetaRule, credits: Sequence[Credit]
 ) -> Iterator[tuple[slice, Cumulants]]:
     """Yield cumulants of some states, on the points of a rule.
 
@@ -181,7 +179,7 @@ def _on_rule(
         yield chunk, Cumulants(first, variance, skewed)
 
 
-def _exact(nodes: Nodes, right: Array, wrong: Array, credits: Sequence[Credit]) -> Cumulants:
+def _exact(nodes: Nodes, right: Ints, wrong: Ints, credits: Sequence[Credit]) -> Cumulants:
     """Means and variances by Beta-binomial sums; such a density is normal, to all purposes."""
     shape = (len(nodes), len(right), len(credits))
     logs = nodes.log_parts(right, wrong)

@@ -235,9 +235,10 @@ class Metrics:
 
 
 def _factors(cells: Cells) -> Array:
-    """Sums of powers of shares by state and group; (3, states, groups)."""
+    """Return sums of powers of shares by state and group; (3, states, groups)."""
     factor = np.zeros((3, len(cells.states), cells.groups))
-    np.add.at(factor, (slice(None), cells.state, cells.group), cells.inner)
+    for power, shares in enumerate(cells.inner):
+        np.add.at(factor[power], (cells.state, cells.group), shares)
     return factor
 
 

@@ -67,7 +67,7 @@ class Observation(Protocol):
         ...
 
     def cumulants(self, metrics: Sequence[Any], theta: Array, offset: Array) -> Array:
-        """Mean, variance and third cumulant given a state; (points, offsets, states, metrics, 3)."""
+        """Three cumulants given a state; (points, offsets, states, metrics, 3)."""
         ...
 
     def new_cumulants(self, metrics: Sequence[Any], theta: Array, offset: Array) -> Array:
