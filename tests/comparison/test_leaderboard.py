@@ -10,7 +10,7 @@ from scipy.special import expit
 from scipy.stats import kstest
 
 import bayesatk as bk
-from bayesatk.comparison.pairs.joint import rank_draws, separated, tiers_of
+from bayesatk.comparison.pairs.contrasts import rank_draws, separated, tiers_of
 from bayesatk.core.one_factor.model import Counts, Likelihood
 from bayesatk.core.one_factor.questions import Cells
 from tests.core.test_one_factor import simulate

@@ -300,7 +300,7 @@ def _estimates(
         table["mean_cost"][..., 0], table["cost_of_pass"][..., 0] = mean, mean / rate
         of_outcome = scale * costs.total.sum(axis=0) / costs.trials.sum(axis=0)  # of all trials
     table["cost_if_wrong"][..., 0], table["cost_if_right"][..., 0] = of_outcome
-    states = States.of(counts[:, 1], counts.sum(axis=1), weight)
+
     if request.k:
         model = CountModel.of(request.prior, counts, weight=weight)
         table["pass_at_k"][..., 0] = model.estimate(request.study.metrics)[:, None]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit, ndtr
 
-from bayesatk.core.engine.distribution import Empirical
+from bayesatk.core.engine.distribution import Empirical, Quantity
 from bayesatk.core.engine.matched import known_at_points, matched_quantiles
 from bayesatk.core.numerics.points import Points
 from bayesatk.core.numerics.weights import reweighted

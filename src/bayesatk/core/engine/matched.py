@@ -118,9 +118,9 @@ class KnownAtPoints(Empirical):
 
     def stated_error(self, probability: ArrayLike) -> Array:
         """Error of quantiles: three standard errors, and a thousandth of the width."""
-        return _TABLE * float(np.ptp(self.quantile([0.025, 0.975]))) + _moved(
-            self, np.asarray(probability, float), self._draws
-        )
+        width = float(np.ptp(self.quantile([0.025, 0.975])))
+        moved = _moved(self, np.asarray(probability, float), self._draws)
+        return np.asarray(_TABLE * width + moved)
 
 
 def known_at_points(

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaln
 
 from bayesatk.core.numerics.quadrature import BetaRule, beta_rule, resolving_degree
@@ -207,7 +207,7 @@ def at_ends(credits: Sequence[Credit]) -> Array:
     return np.array([[float(credit.vector[end]) for credit in credits] for end in (0, -1)])
 
 
-def _kernels(a: Array, b: Array, rule: BetaRule) -> Array:
+def _kernels(a: ArrayLike, b: ArrayLike, rule: BetaRule) -> Array:
     """Return ``a log p + b log(1 - p)`` on the points of a rule; shape (kernels, points)."""
     powers = np.stack([np.asarray(a, float), np.asarray(b, float)], axis=1)
     return np.asarray(powers @ np.stack([rule.log_p, rule.log_q]))
