@@ -10,11 +10,11 @@ from scipy.special import logsumexp
 from bayesatk.core.engine.bootstrap import bootstrap_without
 from bayesatk.core.numerics.points import Points
 from bayesatk.core.numerics.weights import pareto_shape
-from bayesatk.core.pooling.question_posteriors import QuestionLaws
 from bayesatk.core.program.cells import Ints
 from bayesatk.core.program.moments import Metrics
 from bayesatk.core.program.observations import AllAlike, MarkedOnRule, RightWrong, log_components
 from bayesatk.core.program.predictor import WIDE_NODES, WIDER, Predictor, Table
+from bayesatk.core.program.question_laws import QuestionLaws
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.count_posterior import SUCCESS, FamilyFit

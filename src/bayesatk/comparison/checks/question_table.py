@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.threads import one_thread
-from bayesatk.core.pooling.question_posteriors import QuestionLaws
+from bayesatk.core.program.question_laws import QuestionLaws
 from bayesatk.data.columns import GROUP, WEIGHT
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.model import CountModel

@@ -106,7 +106,8 @@ class PointMixture:
         """Error of quantiles."""
         levels = np.asarray(probability, float)
         width = float(np.ptp(self.quantile([0.025, 0.975])))
-        return self._of_points * _moved(self, levels, self._draws) + self._of_shape * width
+        moved = _moved(self, levels, self._draws)
+        return np.asarray(self._of_points * moved + self._of_shape * width)
 
 
 class KnownAtPoints(Empirical):

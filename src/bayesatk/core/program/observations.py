@@ -18,13 +18,13 @@ from scipy.special import expit
 from bayesatk.core.numerics.quadrature import BetaRule, beta_rule, resolving_degree
 from bayesatk.core.pooling.dirichlet import draw_probabilities
 from bayesatk.core.pooling.marks import count_chances, mark_chances_once
-from bayesatk.core.pooling.nodes import Nodes
+from bayesatk.core.pooling.nodes import Nodes, rises
 from bayesatk.core.pooling.states import States
 from bayesatk.core.program.credits import at_ends, credit_cumulants, prior_on_rule
 from bayesatk.core.program.laws import CategoryLaw, Common, DifficultyLaw
 from bayesatk.core.question.beta_binomial import beta_binomial_means
 from bayesatk.core.question.categorical import judged_moments
-from bayesatk.core.question.dirichlet_multinomial import log_ordered, log_rise
+from bayesatk.core.question.dirichlet_multinomial import log_ordered
 from bayesatk.core.question.laws import log_binomials
 from bayesatk.core.question.moments import latent_on_nodes
 from bayesatk.metrics.category_credit import Judged
@@ -388,10 +388,10 @@ class Categories:
     def log_states(self, theta: Array, offset: Array) -> Array:
         """As of `Observation`."""
         alpha, evidence = self.law.alpha(theta, offset), self.states.evidence
-        logs = -_rises(alpha.sum(axis=2), evidence.sum(axis=1))
+        logs = -rises(alpha.sum(axis=2), evidence.sum(axis=1))
         for category, counts in enumerate(evidence.T):
             if counts.any():
-                logs += _rises(alpha[..., category], counts)
+                logs += rises(alpha[..., category], counts)
         return np.asarray(logs)
 
     def cumulants(self, metrics: Sequence[Judged], theta: Array, offset: Array) -> Array:
@@ -416,12 +416,6 @@ class Categories:
         """As of `Observation`; with one more dimension of categories."""
         alpha = self.law.alpha(theta, offset) + self.states.evidence[state]
         return draw_probabilities(alpha, rng)
-
-
-def _rises(base: Array, counts: Array) -> Array:
-    """``log(Gamma(base + count) / Gamma(base))`` by state, each distinct count once."""
-    distinct, which = np.unique(counts, return_inverse=True)
-    return log_rise(base[..., None], distinct)[..., which]
 
 
 @dataclass(frozen=True)
