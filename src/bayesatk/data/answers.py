@@ -194,8 +194,8 @@ class Answers:
         edges = np.searchsorted(self.question[entries], np.arange(1, len(silent)))
         abstain = self.rules.unanswered == "nobody" and silent.any()
         return [
-            Ballots(self.count[own], self.correct[own], number if abstain else None)
-            for own, number in zip(np.split(entries, edges), silent.tolist(), strict=True)
+            Ballots(self.count[entry], self.correct[entry], number if abstain else None)
+            for entry, number in zip(np.split(entries, edges), silent.tolist(), strict=True)
         ]
 
     def on_questions(self, kept: Flags) -> "Answers":
@@ -253,12 +253,12 @@ def possible(ballots: Ballots, prior: AnswerPrior) -> Ballots:
     lacking = prior.unseen_correct and not ballots.correct.any()
     wrong = prior.unseen
     if prior.choices is not None:
-        given = len(ballots.count)
-        wrong = prior.choices - given - lacking
+        number = len(ballots.count)
+        wrong = prior.choices - number - lacking
         if wrong < 0:
             raise OutcomeError(
                 f"answer_prior: choices must be at least the answers of every question; got "
-                f"{prior.choices}, and a question with {given} distinct answers"
+                f"{prior.choices}, and a question with {number} distinct answers"
                 f"{', none of them right' if lacking else ''}. Compare answers otherwise "
                 "(AnswerRules(normalise=)), or leave out choices."
             )

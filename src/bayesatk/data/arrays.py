@@ -34,21 +34,21 @@ class Block:
 
     Parameters
     ----------
-    values : ndarray or list
-        An array (question, trial) or (system, question, trial), or the cells of all rows.
+    values : ndarray
+        (question, trial) or (system, question, trial), or the cells of all rows.
     sizes : ndarray of int, shape (system, question)
         Trials of every question.
     within : str
         Which system it is, for messages.
     """
 
-    values: NDArray[Any] | list[Any]
+    values: NDArray[Any]
     sizes: Ints
     within: str
 
     def cells(self) -> list[Any]:
         """Return all cells, in order."""
-        return self.values if isinstance(self.values, list) else _listed(self.values.ravel())
+        return _listed(self.values.ravel())
 
     def codes(self, scores: Scores) -> Codes:
         """Return the codes of all outcomes, in order, or refuse the first that has no score."""
@@ -60,13 +60,12 @@ class Block:
 
     def _cell(self, at: int) -> tuple[Any, str]:
         """Return the value at a position in order, and where it is."""
-        is_list = isinstance(self.values, list)
-        value: Any = self.values[at] if is_list else np.asarray(self.values).flat[at]
+        value: Any = np.asarray(self.values).flat[at]
         ends = np.cumsum(self.sizes)
         cell = int(np.searchsorted(ends, at, side="right"))
         system, question = divmod(cell, self.sizes.shape[1])
         where = f"question {question}, trial {at - ends[cell] + self.sizes[system, question]}"
-        if np.ndim(self.values) == 3 and not is_list:
+        if self.values.ndim == 3:
             where = f"system {system}, {where}"
         plain = isinstance(value, np.generic) and value.dtype.kind in "biufU"
         return (value.item() if plain else value), self.within + where
@@ -208,7 +207,8 @@ def arranged(data: object, name: str, within: str = "") -> list[Block]:
     if len(kinds) == 1 and None not in kinds:  # of one type, which joining them keeps
         return [Block(np.concatenate(data), sizes, within)]
     rows = (_listed(row) if isinstance(row, np.ndarray) else row for row in data)
-    return [Block(list(chain.from_iterable(rows)), sizes, within)]
+    cells = np.fromiter(chain.from_iterable(rows), object, int(sizes.sum()))
+    return [Block(cells, sizes, within)]
 
 
 def _array(data: NDArray[Any], name: str, within: str) -> Block:

@@ -55,8 +55,8 @@ def _left_out(words: str, name: str) -> Feature:
 
 def _pooled(pooling: str, instead: str) -> Feature:
     """Return a kind of pooling, and what to pass in place of it."""
-    asked = Argument("pooling", pooling)
-    return Feature(f"pooling={pooling!r}", asked, ("pass ", Argument("pooling", instead)))
+    argument = Argument("pooling", pooling)
+    return Feature(f"pooling={pooling!r}", argument, ("pass ", Argument("pooling", instead)))
 
 
 _APART = "ask for votes between answers in an evaluation without other options"
@@ -95,108 +95,140 @@ _ANSWERS = "the answers to one question say nothing about those to another"
 _CUT = "a cut posterior is not the posterior of one model, so it has no evidence and no likelihood"
 _RATE = "it is about a success probability, and trials with scores have several probabilities"
 _LOGIT_NORMAL = "its logit-normal difficulties have no closed likelihood of a question"
-_NOT_COSTS = "it is a posterior of costs and successes together, not of metrics"
 
 
-def _for_all(why: str, capability: Capability, operations: Iterable[Operation]) -> dict[Pair, str]:
-    """Return one reason for several operations."""
-    return {(capability, operation): why for operation in operations}
+def _pairs(
+    table: Mapping[Capability, Mapping[Capability | Operation, str]],
+) -> dict[Pair, str]:
+    """Return reasons by pair, from reasons by capability and what it cannot be combined with."""
+    return {(first, second): why for first, row in table.items() for second, why in row.items()}
 
 
 # Reasons of statistics: these stay.
-REFUSED: Mapping[Pair, str] = {
-    ("covariates", "pooling none"): "each question has a prior of its own, and its covariates "
-    "would say nothing about it",
-    ("covariates", "pooling complete"): _ONE_P + " with their covariates",
-    ("judge", "categories"): "the error rates of a judge are of right and wrong; a judge of scores "
-    "has a rate for each pair of scores",
-    ("judge", "votes"): "a vote is between answers, which are not marks",
-    ("covariates", "votes"): _ANSWERS,
-    ("prior trials", "votes"): "prior trials are counts of marks, without answers",
-    ("votes", "pooling partial"): _ANSWERS + ", so there is nothing to pool",
-    ("votes", "pooling complete"): _ANSWERS + ", so there is nothing to pool",
-    ("votes", "families"): _ANSWERS + ", so their difficulty has no distribution",
-    ("families", "pooling none"): _NO_LAW,
-    ("families", "pooling complete"): _ONE_P + " by any distribution",
-    ("categories", "families"): "the families are distributions of one success probability; "
-    "probabilities of categories are Dirichlet",
-    **_for_all(_CUT, "cut judge", ("exact_loo", "evidence", "equality")),
-    ("cut judge", "leaderboard"): "the marks of all systems inform the judge's rates there",
-    ("judge", "e_value"): "it bets on marks, which are evidence about the judge as much as about "
-    "the systems",
-    ("judge", "extrapolation_range"): "a range of marks is none of success",
-    ("judge", "change_point"): "it bets on marks, and a change of them may be one of the judge",
-    ("pooling none", "plan"): _NO_LAW + " from which new questions could come",
-    ("pooling none", "criticise"): _NO_LAW + " that the data could contradict",
-    ("pooling none", "tail_exponent"): _NO_LAW,
-    ("pooling complete", "tail_exponent"): _ONE_P,
-    ("pooling none", "difficulty_plot"): _NO_LAW,
-    ("pooling complete", "difficulty_plot"): _ONE_P,
-    ("categories", "extrapolation_range"): _RATE,
-    ("categories", "tail_exponent"): _RATE,
-    ("categories", "e_value"): "its bets are on which of two systems is right where the other is "
-    "wrong",
-    ("categories", "change_point"): "its bets are on right and wrong",
-    ("categories", "random_baseline"): "a guesser is right or wrong",
-    ("categories", "difficulty_plot"): _RATE,
-    ("categories", "shrinkage_plot"): _RATE,
-    ("categories", "chance"): "a guesser is right or wrong",
-    ("crossed", "tail_exponent"): "logit-normal difficulties follow no power law near zero",
-    ("crossed", "difficulty_plot"): "its difficulties are of all systems together",
-    **_for_all(
-        _LOGIT_NORMAL,
-        "crossed",
-        (
-            "exact_loo",
-            "evidence",
-            "equality",
-            "question_table",
-            "noise_floor",
-            "random_baseline",
-            "criticise",
-            "plan",
-        ),
-    ),
-    **_for_all(
-        _NOT_COSTS,
-        "costs",
-        set(OPERATIONS)
-        - {
-            "table",
-            "compare",
-            "extrapolation_range",
-            "shrinkage_plot",
+REFUSED = _pairs(
+    {
+        "covariates": {
+            "pooling none": "each question has a prior of its own, and its covariates "
+            "would say nothing about it",
+            "pooling complete": _ONE_P + " with their covariates",
+            "votes": _ANSWERS,
         },
-    ),
-}
+        "judge": {
+            "categories": "the error rates of a judge are of right and wrong; a judge of scores "
+            "has a rate for each pair of scores",
+            "votes": "a vote is between answers, which are not marks",
+            "e_value": "it bets on marks, which are evidence about the judge as much as about "
+            "the systems",
+            "extrapolation_range": "a range of marks is none of success",
+            "change_point": "it bets on marks, and a change of them may be one of the judge",
+        },
+        "prior trials": {
+            "votes": "prior trials are counts of marks, without answers",
+        },
+        "votes": {
+            "pooling partial": _ANSWERS + ", so there is nothing to pool",
+            "pooling complete": _ANSWERS + ", so there is nothing to pool",
+            "families": _ANSWERS + ", so their difficulty has no distribution",
+        },
+        "families": {
+            "pooling none": _NO_LAW,
+            "pooling complete": _ONE_P + " by any distribution",
+        },
+        "categories": {
+            "families": "the families are distributions of one success probability; "
+            "probabilities of categories are Dirichlet",
+            "extrapolation_range": _RATE,
+            "tail_exponent": _RATE,
+            "e_value": "its bets are on which of two systems is right where the other is wrong",
+            "change_point": "its bets are on right and wrong",
+            "random_baseline": "a guesser is right or wrong",
+            "difficulty_plot": _RATE,
+            "shrinkage_plot": _RATE,
+            "chance": "a guesser is right or wrong",
+        },
+        "cut judge": {
+            "exact_loo": _CUT,
+            "evidence": _CUT,
+            "equality": _CUT,
+            "leaderboard": "the marks of all systems inform the judge's rates there",
+        },
+        "pooling none": {
+            "plan": _NO_LAW + " from which new questions could come",
+            "criticise": _NO_LAW + " that the data could contradict",
+            "tail_exponent": _NO_LAW,
+            "difficulty_plot": _NO_LAW,
+        },
+        "pooling complete": {
+            "tail_exponent": _ONE_P,
+            "difficulty_plot": _ONE_P,
+        },
+        "crossed": {
+            "tail_exponent": "logit-normal difficulties follow no power law near zero",
+            "difficulty_plot": "its difficulties are of all systems together",
+            "exact_loo": _LOGIT_NORMAL,
+            "evidence": _LOGIT_NORMAL,
+            "equality": _LOGIT_NORMAL,
+            "question_table": _LOGIT_NORMAL,
+            "noise_floor": _LOGIT_NORMAL,
+            "plan": _LOGIT_NORMAL,
+            "random_baseline": _LOGIT_NORMAL,
+            "criticise": _LOGIT_NORMAL,
+        },
+        "costs": {
+            operation: "it is a posterior of costs and successes together, not of metrics"
+            for operation in OPERATIONS
+            if operation not in ("table", "compare", "extrapolation_range", "shrinkage_plot")
+        },
+    }
+)
 
 # Not built yet: a line goes when its combination is answered.
-NOT_BUILT: Mapping[Pair, str] = {
-    ("group", "votes"): "groups have a model of right and wrong only so far",
-    ("group", "leaderboard"): "it takes no account of groups yet",
-    ("group", "tail_exponent"): "it takes no account of groups yet",
-    ("group", "extrapolation_range"): "it takes no account of groups yet",
-    ("group", "difficulty_plot"): "there is a distribution for each group",
-    ("covariates", "leaderboard"): "it takes no account of covariates yet",
-    ("covariates", "tail_exponent"): "it takes no account of covariates yet",
-    ("covariates", "difficulty_plot"): "there is a distribution for all values of covariates",
-    ("weight", "leaderboard"): "it takes all questions alike so far",
-    ("weight", "extrapolation_range"): "its limits are of shares of questions, each counted once",
-    ("weight", "random_baseline"): "the best guesser is known by its number of right trials, which "
-    "have no weights",
-    ("judge", "plan"): "it plans the trials of marks without errors so far; labels= plans labels",
-    ("cut judge", "question_table"): "without a question the rates would have to stay as they are",
-    ("judge", "equality"): "it takes marks as they are so far",
-    ("judge", "random_baseline"): "it takes marks as they are so far",
-    ("judge", "difficulty_plot"): "it takes marks as they are so far",
-    ("judge", "gate"): "it takes marks as they are so far",
-    ("judge", "chance"): "it takes marks as they are so far",
-    ("prior trials", "leaderboard"): "it takes no account of prior trials yet",
-    ("categories", "leaderboard"): "it is of right and wrong so far",
-    ("categories", "question_table"): "it is of right and wrong so far",
-    ("votes", "leaderboard"): "it is of right and wrong so far",
-    ("pooling complete", "plan"): "it needs the icc, and all questions have one probability",
-}
+NOT_BUILT = _pairs(
+    {
+        "group": {
+            "votes": "groups have a model of right and wrong only so far",
+            "leaderboard": "it takes no account of groups yet",
+            "tail_exponent": "it takes no account of groups yet",
+            "extrapolation_range": "it takes no account of groups yet",
+            "difficulty_plot": "there is a distribution for each group",
+        },
+        "covariates": {
+            "leaderboard": "it takes no account of covariates yet",
+            "tail_exponent": "it takes no account of covariates yet",
+            "difficulty_plot": "there is a distribution for all values of covariates",
+        },
+        "weight": {
+            "leaderboard": "it takes all questions alike so far",
+            "extrapolation_range": "its limits are of shares of questions, each counted once",
+            "random_baseline": "the best guesser is known by its number of right trials, which "
+            "have no weights",
+        },
+        "judge": {
+            "plan": "it plans the trials of marks without errors so far; labels= plans labels",
+            "equality": "it takes marks as they are so far",
+            "random_baseline": "it takes marks as they are so far",
+            "difficulty_plot": "it takes marks as they are so far",
+            "gate": "it takes marks as they are so far",
+            "chance": "it takes marks as they are so far",
+        },
+        "cut judge": {
+            "question_table": "without a question the rates would have to stay as they are",
+        },
+        "prior trials": {
+            "leaderboard": "it takes no account of prior trials yet",
+        },
+        "categories": {
+            "leaderboard": "it is of right and wrong so far",
+            "question_table": "it is of right and wrong so far",
+        },
+        "votes": {
+            "leaderboard": "it is of right and wrong so far",
+        },
+        "pooling complete": {
+            "plan": "it needs the icc, and all questions have one probability",
+        },
+    }
+)
 
 # Three at once that are not built yet, each pair of which is.
 NOT_BUILT_TOGETHER: Mapping[tuple[Capability, Capability, Capability], str] = {

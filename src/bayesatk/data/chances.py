@@ -1,6 +1,7 @@
 """What the random baseline is asked with: probabilities of guessing, accuracies, counts, times."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -27,18 +28,14 @@ def success_probabilities(n: int | None, p: object) -> Array:
     >>> success_probabilities(None, {2: 1, 4: 2}).tolist()
     [0.5, 0.25, 0.25]
     """
-    if n is not None:
-        n = positive_whole("n", n, "examples")
-    if isinstance(p, Mapping):
-        values = _by_labels(p)
-    else:
-        values = _as_array(p)
-        if values.ndim == 0:
-            if n is None:
-                raise ArgumentError(
-                    Argument("n"), " must be given with a single probability p; got None."
-                )
-            values = np.full(n, float(values))
+    n = None if n is None else positive_whole("n", n, "examples")
+    values = _by_labels(p) if isinstance(p, Mapping) else _as_array(p)
+    if values.ndim == 0:
+        if n is None:
+            raise ArgumentError(
+                Argument("n"), " must be given with a single probability p; got None."
+            )
+        values = np.full(n, float(values))
     if values.ndim != 1 or not len(values):
         raise ArgumentError(
             Argument("p"),
@@ -72,16 +69,15 @@ def _as_array(p: object) -> Array:
 
 
 def _by_labels(p: Mapping[object, object]) -> Array:
-    parts = []
-    for labels, examples in p.items():
-        labels, examples = _whole("number of labels", labels), _whole("examples", examples)
-        if labels < 1 or examples < 0:
+    labels = [_whole("number of labels", number) for number in p]
+    examples = [_whole("examples", number) for number in p.values()]
+    for pair in zip(labels, examples, strict=True):
+        if pair[0] < 1 or pair[1] < 0:
             raise ValueError(
                 "p as a mapping must be {labels >= 1: examples >= 0}; got "
-                f"{{{labels}: {examples}}}."
+                f"{{{pair[0]}: {pair[1]}}}."
             )
-        parts.append(np.full(examples, 1.0 / labels))
-    return np.concatenate(parts) if parts else np.zeros(0)
+    return np.repeat(1.0 / np.array(labels, float), examples)
 
 
 def positive_whole(name: str, value: object, what: str) -> int:
@@ -92,10 +88,9 @@ def positive_whole(name: str, value: object, what: str) -> int:
     return number
 
 
-def _whole(name: str, value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-        raise ArgumentError(Argument(name), f" must be a whole number; got {value!r}.")
-    if not np.isfinite(value) or value != int(value):
+def _whole(name: str, value: Any) -> int:
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not number or value % 1 != 0:
         raise ArgumentError(Argument(name), f" must be a whole number; got {value!r}.")
     return int(value)
 

@@ -120,9 +120,9 @@ def pick_columns(
 ) -> tuple[dict[str, Any], list[Any], tuple[Any, ...]]:
     """Return the columns by role, those that hold what was asked, and those that are left out."""
     roles = find_columns(names, columns)
-    asked = content_columns(names, roles, columns)
-    used = [*roles.values(), *asked]
-    return roles, asked, tuple(name for name in names if name not in used)
+    content = content_columns(names, roles, columns)
+    used = [*roles.values(), *content]
+    return roles, content, tuple(name for name in names if name not in used)
 
 
 def find_columns(names: Labels, columns: Mapping[str, Any]) -> dict[str, Any]:
@@ -186,14 +186,14 @@ def _are_counts(names: Labels, columns: Mapping[str, Any]) -> bool:
 
 def _check_told(names: Labels, columns: object) -> None:
     """Check the columns argument: known roles, columns that exist, one role each."""
-    known = isinstance(columns, Mapping) and all(
+    valid = isinstance(columns, Mapping) and all(
         isinstance(role, str)
         and (role in ROLES or role.startswith(COVARIATE))
         and isinstance(name, str | int)
         and name in names
         for role, name in columns.items()
     )
-    if not known or not isinstance(columns, Mapping):
+    if not valid or not isinstance(columns, Mapping):
         got = dict(columns) if isinstance(columns, Mapping) else columns
         raise OutcomeError(
             f"columns must map {', '.join(ROLES)} to names in the table; got {shown(got)} for a "
@@ -327,15 +327,15 @@ def _at(values: Labels, rows: Ints) -> list[Any]:
 def _check_lists(table: Columns, cells: Sequence[list[Any] | None]) -> None:
     """Refuse empty lists, and lists beside single outcomes."""
     where = f"of column {table.roles['outcome']!r}"
-    known = [row for row, value in enumerate(table.values["outcome"]) if not is_missing(value)]
-    for row in known:
+    rows = [row for row, value in enumerate(table.values["outcome"]) if not is_missing(value)]
+    for row in rows:
         cell = cells[row]
         if cell is not None and not len(cell):
             raise OutcomeError(
                 f"a list of outcomes must not be empty; {table.place(row)} {where} has one. Write "
                 "null for a trial without outcome, or remove the row."
             )
-        if (cell is None) != (cells[known[0]] is None):
+        if (cell is None) != (cells[rows[0]] is None):
             value = shown(table.value("outcome", row))
             raise OutcomeError(
                 f"outcomes must all be lists or all be single; {value} at {table.place(row)} "

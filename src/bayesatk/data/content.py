@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bayesatk.data.validation import is_missing, shown
+from bayesatk.data.validation import Labels, is_absent, shown
 
 ASKED = ("prompt", "question", "question_text", "input", "problem", "instruction")
 RIGHT = ("answer", "target", "gold", "ground_truth", "expected_answer")
@@ -66,10 +66,8 @@ def digest(*parts: object) -> str:
     >>> digest("2 + 2", "4") == digest("2 + 2", "4") != digest("2 + 2", "5")
     True
     """
-    found = hashlib.blake2b(digest_size=8)
-    for part in parts:
-        found.update(str(part).encode("utf-8", "surrogatepass") + b"\x00")
-    return found.hexdigest()
+    text = "".join(f"{part}\x00" for part in parts)
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 class Contents:
@@ -92,9 +90,7 @@ class Contents:
     def add(self, name: Any, value: object) -> None:
         """Take the next cell of a column; a number says nothing of what was asked."""
         usual = isinstance(name, str) and name.lower() in ASKED
-        number = isinstance(value, int | float | np.number) and usual
-        blank = isinstance(value, str) and (not value.strip() or (usual and _number(value)))
-        if number or blank or is_missing(value):
+        if is_absent(value) or (usual and _is_number(value)):
             self.digests[name].append(UNKNOWN)
             return
         text = canonical(value)
@@ -103,21 +99,24 @@ class Contents:
         self.digests[name].append(self._known[text])
 
 
-def _number(text: str) -> bool:
-    return len(text) < 40 and _NUMBER.fullmatch(text) is not None
+def _is_number(value: object) -> bool:
+    """Return whether a cell is a number, in digits with any marks between them."""
+    if isinstance(value, str):
+        return len(value) < 40 and _NUMBER.fullmatch(value) is not None
+    return isinstance(value, int | float | np.number)
 
 
-def digests(columns: Mapping[Any, Any]) -> dict[Any, list[int]]:
+def digests(columns: Mapping[Any, Labels]) -> dict[Any, list[int]]:
     """Return the digests of whole columns, by name; each distinct cell is read once."""
-    found: dict[Any, list[int]] = {}
+    by_name: dict[Any, list[int]] = {}
     for name, cells in columns.items():
-        own = Contents([name])
+        contents = Contents([name])
         try:
-            codes, cells = pd.factorize(np.fromiter(cells, object))
+            codes, distinct = pd.factorize(np.fromiter(cells, object))
         except TypeError:  # lists and objects have no hash
-            codes = np.arange(len(cells))
-        for cell in cells:
-            own.add(name, cell)
-        values = np.array([*own.digests[name], UNKNOWN])  # the code -1 is a missing cell's
-        found[name] = values[codes].tolist()
-    return found
+            codes, distinct = np.arange(len(cells)), np.fromiter(cells, object)
+        for cell in distinct:
+            contents.add(name, cell)
+        values = np.array([*contents.digests[name], UNKNOWN])  # the code -1 is a missing cell's
+        by_name[name] = values[codes].tolist()
+    return by_name

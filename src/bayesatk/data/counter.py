@@ -217,8 +217,8 @@ def _codes(table: Columns, scores: Scores) -> Codes:
     codes = encode(values if isinstance(values, np.ndarray) else list(values), scores)
     row = first_invalid(codes)
     if row is not None:
-        place = f"{table.place(row)} of column {table.roles['outcome']!r}"
-        raise refuse(table.value("outcome", row), place, scores)
+        where = f"{table.place(row)} of column {table.roles['outcome']!r}"
+        raise refuse(table.value("outcome", row), where, scores)
     return codes
 
 
@@ -262,7 +262,7 @@ def _success_slots(table: Columns, scores: Scores) -> Ints:
             f"successes must not exceed trials; {table.place(row)} has {successes[row]} of "
             f"{trials[row]}. Are the columns the right ones?"
         )
-    order = [0, *(1 + place for place in np.argsort(list(scores.values())).tolist())]
+    order = [0, *(1 + category for category in np.argsort(list(scores.values())).tolist())]
     counts = np.stack([np.zeros_like(trials), trials - successes, successes], axis=1)
     slots = np.empty_like(counts)
     slots[:, order] = counts

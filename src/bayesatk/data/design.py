@@ -25,8 +25,6 @@ from bayesatk.data.question_columns import question_coordinates
 from bayesatk.data.validation import Array, OutcomeError, shown
 
 INTERCEPT = "Intercept"
-_ROUNDING = 1e-13  # of a column's values, relative to the largest, that are all the same
-_ALIKE = 1e-8  # of the variance of a column, that is not explained by the others, at least
 
 
 @dataclass(frozen=True)
@@ -94,13 +92,13 @@ class Design:
         covariates : str, or sequence of str
             A formula, which begins with ``~``, or names of columns.
         """
-        known = question_coordinates(dataset)
+        coordinates = question_coordinates(dataset)
         formula = covariates.strip() if isinstance(covariates, str) else ""
         if formula.startswith("~"):
             names = sorted(covariates_of(formula))
         else:
             listed = isinstance(covariates, Sequence) and not isinstance(covariates, str)
-            names = list(covariates) if listed else [formula] * (formula in known)  # type: ignore[call-overload]
+            names = list(covariates) if listed else [formula] * (formula in coordinates)  # type: ignore[call-overload]
             formula = ""
         if not names or len(set(map(str, names))) < len(names):
             raise OutcomeError(
@@ -110,14 +108,14 @@ class Design:
                 Argument("covariates", ["minutes"]), ".",
             )  # fmt: skip
         for name in names:
-            if name not in known:
-                has = ", ".join(map(repr, known)) or "none"
+            if name not in coordinates:
+                has = ", ".join(map(repr, coordinates)) or "none"
                 raise OutcomeError(
                     Argument("covariates"), " must be columns that the data keep of their questions"
                     f" (they have {has}); got {shown(name)}. Name it when the data are read: ",
                     Argument("covariates", [name], "tally"), ".",
                 )  # fmt: skip
-        frame = pd.DataFrame({name: known[name] for name in names})
+        frame = pd.DataFrame({name: coordinates[name] for name in names})
         questions = dataset["question"].values.tolist()
         for name in names:
             column = frame[name]
@@ -209,11 +207,12 @@ class Design:
                 f"{self.formula!r}. Write ", Argument("covariates", "~ log2(minutes)"), ".",
             )  # fmt: skip
         scaled, _, _ = self._scaled
-        apart = np.zeros(len(self.names))  # from the columns before, by Gram and Schmidt
+        unexplained = np.zeros(len(self.names))  # by the columns before: Gram and Schmidt
         lengths = np.diagonal(np.linalg.qr(scaled, mode="r"))
-        apart[: len(lengths)] = lengths**2 / len(columns)
-        for name, column, rest in zip(self.names, scaled.T, apart, strict=True):
-            if not rest > _ALIKE * (column**2).mean():
+        unexplained[: len(lengths)] = lengths**2 / len(columns)
+        for name, column, apart in zip(self.names, scaled.T, unexplained, strict=True):
+            # So much of the variance, at least, must not be explained by the columns before.
+            if not apart > 1e-8 * (column**2).mean():
                 fault = "depends on the columns before it" if column.any() else "is constant"
                 raise OutcomeError(
                     Argument("covariates"), " must have columns that differ between questions, "
@@ -230,7 +229,7 @@ class Design:
         centre = unit.mean(axis=0)
         centred = unit - centre
         spread = np.abs(centred).max(axis=0)
-        differs = spread > _ROUNDING
+        differs = spread > 1e-13  # of the largest value; smaller differences are rounding
         spread = np.where(differs, spread, 1.0)
         centred = np.where(differs, centred / spread, 0.0)
         centred -= centred.mean(axis=0)  # of values far from 0 the first mean was rounded
@@ -267,14 +266,14 @@ class Design:
         """
         index = pd.MultiIndex.from_product(list(chosen.values()), names=list(chosen))
         frame = index.to_frame(index=False)
-        others = self.frame.drop(columns=list(chosen))
-        if others.columns.empty:
+        fixed = self.frame.drop(columns=list(chosen))
+        if fixed.columns.empty:
             columns = self.columns(frame)
         else:
-            share = others.value_counts(normalize=True)
+            share = fixed.value_counts(normalize=True)
             kinds = share.index.to_frame(index=False)
-            every = kinds.merge(frame, how="cross")
-            values = self.columns(every).reshape(len(kinds), len(frame), -1)
+            combinations = kinds.merge(frame, how="cross")
+            values = self.columns(combinations).reshape(len(kinds), len(frame), -1)
             columns = np.einsum("k,kfc->fc", share.to_numpy(), values)
         return frame, np.concatenate([np.ones((len(frame), 1)), columns], axis=1)
 
@@ -287,14 +286,14 @@ class Design:
                 f"{shown(at)}. Write ", example, ".",
             )  # fmt: skip
         values: dict[str, list[Any]] = {}
-        for name, given in at.items():
+        for name, wanted in at.items():
             if name not in self.frame:
                 raise OutcomeError(
                     Argument(argument), " must name covariates of the model, "
                     f"{', '.join(map(repr, self.frame.columns))}; got {shown(name)}.",
                 )  # fmt: skip
-            single = isinstance(given, str) or np.ndim(given) == 0
-            values[name] = [given] if single else list(given)
+            single = isinstance(wanted, str) or np.ndim(wanted) == 0
+            values[name] = [wanted] if single else list(wanted)
             levels = _levels(self.frame[name])
             for value in values[name]:
                 number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
@@ -337,9 +336,6 @@ _NODES = (
     ast.Expression, ast.Call, ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.keyword, ast.Load,
     ast.Add, ast.Sub, ast.Mult, ast.Div, ast.USub, ast.UAdd,
 )  # fmt: skip
-_LONGEST = 500  # characters of a formula
-_CROSSINGS = 8  # of "*", "/" and ":" in it: terms double with each
-_LARGEST = 20  # whole number as an argument, such as the degree of a polynomial
 
 
 def covariates_of(formula: str) -> set[str]:
@@ -350,9 +346,9 @@ def covariates_of(formula: str) -> set[str]:
     formula : str
         Begins with ``~``.
     """
-    if len(formula) > _LONGEST or "**" in formula or "^" in formula or "." in re.sub(
+    if len(formula) > 500 or "**" in formula or "^" in formula or "." in re.sub(
         r"\d+\.\d*|\.\d+", "", formula
-    ) or len(re.findall(r"[*/:]", formula)) > _CROSSINGS:  # fmt: skip
+    ) or len(re.findall(r"[*/:]", formula)) > 8:  # fmt: skip
         _refuse(formula, "powers, dots and many crossed terms are not read; a square is poly(x, 2)")
     require(*FORMULAS)
     from formulaic import Formula
@@ -394,8 +390,9 @@ def _names_of(text: str, formula: str) -> set[str]:
             called.add(node.func)
             arguments |= {*node.args, *(keyword.value for keyword in node.keywords)}
         if isinstance(node, ast.Constant):
+            # A whole number as an argument may be the degree of a polynomial.
             whole = isinstance(node.value, int) and node in arguments
-            if not isinstance(node.value, int | float) or (whole and abs(node.value) > _LARGEST):
+            if not isinstance(node.value, int | float) or (whole and abs(node.value) > 20):
                 _refuse(formula, f"{node.value!r} is no number that {text!r} may hold")
     return {node.id for node in nodes if isinstance(node, ast.Name) and node not in called}
 

@@ -16,7 +16,6 @@ from bayesatk.data.question_columns import question_coordinates
 from bayesatk.data.tally import tally
 from bayesatk.data.validation import Array, Flags, shown
 
-_FEW = 5  # groups below which their sd is hardly more than its prior
 AS_THEY_ARE, EQUAL = "questions", "equal"
 
 
@@ -87,7 +86,7 @@ class Grouping:
                 "Estimates and posteriors for all questions are weighted means over groups, "
                 + ("all groups with the same weight (macro averages)." if even else "as given.")
             )
-        if size < _FEW:
+        if size < 5:  # their sd is hardly more than its prior
             notes.append(
                 f"{size} group{'s' * (size > 1)}: the data hardly identify how much groups differ, "
                 "so results for new groups depend on the prior of group_sd (HyperPrior)."
@@ -113,16 +112,21 @@ def _read_weights(labels: list[Any], weights: object) -> Array | None:
             argument, f" must be 'questions', 'equal', or a mapping from group to weight; got "
             f"{shown(weights)}. 'equal' is a macro average.",
         )  # fmt: skip
-    given = {str(label): real_number("group_weights", value) for label, value in weights.items()}
+    shares_by_name = {
+        str(label): real_number("group_weights", value) for label, value in weights.items()
+    }
     names = list(map(str, labels))
-    unknown, absent = [x for x in given if x not in names], [x for x in names if x not in given]
+    unknown, absent = (
+        [x for x in shares_by_name if x not in names],
+        [x for x in names if x not in shares_by_name],
+    )
     if unknown or absent:
         fault = f"has no group {shown(unknown[0])}" if unknown else f"lacks {shown(absent[0])}"
         raise ArgumentError(
             argument, f" must have a weight for every group of the data and for no other; it "
             f"{fault}; the groups are {shown(names, 200)}. Give 0 to what does not count.",
         )  # fmt: skip
-    shares = np.array([given[name] for name in names])
+    shares = np.array([shares_by_name[name] for name in names])
     if not (np.isfinite(shares).all() and (shares >= 0.0).all() and shares.any()):
         raise ArgumentError(
             argument, f" must be finite, 0 or more, and not all 0; got {shown(weights)}. They need "
@@ -144,14 +148,14 @@ def with_groups(data: object, group: object) -> Outcomes:
     if group is None or not isinstance(data, Outcomes):
         return data if isinstance(data, Outcomes) else tally(data, group=group)
     if isinstance(group, str):
-        known = question_coordinates(data.dataset)
-        if group not in known:
-            has = f"; they have {', '.join(known)}" if known else ""
+        columns = question_coordinates(data.dataset)
+        if group not in columns:
+            has = f"; they have {', '.join(columns)}" if columns else ""
             raise ArgumentError(
                 Argument(GROUP), f" must name what the data know of their questions{has}; got "
                 f"{group!r}. Read them with it: ", Argument(GROUP, group, "tally"), ".",
             )  # fmt: skip
-        group = known[group].tolist()
+        group = columns[group].tolist()
     return tally(data, group=group, missing=data.dataset.attrs.get("missing_policy", "error"))
 
 

@@ -91,16 +91,16 @@ def _counts_by_system(values: Mapping[Any, object], name: str) -> tuple[Ints, Ow
     rows, labels = [], dict[str, Any]()
     for system, counts in values.items():
         whose = f"{name} of {shown(system)}"
-        row, known = (
+        row, row_labels = (
             (check_counts(counts, whose), {})
             if isinstance(counts, Mapping)
             else _counts(counts, whose)
         )
         rows.append(row)
-        if labels.setdefault("question", known.get("question")) != known.get("question"):
+        if labels.setdefault("question", row_labels.get("question")) != row_labels.get("question"):
             raise OutcomeError(
                 f"{name} of every system must have the same labels in the same order; those of "
-                f"{shown(system)} are {known!s:.200}. Reindex one like the other."
+                f"{shown(system)} are {row_labels!s:.200}. Reindex one like the other."
             )
     shapes = {row.shape for row in rows if row.ndim or name == "successes"}
     if not rows or len(shapes) > 1 or any(len(shape) != 1 for shape in shapes):
@@ -109,8 +109,11 @@ def _counts_by_system(values: Mapping[Any, object], name: str) -> tuple[Ints, Ow
             f"got shapes {shown([row.shape for row in rows])}. For systems that answered different "
             "questions pass a table with columns system, question, trials and successes."
         )
-    own = {dim: texts for dim, texts in labels.items() if texts}
-    return np.stack(np.broadcast_arrays(*map(np.atleast_1d, rows))), {"system": list(values), **own}
+    shared_labels = {dim: texts for dim, texts in labels.items() if texts}
+    return np.stack(np.broadcast_arrays(*map(np.atleast_1d, rows))), {
+        "system": list(values),
+        **shared_labels,
+    }
 
 
 def _labels(values: xr.DataArray | xr.Dataset) -> OwnLabels:
@@ -168,7 +171,7 @@ def _lazily(data: xr.DataArray, scale: Scores) -> LongForm:
         row = blocks[tuple(cell)].compute()
         trial = int(np.argmin(encode(row, scale)))
         places = zip(data.dims, [*cell, trial], strict=True)
-        where = ", ".join(f"{dim} {place}" for dim, place in places)
+        where = ", ".join(f"{dim} {position}" for dim, position in places)
         raise refuse(row.tolist()[trial], where, scale)
     return of_counts(counts.reshape(-1, *counts.shape[-2:])[..., 1:])
 

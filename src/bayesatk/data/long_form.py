@@ -118,8 +118,8 @@ class LongForm:
         if self.cost is None:
             return None
         cell, _, code = self.rows()
-        known = ~np.isnan(self.cost)
-        slot, cost = cell[known] * shape[2] + code[known] + 1, self.cost[known]
+        has_cost = ~np.isnan(self.cost)
+        slot, cost = cell[has_cost] * shape[2] + code[has_cost] + 1, self.cost[has_cost]
         terms = np.ones_like(cost), cost, np.log(cost)
         sums = [np.bincount(slot, term, math.prod(shape)) for term in terms]
         return np.stack(sums, axis=-1).reshape(*shape, 3)
@@ -255,6 +255,6 @@ def codes_of(
     """Return outcome codes by the references of the questions."""
     marks_of(np.zeros(0, np.int8), scores)
     pairs = zip(answers, question.tolist(), strict=True)
-    right = np.fromiter((answer in references[place] for answer, place in pairs), np.int8)
+    right = np.fromiter((answer in references[number] for answer, number in pairs), np.int8)
     order = list(scores.values())
     return np.array([order.index(0.0), order.index(1.0)], np.int8)[right]

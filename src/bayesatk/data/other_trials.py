@@ -43,7 +43,7 @@ def read_judges(judge: object, outcomes: Outcomes) -> Judges | None:
             f"with columns 'mark' and 'truth'; got {judge!r:.80}. Count the trials that were "
             "marked twice: JudgeError(tp=178, p=197, fp=2, n=401).",
         )  # fmt: skip
-    fit = all(isinstance(own, JudgeError) for own in judges.values())
+    fit = all(isinstance(judge_of_system, JudgeError) for judge_of_system in judges.values())
     if not fit or set(judges) != set(systems):
         raise ArgumentError(
             Argument("judge"), f" must have a JudgeError for each of {systems}; got "
@@ -108,9 +108,6 @@ def check_trials(outcomes: Outcomes, pooling: Pooling) -> None:
         )  # fmt: skip
 
 
-_AGAINST = -np.log(10.0)  # log Bayes factor from which two sets of trials are said to differ
-
-
 def read_prior_trials(
     outcomes: Outcomes, prior_trials: object, weight: float
 ) -> tuple[Array | None, list[str]]:
@@ -137,15 +134,21 @@ def read_prior_trials(
         )
     if prior_trials is None or weight == 0.0:
         return None, []
-    own = outcomes.dataset
+    dataset = outcomes.dataset
     before = prior_trials
     if not isinstance(before, Outcomes):
         before = _tallied(
             before,
-            dict(zip(own["category"].values.tolist(), own["score"].values.tolist(), strict=True)),
+            dict(
+                zip(
+                    dataset["category"].values.tolist(),
+                    dataset["score"].values.tolist(),
+                    strict=True,
+                )
+            ),
         )
     for name in ("category", "score", "question"):
-        new, old = (data[name].values.tolist() for data in (own, before.dataset))
+        new, old = (data[name].values.tolist() for data in (dataset, before.dataset))
         if new != old:
             raise OutcomeError(
                 f"prior_trials must have the same {name} labels as the data, in the same order; "
@@ -158,10 +161,10 @@ def read_prior_trials(
             "prior_trials must be of one system, for all, or of the same systems; got "
             f"{shown(before.systems)} for {shown(outcomes.systems)}."
         )
-    counts = np.broadcast_to(before.dataset["count"].values, own["count"].shape)
+    counts = np.broadcast_to(before.dataset["count"].values, dataset["count"].shape)
     notes = [
-        _conflict_note(system, new, old, own["score"].values, weight)
-        for system, new, old in zip(outcomes.systems, own["count"].values, counts, strict=True)
+        _conflict_note(system, new, old, dataset["score"].values, weight)
+        for system, new, old in zip(outcomes.systems, dataset["count"].values, counts, strict=True)
     ]
     return counts * float(weight), notes
 
@@ -214,7 +217,7 @@ def _conflict_note(
     p_value = 2.0 * float(ndtr(-abs(z)))
     verdict = (
         "the prior trials conflict with the data: leave them out, or lower prior_weight"
-        if factor < _AGAINST or p_value < 0.01
+        if factor < -np.log(10.0) or p_value < 0.01
         else "no conflict"
     )
     return (

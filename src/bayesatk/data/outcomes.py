@@ -126,15 +126,19 @@ class Outcomes:
         >>> data.trials.values.tolist(), data.notes[-1]
         ([[1], [1]], 'questions that every system tried: 1 of 2')
         """
-        kept = (self.trials > 0).all("system").values
-        if not kept.any():
+        tried = (self.trials > 0).all("system").values
+        if not tried.any():
             raise OutcomeError(
                 "systems must share a question; none was tried by all of them. Compare fewer."
             )
-        note = f"questions that every system tried: {int(kept.sum())} of {len(kept)}"
-        answers = None if self.answers is None else self.answers.on_questions(kept)
-        dataset = self.dataset.isel(question=kept)
-        return replace(self, dataset=dataset, notes=(*self.notes, note), answers=answers)
+        note = f"questions that every system tried: {int(tried.sum())} of {len(tried)}"
+        return self._selected(np.ones(len(self.systems), bool), tried, note)
+
+    def _selected(self, systems: Flags, questions: Flags, *notes: str) -> "Outcomes":
+        """Return the outcomes of some of the systems on some of the questions."""
+        dataset = self.dataset.isel(system=systems, question=questions)
+        answers = self.answers and self.answers.selected(systems, questions)
+        return replace(self, dataset=dataset, notes=(*self.notes, *notes), answers=answers)
 
     def sel(
         self, *, system: object = None, question: object = None, group: object = None
@@ -162,24 +166,21 @@ class Outcomes:
                 "Say what the groups are: ", Argument(GROUP, ..., "tally"), ".",
             )  # fmt: skip
         wanted = {"system": system, "question": question, GROUP: group}
-        kept = {
+        selection = {
             name: _kept(self.dataset[name].values.tolist(), name, labels)
             for name, labels in wanted.items()
             if name in self.dataset.coords
         }
-        systems, (questions, _) = kept["system"][0], kept["question"]
-        if GROUP in kept:
-            questions = questions & kept[GROUP][0]
+        systems, (questions, _) = selection["system"][0], selection["question"]
+        if GROUP in selection:
+            questions = questions & selection[GROUP][0]
         if not questions.any():
             raise OutcomeError(
                 Argument("question"), " and ", Argument(GROUP), " must have a question in common; "
                 f"none of {shown(question)} is in {shown(group)}. Leave one of them out.",
             )  # fmt: skip
-        note = "; ".join(words for _, words in kept.values() if words)
-        answers = self.answers and self.answers.selected(systems, questions)
-        dataset = self.dataset.isel(system=systems, question=questions)
-        notes = (*self.notes, *[f"selected: {note}"] * bool(note))
-        return replace(self, dataset=dataset, notes=notes, answers=answers)
+        note = "; ".join(words for _, words in selection.values() if words)
+        return self._selected(systems, questions, *[f"selected: {note}"] * bool(note))
 
     def unweighted(self) -> "Outcomes":
         """Return the outcomes without weights of questions, which then all count the same.
@@ -218,18 +219,18 @@ class Outcomes:
 
     def sha256(self) -> str:
         """Return a digest of the counts with their labels, scores, and weights of questions."""
-        found = hashlib.sha256()
+        digest = hashlib.sha256()
         for name in ("count", "missing", "system", "question", "category", "score"):
             values = self.dataset[name].values
             if values.dtype == object:
                 values = np.array([str(value) for value in values.ravel().tolist()])
-            found.update(f"{name} {values.shape} {values.dtype.str}".encode())
-            found.update(np.ascontiguousarray(values).tobytes())
+            digest.update(f"{name} {values.shape} {values.dtype.str}".encode())
+            digest.update(np.ascontiguousarray(values).tobytes())
         if self.weight is not None:
-            found.update(np.ascontiguousarray(self.weight).tobytes())
+            digest.update(np.ascontiguousarray(self.weight).tobytes())
         if "cost_sums" in self.dataset:
-            found.update(np.ascontiguousarray(self.dataset["cost_sums"].values).tobytes())
-        return found.hexdigest()
+            digest.update(np.ascontiguousarray(self.dataset["cost_sums"].values).tobytes())
+        return digest.hexdigest()
 
     @property
     def systems(self) -> list[Any]:
@@ -257,19 +258,19 @@ def _kept(labels: list[Any], name: str, wanted: Any) -> tuple[Flags, str]:
         wanted = wanted.tolist()
     several = isinstance(wanted, Collection) and not isinstance(wanted, str | bytes)
     wanted = list(wanted) if several else [wanted]
-    known = dict.fromkeys(labels)
+    distinct = dict.fromkeys(labels)
     try:
-        absent = [label for label in wanted if label not in known]
+        absent = [label for label in wanted if label not in distinct]
     except TypeError:  # a label that has no hash
         absent = wanted
     if absent or not wanted:
         raise OutcomeError(
-            Argument(name), f" must be among the labels of the data, {shown(list(known), 200)}; "
+            Argument(name), f" must be among the labels of the data, {shown(list(distinct), 200)}; "
             f"got {shown(absent[0] if absent else wanted)}.",
         )  # fmt: skip
-    chosen = set(wanted)
-    words = f"{name} {shown(wanted[0])}" if len(chosen) == 1 else f"{len(chosen)} {name}s"
-    return np.array([label in chosen for label in labels]), words
+    wanted_set = set(wanted)
+    words = f"{name} {shown(wanted[0])}" if len(wanted_set) == 1 else f"{len(wanted_set)} {name}s"
+    return np.array([label in wanted_set for label in labels]), words
 
 
 def with_costs(dataset: xr.Dataset, sums: Array, unit: str) -> xr.Dataset:
@@ -323,12 +324,14 @@ def _card(dataset: xr.Dataset, answers: Answers | None, notes: tuple[str, ...]) 
     )
     totals = dataset["count"].dot(scores, ["question", "category"]).values
     rows: list[tuple[str, ...]] = []
-    for name, own, gaps, total in zip(
+    for name, runs_of_questions, gaps, total in zip(
         dataset["system"].values.tolist(), trials.values, dataset["missing"].values.sum(axis=1),
         totals, strict=True,
     ):  # fmt: skip
-        runs = own.sum()
-        spread = f"{own.min()}/{np.median(own):g}/{own.max()}"
+        runs = runs_of_questions.sum()
+        spread = (
+            f"{runs_of_questions.min()}/{np.median(runs_of_questions):g}/{runs_of_questions.max()}"
+        )
         rows.append((str(name), spread, str(gaps), f"{total / runs:.4f}" if runs else "-"))
         if gaps and dataset.attrs["missing_policy"] in ("ignore", "bounds"):
             ends = scores.values.min(), scores.values.max()
@@ -336,20 +339,20 @@ def _card(dataset: xr.Dataset, answers: Answers | None, notes: tuple[str, ...]) 
             rows.append(("", f"mean score with missing at worst {worst:.4f}, at best {best:.4f}"))
     lines = [] if answers is None else [answers.card()]
     lines += [_costs(dataset)] if "cost_sums" in dataset else []
-    known = [
+    columns = [
         f"{name} ({_distinct(values)} values)"
         for name, values in question_coordinates(dataset).items()
         if name != WEIGHT
     ]
-    lines += [f"questions have: {', '.join(known)}"] if known else []
+    lines += [f"questions have: {', '.join(columns)}"] if columns else []
     lines += [_weights(dataset[WEIGHT].values)] if WEIGHT in dataset.coords else []
     return title, rows, lines + [f"assumed: {note}" for note in notes]
 
 
 def _weights(weight: Array) -> str:
     """Return the range of the weights, and the effective number of questions (Kish 1965)."""
-    own = weight / weight.max()
-    effective = own.sum() ** 2 / (own**2).sum()
+    relative = weight / weight.max()
+    effective = relative.sum() ** 2 / (relative**2).sum()
     return (
         f"questions have weights from {weight.min():.4g} to {weight.max():.4g}, an effective "
         f"number of {effective:.1f} equally weighted questions (mean scores above are not weighted)"
@@ -367,4 +370,4 @@ def _costs(dataset: xr.Dataset) -> str:
 
 def _distinct(values: NDArray[Any]) -> int:
     """Return how many different values there are; NaN and empty text are none."""
-    return sum(not pd.isna(each) and each != "" for each in pd.unique(values).tolist())
+    return sum(not pd.isna(value) and value != "" for value in pd.unique(values).tolist())

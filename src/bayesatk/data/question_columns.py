@@ -22,7 +22,6 @@ OWN = frozenset(
     {"system", "question", "trial", "category", "count", "missing", "score", "trials", "successes",
      "category_score", "prior_count", "answer", "unanswered", "chain", "draw", "target", "k"}
 )  # fmt: skip
-_EXACT = 2**53  # below which whole numbers of any kind are exact
 
 
 def by_question(
@@ -149,21 +148,21 @@ class Agreement:
         labels, first = np.unique(question[rows], return_index=True)
         lead = np.zeros(len(questions), np.int64)
         lead[labels] = rows[first]
-        known = self._first.setdefault(key, {})
+        first_values = self._first.setdefault(key, {})
         differs = rows[codes[rows] != codes[lead[question[rows]]]][:1].tolist()
         for label, row in zip(labels.tolist(), rows[first].tolist(), strict=True):
-            if known.setdefault(label, (values[row], table.place(row)))[0] != values[row]:
+            if first_values.setdefault(label, (values[row], table.place(row)))[0] != values[row]:
                 differs = [row]
                 break
         for row in differs:
             label = int(question[row])
             refusal = _several_contents if key[0] == "content" else _unequal
-            raise refusal(table, key[1], *known[label], values[row], row, questions[label])
+            raise refusal(table, key[1], *first_values[label], values[row], row, questions[label])
 
     def values(self, key: tuple[str, Any], questions: Labels, absent: Any = None) -> list[Any]:
         """Return the value of every question."""
-        known = self._first.get(key, {})
-        return [known.get(place, (absent,))[0] for place in range(len(questions))]
+        first_values = self._first.get(key, {})
+        return [first_values.get(position, (absent,))[0] for position in range(len(questions))]
 
     def columns(self, questions: Labels) -> dict[str, NDArray[Any]]:
         """Return groups, weights and covariates by the name under which they are kept."""
@@ -183,16 +182,16 @@ class Agreement:
 
     def notes(self, questions: Labels) -> tuple[str, ...]:
         """Return a note where two questions have one content."""
-        asked = [key for key in self._first if key[0] == "content"]
-        if all(is_right_answer(name) for _, name in asked):
+        keys = [key for key in self._first if key[0] == "content"]
+        if all(is_right_answer(name) for _, name in keys):
             return ()
-        contents = pd.DataFrame({key: self.values(key, questions, UNKNOWN) for key in asked})
+        contents = pd.DataFrame({key: self.values(key, questions, UNKNOWN) for key in keys})
         twins = contents[contents.any(axis=1) & contents.duplicated()]
         if twins.empty:
             return ()
         first = (contents == twins.iloc[0]).all(axis=1).to_numpy().argmax()
         places = int(first), int(twins.index.to_numpy()[0])
-        earlier, later = (shown(questions[place], 40) for place in places)
+        earlier, later = (shown(questions[position], 40) for position in places)
         return (
             f"CHECK: {len(twins)} of {len(questions)} questions ask the same as another (first: "
             f"{later} as {earlier}); is a question counted twice?",
@@ -219,7 +218,11 @@ def _several_contents(
     several, which turns a failure on one and a success on another into a success in two trials: a
     wrong pass@k, and no error.
     """
-    named = {role: own for role, own in table.roles.items() if not str(own).startswith("(")}
+    named = {
+        role: name_of_role
+        for role, name_of_role in table.roles.items()
+        if not str(name_of_role).startswith("(")
+    }
     asked = next((column for column in table.content if not is_right_answer(column)), None)
     ways: list[tuple[str, dict[str, Any]]] = []
     if asked is not None:
@@ -268,12 +271,12 @@ def weights(values: Labels, questions: Labels) -> Array:
     """
     numbers = [_weight(value) for value in values]
     if 0.0 in numbers:
-        place = numbers.index(0.0)
+        position = numbers.index(0.0)
         raise OutcomeError(
             Argument(WEIGHT), " must have positive finite numbers, one for each question; that of "
-            f"{shown(questions[place])} is {shown(values[place])}. Leave out questions that shall "
-            "not count: data.sel(question=[...]); or rename a column or coordinate that is no "
-            "weight.",
+            f"{shown(questions[position])} is {shown(values[position])}. Leave out questions "
+            "that shall not count: data.sel(question=[...]); or rename a column or coordinate that "
+            "is no weight.",
         )  # fmt: skip
     return np.array(numbers)
 
@@ -301,12 +304,13 @@ def _of_one_kind(values: list[Any], labels: bool) -> NDArray[Any]:
     Labels of groups are whole numbers or text, as they are written. Where a covariate is missing a
     number is NaN, a text is empty.
     """
-    known = [value for value in values if value is not None]
-    flags = any(isinstance(value, bool) for value in known)
-    whole = all(isinstance(value, int) and abs(value) < _EXACT for value in known)
-    if whole and len(known) == len(values) and not (labels and flags):
+    present = [value for value in values if value is not None]
+    flags = any(isinstance(value, bool) for value in present)
+    exact = 2**53  # below it whole numbers of any kind are
+    whole = all(isinstance(value, int) and abs(value) < exact for value in present)
+    if whole and len(present) == len(values) and not (labels and flags):
         return np.array(values, np.int64)
-    of_a_kind = len({isinstance(value, str) for value in known}) == 1
+    of_a_kind = len({isinstance(value, str) for value in present}) == 1
     numbers = [float(value) if isinstance(value, bool) else number_of(value) for value in values]
     if of_a_kind and not labels and None not in numbers:
         return np.array(numbers)

@@ -73,19 +73,19 @@ class Request:
             rule = f" must be 'error' or 'ignore'; got {shown(missing_cost)}."
             raise OutcomeError(Argument("missing_cost"), rule)
         arguments = {GROUP: group, WEIGHT: weight, COST: cost}
-        given = {name: value for name, value in arguments.items() if value is not None}
-        roles: dict[str, Any] = {name: own for name, own in given.items() if isinstance(own, str)}
+        values = {name: value for name, value in arguments.items() if value is not None}
+        roles: dict[str, Any] = {name: own for name, own in values.items() if isinstance(own, str)}
         if isinstance(covariates, pd.DataFrame):
             covariates = {name: covariates[name] for name in covariates.columns}
         if isinstance(covariates, Mapping):
-            names, given = list(covariates), {**given, **covariates}
+            names, values = list(covariates), {**values, **covariates}
         else:
             listed = isinstance(covariates, Sequence) and not isinstance(covariates, str)
             names = list(covariates) if listed else [] if covariates is None else [covariates]  # type: ignore[call-overload]
             roles |= {f"{COVARIATE}{name}": name for name in names}
         _check_names(names)
-        given = {name: value for name, value in given.items() if name not in roles}
-        return cls(roles, given, unit or "", missing_cost)  # type: ignore[arg-type]
+        values = {name: value for name, value in values.items() if name not in roles}
+        return cls(roles, values, unit or "", missing_cost)  # type: ignore[arg-type]
 
     def of_logs(self) -> "Request":
         """Return it with the unit of what logs say under the name, where none was given."""
@@ -101,10 +101,12 @@ class Request:
         """Keep the columns that were named and the values that were given."""
         columns, cost = dict(long.columns), long.cost
         for role, name in self.roles.items():
-            own = role.removeprefix(COVARIATE)
+            kept_name = role.removeprefix(COVARIATE)
             if role in (GROUP, WEIGHT) and name in columns:  # of an array, under its name
-                columns[own] = question_column(own, columns.pop(name).tolist(), long.questions)
-            if own not in columns and not (role == COST and cost is not None):
+                columns[kept_name] = question_column(
+                    kept_name, columns.pop(name).tolist(), long.questions
+                )
+            if kept_name not in columns and not (role == COST and cost is not None):
                 raise _not_there(role, name)
         for name, values in self.given.items():
             if name != COST:

@@ -18,9 +18,6 @@ from bayesatk.metrics.grid import Metric
 from bayesatk.priors import CategoryPrior, Pooling, Prior
 from bayesatk.priors.choice import resolve_category_prior, resolve_prior
 
-_TINY = 5e-324  # the smallest number above zero
-_LEAST = 1e-300  # of an icc: its inverse is a number
-
 
 class MetricFunction(Protocol):
     """A metric as a function of the probabilities of one question."""
@@ -191,9 +188,9 @@ class Scored:
         shape = (*np.broadcast_shapes(mean.shape[:-1], trials.shape), mean.shape[-1])
         p = np.broadcast_to(mean, shape)
         if icc is not None:
-            total = (1.0 - icc) / np.maximum(icc, _LEAST)
+            total = (1.0 - icc) / np.maximum(icc, 1e-300)  # whose inverse is a number
             with np.errstate(under="ignore"):
-                alpha = np.maximum(mean * total[..., None, None], _TINY)
+                alpha = np.maximum(mean * total[..., None, None], np.nextafter(0.0, 1.0))
             p = _drawn_or_certain(np.broadcast_to(alpha, shape), p, rng)
         return np.asarray(rng.multinomial(np.broadcast_to(trials, shape[:-1]), p))
 
@@ -207,7 +204,7 @@ def _drawn_or_certain(alpha: Array, mean: Array, rng: np.random.Generator) -> Ar
     gamma = rng.standard_gamma(alpha)
     total = gamma.sum(axis=-1, keepdims=True)
     level = np.cumsum(mean, axis=-1)
-    chosen = (level < rng.random((*mean.shape[:-1], 1)) * level[..., -1:]).sum(axis=-1)
-    certain = np.eye(mean.shape[-1])[chosen]
+    category = (level < rng.random((*mean.shape[:-1], 1)) * level[..., -1:]).sum(axis=-1)
+    certain = np.eye(mean.shape[-1])[category]
     with np.errstate(under="ignore"):
         return np.where(total > 0.0, gamma / np.where(total > 0.0, total, 1.0), certain)

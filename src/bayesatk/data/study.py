@@ -91,23 +91,22 @@ class Study:
     @cached_property
     def scale(self) -> Scale:
         """How the metrics judge trials: as right and wrong, or as scored categories."""
-        scored = not self.outcomes.binary or isinstance(self.prior, CategoryPrior)
-        scored = scored or (self.prior_counts is not None and not self._right_and_wrong)
+        # Prior trials alone are of categories, unless something asks for a success probability.
+        success = {"success metrics", "group", "covariates", "families", "judge"}
+        earlier = self.prior_counts is not None and not success & self._declared.keys()
+        scored = earlier or not self.outcomes.binary or isinstance(self.prior, CategoryPrior)
         return Scored.of(self.outcomes) if scored and self.judged else RIGHT_WRONG
 
-    @property
-    def _right_and_wrong(self) -> bool:
-        """Whether something asks for a success probability; prior trials alone are categories."""
-        success = any(metric.family.category is None for metric in self.judged)
-        structure = self.group_weights is not None or self.covariates is not None
-        families = isinstance(self.prior, HyperPrior) and set(self.prior.family_prior) != {"beta"}
-        return success or structure or families or self.judges is not None
+    @cached_property
+    def _declared(self) -> dict[Capability, object]:
+        """What the declaration turns on."""
+        return declared_values(self.declaration)
 
     @cached_property
     def design(self) -> Design | None:
         """Covariates that success depends on."""
-        asked = self.covariates
-        return None if asked is None else Design.of(self.outcomes.dataset, asked)
+        names = self.covariates
+        return None if names is None else Design.of(self.outcomes.dataset, names)
 
     @cached_property
     def grouping(self) -> Grouping | None:
@@ -119,8 +118,8 @@ class Study:
     @property
     def bootstrapped(self) -> bool:
         """Whether the population is that of the Bayesian bootstrap over the questions."""
-        weighted = self.outcomes.weight is not None and self.covariates is None
-        return self.pooling == "none" or (self.pooling == "partial" and weighted)
+        weighted = "weight" in self.values and "covariates" not in self.values
+        return "pooling none" in self.values or ("pooling partial" in self.values and weighted)
 
     @property
     def capabilities(self) -> frozenset[Capability]:
@@ -130,7 +129,7 @@ class Study:
     @cached_property
     def values(self) -> dict[Capability, object]:
         """What is on, with the value that messages show."""
-        values = declared_values(self.declaration) | outcome_values(self.outcomes)
+        values = self._declared | outcome_values(self.outcomes)
         if self.grouping is not None:
             values["group"] = f"{len(self.grouping.labels)} groups"
         if self.prior_counts is not None:
@@ -257,14 +256,15 @@ def read_study(
     prior_counts, notes = read_prior_trials(outcomes, prior_trials, prior_weight)
     weights_of_groups, more = _groups(outcomes, group, group_weights)
     names = None if covariates is None else Design.of(outcomes.dataset, covariates).asked
+    families = "beta" if difficulty is None else difficulty  # until the prior is known
     study = Study(
-        outcomes=outcomes, metrics=requested, pooling=pooling, prior=_asked_prior(difficulty),
+        outcomes=outcomes, metrics=requested, pooling=pooling, prior=HyperPrior(families=families),
         answer_prior=answer_prior or AnswerPrior(), prior_counts=prior_counts, covariates=names,
         group_weights=weights_of_groups, judges=read_judges(judge, outcomes),
         ci_prob=float(ci_prob), ci_kind=ci_kind, notes=(*notes, *([] if names else more)),
     )  # fmt: skip
     require_together(study.values, built=not combined)
-    if study.judges is not None:
+    if "judge" in study.values:
         check_trials(outcomes, pooling)
     if isinstance(study.scale, Scored):
         for metric in study.judged:
@@ -272,26 +272,21 @@ def read_study(
     return replace(study, prior=_resolved_prior(study, prior, difficulty))
 
 
-def _asked_prior(difficulty: object) -> HyperPrior:
-    """Return a prior that says which families are asked for, until what it is of is known."""
-    return HyperPrior(families="beta" if difficulty is None else difficulty)
-
-
 def _resolved_prior(study: Study, prior: object, difficulty: object) -> ModelPrior:
     """Return the prior that was asked for, checked, or the default of structure and scale."""
-    structured = study.covariates is not None or study.group_weights is not None
-    earlier = study.prior_counts is not None and study.pooling == "partial"
+    structured = not study.values.keys().isdisjoint({"group", "covariates"})
+    earlier = {"prior trials", "pooling partial"} <= study.capabilities
     resolved: ModelPrior = study.scale.resolve_prior(study.pooling, prior)
     if not (structured or earlier) or not isinstance(resolved, HyperPrior):
         return resolved if difficulty is None else with_families(resolved, difficulty)
-    families = with_families(resolved, "beta" if difficulty is None else difficulty)
-    if not families.proper:
+    resolved = with_families(resolved, "beta" if difficulty is None else difficulty)
+    if not resolved.proper:
         where = "with covariates" if study.covariates else "with group= and with prior trials"
         raise ArgumentError(
             Argument("prior"),
             f" must be proper {where}; got icc={resolved.icc}. Use HyperPrior(icc=(1, 1)).",
         )
-    return families
+    return resolved
 
 
 def _check_keep(keep: Sequence[str]) -> None:

@@ -41,13 +41,13 @@ def read_table(data: Any, columns: Mapping[str, str]) -> Columns:
         frame: Any = nw.from_native(data)
         lazy = isinstance(frame, nw.LazyFrame)
         first = "" if hasattr(data, "to_numpy") else ".collect()" if lazy else ".to_pandas()"
-        roles, asked, others = _picked(
+        roles, content_names, unused = _picked(
             frame.collect_schema().names(), columns, f"data{first}.to_numpy()"
         )
         if lazy:
-            frame = frame.select(list(dict.fromkeys([*roles.values(), *asked]))).collect()
+            frame = frame.select(list(dict.fromkeys([*roles.values(), *content_names]))).collect()
         values = {role: values_of(frame[name], role) for role, name in roles.items()}
-        content = digests({name: frame[name].to_list() for name in asked})
+        content = digests({name: frame[name].to_list() for name in content_names})
     except OutcomeError:
         raise
     except Exception as error:  # every library refuses a malformed table in its own way
@@ -55,7 +55,7 @@ def read_table(data: Any, columns: Mapping[str, str]) -> Columns:
             f"the table must have columns that can be read, each name once; got {error}. Rename "
             "or convert the column."
         ) from None
-    return one_row_a_trial(Columns(roles, values, content=content, others=others))
+    return one_row_a_trial(Columns(roles, values, content=content, others=unused))
 
 
 def _picked(names: list[Any], columns: Mapping[str, str], array: str) -> Any:
@@ -75,7 +75,7 @@ def _picked(names: list[Any], columns: Mapping[str, str], array: str) -> Any:
 def from_pandas(data: pd.DataFrame, columns: Mapping[str, str]) -> Columns:
     """Pick the columns by position: names need not be text, nor does narwhals allow others."""
     names = list(data.columns)
-    roles, asked, others = _picked(names, columns, "data.to_numpy()")
+    roles, content_names, unused = _picked(names, columns, "data.to_numpy()")
     for level in data.index.names:
         lost = [
             role
@@ -87,10 +87,10 @@ def from_pandas(data: pd.DataFrame, columns: Mapping[str, str]) -> Columns:
                 f"the table must have its {lost[0]} in a column; got {level!r} in the index. Reset "
                 "it: table.reset_index()."
             )
-    series = {name: data.iloc[:, names.index(name)] for name in [*roles.values(), *asked]}
+    series = {name: data.iloc[:, names.index(name)] for name in [*roles.values(), *content_names]}
     values = {role: _pandas_values(series[name], role) for role, name in roles.items()}
-    content = digests({name: series[name].tolist() for name in asked})
-    return Columns(roles, values, content=content, others=others)
+    content = digests({name: series[name].tolist() for name in content_names})
+    return Columns(roles, values, content=content, others=unused)
 
 
 def _pandas_values(series: Any, role: str) -> Any:
@@ -122,14 +122,14 @@ def is_partitioned(data: object) -> bool:
 
 def read_partitions(data: Any, scores: Scores, columns: Mapping[str, str]) -> LongForm:
     """Count the rows of a table of dask; of its columns, only those that matter are computed."""
-    roles, asked, others = pick_columns(list(data.columns), columns)
+    roles, content_names, unused = pick_columns(list(data.columns), columns)
     counter, start = Counter(scores), 0
-    for part in _computed(data[list(dict.fromkeys([*roles.values(), *asked]))]):
-        if len(part):
-            table = from_pandas(part, columns)
-            rows = range(start, start + len(part))
-            counter.add(one_row_a_trial(replace(table, numbers=rows, others=others)))
-        start += len(part)
+    for partition in _computed(data[list(dict.fromkeys([*roles.values(), *content_names]))]):
+        if len(partition):
+            table = from_pandas(partition, columns)
+            rows = range(start, start + len(partition))
+            counter.add(one_row_a_trial(replace(table, numbers=rows, others=unused)))
+        start += len(partition)
     return counter.long_form()
 
 

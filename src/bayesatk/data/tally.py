@@ -205,7 +205,11 @@ def _from_counts(
 ) -> Outcomes:
     """Take counts whose missing policy is applied already, or apply it."""
     changed = missing != "error" or bool(request.roles or request.given)
-    if isinstance(data, Outcomes) and not changed and all(own is None for own in labels.values()):
+    if (
+        isinstance(data, Outcomes)
+        and not changed
+        and all(label is None for label in labels.values())
+    ):
         return data
     answers, notes = (data.answers, data.notes) if isinstance(data, Outcomes) else (None, ())
     dataset = data.dataset if isinstance(data, Outcomes) else data

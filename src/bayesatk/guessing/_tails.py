@@ -6,7 +6,7 @@ a Kullback-Leibler divergence, a sum of terms of one sign. The largest of severa
 from their tails. Values are logarithms, so that those below the smallest double exist too.
 
 Masses of small sums are added up directly (all terms positive, so that small values keep their
-relative accuracy). Larger ones by Fourier transforms of batches of equal blocks, each kept only on
+relative accuracy). Larger ones by Fourier transforms of the sums of equal blocks, each kept only on
 a window that Bernstein's inequality proves to hold all but 1e-20 of its mass. Few distinct
 probabilities are binomials.
 """
@@ -25,7 +25,6 @@ from bayesatk.metrics.credit import Array
 
 Counts = NDArray[np.int64]
 _DIRECT = 2048  # sums of at most so many variables are built without transforms
-_LEAF = 24
 _TINY = -37.0  # exp(x) at which log1p(-exp(x)) is -exp(x) to double precision
 
 
@@ -84,10 +83,10 @@ def bernoulli_sum(p: Array, q: Array, count: NDArray[np.int64]) -> Window:
     size = int(count.sum())
     if size > _DIRECT and len(p) <= 64:  # distinct probabilities are cheaper as binomials
         windows = [_binomial(*group) for group in zip(p, q, count, strict=True)]
-        window = reduce(_pair, sorted(windows, key=lambda window: len(window.mass)))
     else:
-        p_and_q = np.repeat(p, count), np.repeat(q, count)
-        window = _direct(*p_and_q) if size <= _DIRECT else _batched(*p_and_q)
+        p, q, blocks = np.repeat(p, count), np.repeat(q, count), -(-size // _DIRECT)
+        windows = [_direct(p[i::blocks], q[i::blocks]) for i in range(blocks)]
+    window = reduce(_pair, sorted(windows, key=lambda window: len(window.mass)))
     mass = np.maximum(window.mass, 0.0)
     # 1 - p and p rarely add up to exactly one: over many variables the total drifts.
     return window._replace(mass=mass / mass.sum())
@@ -113,45 +112,23 @@ def _leaves(p: Array, q: Array, blocks: int) -> Array:
 
 def _direct(p: Array, q: Array) -> Window:
     """Whole support by sums of positive terms only."""
-    blocks = 1 << max(0, round(np.log2(len(p) / _LEAF)) + (len(p) <= 256))
+    blocks = 1 << max(0, round(np.log2(len(p) / 24)) + (len(p) <= 256))
     masses = list(_leaves(p, q, blocks))
     while len(masses) > 1:
         masses = [np.convolve(a, b) for a, b in zip(masses[::2], masses[1::2], strict=True)]
     return Window(0, masses[0][: len(p) + 1], float(p.sum()), float(p @ q))
 
 
-def _batched(p: Array, q: Array) -> Window:
-    """Merge equal blocks two by two, all of a level in one transform."""
-    # A transform's error is absolute, so blocks should be spread out before the first of them: to
-    # a variance of 4, unless they would hold more than 128 variables, which are nearly certain.
-    spread = float(p @ q) / 4.0
-    blocks = 1 << round(np.log2(np.clip(spread, len(p) / 128, len(p) / _LEAF)))
-    mass, first = _leaves(p, q, blocks), 0
-    padding = mass.shape[0] * (mass.shape[1] - 1) - len(p)
-    by_block = np.concatenate([np.zeros(padding), p]).reshape(-1, blocks)
-    mean, variance = by_block.sum(axis=0), (by_block * (1.0 - by_block)).sum(axis=0)
-    while len(mass) > 1:
-        width = 2 * mass.shape[1] - 1
-        size = next_fast_len(width, real=True)
-        transform = rfft(mass, size, axis=1)
-        mass = irfft(transform[::2] * transform[1::2], size, axis=1)[:, :width]
-        first, mean, variance = 2 * first, mean[::2] + mean[1::2], variance[::2] + variance[1::2]
-        low, high = _within_reach(first, width, mean, variance)
-        mass, first = mass[:, low - first : high - first + 1], low
-    return Window(first, mass[0], float(mean[0]), float(variance[0]))
-
-
-def _within_reach(first: int, width: int, mean: Array, variance: Array) -> tuple[int, int]:
-    """Of the counts ``first, ..., first + width - 1``, the ends of those near one of the means."""
-    far = reach(float(variance.max()))
-    low, high = int(np.floor(mean.min() - far)), int(np.ceil(mean.max() + far))
-    return max(low, first), min(high, first + width - 1)
+def _within_reach(first: int, width: int, mean: float, variance: float) -> tuple[int, int]:
+    """Of the counts ``first, ..., first + width - 1``, the ends of those near the mean."""
+    far = reach(variance)
+    return max(int(np.floor(mean - far)), first), min(int(np.ceil(mean + far)), first + width - 1)
 
 
 def _binomial(p: float, q: float, size: int) -> Window:
     """Binomial masses by ratios, outwards from the mode."""
     mean, variance = size * p, size * p * q
-    low, high = _within_reach(0, size + 1, np.array(mean), np.array(variance))
+    low, high = _within_reach(0, size + 1, mean, variance)
     mode = min(max(int((size + 1) * p), low), high)
     up = np.arange(mode, high, dtype=float)
     down = np.arange(mode, low, -1, dtype=float)
@@ -169,7 +146,7 @@ def _pair(a: Window, b: Window) -> Window:
         size = next_fast_len(width, real=True)
         mass = irfft(rfft(a.mass, size) * rfft(b.mass, size), size)[:width]
     first, mean, variance = a.first + b.first, a.mean + b.mean, a.variance + b.variance
-    low, high = _within_reach(first, width, np.array(mean), np.array(variance))
+    low, high = _within_reach(first, width, mean, variance)
     return Window(low, mass[low - first : high - first + 1], mean, variance)
 
 

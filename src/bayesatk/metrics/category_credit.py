@@ -92,10 +92,7 @@ class CategoryCredit:
             scale, of_scores = by_score(scores, p)
             at_most = np.minimum(np.cumsum(of_scores, axis=-1)[..., :-1], 1.0)
             return _best(scale, at_most**self.k)
-        drawn, values = self.values(scores)
-        ways = gammaln(self.k + 1) - gammaln(drawn + 1).sum(axis=1)
-        pmf = np.exp(xlogy(drawn, p[..., None, :]).sum(axis=-1) + ways)
-        return np.asarray(values[0] + pmf @ (values - values[0]))
+        return self._expected(scores, lambda drawn: xlogy(drawn, p[..., None, :]).sum(axis=-1))
 
     @np.errstate(under="ignore")
     def predictive(self, alpha: ArrayLike, scores: ArrayLike) -> Array:
@@ -135,12 +132,19 @@ class CategoryCredit:
                 np.exp(betaln(a + self.k, b) - betaln(a, b)),
             )
             return _best(scale, power)
+        parameters, total = alpha[..., None, :], alpha.sum(axis=-1)[..., None]
+
+        def log_ordered(drawn: NDArray[np.int64]) -> Array:
+            rises = (gammaln(parameters + drawn) - gammaln(parameters)).sum(axis=-1)
+            return np.asarray(rises - gammaln(total + self.k) + gammaln(total))
+
+        return self._expected(scores, log_ordered)
+
+    def _expected(self, scores: Array, log_ordered: Callable[[NDArray[np.int64]], Array]) -> Array:
+        """Return the expected value, given the log probabilities of compositions in an order."""
         drawn, values = self.values(scores)
         ways = gammaln(self.k + 1) - gammaln(drawn + 1).sum(axis=1)
-        parameters, total = alpha[..., None, :], alpha.sum(axis=-1)[..., None]
-        rises = (gammaln(parameters + drawn) - gammaln(parameters)).sum(axis=-1)
-        rises = rises - gammaln(total + self.k) + gammaln(total)
-        return np.asarray(values[0] + np.exp(ways + rises) @ (values - values[0]))
+        return np.asarray(values[0] + np.exp(ways + log_ordered(drawn)) @ (values - values[0]))
 
 
 def by_score(scores: Array, values: Array) -> tuple[Array, Array]:

@@ -52,7 +52,7 @@ _STATED = 5.0
 # Two Fibonacci numbers: a lattice of so many points has probabilities of differences to .001.
 _POINTS, _STEP = 10946, 6765
 _ROUNDING = 1e-9  # error of probabilities that is none
-_RANKED = 4e6  # values behind probabilities of ranks: a standard error of .001 or less
+_RANKED = 1e6  # values behind probabilities of ranks: a standard error of .0016 or less
 
 Contrasts = dict[str, Array]  # by name, a value for each pair
 
@@ -206,7 +206,7 @@ class Independent(Drawn):
         if cell not in self.exact:
             return super().ranks(cell)
         rng, values = np.random.default_rng(0), self._even(cell)
-        number = int(np.clip(_RANKED / values.size, 6, 40))
+        number = int(np.clip(_RANKED / values.size, 3, 30))
         cubes = [rng.permuted(values, axis=1) for _ in range(number)]
         return rank_probabilities(np.concatenate(cubes, axis=1).T)
 

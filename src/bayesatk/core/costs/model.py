@@ -25,7 +25,7 @@ from scipy.special import gammaln, ndtr, wrightomega
 
 from bayesatk.core.costs.prior import CostPrior, Costs, shapes
 from bayesatk.core.numerics.importance import Importance
-from bayesatk.core.numerics.points import weighted_around, with_slope
+from bayesatk.core.numerics.points import curvature_root, weighted_around, with_slope
 from bayesatk.core.pooling.legendre import part_shares, question_rule
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.pooling.states import States
@@ -150,50 +150,39 @@ class CostModel:
 
     def posterior(self) -> tuple["CostModel", Importance]:
         """Return the model with as many points of p as it needs, and its weighted points."""
-        centre, covariance = self._first_guess()
-        sd = np.sqrt(np.diag(covariance))
-        steep = (abs(centre[2]) + 2.0 * sd[2]) / np.exp(np.clip(centre[4] - 2.0 * sd[4], -7.0, 7.0))
+        mode, root = self._first_guess()
+        sd = np.sqrt((root[[2, 4]] ** 2).sum(axis=1))
+        steep = (abs(mode[2]) + 2.0 * sd[0]) / np.exp(np.clip(mode[4] - 2.0 * sd[1], -7.0, 7.0))
         size = int(np.clip(np.ceil(_STEEP * steep), _FEWEST, _MOST))
-        sized_model, root = replace(self, size=size), np.linalg.cholesky(covariance)
-        volume = float(np.log(np.diag(root)).sum())
-
-        def theta(u: Array) -> Array:  # of coordinates in which the guess is standard
-            return np.asarray(centre + u @ root.T)
-
-        def log_density(u: Array) -> Array:
-            parameters = theta(u)
-            return (
-                sized_model.log_prior(parameters) + sized_model.log_likelihood(parameters) + volume
-            )
-
         last = 1024 if len(self.costs.trials) >= 1000 else 2048
         freedom = 5.0  # degrees of the first guess
-        weighted = weighted_around(log_density, np.zeros(7), np.eye(7), freedom, last)
-        return sized_model, replace(weighted, points=theta(weighted.points))
+        sized_model = replace(self, size=size)
+        return sized_model, weighted_around(sized_model.log_density, mode, root, freedom, last)
+
+    def log_density(self, theta: Array) -> Array:
+        """Log of prior times likelihood."""
+        return self.log_prior(theta) + self.log_likelihood(theta)
 
     def _first_guess(self) -> tuple[Array, Array]:
-        """Mode of the parameters of costs at the middle node, and a normal around it."""
+        """Mode of the parameters of costs at the middle node, and the root of a covariance."""
         size = 3e-4  # of steps of derivatives, in units in which parameters are about 1
 
-        def minus_log(points: Array) -> Array:
+        def log_density(points: Array) -> Array:
             theta = np.column_stack([np.zeros(len(points)), points])
-            return np.minimum(-self.log_prior(theta) - self.log_likelihood(theta), 1e300)
+            return np.maximum(self.log_density(theta), -1e300)
 
-        def sloped(x: Array) -> tuple[float, Array]:
-            return with_slope(minus_log, x, size)
+        def falling(x: Array) -> tuple[float, Array]:
+            height, slope = with_slope(log_density, x, size)
+            return -height, -slope
 
         median = np.log(self.prior.shape[0])
         start = np.array([self._mean_level(), 0.0, 0.0, np.log(self.prior.spread), median, median])
-        mode = minimize(sloped, start, jac=True, method="BFGS", options={"maxiter": 60}).x
-        curvature = np.array(
-            [(sloped(mode + step)[1] - sloped(mode - step)[1]) / (2.0 * size)
-             for step in size * np.eye(6)]
-        )  # fmt: skip
-        values, vectors = np.linalg.eigh(0.5 * (curvature + curvature.T))
-        inverse = (vectors / np.clip(values, 0.25, 1e10)) @ vectors.T
-        covariance = np.eye(7)
-        covariance[1:, 1:] = inverse
-        return np.append(0.0, mode), 1.3**2 * covariance  # a guess is wider
+        mode = minimize(falling, start, jac=True, method="BFGS", options={"maxiter": 60}).x
+        root = np.eye(7)
+        root[1:, 1:] = curvature_root(
+            lambda x: with_slope(log_density, x, size)[1], mode, size, 0.25
+        )
+        return np.append(0.0, mode), 1.3 * root  # a guess is wider
 
     def _mean_level(self) -> float:
         number = self.costs.trials.sum()
@@ -361,16 +350,13 @@ def draw_log_means(
     >>> float(draw_log_means(0.0 * ones, ones, 0.0 * ones, 0.0 * ones, rng).mean().round(1))
     -0.0
     """
-    with np.errstate(divide="ignore"):
-        omega = wrightomega(np.log(variance * s) - centre + variance * k)
-    mode, offsets = centre - variance * k + omega, np.empty(centre.shape)
-    remaining = np.arange(centre.size)
-    flat = [np.broadcast_to(factor, centre.shape).ravel() for factor in (omega, variance)]
+    _, (mode, rate), _ = _around_mode(centre, variance, k, s)
+    offsets, remaining = np.empty(centre.shape), np.arange(centre.size)
+    flat = [np.broadcast_to(factor, centre.shape).ravel() for factor in (rate, variance)]
     gap = offsets.ravel()
     while len(remaining):
-        omega_left, spread = (factor[remaining] for factor in flat)
-        rate = omega_left / spread
-        costs_dominate = omega_left >= 1.0
+        rate, spread = (factor[remaining] for factor in flat)
+        costs_dominate = rate * spread >= 1.0
         gamma = rng.standard_gamma(np.where(costs_dominate, rate, 1.0))
         with np.errstate(divide="ignore"):
             d = np.where(

@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from bayesatk.core.one_factor.model import Counts, Likelihood
+from bayesatk.core.question.beta_binomial import beta_of
 from bayesatk.core.question.expected_credit import FARTHEST, ExpectedCredit
 from bayesatk.metrics.credit import Array, Credit
 
 Ints = NDArray[np.int64]
+_DRAWN = 3e7  # success probabilities that are drawn one by one; of more, the mean is normal
 
 
 @dataclass(frozen=True)
@@ -143,16 +145,11 @@ def simulate_counts(
     parameters = theta[:, : len(trials)]
     z = rng.standard_normal(trials.shape[1])
     x = parameters[0][:, None] + np.exp(parameters[1])[:, None] * z
-    total = np.exp(-parameters[2])[:, None]
-    least = 5e-324
-    p = rng.beta(np.maximum(expit(x) * total, least), np.maximum(expit(-x) * total, least))
+    p = rng.beta(*beta_of(x, parameters[2][:, None]))
     if counts is not None:
         low, width = mark_rates(counts, theta)
         p = low[:, None] + width[:, None] * p
     return np.asarray(rng.binomial(trials, p))
-
-
-_DRAWN = 3e7  # success probabilities that are drawn one by one; of more, the mean is normal
 
 
 def population_means(credits: Sequence[Credit], theta: Array) -> Array:
@@ -216,7 +213,7 @@ class QuestionMeans:
             right = self._right(parameters, z, rng)
             logits, log_r = self._posterior(parameters[:, :systems], z, right)
             if one_by_one:
-                p = _draw_beta(logits, log_r, rng)
+                p = rng.beta(*beta_of(logits, log_r))
                 for j, latent in enumerate(latents):
                     means[i, :, j] = latent(p).mean(axis=1)  # type: ignore[operator]
                 continue
@@ -253,12 +250,3 @@ class QuestionMeans:
         with np.errstate(divide="ignore"):
             logits = np.clip(np.log(right) - np.log(wrong), -600.0, 600.0)
         return logits, theta[2][:, None] - np.log1p(self.trials * r)
-
-
-def _draw_beta(logits: Array, log_r: Array, rng: np.random.Generator) -> Array:
-    total, least = np.exp(-log_r), 5e-324
-    alpha, beta = (
-        np.maximum(expit(logits) * total, least),
-        np.maximum(expit(-logits) * total, least),
-    )
-    return np.asarray(rng.beta(alpha, beta))

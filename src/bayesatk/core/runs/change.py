@@ -22,6 +22,7 @@ from scipy.special import betaln, expit, log_expit, logsumexp
 from bayesatk.core.numerics.points import curvature_root, with_slope
 from bayesatk.core.numerics.quadrature import BetaRule, beta_rule_along
 from bayesatk.core.pooling.states import States
+from bayesatk.core.question.beta_binomial import beta_of
 from bayesatk.metrics.credit import Array
 from bayesatk.priors import HyperPrior
 
@@ -140,10 +141,7 @@ class Changes:
 
         def log_density(theta: Array) -> Array:
             # Beyond these a Beta is a point, or a coin that is tossed once for all trials.
-            total = np.exp(-np.clip(theta[:, 1], -18.0, 600.0))
-            alpha, beta = (
-                np.maximum(expit(sign * theta[:, 0]) * total, 1e-300)[:, None] for sign in (1, -1)
-            )
+            alpha, beta = beta_of(theta[:, :1], np.clip(theta[:, 1:], -18.0, 600.0))
             logs = betaln(alpha + right, beta + wrong) - betaln(alpha, beta)
             return np.asarray(logs @ states.count + prior.log_density(theta))
 
@@ -181,8 +179,7 @@ class Changes:
         return ShiftPosterior(total, shift, log_density, before, after)
 
     def _betas(self, theta: Array) -> tuple[Array, Array]:
-        concentration = np.exp(-np.clip(theta[:, 1], *self._icc_range))
-        alpha, beta = (expit(sign * theta[:, 0]) * concentration for sign in (1, -1))
+        alpha, beta = beta_of(theta[:, 0], np.clip(theta[:, 1], *self._icc_range))
         return np.maximum(alpha, _SMALLEST), np.maximum(beta, _SMALLEST)
 
     @cached_property

@@ -6,27 +6,26 @@ counts, or over a fixed sample where they are many. What M questions teach about
 is, for many questions, their Fisher information plus that of the prior. No trial is simulated.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from math import comb
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, logsumexp, softmax
+from scipy.linalg import block_diag
+from scipy.special import logit, softmax
 
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.core.question.beta_binomial import (
-    beta_binomial_means,
     beta_binomial_moments,
     beta_binomial_pmf,
+    beta_of,
 )
 from bayesatk.core.question.categorical import category_moments
 from bayesatk.core.question.dirichlet_multinomial import log_counts
 from bayesatk.metrics.category_credit import CategoryCredit, compositions
 from bayesatk.metrics.credit import Array, Credit
 from bayesatk.priors import INFLATION
-
-_LISTED = 2000  # counts of categories beyond which they are drawn
 
 
 @dataclass(frozen=True)
@@ -67,17 +66,29 @@ class Design:
         return np.array([fixed, fixed + self.spread / (questions + 1.0)])
 
 
-def _design(model: "_Mixed | _Dirichlet") -> Design:
-    """Return what a model says by sums over counts, and by differences of its hyperparameters."""
-    theta, step = model.theta, 1e-3  # of central differences
-    weight, _, value = model.at(theta)
+Given = tuple[Array, Array, Array, float]  # of `_design`
+
+
+def _design(given: Callable[[Array], Given], theta: Array, prior: Array) -> Design:
+    """Return what sums over counts say, and differences of hyperparameters.
+
+    Parameters
+    ----------
+    given : callable
+        Of hyperparameters: probability of every count, mean and variance of a question's metric
+        given it, and the metric of a new question.
+    theta, prior : ndarray
+        Hyperparameters, and the information of their prior.
+    """
+    step = 1e-3  # of central differences
+    weight, _, variance, value = given(theta)
     scores, slopes = np.empty((len(theta), len(weight))), np.empty((2, len(theta)))
     for i, move in enumerate(np.eye(len(theta)) * step):
-        up, down = model.at(theta + move), model.at(theta - move)
+        up, down = given(theta + move), given(theta - move)
         scores[i] = (up[0] - down[0]) / (2.0 * step)
-        slopes[:, i] = weight @ (up[1] - down[1]) / (2.0 * step), (up[2] - down[2]) / (2.0 * step)
+        slopes[:, i] = weight @ (up[1] - down[1]) / (2.0 * step), (up[3] - down[3]) / (2.0 * step)
     information = (scores / np.maximum(weight, 1e-300)) @ scores.T
-    return Design(value, float(weight @ model.variance()), information, model.prior, slopes)
+    return Design(value, float(weight @ variance), information, prior, slopes)
 
 
 def difficulty_design(credit: Credit, difficulty: Difficulty, trials: int) -> Design:
@@ -107,98 +118,52 @@ def difficulty_design(credit: Credit, difficulty: Difficulty, trials: int) -> De
     >>> round(difficulty_design(pass_at(1), difficulty, 1).value, 12)
     0.4
     """
-    return _design(_Mixed.of(difficulty, credit, trials))
+    theta, prior, size, atoms = _hyperparameters(difficulty)
+    counts = np.arange(trials + 1.0)
+    at_end = np.zeros((2, trials + 1))
+    at_end[0, 0] = at_end[1, -1] = 1.0
 
-
-@dataclass(frozen=True)
-class _Mixed:
-    """Betas and atoms.
-
-    Parameters
-    ----------
-    credit : Credit
-    trials : int
-    theta : ndarray
-        Logit mean and logit icc of the Betas, and log ratios of all shares to the first.
-    atoms : ndarray of int
-        Which of never (0) and always (1) have a share.
-    prior : ndarray
-        Information of uniform priors of means, correlations and the share of a mixture, and of
-        the prior of atoms.
-    """
-
-    credit: Credit
-    trials: int
-    theta: Array
-    atoms: NDArray[np.intp]
-    prior: Array
-
-    @classmethod
-    def of(cls, difficulty: Difficulty, credit: Credit, trials: int) -> "_Mixed":
-        betas = np.flatnonzero(difficulty.share[0] > 0.0)
-        ends = np.array([difficulty.never[0], difficulty.always[0]])
-        atoms = np.flatnonzero(ends > 0.0)
-        means_and_iccs = np.stack(
-            [difficulty.mean[0, betas], difficulty.icc[0, betas]], axis=1
-        ).ravel()
-        share = np.concatenate([difficulty.share[0, betas], ends[atoms]])
-        weight = INFLATION if len(atoms) else (1.0,) * len(betas)
-        size = len(means_and_iccs) + len(share) - 1
-        prior = np.zeros((size, size))
-        prior[: len(means_and_iccs), : len(means_and_iccs)] = np.diag(
-            2.0 * means_and_iccs * (1.0 - means_and_iccs)
+    def given(theta: Array) -> Given:
+        alpha, beta = beta_of(theta[:size:2], theta[1:size:2])
+        # Moments of a new question first, then given every count.
+        a = np.column_stack([alpha, alpha[:, None] + counts]).ravel()
+        b = np.column_stack([beta, beta[:, None] + trials - counts]).ravel()
+        mean, _, variance = (
+            moment.reshape(len(alpha), -1) for moment in beta_binomial_moments([credit], a, b)
         )
-        free_shares = share[1:]
-        prior[len(means_and_iccs) :, len(means_and_iccs) :] = sum(weight) * (
-            np.diag(free_shares) - np.outer(free_shares, free_shares)
+        value = credit.vector[-atoms, None]
+        pmf = np.concatenate([beta_binomial_pmf(trials, alpha, beta), at_end[atoms]])
+        joint = softmax(np.append(0.0, theta[size:]))[:, None] * pmf
+        means = np.concatenate([mean, np.broadcast_to(value, (len(atoms), trials + 2))])
+        squares = means**2
+        squares[: len(alpha)] += variance
+        probability = joint.sum(axis=0)
+        expected, square = (
+            (joint * moment[:, 1:]).sum(axis=0) / np.maximum(probability, 1e-300)
+            for moment in (means, squares)
         )
-        logs = np.log(share)
-        theta = np.concatenate(
-            [np.log(means_and_iccs) - np.log1p(-means_and_iccs), logs[1:] - logs[0]]
-        )
-        return cls(credit, trials, theta, atoms, prior)
+        new = float(softmax(np.append(0.0, theta[size:])) @ means[:, 0])
+        return probability, expected, np.maximum(square - expected**2, 0.0), new
 
-    def _parts(self, theta: Array) -> tuple[Array, list[tuple[float, float]]]:
-        """Shares of Betas and atoms, and the parameters of the Betas."""
-        betas = (len(theta) + 1 - len(self.atoms)) // 3
-        ratios = np.concatenate([[0.0], theta[2 * betas :]])
-        pairs = theta[: 2 * betas].reshape(-1, 2)
-        total = np.exp(-pairs[:, 1])
-        alpha, beta = expit(pairs[:, 0]) * total, expit(-pairs[:, 0]) * total
-        share = np.exp(ratios - logsumexp(ratios))
-        return share, list(zip(alpha.tolist(), beta.tolist(), strict=True))
+    return _design(given, theta, prior)
 
-    def _joint(self, theta: Array, squares: bool) -> Array:
-        """Probability of every count, with the metric and its square given it (3, counts)."""
-        counts, joint = np.arange(self.trials + 1.0), np.zeros((3, self.trials + 1))
-        share, betas = self._parts(theta)
-        for s, (alpha, beta) in zip(share, betas, strict=False):
-            pmf = s * beta_binomial_pmf(self.trials, np.array([alpha]), np.array([beta]))[0]
-            posterior = alpha + counts, beta + self.trials - counts
-            mean, square = (
-                beta_binomial_means([self.credit], *posterior)[0][:, 0],
-                np.zeros(len(counts)),
-            )
-            if squares:
-                square = mean**2 + beta_binomial_moments([self.credit], *posterior)[2][:, 0]
-            joint += pmf * np.stack([np.ones_like(mean), mean, square])
-        for s, end in zip(share[len(betas) :], self.atoms, strict=True):
-            value = float(self.credit.vector[-int(end)])
-            joint[:, -int(end)] += s * np.array([1.0, value, value**2])
-        return joint
 
-    def at(self, theta: Array) -> tuple[Array, Array, float]:
-        """Probability of every count, the metric expected given it, and of a new question."""
-        joint, (share, betas) = self._joint(theta, squares=False), self._parts(theta)
-        expected = [beta_binomial_means([self.credit], [a], [b])[0].item() for a, b in betas]
-        expected += [float(self.credit.vector[-int(end)]) for end in self.atoms]
-        return joint[0], joint[1] / np.maximum(joint[0], 1e-300), float(share @ expected)
-
-    def variance(self) -> Array:
-        """Variance of a question's metric given each count."""
-        joint = self._joint(self.theta, squares=True)
-        mean, square = joint[1:] / np.maximum(joint[0], 1e-300)
-        return np.asarray(np.maximum(square - mean**2, 0.0))
+def _hyperparameters(difficulty: Difficulty) -> tuple[Array, Array, int, NDArray[np.intp]]:
+    """Return hyperparameters and information of their prior; how many are of Betas; the atoms."""
+    betas = np.flatnonzero(difficulty.share[0] > 0.0)
+    ends = np.array([difficulty.never[0], difficulty.always[0]])
+    atoms = np.flatnonzero(ends > 0.0)
+    means_and_iccs = np.stack([difficulty.mean[0, betas], difficulty.icc[0, betas]], axis=1).ravel()
+    share, size = np.concatenate([difficulty.share[0, betas], ends[atoms]]), len(means_and_iccs)
+    free_shares = share[1:]
+    # Of uniform means, correlations and shares of a mixture, and of the prior of atoms.
+    prior = block_diag(
+        np.diag(2.0 * means_and_iccs * (1.0 - means_and_iccs)),
+        (sum(INFLATION) if len(atoms) else float(len(betas)))
+        * (np.diag(free_shares) - np.outer(free_shares, free_shares)),
+    )
+    theta = np.concatenate([logit(means_and_iccs), np.log(free_shares / share[0])])
+    return theta, prior, size, atoms
 
 
 def category_design(
@@ -223,58 +188,32 @@ def category_design(
     >>> round(design.trial, 12) == round(1 / 18, 12)
     True
     """
-    mean, scores = np.asarray(mean, float), np.asarray(scores, float)
-    return _design(_Dirichlet(credit, scores, mean, icc, trials))
+    mean, scores, categories = np.asarray(mean, float), np.asarray(scores, float), len(mean)
+    theta = np.append(np.log(mean[:-1] / mean[-1]), logit(icc))
+    prior = np.zeros((categories, categories))  # of a uniform mean and icc
+    prior[:-1, :-1] = categories * (np.diag(mean) - np.outer(mean, mean))[:-1, :-1]
+    prior[-1, -1] = 2.0 * icc * (1.0 - icc)
+    counts, log_ways = _counts(theta, trials)
+
+    def given(theta: Array) -> Given:
+        alpha = _alpha(theta)
+        expected, variance = category_moments(credit, alpha + counts, scores)
+        new = credit.predictive(alpha[None], scores)
+        return np.exp(_log_pmf(counts, theta) + log_ways), expected, variance, new.item()
+
+    return _design(given, theta, prior)
 
 
-@dataclass(frozen=True)
-class _Dirichlet:
-    """A Dirichlet with this mean and intraclass correlation."""
-
-    credit: CategoryCredit
-    scores: Array
-    mean: Array
-    icc: float
-    trials: int
-
-    @property
-    def theta(self) -> Array:
-        """Log ratios of the mean to its last, and the logit of the icc."""
-        logs = np.log(self.mean)
-        return np.append(logs[:-1] - logs[-1], np.log(self.icc) - np.log1p(-self.icc))
-
-    @property
-    def prior(self) -> Array:
-        """Information of a uniform mean and icc."""
-        mean, size = self.mean, len(self.mean)
-        information = np.zeros((size, size))
-        information[:-1, :-1] = size * (np.diag(mean) - np.outer(mean, mean))[:-1, :-1]
-        information[-1, -1] = 2.0 * self.icc * (1.0 - self.icc)
-        return information
-
-    @cached_property
-    def _counts(self) -> tuple[Array, Array]:
-        """Counts of a question, all or a fixed sample, and their multiplicities over the pmf."""
-        categories = len(self.mean)
-        if comb(self.trials + categories - 1, categories - 1) <= _LISTED:
-            counts = compositions(self.trials, categories).astype(float)
-            return counts, np.zeros(len(counts))
-        rng, alpha, size = np.random.default_rng(0), _alpha(self.theta), 4000
-        logs = np.log(rng.standard_gamma(alpha + 1.0, (size, categories)))
-        p = softmax(logs - rng.standard_exponential(logs.shape) / alpha, axis=1)
-        counts = rng.multinomial(self.trials, p).astype(float)
-        return counts, -_log_pmf(counts, self.theta) - np.log(size)
-
-    def at(self, theta: Array) -> tuple[Array, Array, float]:
-        """Probability of every count, the metric expected given it, and of a new question."""
-        (counts, drawn), alpha = self._counts, _alpha(theta)
-        expected = self.credit.predictive(alpha + counts, self.scores)
-        new = self.credit.predictive(alpha[None], self.scores)
-        return np.exp(_log_pmf(counts, theta) + drawn), expected, new.item()
-
-    def variance(self) -> Array:
-        """Variance of a question's metric given each count."""
-        return category_moments(self.credit, _alpha(self.theta) + self._counts[0], self.scores)[1]
+def _counts(theta: Array, trials: int) -> tuple[Array, Array]:
+    """Return counts of a question, all or a sample, and log multiplicities over the pmf."""
+    if comb(trials + len(theta) - 1, len(theta) - 1) <= 2000:
+        counts = compositions(trials, len(theta)).astype(float)
+        return counts, np.zeros(len(counts))
+    rng, alpha, size = np.random.default_rng(0), _alpha(theta), 4000
+    logs = np.log(rng.standard_gamma(alpha + 1.0, (size, len(theta))))
+    p = softmax(logs - rng.standard_exponential(logs.shape) / alpha, axis=1)
+    counts = rng.multinomial(trials, p).astype(float)
+    return counts, -_log_pmf(counts, theta) - np.log(size)
 
 
 def _alpha(theta: Array) -> Array:
