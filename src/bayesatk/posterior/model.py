@@ -52,8 +52,8 @@ from bayesatk.posterior.posterior import FamilyShare, SystemPosterior
 from bayesatk.priors import CategoryPrior, DirichletHyperPrior, HyperPrior, Pooling, Prior
 from bayesatk.priors.choice import power_scaled
 from bayesatk.priors.fields import Beta, Dirichlet, Field, Fields
-from bayesatk.results.likelihood import RATES
 from bayesatk.results.points import Laws
+from bayesatk.results.schema import RATES
 
 _POWER = 0.5  # of the weaker prior that sensitivity is about
 _WORK = 2e6  # points times distinct questions that the last round of a law of several parts takes
