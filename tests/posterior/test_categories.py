@@ -13,7 +13,7 @@ import bayesatk as bk
 from bayesatk.core.numerics import points
 from bayesatk.core.question.categorical import category_finite, category_moments
 from bayesatk.metrics.category_credit import CategoryCredit
-from bayesatk.posterior import categories as closed_categories
+from bayesatk.posterior import count_posterior
 from tests.conftest import FALSE_ALARM
 
 SCORES = {"fail": 0.0, "part": 0.5, "pass": 1.0}
@@ -352,7 +352,7 @@ def test_many_questions_are_drawn_as_sums() -> None:
     """Beyond a budget of draws the means are drawn from their exact moments."""
     data = simulated(questions=400)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(closed_categories, "_EVALUATIONS", 1.0)
+        patch.setattr(count_posterior, "_EVERY", 1.0)
         for pooling in ("none", "partial"):
             fit = bk.evaluate(data, METRICS, pooling=pooling, draws=2500, rng=1)
             for target in ("questions", "population"):
