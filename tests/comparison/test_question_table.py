@@ -198,7 +198,7 @@ def test_the_difference_of_two_runs_by_enumeration(trials):
     upto = np.cumsum([law[gap] for gap in gaps])
     place = int(np.searchsorted(upto, 0.9))
     assert row["floor"] == pytest.approx(gaps[place])
-    assert row["prob_within"] == pytest.approx(upto[place], abs=1e-10)
+    assert row["prob_within"] == pytest.approx(upto[place], abs=0.005)  # of some 100,000 draws
 
 
 def test_sentence_and_refusals_of_the_noise_floor():

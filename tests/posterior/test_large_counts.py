@@ -171,7 +171,6 @@ def test_leaving_one_of_many_trials_out() -> None:
     counts, prior = [BILLION // 3, 7], BetaPrior(2.0, 1.0)
     states = States.of(counts, [BILLION, 10])
     own = np.stack([states.successes, states.trials - states.successes], axis=1)
-    alpha = prior.vector()
     counts = states.counts[states.which]
     predictive = CountModel.of(prior, counts, pooling="none").predictive()
     found = [predictive.left_out, predictive.fitted]
