@@ -100,8 +100,7 @@ def gate(
 ) -> None:
     """Decide whether a new system passes; exit code 0 pass, 1 fail, 3 inconclusive."""
     from bayesatk.comparison.gates.gate import Gate, gate_of
-    from bayesatk.comparison.gates.policy import GatePolicy
-    from bayesatk.comparison.gates.rates import GateDesign, gate_design
+    from bayesatk.comparison.gates.policy import GateDesign, GatePolicy, gate_design
 
     rules, code = GatePolicy.read(policy), 0
     answer: Gate | GateDesign
