@@ -16,11 +16,15 @@ _LONG = 40_000_000  # bytes that take seconds to read
 _POINTER = b"version https://git-lfs"
 SUMMARY = "summary"  # the kind of a file that tells of others in its folder
 TABLE = "table"  # and of one that is no log
+SUFFIXES = {
+    ".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json",
+    ".parquet": "parquet", ".eval": "inspect",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file to read, the system it belongs to (if that was said), and its digest.
+    """A file to read, the system it belongs to (if that was said), its digest and its format.
 
     `folder` is the name of the folder whose tables are meant, if this is one of them.
     """
@@ -29,6 +33,7 @@ class Source:
     system: str | None
     sha256: str
     folder: str = ""
+    kind: str = ""
 
     @property
     def name(self) -> str:
@@ -143,9 +148,8 @@ def _is_data(file: Path) -> bool:
         "instances.json", "stats.json", "display_predictions.json", "display_requests.json",
         "reward.json", "ctrf.json",
     )  # fmt: skip
-    suffixes = (".eval", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
     is_companion = file.name in companions or file.name.startswith("results_")
-    return file.suffix in suffixes and not is_companion
+    return file.suffix in SUFFIXES and not is_companion
 
 
 def is_pointer(file: Path) -> bool:

@@ -174,8 +174,8 @@ class Metric:
         value, k = np.zeros(a.shape), self.k
         for j, x in enumerate(self.credit.values):
             if x:
-                log_choose = -np.log1p(k) - betaln(j + 1, k - j + 1)
-                value += x * np.exp(log_choose + betaln(a + j, b + k - j) - betaln(a, b))
+                logs = credits.log_choose(k, j) + betaln(a + j, b + k - j) - betaln(a, b)
+                value += x * np.exp(logs)
         return np.where(point, self.latent(alpha / total), value)
 
 

@@ -85,9 +85,9 @@ def build(
         prior_trials=prior_trials, prior_weight=prior_weight, answer_prior=None, ci_prob=0.95,
         keep=(), covariates=covariates, group=group, judge=judge, combined=True,
     )  # fmt: skip
-    chosen: Any = form or default_form(pooling)
-    one_of("form", chosen, ("marginal", "full"))
-    if chosen == "marginal" and pooling != "partial":
+    model_form: Any = form or default_form(pooling)
+    one_of("form", model_form, ("marginal", "full"))
+    if model_form == "marginal" and pooling != "partial":
         raise ArgumentError(
             Argument("form"),
             f" must be 'full' or left out with pooling={pooling!r}, which has no hyperparameters; "
@@ -99,7 +99,7 @@ def build(
         if difficulty is None and len(study.prior.family_prior) == 1:
             (family,) = study.prior.family_prior
         one_of("difficulty", family, DIFFICULTY_FAMILIES)
-    return build_program(study, family, chosen)
+    return build_program(study, family, model_form)
 
 
 def build_models(study: Study, form: Form, distinct: bool = True) -> Models:
@@ -151,7 +151,7 @@ def check_crossed(study: Study, keep: Sequence[str]) -> None:
     if study.scale.axes or study.votes or study.pooling != "partial":
         raise ValueError(
             "form='crossed' is a model of right and wrong under pooling='partial'; got "
-            f"{[one.label for one in study.metrics]} with pooling={study.pooling!r}. Leave "
+            f"{[metric.label for metric in study.metrics]} with pooling={study.pooling!r}. Leave "
             "pooling as it is; for scores, say what a success is: success='score >= ...'."
         )
     if set(keep) - {"p"}:

@@ -14,7 +14,7 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.core.costs.prior import FINEST, NAMES, CostPrior
 from bayesatk.data.scales import RIGHT_WRONG
-from bayesatk.models.program import coordinates, hyperparameters, observe, parameter_sum
+from bayesatk.models.program import Law, observe, question_probabilities, study_coordinates
 from bayesatk.models.sampling import Sampler, Sampling
 from bayesatk.priors import HyperPrior
 from bayesatk.results.citations import HOFFMAN
@@ -81,22 +81,23 @@ def _asked(
     return asked
 
 
-def cost_program(asked: AskedCosts, simulated_trials: int = 0) -> pm.Model:
+def cost_program(asked: AskedCosts, family: str = "beta", simulated_trials: int = 0) -> pm.Model:
     """Return the PyMC model of success and cost.
 
     Parameters
     ----------
     asked : AskedCosts
+    family : str
+        Difficulty family. Others than the Beta have discrete variables, and are to be drawn from.
     simulated_trials : int
         Trials of every question that are variables, ``right`` and ``trial_cost``, to be drawn. By
         default the trials are those of the data.
     """
     prior, (median, sd) = asked.cost_prior, asked.cost_prior.shape
-    coords = {**coordinates(asked.outcomes), "outcome": ["wrong", "right"]}
+    coords = {**study_coordinates(asked.study), "outcome": ["wrong", "right"]}
     with pm.Model(coords=coords) as model:
-        drawn = hyperparameters(asked.prior.fields("beta"))
-        right, total = drawn["mean"][:, None], parameter_sum(drawn["icc"])[:, None]
-        p = pm.Beta("p", right * total, (1.0 - right) * total, dims=_DIMS)
+        law = Law(asked.study, family, simulated=bool(simulated_trials))
+        p = question_probabilities(asked.study, law)
         level, slope, outcome = (
             pm.Normal(f"cost_{name}", 0.0, getattr(prior, name), dims="system")
             for name in ("level", "slope", "outcome")
@@ -201,9 +202,9 @@ def sample_cost(
     ]
     group = cost_posterior(asked, samples, chains, {"sampling": "nuts", "tuning_steps": tune})
     statistics = trace["sample_stats"].to_dataset().drop_vars("divergence_message", errors="ignore")
-    made = json.dumps({"draws": draws, "tune": tune, "sampler": nuts_sampler})
+    options_text = json.dumps({"draws": draws, "tune": tune, "sampler": nuts_sampler})
     groups = {"posterior": group, "sample_stats": statistics}
-    return cost_tree(asked, groups, "nuts", seed, (HOFFMAN,), sample_options=made)
+    return cost_tree(asked, groups, "nuts", seed, (HOFFMAN,), sample_options=options_text)
 
 
 def cost_draws(

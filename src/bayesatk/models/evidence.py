@@ -106,9 +106,9 @@ def average(
 
 def _by_choice(families: Sequence[Difficulty], choice: NDArray[np.int64]) -> Difficulty:
     """Return at every place the draw of the family chosen there."""
-    place = np.arange(len(choice))
+    rows = np.arange(len(choice))
     fields = ((law.share, law.mean, law.icc, law.never, law.always) for law in families)
-    return Difficulty(*(np.stack(values)[choice, place] for values in zip(*fields, strict=True)))
+    return Difficulty(*(np.stack(values)[choice, rows] for values in zip(*fields, strict=True)))
 
 
 def _table(logs: Array, errors: Array, prior: Mapping[str, float]) -> xr.Dataset:

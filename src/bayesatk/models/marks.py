@@ -28,11 +28,11 @@ def mark_rates(judges: Judges) -> tuple[Tensor, Tensor]:
         )
     shapes = np.array([judge.shapes for judge in judges.groups()])
     rates = pm.Beta("judge_rates", shapes[..., 0], shapes[..., 1])
-    which = np.empty(len(judges.by_system), int)
+    judge_of = np.empty(len(judges.by_system), int)
     for number, systems in enumerate(judges.groups().values()):
-        which[systems] = number
+        judge_of[systems] = number
     s, f = (
-        pm.Deterministic(name, rates[which, column], dims="system")
+        pm.Deterministic(name, rates[judge_of, column], dims="system")
         for column, name in enumerate(("sensitivity", "false_positive_rate"))
     )
     return s, f
@@ -73,7 +73,7 @@ def log_marks(marks: Ints, trials: Ints, log_right: Tensor, s: Tensor, f: Tensor
 
 def logit_nodes(
     parts: Sequence[tuple[Tensor, Tensor | float]],
-    log_atoms: Sequence[Tensor | None],
+    log_atoms: Sequence[Tensor],
     maths: Any,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Mixtures of Betas and atoms on nodes of logit p, for integrals without a closed form.
@@ -82,8 +82,8 @@ def logit_nodes(
     ----------
     parts : sequence of (alpha, log share)
         Of shapes (laws, 2) and (laws,).
-    log_atoms : pair of array, shape (laws,)
-        Log shares of p = 0 and p = 1; None without.
+    log_atoms : sequence of array, shape (laws,)
+        Log shares of p = 0 and p = 1; empty without atoms.
     maths : module
         Of the arrays: pytensor.tensor or numpy.
 
@@ -97,10 +97,9 @@ def logit_nodes(
         p, q, log_weight = beta_nodes(alpha[:, 1], alpha[:, 0], maths)
         log_shares = maths.zeros_like(alpha[:, 0]) + log_share
         columns.append((p, q, log_weight + log_shares[:, None]))
-    for log_share, at in zip(log_atoms, (0.0, 1.0), strict=True):
-        if log_share is not None:
-            zeros = maths.zeros_like(log_share[:, None])
-            columns.append((zeros + at, zeros + 1.0 - at, log_share[:, None]))
+    for log_share, at in zip(log_atoms, (0.0, 1.0), strict=False):
+        zeros = maths.zeros_like(log_share[:, None])
+        columns.append((zeros + at, zeros + 1.0 - at, log_share[:, None]))
     p, q, log_weight = (maths.concatenate(column, axis=1) for column in zip(*columns, strict=True))
     return p, q, log_weight
 

@@ -190,7 +190,7 @@ class Law:
             return Mixed([(alpha, 0.0)])
         shares = pt.log(pt.maximum(self.drawn["atoms"], _NEAR))
         never, always, between = (shares[:, i][system] for i in range(3))
-        return Mixed([(alpha, between)], never, always)
+        return Mixed([(alpha, between)], (never, always))
 
     def _alpha(self, mean: Tensor, icc: Tensor, system: Tensor, offset: Tensor | None) -> Tensor:
         """Dirichlet parameters of questions, (questions, categories), from those of systems."""
@@ -211,13 +211,12 @@ class Mixed:
     ----------
     parts : list of (alpha, log share)
         Of shapes (questions, categories) and (questions,); the log share of a single one is 0.
-    log_never, log_always : tensor, shape (questions,), optional
-        Of the shares of the atoms.
+    log_atoms : sequence of tensor, shape (questions,)
+        Log shares of p = 0 and p = 1; empty without atoms.
     """
 
     parts: Sequence[tuple[Tensor, Tensor | float]]
-    log_never: Tensor | None = None
-    log_always: Tensor | None = None
+    log_atoms: Sequence[Tensor] = ()
 
     def log_counts(self, counts: Tensor) -> Tensor:
         """Log probability of trials in their order, probabilities integrated.
@@ -234,10 +233,9 @@ class Mixed:
             rise -= log_rising(alpha.sum(axis=-1)[wide], counts.sum(axis=-1))
             terms.append(rise + (log_share if isinstance(log_share, float) else log_share[wide]))
         total = terms[0] if len(terms) == 1 else pt.logaddexp(*terms)
-        for log_share, absent in ((self.log_never, -1), (self.log_always, 0)):
-            if log_share is not None:
-                explained = pt.eq(counts[..., absent], 0.0)
-                total = pt.switch(explained, pt.logaddexp(total, log_share[wide]), total)
+        for log_share, absent in zip(self.log_atoms, (-1, 0), strict=False):
+            explained = pt.eq(counts[..., absent], 0.0)
+            total = pt.switch(explained, pt.logaddexp(total, log_share[wide]), total)
         return total
 
 
@@ -257,13 +255,13 @@ def build_program(
         Whether the marginal form has distinct questions only. Else counts can be exchanged even
         where questions have groups or covariates.
     """
-    with pm.Model(coords=_coordinates(study)) as model:
+    with pm.Model(coords=study_coordinates(study)) as model:
         rates = None if study.judges is None else mark_rates(study.judges)
         if study.pooling != "partial":
             _unpooled(study, rates)
         elif form == "full":
             law = Law(study, family, simulated=True)
-            p = _probabilities(study, law)
+            p = question_probabilities(study, law)
             observe(study.outcomes, study.scale, p, rates, study.prior_counts)
         else:
             _marginal(study, Law(study, family), rates, distinct)
@@ -275,7 +273,7 @@ def coordinates(outcomes: Outcomes, *more: str) -> dict[str, Any]:
     return {name: outcomes.dataset[name].values.tolist() for name in ("system", "question", *more)}
 
 
-def _coordinates(study: Study) -> dict[str, Any]:
+def study_coordinates(study: Study) -> dict[str, Any]:
     """Return the labels of all dimensions of a model."""
     coords = coordinates(study.outcomes, "category") | {"component": COMPONENTS, "kind": KINDS}
     if study.grouping is not None:
@@ -287,37 +285,37 @@ def _coordinates(study: Study) -> dict[str, Any]:
 
 def _marginal(study: Study, law: Law, rates: tuple[Tensor, Tensor] | None, distinct: bool) -> None:
     """Add the likelihood of distinct questions, probabilities integrated."""
-    known = Questions.of(study, distinct)
-    held = known.containers()
+    questions = Questions.of(study, distinct)
+    held = questions.containers()
     mixed = law.mixed(held)
     if rates is None:
         logs = mixed.log_counts(held.counts)
-    elif (known.counts == np.round(known.counts)).all():
-        logs = _log_marks(known, mixed, rates)
+    elif (questions.counts == np.round(questions.counts)).all():
+        logs = _log_marks(questions, mixed, rates)
     else:
-        logs = _log_fractions(known, mixed, rates)
+        logs = _log_fractions(questions, mixed, rates)
     pm.Potential("log_likelihood", held.repeats * logs)
 
 
-def _log_marks(known: Questions, mixed: Mixed, rates: tuple[Tensor, Tensor]) -> Tensor:
+def _log_marks(questions: Questions, mixed: Mixed, rates: tuple[Tensor, Tensor]) -> Tensor:
     """Log probability of marks in their order: the numbers of right trials are added up."""
-    wrong, marks = known.counts.T.astype(int)
+    wrong, marks = questions.counts.T.astype(int)
     right = right_trials(wrong + marks)
     alternatives = np.stack([(wrong + marks)[:, None] - right, right], axis=-1).astype(float)
     log_right = mixed.log_counts(pt.as_tensor_variable(alternatives))
-    return log_marks(marks, wrong + marks, log_right, *(rate[known.system] for rate in rates))
+    return log_marks(marks, wrong + marks, log_right, *(rate[questions.system] for rate in rates))
 
 
-def _log_fractions(known: Questions, mixed: Mixed, rates: tuple[Tensor, Tensor]) -> Tensor:
+def _log_fractions(questions: Questions, mixed: Mixed, rates: tuple[Tensor, Tensor]) -> Tensor:
     """Log probability of fractions of marked trials: an integral over p for every Beta."""
-    s, f = (rate[known.system][:, None] for rate in rates)
-    wrong, right = known.counts.T[:, :, None]
-    p, q, logs = logit_nodes(mixed.parts, (mixed.log_never, mixed.log_always), pt)
+    s, f = (rate[questions.system][:, None] for rate in rates)
+    wrong, right = questions.counts.T[:, :, None]
+    p, q, logs = logit_nodes(mixed.parts, mixed.log_atoms, pt)
     logs = logs + right * pt.log(s * p + f * q) + wrong * pt.log((1.0 - s) * p + (1.0 - f) * q)
     return pt.logsumexp(logs, axis=1)
 
 
-def _probabilities(study: Study, law: Law) -> Tensor:
+def question_probabilities(study: Study, law: Law) -> Tensor:
     """Add the probabilities of all questions; which Beta or atom they are of is drawn, too."""
     mixed = law.mixed(Questions.of(study, distinct=False))
     sizes = study.outcomes.trials.shape
@@ -329,20 +327,18 @@ def _probabilities(study: Study, law: Law) -> Tensor:
     dims = ("system", "question")
     if study.scale.axes:
         return pm.Dirichlet("p", alphas[0], dims=(*dims, "category"))
-    if len(alphas) == 1 and mixed.log_never is None:
+    if len(alphas) == 1 and not mixed.log_atoms:
         return pm.Beta("p", alphas[0][..., 1], alphas[0][..., 0], dims=dims)
-    logs = [log_share for _, log_share in mixed.parts]
+    logs = [*(log_share for _, log_share in mixed.parts), *mixed.log_atoms]
     values = [
         pm.Beta(f"p_{COMPONENTS[j]}", alpha[..., 1], alpha[..., 0], dims=dims)
         for j, alpha in enumerate(alphas)
     ]
-    if mixed.log_never is not None:
-        logs += [mixed.log_never, mixed.log_always]
-        values += [pt.zeros(sizes), pt.ones(sizes)]
+    values += [pt.zeros(sizes), pt.ones(sizes)][: len(mixed.log_atoms)]
     shares = pt.special.softmax(by_question(pt.stack(logs, axis=-1)), axis=-1)
-    which = pm.Categorical("which", shares, dims=dims)
-    chosen = sum(pt.eq(which, j) * value for j, value in enumerate(values))
-    return pm.Deterministic("p", chosen, dims=dims)
+    number = pm.Categorical("which", shares, dims=dims)
+    p = sum(pt.eq(number, j) * value for j, value in enumerate(values))
+    return pm.Deterministic("p", p, dims=dims)
 
 
 def _unpooled(study: Study, rates: tuple[Tensor, Tensor] | None) -> None:
@@ -358,8 +354,8 @@ def _unpooled(study: Study, rates: tuple[Tensor, Tensor] | None) -> None:
     else:
         p = pm.Beta(name, alpha[..., 1], alpha[..., 0], dims=dims)
     if together:
-        every = pt.zeros((*sizes, alpha.shape[-1]) if axes else sizes)
-        p = pm.Deterministic("p", p[:, None] + every, dims=("system", "question", *axes))
+        repeated = p[:, None] + pt.zeros((*sizes, alpha.shape[-1]) if axes else sizes)
+        p = pm.Deterministic("p", repeated, dims=("system", "question", *axes))
     before = None if rates is None else study.prior_counts
     observe(study.outcomes, study.scale, p, rates, before)
 

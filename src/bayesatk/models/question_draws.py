@@ -52,7 +52,7 @@ def traced_difficulty(posterior: xr.Dataset, system: int) -> Difficulty | None:
     first, zero = flat_draws(posterior["share"], system), np.zeros(len(mean))
     share = np.stack([first, 1.0 - first], axis=1)
     order = np.argsort(mean, axis=1, kind="stable")
-    share, mean, icc = (np.take_along_axis(part, order, axis=1) for part in (share, mean, icc))
+    share, mean, icc = (np.take_along_axis(values, order, axis=1) for values in (share, mean, icc))
     return Difficulty(share, mean, icc, zero, zero)
 
 
@@ -175,8 +175,8 @@ def question_likelihood(
         draws = posterior.sizes["chain"] * posterior.sizes["draw"]
         logs = np.empty((draws, len(counts)))
         for questions, law in laws.alike():
-            states, which = np.unique(counts[questions], axis=0, return_inverse=True)
-            logs[:, questions] = log_states(law, states)[:, which.ravel()]
+            states, state_of = np.unique(counts[questions], axis=0, return_inverse=True)
+            logs[:, questions] = log_states(law, states)[:, state_of.ravel()]
         by_system.append(logs)
     return np.stack(by_system, axis=1)
 
@@ -263,9 +263,9 @@ def probabilities(
     """
     drawn: Array | None = None
     for questions, law in laws.alike(members):
-        states, which = np.unique(counts[questions], axis=0, return_inverse=True)
+        states, state_of = np.unique(counts[questions], axis=0, return_inverse=True)
         for number, state in enumerate(states):
-            places = np.searchsorted(members, questions[which.ravel() == number])
+            places = np.searchsorted(members, questions[state_of.ravel() == number])
             p = p_given(law, state, len(places), rng)
             if drawn is None:
                 drawn = np.empty((len(p), len(members), *p.shape[2:]))
@@ -292,8 +292,8 @@ def p_given(law: QuestionLaws, counts: Array, size: int, rng: np.random.Generato
         return marked_p(difficulty, rates, counts, size, rng)
     wrong, right = np.round(counts).astype(int)
     trials = wrong + right
-    every = np.arange(trials + 1)
-    chance = np.exp(difficulty.log_counts(every, np.full(trials + 1, trials)))
+    numbers = np.arange(trials + 1)
+    chance = np.exp(difficulty.log_counts(numbers, np.full(trials + 1, trials)))
     number = _drawn_columns(chance * mark_chances(rates, right, trials), size, rng)
     p = np.empty(number.shape)
     for t in np.unique(number):
@@ -324,10 +324,10 @@ def success_p(difficulty: Difficulty, counts: Array, size: int, rng: np.random.G
     if number == 1 and not (difficulty.never.any() or difficulty.always.any()):
         return rng.beta(alpha + right, beta + wrong, (len(alpha), size))
     logs = log_parts(difficulty, counts[None])[:, 0]
-    which = _drawn_columns(np.exp(logs - logs.max(axis=1, keepdims=True)), size, rng)
-    rows, component = np.arange(len(alpha))[:, None], np.minimum(which, number - 1)
+    column = _drawn_columns(np.exp(logs - logs.max(axis=1, keepdims=True)), size, rng)
+    rows, component = np.arange(len(alpha))[:, None], np.minimum(column, number - 1)
     p = rng.beta(alpha[rows, component] + right, beta[rows, component] + wrong)
-    return np.asarray(np.where(which < number, p, (which > number).astype(float)))
+    return np.asarray(np.where(column < number, p, (column > number).astype(float)))
 
 
 def marked_p(
@@ -359,10 +359,10 @@ def marked_p(
 
 def _drawn_columns(weight: Array, size: int, rng: np.random.Generator) -> NDArray[np.intp]:
     """Draw columns in proportion to the weights in every row; (rows, size)."""
-    upto = weight.cumsum(axis=1)
-    u = rng.random((len(upto), size)) * upto[:, -1:]
+    edges = weight.cumsum(axis=1)
+    u = rng.random((len(edges), size)) * edges[:, -1:]
     number = np.zeros(u.shape, np.intp)
-    for edge in upto.T[:-1]:
+    for edge in edges.T[:-1]:
         number += u >= edge[:, None]
     return number
 

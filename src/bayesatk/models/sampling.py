@@ -144,7 +144,7 @@ def compiler_of(study: Study, form: Form, family: str) -> Compile | None:
         of too many shapes to come again: with prior trials, covariates, groups or a judge.
     """
     special = study.grouping, study.prior_counts, study.design, study.judges
-    if any(part is not None for part in special):
+    if any(feature is not None for feature in special):
         return None
     prior, sizes = study.prior, study.outcomes.dataset.sizes
     if isinstance(prior, HyperPrior) and family:

@@ -27,6 +27,7 @@ from bayesatk.models.evidence import average
 from bayesatk.models.forward import Forward
 from bayesatk.models.metric_draws import count_draws
 from bayesatk.models.program import Form, build_program
+from bayesatk.models.question_draws import traced_difficulty
 from bayesatk.models.sampling import Sampling, with_data_of
 from bayesatk.models.systems import build_logit_normal
 from bayesatk.models.votes import answer_draws as sampled_votes
@@ -69,10 +70,7 @@ class CountKind:
 
     def simulate(self, rng: np.random.Generator) -> tuple[Quantities, Any]:
         """Draw a family, hyperparameters, probabilities and counts."""
-        study, family = self.study, ""
-        if isinstance(study.prior, HyperPrior):
-            names, chances = zip(*study.prior.family_prior.items(), strict=True)
-            family = str(rng.choice(names, p=chances))
+        study, family = self.study, _drawn_family(self.study.prior, rng)
         if family not in self._forward:
             normal = isinstance(study.prior, CrossedPrior)
             model = self._models(study)[""] if normal else build_program(study, family, "full")
@@ -173,11 +171,11 @@ class CountKind:
             return {f"{scale.rated}_first": scale.rate(drawn[:, 0])}
         if name == "coefficients" and design is not None:
             return dict(zip(design.coefficients, drawn.T, strict=True))
-        places = {
+        columns = {
             "mean_p": {"mean_p lowest": 0, "mean_p highest": -1},
             "group_mean": {"group_mean_first": 0}, "correlation": {"correlation": 1},
         }  # fmt: skip
-        return {label: drawn[:, place] for label, place in places.get(name, {}).items()}
+        return {label: drawn[:, column] for label, column in columns.get(name, {}).items()}
 
 
 class VoteKind:
@@ -251,15 +249,17 @@ class CostKind:
             ci_prob=0.95,
         )  # fmt: skip
         self.trials = trials
-
-    @cached_property
-    def _forward(self) -> Forward:
-        return Forward(cost_program(self.asked, self.trials))
+        self._forward: dict[str, Forward] = {}
 
     def simulate(self, rng: np.random.Generator) -> tuple[Quantities, Any]:
-        """Draw parameters, questions, outcomes and costs."""
-        drawn = self._forward.draw(rng)
-        truth = cost_draws(self.asked, drawn, 0, 0)
+        """Draw a family, parameters, questions, outcomes and costs."""
+        family = _drawn_family(self.asked.prior, rng)
+        if family not in self._forward:
+            self._forward[family] = Forward(cost_program(self.asked, family, self.trials))
+        drawn = self._forward[family].draw(rng)
+        difficulty = traced_difficulty(drawn, 0)
+        assert difficulty is not None
+        truth = cost_draws(self.asked, drawn, 0, 0) | {"mean_p": difficulty.overall[0]}
         right, cost = (drawn[name].values[0, 0, 0] for name in ("right", "trial_cost"))
         outcomes = right == 0, right == 1
         return _of_costs(truth), Costs(
@@ -314,6 +314,14 @@ def count_study(
             coords={"score": ("category", list(scores))},
         ))  # fmt: skip
     return Study(outcomes=outcomes, **asked)
+
+
+def _drawn_family(prior: object, rng: np.random.Generator) -> str:
+    """Draw a family by its prior probability; empty where the prior has none."""
+    if not isinstance(prior, HyperPrior):
+        return ""
+    names, chances = zip(*prior.family_prior.items(), strict=True)
+    return str(rng.choice(names, p=chances))
 
 
 def _nuts_draws(

@@ -107,7 +107,7 @@ def batch_fault(names: list[str], values: Any) -> str:
     for places in values.values():
         if wrong := misshapen(places, BATCH):
             return wrong
-        outside = [place for place in places if not 0.0 <= place <= 1.0]
+        outside = [share for share in places if not 0.0 <= share <= 1.0]
         if outside:
             return f"{outside[0]} where a probability must be"
     return ""
@@ -196,9 +196,9 @@ def _check_votes(asked: Replications) -> None:
     voted = [metric.voted for metric in parse(asked.metrics)]
     if not isinstance(prior, AnswerPrior) and not any(voted):
         return
-    known = isinstance(prior, AnswerPrior) and prior.choices is not None and prior.unseen_correct
+    counted = isinstance(prior, AnswerPrior) and prior.choices is not None and prior.unseen_correct
     alone = asked.pooling == "none" and asked.form is None and asked.scores is None and all(voted)
-    if not (known and alone):
+    if not (counted and alone):
         raise ValueError(
             "votes between answers are calibrated on their own, with pooling='none' and "
             "prior=AnswerPrior(choices=) (one of them right), without form or scores; got metrics "

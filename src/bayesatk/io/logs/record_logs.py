@@ -20,7 +20,6 @@ from bayesatk._tools.messages import Argument
 from bayesatk.data.columns import COST
 from bayesatk.data.content import canonical, digest
 from bayesatk.data.validation import OutcomeError, shown
-from bayesatk.io.archive import Archive
 from bayesatk.io.json_stream import at, decoded, is_there, parse, parsed_lines, parts_of
 from bayesatk.io.parquet_files import records_of_parquet
 from bayesatk.io.rows import EMPTY, Rows, Trial
@@ -90,7 +89,7 @@ class RecordLog:
     Parameters
     ----------
     name : str
-    form : {"lines", "document", "parquet", "archive"}
+    form : {"lines", "document", "parquet"}
     signs : tuple of str
         Fields by which it is recognised: of the first line or row, or of the document, where
         ``results.task_id`` is a field of the first of its results, ``*`` stands for any name,
@@ -125,7 +124,7 @@ class RecordLog:
         Fields with which it is another format.
     records : str
         Where a document has its records: at a dotted path; "" if it is their array, "." if it is
-        the one record. In an archive, the folder of its members.
+        the one record.
     parts : str
         Path of a list in each record whose elements are records with the same fields.
     kinds : tuple of type
@@ -153,7 +152,7 @@ class RecordLog:
     """
 
     name: str
-    form: Literal["lines", "document", "parquet", "archive"]
+    form: Literal["lines", "document", "parquet"]
     signs: tuple[str, ...]
     says: Mapping[str, str] = field(default_factory=dict)
     asked: tuple[str, ...] = ()
@@ -214,7 +213,7 @@ class RecordLog:
 
     def _records(self, file: BinaryIO, head: dict[str, Any], path: Path) -> Iterator[Record]:
         """Yield every record with its place, once it has been checked."""
-        for where, key, fields in self._placed_fields(file, head, path):
+        for where, key, fields in self.placed_fields(file, head, path):
             if not isinstance(fields, self.kinds):
                 raise OutcomeError(f"{where} must be an object; got {shown(fields)}.")
             for name in self.needed:
@@ -225,7 +224,7 @@ class RecordLog:
                     )
             yield Record(fields, head, path, where, key)
 
-    def _placed_fields(
+    def placed_fields(
         self, file: BinaryIO, head: dict[str, Any], path: Path
     ) -> Iterator[tuple[str, Any, Any]]:
         """Yield place, key and fields of every record; the rest of a document goes to the head."""
@@ -238,30 +237,12 @@ class RecordLog:
             for number, fields in parsed_lines(file):
                 yield f"line {number}", number, fields
             return
-        if self.form == "archive" and file.read(2) == b"PK":
-            yield from _samples(Archive(file), head)
-            return
         for last_time in (False, True) if self.ends_with_head else (True,):
             file.seek(0)
             with decoded(file) as text:
                 for placed in parts_of(text, self.records, head):
                     if last_time:
                         yield placed
-
-
-def _samples(archive: Archive, head: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
-    """Yield the samples in an archive of Inspect; its header goes to the head."""
-    headers = [name for name in ("_journal/start.json", "header.json") if name in archive.names]
-    if not headers:
-        raise OutcomeError(
-            "the archive must be an Inspect log; it has no header.json. Pass the .eval "
-            "file that Inspect wrote."
-        )
-    header = parse(archive.read(headers[-1]), headers[-1])
-    head |= header if isinstance(header, dict) else {}
-    for member in archive.names:
-        if member.startswith("samples/") and member.endswith(".json"):
-            yield member, member, parse(archive.read(member), member)
 
 
 class _Choice:
