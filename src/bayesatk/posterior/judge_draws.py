@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from bayesatk.core.pooling.judge_rates import JudgeRates
 from bayesatk.metrics.credit import Array
 from bayesatk.posterior.posterior import Summary
-from bayesatk.results.likelihood import RATES
+from bayesatk.results.schema import RATES
 
 
 def draw_given_rates(

@@ -39,7 +39,7 @@ from bayesatk.posterior.posterior import (
     by_target,
 )
 from bayesatk.priors import BetaPrior
-from bayesatk.results.likelihood import RATES
+from bayesatk.results.schema import RATES
 
 _DENSER = 64.0  # times the degree of a rule: points eight times as close, for distributions
 _STANDING = 2000  # points of p and the rates that stand for all

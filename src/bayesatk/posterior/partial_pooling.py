@@ -29,7 +29,7 @@ from bayesatk.posterior.judge_draws import draw_given_rates
 from bayesatk.posterior.pooled import Pooled
 from bayesatk.posterior.posterior import Draws, SystemPosterior, by_target
 from bayesatk.priors import DIFFICULTY_FAMILIES, HyperPrior
-from bayesatk.results.likelihood import RATES
+from bayesatk.results.schema import RATES
 
 _FALLBACK = 8e5  # draws of p that intervals may take where no series settles
 _DRAWS = (500, 20_000)  # of a mean, at least and at most

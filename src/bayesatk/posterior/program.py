@@ -41,7 +41,7 @@ from bayesatk.posterior.posterior import FamilyShare, SystemPosterior
 from bayesatk.posterior.program_posterior import FamilyFit, ProgramPosterior
 from bayesatk.priors import DirichletHyperPrior, HyperPrior
 from bayesatk.priors.fields import Beta, Field, Fields
-from bayesatk.results.likelihood import RATES
+from bayesatk.results.schema import RATES
 
 _KEPT = 64  # posteriors of hyperparameters, which comparing asks for again
 _MOST_RIGHT = 64  # trials of a question up to which a judge's marks are mixtures over right trials

@@ -32,7 +32,7 @@ from bayesatk.posterior.posterior import (
 )
 from bayesatk.priors import DIFFICULTY_FAMILIES
 from bayesatk.priors.fields import Fields
-from bayesatk.results.likelihood import RATES
+from bayesatk.results.schema import RATES
 
 if TYPE_CHECKING:
     from bayesatk.posterior.program import ProgramModel

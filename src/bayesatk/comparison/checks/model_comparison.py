@@ -14,7 +14,7 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.pooling import leave_one_out
 from bayesatk.data.chances import success_probabilities
 from bayesatk.posterior.models_of import Declared, model_of
-from bayesatk.results.likelihood import UNIT
+from bayesatk.results.checking import UNIT
 from bayesatk.results.result import Result
 
 if TYPE_CHECKING:

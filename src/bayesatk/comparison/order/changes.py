@@ -31,7 +31,7 @@ from bayesatk.data.tally import read_trials
 from bayesatk.data.validation import OutcomeError, Scores, check_scores, shown
 from bayesatk.priors import HyperPrior
 from bayesatk.priors.choice import describe_prior
-from bayesatk.results.days import read_days
+from bayesatk.results.selection import read_days
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
