@@ -19,8 +19,8 @@ from scipy.special import expit
 
 import bayesatk as bk
 from bayesatk.comparison.pairs.contrasts import tiers
-from bayesatk.comparison.pairs.pairwise import paired_draws
 from bayesatk.comparison.pairs.draws import Subset
+from bayesatk.comparison.pairs.pairwise import paired_draws
 from bayesatk.results.result import Result
 
 SYSTEMS, QUESTIONS, TRIALS, CORRELATION, SIGMA = 6, 80, 4, 0.8, 1.5
