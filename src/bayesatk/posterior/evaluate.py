@@ -40,6 +40,7 @@ from bayesatk.priors import (
 from bayesatk.results.checking import checking_groups, replicated
 from bayesatk.results.citations import GELMAN_CARPENTER, RUBIN
 from bayesatk.results.difficulty import difficulty_group
+from bayesatk.results.points import points_group
 from bayesatk.results.schema import (
     CHAINS,
     GROUPED_TARGETS,
@@ -304,6 +305,7 @@ def _tables(study: Study, draws: int, each: Sequence[Evaluated]) -> dict[str, xr
         **_difficulty_groups(samples, drawn),
         **_of_groups(study, draws, each, drawn),
         **judge_groups(study.judges, posteriors, grid, coords),
+        **(points_group([one.points for one in each], coords["system"]) if each[0].points else {}),
     }
 
 
