@@ -19,7 +19,7 @@ from bayesatk.data.columns import GROUP, WEIGHT
 from bayesatk.data.design import Design
 from bayesatk.data.grouping import Grouping
 from bayesatk.data.outcomes import Outcomes
-from bayesatk.data.question_columns import unequal
+from bayesatk.data.question_columns import question_coordinates, unequal
 from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
 from bayesatk.data.study import Study, declaration_of
 from bayesatk.judge_error import Judges
@@ -32,7 +32,7 @@ from bayesatk.results.schema import (
     metric_values,
     statistics_of_draws,
 )
-from bayesatk.results.stored_data import of_questions, outcomes_of
+from bayesatk.results.stored_data import outcomes_of
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -217,7 +217,7 @@ class Result:
     @property
     def of_questions(self) -> dict[str, NDArray[Any]]:
         """What the data said of the questions: their group, weight and covariates, by name."""
-        return of_questions(self.group("constant_data"))
+        return question_coordinates(self.group("constant_data"))
 
     @property
     def weight(self) -> Array | None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bayesatk.data.answers import AnswerRules, Answers
 from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.question_columns import question_coordinates
 from bayesatk.data.scales import RIGHT_WRONG, Scale
 
 
@@ -68,7 +69,7 @@ def outcomes_of(observed: xr.Dataset, constant: xr.Dataset, attrs: Mapping[Any, 
         {
             "system": observed["system"].values, "question": observed["question"].values,
             "category": categories, "score": ("category", scores),
-            **{name: ("question", own) for name, own in of_questions(constant).items()},
+            **{name: ("question", own) for name, own in question_coordinates(constant).items()},
         },
         {"missing_policy": str(attrs.get("missing_policy", "error"))},
     )  # fmt: skip
@@ -80,15 +81,6 @@ def outcomes_of(observed: xr.Dataset, constant: xr.Dataset, attrs: Mapping[Any, 
     notes, files = (json.loads(attrs.get(name, "[]")) for name in ("assumptions", "input_files"))
     sources = tuple((str(name), str(digest)) for name, digest in files)
     return Outcomes(dataset, tuple(notes), answers, sources)
-
-
-def of_questions(constant: xr.Dataset) -> dict[str, NDArray[Any]]:
-    """Return what the data said of the questions: their group, weight and covariates, by name."""
-    return {
-        str(name): own.values
-        for name, own in constant.coords.items()
-        if own.dims == ("question",) and name != "question"
-    }
 
 
 def _answers(observed: xr.Dataset, constant: xr.Dataset) -> Answers:
