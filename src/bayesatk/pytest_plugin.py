@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from bayesatk.comparison.gates.result import Gate
+    from bayesatk.comparison.gates.gate import Gate
 
 _GATES = pytest.StashKey[list[tuple[str, str]]]()
 _INI = "bayesatk_inconclusive"

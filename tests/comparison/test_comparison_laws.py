@@ -10,13 +10,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import bayesatk as bk
-from bayesatk.comparison.pairs.contrasts import Drawn, Settings, mirrored
-from bayesatk.core.engine.contrasts import (
-    LEVELS,
-    Differences,
-    IndependentQuantities,
-    Known,
-    ratio_quantiles,
+from bayesatk.comparison.pairs.contrasts import (
+    Drawn,
+    ExactMean,
+    Independent,
+    Settings,
+    mirrored,
 )
 from bayesatk.core.engine.distribution import Distribution, constant
 from bayesatk.metrics.grid import parse
@@ -176,12 +175,19 @@ def test_laws_of_draws(rows) -> None:
                 np.testing.assert_allclose(straight[name], turned[name], atol=1e-12)
 
 
-def _table(points: list[float]) -> Known:
+def _table(points: list[float]) -> Distribution:
     x = np.array(sorted(points))
-    return Known(Distribution(x, np.linspace(0.0, 1.0, len(x)), np.zeros(len(x))))
+    return Distribution(x, np.linspace(0.0, 1.0, len(x)), np.zeros(len(x)))
 
 
-@settings(max_examples=30, **QUICK)
+def _independent(laws: list[Distribution]) -> Independent:
+    """Systems whose only metric has these posteriors."""
+    exact = [ExactMean.of(law.quantile(0.5).item(), 0.1, law) for law in laws]
+    nothing = np.zeros((1, 1, len(laws)))
+    return Independent.among(Drawn(nothing, nothing[0], 1.0), {0: exact})
+
+
+@settings(max_examples=15, **QUICK)
 @given(st.lists(
     st.lists(st.floats(0.0, 1.0), min_size=2, max_size=4, unique=True).filter(
         lambda own: min(abs(a - b) for a, b in combinations(own, 2)) > 1e-9)
@@ -189,40 +195,57 @@ def _table(points: list[float]) -> Known:
 ))  # fmt: skip
 def test_laws_of_distributions(shapes) -> None:
     """Constants, and tables of any shape, in any mixture."""
-    known = [Known(constant(own)) if isinstance(own, float) else _table(own) for own in shapes]
+    laws = [constant(own) if isinstance(own, float) else _table(own) for own in shapes]
+    i, j = np.triu_indices(len(laws), 1)
     with np.errstate(under="ignore"):
-        found, turned = IndependentQuantities(known, 0.1), IndependentQuantities(known[::-1], 0.1)
-        greater, tie, above = found.prob_greater, found.prob_tie, found.prob_above()
-        np.testing.assert_allclose(greater + greater.T, 1.0, atol=1e-14)
-        np.testing.assert_allclose(turned.prob_greater[::-1, ::-1], greater, atol=1e-12)
-        assert (greater >= 0.5 * tie - 1e-15).all()
-        assert (above <= greater - 0.5 * tie + 1e-12).all()
-        ranks = found.ranks()
-        np.testing.assert_allclose(ranks.sum(axis=0), 1.0, atol=1e-9)
-        np.testing.assert_allclose(ranks.sum(axis=1), 1.0, atol=1e-9)
+        systems, options = _independent(laws), Settings(0.95, "eti", 0.1)
+        found, turned = (systems.contrasts(0, *pair, options) for pair in ((i, j), (j, i)))
+        ranks = systems.ranks(0)
+    np.testing.assert_allclose(found["prob_greater"] + found["prob_smaller"], 1.0, atol=1e-14)
+    for name in ("prob_greater", "prob_tie", "prob_above_rope"):
+        np.testing.assert_allclose(mirrored(turned)[name], found[name], atol=0.002)
+    assert (found["prob_greater"] >= 0.5 * found["prob_tie"] - 1e-15).all()
+    ahead = found["prob_greater"] - 0.5 * found["prob_tie"]
+    assert (found["prob_above_rope"] <= ahead + 1e-12).all()
+    assert (found["monte_carlo_error"] >= 0.0).all()
+    np.testing.assert_allclose(ranks.sum(axis=0), 1.0, atol=1e-9)
+    np.testing.assert_allclose(ranks.sum(axis=1), 1.0, atol=1e-9)
 
 
 def test_values_next_to_one_tie_and_ratios_of_zeros_are_one() -> None:
     near = Distribution(np.array([1.0 - 3e-16, 1.0]), np.array([0.0, 1.0]), np.ones(2))
-    found = IndependentQuantities([Known(near), Known(constant(1.0))])
-    assert found.prob_tie[0, 1] == pytest.approx(1.0)
-    assert found.prob_greater[0, 1] == 0.5
-    np.testing.assert_allclose(found.ranks(), 0.5, atol=1e-12)
-    zero, one = np.zeros((1, len(LEVELS))), np.ones((1, len(LEVELS)))
-    levels = np.array([0.025, 0.5, 0.975])
-    for a, b, expected in ((zero, zero, 1.0), (one, one, 1.0), (one, zero, np.inf), (zero, one, 0)):
-        np.testing.assert_allclose(ratio_quantiles(a, b, levels), expected)
-    assert Differences(one, zero).quantile(levels).tolist() == [[1.0] * 3]
+    systems = _independent([near, constant(1.0), constant(0.0), constant(0.0)])
+    i, j = np.array([0, 2, 1, 2]), np.array([1, 3, 2, 1])
+    found = systems.contrasts(0, i, j, Settings(0.95, "eti", 0.0))
+    assert found["prob_tie"][0] == pytest.approx(1.0)
+    assert found["prob_greater"][0] == 0.5
+    np.testing.assert_allclose(systems.ranks(0)[:2, :2], 0.5, atol=1e-12)
+    for name in ("ratio_lower", "ratio_median", "ratio_upper"):
+        np.testing.assert_allclose(found[name], [1.0, 1.0, np.inf, 0.0])
+    assert found["ci_lower"][2] == found["ci_upper"][2] == 1.0
 
 
 def test_shortest_intervals_are_shortest_and_mirror_each_other() -> None:
-    falling = 1.0 - np.sqrt(1.0 - LEVELS[None])  # density 2(1 - x)
-    gap, back = (
-        Differences(*pair).shortest(0.9)
-        for pair in ((falling, 0.0 * LEVELS[None]), (0.0 * LEVELS[None], falling))
-    )
-    np.testing.assert_allclose(gap, [[0.0, 1.0 - np.sqrt(0.1)]], atol=3e-3)
-    np.testing.assert_allclose(back, -gap[:, ::-1], atol=1e-9)
+    x = np.linspace(0.0, 1.0, 400)
+    falling = Distribution(x, 1.0 - (1.0 - x) ** 2, 2.0 * (1.0 - x))
+    systems, pair = _independent([falling, constant(0.0)]), np.array([0])
+    options = Settings(0.9, "hdi", 0.0)
+    gap, back = (systems.contrasts(0, pair + way, pair + 1 - way, options) for way in (0, 1))
+    ends = gap["ci_lower"].item(), gap["ci_upper"].item()
+    np.testing.assert_allclose(ends, [0.0, 1.0 - np.sqrt(0.1)], atol=3e-3)
+    mirror = -back["ci_upper"].item(), -back["ci_lower"].item()
+    np.testing.assert_allclose(mirror, ends, atol=1e-3)
+
+
+def test_saturated_systems_are_tabulated_without_warnings() -> None:
+    """No standard error is negative, whatever rounding does to probabilities near one."""
+    marks = {"a": [[1] * 8] * 40, "b": [[1] * 8] * 39 + [[1] * 7 + [0]], "c": [[0] * 8] * 40}
+    for pooling in ("none", "partial", "complete"):
+        compared = _compared(marks, pooling)
+        with warnings.catch_warnings(), np.errstate(all="raise"):
+            warnings.simplefilter("error")
+            table = bk.comparison_table(compared)
+        assert (table["monte_carlo_error"] >= 0.0).all()
 
 
 @pytest.mark.parametrize("pooling", ["none", "complete", "partial"])

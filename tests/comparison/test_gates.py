@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from scipy.stats import beta
 
 import bayesatk as bk
-from bayesatk.comparison.gates.gate import decided, together
+from bayesatk.comparison.gates.gate import EXIT_CODES, decided, together
 from bayesatk.comparison.gates.rates import GateDesign, GateRates, run_noise
-from bayesatk.comparison.gates.result import EXIT_CODES
 from bayesatk.metrics.grid import parse
 from bayesatk.results.result import Result
 

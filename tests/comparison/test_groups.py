@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit
 
 import bayesatk as bk
-from bayesatk.comparison.checks.model_checks import log_evidence_ratio
+from bayesatk.comparison.checks.criticism import log_evidence_ratio
 from bayesatk.posterior.models_of import model_of
 from bayesatk.results.result import Result
 

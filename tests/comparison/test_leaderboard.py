@@ -10,7 +10,7 @@ from scipy.special import expit
 from scipy.stats import kstest
 
 import bayesatk as bk
-from bayesatk.comparison.pairs.joint import rank_draws, separated, tiers_of
+from bayesatk.comparison.pairs.contrasts import rank_draws, separated, tiers_of
 from bayesatk.core.one_factor.model import Counts, Likelihood
 from bayesatk.core.one_factor.questions import Cells
 from tests.core.test_one_factor import simulate
@@ -154,7 +154,7 @@ def test_next_questions_say_what_a_trial_will_tell(board) -> None:
     assert found["reduction"].is_monotonic_decreasing
     assert found["reduction"].between(0, 0.2).all()
     # Cells without trials are those that are known least.
-    alone = bk.next_questions(board, 20, systems=[2])
+    alone = bk.next_questions(board, 15, systems=[2])
     assert (alone["question"] < 25).mean() > 0.9
     assert len(bk.next_questions(board, 3, target="population")) == 3
     with pytest.raises(ValueError, match="systems must be different"):

@@ -5,7 +5,8 @@ import pytest
 
 import bayesatk as bk
 from bayesatk.core.pooling.difficulty import Difficulty
-from bayesatk.models.question_draws import RightWrongLaw
+from bayesatk.models.question_draws import p_given
+from bayesatk.results.question_laws import QuestionLaws
 from tests.conftest import FALSE_ALARM
 
 pytestmark = pytest.mark.full
@@ -88,9 +89,9 @@ def test_p_given_marks_is_what_bayes_says() -> None:
     p = law.draw_p(1, rng)[:, 0]
     rates = np.array([[0.9, 0.1]])
     marks = rng.binomial(4, 0.1 + 0.8 * p)
-    few = RightWrongLaw(law.among(slice(4000)), rates.repeat(4000, 0))
+    few = QuestionLaws(None, difficulty=law.among(slice(4000)), rates=rates.repeat(4000, 0))
     for seen in (1, 3):
-        found = few.given(np.array([4.0 - seen, seen]), 1, rng)[:, 0]
+        found = p_given(few, np.array([4.0 - seen, seen]), 1, rng)[:, 0]
         known = p[marks == seen]
         assert found.mean() == pytest.approx(known.mean(), abs=5 * 0.3 / np.sqrt(4000))
         never = (found == 0.0).mean()

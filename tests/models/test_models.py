@@ -8,7 +8,7 @@ from scipy.special import expit
 from scipy.stats import betabinom
 
 import bayesatk as bk
-from bayesatk.models.traces import mixing_notes
+from bayesatk.models.sampling import mixing_notes
 from tests.conftest import FALSE_ALARM, METRICS
 
 SHORT = {"difficulty": "beta", "draws": 500, "tune": 500, "progressbar": False}

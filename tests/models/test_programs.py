@@ -11,9 +11,9 @@ import xarray as xr
 
 import bayesatk as bk
 from bayesatk.data.study import Study, read_study
-from bayesatk.models import programs
+from bayesatk.models import sampling
 from bayesatk.models.building import build_models
-from bayesatk.models.programs import Sampling, compiler_of
+from bayesatk.models.sampling import Sampling, compiler_of
 
 SHORT = {"draws": 200, "tune": 200, "chains": 2, "progressbar": False}
 PLAIN = {
@@ -25,14 +25,14 @@ PLAIN = {
 @pytest.fixture
 def compiled(monkeypatch) -> Iterator[list[object]]:
     """Models compiled during the test, which begins with none kept."""
-    programs._compiled.cache_clear()
+    sampling._compiled.cache_clear()
     made: list[object] = []
     compile_model = nutpie.compile_pymc_model
     monkeypatch.setattr(
         nutpie, "compile_pymc_model", lambda model: made.append(model) or compile_model(model)
     )
     yield made
-    programs._compiled.cache_clear()
+    sampling._compiled.cache_clear()
 
 
 def runs(seed: int, questions: int, trials: int = 4, systems: int = 1) -> np.ndarray:
@@ -64,7 +64,7 @@ def test_questions_and_categories_take_other_data(compiled, pooling, form, metri
     rng = np.random.default_rng(3)
     one, two = (bk.tally(rng.integers(0, 2 + len(scored), (2, 6, 5)), **scored) for _ in range(2))
     fresh = bk.sample(two, metric, **options)
-    programs._compiled.cache_clear()
+    sampling._compiled.cache_clear()
     bk.sample(one, metric, **options)
     again = bk.sample(two, metric, **options)
     assert len(compiled) == 2
@@ -81,7 +81,7 @@ class Compiled:
 
 def test_what_a_model_depends_on_beside_its_data_has_its_own_program(monkeypatch) -> None:
     monkeypatch.setattr(nutpie, "compile_pymc_model", lambda _: Compiled())
-    programs._compiled.cache_clear()
+    sampling._compiled.cache_clear()
 
     def asked(questions=20, systems=1, seed=1, metric="pass@2", scored=0, **options) -> Study:
         data = runs(seed, questions, systems=systems)
@@ -111,7 +111,7 @@ def test_what_a_model_depends_on_beside_its_data_has_its_own_program(monkeypatch
     assert len({id(one) for one in [first, *others]}) == 1 + len(others)
     assert program(judge=bk.JudgeError(tp=90, p=100, fp=5, n=100), difficulty="beta") is None
     assert program("marginal", "", metric="bayes", prior_trials=runs(3, 20)) is None
-    programs._compiled.cache_clear()
+    sampling._compiled.cache_clear()
 
 
 @pytest.mark.slow

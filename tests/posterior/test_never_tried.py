@@ -89,13 +89,11 @@ def test_a_question_that_was_never_tried_has_no_influence_on_the_population() ->
 @pytest.mark.full
 def test_draws_of_other_models_leave_them_out_too() -> None:
     from bayesatk.models.metric_draws import Shares, SystemMetrics
-    from bayesatk.models.program import Questions
 
     p = np.broadcast_to([0.2, 0.4, 0.9], (400, 3))
     rng, grid = np.random.default_rng(1), bk.evaluate([[1]], "pass@1", rng=1)
-    counts, zeros = np.array([[1.0, 1.0], [0.0, 2.0], [0.0, 0.0]]), np.zeros(3, np.intp)
-    questions = Questions(counts, np.ones(3), zeros, zeros, np.zeros((3, 0)))
-    metrics = SystemMetrics(list(bk.Result.of(grid).grid), Shares.of(3), questions, stored=p)
+    counts = np.array([[1.0, 1.0], [0.0, 2.0], [0.0, 0.0]])
+    metrics = SystemMetrics(list(bk.Result.of(grid).grid), Shares.of(3), counts, stored=p)
     values = metrics.draw(False, rng).whole
     assert_allclose(values[:, 0, 0], 0.5)
     assert values[:, 0, 1].max() < 0.4

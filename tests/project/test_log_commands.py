@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import bayesatk as bk
 from bayesatk.cli.app import app
 from bayesatk.io.logs.formats import LOGS, detect
-from bayesatk.io.sources import Opener, Source
+from bayesatk.io.sources import Source
 
 pytestmark = [pytest.mark.full, pytest.mark.filterwarnings("ignore::bayesatk.OutcomeWarning")]
 ROOT = Path(__file__).parents[2]
@@ -42,7 +42,7 @@ def formats_of(words, logs):
 
 def detected(file):
     try:
-        return detect(Source(file, None, ""), Opener([], False), None)
+        return detect(Source(file, None, ""))
     except bk.OutcomeError:  # no data
         return ""
 

@@ -2,13 +2,15 @@
 
 import json
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import xarray as xr
 
 import bayesatk as bk
-from bayesatk.verification import answer_simulator, count_simulator
+from bayesatk.metrics.grid import parse
+from bayesatk.verification import kinds
 from tests.conftest import FALSE_ALARM
 
 QUIET = {"progress": False}
@@ -71,12 +73,12 @@ def test_votes_of_known_choices_are_calibrated(engine) -> None:
 
 
 def test_votes_under_another_prior_are_not(monkeypatch) -> None:
-    right = answer_simulator.VoteModel
+    right = kinds.VoteModel
 
     def wrong(ballots, prior, draws, rng):
         return right(ballots, bk.AnswerPrior(3.0, choices=4), draws, rng)
 
-    monkeypatch.setattr(answer_simulator, "VoteModel", wrong)
+    monkeypatch.setattr(kinds, "VoteModel", wrong)
     prior = bk.AnswerPrior(choices=4)
     found = bk.calibrate(
         8, 2, "plurality@1", pooling="none", prior=prior, replications=300, rng=3, **QUIET
@@ -94,12 +96,11 @@ def test_logit_normal_difficulties_are_calibrated() -> None:
 
 
 def test_a_planted_bug_in_categories_is_caught(monkeypatch) -> None:
-    right = count_simulator.Declared
-
-    def wrong(scale, pooling, prior, counts, **more):
-        return right(scale, pooling, bk.DirichletPrior((3.0, 1.0, 1.0)), counts, **more)
-
-    monkeypatch.setattr(count_simulator, "Declared", wrong)
+    right = kinds.Declared.of_study
+    prior = bk.DirichletPrior((3.0, 1.0, 1.0))
+    monkeypatch.setattr(
+        kinds.Declared, "of_study", lambda study, seed: right(replace(study, prior=prior), seed)
+    )
     found = bk.calibrate(
         8, 2, "bayes", pooling="none", scores=SCORES, replications=400, rng=6, **QUIET
     )
@@ -108,15 +109,16 @@ def test_a_planted_bug_in_categories_is_caught(monkeypatch) -> None:
 
 @pytest.mark.parametrize("bug", ["prior", "counts"])
 def test_a_planted_bug_is_caught(monkeypatch, bug) -> None:
-    right = count_simulator.Declared
+    right = kinds.Declared.of_study
 
-    def wrong(scale, pooling, prior, counts, **more):
+    def wrong(study, seed):
+        declared = right(study, seed)
         if bug == "prior":
-            return right(scale, pooling, bk.BetaPrior(2.0, 1.0), counts, **more)
-        missed = np.minimum(counts[..., 1:], 1) * [1, -1]
-        return right(scale, pooling, prior, counts + missed, **more)
+            return replace(declared, prior=bk.BetaPrior(2.0, 1.0))
+        missed = np.minimum(declared.counts[..., 1:], 1) * [1, -1]
+        return replace(declared, counts=declared.counts + missed)
 
-    monkeypatch.setattr(count_simulator, "Declared", wrong)
+    monkeypatch.setattr(kinds.Declared, "of_study", wrong)
     found = bk.calibrate(8, 2, pooling="none", replications=400, rng=6, **QUIET)
     assert found.verdict == "wrong"
 
@@ -196,3 +198,17 @@ def test_costs_are_calibrated_on_data_from_their_prior() -> None:
     assert {"cost_slope", "mean_p", "cost_of_pass questions"} <= set(found.table.index)
     with pytest.raises(ValueError, match="cost_prior goes with"):
         bk.calibrate(4, 3, engine="pymc", **options)
+
+
+@pytest.mark.parametrize("structure", ["groups", "covariates"])
+def test_calibration_asks_for_every_coefficient_and_group(structure) -> None:
+    study = kinds.count_study(
+        8, 3, structure, 1, None, metrics=parse("pass@1,4"), pooling="partial",
+        prior=bk.HyperPrior(families="beta"),
+    )  # fmt: skip
+    truth, data = kinds.CountKind(study, None).simulate(np.random.default_rng(1))
+    names = {"group_sd", "typical_p", "group_mean_first", "pass@4 new_groups"}
+    names = {"Intercept", "trend", "third"} if structure == "covariates" else names
+    assert names | {"icc", "p_first", "pass@1 questions", "pass@4 population"} <= set(truth)
+    assert all(value.shape == (1,) for value in truth.values())
+    assert (data.outcomes.trials == 3).all()

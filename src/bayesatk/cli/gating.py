@@ -99,10 +99,9 @@ def gate(
     quiet: Quiet = False,
 ) -> None:
     """Decide whether a new system passes; exit code 0 pass, 1 fail, 3 inconclusive."""
-    from bayesatk.comparison.gates.gate import gate_of
+    from bayesatk.comparison.gates.gate import Gate, gate_of
     from bayesatk.comparison.gates.policy import GatePolicy
     from bayesatk.comparison.gates.rates import GateDesign, gate_design
-    from bayesatk.comparison.gates.result import Gate
 
     rules, code = GatePolicy.read(policy), 0
     answer: Gate | GateDesign

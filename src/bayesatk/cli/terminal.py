@@ -212,7 +212,7 @@ def _quantity(row: Any) -> str:
 
 def print_leaderboard(console: Console, board: Any) -> None:
     """Print a row per system and metric, ranked on questions like these."""
-    from bayesatk.comparison.boards.tables import as_text
+    from bayesatk.comparison.boards.board import as_text
 
     for metric in board.result.metrics:
         rows = board.table[board.table["metric"] == metric.label]

@@ -10,7 +10,6 @@ from bayesatk._tools.words import number_words
 from bayesatk.comparison.boards.leaderboard import Leaderboard
 from bayesatk.comparison.pairs.verdicts import ENDS, PairSentences, design_words, named
 from bayesatk.comparison.plans.planning import expected_widths
-from bayesatk.data.study import text_of_systems
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.models_of import observed_value
 from bayesatk.results.ranges import ranges_beyond
@@ -190,20 +189,6 @@ def _level(
     return words + [number_words(numbers[f"ci_{end}"], ends) for end in ("lower", "upper")]
 
 
-def _alone(result: Result, system: int) -> Result:
-    """Return the result of one system, without what compares systems."""
-    of_all = ("comparison", "leaderboard", "ranks", "tiers")
-    groups = {f"/{name}": result.group(name) for name in result.tree.children}
-    tree = xr.DataTree.from_dict({
-        name: dataset.isel(system=[system]) if "system" in dataset.dims else dataset
-        for name, dataset in groups.items()
-        if name.removeprefix("/") not in of_all
-    })  # fmt: skip
-    tree.attrs.update(result.tree.attrs)
-    tree.attrs["study"] = text_of_systems(tree.attrs["study"], [system])
-    return Result(tree)
-
-
 def _advice(result: Result, system: int, metric: Metric, target: str) -> str:
     """Say what twice the trials would give, where `plan` can tell."""
     trials = np.unique(result.trials[system][result.trials[system] > 0])
@@ -211,9 +196,8 @@ def _advice(result: Result, system: int, metric: Metric, target: str) -> str:
     if not planned or metric.voted or len(trials) != 1:
         return ""
     n, questions = int(trials[0]), int((result.trials[system] > 0).sum())
-    more, deeper = expected_widths(
-        _alone(result, system), metric, target, [(n, 2 * questions), (2 * n, questions)]
-    )
+    sizes = [(n, 2 * questions), (2 * n, questions)]
+    more, deeper = expected_widths(result, system, metric, target, sizes)
     if np.isnan(more + deeper):
         return ""
     return (

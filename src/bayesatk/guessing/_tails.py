@@ -25,7 +25,6 @@ from bayesatk.metrics.credit import Array
 
 Counts = NDArray[np.int64]
 _DIRECT = 2048  # sums of at most so many variables are built without transforms
-_LEAF = 24
 _TINY = -37.0  # exp(x) at which log1p(-exp(x)) is -exp(x) to double precision
 
 
@@ -113,7 +112,7 @@ def _leaves(p: Array, q: Array, blocks: int) -> Array:
 
 def _direct(p: Array, q: Array) -> Window:
     """Whole support by sums of positive terms only."""
-    blocks = 1 << max(0, round(np.log2(len(p) / _LEAF)) + (len(p) <= 256))
+    blocks = 1 << max(0, round(np.log2(len(p) / 24)) + (len(p) <= 256))
     masses = list(_leaves(p, q, blocks))
     while len(masses) > 1:
         masses = [np.convolve(a, b) for a, b in zip(masses[::2], masses[1::2], strict=True)]

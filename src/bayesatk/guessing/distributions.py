@@ -111,16 +111,12 @@ class CountDistribution(Immutable, ABC):
         low, high = np.full(q.shape, float(self._low)), np.full(q.shape, float(self._high))
         valid = (q >= 0.0) & (q <= 1.0)
         # Begin where the probability is: the far tails are only computed for those who ask.
-        for end in self._bulk():
-            probe = np.full(q.shape, float(end))
-            is_reached = reached(probe)
-            high = np.where(is_reached, np.minimum(high, probe), high)
-            low = np.where(is_reached, low, np.maximum(low, probe + 1.0))
-        while (open_ := valid & (low < high)).any():
-            middle = np.floor(0.5 * (low + high))
+        probes = [np.full(q.shape, float(end)) for end in self._bulk()]
+        while probes or (valid & (low < high)).any():
+            middle = probes.pop() if probes else np.floor(0.5 * (low + high))
             is_reached = reached(middle)
-            high = np.where(open_ & is_reached, middle, high)
-            low = np.where(open_ & ~is_reached, middle + 1.0, low)
+            high = np.where(is_reached, np.minimum(high, middle), high)
+            low = np.where(is_reached, low, np.maximum(low, middle + 1.0))
         smallest = np.where(q == certain, self._low - 1.0, np.minimum(low, self._high))
         smallest = np.where(q == 1.0 - certain, self._high, smallest)
         return np.where(valid, smallest, np.nan)[()]

@@ -3,14 +3,13 @@
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.special import betainc, expit
+from scipy.special import betainc, expit, log_expit
 
 from bayesatk.core.engine.distribution import Distribution, monotone_slopes
 from bayesatk.core.engine.interval_ends import interval
-from bayesatk.core.question.laws import log_choose
 from bayesatk.data.chances import check_times, correct_counts
 from bayesatk.guessing._tails import log_largest_at
-from bayesatk.metrics.credit import Array
+from bayesatk.metrics.credit import Array, log_choose
 
 
 class SelectedSkill(NamedTuple):
@@ -106,7 +105,7 @@ def selected_skill(correct: int, marks: int, times: float) -> tuple[float, float
 
 def _density(logit: Array, correct: int, marks: int, times: float) -> Array:
     """Posterior density of the logit, up to a factor; the skill is uniform a priori."""
-    log_success, log_failure = -np.logaddexp(0.0, -logit), -np.logaddexp(0.0, logit)
+    log_success, log_failure = log_expit(logit), log_expit(-logit)
     log_mass = log_choose(marks, correct) + correct * log_success + (marks - correct) * log_failure
     before, lower = (_log_cdf(count, marks, logit)[None] for count in (correct - 1, correct))
     log_density = log_largest_at(log_mass[None], before, lower, np.array([[times]]))

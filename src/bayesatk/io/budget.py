@@ -16,7 +16,6 @@ from bayesatk._tools.messages import Argument
 from bayesatk.data.validation import OutcomeError, shown
 
 BUDGET = 1 << 31  # bytes, by default: 2 GiB
-LEAST = 1 << 20  # bytes that anybody has
 
 _set: ContextVar[int] = ContextVar("bayesatk_budget", default=BUDGET)
 
@@ -24,9 +23,10 @@ _set: ContextVar[int] = ContextVar("bayesatk_budget", default=BUDGET)
 @contextmanager
 def within(budget: object) -> Iterator[None]:
     """Read with this budget, in bytes."""
-    if isinstance(budget, bool) or not isinstance(budget, int) or budget < LEAST:
+    least = 1 << 20  # bytes that anybody has
+    if isinstance(budget, bool) or not isinstance(budget, int) or budget < least:
         raise OutcomeError(
-            f"budget must be a whole number of bytes, {LEAST} or more; got {shown(budget)}. The "
+            f"budget must be a whole number of bytes, {least} or more; got {shown(budget)}. The "
             f"default is {BUDGET}."
         )
     token = _set.set(budget)

@@ -106,8 +106,8 @@ def inspect_source(source: object, **options: Any) -> SourceReport:
             inputs = find_files(
                 source, options.get("format"), False, bool(options.get("strict", False))
             )
-            for file, kind in zip(inputs.sources, inputs.kinds, strict=True):
-                kinds.setdefault(kind, []).append(file.name)
+            for file in inputs.sources:
+                kinds.setdefault(file.kind, []).append(file.name)
             data = load(source, **{**options, "missing": "ignore"})
         except OutcomeError as refusal:
             error = refusal

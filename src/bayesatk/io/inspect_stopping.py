@@ -129,8 +129,8 @@ class InspectStopping:
     async def complete_sample(self, id: str | int, epoch: int, scores: Mapping[str, Any]) -> None:
         """Store the mark of a sample, and apply the rule if all samples before it are complete."""
         self._marks[self._order.index(str(id)), epoch - 1] = self._mark(scores)
-        complete = ~np.isnan(self._marks.T.ravel())  # epoch by epoch
-        counted = len(complete) if complete.all() else int(np.argmin(complete))
+        incomplete = np.isnan(self._marks.T.ravel())  # epoch by epoch
+        counted = int(np.argmax(np.append(incomplete, True)))
         if self.decision is None and counted > self._counted:
             self._counted = counted
             self.decision = self._decide()
@@ -162,10 +162,9 @@ class InspectStopping:
     def _decide(self) -> str | None:
         """Return what the rule says of what counts so far, or None to go on."""
         epochs, begun_samples = divmod(self._counted, len(self._order))
-        ends = [np.full(len(self._order), epoch) for epoch in range(1, epochs + 1)]
-        if begun_samples:
-            ends.append(epochs + (np.arange(len(self._order)) < begun_samples).astype(int))
-        *earlier, last = [self._look(end) for end in ends]
+        ends = epochs + (np.arange(len(self._order)) < begun_samples)
+        looks = range(1, int(ends.max()) + 1)
+        *earlier, last = [self._look(np.minimum(ends, epoch)) for epoch in looks]
         decision = self.rule.decide(last, earlier=earlier).iloc[0]
         return str(decision["reason"]) if decision["stop"] else None
 

@@ -144,7 +144,9 @@ def parts_of(text: TextIO, records: str, head: dict[str, Any]) -> Iterator[tuple
             yield f"{within or 'record'} {shown(position, 40)}", position, value
         elif position == inner:
             parts = value if isinstance(value, list) else [value]
-            yield from ((f"{inner} {number}", number, part) for number, part in enumerate(parts))
+            yield from (
+                (f"{inner} {number}", number, record) for number, record in enumerate(parts)
+            )
         else:
             head[str(position)] = value
 
@@ -175,10 +177,9 @@ class _Window:
     def peek(self) -> str:
         """Return the next character that is not blank; none at the end."""
         while True:
-            place = _BLANK.match(self.text, self.place).end()  # type: ignore[union-attr]
-            self.place = place
-            if place < len(self.text):
-                return self.text[place]
+            self.place = _BLANK.match(self.text, self.place).end()  # type: ignore[union-attr]
+            if self.place < len(self.text):
+                return self.text[self.place]
             if not self.more():
                 return ""
 

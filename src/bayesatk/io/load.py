@@ -182,7 +182,7 @@ def load(
     )  # fmt: skip
     layout = Layout(columns or {}, records, wide, request.roles)
     if not is_source(source):
-        refuse_options(options, "data that are no files")
+        refuse_options(options, ["data that are no files"])
         replace(layout, columns={}).refuse_for("data that are no files")
         return tally(
             source, scores=scores, columns=columns, answer_rules=answer_rules, missing=missing,

@@ -28,8 +28,8 @@ def parquet_blocks(path: Path, columns: Mapping[str, str], whole: bool) -> Gener
         types = _types(file.schema_arrow)
         names = file.schema_arrow.names
         names += [name for name in columns.values() if name in types and name not in names]
-        roles, asked, others = pick_columns(names, columns)
-        needed = list(dict.fromkeys([*roles.values(), *asked]))
+        roles, content_names, unused = pick_columns(names, columns)
+        needed = list(dict.fromkeys([*roles.values(), *content_names]))
         most = total() // (len(needed) * _CELL)
         if whole and file.metadata.num_rows > most:
             raise too_large("the file, to be read whole,", most, "rows", file.metadata.num_rows)
@@ -41,9 +41,9 @@ def parquet_blocks(path: Path, columns: Mapping[str, str], whole: bool) -> Gener
             if whole and held > total():
                 raise too_large("the columns, unpacked,", total(), "bytes")
             values = {role: _values(cells[name], role, pool) for role, name in roles.items()}
-            content = {name: _digests(cells[name], name) for name in asked}
+            content = {name: _digests(cells[name], name) for name in content_names}
             numbers = range(first_row, first_row + batch.num_rows)
-            yield Columns(roles, values, "row", numbers, content, others)
+            yield Columns(roles, values, "row", numbers, content, unused)
             first_row += batch.num_rows
 
 

@@ -3,7 +3,7 @@
 Large tables are counted part by part: some rows are read and counted, and then the next.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
@@ -16,7 +16,7 @@ from bayesatk.data.validation import OutcomeError, Scores, shown
 from bayesatk.io import parquet_files
 from bayesatk.io.logs.formats import LOGS, TABLES, detect, kind_in_folder
 from bayesatk.io.rows import CORRECT_INCORRECT, LogOptions, Rows, is_correct_incorrect
-from bayesatk.io.sources import Opener, Source, find, refuse_copies
+from bayesatk.io.sources import Source, find, is_long, open_source, refuse_copies
 from bayesatk.io.table_files import Folders, Layout, blocks_of, stacked, with_system
 
 _LARGE = 1 << 28  # bytes of tables from which on they are counted in parts, unless told otherwise
@@ -24,23 +24,27 @@ _LARGE = 1 << 28  # bytes of tables from which on they are counted in parts, unl
 
 @dataclass(frozen=True)
 class InputFiles:
-    """Files to read: the format of each, what opens them, and what was passed over."""
+    """Files to read, what was passed over, and whether bars are shown."""
 
     sources: list[Source]
-    kinds: list[str]
-    opener: Opener
     notes: tuple[str, ...]
+    bar: bool
+
+    @property
+    def kinds(self) -> list[str]:
+        """The format of each file."""
+        return [source.kind for source in self.sources]
 
     @property
     def are_logs(self) -> bool:
         """Whether all of them are logs."""
         return all(kind in LOGS for kind in self.kinds)
 
-    def opened(self) -> Iterator[tuple[Source, str, BinaryIO]]:
-        """Yield every file with its format, open."""
-        for source, kind in zip(self.sources, self.kinds, strict=True):
-            with self.opener.open(source) as file:
-                yield source, kind, file
+    def opened(self) -> Iterator[tuple[Source, BinaryIO]]:
+        """Yield every file, open."""
+        for source in self.sources:
+            with open_source(source, self.bar) as file:
+                yield source, file
 
 
 def find_files(
@@ -48,16 +52,12 @@ def find_files(
 ) -> InputFiles:
     """Return the files that are meant."""
     sources, notes = find(source, kind_in_folder, strict)
-    opener = Opener(sources, progress)
-    inputs = InputFiles(
-        sources, [named(file, detect, file, opener, format_name) for file in sources], opener, notes
-    )
+    bar = progress and is_long(sources)
+    sources = [replace(file, kind=named(file, detect, file, format_name, bar)) for file in sources]
+    inputs = InputFiles(sources, notes, bar)
     # Files of which a run has several are short, and two may be equal.
     short = {name for name, log in LOGS.items() if log.run_above}
-    long_files = [
-        file for file, kind in zip(sources, inputs.kinds, strict=True) if kind not in short
-    ]
-    refuse_copies(long_files, inputs.are_logs)
+    refuse_copies([file for file in sources if file.kind not in short], inputs.are_logs)
     return inputs
 
 
@@ -66,27 +66,21 @@ def read_logs(inputs: InputFiles, options: LogOptions, layout: Layout) -> Rows:
     suffix = inputs.sources[0].path.suffix[1:]
     table = (", or read the file as a table: ", Argument("format", suffix))
     layout.refuse_for(f"logs (read as {inputs.kinds[0]})", *(table if suffix in TABLES else ()))
-    for name in options.given():
-        formats = [kind for kind, log in LOGS.items() if log.honoured(name)]
-        if formats and not set(formats) & set(inputs.kinds):
-            raise OutcomeError(
-                f"{name} must be left out for {', '.join(sorted(set(inputs.kinds)))}; it is for "
-                f"{', '.join(sorted(formats))}. Leave it out."
-            )
+    refuse_options(options, inputs.kinds)
     rows = Rows(options, dict(layout.of_questions), notes=list(inputs.notes))
-    for source, kind, file in inputs.opened():
-        named(source, LOGS[kind], file, source.path, source.system, rows)
+    for source, file in inputs.opened():
+        named(source, LOGS[source.kind], file, source.path, source.system, rows)
     return rows
 
 
 def check_tables(inputs: InputFiles, options: LogOptions) -> None:
     """Refuse logs among tables, and options of logs."""
-    refuse_options(options, "tables")
-    for source, kind in zip(inputs.sources, inputs.kinds, strict=True):
-        if kind in LOGS:
+    refuse_options(options, inputs.kinds)
+    for source in inputs.sources:
+        if source.kind in LOGS:
             raise OutcomeError(
-                f"{source.name}: files must be all logs or all tables; this is {kind}, others are "
-                "tables. Read them one by one, or convert them."
+                f"{source.name}: files must be all logs or all tables; this is {source.kind}, "
+                "others are tables. Read them one by one, or convert them."
             )
 
 
@@ -101,8 +95,8 @@ def _blocks(
     """Yield the rows of tables, so many after the other; files without a system are systems."""
     roles: dict[str, None] = {}
     several, folders = len(inputs.sources) > 1, Folders()
-    for source, kind, file in inputs.opened():
-        with closing(blocks_of(kind, file, source.path, layout, scores, size)) as blocks:
+    for source, file in inputs.opened():
+        with closing(blocks_of(source, file, layout, scores, size)) as blocks:
             while (block := named(source, next, blocks, None)) is not None:
                 if not len(block.values["question"]):
                     continue
@@ -138,13 +132,12 @@ def in_parts(inputs: InputFiles, layout: Layout, stream: object) -> bool:
         )  # fmt: skip
     if stream is not None or obstacles:
         return bool(stream)
-    files = zip(inputs.sources, inputs.kinds, strict=True)
-    return bool(sum(named(source, _size, source, kind) for source, kind in files) > _LARGE)
+    return bool(sum(named(source, _size, source) for source in inputs.sources) > _LARGE)
 
 
-def _size(source: Source, kind: str) -> int:
+def _size(source: Source) -> int:
     """Return the bytes of a file, or about those of the text of its rows: 32 each."""
-    if kind == "parquet":
+    if source.kind == "parquet":
         return 32 * parquet_files.columns_and_rows(source.path)[1]
     return source.path.stat().st_size
 
@@ -161,13 +154,17 @@ def count_parts(
     return counter.long_form(), counter.scores
 
 
-def refuse_options(options: LogOptions, subject: str) -> None:
-    """Refuse options of logs, which would have no effect."""
+def refuse_options(options: LogOptions, kinds: Iterable[str]) -> None:
+    """Refuse options of logs that would have no effect."""
     for name in options.given():
-        raise OutcomeError(
-            f"{name} must be left out for {subject}; it is for logs. Leave it out, or say what the "
-            "files are with format=."
-        )
+        formats = {kind for kind, log in LOGS.items() if log.honoured(name)}
+        if formats.isdisjoint(kinds):
+            all_logs = len(formats) == len(LOGS)
+            raise OutcomeError(
+                f"{name} must be left out for {', '.join(sorted(set(kinds)))}; it is for "
+                f"{'logs' if all_logs else ', '.join(sorted(formats))}. Leave it out, or say what "
+                "the files are with format=."
+            )
 
 
 def named(source: Source, read: Callable[..., Any], *args: Any) -> Any:

@@ -6,9 +6,8 @@ failed: what can go wrong in any log is found here, for every format, when all h
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from types import MappingProxyType
 from typing import Any, Literal, get_args, get_origin
 
 import numpy as np
@@ -28,7 +27,6 @@ from bayesatk.data.validation import (
     shown,
 )
 
-_NOTHING: Mapping[str, object] = MappingProxyType({})
 EMPTY = "an empty output"
 CORRECT_INCORRECT: Scores = {"I": 0.0, "C": 1.0}
 QuestionKey = Literal["id", "content", "unchecked"]
@@ -98,7 +96,7 @@ class Trial:
     reason: str = ""
     fault: str = ""
     identity: str = ""
-    known: Mapping[str, object] = _NOTHING
+    known: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass
@@ -130,22 +128,22 @@ class Rows:
 
     def add(self, trial: Trial) -> None:
         """Take a trial of the log that was opened last."""
-        place = f"(trial {len(self.trials) + 1} of {self.names[-1]})"
+        position = f"(trial {len(self.trials) + 1} of {self.names[-1]})"
         if is_missing(trial.question) or not str(trial.question).strip():
             raise OutcomeError(
-                f"every trial must have the id of its question; one has none {place}. Give the "
+                f"every trial must have the id of its question; one has none {position}. Give the "
                 "questions ids and run again, or remove the trial."
             )
         if not trial.system:
             raise OutcomeError(
-                f"every trial must have the name of its system; one has none {place}. Name it: ",
+                f"every trial must have the name of its system; one has none {position}. Name it: ",
                 Argument("source", {"name": "file"}, "load"), ".",
             )  # fmt: skip
         names = {"id of a question": trial.question, "name of a trial": trial.trial}
         for subject, value in names.items():
             if not isinstance(value, str | int) or isinstance(value, bool):
                 raise OutcomeError(
-                    f"the {subject} must be text or a whole number; got {shown(value)} {place}. "
+                    f"the {subject} must be text or a whole number; got {shown(value)} {position}. "
                     "Write the log again with text, or remove the trial."
                 )
         self.tasks.setdefault(trial.task)
@@ -157,12 +155,6 @@ class Rows:
             setattr(trial, name, self._pool.setdefault((type(value), value), value))
         self.trials.append(trial)
         self.logs.append(len(self.names) - 1)
-
-    def known(self, find: Callable[[str], object], names: Iterable[object]) -> Mapping[str, object]:
-        """Return what a record says of its question, of what is wanted; names are all it has."""
-        if len(self.offered) < 100:  # for messages
-            self.offered |= dict.fromkeys(name for name in names if isinstance(name, str))
-        return {name: find(name) for name in self.roles.values()} if self.roles else _NOTHING
 
     def note(self, text: str) -> None:
         """Add what a person should know to the data card, once."""

@@ -12,15 +12,19 @@ from bayesatk._tools.messages import Argument
 from bayesatk.data.validation import OutcomeError, shown
 from bayesatk.io.budget import opened
 
-_LONG = 40_000_000  # bytes that take seconds to read: worth a progress bar
+_LONG = 40_000_000  # bytes that take seconds to read
 _POINTER = b"version https://git-lfs"
 SUMMARY = "summary"  # the kind of a file that tells of others in its folder
 TABLE = "table"  # and of one that is no log
+SUFFIXES = {
+    ".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json",
+    ".parquet": "parquet", ".eval": "inspect",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file to read, the system it belongs to (if that was said), and its digest.
+    """A file to read, the system it belongs to (if that was said), its digest and its format.
 
     `folder` is the name of the folder whose tables are meant, if this is one of them.
     """
@@ -29,6 +33,7 @@ class Source:
     system: str | None
     sha256: str
     folder: str = ""
+    kind: str = ""
 
     @property
     def name(self) -> str:
@@ -143,9 +148,8 @@ def _is_data(file: Path) -> bool:
         "instances.json", "stats.json", "display_predictions.json", "display_requests.json",
         "reward.json", "ctrf.json",
     )  # fmt: skip
-    suffixes = (".eval", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
     is_companion = file.name in companions or file.name.startswith("results_")
-    return file.suffix in suffixes and not is_companion
+    return file.suffix in SUFFIXES and not is_companion
 
 
 def is_pointer(file: Path) -> bool:
@@ -181,27 +185,26 @@ def refuse_copies(sources: Sequence[Source], kinds_are_logs: bool) -> None:
             )
 
 
-class Opener:
-    """Opens files, and shows how far they have been read where that takes seconds."""
+def is_long(sources: Sequence[Source]) -> bool:
+    """Whether files take seconds to read: worth a progress bar."""
+    return sum(source.path.stat().st_size for source in sources) > _LONG
 
-    def __init__(self, sources: Sequence[Source], shown: bool) -> None:
-        self._shown = shown and sum(source.path.stat().st_size for source in sources) > _LONG
 
-    @contextmanager
-    def open(self, source: Source) -> Iterator[BinaryIO]:
-        """Open a file to read bytes."""
-        with opened(source.path) as plain:
-            if not self._shown:
-                yield plain
-                return
-            from rich import progress  # only where a bar is shown
-            from rich.console import Console
+@contextmanager
+def open_source(source: Source, bar: bool = False) -> Iterator[BinaryIO]:
+    """Open a file to read bytes, and show how far it has been read if a bar is asked for."""
+    with opened(source.path) as plain:
+        if not bar:
+            yield plain
+            return
+        from rich import progress  # only where a bar is shown
+        from rich.console import Console
 
-            with progress.Progress(
-                progress.TextColumn("{task.description}"), progress.BarColumn(),
-                progress.DownloadColumn(), progress.TimeRemainingColumn(),
-                console=Console(stderr=True), transient=True,
-            ) as bar:  # fmt: skip
-                size, text = source.path.stat().st_size, f"Reading {source.name}"
-                with bar.wrap_file(plain, total=size, description=text) as file:
-                    yield file
+        with progress.Progress(
+            progress.TextColumn("{task.description}"), progress.BarColumn(),
+            progress.DownloadColumn(), progress.TimeRemainingColumn(),
+            console=Console(stderr=True), transient=True,
+        ) as bars:  # fmt: skip
+            size, text = source.path.stat().st_size, f"Reading {source.name}"
+            with bars.wrap_file(plain, total=size, description=text) as file:
+                yield file

@@ -7,7 +7,6 @@ import re
 import warnings
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -73,19 +72,19 @@ class Layout:
 
 
 def blocks_of(
-    kind: str, file: BinaryIO, path: Path, layout: Layout, scores: Scores, size: int | None
+    source: Source, file: BinaryIO, layout: Layout, scores: Scores, size: int | None
 ) -> Generator[Columns]:
     """Yield the columns that matter, of so many rows after the other; of all without a size."""
+    kind, columns = source.kind, layout.named
     if layout.records is not None and kind != "json":
         raise OutcomeError(
             f"records must be left out for {kind}; it says where a JSON document has its records. "
             "Leave it out."
         )
-    columns = layout.named
     if layout.wide:
-        return _wide_blocks(kind, file, path, layout, scores)
+        return _wide_blocks(source, file, layout, scores)
     if kind == "parquet":
-        return parquet_blocks(path, columns, size is None)
+        return parquet_blocks(source.path, columns, size is None)
     if kind in _SEPARATORS:
         return delimited_blocks(file, columns, scores, _SEPARATORS[kind], size)
     return json_blocks(kind, file, columns, layout.records)
@@ -169,10 +168,10 @@ class Places(Sequence[Any]):
 
 
 def _wide_blocks(
-    kind: str, file: BinaryIO, path: Path, layout: Layout, scores: Scores
+    source: Source, file: BinaryIO, layout: Layout, scores: Scores
 ) -> Generator[Columns]:
     """Yield a long table for each system of a wide one."""
-    names = _names(kind, file, path)
+    names = _names(source, file)
     question_column = layout.columns.get("question") or _questions(names)
     other_columns = {question_column, layout.columns.get("content"), *layout.of_questions.values()}
     systems = [
@@ -193,7 +192,7 @@ def _wide_blocks(
         file.seek(0)
         columns = {"question": question_column, "outcome": name, "content": content}
         long = replace(layout, columns=columns, wide=False)
-        for block in blocks_of(kind, file, path, long, scores, None):
+        for block in blocks_of(source, file, long, scores, None):
             yield replace(_of_system(block, name, _WIDE), others=())
 
 
@@ -205,14 +204,14 @@ def _questions(names: list[str]) -> str:
     return usual[0] if len(usual) == 1 else names[0] if names else ""
 
 
-def _names(kind: str, file: BinaryIO, path: Path) -> list[str]:
+def _names(source: Source, file: BinaryIO) -> list[str]:
     """Return the names of all columns, of the header or of the first record."""
-    if kind == "parquet":
-        return columns_and_rows(path)[0]
-    if kind in _SEPARATORS:
+    if source.kind == "parquet":
+        return columns_and_rows(source.path)[0]
+    if source.kind in _SEPARATORS:
         with decoded(file, newline="") as text:
-            return next(delimited_rows(text, _SEPARATORS[kind]), (0, []))[1]
-    first: Any = next((record for _, record in json_records(kind, file, None)), {})
+            return next(delimited_rows(text, _SEPARATORS[source.kind]), (0, []))[1]
+    first: Any = next((record for _, record in json_records(source.kind, file, None)), {})
     return list(first) if isinstance(first, dict) else []
 
 
@@ -224,18 +223,21 @@ class Folders:
     """
 
     def __init__(self) -> None:
-        self._first: dict[str, tuple[Source, Columns]] = {}
+        self._first: dict[str, tuple[Source, dict[str, Any]]] = {}
         self._seen: dict[tuple[Any, Any], Source] = {}
 
     def check(self, source: Source, table: Columns) -> None:
         """Take a table, or the next part of one, with its system column; refuse a misfit."""
         if not source.folder:
             return
-        first_source, first_table = self._first.setdefault(source.folder, (source, table))
-        if _named(table) != _named(first_table):
+        names = dict(table.roles)
+        if names.get("system") == _WIDE:
+            del names["outcome"]  # those of outcomes are systems
+        first_source, first_names = self._first.setdefault(source.folder, (source, names))
+        if names != first_names:
             raise OutcomeError(
                 f"the tables of a folder must have columns of the same names; {source.name} has "
-                f"{_told(table)}, and {first_source.name} {_told(first_table)}. Name the files "
+                f"{_told(names)}, and {first_source.name} {_told(first_names)}. Name the files "
                 "that are meant, or rename columns."
             )
         if "trial" in table.roles:
@@ -251,14 +253,8 @@ class Folders:
                 )
 
 
-def _named(table: Columns) -> dict[str, Any]:
-    """Return the columns by role; those of outcomes are systems in a wide table."""
-    wide = table.roles.get("system") == _WIDE
-    return {role: name for role, name in table.roles.items() if not (wide and role == "outcome")}
-
-
-def _told(table: Columns) -> str:
-    return ", ".join(f"{role} = {shown(name)}" for role, name in _named(table).items())
+def _told(names: Mapping[str, Any]) -> str:
+    return ", ".join(f"{role} = {shown(name)}" for role, name in names.items())
 
 
 def _pairs(table: Columns) -> list[tuple[Any, Any]]:

@@ -32,10 +32,10 @@ class _Gathered:
 
     def __init__(self, word: str, names: Collection[str], columns: Mapping[str, str]) -> None:
         self.word, self.columns = word, columns
-        self.roles, asked, self.others = pick_columns(list(names), columns)
+        self.roles, content_names, self.others = pick_columns(list(names), columns)
         self.values: dict[str, list[Any]] = {role: [] for role in self.roles}
         self.numbers: list[int] = []
-        self.contents = Contents(asked)
+        self.contents = Contents(content_names)
         self.pool: dict[str, str] = {}  # one object for each text: a table repeats its labels
 
     def add(self, record: Mapping[str, Any], number: int) -> None:
@@ -235,8 +235,8 @@ def _from_cells(gathered: _Gathered, scores: Scores) -> dict[str, list[Any]]:
     }
     if "outcome" in values:
         numbers = _numbers(scores)
-        said = {text: _from_text(text, scores, numbers) for text in set(values["outcome"])}
-        values["outcome"] = [said[text] for text in values["outcome"]]
+        outcomes = {text: _from_text(text, scores, numbers) for text in set(values["outcome"])}
+        values["outcome"] = [outcomes[text] for text in values["outcome"]]
     return values
 
 

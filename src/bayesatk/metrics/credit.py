@@ -8,10 +8,12 @@ of successes ``j``. The three laws live in `bayesatk.core.question.laws`; this m
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betainc, gammaln
 
 Array = NDArray[np.float64]
 Shape = Literal["threshold", "excess", "area", "general"]
@@ -90,6 +92,95 @@ class Credit:
             missed = (k - j) * (1.0 / (j + 1.0) - 0.5 / k) / (k - 1)
             return np.where(j > 0, 1.0 - missed, 0.0)
         return np.array(self.custom)
+
+
+def log_choose(n: ArrayLike, k: ArrayLike) -> Array:
+    """Return log binomial coefficients, elementwise.
+
+    Examples
+    --------
+    >>> np.exp(log_choose(4, [2, 4])).round(12).tolist()
+    [6.0, 1.0]
+    """
+    n, k = np.asarray(n, float), np.asarray(k, float)
+    return np.asarray(gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0))
+
+
+@lru_cache(maxsize=512)
+def log_binomials(n: int) -> Array:
+    """Return ``log C(n, j)`` for j = 0..n, each the logarithm of an exact integer.
+
+    Examples
+    --------
+    >>> np.exp(log_binomials(4)).round(12).tolist()
+    [1.0, 4.0, 6.0, 4.0, 1.0]
+    """
+    if n > 2000:
+        # Exact integers of so many digits stop paying; gammaln is good to 1e-11 here.
+        logs = log_choose(n, np.arange(n + 1))
+    else:
+        half = [math.log(math.comb(n, j)) for j in range(n // 2 + 1)]
+        logs = np.array(half + half[::-1][1 - n % 2 :])
+    logs.setflags(write=False)
+    return logs
+
+
+def binomial_expectation(
+    credits: NDArray[np.float64], log_p: ArrayLike, log_q: ArrayLike
+) -> tuple[Array, Array]:
+    """Latent-law expectation of credits with the same ``k``, and its complement.
+
+    Parameters
+    ----------
+    credits : ndarray, shape (k + 1, m)
+        Credit vectors as columns.
+    log_p, log_q : array_like, shape (q,)
+        ``log p`` and ``log (1 - p)``; given apart so that neither end loses digits.
+
+    Returns
+    -------
+    value, complement : ndarray, shape (q, m)
+        ``g(p) = sum_j x_j C(k, j) p^j (1-p)^(k-j)`` and ``1 - g(p)``, each a sum of non-negative
+        terms and so each accurate relative to itself.
+
+    Examples
+    --------
+    >>> value, complement = binomial_expectation(
+    ...     np.array([[0.0], [1.0], [1.0]]), np.log([0.5]), np.log([0.5]))
+    >>> value.round(12).item(), complement.round(12).item()
+    (0.75, 0.25)
+    """
+    k = len(credits) - 1
+    j = np.arange(k + 1)
+    log_p, log_q = np.asarray(log_p)[:, None], np.asarray(log_q)[:, None]
+    pmf = np.exp(log_binomials(k) + j * log_p + (k - j) * log_q)
+    return pmf @ credits, pmf @ (1.0 - credits)
+
+
+def latent(credit: Credit, log_p: Array, log_q: Array) -> tuple[Array, Array]:
+    """Latent value of a credit, and its complement, neither of which cancels.
+
+    Parameters
+    ----------
+    credit : Credit
+    log_p, log_q : ndarray, shape (points,)
+        ``log p`` and ``log (1 - p)``, finite.
+    """
+    k, threshold = credit.k, credit.threshold
+    if credit.shape != "threshold":
+        value, complement = np.empty((2, len(log_p)))
+        rows = max(1, 1_000_000 // (k + 1))  # temporaries of 8 MB
+        for start in range(0, len(log_p), rows):
+            block = slice(start, start + rows)
+            pair = binomial_expectation(credit.vector[:, None], log_p[block], log_q[block])
+            value[block], complement[block] = (column[:, 0] for column in pair)
+        return value, complement
+    if threshold == 1:
+        return -np.expm1(k * log_q), np.exp(k * log_q)
+    if threshold == k:
+        return np.exp(k * log_p), -np.expm1(k * log_p)
+    fewer = k - threshold + 1
+    return betainc(threshold, fewer, np.exp(log_p)), betainc(fewer, threshold, np.exp(log_q))
 
 
 def check_k(k: int) -> int:

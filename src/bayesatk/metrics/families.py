@@ -1,17 +1,14 @@
 """Families of metrics, and their latent value ``g(p)`` on draws of any posterior.
 
-A `Family` is a metric before ``k`` is chosen, a `Metric` one member of it. The latent values here
-are written in closed forms that suit large arrays of draws; the quadrature in `bayesatk.core` has
-its own evaluation of the same definition, so the two check each other.
+A `Family` is a metric before ``k`` is chosen, a `Metric` one member of it.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainc, betaln
+from scipy.special import betaln
 
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.metrics import credit as credits
@@ -145,7 +142,10 @@ class Metric:
         >>> FAMILIES["pass@"].at(2).latent([0.0, 0.5, 1.0]).round(12).tolist()
         [0.0, 0.75, 1.0]
         """
-        return _LATENT.get(self.credit.shape, _latent_general)(self.credit, np.asarray(p, float))
+        p = np.asarray(p, float)
+        with np.errstate(divide="ignore"):
+            logs = (np.maximum(log, -1e15).ravel() for log in (np.log(p), np.log1p(-p)))
+        return credits.latent(self.credit, *logs)[0].reshape(p.shape)
 
     def predictive(self, alpha: ArrayLike, beta: ArrayLike) -> Array:
         """Posterior-law value: expected credit of ``k`` fresh trials when ``p ~ Beta``.
@@ -174,55 +174,9 @@ class Metric:
         value, k = np.zeros(a.shape), self.k
         for j, x in enumerate(self.credit.values):
             if x:
-                log_choose = -np.log1p(k) - betaln(j + 1, k - j + 1)
-                value += x * np.exp(log_choose + betaln(a + j, b + k - j) - betaln(a, b))
+                logs = credits.log_choose(k, j) + betaln(a + j, b + k - j) - betaln(a, b)
+                value += x * np.exp(logs)
         return np.where(point, self.latent(alpha / total), value)
-
-
-def _tail(k: int, threshold: int, p: Array) -> Array:
-    """P(Binomial(k, p) >= threshold)."""
-    if threshold == 1:
-        with np.errstate(divide="ignore"):
-            return np.asarray(-np.expm1(k * np.log1p(-p)))
-    if threshold == k:
-        return np.asarray(p**k)
-    return np.asarray(betainc(threshold, k - threshold + 1, p))
-
-
-def _latent_threshold(credit: Credit, p: Array) -> Array:
-    return _tail(credit.k, credit.threshold, p)
-
-
-def _latent_excess(credit: Credit, p: Array) -> Array:
-    """Mean excess over h: ``E(j - h)^+ = k p P(Bin(k-1) >= h) - h P(Bin(k) >= h + 1)``."""
-    k, h = credit.k, credit.threshold
-    if h >= k:
-        return np.zeros_like(p)
-    return (2.0 / k) * (k * p * _tail(k - 1, h, p) - h * _tail(k, h + 1, p))
-
-
-def _latent_area(credit: Credit, p: Array) -> Array:
-    """Trapezoid of ``1 - q^i``: the powers of q sum geometrically."""
-    k, q = credit.k, 1.0 - p
-    missed = _tail(k, 1, p)  # 1 - q^k, without the cancellation that p -> 0 would bring
-    with np.errstate(divide="ignore", invalid="ignore"):
-        geometric = np.where(p > 0, q * missed / p, float(k))
-    return np.clip(1.0 - (geometric - 0.5 * (q + 1.0 - missed)) / (k - 1), 0.0, 1.0)
-
-
-def _latent_general(credit: Credit, p: Array) -> Array:
-    """Bernstein polynomial by de Casteljau's convex combinations: stable, O(k^2)."""
-    value = [np.full_like(p, x) for x in credit.custom]
-    while len(value) > 1:
-        value = [low + p * (high - low) for low, high in pairwise(value)]
-    return value[0]
-
-
-_LATENT: dict[str, Callable[[Credit, Array], Array]] = {
-    "threshold": _latent_threshold,
-    "excess": _latent_excess,
-    "area": _latent_area,
-}
 
 
 def _no_credit(k: int) -> Credit:
@@ -233,7 +187,7 @@ def _no_credit(k: int) -> Credit:
 
 
 _G_PASS = "Findings of ACL 2025, 905"
-_ALL = (
+FAMILIES: dict[str, Family] = {family.symbol: family for family in (
     Family(
         "pass_at_k", "pass@", credits.pass_at, unit="probability", source="arXiv:2107.03374",
         meaning="the probability that at least one of k new trials of a question is right",
@@ -286,5 +240,4 @@ _ALL = (
         meaning="the expected score of a new trial; for right and wrong the success probability",
         formula="E[p]",
     ),
-)  # fmt: skip
-FAMILIES: dict[str, Family] = {family.symbol: family for family in _ALL}
+)}  # fmt: skip

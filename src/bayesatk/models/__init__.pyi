@@ -8,8 +8,8 @@ from .costs import build_cost_model as build_cost_model
 from .costs import sample_cost as sample_cost
 from .guessers import build_random_guessers as build_random_guessers
 from .guessers import sample_random_baseline as sample_random_baseline
-from .logit_normal import build_crossed as build_crossed
-from .logit_normal import build_logit_normal as build_logit_normal
 from .metric_draws import metrics_from_draws as metrics_from_draws
-from .one_factor import build_one_factor as build_one_factor
+from .systems import build_crossed as build_crossed
+from .systems import build_logit_normal as build_logit_normal
+from .systems import build_one_factor as build_one_factor
 from .votes import build_answers as build_answers

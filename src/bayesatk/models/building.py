@@ -1,6 +1,7 @@
-"""The models of counts of one evaluation, to take, change and sample."""
+"""The models of counts of one evaluation, their forms, and what each form has no model for."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pymc as pm
@@ -9,10 +10,16 @@ from bayesatk._tools.arguments import one_of
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.study import Study, read_study
 from bayesatk.metrics.grid import MetricSpec
-from bayesatk.models.forms import Form, default_form
-from bayesatk.models.logit_normal import build_crossed
-from bayesatk.models.program import build_program
-from bayesatk.priors import DIFFICULTY_FAMILIES, CrossedPrior, HyperPrior, ModelPrior, Pooling
+from bayesatk.models.program import Form, build_program
+from bayesatk.models.systems import build_crossed
+from bayesatk.priors import (
+    DIFFICULTY_FAMILIES,
+    CrossedPrior,
+    Families,
+    HyperPrior,
+    ModelPrior,
+    Pooling,
+)
 
 Models = dict[str, pm.Model]
 
@@ -55,9 +62,9 @@ def build(
         Variables by system, with the priors of ``HyperPrior.fields``: ``mean_p``, ``icc``,
         ``slopes`` of covariates, in the basis of uncorrelated covariates, ``group_sd`` and
         ``group_effect``, of which the sd is one; ``atoms``; of a mixture ``mean_p`` and ``icc`` of
-        two components in no order and the ``share`` of the first (in the full form, of the one with
-        the lower mean). Of judges ``judge_rates``, a row of two each, and ``sensitivity`` and
-        ``false_positive_rate`` by system. ``p`` in the full form.
+        two components in no order and the ``share`` of the first (in the full form, by the
+        ``lower_share`` of the one with the lower mean). Of judges ``judge_rates``, a row of two
+        each, and ``sensitivity`` and ``false_positive_rate`` by system. ``p`` in the full form.
 
     See Also
     --------
@@ -78,9 +85,9 @@ def build(
         prior_trials=prior_trials, prior_weight=prior_weight, answer_prior=None, ci_prob=0.95,
         keep=(), covariates=covariates, group=group, judge=judge, combined=True,
     )  # fmt: skip
-    chosen: Any = form or default_form(pooling)
-    one_of("form", chosen, ("marginal", "full"))
-    if chosen == "marginal" and pooling != "partial":
+    model_form: Any = form or default_form(pooling)
+    one_of("form", model_form, ("marginal", "full"))
+    if model_form == "marginal" and pooling != "partial":
         raise ArgumentError(
             Argument("form"),
             f" must be 'full' or left out with pooling={pooling!r}, which has no hyperparameters; "
@@ -92,13 +99,102 @@ def build(
         if difficulty is None and len(study.prior.family_prior) == 1:
             (family,) = study.prior.family_prior
         one_of("difficulty", family, DIFFICULTY_FAMILIES)
-    return build_program(study, family, chosen)
+    return build_program(study, family, model_form)
 
 
-def build_models(study: Study, form: Form) -> Models:
-    """Return the models of counts: one for each difficulty family, or the only one."""
+def build_models(study: Study, form: Form, distinct: bool = True) -> Models:
+    """Return the models of counts: one for each difficulty family, or the only one.
+
+    Parameters
+    ----------
+    study : Study
+    form : Form
+    distinct : bool
+        As of `bayesatk.models.program.build_program`.
+    """
     if form == "crossed":
         assert isinstance(study.prior, CrossedPrior)
         return {"": build_crossed(study.outcomes, prior=study.prior)}
     families = study.prior.family_prior if isinstance(study.prior, HyperPrior) else [""]
-    return {name: build_program(study, name, form) for name in families}
+    return {name: build_program(study, name, form, distinct) for name in families}
+
+
+def default_form(pooling: Pooling) -> Form:
+    """Return the form of a model that mixes best for its cost."""
+    return "marginal" if pooling == "partial" else "full"
+
+
+def check_form(
+    form: str, difficulty: Families, judge: object, covariates: object, group: object
+) -> None:
+    """Refuse what a form has no model for."""
+    one_of("form", form, ("marginal", "full", "crossed"))
+    if form == "crossed" and judge is not None:
+        raise ValueError(
+            "judge must be left out for form='crossed', which takes marks as they are."
+        )
+    if form == "crossed" and difficulty is not None:
+        raise ArgumentError(
+            Argument("difficulty"),
+            " must be left out for form='crossed', whose difficulties are logit-normal; "
+            f"got {difficulty!r:.80}.",
+        )
+    for name, value in (("covariates", covariates), ("group", group)):
+        if value is not None and form == "crossed":
+            raise ArgumentError(
+                Argument("form"), f" must be 'marginal' or left out with {name}=; got {form!r}."
+            )
+
+
+def check_crossed(study: Study, keep: Sequence[str]) -> None:
+    """Refuse what the crossed model cannot give."""
+    if study.scale.axes or study.votes or study.pooling != "partial":
+        raise ValueError(
+            "form='crossed' is a model of right and wrong under pooling='partial'; got "
+            f"{[metric.label for metric in study.metrics]} with pooling={study.pooling!r}. Leave "
+            "pooling as it is; for scores, say what a success is: success='score >= ...'."
+        )
+    if set(keep) - {"p"}:
+        raise ArgumentError(
+            Argument("keep"),
+            " must be empty or ['p'] for form='crossed', which has no closed likelihood of a "
+            f"question; got {list(keep)}.",
+        )
+
+
+def one_latent_family[Kind](prior: Kind, form: str, by_default: bool, judged: bool = False) -> Kind:
+    """Return the prior with one family, where a model takes no more than that.
+
+    A model that samples every p is of the Beta. The evidences of systems that a judge marked do
+    not add up, so their families cannot be averaged by them.
+
+    Parameters
+    ----------
+    prior : any
+        Of a model of this form.
+    form : str
+    by_default : bool
+        Whether neither prior nor families were asked for.
+    judged : bool
+        Whether judges that err marked the trials, or questions have covariates or groups.
+    """
+    if not isinstance(prior, HyperPrior) or not (form == "full" or judged):
+        return prior
+    if by_default:
+        return replace(prior, families="beta")
+    if form != "full" and len(prior.family_prior) > 1:
+        families = list(prior.family_prior)
+        raise ArgumentError(
+            Argument("difficulty"),
+            " must be one family with judge=, group= or covariates= in PyMC, where several are not "
+            "averaged; "
+            f"got {', '.join(families)}. Pass difficulty={families[0]!r}.",
+        )
+    if form != "full":
+        return prior
+    if set(prior.family_prior) != {"beta"}:
+        raise ValueError(
+            "form='full' samples every success probability, which the Beta alone allows; got "
+            f"families {', '.join(prior.family_prior)}. Pass difficulty='beta', or leave out form."
+        )
+    return prior

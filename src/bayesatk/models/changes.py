@@ -46,32 +46,25 @@ def build_change_point(
     ['mean_p', 'icc', 'p', 'shift']
     """
     questions, days, successes, trials = read_days(outcomes_by_day)
-    chosen = prior or HyperPrior(families="beta")
-    failures = trials - successes
+    hyperprior = prior or HyperPrior(families="beta")
+    counts = np.stack([successes, trials - successes])  # (outcome, question, day)
     # Sums of the days before a change and from it on, for every first day but the earliest.
-    before = [own.cumsum(axis=1)[:, :-1] for own in (successes, failures)]
-    after = [own.sum(axis=1)[:, None] - part
-             for own, part in zip((successes, failures), before, strict=True)]  # fmt: skip
+    before = counts.cumsum(axis=2)[..., :-1]
+    after = counts.sum(axis=2, keepdims=True) - before
     coords = {"question": questions, "change": ["none", *map(str, days[1:])]}
     with pm.Model(coords=coords) as model:
-        mean = pm.Beta("mean_p", *chosen.mean)
-        icc = pm.Beta("icc", *chosen.icc)
+        mean = pm.Beta("mean_p", *hyperprior.mean)
+        icc = pm.Beta("icc", *hyperprior.icc)
         total = (1.0 - icc) / icc
         p = pm.Beta("p", mean * total, (1.0 - mean) * total, dims="question")
         shift = pm.Normal("shift", 0.0, sd)
-        early = pt.log(p), pt.log1p(-p)
+        early = pt.stack([pt.log(p), pt.log1p(-p)])
         logit = early[0] - early[1] + shift
-        late = -pt.softplus(-logit), -pt.softplus(logit)
-        same = sum(
-            (log * own.sum(axis=1)).sum() for log, own in zip(early, (successes, failures),
-            strict=True)
-        )  # fmt: skip
-        logs = sum(
-            (log[:, None] * own).sum(axis=0)
-            for log, own in zip((*early, *late), (*before, *after), strict=True)
-        )
-        prior_of = np.log1p(-prob_change), np.log(prob_change / (len(days) - 1))
-        each = pt.concatenate([pt.atleast_1d(same + prior_of[0]), logs + prior_of[1]])
-        by_day = pm.Deterministic("log_change", each, dims="change")
+        late = pt.stack([-pt.softplus(-logit), -pt.softplus(logit)])
+        same = (early * counts.sum(axis=2)).sum() + np.log1p(-prob_change)
+        changed = (early[..., None] * before + late[..., None] * after).sum(axis=(0, 1))
+        changed += np.log(prob_change / (len(days) - 1))
+        logs = pt.concatenate([pt.atleast_1d(same), changed])
+        by_day = pm.Deterministic("log_change", logs, dims="change")
         pm.Potential("log_likelihood", pt.logsumexp(by_day))
     return model

@@ -8,16 +8,15 @@ from typing import Any, Literal
 import nutpie
 import xarray as xr
 
-from bayesatk._tools.seeding import RandomSource, resolve_rng
+from bayesatk._tools.seeding import RandomSource
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import RightWrong, Scale, Scored
 from bayesatk.data.study import Study
 from bayesatk.data.tally import tally
 from bayesatk.metrics.grid import MetricSpec, parse
-from bayesatk.models.building import build_models
-from bayesatk.models.forms import Form, default_form, one_latent_family
-from bayesatk.models.programs import Sampling, with_data_of
-from bayesatk.models.sampling import Run, result
+from bayesatk.models.building import build_models, default_form, one_latent_family
+from bayesatk.models.program import Form
+from bayesatk.models.sampling import Sampling, sampled_result, with_data_of
 from bayesatk.priors import CategoryPrior, CrossedPrior, Families, ModelPrior, Pooling, Prior
 from bayesatk.priors.choice import (
     prior_of,
@@ -55,27 +54,6 @@ class CompiledModel:
     categories: int
     programs: dict[str, Any]
 
-    @classmethod
-    def of(
-        cls,
-        scale: type[Scale],
-        outcomes: Outcomes,
-        pooling: Pooling,
-        prior: ModelPrior,
-        form: Form,
-    ) -> "CompiledModel":
-        """Compile the models of these data."""
-        sizes = outcomes.dataset.sizes
-        requested = parse("bayes" if scale is Scored else "pass@1")
-        study = Study(outcomes=outcomes, metrics=requested, pooling=pooling, prior=prior)
-        if scale is RightWrong:
-            _ = outcomes.successes  # refused here, by name, where trials have other scores
-        models = build_models(study, form)
-        return cls(
-            scale, pooling, prior, form, sizes["system"], sizes["question"], sizes["category"],
-            {name: nutpie.compile_pymc_model(model) for name, model in models.items()},
-        )  # fmt: skip
-
     def sample(
         self,
         data: object,
@@ -106,36 +84,30 @@ class CompiledModel:
         """
         outcomes = data if isinstance(data, Outcomes) else tally(data)
         self._check(outcomes)
-        generator, seed = resolve_rng(rng)
         how = Sampling(draws, tune, chains, progressbar=progressbar, options=sample_kwargs or {})
         study = Study(
             outcomes=outcomes, metrics=parse(metrics), pooling=self.pooling, prior=self.prior,
             ci_prob=float(ci_prob),
         )  # fmt: skip
-        models, traces = build_models(study, self.form), {}
-        for name, model in models.items():
-            program = partial(with_data_of, self.programs[name])
-            traces[name] = how.run(model, int(generator.integers(2**31)), program)
-        return result(study, Run(self.form, keep, seed, how), traces, generator, models=models)
+        return sampled_result(
+            study, self.form, how, rng, keep,
+            lambda family: partial(with_data_of, self.programs[family]),
+        )  # fmt: skip
 
     def _check(self, outcomes: Outcomes) -> None:
-        sizes = outcomes.dataset.sizes
-        if sizes["category"] != self.categories:
-            raise ValueError(
-                f"data must have the {self.categories} categories the model was compiled for; got "
-                f"{sizes['category']}."
-            )
-        if sizes["system"] != self.systems:
-            raise ValueError(
-                f"data must have the {self.systems} system(s) the model was compiled for; got "
-                f"{sizes['system']}. Compile another for such data."
-            )
-        if self.form in ("full", "crossed") and sizes["question"] != self.questions:
-            raise ValueError(
-                f"data must have the {self.questions} question(s) the model was compiled for; got "
-                f"{sizes['question']}. Compile another for such data. Under partial pooling a "
-                "model of form='marginal' takes any number."
-            )
+        another = " Compile another for such data."
+        marginal = " Under partial pooling a model of form='marginal' takes any number."
+        compiled = [("category", self.categories, "categories", "")]
+        compiled += [("system", self.systems, "system(s)", another)]
+        if self.form in ("full", "crossed"):
+            compiled += [("question", self.questions, "question(s)", another + marginal)]
+        for dim, size, words, remedy in compiled:
+            present = outcomes.dataset.sizes[dim]
+            if present != size:
+                raise ValueError(
+                    f"data must have the {size} {words} the model was compiled for; got "
+                    f"{present}.{remedy}"
+                )
 
 
 def compile_beta_binomial(
@@ -173,14 +145,13 @@ def compile_beta_binomial(
     >>> model = compile_beta_binomial([[1, 0], [1, 1]])  # doctest: +SKIP
     >>> fits = [model.sample(runs, "pass@2") for runs in simulated]  # doctest: +SKIP
     """
-    outcomes = data if isinstance(data, Outcomes) else tally(data)
     form = form or default_form(pooling)
     by_default = prior is None and difficulty is None
     resolved = resolve_prior(pooling, prior)
     if difficulty is not None:
         resolved = with_families(resolved, difficulty)
     resolved = one_latent_family(resolved, form, by_default)
-    return CompiledModel.of(RightWrong, outcomes, pooling, resolved, form)
+    return _compiled(RightWrong, data, pooling, resolved, form)
 
 
 def compile_dirichlet_multinomial(
@@ -213,10 +184,8 @@ def compile_dirichlet_multinomial(
     >>> model = compile_dirichlet_multinomial(data)  # doctest: +SKIP
     >>> fits = [model.sample(runs, "max@2") for runs in simulated]  # doctest: +SKIP
     """
-    outcomes = data if isinstance(data, Outcomes) else tally(data)
     prior = resolve_category_prior(pooling, prior)
-    form = form or default_form(pooling)
-    return CompiledModel.of(Scored, outcomes, pooling, prior, form)
+    return _compiled(Scored, data, pooling, prior, form or default_form(pooling))
 
 
 def compile_crossed(data: object, *, prior: CrossedPrior | None = None) -> CompiledModel:
@@ -241,6 +210,23 @@ def compile_crossed(data: object, *, prior: CrossedPrior | None = None) -> Compi
     --------
     >>> model = compile_crossed(data)  # doctest: +SKIP
     """
-    outcomes = data if isinstance(data, Outcomes) else tally(data)
     prior = prior_of(CrossedPrior, prior, "for form='crossed'")
-    return CompiledModel.of(RightWrong, outcomes, "partial", prior, "crossed")
+    return _compiled(RightWrong, data, "partial", prior, "crossed")
+
+
+def _compiled(
+    scale: type[Scale], data: object, pooling: Pooling, prior: ModelPrior, form: Form
+) -> CompiledModel:
+    """Compile the models of these data."""
+    outcomes = data if isinstance(data, Outcomes) else tally(data)
+    if scale is RightWrong:
+        _ = outcomes.successes  # refused here, by name, where trials have other scores
+    metrics = parse("bayes" if scale is Scored else "pass@1")
+    study = Study(outcomes=outcomes, metrics=metrics, pooling=pooling, prior=prior)
+    programs = {
+        name: nutpie.compile_pymc_model(model) for name, model in build_models(study, form).items()
+    }
+    sizes = outcomes.dataset.sizes
+    return CompiledModel(
+        scale, pooling, prior, form, sizes["system"], sizes["question"], sizes["category"], programs
+    )

@@ -14,11 +14,12 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.core.costs.prior import FINEST, NAMES, CostPrior
 from bayesatk.data.scales import RIGHT_WRONG
-from bayesatk.models.program import concentration, coordinates, hyperparameters, observe
-from bayesatk.models.programs import Sampler, Sampling
+from bayesatk.models.program import Law, observe, question_probabilities, study_coordinates
+from bayesatk.models.sampling import Sampler, Sampling
 from bayesatk.priors import HyperPrior
 from bayesatk.results.citations import HOFFMAN
 from bayesatk.results.costs import AskedCosts, cost_posterior, cost_tree, read_costs
+from bayesatk.results.difficulty import flat_draws
 
 _BLOCK = 200_000  # draws times questions at once
 _DIMS = ("system", "question")
@@ -60,7 +61,7 @@ def build_cost_model(
     >>> [one.name for one in model.free_RVs][2:6]
     ['p', 'cost_level', 'cost_slope', 'cost_outcome']
     """
-    return _model(_asked(data, 1, (), prior, cost_prior, success, 0.95))
+    return cost_program(_asked(data, 1, (), prior, cost_prior, success, 0.95))
 
 
 def _asked(
@@ -80,45 +81,67 @@ def _asked(
     return asked
 
 
-def _model(asked: AskedCosts) -> pm.Model:
-    own, (median, sd) = asked.cost_prior, asked.cost_prior.shape
-    coords = {**coordinates(asked.outcomes), "outcome": ["wrong", "right"]}
+def cost_program(asked: AskedCosts, family: str = "beta", simulated_trials: int = 0) -> pm.Model:
+    """Return the PyMC model of success and cost.
+
+    Parameters
+    ----------
+    asked : AskedCosts
+    family : str
+        Difficulty family. Others than the Beta have discrete variables, and are to be drawn from.
+    simulated_trials : int
+        Trials of every question that are variables, ``right`` and ``trial_cost``, to be drawn. By
+        default the trials are those of the data.
+    """
+    prior, (median, sd) = asked.cost_prior, asked.cost_prior.shape
+    coords = {**study_coordinates(asked.study), "outcome": ["wrong", "right"]}
     with pm.Model(coords=coords) as model:
-        drawn = hyperparameters(asked.prior.fields("beta"))
-        right, total = drawn["mean"][:, None], concentration(drawn["icc"])[:, None]
-        p = pm.Beta("p", right * total, (1.0 - right) * total, dims=_DIMS)
-        observe(asked.outcomes, RIGHT_WRONG, p)
+        law = Law(asked.study, family, simulated=bool(simulated_trials))
+        p = question_probabilities(asked.study, law)
         level, slope, outcome = (
-            pm.Normal(f"cost_{name}", 0.0, getattr(own, name), dims="system")
+            pm.Normal(f"cost_{name}", 0.0, getattr(prior, name), dims="system")
             for name in ("level", "slope", "outcome")
         )
-        spread = pm.HalfNormal("cost_spread", own.spread, dims="system")
+        spread = pm.HalfNormal("cost_spread", prior.spread, dims="system")
         logs = pm.Normal("log_shape", np.log(median), sd, dims=("system", "outcome"))
         shape = pm.Deterministic(
             "cost_shape", 1.0 / (pt.exp(-logs) + FINEST), dims=("system", "outcome")
         )
         expected = level[:, None] + slope[:, None] * (0.5 - p)
         mean = pm.Normal("log_cost", expected, spread[:, None], dims=_DIMS)
-        number, total, log_total = _sums(asked)
         both = mean[..., None] + outcome[:, None, None] * np.array([0.0, 1.0])
-        each = shape[:, None, :]
-        logs_of_means = -each * (number * both + total * pt.exp(-both))
-        of_shapes = number.sum(axis=1) * (shape * pt.log(shape) - pt.gammaln(shape))
-        of_shapes = of_shapes + (shape - 1.0) * log_total
-        pm.Potential("log_cost_likelihood", logs_of_means.sum() + of_shapes.sum())
+        if simulated_trials:
+            sizes = (*asked.outcomes.trials.shape, simulated_trials)
+            success = pm.Bernoulli("right", p[..., None], shape=sizes)
+            shape_of, log_mean = (
+                pt.switch(success, values[..., 1, None], values[..., 0, None])
+                for values in (shape[:, None], both)
+            )
+            pm.Gamma("trial_cost", shape_of, shape_of / pt.exp(log_mean))
+        else:
+            observe(asked.outcomes, RIGHT_WRONG, p)
+            pm.Potential("log_cost_likelihood", _log_costs(asked, both, shape))
     return model
 
 
-def _sums(asked: AskedCosts) -> tuple[NDArray[np.float64], ...]:
-    """Return numbers and totals (system, question, outcome), and sums of logs (system, outcome)."""
-    size = len(asked.outcomes.systems), asked.outcomes.dataset.sizes["question"], 2
-    number, total = np.zeros(size), np.zeros(size)
-    logs = []
-    for index in range(size[0]):
-        tried, _, costs = asked.of_system(index)
-        number[index, tried], total[index, tried] = costs.trials, costs.total
-        logs.append(costs.log_total)
-    return number, total, np.array(logs)
+def _log_costs(asked: AskedCosts, log_mean: Any, shape: Any) -> Any:
+    """Log density of the costs of all trials, whose sums are enough.
+
+    Parameters
+    ----------
+    asked : AskedCosts
+    log_mean : tensor, shape (system, question, outcome)
+    shape : tensor, shape (system, outcome)
+    """
+    number, total = np.zeros((2, *asked.outcomes.trials.shape, 2))
+    log_total = np.zeros((len(number), 2))
+    for system in range(len(number)):
+        tried, _, costs = asked.of_system(system)
+        number[system, tried], total[system, tried] = costs.trials, costs.total
+        log_total[system] = costs.log_total
+    of_means = -shape[:, None, :] * (number * log_mean + total * pt.exp(-log_mean))
+    of_shapes = number.sum(axis=1) * (shape * pt.log(shape) - pt.gammaln(shape))
+    return of_means.sum() + (of_shapes + (shape - 1.0) * log_total).sum()
 
 
 def sample_cost(
@@ -172,49 +195,45 @@ def sample_cost(
     generator, seed = resolve_rng(rng)
     options = {"target_accept": 0.95, **(sample_kwargs or {})}
     how = Sampling(draws, tune, chains, nuts_sampler, progressbar, options)
-    trace = how.run(_model(asked), int(generator.integers(2**31)))
+    trace = how.run(cost_program(asked), int(generator.integers(2**31)))
     source, weights = trace["posterior"].to_dataset(), int(generator.integers(2**63))
     samples = [
-        _drawn(asked, source, index, weights) for index in range(len(asked.outcomes.systems))
+        cost_draws(asked, source, index, weights) for index in range(len(asked.outcomes.systems))
     ]
     group = cost_posterior(asked, samples, chains, {"sampling": "nuts", "tuning_steps": tune})
     statistics = trace["sample_stats"].to_dataset().drop_vars("divergence_message", errors="ignore")
-    made = json.dumps({"draws": draws, "tune": tune, "sampler": nuts_sampler})
+    options_text = json.dumps({"draws": draws, "tune": tune, "sampler": nuts_sampler})
     groups = {"posterior": group, "sample_stats": statistics}
-    return cost_tree(asked, groups, "nuts", seed, (HOFFMAN,), sample_options=made)
+    return cost_tree(asked, groups, "nuts", seed, (HOFFMAN,), sample_options=options_text)
 
 
-def _drawn(
+def cost_draws(
     asked: AskedCosts, source: xr.Dataset, index: int, seed: int
 ) -> dict[str, NDArray[np.float64]]:
     """Return quantities and parameters of one system, chains one after the other."""
     tried, _, _ = asked.of_system(index)
-    own = source.isel(system=index).transpose("chain", "draw", ...)
-
-    def flat(name: str) -> NDArray[np.float64]:
-        values = own[name].values
-        return np.asarray(values.reshape(-1, *values.shape[2:]))
-
-    p = flat("p")[:, tried]
-    wrong = float(asked.cost_prior.scale or 1.0) * np.exp(flat("log_cost")[:, tried])
-    right = wrong * np.exp(flat("cost_outcome"))[:, None]
+    drawn = {str(name): flat_draws(draws, index) for name, draws in source.data_vars.items()}
+    p = drawn["p"][:, tried]
+    wrong = float(asked.cost_prior.scale or 1.0) * np.exp(drawn["log_cost"][:, tried])
+    right = wrong * np.exp(drawn["cost_outcome"])[:, None]
     shared = np.random.default_rng(seed).standard_exponential((len(p), len(tried)))[:, tried]
-    step, parts = max(1, _BLOCK // p.shape[1]), []
+    step, blocks = max(1, _BLOCK // p.shape[1]), []
     for start in range(0, len(p), step):
-        part = slice(start, start + step)
-        weights = [asked.weight[tried] * one for one in (np.ones_like(p[part]), shared[part])]
-        of_target = [
-            _Tries(p[part], wrong[part], right[part], one / one.sum(axis=1, keepdims=True))
-            .quantities(asked.k, asked.budget)
-            for one in weights
-        ]  # fmt: skip
-        parts.append({
-            name: np.stack([one[name] for one in of_target], axis=-1) for name in of_target[0]
+        rows = slice(start, start + step)
+        by_target = []
+        for spread in (np.ones_like(p[rows]), shared[rows]):
+            weight = asked.weight[tried] * spread
+            weight /= weight.sum(axis=1, keepdims=True)
+            tries = _Tries(p[rows], wrong[rows], right[rows], weight)
+            by_target.append(tries.quantities(asked.k, asked.budget))
+        blocks.append({
+            name: np.stack([target[name] for target in by_target], axis=-1)
+            for name in by_target[0]
         })  # fmt: skip
-    found = {name: np.concatenate([one[name] for one in parts]) for name in parts[0]}
-    shape = flat("cost_shape")
-    found |= {name: flat(name) for name in ("mean_p", *NAMES[:4])}
-    return found | {NAMES[4]: shape[:, 0], NAMES[5]: shape[:, 1]}
+    quantities = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+    parameters = {name: drawn[name] for name in ("mean_p", *NAMES[:4])}
+    shapes = dict(zip(NAMES[4:], drawn["cost_shape"].T, strict=True))
+    return quantities | parameters | shapes
 
 
 class _Tries:
@@ -240,21 +259,24 @@ class _Tries:
     def quantities(self, k: Sequence[int], budget: Sequence[float]) -> dict[str, Any]:
         """Return each quantity, shape (draws,), (draws, k) or (draws, budget)."""
         mean, p = self._mean(self._cost), self._p
-        found = {
+        quantities = {
             "mean_cost": mean,
             "cost_if_right": self._mean(p * self._right) / self._mean(p),
             "cost_if_wrong": self._mean((1.0 - p) * self._wrong) / self._mean(1.0 - p),
             "cost_of_pass": mean / self._mean(p),
         }
         if k:
-            tried = np.array([self._after(np.full(len(p), float(one))) for one in k])
-            found["pass_at_k"], found["cost_to_success"] = tried[:, 0].T, tried[:, 1].T
+            pairs = np.array([self._after(np.full(len(p), float(tries))) for tries in k])
+            quantities |= {"pass_at_k": pairs[:, 0].T, "cost_to_success": pairs[:, 1].T}
         if budget:
-            tries = [np.minimum(one / mean, _MOST_TRIES) for one in budget]
-            found["tries_at_budget"] = np.stack([one / mean for one in budget], axis=1)
-            found["pass_at_budget"] = np.stack([self._between(each)[0] for each in tries], axis=1)
-            found["coverage_at_budget"] = np.stack([self._covered(one) for one in budget], axis=1)
-        return found
+            tries = np.array(budget) / mean[:, None]
+            within = np.minimum(tries, _MOST_TRIES).T
+            quantities |= {
+                "tries_at_budget": tries,
+                "pass_at_budget": np.stack([self._between(row)[0] for row in within], axis=1),
+                "coverage_at_budget": np.stack([self._covered(spent) for spent in budget], axis=1),
+            }
+        return quantities
 
     def _mean(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray((self._weight * values).sum(axis=1))

@@ -1,232 +1,207 @@
-"""Evidence of a sampled model of success probabilities, by bridge sampling, for each system.
+"""Sampled difficulty families, averaged by their evidence, which bridge sampling finds from draws.
 
 Meng and Wong 1996, Statistica Sinica 6, 831-860: the normalising constant of a density q that can
 be evaluated, from draws of it and from draws of a normalised density g that overlaps it,
 
     Z = E_g[q h] / E_q/Z[g h],   h ~ 1 / (s_1 q / Z + s_2 g),
 
-iterated until Z on both sides agrees. Here g is a kernel density of one half of the draws, with
-heavy tails, and the other half are the draws of q; then the halves change places.
+iterated until Z on both sides agrees. Here q is the declared prior times the likelihood of counts,
+g is a kernel density of one half of the draws, and the other half are the draws of q; then the
+halves change places.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Any
 
 import arviz as az
 import numpy as np
-import pymc as pm
-import pytensor
 import xarray as xr
 from numpy.typing import NDArray
-from pytensor.graph.replace import vectorize_graph
-from scipy.special import gammaln, logsumexp
+from scipy.special import logsumexp
+from scipy.stats import gaussian_kde
+
+from bayesatk.core.pooling.difficulty import Difficulty
+from bayesatk.data.study import Study
+from bayesatk.models.program import all_trials
+from bayesatk.models.question_draws import log_parts, traced_difficulty
+from bayesatk.priors import DIFFICULTY_FAMILIES, HyperPrior
+from bayesatk.priors.fields import Fields
+from bayesatk.results.difficulty import difficulty_of, paired
 
 Array = NDArray[np.float64]
 _KERNELS = 500  # of the proposal
-_DEGREES = 8.0  # of freedom of its t kernels
 _PER_DRAW = 2  # proposals for every draw of the posterior that they are compared with
 _STEPS = 200
 _TOLERANCE = 1e-10  # of the log evidence between steps
-_MOST = 2_000_000  # values of likelihoods of states held at once
-_PARTS = 2  # of a variable of a mixture
+_MOST = 2_000_000  # likelihoods of states held at once
 _UNBOUNDED = 36.0  # logit of the number next to 1: draws beyond it cannot be told from 1
 
 
 @dataclass(frozen=True)
-class LogEvidence:
-    """Log evidence of each system, with its standard error."""
-
-    value: Array
-    error: Array
-
-
-@dataclass(frozen=True)
-class Bridge:
-    """A marginal model whose evidence is wanted for data that may be exchanged.
+class Averaged:
+    """Difficulty distributions of every system, in draws of one or several families.
 
     Parameters
     ----------
-    model : pymc.Model
-        From `bayesatk.models.program`, marginal: free variables with systems first, likelihoods of
-        states in the potential ``log_likelihood``, any others with systems first.
+    difficulties : sequence of Difficulty
+        One for each system, of all draws.
+    family : ndarray of int, shape (draws, system)
+        Of each draw, as an index of ``bayesatk.priors.DIFFICULTY_FAMILIES``.
+    table : xarray.Dataset, optional
+        Of several families: ``family_probability`` and ``family_log_evidence`` with their standard
+        errors, dims ``system, family``.
     """
 
-    model: pm.Model
-
-    @cached_property
-    def _density(self) -> Any:
-        """Compiled log densities of many unconstrained points, (points, ...) by term."""
-        model = self.model
-        terms = [*model.free_RVs, *model.potentials]
-        logs = model.logp(vars=terms, jacobian=True, sum=False)
-        values = [model.rvs_to_values[rv] for rv in model.free_RVs]
-        batched = [
-            pytensor.tensor.tensor(shape=(None, *v.type.shape), dtype="float64") for v in values
-        ]
-        many = vectorize_graph(logs, dict(zip(values, batched, strict=True)))
-        # Compiling costs more than interpreting once over arrays of draws.
-        return pytensor.function(batched, many, mode="FAST_COMPILE")
-
-    @cached_property
-    def _unconstrain(self) -> Any:
-        model = self.model
-        found, inputs = [], []
-        for rv in model.free_RVs:
-            constrained = pytensor.tensor.tensor(shape=(None, *rv.type.shape), dtype="float64")
-            transform = model.rvs_to_transforms[rv]
-            inputs.append(constrained)
-            found.append(transform.forward(constrained, *rv.owner.inputs))
-        return pytensor.function(inputs, found, mode="FAST_COMPILE", on_unused_input="ignore")
-
-    def log_evidence(self, posterior: xr.Dataset, rng: np.random.Generator) -> LogEvidence:
-        """Estimate from the draws of one data set, which the model must have.
-
-        Parameters
-        ----------
-        posterior : xarray.Dataset
-            Draws of the free variables.
-        rng : numpy.random.Generator
-            For the proposals.
-        """
-        points = self._points(posterior)
-        found = [self._of_system(points, system, rng) for system in range(points.shape[2])]
-        value, error = np.transpose(found)
-        return LogEvidence(value, error)
-
-    def _points(self, posterior: xr.Dataset) -> Array:
-        """Unconstrained draws (chain, draw, system, parameter)."""
-        names = [rv.name for rv in self.model.free_RVs]
-        order = ("chain", "draw", "system", ...)
-        values = [posterior[name].transpose(*order).values for name in names]
-        sizes = values[0].shape[:3]
-        with np.errstate(divide="ignore"):
-            free = self._unconstrain(*(each.reshape(-1, *each.shape[2:]) for each in values))
-        flat = [np.asarray(each).reshape(*sizes, -1) for each in free]
-        together = np.concatenate(flat, axis=-1)
-        return np.asarray(np.clip(together, -20.0 * _UNBOUNDED, _UNBOUNDED))
-
-    def _of_system(
-        self, points: Array, system: int, rng: np.random.Generator
-    ) -> tuple[float, float]:
-        half = points.shape[1] // 2
-        own = self._in_order(points[:, :, system])
-        density = partial(self._log_density, system=system, systems=points.shape[2])
-        pairs = (own[:, :half], own[:, half : 2 * half]), (own[:, half:], own[:, :half])
-        found = [_bridge(density, *pair, self._in_parts, rng) for pair in pairs]
-        values, errors = np.transpose(found)
-        return float(values.mean()), float(np.hypot(*errors) / 2.0)
-
-    def _in_order(self, points: Array) -> Array:
-        """Points of a mixture with the lower mean first: the density of both orders is the same."""
-        if not self._in_parts:
-            return points
-        first_lower = points[..., 0] <= points[..., 1]
-        return np.where(first_lower[..., None], points, _exchanged(points))
-
-    @property
-    def _in_parts(self) -> bool:
-        return any(rv.name == "share" for rv in self.model.free_RVs)
-
-    def _log_density(self, points: Array, system: int, systems: int) -> Array:
-        """Log of prior times likelihood of one system at points (points, parameter)."""
-        owner = self.model["state_system"].get_value()
-        step = max(1, _MOST // max(1, len(owner)))
-        found = np.empty(len(points))
-        for start in range(0, len(points), step):
-            part = slice(start, start + step)
-            # The terms of the other systems are of no interest.
-            everywhere = np.repeat(points[part, None], systems, axis=1)
-            with np.errstate(all="ignore"):
-                terms = self._density(*self._split(everywhere))
-            named = zip([*self.model.free_RVs, *self.model.potentials], terms, strict=True)
-            total = np.zeros(len(everywhere))
-            for variable, term in named:
-                if variable.name == "log_likelihood":
-                    total += term[:, owner == system].sum(axis=1)
-                else:
-                    total += term[:, system].reshape(len(total), -1).sum(axis=1)
-            found[part] = total
-        return np.where(np.isnan(found), -np.inf, found)
-
-    def _split(self, points: Array) -> list[Array]:
-        """One array for every free variable."""
-        shapes = [self.model.rvs_to_values[rv].type.ndim for rv in self.model.free_RVs]
-        widths = [1 if ndim == 1 else _PARTS for ndim in shapes]
-        parts = np.split(points, np.cumsum(widths)[:-1], axis=-1)
-        return [each[..., 0] if n == 1 else each for n, each in zip(shapes, parts, strict=True)]
+    difficulties: Sequence[Difficulty]
+    family: NDArray[np.int64]
+    table: xr.Dataset | None = None
 
 
-def _exchanged(points: Array) -> Array:
-    """Points of a mixture (two means, logit of a share, two iccs) with its parts exchanged."""
-    return np.asarray(points[..., [1, 0, 2, 4, 3]] * np.array([1.0, 1.0, -1.0, 1.0, 1.0]))
+def average(
+    study: Study, posteriors: Mapping[str, xr.Dataset], rng: np.random.Generator
+) -> Averaged:
+    """Return the draws of a single family, or draws of several in the shares that are due to each.
+
+    At every chain and draw the family is drawn by its probability, and its own draw at that place
+    is taken: draws of one chain stay draws of one chain.
+
+    Parameters
+    ----------
+    study : Study
+        With the prior probabilities of the families.
+    posteriors : mapping {family: xarray.Dataset}
+        Draws of models of the data, with as many chains and draws each.
+    rng : numpy.random.Generator
+        For the evidences and the choice of families.
+    """
+    prior = study.prior
+    assert isinstance(prior, HyperPrior)
+    number = {name: DIFFICULTY_FAMILIES.index(name) for name in posteriors}
+    drawn: dict[str, list[Difficulty]] = {}
+    for name, posterior in posteriors.items():
+        by_system = [traced_difficulty(posterior, i) for i in range(len(study.outcomes.systems))]
+        drawn[name] = [difficulty for difficulty in by_system if difficulty is not None]
+    if len(drawn) == 1:
+        ((name, single),) = drawn.items()
+        return Averaged(single, np.full((len(single[0]), len(single)), number[name]))
+    sizes = next(iter(posteriors.values())).sizes
+    chains = sizes["chain"], sizes["draw"]
+    counts = all_trials(study)
+    estimates = np.array([
+        [log_evidence(prior.fields(name), laws, chains, trials, rng)
+         for laws, trials in zip(by_system, counts, strict=True)]
+        for name, by_system in drawn.items()
+    ])  # fmt: skip
+    logs, errors = estimates.transpose(2, 1, 0)
+    table = _table(logs, errors, {name: prior.family_prior[name] for name in drawn})
+    difficulties, families = [], []
+    for system, chances in enumerate(table["family_probability"].values):
+        pairs = [paired(by_system[system]) for by_system in drawn.values()]
+        choice = rng.choice(len(pairs), len(pairs[0]), p=chances)
+        difficulties.append(_by_choice(pairs, choice))
+        families.append(np.array(list(number.values()))[choice])
+    table = table.assign_coords(system=study.outcomes.dataset["system"].values)
+    return Averaged(difficulties, np.stack(families, axis=1), table)
 
 
-@dataclass(frozen=True)
-class _Kernels:
-    """Density of t kernels around some draws, in the directions in which the draws spread."""
+def _by_choice(families: Sequence[Difficulty], choice: NDArray[np.int64]) -> Difficulty:
+    """Return at every place the draw of the family chosen there."""
+    rows = np.arange(len(choice))
+    fields = ((law.share, law.mean, law.icc, law.never, law.always) for law in families)
+    return Difficulty(*(np.stack(values)[choice, rows] for values in zip(*fields, strict=True)))
 
-    centres: Array
-    root: Array  # of the covariance of a kernel
 
-    @classmethod
-    def of(cls, draws: Array) -> "_Kernels":
-        size, dimensions = draws.shape
-        chosen = draws[np.linspace(0, size - 1, min(_KERNELS, size)).astype(int)]
-        width = (4.0 / (dimensions + 2.0) / len(chosen)) ** (1.0 / (dimensions + 4.0))
-        covariance = np.atleast_2d(np.cov(draws.T)) + 1e-8 * np.eye(dimensions)
-        return cls(chosen, width * np.linalg.cholesky(covariance))
+def _table(logs: Array, errors: Array, prior: Mapping[str, float]) -> xr.Dataset:
+    """Evidences (systems, families) and posterior probabilities, with standard errors."""
+    weighed = logs + np.log(list(prior.values()))
+    chances = np.exp(weighed - logsumexp(weighed, axis=1, keepdims=True))
+    chances /= chances.sum(axis=1, keepdims=True)
+    # d p_i = p_i (d e_i - sum_j p_j d e_j)
+    jacobian = chances[:, :, None] * (np.eye(len(prior)) - chances[:, None, :])
+    of_chances = np.sqrt((jacobian**2 @ errors[:, :, None] ** 2)[..., 0])
+    dims = ("system", "family")
+    return xr.Dataset(
+        {
+            "family_probability": (dims, chances),
+            "family_probability_error": (dims, of_chances),
+            "family_log_evidence": (dims, logs),
+            "family_log_evidence_error": (dims, errors),
+        },
+        coords={"family": list(prior)},
+    )
 
-    def draw(self, size: int, rng: np.random.Generator) -> Array:
-        """Return draws, as many from every kernel as can be."""
-        centre = self.centres[rng.permutation(np.arange(size) % len(self.centres))]
-        normal = rng.standard_normal((size, self.centres.shape[1]))
-        spread = np.sqrt(_DEGREES / rng.chisquare(_DEGREES, size))[:, None]
-        return np.asarray(centre + spread * (normal @ self.root.T))
 
-    def log_density(self, points: Array) -> Array:
-        """Log density of each point."""
-        dimensions = points.shape[1]
-        at, centre = (np.linalg.solve(self.root, x.T).T for x in (points, self.centres))
-        squared = (at**2).sum(axis=1)[:, None] - 2.0 * at @ centre.T + (centre**2).sum(axis=1)
-        logs = np.log1p(np.maximum(squared, 0.0) / _DEGREES)
-        constant = gammaln(0.5 * (_DEGREES + dimensions)) - gammaln(0.5 * _DEGREES)
-        constant -= 0.5 * dimensions * np.log(_DEGREES * np.pi)
-        constant -= np.log(np.diag(self.root)).sum() + np.log(len(self.centres))
-        return np.asarray(constant + logsumexp(-0.5 * (_DEGREES + dimensions) * logs, axis=1))
+def log_evidence(
+    fields: Fields, draws: Difficulty, chains: tuple[int, int], counts: Array,
+    rng: np.random.Generator,
+) -> tuple[float, float]:  # fmt: skip
+    """Estimate the log evidence of one system and family from posterior draws, and its error.
+
+    Parameters
+    ----------
+    fields : Fields
+        Prior of the hyperparameters of the family.
+    draws : Difficulty
+        Chains one after the other.
+    chains : (int, int)
+        Number of chains and of draws in each.
+    counts : ndarray, shape (questions, 2)
+        Wrong and right trials, or fractions of trials.
+    rng : numpy.random.Generator
+        For the proposals.
+    """
+    states, repeats = np.unique(counts, axis=0, return_counts=True)
+
+    def log_density(theta: Array) -> Array:
+        logs = fields.log_density(theta)
+        step = max(1, _MOST // len(states))
+        for start in range(0, len(theta), step):
+            block = slice(start, start + step)
+            parts = log_parts(difficulty_of(fields.values(theta[block])), states)
+            logs[block] += np.asarray(logsumexp(parts, axis=2) @ repeats)
+        return logs
+
+    points = _coordinates(fields, draws).reshape(*chains, -1)
+    half = chains[1] // 2
+    first, second = points[:, :half], points[:, half : 2 * half]
+    pairs = (first, second), (second, first)
+    values, errors = np.transpose([_bridge(log_density, *pair, rng) for pair in pairs])
+    return float(values.mean()), float(np.hypot(*errors) / 2.0)
+
+
+def _coordinates(fields: Fields, draws: Difficulty) -> Array:
+    """Unconstrained coordinates of draws, (draws, coordinates)."""
+    share = draws.share[:, 0]
+    values = {
+        "mean": draws.mean, "icc": draws.icc, "share": share,
+        "atoms": np.stack([draws.never, draws.always, share], axis=1),
+    }  # fmt: skip
+    columns = [
+        field.distribution.coordinates(values[field.name]).reshape(len(share), -1)
+        for field in fields
+    ]
+    return np.minimum(np.concatenate(columns, axis=1), _UNBOUNDED)
 
 
 def _bridge(
-    log_density: Callable[[Array], Array],
-    pilot: Array,
-    draws: Array,
-    in_parts: bool,
-    rng: np.random.Generator,
+    log_density: Callable[[Array], Array], pilot: Array, draws: Array, rng: np.random.Generator
 ) -> tuple[float, float]:
-    """Log normalising constant, and its standard error, from draws (chain, draw, parameter).
+    """Log normalising constant, and its standard error, from draws (chain, draw, coordinate).
 
-    Where points are `in_parts` the density is the same with the parts exchanged, and the draws are
-    all in one order: the proposal is made to be the same in either order too.
+    The error is that of Frühwirth-Schnatter 2004, with effective sizes: draws of a chain repeat one
+    another.
     """
-    flat = draws.reshape(-1, draws.shape[2])
-    proposal = _Kernels.of(pilot.reshape(-1, draws.shape[2]))
-
-    def log_ratio(points: Array) -> Array:
-        """Log of q over g."""
-        log_g = proposal.log_density(points)
-        if in_parts:
-            other = proposal.log_density(_exchanged(points))
-            log_g = np.logaddexp(log_g, other) - np.log(2.0)
-        return log_density(points) - log_g
-
-    proposed = proposal.draw(_PER_DRAW * len(flat), rng)
-    at_draws, at_proposed = log_ratio(flat), log_ratio(proposed)
-    # Effective sizes: draws of a chain repeat one another.
-    some = az.ess(
-        np.clip(at_draws, *np.quantile(at_draws, [0.001, 0.999])).reshape(draws.shape[:2])
+    kernels, flat = (points.reshape(-1, points.shape[2]) for points in (pilot, draws))
+    evenly = np.linspace(0, len(kernels) - 1, min(_KERNELS, len(kernels))).astype(int)
+    proposal = gaussian_kde(kernels[evenly].T, bw_method="silverman")
+    proposed = proposal.resample(_PER_DRAW * len(flat), rng).T
+    # Logs of q over g.
+    at_draws, at_proposed = (
+        log_density(np.asarray(theta)) - proposal.logpdf(theta.T) for theta in (flat, proposed)
     )
-    share = np.log([float(some), len(proposed)]) - np.log(float(some) + len(proposed))
+    ends = np.quantile(at_draws, [0.001, 0.999])
+    size = float(az.ess(np.clip(at_draws, *ends).reshape(draws.shape[:2])))
+    share = np.log([size, len(proposed)]) - np.log(size + len(proposed))
     log_z = float(np.median(at_draws))
     for _ in range(_STEPS):
         before = log_z
@@ -235,15 +210,9 @@ def _bridge(
         log_z = float(above - np.log(len(proposed)) - below + np.log(len(flat)))
         if abs(log_z - before) < _TOLERANCE:
             break
-    return log_z, _bridge_error(at_draws.reshape(draws.shape[:2]), at_proposed, log_z, share)
-
-
-def _bridge_error(at_draws: Array, at_proposed: Array, log_z: float, share: Array) -> float:
-    """Return the standard error of the log, by Frühwirth-Schnatter 2004 (effective sizes)."""
-    of_proposed = np.exp(
-        at_proposed - log_z - np.logaddexp(share[0] + at_proposed - log_z, share[1])
-    )
+    bridged = at_proposed - log_z
+    of_proposed = np.exp(bridged - np.logaddexp(share[0] + bridged, share[1]))
     of_draws = np.exp(-np.logaddexp(share[0] + at_draws - log_z, share[1]))
     variance = of_proposed.var() / of_proposed.mean() ** 2 / of_proposed.size
-    size = min(float(az.ess(of_draws, method="mean")), of_draws.size)
-    return float(np.sqrt(variance + of_draws.var() / of_draws.mean() ** 2 / size))
+    size = min(float(az.ess(of_draws.reshape(draws.shape[:2]), method="mean")), of_draws.size)
+    return log_z, float(np.sqrt(variance + of_draws.var() / of_draws.mean() ** 2 / size))

@@ -6,7 +6,7 @@ one, on the questions weighted by the Bayesian bootstrap.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,19 +14,30 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.data.columns import WEIGHT
 from bayesatk.data.grouping import Grouping
 from bayesatk.data.question_columns import unequal, weights
+from bayesatk.data.study import Study
 from bayesatk.metrics.grid import MetricGrid, MetricSpec
-from bayesatk.models.derived import PopulationMean, population_mean
-from bayesatk.models.program import Questions
-from bayesatk.models.question_draws import SystemDraws
-from bayesatk.models.traces import traced_difficulty
-from bayesatk.results.difficulty import difficulty_draws
+from bayesatk.models.program import all_trials
+from bayesatk.models.question_draws import (
+    Expectation,
+    expected,
+    population_mean,
+    probabilities,
+    traced_difficulty,
+    traced_laws,
+)
+from bayesatk.priors import HyperPrior
+from bayesatk.results.difficulty import ATOMS, difficulty_draws, flat_draws
+from bayesatk.results.likelihood import RATES
+from bayesatk.results.question_laws import QuestionLaws
 from bayesatk.results.schema import TARGETS, metric_dataset
 
 Array = NDArray[np.float64]
 _CHUNK = 4_000_000  # draws of p held at once: 32 MB
+_DIMS = ("chain", "draw", "system")
 _NEW_GROUPS, _NEW_KINDS = 65, 21  # nodes of the effect of a new group: for one kind of question,
 # where they are exact to 1e-15, and for many
 
@@ -80,27 +91,24 @@ def metrics_from_draws(
     sizes = (p.sizes["chain"] * p.sizes["draw"], p.sizes["system"], p.sizes["question"])
     flat = p.values.reshape(sizes)
     grid, weight = MetricGrid.of(metrics), _weights(tree, p)
-    generator = np.random.default_rng(rng)
+    generator, shares = np.random.default_rng(rng), Shares.of(sizes[2], weight)
     by_system = []
     for system in range(sizes[1]):
-        own = flat[:, system]
         difficulty = (
             difficulty_draws(tree, system) if stored else traced_difficulty(posterior, system)
         )
         population = None if weight is not None else population_mean(posterior, system, difficulty)
-        asked = SystemMetrics(list(grid), Shares.of(sizes[2], weight), stored=own, alike=population)
-        by_system.append(asked.draw(False, generator).whole)
+        of_system = SystemMetrics(list(grid), shares, stored=flat[:, system], alike=population)
+        by_system.append(of_system.draw(False, generator).whole)
     values = np.stack(by_system, axis=1)
     shape = (p.sizes["chain"], p.sizes["draw"], *values.shape[1:])
     coords = {
-        **{name: p[name] for name in ("chain", "draw", "system") if name in p.coords},
+        **{name: p[name] for name in _DIMS if name in p.coords},
         "target": list(TARGETS),
     }
-    found = metric_dataset(
-        grid, values.reshape(shape), ("chain", "draw", "system"), ("target",), coords
-    )
+    drawn = metric_dataset(grid, values.reshape(shape), _DIMS, ("target",), coords)
     result = tree.copy()
-    result["posterior"] = xr.DataTree(posterior.assign(found.variables).assign_coords(found.coords))
+    result["posterior"] = xr.DataTree(posterior.assign(drawn.variables).assign_coords(drawn.coords))
     return result
 
 
@@ -119,10 +127,13 @@ def _success_probabilities(posterior: xr.Dataset) -> xr.DataArray:
 
 def _weights(tree: xr.DataTree, p: xr.DataArray) -> Array | None:
     """Return the weights of the questions, where there are any."""
-    held = [p, *(tree[name] for name in ("constant_data",) if name in tree.children)]
-    found = [one.coords[WEIGHT].values for one in held if WEIGHT in one.coords]
-    known = weights(found[0].tolist(), range(p.sizes["question"])) if found else None
-    return None if known is None else unequal(known)
+    groups = [p, *(tree[name] for name in ("constant_data",) if name in tree.children)]
+    for group in groups:
+        if WEIGHT in group.coords:
+            return unequal(
+                weights(group.coords[WEIGHT].values.tolist(), range(p.sizes["question"]))
+            )
+    return None
 
 
 @dataclass(frozen=True)
@@ -169,7 +180,14 @@ class Shares:
 
 @dataclass
 class Drawn:
-    """Draws of one system: of all questions (draws, metrics, target), by group, and p when kept."""
+    """Draws of metrics, over all questions and by group, and of p when kept.
+
+    Parameters
+    ----------
+    whole : ndarray, shape (draws, metrics, target)
+    by_group : ndarray, shape (draws, group, metrics, 2)
+    p : ndarray, shape (draws, questions, ...), optional
+    """
 
     whole: Array
     by_group: Array
@@ -184,37 +202,35 @@ class SystemMetrics:
     ----------
     metrics : sequence of MetricFunction
     shares : Shares
-    questions : Questions, optional
-        Of the system, with their trials, where they are known.
-    law : SystemDraws, optional
+    counts : ndarray, shape (questions, categories), optional
+        Trials, those before at their weight, where they are known.
+    laws : QuestionLaws, optional
         With partial pooling.
     stored : ndarray, shape (draws, questions, ...), optional
         p, where it was sampled.
     alike : callable, optional
-        Without a `law`, the expected metric of a new question in each draw, where there is one.
+        Without `laws`, the expected metric of a new question in each draw, where there is one.
     """
 
     metrics: Sequence[Any]
     shares: Shares
-    questions: Questions | None = None
-    law: SystemDraws | None = None
+    counts: Array | None = None
+    laws: QuestionLaws | None = None
     stored: Array | None = None
-    alike: PopulationMean | None = None
+    alike: Expectation | None = None
 
     def draw(self, keep_p: bool, rng: np.random.Generator) -> Drawn:
         """Draw metrics of these questions and of the population, and of new groups."""
-        size, kept = len(self.shares.group), []
-        total: Array | None = None
-        sums, weights = np.zeros(0), np.zeros(0)
-        tried = self._tried
-        start, width = 0, 1
+        size, parts_of_p = len(self.shares.group), []
+        total, sums, weights = (np.zeros(0) for _ in range(3))
+        tried, start, width = self._tried, 0, 1
         while start < size:
-            span = slice(start, min(start + width, size))
+            span = np.arange(start, min(start + width, size))
             p = self._p(span, rng)
-            kept += [p] * keep_p
+            parts_of_p += [p] * keep_p
             values = np.stack([metric.latent(p) for metric in self.metrics], axis=1)
             matrix = self.shares.matrix[span]
-            if total is None:
+            if not start:
                 total = np.zeros((*values.shape[:2], matrix.shape[1]))
                 sums, weights = np.zeros_like(total), np.zeros((len(p), matrix.shape[1]))
                 width = max(1, _CHUNK // len(p))
@@ -223,31 +239,30 @@ class SystemMetrics:
                 spread = rng.standard_exponential((len(p), len(matrix))) * tried[span]
                 sums += np.einsum("dmq,dq,qg->dmg", values, spread, matrix, optimize=True)
                 weights += spread @ matrix
-            start = span.stop
-        assert total is not None
+            start += len(span)
         new = sums / weights[:, None] if self._bootstrapped else self._population()
         by_group = np.stack([total, new], axis=-1)  # (draws, metrics, group, target)
         whole = np.einsum("dmgt,g->dmt", by_group, self.shares.outer)
         if self.shares.grouped:
             whole = np.concatenate([whole, self._new_groups(new, rng)[..., None]], axis=-1)
-        p_of_all = np.concatenate(kept, axis=1) if keep_p else None
+        p_of_all = np.concatenate(parts_of_p, axis=1) if keep_p else None
         return Drawn(whole, by_group.transpose(0, 2, 1, 3), p_of_all)
 
     @property
     def _tried(self) -> NDArray[np.bool_]:
         """Questions with trials, which alone the bootstrap draws; all of a group without any."""
         group = self.shares.group
-        if self.questions is None:  # of another model, whose trials are not known
+        if self.counts is None:  # of another model, whose trials are not known
             return np.ones(len(group), bool)
-        tried = self.questions.counts.any(axis=-1)
+        tried = self.counts.any(axis=-1)
         return np.asarray(tried | (np.bincount(group, tried)[group] == 0.0))
 
-    def _p(self, span: slice, rng: np.random.Generator) -> Array:
+    def _p(self, span: NDArray[np.intp], rng: np.random.Generator) -> Array:
         if self.stored is not None:
             return self.stored[:, span]
-        assert self.law is not None
-        assert self.questions is not None
-        return self.law.probabilities(self.questions, span, rng)
+        assert self.laws is not None
+        assert self.counts is not None
+        return probabilities(self.laws, self.counts, span, rng)
 
     @property
     def _bootstrapped(self) -> bool:
@@ -255,39 +270,28 @@ class SystemMetrics:
 
         Weighted questions without structure are drawn with their weights.
         """
-        if self.law is None:
+        if self.laws is None:
             return self.alike is None
-        return self.shares.weighted and not self.law.structured
+        return self.shares.weighted and not self.laws.structured
 
-    def _expected(self, effect: Array | None = None) -> Array:
-        """Return expected metrics of new questions of every group; (draws, metrics, groups).
-
-        Parameters
-        ----------
-        effect : ndarray, shape (draws,), optional
-            Of new groups in place of these.
-        """
-        assert self.law is not None
-        assert self.questions is not None
-        table = np.column_stack([self.questions.group, self.questions.rows])
-        kinds, which = np.unique(table, axis=0, return_inverse=True)
-        share = np.bincount(which.ravel(), self.shares.inner)
+    def _expected(self, laws: QuestionLaws) -> Array:
+        """Return expected metrics of new questions of every group; (draws, metrics, groups)."""
         total: Array | None = None
-        for line, weight in zip(kinds, share, strict=True):
-            group = int(line[0])
-            law = self.law.law_of(group, line[1:], effect)
-            values = np.stack([law.expected(metric) for metric in self.metrics], axis=1)
+        for questions, law in laws.alike():
+            values = np.stack([expected(law, metric) for metric in self.metrics], axis=1)
             if total is None:
                 total = np.zeros((*values.shape, len(self.shares.outer)))
-            total[..., group] += weight * values
+            group = self.shares.group[questions[0]]
+            total[..., group] += self.shares.inner[questions].sum() * values
         assert total is not None
         return total
 
     def _population(self) -> Array:
-        if self.alike is not None:
-            values = np.stack([self.alike(metric) for metric in self.metrics], axis=1)
-            return np.repeat(values[..., None], len(self.shares.outer), axis=2)
-        return self._expected()
+        if self.laws is not None:
+            return self._expected(self.laws)
+        assert self.alike is not None
+        values = np.stack([self.alike(metric) for metric in self.metrics], axis=1)
+        return np.repeat(values[..., None], len(self.shares.outer), axis=2)
 
     def _new_groups(self, population: Array, rng: np.random.Generator) -> Array:
         """Metrics of questions of new groups, (draws, metrics).
@@ -295,14 +299,111 @@ class SystemMetrics:
         Their effects are integrated; without a law of groups these are drawn anew, with their
         shares.
         """
-        if self.law is None or self.law.group_sd is None:
+        laws = self.laws
+        if laws is None or laws.group_sd is None or laws.group_effect is None:
             weights = rng.standard_exponential((len(population), population.shape[2]))
             weights *= self.shares.outer
             weights /= weights.sum(axis=1, keepdims=True)
             return np.asarray(np.einsum("dmg,dg->dm", population, weights))
-        many = self.law.slopes is not None
+        many = laws.slopes is not None
         z, weight = np.polynomial.hermite_e.hermegauss(_NEW_KINDS if many else _NEW_GROUPS)
         total = np.zeros(population.shape[:2])
         for node, share in zip(z, weight / weight.sum(), strict=True):
-            total += share * (self._expected(node * self.law.group_sd) @ self.shares.outer)
+            effect = np.broadcast_to(node * laws.group_sd[:, None], laws.group_effect.shape)
+            new = replace(laws, group_effect=effect)
+            total += share * (self._expected(new) @ self.shares.outer)
         return total
+
+
+@dataclass(frozen=True)
+class CountDraws:
+    """Draws of the metrics that judge trials, and of the other variables of a result.
+
+    Parameters
+    ----------
+    values : ndarray, shape (chain, draw, system, metric, target)
+    variables : mapping {name: (dims, values)}
+    by_group : ndarray, shape (draws, system, group, metric, 2), optional
+        The same metrics of every group, for these questions and for the population.
+    """
+
+    values: Array
+    variables: dict[str, tuple[tuple[str, ...], Array]]
+    by_group: Array | None
+
+
+def count_draws(
+    study: Study,
+    posterior: xr.Dataset,
+    keep_p: bool,
+    rng: np.random.Generator,
+    difficulties: Sequence[Difficulty] | None = None,
+) -> CountDraws:
+    """Metrics that judge trials, probabilities to reach scores, hyperparameters, and p when kept.
+
+    Parameters
+    ----------
+    study : Study
+    posterior : xarray.Dataset
+        Draws of the model's variables.
+    keep_p : bool
+    rng : numpy.random.Generator
+    difficulties : sequence of Difficulty, optional
+        One for each system, of all draws, where questions are right or wrong and differ.
+    """
+    scale, judged = study.scale, study.grid.judged
+    metrics = [scale.judged(metric) for metric in judged.values()] + list(scale.reaching())
+    counts = all_trials(study)
+    shares = Shares.of(counts.shape[1], study.outcomes.weight, study.grouping)
+    drawn, by_system = [], []
+    for system, trials in enumerate(counts):
+        difficulty = difficulties[system] if difficulties else None
+        laws = traced_laws(study, posterior, system, difficulty)
+        stored = flat_draws(posterior["p"], system) if "p" in posterior else None
+        alike = population_mean(posterior, system, None) if laws is None else None
+        of_system = SystemMetrics(metrics, shares, trials, laws, stored, alike)
+        drawn.append(of_system.draw(keep_p, rng))
+        by_system.append(_variables(study, posterior, system, laws))
+        if keep_p:
+            by_system[-1]["p"] = drawn[-1].p
+    shape = (posterior.sizes["chain"], posterior.sizes["draw"])
+
+    def together(arrays: Sequence[Array]) -> Array:
+        values = np.stack(arrays, axis=1)
+        return values.reshape(*shape, *values.shape[1:])
+
+    whole = together([metric_draws.whole for metric_draws in drawn])
+    whole, reach = np.split(whole, [len(judged)], axis=3)
+    dims = {
+        "mean_p": scale.axes, "p": ("question", *scale.axes), "coefficients": ("coefficient",),
+        "group_effect": ("group",), "group_mean": ("group", *scale.axes), "correlation": ("other",),
+    }  # fmt: skip
+    variables = {
+        name: ((*_DIMS, *dims.get(name, ())), together([values[name] for values in by_system]))
+        for name in by_system[0]
+    }
+    if reach.size:  # equal scores have none to reach
+        variables["reach_probability"] = ((*_DIMS, "target", "reached"), np.moveaxis(reach, 3, 4))
+    by_group = None
+    if study.grouping is not None:
+        by_group = np.stack([metric_draws.by_group for metric_draws in drawn], axis=1)
+        by_group = by_group[..., : len(judged), :]
+    return CountDraws(whole, variables, by_group)
+
+
+def _variables(
+    study: Study, posterior: xr.Dataset, system: int, laws: QuestionLaws | None
+) -> dict[str, Any]:
+    """Return hyperparameters of one system, by the names that results have."""
+    if laws is None:
+        names = ("mean_p", "mu", "sigma", "correlation", *RATES)
+        return {name: flat_draws(posterior[name], system) for name in names if name in posterior}
+    variables = laws.variables(scored=False)
+    absent = set() if study.grouping is not None else {"typical_p"}
+    if study.scale.axes:
+        absent.add("typical_p")
+    elif laws.structured:  # the mean of questions without an offset
+        absent.add("mean_p")
+    if not isinstance(study.prior, HyperPrior) or "inflated" not in study.prior.family_prior:
+        absent |= set(ATOMS)
+    return {name: values for name, values in variables.items() if name not in absent}

@@ -11,7 +11,7 @@ them as variables and the counts as observed data, so that PyMC can simulate.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pymc as pm
@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import Scale
 from bayesatk.data.study import Study
-from bayesatk.models.forms import Form
-from bayesatk.models.marks import LogitRule, RightTrials, mark_rates
+from bayesatk.models.marks import log_marks, logit_nodes, mark_rates, right_trials
 from bayesatk.priors.fields import Beta, Dirichlet, Field, Fields, HalfNormal
-from bayesatk.results.question_laws import declared_fields
+from bayesatk.results.question_laws import concentration, declared_fields
 
+Form = Literal["full", "marginal", "crossed"]
 Tensor = Any  # a symbolic array: PyTensor has no types to check
 Array = NDArray[np.float64]
 KINDS = ("never", "always", "between")  # of questions, where a law has atoms
@@ -62,7 +62,7 @@ def hyperparameters(fields: Fields, simulated: bool = False) -> dict[str, Tensor
     The two Betas of a mixture are in no order: a posteriori the order of their means tells them
     apart. Sampled in order, NUTS could not get from "nearly all questions belong to the upper Beta"
     to "nearly all belong to the lower one", which without order is one region. So the share is that
-    of the first Beta, with the prior of the lower one's; to simulate, it is the lower one's.
+    of the first Beta, with the prior of the lower one's; to simulate, the lower one's is drawn.
 
     Parameters
     ----------
@@ -70,20 +70,28 @@ def hyperparameters(fields: Fields, simulated: bool = False) -> dict[str, Tensor
     simulated : bool
         Whether the prior must be drawn from, so that no potential may be part of it.
     """
+    drawn = {field.name: variable(field) for field in fields if field.name != "share"}
     if not fields.pairs:
-        return {field.name: variable(field) for field in fields}
+        return drawn
     (law,) = (field.distribution for field in fields if field.name == "share")
     assert isinstance(law, Beta)
-    of_first = Field("share", law if simulated else Beta(1.0, 1.0))
-    drawn = {field.name: variable(of_first if field.name == "share" else field) for field in fields}
-    mean, share = drawn["mean"], drawn["share"]
-    lower = pt.switch(mean[:, 0] < mean[:, 1], share, 1.0 - share)
+    first_lower = drawn["mean"][:, 0] < drawn["mean"][:, 1]
     if simulated:
-        drawn["share"] = lower
-    elif (law.a, law.b) != (1.0, 1.0):
-        density = pm.logp(pm.Beta.dist(np.float64(law.a), np.float64(law.b)), _inside(lower))
+        lower = variable(Field("lower_share", law))
+        first = pt.switch(first_lower, lower, 1.0 - lower)
+        return drawn | {"share": pm.Deterministic("share", first, dims="system")}
+    share = variable(Field("share", Beta(1.0, 1.0)))
+    if (law.a, law.b) != (1.0, 1.0):
+        lower = _inside(pt.switch(first_lower, share, 1.0 - share))
+        density = pm.logp(pm.Beta.dist(np.float64(law.a), np.float64(law.b)), lower)
         pm.Potential("share_prior", density)
-    return drawn
+    return drawn | {"share": share}
+
+
+def all_trials(study: Study) -> Array:
+    """Trials (system, question, category), with those before at their weight."""
+    counts = study.scale.counts(study.outcomes).astype(float)
+    return counts if study.prior_counts is None else counts + study.prior_counts
 
 
 @dataclass(frozen=True)
@@ -110,9 +118,7 @@ class Questions:
     @classmethod
     def of(cls, study: Study, distinct: bool = True) -> "Questions":
         """Return the questions of the data, system by system."""
-        counts = study.scale.counts(study.outcomes).astype(float)
-        if study.prior_counts is not None:
-            counts = counts + study.prior_counts
+        counts = all_trials(study)
         systems, questions, categories = counts.shape
         group = np.zeros(questions) if study.grouping is None else study.grouping.code
         rows = np.zeros((questions, 0))
@@ -129,23 +135,12 @@ class Questions:
         owner, code = (column[:, 0].astype(np.intp) for column in (first, group))
         return cls(counts, repeats, owner, code, rows)
 
-    def of_system(self, system: int) -> "Questions":
-        """Return the questions of one system."""
-        return Questions(*(values[self.system == system] for values in vars(self).values()))
-
-    @property
-    def whole(self) -> bool:
-        """Whether all counts are numbers of trials, not fractions of them."""
-        return bool((self.counts == np.round(self.counts)).all())
-
-    @property
-    def exchanged(self) -> dict[str, NDArray[Any]]:
-        """Values of the containers of a marginal model, by name."""
-        return {f"state_{name}": getattr(self, name) for name in ("counts", "repeats", "system")}
-
     def containers(self) -> "Questions":
         """Return counts and systems in containers of the model in context, to be exchanged."""
-        held = {name[6:]: pm.Data(name, values) for name, values in self.exchanged.items()}
+        held = {
+            name: pm.Data(f"state_{name}", getattr(self, name))
+            for name in ("counts", "repeats", "system")
+        }
         return replace(self, **held)
 
 
@@ -195,22 +190,17 @@ class Law:
             return Mixed([(alpha, 0.0)])
         shares = pt.log(pt.maximum(self.drawn["atoms"], _NEAR))
         never, always, between = (shares[:, i][system] for i in range(3))
-        return Mixed([(alpha, between)], never, always)
+        return Mixed([(alpha, between)], (never, always))
 
     def _alpha(self, mean: Tensor, icc: Tensor, system: Tensor, offset: Tensor | None) -> Tensor:
         """Dirichlet parameters of questions, (questions, categories), from those of systems."""
-        total = concentration(icc)[:, None]
+        total = parameter_sum(icc)[:, None]
+        vector = mean if self.scored else pt.stack([1.0 - mean, mean], axis=-1)
         if offset is None:
-            both = mean if self.scored else pt.stack([1.0 - mean, mean], axis=-1)
-            return pt.maximum(both * total, _LEAST)[system]
-        if self.scored:
-            spread = (self.scores - self.scores[0]) / (self.scores[-1] - self.scores[0])
-            tilted = pt.log(mean)[system] + offset[:, None] * spread
-            both = pt.special.softmax(tilted, axis=-1)
-        else:
-            x = (pt.log(mean) - pt.log1p(-mean))[system] + offset
-            both = pt.stack([pt.sigmoid(-x), pt.sigmoid(x)], axis=-1)
-        return pt.maximum(both * total[system], _LEAST)
+            return pt.maximum(vector * total, _LEAST)[system]
+        spread = (self.scores - self.scores[0]) / (self.scores[-1] - self.scores[0])
+        tilted = pt.special.softmax(pt.log(vector)[system] + offset[:, None] * spread, axis=-1)
+        return pt.maximum(tilted * total[system], _LEAST)
 
 
 @dataclass(frozen=True)
@@ -221,13 +211,12 @@ class Mixed:
     ----------
     parts : list of (alpha, log share)
         Of shapes (questions, categories) and (questions,); the log share of a single one is 0.
-    log_never, log_always : tensor, shape (questions,), optional
-        Of the shares of the atoms.
+    log_atoms : sequence of tensor, shape (questions,)
+        Log shares of p = 0 and p = 1; empty without atoms.
     """
 
     parts: Sequence[tuple[Tensor, Tensor | float]]
-    log_never: Tensor | None = None
-    log_always: Tensor | None = None
+    log_atoms: Sequence[Tensor] = ()
 
     def log_counts(self, counts: Tensor) -> Tensor:
         """Log probability of trials in their order, probabilities integrated.
@@ -244,10 +233,9 @@ class Mixed:
             rise -= log_rising(alpha.sum(axis=-1)[wide], counts.sum(axis=-1))
             terms.append(rise + (log_share if isinstance(log_share, float) else log_share[wide]))
         total = terms[0] if len(terms) == 1 else pt.logaddexp(*terms)
-        for log_share, absent in ((self.log_never, -1), (self.log_always, 0)):
-            if log_share is not None:
-                explained = pt.eq(counts[..., absent], 0.0)
-                total = pt.switch(explained, pt.logaddexp(total, log_share[wide]), total)
+        for log_share, absent in zip(self.log_atoms, (-1, 0), strict=False):
+            explained = pt.eq(counts[..., absent], 0.0)
+            total = pt.switch(explained, pt.logaddexp(total, log_share[wide]), total)
         return total
 
 
@@ -267,13 +255,13 @@ def build_program(
         Whether the marginal form has distinct questions only. Else counts can be exchanged even
         where questions have groups or covariates.
     """
-    with pm.Model(coords=_coordinates(study)) as model:
+    with pm.Model(coords=study_coordinates(study)) as model:
         rates = None if study.judges is None else mark_rates(study.judges)
         if study.pooling != "partial":
             _unpooled(study, rates)
         elif form == "full":
             law = Law(study, family, simulated=True)
-            p = _probabilities(study, law)
+            p = question_probabilities(study, law)
             observe(study.outcomes, study.scale, p, rates, study.prior_counts)
         else:
             _marginal(study, Law(study, family), rates, distinct)
@@ -285,7 +273,7 @@ def coordinates(outcomes: Outcomes, *more: str) -> dict[str, Any]:
     return {name: outcomes.dataset[name].values.tolist() for name in ("system", "question", *more)}
 
 
-def _coordinates(study: Study) -> dict[str, Any]:
+def study_coordinates(study: Study) -> dict[str, Any]:
     """Return the labels of all dimensions of a model."""
     coords = coordinates(study.outcomes, "category") | {"component": COMPONENTS, "kind": KINDS}
     if study.grouping is not None:
@@ -297,57 +285,37 @@ def _coordinates(study: Study) -> dict[str, Any]:
 
 def _marginal(study: Study, law: Law, rates: tuple[Tensor, Tensor] | None, distinct: bool) -> None:
     """Add the likelihood of distinct questions, probabilities integrated."""
-    known = Questions.of(study, distinct)
-    held = known.containers()
+    questions = Questions.of(study, distinct)
+    held = questions.containers()
     mixed = law.mixed(held)
     if rates is None:
         logs = mixed.log_counts(held.counts)
-    elif known.whole:
-        logs = _log_marks(known, mixed, rates)
+    elif (questions.counts == np.round(questions.counts)).all():
+        logs = _log_marks(questions, mixed, rates)
     else:
-        logs = _log_fractions(known, mixed, rates)
+        logs = _log_fractions(questions, mixed, rates)
     pm.Potential("log_likelihood", held.repeats * logs)
 
 
-def _log_marks(known: Questions, mixed: Mixed, rates: tuple[Tensor, Tensor]) -> Tensor:
+def _log_marks(questions: Questions, mixed: Mixed, rates: tuple[Tensor, Tensor]) -> Tensor:
     """Log probability of marks in their order: the numbers of right trials are added up."""
-    marks, trials = known.counts[:, 1].astype(int), known.counts.sum(axis=1).astype(int)
-    columns = np.stack([marks, trials, known.system], axis=1)
-    distinct, which = np.unique(columns, axis=0, return_inverse=True)
-    marked = RightTrials(distinct[:, 0], distinct[:, 1])
-    chances = marked.log_chances(*(rate[distinct[:, 2]] for rate in rates))
-    right = RightTrials(marks, trials).right
-    alternatives = np.stack([trials[:, None] - right, right], axis=-1).astype(float)
+    wrong, marks = questions.counts.T.astype(int)
+    right = right_trials(wrong + marks)
+    alternatives = np.stack([(wrong + marks)[:, None] - right, right], axis=-1).astype(float)
     log_right = mixed.log_counts(pt.as_tensor_variable(alternatives))
-    return pt.logsumexp(log_right + chances[which.ravel()], axis=1)
+    return log_marks(marks, wrong + marks, log_right, *(rate[questions.system] for rate in rates))
 
 
-def _log_fractions(known: Questions, mixed: Mixed, rates: tuple[Tensor, Tensor]) -> Tensor:
+def _log_fractions(questions: Questions, mixed: Mixed, rates: tuple[Tensor, Tensor]) -> Tensor:
     """Log probability of fractions of marked trials: an integral over p for every Beta."""
-    s, f = (rate[known.system] for rate in rates)
-    wrong, right = known.counts.T
-
-    def log_marks(log_p: Tensor, log_q: Tensor, wide: Any = slice(None)) -> Tensor:
-        marked = pt.logaddexp(pt.log(f)[wide] + log_q, pt.log(s)[wide] + log_p)
-        unmarked = pt.logaddexp(pt.log1p(-f)[wide] + log_q, pt.log1p(-s)[wide] + log_p)
-        return right[wide] * marked + wrong[wide] * unmarked
-
-    at_zero = right * pt.log(f) + wrong * pt.log1p(-f)
-    at_one = right * pt.log(s) + wrong * pt.log1p(-s)
-    terms = []
-    for alpha, log_share in mixed.parts:
-        rule = LogitRule.of(alpha[:, 1], alpha[:, 0], pt)
-        inside = log_marks(-pt.softplus(-rule.x), -pt.softplus(rule.x), (slice(None), None))
-        parts = [rule.log_below + at_zero, rule.log_above + at_one]
-        parts.append(pt.logsumexp(rule.log_weight + inside, axis=1))
-        terms.append(log_share + pt.logsumexp(pt.stack(parts), axis=0))
-    for share, logs in ((mixed.log_never, at_zero), (mixed.log_always, at_one)):
-        if share is not None:
-            terms.append(share + logs)
-    return pt.logsumexp(pt.stack(terms), axis=0)
+    s, f = (rate[questions.system][:, None] for rate in rates)
+    wrong, right = questions.counts.T[:, :, None]
+    p, q, logs = logit_nodes(mixed.parts, mixed.log_atoms, pt)
+    logs = logs + right * pt.log(s * p + f * q) + wrong * pt.log((1.0 - s) * p + (1.0 - f) * q)
+    return pt.logsumexp(logs, axis=1)
 
 
-def _probabilities(study: Study, law: Law) -> Tensor:
+def question_probabilities(study: Study, law: Law) -> Tensor:
     """Add the probabilities of all questions; which Beta or atom they are of is drawn, too."""
     mixed = law.mixed(Questions.of(study, distinct=False))
     sizes = study.outcomes.trials.shape
@@ -359,44 +327,36 @@ def _probabilities(study: Study, law: Law) -> Tensor:
     dims = ("system", "question")
     if study.scale.axes:
         return pm.Dirichlet("p", alphas[0], dims=(*dims, "category"))
-    if len(alphas) == 1 and mixed.log_never is None:
+    if len(alphas) == 1 and not mixed.log_atoms:
         return pm.Beta("p", alphas[0][..., 1], alphas[0][..., 0], dims=dims)
-    logs = [log_share for _, log_share in mixed.parts]
+    logs = [*(log_share for _, log_share in mixed.parts), *mixed.log_atoms]
     values = [
         pm.Beta(f"p_{COMPONENTS[j]}", alpha[..., 1], alpha[..., 0], dims=dims)
         for j, alpha in enumerate(alphas)
     ]
-    if mixed.log_never is not None:
-        logs += [mixed.log_never, mixed.log_always]
-        values += [pt.zeros(sizes), pt.ones(sizes)]
+    values += [pt.zeros(sizes), pt.ones(sizes)][: len(mixed.log_atoms)]
     shares = pt.special.softmax(by_question(pt.stack(logs, axis=-1)), axis=-1)
-    which = pm.Categorical("which", shares, dims=dims)
-    chosen = sum(pt.eq(which, j) * value for j, value in enumerate(values))
-    return pm.Deterministic("p", chosen, dims=dims)
+    number = pm.Categorical("which", shares, dims=dims)
+    p = sum(pt.eq(number, j) * value for j, value in enumerate(values))
+    return pm.Deterministic("p", p, dims=dims)
 
 
 def _unpooled(study: Study, rates: tuple[Tensor, Tensor] | None) -> None:
     """Add probabilities with a fixed prior: of every question, or one for all of a system."""
-    counts, before = study.scale.counts(study.outcomes), study.prior_counts
-    prior = study.prior.vector(counts.shape[2])  # type: ignore[union-attr]
-    alpha = np.broadcast_to(prior, counts.shape)
+    axes, sizes = study.scale.axes, study.outcomes.trials.shape
+    # Earlier trials that no judge marked add up with the prior.
+    alpha = np.stack([concentration(study, system) for system in range(sizes[0])], dtype=float)
     together = study.pooling == "complete"
-    if rates is None and before is not None:  # unmarked, they add up with the prior
-        alpha, before = alpha + before, None
-        if together:
-            alpha = prior + study.prior_counts.sum(axis=1, keepdims=True)  # type: ignore[union-attr]
-    dims: tuple[str, ...] = ("system", "question", *study.scale.axes)
-    name = "p"
-    if together:
-        alpha, dims, name = alpha[:, 0], ("system", *study.scale.axes), "mean_p"
-    if study.scale.axes:
-        p = pm.Dirichlet(name, np.array(alpha, np.float64), dims=dims)
+    dims: tuple[str, ...] = ("system", *axes) if together else ("system", "question", *axes)
+    name = "mean_p" if together else "p"
+    if axes:
+        p = pm.Dirichlet(name, alpha, dims=dims)
     else:
-        p = pm.Beta(name, *np.moveaxis(alpha, -1, 0)[::-1].astype(np.float64), dims=dims)
+        p = pm.Beta(name, alpha[..., 1], alpha[..., 0], dims=dims)
     if together:
-        shape = counts.shape if study.scale.axes else counts.shape[:2]
-        dims = ("system", "question", *study.scale.axes)
-        p = pm.Deterministic("p", p[:, None] + pt.zeros(shape), dims=dims)
+        repeated = p[:, None] + pt.zeros((*sizes, alpha.shape[-1]) if axes else sizes)
+        p = pm.Deterministic("p", repeated, dims=("system", "question", *axes))
+    before = None if rates is None else study.prior_counts
     observe(study.outcomes, study.scale, p, rates, before)
 
 
@@ -431,7 +391,7 @@ def _inside(share: Tensor) -> Tensor:
     return pt.clip(share, _NEAR, 1.0 - _NEAR)
 
 
-def concentration(icc: Tensor) -> Tensor:
+def parameter_sum(icc: Tensor) -> Tensor:
     """Sum of the parameters of a Beta or Dirichlet with an intraclass correlation."""
     inside = _inside(icc)
     return (1.0 - inside) / inside

@@ -1,54 +1,176 @@
-"""`sample`: the metrics of `bayesatk.evaluate`, from NUTS."""
+"""`sample`: the metrics of `bayesatk.evaluate`, from NUTS.
+
+What nutpie compiled is kept: compiling takes longer than sampling. A program is always run with the
+data of the model at hand, and never changed: one is right for all models of its structure, in any
+thread.
+"""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
+from time import perf_counter
 from typing import Any, Literal
 
+import arviz as az
 import numpy as np
+import nutpie
+import pymc as pm
 import xarray as xr
+from numpy.typing import NDArray
 
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.data.study import Study, read_study
 from bayesatk.metrics.category_credit import reachable
-from bayesatk.metrics.grid import MetricGrid, MetricSpec
-from bayesatk.models.averaging import Averaged, average
-from bayesatk.models.building import Models, build_models
-from bayesatk.models.forms import (
-    Form,
+from bayesatk.metrics.grid import MetricSpec
+from bayesatk.models.building import (
+    build_models,
     check_crossed,
     check_form,
     default_form,
     one_latent_family,
 )
-from bayesatk.models.parts import Part, answer_part, count_part
-from bayesatk.models.programs import Sampler, Sampling, compiler_of
-from bayesatk.models.structured_likelihood import structured_likelihood
-from bayesatk.models.traces import mixing_notes
-from bayesatk.models.votes import build_answers
-from bayesatk.priors import (
-    AnswerPrior,
-    CrossedPrior,
-    Families,
-    HyperPrior,
-    ModelPrior,
-    Pooling,
-)
+from bayesatk.models.evidence import Averaged, average
+from bayesatk.models.metric_draws import CountDraws, count_draws
+from bayesatk.models.program import Form
+from bayesatk.models.question_draws import question_likelihood
+from bayesatk.models.votes import answer_draws, build_answers
+from bayesatk.priors import AnswerPrior, CrossedPrior, Families, HyperPrior, ModelPrior, Pooling
 from bayesatk.priors.choice import prior_of
 from bayesatk.results.citations import HOFFMAN
-from bayesatk.results.difficulty import (
-    difficulty_group,
-    flat_draws,
-    has_difficulty_group,
-    summary_variables,
-)
+from bayesatk.results.difficulty import difficulty_group, flat_draws, has_difficulty_group
 from bayesatk.results.likelihood import AUTOMATIC
 from bayesatk.results.of_study import checking_groups, groups_of_data
 from bayesatk.results.question_groups import group_draws
-from bayesatk.results.schema import build, posterior_group, root_attributes
+from bayesatk.results.schema import MAX_RHAT, build, posterior_group, root_attributes
 
+Array = NDArray[np.float64]
+Sampler = Literal["nutpie", "pymc", "numpyro", "blackjax"]
+Compile = Callable[[pm.Model], Any]
+_MOST = 12  # programs kept, of some 10 MB each
+_OWN = ("blocking", "chains", "draws", "progress_bar", "return_raw_trace", "save_warmup", "seed",
+        "tune")  # fmt: skip
 _RECORDED = ("inference_library", "inference_library_version", "sampling_time")
 _TEXT_STATISTICS = ("divergence_message",)  # object arrays: netCDF cannot give them back
+_DIVERGING = 0.01  # share of transitions from which results are doubted though chains agree
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How long and with what a model is sampled.
+
+    Parameters
+    ----------
+    draws, tune, chains : int
+        Draws kept and tuning steps per chain, and chains.
+    sampler : Sampler
+    progressbar : bool
+        Show progress.
+    options : mapping
+        More arguments for `nutpie.sample`, or for `pymc.sample` with another sampler.
+    """
+
+    draws: int
+    tune: int
+    chains: int
+    sampler: Sampler = "nutpie"
+    progressbar: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        taken = sorted(set(self.options) & set(_OWN))
+        if self.sampler == "nutpie" and taken:
+            raise ArgumentError(
+                Argument("sample_kwargs"),
+                f" must hold arguments of nutpie.sample other than {', '.join(_OWN)}; got "
+                f"{', '.join(taken)}. Leave them out: draws, tune, chains, rng and progressbar are "
+                "arguments beside sample_kwargs.",
+            )
+
+    def run(self, model: pm.Model, seed: int, compiled: Compile | None = None) -> xr.DataTree:
+        """Sample the posterior of the data that a model holds.
+
+        Parameters
+        ----------
+        model : pymc.Model
+        seed : int
+        compiled : callable, optional
+            ``compiled(model)`` is the program of nutpie with these data. Default: made here.
+        """
+        options = {"cores": min(self.chains, 2), **self.options}
+        sizes = {"draws": self.draws, "tune": self.tune, "chains": self.chains}
+        if self.sampler != "nutpie":
+            trace: xr.DataTree = pm.sample(
+                **sizes, model=model, nuts_sampler=self.sampler, random_seed=seed,
+                progressbar=self.progressbar, quiet=not self.progressbar, **options,
+            )  # fmt: skip
+            return trace
+        program = (compiled or nutpie.compile_pymc_model)(model)
+        sizes["tune"] = max(1, self.tune)  # without a step to tune, nutpie aborts
+        start = perf_counter()
+        trace = nutpie.sample(
+            program, **sizes, seed=seed, progress_bar=self.progressbar, save_warmup=False, **options
+        )
+        if trace["posterior"].sizes["draw"] < self.draws:  # nutpie gives what there was
+            raise KeyboardInterrupt
+        trace["posterior"].attrs |= {
+            "inference_library": "nutpie",
+            "inference_library_version": nutpie.__version__,
+            "sampling_time": perf_counter() - start,
+        }
+        return trace
+
+
+def with_data_of(program: Any, model: pm.Model) -> Any:
+    """Return a program of nutpie with the data of a model of the same structure."""
+    return program.with_data(**{data.name: data.get_value() for data in model.data_vars})
+
+
+def compiler_of(study: Study, form: Form, family: str) -> Compile | None:
+    """Return what compiles the model of a difficulty family, or takes a program that was kept.
+
+    Parameters
+    ----------
+    study : Study
+    form : Form
+    family : str
+        Empty where the prior has no families.
+
+    Returns
+    -------
+    callable or None
+        None of models that hold numbers of the case at hand besides data in containers, or that are
+        of too many shapes to come again: with prior trials, covariates, groups or a judge.
+    """
+    special = study.grouping, study.prior_counts, study.design, study.judges
+    if any(feature is not None for feature in special):
+        return None
+    prior, sizes = study.prior, study.outcomes.dataset.sizes
+    if isinstance(prior, HyperPrior) and family:
+        prior = prior.of_family(family)
+    shape = [sizes["system"], sizes["category"]]
+    if form != "marginal":
+        shape.append(sizes["question"])
+    structure = type(study.scale), study.pooling, prior, form, *shape
+    return partial(_program, structure)
+
+
+def _program(structure: Hashable, model: pm.Model) -> Any:
+    return with_data_of(_compiled(_Template(structure, model)), model)
+
+
+@dataclass(frozen=True)
+class _Template:
+    """A model, equal to all others of its structure."""
+
+    structure: Hashable
+    model: pm.Model = field(compare=False)
+
+
+@lru_cache(maxsize=_MOST)
+def _compiled(template: _Template) -> Any:
+    return nutpie.compile_pymc_model(template.model)
 
 
 def sample(
@@ -160,171 +282,175 @@ def sample(
     by_default = prior is None and difficulty is None
     alone = any(value is not None for value in (study.judges, study.design, study.grouping))
     resolved = crossed or one_latent_family(study.prior, form, by_default, alone)
-    study = replace(study, prior=resolved)
-    generator, seed = resolve_rng(rng)
     how = Sampling(draws, tune, chains, nuts_sampler, progressbar, sample_kwargs or {})
-    models, traces, voted = _models(study, form), {}, None
-    for name, model in models.items():
-        seed_of = int(generator.integers(2**31))
-        traces[name] = how.run(model, seed_of, compiler_of(study, form, name))
-    if study.votes:
-        votes = build_answers(study.outcomes, study.answer_prior)
-        voted = how.run(votes, int(generator.integers(2**31)))
-    run = Run(form, keep, seed, how)
-    return result(study, run, traces, generator, voted, models)
+    study = replace(study, prior=resolved)
+    return sampled_result(study, form, how, rng, keep, partial(compiler_of, study, form))
 
 
-def _models(study: Study, form: Form) -> Models:
-    """Models of counts, by difficulty family; none where votes alone were asked for."""
-    return build_models(study, form) if study.judged else {}
-
-
-@dataclass(frozen=True)
-class Run:
-    """How a result was sampled, beside its study.
-
-    Parameters
-    ----------
-    form : Form
-    keep : sequence of str
-        As of `sample`.
-    seed : str
-    how : Sampling
-    """
-
-    form: Form
-    keep: Sequence[str]
-    seed: str
-    how: Sampling
-
-
-def result(
+def sampled_result(
     study: Study,
-    run: Run,
-    traces: Mapping[str, xr.DataTree],
-    rng: np.random.Generator,
-    answers: xr.DataTree | None = None,
-    models: Models | None = None,
+    form: Form,
+    how: Sampling,
+    rng: RandomSource,
+    keep: Sequence[str],
+    compilers: Callable[[str], Compile | None],
 ) -> xr.DataTree:
-    """Metrics and hyperparameters of traces, as the library's result tree.
-
-    Coordinates are those of the outcomes: a compiled model keeps those it was compiled with.
+    """Sample the models of a study and return the library's result tree.
 
     Parameters
     ----------
     study : Study
         With the prior of the model.
-    run : Run
-    traces : mapping {family: xarray.DataTree}
-        Of the model of marks or scores, or of its difficulty families.
-    rng : numpy.random.Generator
-    answers : xarray.DataTree, optional
-        Of the model of votes.
-    models : mapping {family: pymc.Model}, optional
-        Of several families, with the data: for their evidence.
+    form : Form
+    how : Sampling
+    rng : int, numpy.random.Generator or None
+    keep : sequence of str
+        As of `sample`.
+    compilers : callable
+        Return what compiles the model of a difficulty family, None for the usual.
     """
-    outcomes, grid = study.outcomes, study.grid
-    main = next(iter(traces.values()), answers)
-    assert main is not None
-    source = main["posterior"].to_dataset()
-    keep_p = "p" in run.keep
-    averaged = None
-    if traces and isinstance(study.prior, HyperPrior):
-        systems = outcomes.dataset["system"].values
-        averaged = average(traces, models or {}, study.prior, systems, rng)
-    difficulties = averaged.difficulties if averaged else None
-    parts, of_groups = [], None
-    if traces:
-        parts.append(count_part(study, grid, source, keep_p, rng, difficulties))
-        of_groups = parts[0].by_group
-    if answers is not None:
-        voted = answers["posterior"].to_dataset()
-        parts.append(answer_part(outcomes, grid, voted, study.answer_prior, rng))
-    group = _posterior(study, run, grid, parts, source, averaged)
-    groups = {"posterior": group, **_difficulty_groups(group, study.prior, averaged)}
-    if study.grouping is not None and of_groups is not None:
-        groups["group_posterior"] = group_draws(grid, study.grouping.labels, of_groups, group)
-    statistics = _statistics(traces, answers)
-    notes = mixing_notes(group, statistics.values())
-    groups |= statistics
+    generator, seed = resolve_rng(rng)
+    traces, votes, averaged, counts = {}, None, None, None
+    for family, model in (build_models(study, form) if study.judged else {}).items():
+        seed_of_family = int(generator.integers(2**31))
+        traces[family] = how.run(model, seed_of_family, compilers(family))
+    if study.votes:
+        model = build_answers(study.outcomes, study.answer_prior)
+        votes = how.run(model, int(generator.integers(2**31)))
+    posteriors = {family: trace["posterior"].to_dataset() for family, trace in traces.items()}
+    if posteriors:
+        if isinstance(study.prior, HyperPrior):
+            averaged = average(study, posteriors, generator)
+        difficulties = averaged.difficulties if averaged else None
+        source = next(iter(posteriors.values()))
+        counts = count_draws(study, source, "p" in keep, generator, difficulties)
+    posterior = _posterior(study, counts, votes, generator)
+    attrs = next(trace for trace in (*traces.values(), votes) if trace)["posterior"].attrs
+    recorded = {name: attrs[name] for name in _RECORDED if name in attrs}
+    posterior = posterior.assign_attrs(sampling="nuts", tuning_steps=how.tune, **recorded)
+    statistics = _statistics(traces, votes)
+    groups = {"posterior": posterior, **_more_groups(study, posterior, averaged, counts)}
     likelihood, p = None, None
-    structured = study.grouping is not None or study.design is not None
-    size = group.sizes["chain"] * group.sizes["draw"] * outcomes.trials.size
-    if study.pooling == "none" and traces:
+    if study.pooling == "none" and posteriors:
         p = flat_draws(source["p"])
-    elif study.pooling == "partial" and structured:
-        if size <= AUTOMATIC or "log_likelihood" in run.keep:
-            likelihood = structured_likelihood(study, source, difficulties)
-    groups |= checking_groups(study, groups, run.keep, rng, likelihood, p)
-    return build(groups | groups_of_data(study), _attributes(study, run, notes))
+    elif study.grouping is not None or study.design is not None:
+        size = posterior.sizes["chain"] * posterior.sizes["draw"] * study.outcomes.trials.size
+        if study.pooling == "partial" and (size <= AUTOMATIC or "log_likelihood" in keep):
+            likelihood = question_likelihood(study, source, difficulties)
+    groups |= checking_groups(study, groups, keep, generator, likelihood, p)
+    options = {"draws": how.draws, "tune": how.tune, "sampler": how.sampler}
+    attributes = root_attributes(
+        "nuts", study.as_text(), seed, study.outcomes, (HOFFMAN,), model_form=form,
+        sample_options=json.dumps(options),
+        notes=json.dumps(mixing_notes(posterior, statistics.values())),
+    )  # fmt: skip
+    return build(groups | statistics | groups_of_data(study), attributes)
 
 
 def _posterior(
-    study: Study,
-    run: Run,
-    grid: MetricGrid,
-    parts: Sequence[Part],
-    source: xr.Dataset,
-    averaged: Averaged | None,
+    study: Study, counts: CountDraws | None, votes: xr.DataTree | None, rng: np.random.Generator
 ) -> xr.Dataset:
-    """Return the ``posterior`` group."""
-    outcomes = study.outcomes
-    values = np.concatenate([part.values for part in parts], axis=3)
-    order = np.argsort(np.concatenate([part.index for part in parts]))
-    extra = {name: pair for part in parts for name, pair in part.extra.items()}
-    if averaged and isinstance(study.prior, HyperPrior):
-        shape = values.shape[:3]
-        summaries = summary_variables(averaged.difficulties, study.prior)
-        if study.grouping is not None or study.design is not None:
-            del summaries["mean_p"]  # of questions without an offset
-        for name, own in summaries.items():
-            extra[name] = (("chain", "draw", "system"), own.reshape(shape))
-    attrs = {name: source.attrs[name] for name in _RECORDED if name in source.attrs}
-    group = posterior_group(
-        grid, values[:, :, :, order], outcomes.dataset["system"].values, extra,
-        {"sampling": "nuts", "tuning_steps": run.how.tune, **attrs},
-    )  # fmt: skip
-    used = {dim for dims, _ in extra.values() for dim in dims}
-    labels = {name: outcomes.dataset[name].values for name in ("question", "category")}
+    """Return the ``posterior`` group: draws of metrics of counts, of votes, and of the rest.
+
+    Coordinates are those of the outcomes: a compiled model keeps those it was compiled with.
+    """
+    outcomes, grid = study.outcomes, study.grid
+    columns: dict[int, Array] = {}
+    variables: dict[str, tuple[tuple[str, ...], Array]] = {}
+    if counts is not None:
+        variables |= counts.variables
+        columns |= zip(grid.judged, np.moveaxis(counts.values, 3, 0), strict=True)
+    if votes is not None:
+        ks = [metric.k for metric in grid.voted.values()]
+        source = votes["posterior"].to_dataset()
+        exact, simulated = answer_draws(outcomes, study.answer_prior, ks, source, rng)
+        columns |= zip(grid.voted, np.moveaxis(exact, 3, 0), strict=True)
+        variables["plurality_votes_at_k"] = (("chain", "draw", "system", "k"), simulated)
+    values = np.stack([columns[number] for number in sorted(columns)], axis=3)
+    labels = {name: outcomes.dataset[name].values for name in ("system", "question", "category")}
+    group = posterior_group(grid, values, labels["system"], variables, {})
     if study.grouping is not None:
         labels["group"] = np.array(study.grouping.labels)
-    labels["other"] = outcomes.dataset["system"].values
+    labels["other"] = labels["system"]
     if study.design is not None:
         labels["coefficient"] = np.array(study.design.coefficients, object)
     labels["reached"] = labels["category"][reachable(outcomes.dataset["score"].values)]
+    used = {dim for dims, _ in variables.values() for dim in dims}
     return group.assign_coords({name: labels[name] for name in labels if name in used})
 
 
-def _difficulty_groups(
-    posterior: xr.Dataset, prior: ModelPrior, averaged: Averaged | None
+def _more_groups(
+    study: Study, posterior: xr.Dataset, averaged: Averaged | None, counts: CountDraws | None
 ) -> dict[str, xr.Dataset]:
-    """Return ``difficulty``, unless of single Betas, and ``families`` of several."""
+    """Return ``difficulty``, unless of single Betas, ``families`` of several, and of groups."""
     groups = {}
-    if averaged and has_difficulty_group(prior):
+    if averaged is not None and has_difficulty_group(study.prior):
         groups["difficulty"] = difficulty_group(averaged.difficulties, averaged.family, posterior)
         if averaged.table is not None:
             groups["families"] = averaged.table
+    if study.grouping is not None and counts is not None and counts.by_group is not None:
+        labels = study.grouping.labels
+        groups["group_posterior"] = group_draws(study.grid, labels, counts.by_group, posterior)
     return groups
 
 
 def _statistics(
-    traces: Mapping[str, xr.DataTree], answers: xr.DataTree | None
+    traces: Mapping[str, xr.DataTree], votes: xr.DataTree | None
 ) -> dict[str, xr.Dataset]:
     """Return the sampler's own statistics of every model."""
     several = len(traces) > 1
-    found = {"sample_stats" + f"_{name}" * several: one for name, one in traces.items()}
-    if answers is not None:
-        found["sample_stats_answers" if traces else "sample_stats"] = answers
+    by_name = {"sample_stats" + f"_{name}" * several: trace for name, trace in traces.items()}
+    if votes is not None:
+        by_name["sample_stats_answers" if traces else "sample_stats"] = votes
     return {
-        name: one["sample_stats"].to_dataset().drop_vars(_TEXT_STATISTICS, errors="ignore")
-        for name, one in found.items()
+        name: trace["sample_stats"].to_dataset().drop_vars(_TEXT_STATISTICS, errors="ignore")
+        for name, trace in by_name.items()
     }
 
 
-def _attributes(study: Study, run: Run, notes: list[str]) -> dict[str, Any]:
-    """Return the provenance of a sampled result."""
-    options = {"draws": run.how.draws, "tune": run.how.tune, "sampler": run.how.sampler}
-    return root_attributes(
-        "nuts", study.as_text(), run.seed, study.outcomes, (HOFFMAN,), model_form=run.form,
-        sample_options=json.dumps(options), notes=json.dumps(notes),
-    )  # fmt: skip
+def mixing_notes(posterior: xr.Dataset, statistics: Iterable[xr.Dataset]) -> list[str]:
+    """Say whether draws are those of the posterior, by R-hat and divergent transitions.
+
+    Parameters
+    ----------
+    posterior : xarray.Dataset
+        Metrics and hyperparameters. Success probabilities of questions are left out.
+    statistics : iterable of xarray.Dataset
+        Of the sampler, by model.
+    """
+    worst = {
+        str(name): _largest_rhat(draws)
+        for name, draws in posterior.drop_vars("p", errors="ignore").data_vars.items()
+    }
+    name = max(worst, key=worst.__getitem__)
+    diverging = np.concatenate([model["diverging"].values.ravel() for model in statistics])
+    unmixed = worst[name] > MAX_RHAT
+    if not unmixed and diverging.mean() <= _DIVERGING:
+        return []
+    rhat = f"{worst[name]:.3g}" if np.isfinite(worst[name]) else "infinite or unknown"
+    finding = f"R-hat is {rhat} for {name}" if unmixed else "R-hat is at most 1.01"
+    return [
+        f"the chains {'have not mixed' if unmixed else 'may have missed a part of the posterior'}: "
+        f"{finding}, and {diverging.sum()} of {diverging.size} transitions diverged. Sample again "
+        "with more tune=, more draws=, or sample_kwargs={'target_accept': 0.95}."
+    ]
+
+
+def _largest_rhat(draws: xr.DataArray) -> float:
+    """Largest R-hat of any number in a variable; one chain is judged by its halves.
+
+    Infinite where draws vary and are too few to tell, 1 where none varies: known exactly.
+    """
+    draws = draws.transpose("chain", "draw", ...)
+    values = draws.values.reshape(*draws.shape[:2], -1)
+    if len(values) == 1:
+        half = values.shape[1] // 2
+        values = np.stack([values[0, :half], values[0, half : 2 * half]])
+    if not values.size:
+        return np.inf
+    values = values[:, :, np.ptp(values, axis=(0, 1)) > 0.0]
+    if not values.size:
+        return 1.0
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rhat = az.rhat(values, chain_axis=0, draw_axis=1)
+    return float(np.where(np.isnan(rhat), np.inf, rhat).max())

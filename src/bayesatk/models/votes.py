@@ -4,8 +4,7 @@ For votes only definitions are used: the latent value of a vote at the drawn pro
 are also simulated one by one, so that their latent formula has a witness.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import pymc as pm
@@ -15,10 +14,11 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.question.ballot import plurality_latent, vote_credit
-from bayesatk.data.answers import possible
+from bayesatk.data.answers import Ballots, possible
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.tally import tally
 from bayesatk.priors import AnswerPrior
+from bayesatk.results.difficulty import flat_draws
 
 Array = NDArray[np.float64]
 _CHUNK = 4_000_000
@@ -39,8 +39,8 @@ def build_answers(data: object, prior: AnswerPrior | None = None) -> pm.Model:
     Returns
     -------
     pymc.Model
-        ``rate(entry)``, and ``answer_p(entry)``, the probability of every answer; entries are the
-        rows of `answer_entries`.
+        ``rate(entry)``, and ``answer_p(entry)``, the probability of every answer; entries are
+        the answers that may come, by system and question.
 
     See Also
     --------
@@ -55,53 +55,47 @@ def build_answers(data: object, prior: AnswerPrior | None = None) -> pm.Model:
     """
     outcomes = data if isinstance(data, Outcomes) else tally(data)
     prior = AnswerPrior() if prior is None else prior
-    entries = answer_entries(outcomes, prior)
-    cell, count = entries["cell"], entries["count"]
-    with pm.Model(coords={"entry": entries["label"]}) as model:
+    counts = [_counts(ballots) for ballots in possible_ballots(outcomes, prior)]
+    cell = np.repeat(np.arange(len(counts)), [len(answers) for answers in counts])
+    questions = outcomes.trials.shape[1]
+    labels = [
+        f"{number // questions}/{number % questions}/{answer}"
+        for number, answers in enumerate(counts)
+        for answer in range(len(answers))
+    ]
+    with pm.Model(coords={"entry": labels}) as model:
         rate = pm.Gamma("rate", prior.concentration, 1.0, dims="entry")
-        total = pt.zeros(int(cell.max()) + 1)[cell].inc(rate)
+        total = pt.zeros(len(counts))[cell].inc(rate)
         p = pm.Deterministic("answer_p", rate / total[cell], dims="entry")
-        observed = pm.Data("answer_count", count.astype(float), dims="entry")
+        observed = pm.Data("answer_count", np.concatenate(counts).astype(float), dims="entry")
         pm.Potential("log_likelihood", (observed * pt.log(p)).sum())
     return model
 
 
-def answer_entries(outcomes: Outcomes, prior: AnswerPrior) -> Mapping[str, Any]:
-    """Every answer that may come, as flat arrays.
-
-    Returns
-    -------
-    mapping
-        ``cell`` (system times questions plus question), ``count``, ``correct``, ``nobody`` and
-        ``label`` of every entry.
-    """
+def possible_ballots(outcomes: Outcomes, prior: AnswerPrior) -> list[Ballots]:
+    """Return the answers that may come to every question, one system after the other."""
     if outcomes.answers is None:
         raise ArgumentError(
             "data must have answers; got outcomes without. Use ",
             Argument("answers", ..., "tally"), ", or name the column of a table: ",
             Argument("columns", {"answer": ...}, "tally"), ".",
         )  # fmt: skip
-    cells, counts, correct, nobody, labels = [], [], [], [], []
-    questions = outcomes.trials.shape[1]
-    for system in range(len(outcomes.systems)):
-        for question, given in enumerate(outcomes.answers.of(system)):
-            one = possible(given, prior)
-            silent = [] if one.nobody is None else [one.nobody]
-            size = len(one.count) + len(silent)
-            cells += [system * questions + question] * size
-            counts += [*one.count.tolist(), *silent]
-            correct += [*one.correct.tolist(), *([False] * len(silent))]
-            nobody += [False] * (size - len(silent)) + [True] * len(silent)
-            labels += [f"{system}/{question}/{i}" for i in range(size)]
-    return {
-        "cell": np.array(cells), "count": np.array(counts), "correct": np.array(correct, bool),
-        "nobody": np.array(nobody, bool), "label": labels,
-    }  # fmt: skip
+    return [
+        possible(ballots, prior)
+        for system in range(len(outcomes.systems))
+        for ballots in outcomes.answers.of(system)
+    ]
+
+
+def _counts(ballots: Ballots) -> list[int]:
+    """Return counts of all answers, and of trials without any, where these are counted."""
+    silent = [] if ballots.nobody is None else [ballots.nobody]
+    return [*ballots.count.tolist(), *silent]
 
 
 def answer_draws(
     outcomes: Outcomes,
-    entries: Mapping[str, Any],
+    prior: AnswerPrior,
     ks: Sequence[int],
     posterior: xr.Dataset,
     rng: np.random.Generator,
@@ -110,74 +104,59 @@ def answer_draws(
 
     Returns
     -------
-    values : ndarray, shape (draws, system, ks, target)
+    values : ndarray, shape (chain, draw, system, ks, target)
         Exact at the drawn probabilities; the population by the Bayesian bootstrap.
-    votes : ndarray, shape (draws, system, ks)
+    votes : ndarray, shape (chain, draw, system, ks)
         Credit of one simulated vote per question and draw, averaged over the questions, with
         their weights.
     """
-    p = posterior["answer_p"].transpose("chain", "draw", "entry").values
-    p = p.reshape(-1, p.shape[-1])
+    p = flat_draws(posterior["answer_p"])
     systems, questions = outcomes.trials.shape
     share = np.ones(questions) if outcomes.weight is None else outcomes.weight
     share = share / share.max()
     share /= share.sum()
     shape = (len(p), systems, len(ks))
     mean, bootstrap, votes = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-    total = np.zeros(shape[:2])
-    tried = np.bincount(entries["cell"], entries["count"], systems * questions) > 0
-    for cell in range(systems * questions):
-        system, part = cell // questions, share[cell % questions]
-        own = _Question(entries, np.flatnonzero(entries["cell"] == cell))
-        values = own.latent(p, ks)
-        weight = part * tried[cell] * rng.standard_exponential(len(p))
-        mean[:, system] += values * part
+    total, start = np.zeros(shape[:2]), 0
+    for number, ballots in enumerate(possible_ballots(outcomes, prior)):
+        system, question = divmod(number, questions)
+        counts = _counts(ballots)
+        of_question = p[:, start : start + len(counts)]
+        start += len(counts)
+        values = latent_votes(of_question[:, : len(ballots.correct)], ballots.correct, ks)
+        weight = share[question] * any(counts) * rng.standard_exponential(len(p))
+        mean[:, system] += values * share[question]
         bootstrap[:, system] += values * weight[:, None]
         total[:, system] += weight
-        votes[:, system] += own.simulated(p, ks, rng) * part
-    return np.stack([mean, bootstrap / total[:, :, None]], axis=-1), votes
+        credit = simulated_credit(of_question, ballots.correct, ks, rng)
+        votes[:, system] += credit * share[question]
+    values = np.stack([mean, bootstrap / total[:, :, None]], axis=-1)
+    chains = posterior.sizes["chain"], posterior.sizes["draw"]
+    return values.reshape(*chains, *values.shape[1:]), votes.reshape(*chains, *shape[1:])
 
 
-class _Question:
-    """The entries of one question, and votes between them."""
-
-    def __init__(self, entries: Mapping[str, Any], mine: NDArray[np.intp]) -> None:
-        self._mine, self._nobody = mine, entries["nobody"][mine]
-        self._correct = entries["correct"][mine]
-
-    def latent(self, p: Array, ks: Sequence[int]) -> Array:
-        """Exact values at the drawn probabilities, in blocks that fit in memory."""
-        voted, correct = self._mine[~self._nobody], self._correct[~self._nobody]
-        width = max(1, _CHUNK // max(ks) ** 2)
-        return np.concatenate(
-            [
-                plurality_latent(p[start : start + width, voted], correct, ks)
-                for start in range(0, len(p), width)
-            ]
-        )
-
-    def simulated(self, p: Array, ks: Sequence[int], rng: np.random.Generator) -> Array:
-        """Credit of one simulated vote at each draw."""
-        return simulated_credit(p[:, self._mine], self._correct, self._nobody, ks, rng)
+def latent_votes(p: Array, correct: NDArray[np.bool_], ks: Sequence[int]) -> Array:
+    """Exact votes on one question at draws of p, in blocks that fit in memory; (draws, ks)."""
+    width = max(1, _CHUNK // max(ks) ** 2)
+    blocks = (p[start : start + width] for start in range(0, len(p), width))
+    return np.concatenate([plurality_latent(block, correct, ks) for block in blocks])
 
 
 def simulated_credit(
-    p: Array,
-    correct: NDArray[np.bool_],
-    nobody: NDArray[np.bool_],
-    ks: Sequence[int],
-    rng: np.random.Generator,
+    p: Array, correct: NDArray[np.bool_], ks: Sequence[int], rng: np.random.Generator
 ) -> Array:
     """Credit of one vote of k at each row of probabilities: draw, count, compare.
+
+    The probability that nobody answers is behind those of the answers.
 
     Examples
     --------
     >>> p, right = np.array([[0.0, 1.0]]), np.array([False, True])
-    >>> simulated_credit(p, right, np.array([False, False]), [3], np.random.default_rng(0)).tolist()
+    >>> simulated_credit(p, right, [3], np.random.default_rng(0)).tolist()
     [[1.0]]
     """
-    found = np.empty((len(p), len(ks)))
-    for column, k in enumerate(ks):
-        votes = np.where(nobody, 0, rng.multinomial(k, p / p.sum(axis=1, keepdims=True)))
-        found[:, column] = vote_credit(votes, correct)
-    return found
+    credits = []
+    for k in ks:
+        votes = rng.multinomial(k, p / p.sum(axis=1, keepdims=True))
+        credits.append(vote_credit(votes[:, : len(correct)], correct))
+    return np.stack(credits, axis=1)

@@ -69,39 +69,20 @@ def count_ones(R: ArrayLike) -> tuple[NDArray[np.int64], int]:
     successes : ndarray of int64, shape (M,)
     trials : int
 
-    Notes
-    -----
-    One-byte entries are added eight at a time: a row is read as machine words whose byte lanes
-    are separate sums, none of which can pass 255 while at most 255 words are added.
-
     Examples
     --------
     >>> count_ones([[0, 1, 1], [0, 0, 1]])
     (array([2, 1]), 3)
     """
     matrix = whole_numbers(R)
-    single_byte = matrix.dtype.itemsize == 1 and matrix.flags.c_contiguous
-    highest = matrix.view(np.uint8).max() if single_byte else matrix.max()
-    if highest > 1 or (not single_byte and matrix.min() < 0):
+    if matrix.min() < 0 or matrix.max() > 1:
         row, column = (int(i) for i in np.argwhere((matrix < 0) | (matrix > 1))[0])
         raise ValueError(
             "Entries of R must be integers in [0, 1], zeros and ones; got "
             f"{matrix[row, column]} at row {row}, column {column}. Score graded outcomes with "
             "bayes(R, w) or bayesatk.evaluate."
         )
-    trials = matrix.shape[1]
-    if single_byte and trials % 8 == 0 and trials // 8 <= 255:
-        return _count_by_lanes(matrix.view(np.uint64)), trials
-    return matrix.sum(axis=1, dtype=np.int64), trials
-
-
-def _count_by_lanes(words: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Row sums of byte lanes: pairs of bytes into 16-bit lanes, then one product adds those."""
-    lanes = np.einsum("rw->r", words)
-    low_bytes = np.uint64(0x00FF00FF00FF00FF)
-    pairs = (lanes & low_bytes) + ((lanes >> np.uint64(8)) & low_bytes)
-    total = (pairs * np.uint64(0x0001000100010001)) >> np.uint64(48)
-    return np.asarray(total.astype(np.int64))
+    return matrix.sum(axis=1, dtype=np.int64), matrix.shape[1]
 
 
 def _counted(R: ArrayLike, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from bayesatk._tools.words import number_words, probability_words
-from bayesatk.comparison.boards.tables import leaderboard_rows
+from bayesatk.comparison.boards.board import leaderboard_rows
 from bayesatk.posterior.models_of import observed_value
 from bayesatk.results.result import Result
 from bayesatk.results.tables import table

@@ -151,13 +151,13 @@ class QuestionLaws:
             assert self.mean is not None
             size = (len(self.mean), len(trials))
             drawn = np.empty((*size, *self.mean.shape[1:]), np.int64)
-            for questions, laws in self._alike():
+            for questions, laws in self.alike():
                 assert laws.mean is not None
                 counts = scale.replicates(laws.mean, laws.icc, trials[questions], rng)
                 drawn[:, questions] = counts
         else:
             drawn = np.empty((len(self.difficulty), len(trials)), np.int64)
-            for questions, laws in self._alike():
+            for questions, laws in self.alike():
                 assert laws.difficulty is not None
                 drawn[:, questions] = laws.difficulty.draw_counts(trials[questions], rng)
         if self.rates is None:
@@ -165,17 +165,26 @@ class QuestionLaws:
         s, f = self.rates[:, :1], self.rates[:, 1:]
         return np.asarray(rng.binomial(drawn, s) + rng.binomial(trials - drawn, f))
 
-    def _alike(self) -> "Iterator[tuple[NDArray[np.intp], QuestionLaws]]":
-        """Questions with the same offset, and their law."""
-        study, size = self.study, self.study.outcomes.dataset.sizes["question"]
-        if study.pooling != "partial" or (self.slopes is None and self.group_effect is None):
-            yield np.arange(size), self
+    @property
+    def structured(self) -> bool:
+        """Whether questions have offsets."""
+        return self.slopes is not None or self.group_effect is not None
+
+    def alike(
+        self, members: NDArray[np.intp] | None = None
+    ) -> "Iterator[tuple[NDArray[np.intp], QuestionLaws]]":
+        """Yield questions with the same offset, and their law; of all, or of some members."""
+        study = self.study
+        if members is None:
+            members = np.arange(study.outcomes.dataset.sizes["question"])
+        if study.pooling != "partial" or not self.structured:
+            yield members, self
             return
-        columns: list[NDArray[Any]] = [np.zeros((size, 1))]
+        columns: list[NDArray[Any]] = [np.zeros((len(members), 1))]
         if study.grouping is not None:
-            columns = [study.grouping.code[:, None]]
+            columns = [study.grouping.code[members, None]]
         if study.design is not None:
-            columns.append(study.design.basis.rows[:, 1:])
+            columns.append(study.design.basis.rows[members, 1:])
         table, which = np.unique(np.column_stack(columns), axis=0, return_inverse=True)
         for number, row in enumerate(table):
             offset: Any = 0.0
@@ -183,7 +192,7 @@ class QuestionLaws:
                 offset = self.group_effect[:, int(row[0])]
             if self.slopes is not None:
                 offset = offset + self.slopes @ row[1:]
-            yield np.flatnonzero(which.ravel() == number), self.moved(offset)
+            yield members[which.ravel() == number], self.moved(offset)
 
     def moved(self, offset: Array) -> "QuestionLaws":
         """Return the laws of questions with an offset (draws,) on the logit scale.
@@ -262,10 +271,9 @@ def concentration(study: Study, system: int) -> Array:
     """
     prior: Any = study.prior
     alpha = np.asarray(prior.vector(len(study.scale.scores)))
-    earlier = study.prior_counts
+    earlier = None if study.judges is not None else study.prior_counts
     if study.pooling == "complete":
-        marked = earlier is None or study.judges is not None
-        return alpha if marked else alpha + earlier[system].sum(axis=0)  # type: ignore[index]
+        return alpha if earlier is None else alpha + earlier[system].sum(axis=0)
     shape = (study.outcomes.dataset.sizes["question"], len(alpha))
     return np.broadcast_to(alpha, shape) if earlier is None else alpha + earlier[system]
 

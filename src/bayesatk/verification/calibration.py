@@ -6,7 +6,7 @@ from the model; where the true value falls among independent posterior draws mus
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -23,32 +23,17 @@ from bayesatk._tools.threads import one_thread
 from bayesatk.core.costs.prior import CostPrior
 from bayesatk.judge_error import JudgeError
 from bayesatk.metrics.grid import MetricSpec, parse
-from bayesatk.priors import (
-    AnyPrior,
-    Families,
-    Pooling,
-)
-from bayesatk.priors.choice import (
-    describe_prior,
-)
+from bayesatk.priors import AnyPrior, Families, Pooling
 from bayesatk.results.citations import TALTS
-from bayesatk.verification.calibration_request import (
-    check_judge,
-    check_votes,
-    chosen_prior,
-    described_cost_prior,
-    score_values,
-)
+from bayesatk.verification.kinds import PyMCForm, Structure
 from bayesatk.verification.replications import (
     BATCH,
     Engine,
-    Structure,
-    Study,
+    Replications,
     batch_fault,
-    quantities,
-    run_batch,
+    checked,
+    score_values,
 )
-from bayesatk.verification.simulators import PyMCForm
 
 
 @dataclass(frozen=True)
@@ -226,27 +211,23 @@ def calibrate(
         ("questions", questions), ("trials", trials), ("replications", replications)
     ):  # fmt: skip
         whole_number(name, number)
-    values = score_values(scores)
-    chosen = chosen_prior(pooling, prior, engine, form, values, difficulty, structure)
-    requested = parse(metrics)
-    check_votes(requested, pooling, chosen, form, values)
-    labels = " ".join(metric.label for metric in requested)
-    check_judge(judge, engine, values, chosen, structure)
-    study = Study(
-        questions, trials, labels, pooling, describe_prior(chosen), engine,
-        whole_number("rng", rng, 0), form, values,
-        None if judge is None else asdict(judge),
-        described_cost_prior(cost_prior, chosen, engine, values, judge or structure), structure,
+    asked = Replications(
+        questions, trials, " ".join(metric.label for metric in parse(metrics)), pooling, prior,
+        engine, whole_number("rng", rng, 0), form, score_values(scores), judge, cost_prior,
+        structure,
     )  # fmt: skip
+    study = checked(asked, difficulty)
     done = all_batches(
-        partial(run_batch, study), range(0, replications, BATCH), study.identity,
-        fault=partial(batch_fault, quantities(study)), path=path, client=client,
+        study.run_batch, range(0, replications, BATCH), study.identity,
+        fault=partial(batch_fault, study.quantities()), path=path, client=client,
         description="calibration", progress=progress,
     )  # fmt: skip
     return Calibration(_tree(study, list(done.values()), replications), family_error)
 
 
-def _tree(study: Study, batches: list[dict[str, list[float]]], replications: int) -> xr.DataTree:
+def _tree(
+    study: Replications, batches: list[dict[str, list[float]]], replications: int
+) -> xr.DataTree:
     names = list(batches[0])
     values = {
         name: np.concatenate([batch[name] for batch in batches])[:replications] for name in names

@@ -1,84 +1,102 @@
-"""One replication of simulation-based calibration: truth, data, posterior draws, places."""
+"""What `calibrate` was asked, checked, and its replications: truth, data, draws, places."""
 
 from dataclasses import asdict, dataclass, replace
+from functools import cache
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
+from bayesatk._tools.arguments import one_of
 from bayesatk._tools.batches import misshapen
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.costs.prior import CostPrior
 from bayesatk.data.scales import RIGHT_WRONG, Scored
-from bayesatk.judge_error import JudgeError
+from bayesatk.judge_error import JudgeError, Judges
 from bayesatk.metrics.grid import parse
-from bayesatk.priors import AnswerPrior, CrossedPrior, Pooling
-from bayesatk.priors.choice import prior_from
-from bayesatk.verification.answer_simulator import AnswerSimulator
-from bayesatk.verification.cost_simulator import CostSimulator
-from bayesatk.verification.count_simulator import CountSimulator
-from bayesatk.verification.normal_simulators import CrossedSimulator, LogitNormalSimulator
-from bayesatk.verification.simulators import Array, PyMCForm, Simulator
-from bayesatk.verification.structured_simulator import StructuredSimulator
+from bayesatk.models.building import one_latent_family
+from bayesatk.priors import (
+    AnswerPrior,
+    BetaPrior,
+    CrossedPrior,
+    Families,
+    HyperPrior,
+    Pooling,
+)
+from bayesatk.priors.choice import describe_prior, prior_of, with_families
+from bayesatk.verification.kinds import (
+    CostKind,
+    CountKind,
+    Kind,
+    PyMCForm,
+    Structure,
+    VoteKind,
+    count_study,
+)
 
 Engine = Literal["closed_form", "pymc"]
-Structure = Literal["covariates", "groups"]
 BATCH = 50
 
 
 @dataclass(frozen=True)
-class Study:
-    """Everything that a replication depends on, bar its number."""
+class Replications:
+    """Everything that a replication depends on, bar its number; the arguments of `calibrate`."""
 
     questions: int
     trials: int
     metrics: str
     pooling: Pooling
-    prior: dict[str, Any]
+    prior: Any
     engine: Engine
     seed: int
     form: PyMCForm | None = None
     scores: tuple[float, ...] | None = None
-    judge: dict[str, Any] | None = None
-    cost: dict[str, Any] | None = None
+    judge: JudgeError | None = None
+    cost: CostPrior | None = None
     structure: Structure | None = None
 
     @property
     def identity(self) -> dict[str, Any]:
         """All of it, as a file of results holds it, but for later options that are not used."""
         later = ("judge", "cost", "structure")
-        return {name: own for name, own in asdict(self).items() if own or name not in later}
+        plain = asdict(self) | {"prior": describe_prior(self.prior)}
+        return {name: value for name, value in plain.items() if value or name not in later}
 
     def rng(self, replication: int) -> np.random.Generator:
         """Return the randomness of one replication, whatever the others do."""
         return np.random.default_rng([self.seed, replication])
 
-    def simulator(self) -> Simulator:
-        """Return the model that is drawn from and fitted."""
-        prior, metrics = prior_from(self.prior), parse(self.metrics)
-        size = self.questions, self.trials, metrics
-        if self.cost is not None:
-            return CostSimulator(*size, prior, replace(CostPrior(**self.cost), scale=1.0))
-        if isinstance(prior, AnswerPrior):
-            return AnswerSimulator(*size, prior)
-        if self.structure is not None:
-            return StructuredSimulator(*size, prior, self.structure)
-        if self.form == "logit_normal":
-            return LogitNormalSimulator(*size, prior)
-        if isinstance(prior, CrossedPrior):
-            return CrossedSimulator(*size, prior)
-        scale = RIGHT_WRONG if self.scores is None else Scored(self.scores)
-        judge = None if self.judge is None else JudgeError(**self.judge)
-        return CountSimulator(*size, scale, self.pooling, prior, self.form, judge)
+    def quantities(self) -> list[str]:
+        """Return the names of the places that every replication has."""
+        return sorted(_kind(self).simulate(self.rng(0))[0])
+
+    def run_batch(self, start: int) -> dict[str, list[float]]:
+        """Places of the truth for one batch of replications."""
+        rows = [self.replicate(start + i) for i in range(BATCH)]
+        return {name: [row[name] for row in rows] for name in rows[0]}
+
+    def replicate(self, replication: int) -> dict[str, float]:
+        """Places of the truth among draws of its posterior."""
+        rng, kind = self.rng(replication), _kind(self)
+        truth, data = kind.simulate(rng)
+        draws = kind.sampled(data, rng) if self.engine == "pymc" else kind.exact(data, rng)
+        return {name: _place(value.item(), draws[name], rng) for name, value in truth.items()}
 
 
-def run_batch(study: Study, start: int) -> dict[str, list[float]]:
-    """Places of the truth for one batch of replications."""
-    rows = [_replicate(study, start + i) for i in range(BATCH)]
-    return {name: [row[name] for row in rows] for name in rows[0]}
-
-
-def quantities(study: Study) -> list[str]:
-    """Return the names of the places that every replication has."""
-    return sorted(study.simulator().simulate(study.rng(0))[0])
+@cache
+def _kind(asked: Replications) -> Kind:
+    """Return the model that is drawn from and fitted, compiled once in every process."""
+    size, metrics = (asked.questions, asked.trials), parse(asked.metrics)
+    if asked.cost is not None:
+        return CostKind(*size, metrics, asked.prior, asked.cost)
+    if isinstance(asked.prior, AnswerPrior):
+        return VoteKind(*size, metrics, asked.prior)
+    study = count_study(
+        *size, asked.structure, 2 if asked.form == "crossed" else 1, asked.scores, metrics=metrics,
+        pooling=asked.pooling, prior=asked.prior, judges=asked.judge and Judges((asked.judge,)),
+    )  # fmt: skip
+    return CountKind(study, asked.form)
 
 
 def batch_fault(names: list[str], values: Any) -> str:
@@ -86,24 +104,136 @@ def batch_fault(names: list[str], values: Any) -> str:
     if not isinstance(values, dict) or sorted(values) != names:
         got = list(values) if isinstance(values, dict) else values
         return f"{got!r:.80} where {', '.join(names)} must be"
-    for own in values.values():
-        if wrong := misshapen(own, BATCH):
+    for places in values.values():
+        if wrong := misshapen(places, BATCH):
             return wrong
-        outside = [one for one in own if not 0.0 <= one <= 1.0]
+        outside = [share for share in places if not 0.0 <= share <= 1.0]
         if outside:
             return f"{outside[0]} where a probability must be"
     return ""
 
 
-def _replicate(study: Study, replication: int) -> dict[str, float]:
-    rng, simulator = study.rng(replication), study.simulator()
-    truth, data = simulator.simulate(rng)
-    draws = simulator.sampled(data, rng) if study.engine == "pymc" else simulator.exact(data, rng)
-    return {name: _place(value, draws[name], rng) for name, value in truth.items()}
-
-
-def _place(value: float, draws: Array, rng: np.random.Generator) -> float:
+def _place(value: float, draws: NDArray[np.float64], rng: np.random.Generator) -> float:
     """Rank of the truth among the draws, ties and the gap it falls in broken at random."""
     below, same = int((draws < value).sum()), int((draws == value).sum())
     rank = below + rng.integers(0, same + 1)
     return float((rank + rng.random()) / (len(draws) + 1))
+
+
+def checked(asked: Replications, difficulty: Families) -> Replications:
+    """Return what was asked with its prior resolved, or refuse what has no model to simulate."""
+    one_of("engine", asked.engine, ("closed_form", "pymc"))
+    if asked.form is not None and asked.engine != "pymc":
+        raise ArgumentError(
+            Argument("form"),
+            f" must be left out for engine='closed_form'; got {asked.form!r}. Use engine='pymc'.",
+        )
+    if asked.structure is not None:
+        prior = _prior_of_structure(asked, difficulty)
+    else:
+        prior = _prior_of_questions(asked, difficulty)
+    resolved = replace(asked, prior=prior)
+    _check_votes(resolved)
+    _check_judge(resolved)
+    closed = resolved.engine == "closed_form" and isinstance(prior, HyperPrior)
+    more = resolved.scores or resolved.judge or resolved.structure
+    if resolved.cost is not None and (more or not closed):
+        raise ValueError(
+            "cost_prior goes with right and wrong, pooling='partial', engine='closed_form', no "
+            f"judge and no structure; got {type(prior).__name__} with engine={asked.engine!r}."
+        )
+    return resolved
+
+
+def _prior_of_questions(asked: Replications, difficulty: Families) -> Any:
+    """Return the prior of questions without structure."""
+    prior = _default_prior(asked)
+    if difficulty is not None:
+        prior = with_families(prior, difficulty)
+    by_default = asked.prior is None and difficulty is None
+    prior = one_latent_family(prior, asked.form or "marginal", by_default)
+    if isinstance(prior, HyperPrior) and not prior.proper:
+        raise ArgumentError(
+            Argument("prior"),
+            f" must be proper to simulate data from it; got icc={prior.icc}. The default is.",
+        )
+    return prior
+
+
+def _prior_of_structure(asked: Replications, difficulty: Families) -> HyperPrior:
+    """Return the prior of questions with covariates or in groups, of the Beta family."""
+    one_of("structure", asked.structure, ("covariates", "groups"))
+    options = (asked.scores, asked.form, difficulty)
+    if asked.pooling != "partial" or any(option is not None for option in options):
+        raise ValueError(
+            f"structure={asked.structure!r} is calibrated of right and wrong with Beta "
+            "difficulties, pooling='partial' and without a form; got "
+            f"pooling={asked.pooling!r}, scores={asked.scores}, form={asked.form!r}, "
+            f"difficulty={difficulty!r:.80}. Leave them out."
+        )
+    kind = f"with structure={asked.structure!r}"
+    return prior_of(HyperPrior, asked.prior, kind).of_family("beta")
+
+
+def _default_prior(asked: Replications) -> Any:
+    """Return the prior given, or the default of the kind that the model needs."""
+    if asked.form in ("crossed", "logit_normal"):
+        if asked.scores is not None or asked.pooling != "partial":
+            raise ValueError(
+                f"form={asked.form!r} needs pooling='partial' and no scores; got "
+                f"pooling={asked.pooling!r}, scores={asked.scores!r:.80}."
+            )
+        return prior_of(CrossedPrior, asked.prior, "for form='crossed'")
+    if isinstance(asked.prior, AnswerPrior):
+        return asked.prior
+    scale = RIGHT_WRONG if asked.scores is None else Scored(asked.scores)
+    return scale.resolve_prior(asked.pooling, asked.prior)
+
+
+def _check_votes(asked: Replications) -> None:
+    """Refuse votes without an `AnswerPrior` of a known number of answers, and the reverse."""
+    prior = asked.prior
+    voted = [metric.voted for metric in parse(asked.metrics)]
+    if not isinstance(prior, AnswerPrior) and not any(voted):
+        return
+    counted = isinstance(prior, AnswerPrior) and prior.choices is not None and prior.unseen_correct
+    alone = asked.pooling == "none" and asked.form is None and asked.scores is None and all(voted)
+    if not (counted and alone):
+        raise ValueError(
+            "votes between answers are calibrated on their own, with pooling='none' and "
+            "prior=AnswerPrior(choices=) (one of them right), without form or scores; got metrics "
+            f"{asked.metrics}, pooling={asked.pooling!r} and {prior}."
+        )
+
+
+def _check_judge(asked: Replications) -> None:
+    """Refuse a judge where there is no closed form of its marks to calibrate."""
+    judge: object = asked.judge
+    if judge is None:
+        return
+    updated = isinstance(judge, JudgeError) and judge.updated
+    plain = asked.scores is None and asked.structure is None
+    plain = plain and isinstance(asked.prior, BetaPrior | HyperPrior)
+    if asked.engine != "closed_form" or not (updated and plain):
+        raise ValueError(
+            "judge must be a JudgeError, of right and wrong, engine='closed_form' and no "
+            f"structure; got {judge!r:.80} with engine={asked.engine!r} and a "
+            f"{type(asked.prior).__name__}. Leave it out."
+        )
+
+
+def score_values(scores: object) -> tuple[float, ...] | None:
+    """Return the scores of the categories, checked."""
+    if scores is None:
+        return None
+    try:
+        values = tuple(float(score) for score in scores)  # type: ignore[attr-defined]
+    except (TypeError, ValueError):
+        values = ()
+    rising = all(low < high for low, high in pairwise(values))
+    if len(values) < 2 or not rising or not np.isfinite(values).all():
+        raise ArgumentError(
+            Argument("scores"),
+            f" must be two or more finite numbers in rising order; got {scores!r:.80}.",
+        )
+    return values

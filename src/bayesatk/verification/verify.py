@@ -1,7 +1,7 @@
 """`verify`: a closed form against a sampler, in units of Monte Carlo error."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, Literal
 
@@ -22,6 +22,7 @@ Verdict = Literal["agree", "disagree", "inconclusive"]
 LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
 MIN_ESS = 400.0
 _EXPECTED = 10.0  # draws expected on either side of a count for its probability to be tested
+_DRAWN = ("sd", "mean")  # statistics that may be of draws
 _SAME = 1e-12  # quantities that are known exactly must match to this
 
 
@@ -51,9 +52,9 @@ class Verification:
     @property
     def verdict(self) -> Verdict:
         """``"disagree"`` if any quantity does, else ``"inconclusive"`` if any is, else agree."""
-        found = set(self.table["verdict"])
+        verdicts = set(self.table["verdict"])
         for verdict in ("disagree", "inconclusive"):
-            if verdict in found:
+            if verdict in verdicts:
                 return verdict
         return "agree"
 
@@ -134,21 +135,20 @@ def verify(
             f"{sorted(_draws(theirs).data_vars, key=str)}. Evaluate and sample the same metrics."
         )
     # Mean, sd, and the distribution at every point.
-    level = family_error / sum(2 + len(one.probabilities) for one in quantities)
-    return Verification(
-        pd.DataFrame([_compare(one, level, family_error) for one in quantities]), family_error
-    )
+    level = family_error / sum(2 + len(quantity.probabilities) for quantity in quantities)
+    rows = [_compare(quantity, level, family_error) for quantity in quantities]
+    return Verification(pd.DataFrame(rows), family_error)
 
 
 @dataclass(frozen=True)
 class _Quantity:
     labels: dict[str, Any]
     mean: float
-    sd: float
-    points: Array
-    probabilities: Array
-    reference_draws: float
     draws: xr.DataArray
+    sd: float = np.nan
+    points: Array = field(default_factory=lambda: np.zeros(0))
+    probabilities: Array = field(default_factory=lambda: np.zeros(0))
+    reference_draws: float = np.inf
     sd_draws: float = np.inf
     mean_draws: float = np.inf
 
@@ -163,16 +163,17 @@ def _refuse_closed_form(sampled: Result) -> None:
 
 
 def _check_same_question(exact: Result, sampled: Result) -> None:
-    declared = all("study" in result.tree.attrs for result in (exact, sampled))
+    pair = exact, sampled
+    declared = all("study" in result.tree.attrs for result in pair)
     fields = ("pooling", "prior", "answer_prior", "covariates", "judges")
     for name in fields if declared else ():  # other tools' draws say nothing of their model
-        ours, theirs = getattr(exact, name), getattr(sampled, name)
+        ours, theirs = (getattr(result, name) for result in pair)
         if ours != theirs:
             raise ValueError(
                 f"exact and sampled must have the same {name}; got {ours!r} and {theirs!r}. Pass "
                 f"the same {name}= to evaluate and sample."
             )
-    priors = [one.tree.attrs.get("cost_prior") for one in (exact, sampled)]
+    priors = [result.tree.attrs.get("cost_prior") for result in pair]
     if None not in priors and priors[0] != priors[1]:
         raise ValueError(
             f"exact and sampled must have the same cost_prior; got {priors[0]} and {priors[1]}. "
@@ -181,16 +182,13 @@ def _check_same_question(exact: Result, sampled: Result) -> None:
     names = {"successes": "observed_data", "count": "observed_data"}
     names |= {"answer_count": "observed_data", "prior_count": "constant_data"}
     for name, group in names.items():
-        found = [one.group(group).get(name) for one in (exact, sampled) if one.has(group)]
-        if len(found) < 2 or all(one is None for one in found):
-            continue
-        if found[0] is None or found[1] is None or not np.array_equal(found[0], found[1]):
+        stored: list[Any] = [result.group(group).get(name) for result in pair if result.has(group)]
+        if len(stored) == 2 and not np.array_equal(*stored):
             raise ValueError(
                 f"exact and sampled must be results of the same data; their {name} differ."
             )
-    held = [one.weight for one in (exact, sampled) if one.has("constant_data")]
-    first, second = (np.ones(1) if w is None else w for w in (*held, None, None)[:2])
-    if len(held) == 2 and not np.array_equal(first, second):
+    weights: list[Any] = [result.weight for result in pair if result.has("constant_data")]
+    if len(weights) == 2 and not np.array_equal(*weights):
         raise ValueError(
             "exact and sampled must be results of the same data; the weights of their questions "
             "differ. Give both the same: tally(..., weight=...)."
@@ -218,17 +216,12 @@ def _of_dataset(exact: Result, group: str, posterior: xr.Dataset) -> Iterator[_Q
             column = statistics.isel(dict(zip(dims, position, strict=True)))
             where = {dim: column[dim].item() for dim in dims}
             points, probabilities = _distribution(exact, group, str(name), where, draws.size)
+            mean, sd = (float(column.sel(statistic=statistic)) for statistic in ("mean", "sd"))
+            independent = (float(statistics.attrs.get(f"{of}_draws", np.inf)) for of in _DRAWN)
             yield _Quantity(
-                labels={"variable": str(name), **where},
-                mean=float(column.sel(statistic="mean")),
-                sd=float(column.sel(statistic="sd")),
-                points=points,
-                probabilities=probabilities,
-                reference_draws=reference_draws(closed, str(name), where),
-                draws=draws.sel(where),
-                sd_draws=float(statistics.attrs.get("sd_draws", np.inf)),
-                mean_draws=float(statistics.attrs.get("mean_draws", np.inf)),
-            )
+                {"variable": str(name), **where}, mean, draws.sel(where), sd, points, probabilities,
+                reference_draws(closed, str(name), where), *independent,
+            )  # fmt: skip
 
 
 def reference_draws(closed: xr.Dataset, name: str, where: dict[str, Any]) -> float:
@@ -256,14 +249,9 @@ def _simulated_votes(closed: xr.Dataset, posterior: xr.Dataset) -> Iterator[_Qua
     for system, k in product(mean["system"].values.tolist(), mean["k"].values.tolist()):
         where = {"system": system, "k": k}
         yield _Quantity(
-            labels={"variable": "plurality_votes_at_k", **where, "target": "questions"},
-            mean=float(mean.sel(where)),
-            sd=np.nan,
-            points=np.zeros(0),
-            probabilities=np.zeros(0),
-            reference_draws=np.inf,
-            draws=posterior["plurality_votes_at_k"].sel(where),
-        )
+            {"variable": "plurality_votes_at_k", **where, "target": "questions"},
+            float(mean.sel(where)), posterior["plurality_votes_at_k"].sel(where),
+        )  # fmt: skip
 
 
 def _draws(sampled: Result) -> xr.Dataset:
@@ -286,33 +274,33 @@ def _distribution(
     quantiles = f"{group}_quantiles"
     if not exact.has(quantiles) or name not in exact.group(quantiles):
         return np.zeros(0), np.zeros(0)
-    every = exact.group(quantiles)[name].sel(where)
-    values = every.sel(quantile=list(LEVELS)).values
+    distribution = exact.group(quantiles)[name].sel(where)
+    values = distribution.sel(quantile=list(LEVELS)).values
     if not np.isfinite(values).all():
         return np.zeros(0), np.zeros(0)
-    alone = continuous_at(every.values, values)
+    alone = continuous_at(distribution.values, values)
     return values[alone], np.array(LEVELS)[alone]
 
 
-def _compare(one: _Quantity, level: float, family_error: float) -> dict[str, Any]:
+def _compare(exact: _Quantity, level: float, family_error: float) -> dict[str, Any]:
     """Return the row of one quantity."""
-    draws = one.draws.transpose("chain", "draw").reset_coords(drop=True)
+    draws = exact.draws.transpose("chain", "draw").reset_coords(drop=True)
     import arviz as az  # tables and reports of a verification do without
 
     mean, sd = float(draws.mean()), float(draws.std(ddof=1))
     row = {
-        **one.labels, "exact_mean": one.mean, "sampled_mean": mean, "exact_sd": one.sd,
+        **exact.labels, "exact_mean": exact.mean, "sampled_mean": mean, "exact_sd": exact.sd,
         "sampled_sd": sd,
     }  # fmt: skip
-    if one.sd <= _SAME or sd <= _SAME:
-        return row | _constant(one, draws)
+    if exact.sd <= _SAME or sd <= _SAME:
+        return row | _constant(exact, draws)
     rhat, ess = float(az.rhat(draws)), float(az.ess(draws, method="bulk"))
     # Of several families the exact side too is a mean over weighted points.
-    error = float(np.hypot(az.mcse(draws, method="mean"), one.sd / np.sqrt(one.mean_draws)))
+    error = float(np.hypot(az.mcse(draws, method="mean"), exact.sd / np.sqrt(exact.mean_draws)))
     z = {
-        "z_mean": (mean - one.mean) / error,
-        "z_sd": _sd_deviation(one, sd, float(az.mcse(draws, method="sd"))),
-        "z_pit": float(max(_pit_deviations(one, draws, ess), key=abs, default=0.0)),
+        "z_mean": (mean - exact.mean) / error,
+        "z_sd": _sd_deviation(exact, sd, float(az.mcse(draws, method="sd"))),
+        "z_pit": float(max(_pit_deviations(exact, draws, ess), key=abs, default=0.0)),
     }
     p_value = 2.0 * ndtr(-max(abs(value) for value in z.values()))
     verdict: Verdict = "disagree" if p_value < level else "agree"
@@ -321,14 +309,14 @@ def _compare(one: _Quantity, level: float, family_error: float) -> dict[str, Any
     return {
         **row, **z, "rhat": rhat, "ess": ess,
         "p_adjusted": min(1.0, p_value / level * family_error),
-        "detectable": float(noticed / (sd if np.isnan(one.sd) else one.sd)),
+        "detectable": float(noticed / (sd if np.isnan(exact.sd) else exact.sd)),
         "verdict": verdict if mixed else "inconclusive",
     }  # fmt: skip
 
 
-def _constant(one: _Quantity, draws: xr.DataArray) -> dict[str, Any]:
+def _constant(exact: _Quantity, draws: xr.DataArray) -> dict[str, Any]:
     """Return the rest of the row of a quantity that one side holds for known exactly."""
-    same = bool(np.abs(draws.values - one.mean).max() <= _SAME and one.sd <= _SAME)
+    same = bool(np.abs(draws.values - exact.mean).max() <= _SAME and exact.sd <= _SAME)
     return {
         "z_mean": 0.0 if same else np.inf, "z_sd": 0.0, "z_pit": 0.0, "rhat": 1.0,
         "ess": float(draws.size), "p_adjusted": float(same), "detectable": 0.0,
@@ -336,23 +324,23 @@ def _constant(one: _Quantity, draws: xr.DataArray) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _sd_deviation(one: _Quantity, sd: float, error: float) -> float:
+def _sd_deviation(exact: _Quantity, sd: float, error: float) -> float:
     """Difference of sds, in standard errors; 0 of a quantity known only for its mean."""
-    if np.isnan(one.sd):
+    if np.isnan(exact.sd):
         return 0.0
     # An sd that is itself estimated from so many draws has a relative variance of about 1/(2n).
-    return float((sd - one.sd) / np.hypot(error, one.sd / np.sqrt(2.0 * one.sd_draws)))
+    return float((sd - exact.sd) / np.hypot(error, exact.sd / np.sqrt(2.0 * exact.sd_draws)))
 
 
-def _pit_deviations(one: _Quantity, draws: xr.DataArray, ess: float) -> Array:
+def _pit_deviations(exact: _Quantity, draws: xr.DataArray, ess: float) -> Array:
     """Excess share of draws below each point, in standard errors."""
-    if not len(one.points):
+    if not len(exact.points):
         return np.zeros(0)
     import arviz as az
 
-    levels = one.probabilities
-    below = (draws <= xr.DataArray(one.points, dims="level")).astype(float)
-    own = az.ess(below, method="mean").values
-    size = np.where(np.isfinite(own), np.minimum(own, draws.size), ess)
-    variance = levels * (1.0 - levels) * (1.0 / size + 1.0 / one.reference_draws)
+    levels = exact.probabilities
+    below = (draws <= xr.DataArray(exact.points, dims="level")).astype(float)
+    sizes = az.ess(below, method="mean").values
+    size = np.where(np.isfinite(sizes), np.minimum(sizes, draws.size), ess)
+    variance = levels * (1.0 - levels) * (1.0 / size + 1.0 / exact.reference_draws)
     return np.asarray((below.mean(("chain", "draw")).values - levels) / np.sqrt(variance))

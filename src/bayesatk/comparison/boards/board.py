@@ -1,25 +1,27 @@
 """Joint draws of all systems of a result, with difficulties that they share."""
 
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pandas as pd
+import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk.comparison.pairs.system_posteriors import Subset, data_keys
+from bayesatk._tools.words import probability_words
+from bayesatk.comparison.pairs.draws import Subset, data_keys
 from bayesatk.core.one_factor.chances import Marking
 from bayesatk.core.one_factor.model import Counts
 from bayesatk.core.one_factor.posterior import Draws, Fit
 from bayesatk.core.one_factor.questions import QuestionMeans, population_means
 from bayesatk.core.question.laws import finite
 from bayesatk.judge_error import Judges
-from bayesatk.metrics.grid import Metric
 from bayesatk.priors import LeaderboardPrior
 from bayesatk.results.result import Result
+from bayesatk.results.schema import TARGETS
 
 Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 _CELLS = 6e7  # systems x questions x draws, at about 10^7 a second
 
 
@@ -45,75 +47,106 @@ class Board:
     order: NDArray[np.intp]
 
 
-@dataclass(frozen=True)
-class BoardInput:
-    """What a board is worked out from, equal to another of the same content."""
-
-    content: bytes
-    labels: tuple[str, ...]
-    prior: LeaderboardPrior
-    seed: int
-    judges: Judges | None
-    right: Ints = field(compare=False)
-    trials: Ints = field(compare=False)
-    metrics: tuple[Metric, ...] = field(compare=False)
-
-
 def board_of(fit: Result, prior: LeaderboardPrior, seed: int) -> Board:
     """Draw the parameters of all systems, and their metrics.
 
     Names and the order of systems have no part in anything.
     """
-    right, trials = _counts(fit)
-    keys = data_keys(fit, Subset.whole(fit))
-    order = sorted(range(len(keys)), key=keys.__getitem__)
-    right, trials = right[order], trials[order]
-    content = np.ascontiguousarray(np.stack([right, trials])).tobytes()
-    labels = tuple(metric.label for metric in fit.metrics)
-    judges = None if fit.judges is None else fit.judges.among(order)
-    board_input = BoardInput(content, labels, prior, seed, judges, right, trials, fit.metrics)
-    board, back = drawn_board(board_input), np.argsort(order)
-    return Board(board.values[:, :, back], board.observed[back], board.draws, back)
-
-
-@lru_cache(maxsize=8)
-def drawn_board(board_input: BoardInput) -> Board:
-    """Draw a board; the last few are kept."""
-    rng = np.random.default_rng(board_input.seed)
-    metrics, right, trials = board_input.metrics, board_input.right, board_input.trials
-    draws = Fit.of(
-        Counts.of(right, trials, marking_of(board_input.judges)), board_input.prior
-    ).draw(rng)
-    # 400 draws at least, whatever they take: a probability of 1/2 is then known to .025.
-    draws = draws.among(max(400, int(_CELLS / right.size)))
-    credits = [metric.credit for metric in metrics]
-    means = QuestionMeans(draws.likelihood, right, trials, credits)
-    questions = means.draw(draws.theta, [metric.latent for metric in metrics], rng)
-    values = np.stack([questions, population_means(credits, draws.of_systems)])
-    observed = np.full((len(trials), len(metrics)), np.nan)
-    for i, (c, n) in enumerate(zip(right, trials, strict=True)):
-        for j, credit in enumerate(credits):
-            if n.any():
-                observed[i, j] = finite(credit, c[n > 0], n[n > 0]).mean()
-    return Board(values, observed, draws, np.arange(len(trials)))
-
-
-def marking_of(judges: Judges | None) -> Marking | None:
-    """Return who marked the trials of every system, where judges err."""
-    if judges is None:
-        return None
-    judge_numbers = np.empty(len(judges.by_system), np.intp)
-    for number, systems in enumerate(judges.groups().values()):
-        judge_numbers[systems] = number
-    return Marking(judge_numbers, np.array([judge.shapes for judge in judges.groups()]))
-
-
-def _counts(fit: Result) -> tuple[Ints, Ints]:
-    """Return counts, or say why there can be no leaderboard."""
     right, trials = fit.right_of_all("leaderboard")
     if len(trials) < 2:
         raise ArgumentError(
             Argument("fit"), " must have at least two systems to rank; got one. Name them: ",
             Argument("source", {"a": "first.csv", "b": "second.csv"}, "load"), ".",
         )  # fmt: skip
-    return right, trials
+    keys = data_keys(fit, Subset.whole(fit))
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    right, trials, back = right[order], trials[order], np.argsort(order)
+    marking = None if fit.judges is None else _marking(fit.judges.among(order))
+    rng = np.random.default_rng(seed)
+    draws = Fit.of(Counts.of(right, trials, marking), prior).draw(rng)
+    # 400 draws at least, whatever they take: a probability of 1/2 is then known to .025.
+    draws = draws.among(max(400, int(_CELLS / right.size)))
+    credits = [metric.credit for metric in fit.metrics]
+    means = QuestionMeans(draws.likelihood, right, trials, credits)
+    questions = means.draw(draws.theta, [metric.latent for metric in fit.metrics], rng)
+    values = np.stack([questions, population_means(credits, draws.of_systems)])
+    observed = np.full((len(trials), len(credits)), np.nan)
+    for i, (c, n) in enumerate(zip(right, trials, strict=True)):
+        for j, credit in enumerate(credits):
+            if n.any():
+                observed[i, j] = finite(credit, c[n > 0], n[n > 0]).mean()
+    return Board(values[:, :, back], observed[back], draws, back)
+
+
+def _marking(judges: Judges) -> Marking:
+    """Return who marked the trials of every system."""
+    judge_numbers = np.empty(len(judges.by_system), np.intp)
+    for number, systems in enumerate(judges.groups().values()):
+        judge_numbers[systems] = number
+    return Marking(judge_numbers, np.array([judge.shapes for judge in judges.groups()]))
+
+
+def leaderboard_group(
+    result: Result, rows: pd.DataFrame, declared: NDArray[np.int8], attrs: dict[str, Any]
+) -> xr.Dataset:
+    """Return the group ``leaderboard``: the table of all metrics and targets, and declared orders.
+
+    Parameters
+    ----------
+    result : Result
+    rows : pandas.DataFrame
+        A row per metric, target and system.
+    declared : ndarray, shape (metrics, target, system, other)
+    attrs : dict
+    """
+    keys = ["system", "metric", "target"]
+    names = [column for column in rows.columns if column not in keys]
+    labels = [metric.label for metric in result.metrics]
+    order = pd.MultiIndex.from_product([result.systems, labels, list(TARGETS)])
+    values = rows.set_index(keys)[names].astype(float).loc[order].to_numpy()
+    shape = len(result.systems), len(labels), len(TARGETS), len(names)
+    systems = result.posterior["system"].values
+    coords = {"system": systems, "metric": labels, "target": list(TARGETS), "statistic": names}
+    table = {
+        "value": ((*keys, "statistic"), values.reshape(shape)),
+        "separated": (("metric", "target", "system", "other"), declared),
+    }
+    return xr.Dataset(table, {**coords, "other": systems}, attrs)
+
+
+def leaderboard_rows(result: Result) -> pd.DataFrame:
+    """Return the table of a result that has the group ``leaderboard``, best first."""
+    value = result.group("leaderboard")["value"]
+    frame = value.to_dataframe().unstack("statistic")["value"].reset_index()
+    frame.columns.name = None
+    frame = frame[["system", "metric", "target", *value["statistic"].values]]
+    integer_columns = ["rank", "rank_lower", "rank_upper", "tier", "questions", "trials"]
+    keys = {name: i for i, name in enumerate(value["metric"].values)}
+    block = frame["metric"].map(keys) * 2 + (frame["target"] == TARGETS[1])
+    frame = frame.assign(block=block).sort_values(["block", "rank"], kind="stable")
+    frame = frame.drop(columns="block").astype(dict.fromkeys(integer_columns, int))
+    return frame.reset_index(drop=True)
+
+
+def as_text(rows: pd.DataFrame, effective_draws: float, result: Result) -> pd.DataFrame:
+    """Return rows of a leaderboard as a person reads them."""
+    percent = f"{100 * result.ci_prob:g}% interval"
+
+    def chance(p: float) -> str:
+        return probability_words(p, float(np.sqrt(p * (1.0 - p) / effective_draws)))
+
+    return pd.DataFrame({
+        "rank": rows["rank"], "system": rows["system"].astype(str),
+        "observed": ["k>n" if np.isnan(x) else f"{x:.3f}" for x in rows["observed"]],
+        "mean": [f"{x:.3f}" for x in rows["mean"]],
+        percent: [
+            f"[{a:.3f}, {b:.3f}]" for a, b in zip(rows["ci_lower"], rows["ci_upper"], strict=True)
+        ],
+        "P(best)": [chance(x) for x in rows["prob_best"]],
+        "P(top 3)": [chance(x) for x in rows["prob_top3"]],
+        "ranks": [
+            f"{a}-{b}" if a < b else f"{a}"
+            for a, b in zip(rows["rank_lower"], rows["rank_upper"], strict=True)
+        ],
+        "tier": rows["tier"],
+    })  # fmt: skip

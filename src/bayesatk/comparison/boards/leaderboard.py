@@ -4,7 +4,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
@@ -16,10 +15,15 @@ from bayesatk._tools.arguments import one_of, proper_probability
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk._tools.threads import one_thread
-from bayesatk.comparison.boards.board import Board, board_of
-from bayesatk.comparison.boards.tables import as_text, leaderboard_group
-from bayesatk.comparison.pairs.joint import rank_draws, separated, share_upto, tiers_of
-from bayesatk.core.engine.contrasts import round_to_resolution
+from bayesatk.comparison.boards.board import Board, as_text, board_of, leaderboard_group
+from bayesatk.comparison.pairs.contrasts import (
+    Drawn,
+    Settings,
+    rank_draws,
+    rank_probabilities,
+    separated,
+    tiers_of,
+)
 from bayesatk.metrics.grid import Metric, MetricSpec, parse
 from bayesatk.priors import LeaderboardPrior
 from bayesatk.results.result import Result
@@ -118,8 +122,7 @@ class Leaderboard:
         ends = np.quantile(draws, tails, axis=0)
         places = np.quantile(ranks, tails, axis=0)
         tier = tiers_of(self._declared(metric, target), mean)
-        first = share_upto(ranks, 1)
-        top = share_upto(ranks, min(3, len(mean)))
+        cumulative = rank_probabilities(draws).cumsum(axis=1)
         trials, names = self.result.trials, self.result.systems
         cell = self._metric(metric)
         return [
@@ -127,7 +130,7 @@ class Leaderboard:
                 "system": names[i], "metric": metric.label, "target": target,
                 "observed": self.board.observed[i, cell], "mean": mean[i],
                 "sd": draws[:, i].std(), "ci_lower": ends[0, i], "ci_upper": ends[1, i],
-                "prob_best": first[i], "prob_top3": top[i], "rank": rank,
+                "prob_best": cumulative[i, 0], "prob_top3": cumulative[i, :3][-1], "rank": rank,
                 "rank_lower": int(np.floor(places[0, i])),
                 "rank_upper": int(np.ceil(places[1, i])),
                 "tier": int(tier[i]), "questions": int((trials[i] > 0).sum()),
@@ -169,22 +172,18 @@ class Leaderboard:
         that, and ``separated``: whether the order of the two is declared. All declared orders are
         right at the same time with posterior probability ``1 - error / 2`` or more.
         """
-        draws, names = self.draws(metric, target), self.result.systems
-        declared = self._declared(metric, target)
-        site, _ = round_to_resolution(draws)
+        draws, declared = self.draws(metric, target), self._declared(metric, target)
         order = np.argsort(-draws.mean(axis=0), kind="stable")
-        rows = []
-        for i, j in combinations(order, 2):
-            gap = draws[:, i] - draws[:, j]
-            low, high = np.quantile(gap, list(self.result.tails))
-            above = (site[:, i] > site[:, j]).mean() + 0.5 * (site[:, i] == site[:, j]).mean()
-            rows.append({
-                "system": names[i], "other": names[j], "mean": gap.mean(), "sd": gap.std(),
-                "ci_lower": low, "ci_upper": high, "prob_greater": above,
-                "monte_carlo_error": float(np.sqrt(above * (1.0 - above) / self.effective_draws)),
-                "separated": bool(declared[i, j]),
-            })  # fmt: skip
-        return pd.DataFrame(rows)
+        i, j = (order[pair] for pair in np.triu_indices(len(order), 1))
+        drawn = Drawn.of(draws[:, None], draws[:, None], self.effective_draws)
+        contrasts = drawn.contrasts(0, i, j, Settings(self.result.ci_prob, "eti", 0.0))
+        names = [self.result.systems[system] for system in (*i, *j)]
+        columns = ["mean", "sd", "ci_lower", "ci_upper", "prob_greater", "monte_carlo_error"]
+        return pd.DataFrame(
+            {"system": names[: len(i)], "other": names[len(i) :]}
+            | {name: contrasts[name] for name in columns}
+            | {"separated": declared[i, j]}
+        )
 
     def separated(
         self,
@@ -202,14 +201,7 @@ class Leaderboard:
         return bool(declared[names.index(system), names.index(other)])
 
     def _declared(self, metric: str | Metric | None, target: Target | None) -> NDArray[np.bool_]:
-        key = self._metric(metric), self._target(target)
-        if key not in self._known:
-            self._known[key] = separated(self.draws(metric, target), 0.5 * self.error)
-        return self._known[key]
-
-    @cached_property
-    def _known(self) -> dict[tuple[int, int], NDArray[np.bool_]]:
-        return {}
+        return separated(self.draws(metric, target), 0.5 * self.error)
 
     def _metric(self, metric: str | Metric | None) -> int:
         if metric is None:

@@ -9,24 +9,150 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from bayesatk._tools.arguments import proper_probability
 from bayesatk._tools.batches import in_batches
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk._tools.threads import one_thread
-from bayesatk.comparison.checks.model_checks import family_row, group_row
+from bayesatk.core.engine.interval_ends import measured_interval
+from bayesatk.data.columns import GROUP
+from bayesatk.data.grouping import Grouping
 from bayesatk.data.scales import RightWrong
-from bayesatk.posterior.models_of import Declared
+from bayesatk.metrics.grid import Metric
+from bayesatk.posterior.models_of import Declared, model_of
+from bayesatk.posterior.posterior import SystemPosterior
+from bayesatk.posterior.remarks import FAMILY_WORDS, family_shares
 from bayesatk.posterior.replicates import draw_new_p
-from bayesatk.results.difficulty import difficulty_draws
+from bayesatk.priors import DIFFICULTY_FAMILIES, DirichletHyperPrior, HyperPrior
 from bayesatk.results.likelihood import RATES
 from bayesatk.results.result import Result
+from bayesatk.results.schema import TARGETS, metric_values
+
+FAMILIES_CHECK, GROUPS_CHECK = "difficulty families", "groups"
+_MOVED = 1.0  # sds from which an answer changes
+_WHERE = {"questions": "these questions", "population": "questions like these"}
+
+
+def family_row(fit: Result, system: int, alpha: float) -> dict[str, object] | None:
+    """Return the posterior probability of the families of a fit, as a row of `criticise`.
+
+    It is flagged below `alpha`. None where families have no marginal likelihood, under complete
+    pooling and improper priors, and where that of a family is not known. None either for one family
+    with groups, covariates or prior trials, where the other families would take minutes.
+    """
+    prior = fit.prior
+    if not isinstance(prior, HyperPrior) or not prior.proper:
+        return None
+    if Declared.of_result(fit).composed and len(prior.family_prior) == 1:
+        return None
+    metrics = fit.judged
+    whole = replace(prior, families=DIFFICULTY_FAMILIES)
+    averaged = replace(model_of(fit, system), prior=whole).fit(metrics)
+    shares = {name: share.probability for name, share in averaged.families.items()}
+    if any(np.isnan(share.log_evidence) for share in averaged.families.values()):
+        return None
+    probability = float(sum(shares[name] for name in prior.family_prior))
+    text = f"{FAMILIES_CHECK}: {family_shares(shares, least=0.0)}"
+    if set(prior.family_prior) == set(DIFFICULTY_FAMILIES):
+        sentence = f"{text}; all are averaged."
+    else:
+        change = _change(fit, system, metrics, averaged)
+        families = " and ".join(FAMILY_WORDS[name] for name in prior.family_prior)
+        sentence = f"{text}. This fit has {families} alone. {change}"
+    return {
+        "check": FAMILIES_CHECK, "observed": probability,
+        "expected": len(prior.family_prior) / len(DIFFICULTY_FAMILIES), "sd": np.nan,
+        "p_value": np.nan,
+        "flagged": probability < alpha, "sentence": sentence,
+    }  # fmt: skip
+
+
+def _change(fit: Result, system: int, asked: list[Metric], found: SystemPosterior) -> str:
+    """Say which metric of a fit differs most from its value with all families averaged."""
+    if not asked:
+        return ""
+    statistics = fit.statistics.isel(system=system)
+    fitted = np.array(
+        [
+            [[float(metric_values(statistics, metric_).sel(target=target, statistic=name))
+              for name in ("mean", "sd", "ci_lower", "ci_upper")] for target in TARGETS]
+            for metric_ in asked
+        ]
+    )  # fmt: skip
+    moved = np.abs(found.mean[:, : len(TARGETS)] - fitted[..., 0]) / np.maximum(
+        fitted[..., 1], 1e-300
+    )
+    metric, target = (int(i) for i in np.unravel_index(np.argmax(moved), moved.shape))
+    if moved[metric, target] <= _MOVED:
+        return "Averaging over all families changes no metric by more than its sd."
+    quantity = found.distributions()[target][metric]
+    if quantity is None:
+        raise AssertionError("partial pooling of right and wrong has every distribution")
+    (low, high), _ = measured_interval(quantity, fit.ci_prob, "eti")
+    mean, _, before, after = fitted[metric, target]
+    return (
+        f"Averaged over all families, {asked[metric].label} of {_WHERE[TARGETS[target]]} would be "
+        f"{found.mean[metric, target]:.3f} [{low:.3f}, {high:.3f}]; in this fit it is {mean:.3f} "
+        f"[{before:.3f}, {after:.3f}]."
+    )
+
+
+def group_row(fit: Result, system: int, alpha: float) -> dict[str, object] | None:
+    """Return the posterior probability of the model of a fit, with or without groups.
+
+    It is a row of `bayesatk.criticise`, flagged below `alpha`. Both models have Beta difficulties
+    (of scores: a Dirichlet) and the same priors of mean and icc, covariates and prior trials; that
+    with groups adds the sd between groups. None for data without groups, marks with error, or
+    improper priors.
+    """
+    ratio = log_evidence_ratio(fit, system)
+    if ratio is None:
+        return None
+    two = float(expit(ratio))
+    probability = two if fit.grouping is not None else 1.0 - two
+    flagged = probability < alpha
+    size = f"{np.exp(abs(ratio)):.3g}" if abs(ratio) < 20.0 else f"e^{abs(ratio):.0f}"
+    favoured = "groups that differ" if ratio > 0.0 else "groups that do not differ"
+    text = (
+        f"{GROUPS_CHECK}: the evidence for {favoured} is {size} times that for the contrary (the "
+        f"model with groups has posterior probability {two:.2g} at equal prior probabilities)"
+    )
+    if flagged:
+        text += (
+            ". This fit has groups. Evaluate without group=." if fit.grouping is not None
+            else ". This fit has no groups, so its intervals for questions like these are too "
+            f"narrow for new groups. Evaluate with group={GROUP!r}."
+        )  # fmt: skip
+    return {
+        "check": GROUPS_CHECK, "observed": probability, "expected": 0.5, "sd": np.nan,
+        "p_value": np.nan, "flagged": flagged, "sentence": text + "." * (not flagged),
+    }  # fmt: skip
+
+
+def log_evidence_ratio(fit: Result, system: int) -> float | None:
+    """Return the log evidence of the model with groups minus that of the model without."""
+    prior = fit.prior
+    groups = fit.of_questions.get(GROUP)
+    if groups is None or fit.judges is not None:
+        return None
+    right_wrong = isinstance(prior, HyperPrior)
+    if not (prior.proper if right_wrong else isinstance(prior, DirichletHyperPrior)):
+        return None
+    ran = fit.trials[system] > 0
+    simple = prior.of_family("beta") if right_wrong else prior
+    whole = replace(Declared.of_result(fit, ran), prior=simple, grouping=None, weight=None)
+    grouped = replace(whole, grouping=Grouping.of(groups[ran]))
+    plain = whole.composed_model if whole.structured else whole.model
+    ratio = grouped.model(system).partial_evidence() - plain(system).partial_evidence()
+    return ratio if np.isfinite(ratio) else None
+
 
 Array = NDArray[np.float64]
 Trials = NDArray[np.int64]
 Statistic = Callable[[Array, Trials], Array]
-# Success probabilities of new questions and rates of a judge, at some draws.
-Draw = Callable[[NDArray[np.intp], np.random.Generator], tuple[Array, Array | None]]
+# So many draws of success probabilities of new questions, and of rates of a judge.
+Draw = Callable[[int, np.random.Generator], tuple[Array, Array | None]]
 _DRAWS = 2000
 _CELLS = 4_000_000  # replicated counts held at once
 
@@ -202,39 +328,26 @@ def criticise(
 
 def _new_questions(result: Result, system: int, ran: NDArray[np.bool_]) -> Draw:
     """Return how p of questions like those that were tried is drawn."""
-    declared = Declared.of_result(result)
-    scored = not isinstance(result.scale, RightWrong)
-    if declared.composed or (scored and result.pooling == "partial"):
-        model = declared.composed_model(system)
+    if result.pooling == "partial":
+        model = Declared.of_result(result).composed_model(system)
 
-        def draw_composed(
-            chosen: NDArray[np.intp], rng: np.random.Generator
-        ) -> tuple[Array, Array | None]:
-            p, rates = draw_new_p(model, len(chosen), rng)
+        def draw_new(size: int, rng: np.random.Generator) -> tuple[Array, Array | None]:
+            p, rates = draw_new_p(model, size, rng)
             return p[:, ran], rates
 
-        return draw_composed
-    posterior = result.posterior.isel(system=system)
-    rates, difficulty = _rates(result, system), difficulty_draws(result.tree, system)
-    mean = posterior["mean_p"].transpose("chain", "draw", ...).values
+        return draw_new
+    mean = result.posterior["mean_p"].isel(system=system).transpose("chain", "draw", ...).values
     mean = mean.reshape(-1, 1, *mean.shape[2:])
-    questions = int(ran.sum())
+    rates = None
+    if result.judges is not None:
+        rates = np.stack([result.hyper(name, system) for name in RATES], axis=1)
 
-    def draw(chosen: NDArray[np.intp], rng: np.random.Generator) -> tuple[Array, Array | None]:
-        place = np.linspace(0, len(mean) - 1, min(_DRAWS, len(mean))).astype(int)[chosen]
-        known = None if rates is None else rates[place]
-        if difficulty is not None:
-            return difficulty.among(place).draw_p(questions, rng), known
-        return np.repeat(mean[place], questions, axis=1), known
+    def draw_common(size: int, rng: np.random.Generator) -> tuple[Array, Array | None]:
+        places = rng.integers(len(mean), size=size)
+        common = np.repeat(mean[places], int(ran.sum()), axis=1)
+        return common, None if rates is None else rates[places]
 
-    return draw
-
-
-def _rates(result: Result, system: int) -> Array | None:
-    """Draws of the rates of a judge, where one errs; shape (draws, 2)."""
-    if result.judges is None:
-        return None
-    return np.stack([result.hyper(name, system) for name in RATES], axis=1)
+    return draw_common
 
 
 def _replicated(
@@ -244,8 +357,8 @@ def _replicated(
     values: Array = np.empty((len(_CHECKS), size))
     width = max(1, _CELLS // (len(trials) * len(scores)))
     for start in range(0, size, width):
-        chosen = np.arange(start, min(start + width, size))
-        p, rates = draw(chosen, rng)
+        block = slice(start, min(start + width, size))
+        p, rates = draw(block.stop - start, rng)
         if rates is not None:
             s, f = rates.T[..., None]
             p = f + (s - f) * p
@@ -253,7 +366,7 @@ def _replicated(
             rng.binomial(trials, p) if p.ndim == 2 else rng.multinomial(trials, p) @ scores, float
         )
         for row, check in zip(values, _CHECKS, strict=True):
-            row[chosen] = check.statistic(sums, trials)
+            row[block] = check.statistic(sums, trials)
     return values
 
 

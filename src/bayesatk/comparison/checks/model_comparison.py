@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk.comparison.checks.units import check_units
 from bayesatk.core.pooling import leave_one_out
 from bayesatk.data.chances import success_probabilities
 from bayesatk.posterior.models_of import Declared, model_of
+from bayesatk.results.likelihood import UNIT
 from bayesatk.results.result import Result
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ def exact_loo(fit: xr.DataTree | Result) -> "az.ELPDDataLOO":
     >>> round(exact_loo(fit).elpd, 6)  # 3 log(1/2)
     -2.079442
     """
-    own = Result.of(fit)
-    return _loo(own, _predictions(own))
+    result = Result.of(fit)
+    return _loo(result, _predictions(result))
 
 
 _Predictions = list[tuple[NDArray[np.intp], leave_one_out.Predictive]]
@@ -81,8 +81,8 @@ def _loo(fit: Result, predictions: _Predictions) -> "az.ELPDDataLOO":
     import arviz as az  # evidence and Bayes factors do without
 
     trials = fit.group("constant_data")["trials"]
-    left_out = [found.left_out[which] for which, found in predictions]
-    fitted = [found.fitted[which] for which, found in predictions]
+    left_out = [predictive.left_out[state] for state, predictive in predictions]
+    fitted = [predictive.fitted[state] for state, predictive in predictions]
     pointwise = xr.DataArray(
         np.stack(left_out),
         dims=("system", "question"),
@@ -130,10 +130,10 @@ def log_evidence(fit: xr.DataTree | Result) -> xr.DataArray:
     >>> round(float(np.exp(log_evidence(fit)[0])), 6)  # B(3, 2) = 1/12
     0.083333
     """
-    own = Result.of(fit)
-    own.require("evidence")
-    values = [model_of(own, system).log_evidence() for system in range(len(own.systems))]
-    systems = own.group("constant_data")["system"]
+    result = Result.of(fit)
+    result.require("evidence")
+    values = [model_of(result, system).log_evidence() for system in range(len(result.systems))]
+    systems = result.group("constant_data")["system"]
     return xr.DataArray(values, dims="system", coords={"system": systems}, name="log_evidence")
 
 
@@ -189,21 +189,22 @@ def compare_models(fits: Mapping[str, xr.DataTree | Result]) -> pd.DataFrame:
     predictions = {name: _predictions(fit) for name, fit in read.items()}
     loo = {name: _loo(fit, predictions[name]) for name, fit in read.items()}
     evidence = {
-        name: sum(found.log_evidence for _, found in each) for name, each in predictions.items()
+        name: sum(scores.log_evidence for _, scores in by_system)
+        for name, by_system in predictions.items()
     }
     best = max(loo, key=lambda name: loo[name].elpd)
     probability = _probabilities(evidence)
     rows = []
-    for name, found in loo.items():
-        gap = (found.elpd_i - loo[best].elpd_i).values
+    for name, scores in loo.items():
+        gap = (scores.elpd_i - loo[best].elpd_i).values
         rows.append(
             {
                 "model": name,
-                "elpd_loo": found.elpd,
-                "se": found.se,
+                "elpd_loo": scores.elpd,
+                "se": scores.se,
                 "elpd_diff": float(gap.sum()),
                 "dse": float(np.sqrt(gap.size * gap.var())),
-                "p_loo": found.p,
+                "p_loo": scores.p,
                 "log_evidence": evidence[name],
                 "probability": probability[name],
             }
@@ -213,19 +214,19 @@ def compare_models(fits: Mapping[str, xr.DataTree | Result]) -> pd.DataFrame:
 
 def _probabilities(evidence: Mapping[str, float]) -> dict[str, float]:
     """Probability of equally likely models; NaN where an improper prior leaves no evidence."""
-    known = [value for value in evidence.values() if not np.isnan(value)]
-    total = float(logsumexp(known)) if known else np.nan
+    finite = [value for value in evidence.values() if not np.isnan(value)]
+    total = float(logsumexp(finite)) if finite else np.nan
     with np.errstate(under="ignore"):
         return {name: float(np.exp(value - total)) for name, value in evidence.items()}
 
 
 def _check_same_data(fits: Mapping[str, Result]) -> None:
-    first, *others = fits
+    first, *names = fits
     observed = "successes" if "successes" in fits[first].group("observed_data") else "count"
-    for name in others:
+    for name in names:
         for group, variable in (("observed_data", observed), ("constant_data", "trials")):
-            one, other = (fits[each].group(group).get(variable) for each in (first, name))
-            if one is None or other is None or not one.equals(other):
+            held, compared = (fits[name_].group(group).get(variable) for name_ in (first, name))
+            if held is None or compared is None or not held.equals(compared):
                 raise ValueError(
                     f"fits must be results of the same data; {first!r} and {name!r} differ in "
                     f"{variable}."
@@ -259,9 +260,9 @@ def log_bayes_factor_chance(fit: xr.DataTree | Result, p: object) -> xr.DataArra
     >>> round(float(np.exp(log_bayes_factor_chance(fit, 0.5)[0])), 6)  # (1/12) / (1/8)
     0.666667
     """
-    own = Result.of(fit)
-    evidence = log_evidence(own)
-    successes, trials = own.right_of_all("chance")
+    result = Result.of(fit)
+    evidence = log_evidence(result)
+    successes, trials = result.right_of_all("chance")
     chance = success_probabilities(trials.shape[1], p)
     null = [leave_one_out.certain(c, n - c, chance) for c, n in zip(successes, trials, strict=True)]
     return (evidence - xr.DataArray(null, dims="system")).rename("log_bayes_factor")
@@ -298,10 +299,10 @@ def log_bayes_factor_equal(fit: xr.DataTree | Result) -> xr.DataArray:
     >>> round(float(np.exp(factor)), 6)  # (1/5)^2 / B(5, 5)
     25.2
     """
-    own = Result.of(fit)
-    own.require("equality")
-    evidence = log_evidence(own)
-    declared, size = Declared.of_result(own), len(own.systems)
+    result = Result.of(fit)
+    result.require("equality")
+    evidence = log_evidence(result)
+    declared, size = Declared.of_result(result), len(result.systems)
     if size < 2:
         raise ArgumentError(
             Argument("fit"),
@@ -324,3 +325,19 @@ def log_bayes_factor_equal(fit: xr.DataTree | Result) -> xr.DataArray:
         coords={"system": systems, "other": systems},
         name="log_bayes_factor",
     )
+
+
+def check_units(fits: Mapping[str, Result]) -> None:
+    """Refuse results whose values of ``log_likelihood`` are of different units."""
+    units = {
+        name: str(fit.group("log_likelihood").attrs.get("unit", UNIT))
+        for name, fit in fits.items()
+        if fit.has("log_likelihood")
+    }
+    if len(set(units.values())) > 1:
+        listed = ", ".join(f"{name!r}: a {unit}" for name, unit in units.items())
+        raise ArgumentError(
+            Argument("fits"), " must have log-likelihoods of the same unit: a question of all "
+            f"systems is predicted otherwise than one of a system; got {listed}. Compare models of "
+            "the same kind.",
+        )  # fmt: skip

@@ -92,30 +92,30 @@ def noise_floor(
     >>> float(row["floor"]), round(float(row["prob_within"]), 12)  # 1 - 2 E p (1 - p) = 1 - 2/5
     (0.0, 0.6)
     """
-    own = Result.of(fit)
-    own.require("noise_floor")
-    one = chosen_metric(own, metric)
-    n = one.k if trials is None else whole_number("trials", trials, one.k)
+    result = Result.of(fit)
+    result.require("noise_floor")
+    parsed_metric = chosen_metric(result, metric)
+    n = parsed_metric.k if trials is None else whole_number("trials", trials, parsed_metric.k)
     if n > _MOST_TRIALS:
-        what = Argument("metric") if trials is None else Argument("trials")
+        argument = Argument("metric") if trials is None else Argument("trials")
         rule = f" must ask for at most {_MOST_TRIALS} trials of a question in a run; got {n}."
-        raise ArgumentError(what, rule)
+        raise ArgumentError(argument, rule)
     if not 0.0 < real_number("prob", prob) < 1.0:
         rule = f" must lie strictly between 0 and 1; got {prob!r}. Try 0.95."
         raise ArgumentError(Argument("prob"), rule)
     rows = []
-    for system, name in enumerate(own.systems):
-        difference, chance = _difference(own, system, one, n)
-        upto = np.cumsum(chance)
+    for system, name in enumerate(result.systems):
+        difference, chance = _difference(result, system, parsed_metric, n)
+        cumulative = np.cumsum(chance)
         # Rounding of the sum must not take the floor a step too far.
-        place = int(np.searchsorted(upto, prob - 1e-12))
-        place = min(place, len(upto) - 1)
+        step = int(np.searchsorted(cumulative, prob - 1e-12))
+        step = min(step, len(cumulative) - 1)
         row = {
-            "system": name, "metric": one.label, "trials": n,
-            "sd": float(np.sqrt(chance @ difference**2)), "floor": float(difference[place]),
-            "prob_within": float(min(upto[place], 1.0)),
+            "system": name, "metric": parsed_metric.label, "trials": n,
+            "sd": float(np.sqrt(chance @ difference**2)), "floor": float(difference[step]),
+            "prob_within": float(min(cumulative[step], 1.0)),
         }  # fmt: skip
-        rows.append({**row, "sentence": _sentence(row, prob, own.scale.scores)})
+        rows.append({**row, "sentence": _sentence(row, prob, result.scale.scores)})
     return pd.DataFrame(rows)
 
 

@@ -122,9 +122,9 @@ def question_table(
     >>> pair["part"].sum().round(12).item()  # 1/2 - 1/3
     0.166666666667
     """
-    own = Result.of(fit)
-    own.require("question_table")
-    one = chosen_metric(own, metric)
+    result = Result.of(fit)
+    result.require("question_table")
+    parsed_metric = chosen_metric(result, metric)
     if target not in TARGETS:
         rule = f" must be one of {', '.join(TARGETS)}; got {target!r}."
         raise ArgumentError(Argument("target"), rule)
@@ -134,29 +134,39 @@ def question_table(
     column = TARGETS.index(target)
     if other is not None:
         return _of_pair(
-            own, one, _place(own, "system", system), _place(own, "other", other), column
+            result,
+            parsed_metric,
+            _place(result, "system", system),
+            _place(result, "other", other),
+            column,
         )
-    systems = range(len(own.systems)) if system is None else [_place(own, "system", system)]
+    systems = range(len(result.systems)) if system is None else [_place(result, "system", system)]
 
     def of_systems() -> pd.DataFrame:
-        every = _Systems(own, one)
-        tables = [_of_system(every, place, column, margin) for place in systems]
+        all_systems = _Systems(result, parsed_metric)
+        tables = [_of_system(all_systems, index, column, margin) for index in systems]
         return pd.concat(tables, ignore_index=True)
 
     # A report asks for it more than once.
-    found = own.once(("questions", one, tuple(systems), column, margin), of_systems).copy()
-    found.attrs["ci_prob"] = own.ci_prob
-    return found
+    table = result.once(
+        ("questions", parsed_metric, tuple(systems), column, margin), of_systems
+    ).copy()
+    table.attrs["ci_prob"] = result.ci_prob
+    return table
 
 
 def chosen_metric(result: Result, metric: str | Metric | None) -> Metric:
     """Return one metric of right and wrong: the one given, or the first of the result."""
-    known = result.judged or parse("pass@1")
-    asked = known[0] if metric is None else next(iter(parse(metric)), None)
-    if asked is None or asked.voted or (metric is not None and len(parse(metric)) > 1):
+    judged = result.judged or parse("pass@1")
+    parsed_metric = judged[0] if metric is None else next(iter(parse(metric)), None)
+    if (
+        parsed_metric is None
+        or parsed_metric.voted
+        or (metric is not None and len(parse(metric)) > 1)
+    ):
         rule = f" must be one metric that judges trials; got {metric!r:.80}. Try 'pass@1'."
         raise ArgumentError(Argument("metric"), rule)
-    return asked
+    return parsed_metric
 
 
 def _place(result: Result, name: str, label: object) -> int:
@@ -184,41 +194,43 @@ class _Systems:
 
     @cached_property
     def values(self) -> list[QuestionValues]:
-        return [question_values(one, self.metric) for one in self.models]
+        return [question_values(model, self.metric) for model in self.models]
 
     @cached_property
     def level(self) -> Array:
         """Posterior mean of the metric on these questions, by system."""
         share = question_shares(self.result)
         pairs = zip(self.models, self.values, strict=True)
-        return np.array([share @ own.mean[model.states.which] for model, own in pairs])
+        return np.array([share @ values.mean[model.states.which] for model, values in pairs])
 
     def prob_weaker(self, system: int) -> Array:
         """Probability that a weaker system would do as badly, by question; NaN without any."""
-        successes, trials = (each[system] for each in self.result.right_of_all("question_table"))
+        successes, trials = (
+            counts[system] for counts in self.result.right_of_all("question_table")
+        )
         total, number = np.zeros((2, len(trials)))
         if self.result.judges is not None:  # the laws are of what is right, the counts of marks
             return np.full(len(trials), np.nan)
         for weaker in np.flatnonzero(self.level < self.level[system]):
-            law, which = self.laws[weaker], self.models[weaker].states.which
+            law, state = self.laws[weaker], self.models[weaker].states.which
             tried = self.result.trials[weaker] > 0
             for n in np.unique(trials[(trials > 0) & tried]):
-                some = np.flatnonzero(tried & (trials == n))
-                states, place = np.unique(which[some], return_inverse=True)
-                total[some] += law.chances(int(n), states)[place, successes[some]]
-                number[some] += 1.0
-        found = np.full(len(trials), np.nan)
-        np.divide(total, number, out=found, where=number > 0)
-        return found
+                alike = np.flatnonzero(tried & (trials == n))
+                states, index = np.unique(state[alike], return_inverse=True)
+                total[alike] += law.chances(int(n), states)[index, successes[alike]]
+                number[alike] += 1.0
+        average = np.full(len(trials), np.nan)
+        np.divide(total, number, out=average, where=number > 0)
+        return average
 
 
 def _of_system(every: _Systems, system: int, column: int, margin: float) -> pd.DataFrame:
     """Return the rows of one system."""
     result, model, law = every.result, every.models[system], every.laws[system]
-    which, (low, high) = model.states.which, result.tails
-    successes, trials = (each[system] for each in result.right_of_all("question_table"))
+    state, (low, high) = model.states.which, result.tails
+    successes, trials = (counts[system] for counts in result.right_of_all("question_table"))
     rate = np.divide(successes, trials, out=np.full(len(trials), np.nan), where=trials > 0)
-    mean = law.mean[which]
+    mean = law.mean[state]
     end = np.full(len(model.states), margin)
     saturated = law.cdf(end) + 1.0 - law.cdf(np.nextafter(1.0 - end, 0.0))
     weaker = every.prob_weaker(system)
@@ -232,9 +244,9 @@ def _of_system(every: _Systems, system: int, column: int, margin: float) -> pd.D
             "question": result.data.dataset["question"].values,
             **_groups(result),
             "trials": trials, "successes": successes, "rate": rate, "mean": mean,
-            "ci_lower": law.quantile(low)[which], "ci_upper": law.quantile(high)[which],
+            "ci_lower": law.quantile(low)[state], "ci_upper": law.quantile(high)[state],
             "prob_flip": flip,
-            "information": 4.0 * law.spread[which], "prob_saturated": saturated[which],
+            "information": 4.0 * law.spread[state], "prob_saturated": saturated[state],
             "influence": every.values[system].influence[:, column],
             "prob_weaker": weaker, "suspicious": weaker * tested < _ALPHA,
         }
@@ -242,15 +254,15 @@ def _of_system(every: _Systems, system: int, column: int, margin: float) -> pd.D
 
 
 def _repeated(label: Any, size: int) -> NDArray[Any]:
-    found = np.empty(size, object)
-    found[:] = [label] * size
-    return found
+    labels = np.empty(size, object)
+    labels[:] = [label] * size
+    return labels
 
 
 def _groups(result: Result) -> dict[str, NDArray[Any]]:
     """Return the group and the weight of every question, where the data have them."""
-    known = result.of_questions
-    return {name: known[name] for name in (GROUP, WEIGHT) if name in known}
+    columns = result.of_questions
+    return {name: columns[name] for name in (GROUP, WEIGHT) if name in columns}
 
 
 def _of_pair(result: Result, metric: Metric, system: int, other: int, column: int) -> pd.DataFrame:
@@ -259,30 +271,30 @@ def _of_pair(result: Result, metric: Metric, system: int, other: int, column: in
         rule = f" must be a system other than {result.systems[system]!r}."
         raise ArgumentError(Argument("other"), rule)
     successes, trials = result.right_of_all("question_table")
-    kept = (trials[[system, other]] > 0).all(axis=0)
-    if not kept.any():
+    shared = (trials[[system, other]] > 0).all(axis=0)
+    if not shared.any():
         raise ArgumentError(
             Argument("other"), " must have tried a question that the system tried; "
             f"{result.systems[system]!r} and {result.systems[other]!r} share none.",
         )  # fmt: skip
     pair: list[tuple[QuestionValues, NDArray[np.intp]]] = []
-    for one in (system, other):
-        model = right_wrong_model(result, one, kept)
+    for index in (system, other):
+        model = right_wrong_model(result, index, shared)
         pair.append((question_values(model, metric), model.states.which))
     mean, variance = (
-        [getattr(values, name)[which] for values, which in pair] for name in ("mean", "variance")
+        [getattr(values, name)[state] for values, state in pair] for name in ("mean", "variance")
     )
     influence = [values.influence for values, _ in pair]
-    share = question_shares(result, kept)
+    share = question_shares(result, shared)
     difference = mean[0] - mean[1]
     table = pd.DataFrame(
         {
-            "system": _repeated(result.systems[system], int(kept.sum())),
-            "other": _repeated(result.systems[other], int(kept.sum())),
-            "question": result.data.dataset["question"].values[kept],
-            **{name: each[kept] for name, each in _groups(result).items()},
-            "trials": trials[system, kept], "successes": successes[system, kept],
-            "other_trials": trials[other, kept], "other_successes": successes[other, kept],
+            "system": _repeated(result.systems[system], int(shared.sum())),
+            "other": _repeated(result.systems[other], int(shared.sum())),
+            "question": result.data.dataset["question"].values[shared],
+            **{name: column_[shared] for name, column_ in _groups(result).items()},
+            "trials": trials[system, shared], "successes": successes[system, shared],
+            "other_trials": trials[other, shared], "other_successes": successes[other, shared],
             "difference": difference, "sd": np.sqrt(variance[0] + variance[1]),
             "part": difference * share,
             "influence": (influence[0] - influence[1])[:, column],

@@ -14,13 +14,13 @@ from bayesatk._tools.arguments import real_number, whole_number
 from bayesatk._tools.batches import all_batches, misshapen
 from bayesatk._tools.threads import one_thread
 from bayesatk.comparison.order.stopping import StoppingRule, StoppingStudy
+from bayesatk.comparison.pairs.draws import QuestionSpread
 from bayesatk.comparison.pairs.pairing import drawn_together
-from bayesatk.comparison.pairs.question_values import Values
-from bayesatk.core.pooling.states import States
 from bayesatk.core.question.laws import finite
 from bayesatk.core.runs.e_values import Capital, Splits
+from bayesatk.data.scales import RIGHT_WRONG
 from bayesatk.metrics.grid import Metric, one_metric
-from bayesatk.posterior.right_wrong import RightWrongModel
+from bayesatk.posterior.models_of import Declared
 from bayesatk.priors import HyperPrior
 from bayesatk.results.schema import TARGETS
 
@@ -206,19 +206,21 @@ def _difference(
     rng: np.random.Generator,
 ) -> Array:  # fmt: skip
     """Draws of the difference of two systems, as `bayesatk.compare` makes them."""
-    questions, draws = successes.shape[1], 1000
-    full, share = np.full(questions, trials), np.full(questions, 1.0 / questions)
-    systems = []
-    for system_successes in successes:
-        posterior = RightWrongModel("partial", States.of(system_successes, full), HyperPrior()).fit(
-            [metric]
-        )
-        drawn = posterior.draw(draws, rng, True)
-        assert drawn.p is not None
-        means = drawn.metrics[:, :, 0], drawn.metrics[:, :, 1]
-        systems.append(Values.of(*means, [metric.latent(drawn.p)], drawn.p, share))
-    by_target = drawn_together(systems, successes / trials, share, draws, draws, rng)
-    values = by_target[target].values[:, 0]
+    size, draws = successes.shape[1], 1000
+    share, nothing = np.full(size, 1.0 / size), np.zeros(size)
+    counts = np.stack([trials - successes, successes], axis=-1)
+    declared = Declared(RIGHT_WRONG, "partial", HyperPrior(), counts)
+    means, spreads = [], []
+    for system in range(len(successes)):
+        drawn = declared.model(system).fit([metric]).draw(draws, rng, True)
+        assert drawn.p is not None  # they were asked to be kept
+        means.append(drawn.metrics)
+        values = metric.latent(drawn.p)[None]
+        spreads.append(QuestionSpread.of(values, drawn.p, nothing, share))
+    questions, population = np.moveaxis(np.stack(means, axis=-1), 2, 0)
+    rates = successes / trials
+    drawn_by_target = drawn_together(questions, population, spreads, rates, share, draws, rng)
+    values = drawn_by_target[target].values[:, 0]
     return np.asarray(values[:, 0] - values[:, 1])
 
 

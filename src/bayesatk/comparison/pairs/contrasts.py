@@ -1,43 +1,30 @@
-"""Contrasts between systems, and ranks of all: from exact distributions, or joint draws."""
+"""Contrasts between systems, ranks of all, and tiers, from joint draws of a metric.
 
+Means whose posteriors are independent and exact are joint draws too: those of a pair are the points
+of a lattice in their two levels, those of all systems a Latin hypercube.
+"""
+
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from itertools import groupby
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from bayesatk.core.engine.contrasts import (
-    Differences,
-    IndependentQuantities,
-    Known,
-    ratio_quantiles,
-    round_to_resolution,
-)
-from bayesatk.core.engine.distribution import Empirical
+from bayesatk.core.engine.distribution import Empirical, Quantity
 from bayesatk.core.engine.interval_ends import interval
+from bayesatk.metrics.grid import MetricGrid
 
 Array = NDArray[np.float64]
-Ints = NDArray[np.intp]
+Ints = NDArray[np.int64]
+Places = NDArray[np.intp]
 
 CONTRASTS = (
-    "mean",
-    "sd",
-    "ci_lower",
-    "ci_upper",
-    "prob_greater",
-    "prob_tie",
-    "prob_below_rope",
-    "prob_in_rope",
-    "prob_above_rope",
-    "expected_loss",
-    "ratio_median",
-    "ratio_lower",
-    "ratio_upper",
-    "monte_carlo_error",
-    "sd_unpaired",
-    "band_lower",
-    "band_upper",
-)
+    "mean", "sd", "ci_lower", "ci_upper", "prob_greater", "prob_tie", "prob_below_rope",
+    "prob_in_rope", "prob_above_rope", "expected_loss", "ratio_median", "ratio_lower",
+    "ratio_upper", "monte_carlo_error", "sd_unpaired", "band_lower", "band_upper",
+)  # fmt: skip
 # What a contrast is called for the pair the other way round, and the sign it then has. Of a pair
 # of names each is worked out by itself: no probability is 1 minus another.
 _OPPOSITE = {
@@ -48,10 +35,26 @@ _OPPOSITE = {
     "ratio_lower": "ratio_upper",
     "band_lower": "band_upper",
 }
-_OPPOSITE |= {other: one for one, other in _OPPOSITE.items()}
+_OPPOSITE |= {opposite: name for name, opposite in _OPPOSITE.items()}
 _SIGNED = ("mean", "ci_lower", "ci_upper", "band_lower", "band_upper")
 
-Found = dict[str, Array]  # contrasts by name, one value per pair
+# Share of the scale within which two values are the same, 9e-13: distributions are no better known.
+RESOLUTION = 2.0**-40
+_VALUES = 4_000_000  # draws of differences held at once: 32 MB
+
+# Levels at which exact quantiles are looked up, denser near the ends.
+_TAIL = np.array([1e-9, 1e-7, 1e-5])
+LEVELS = np.concatenate([_TAIL, np.sin(0.5 * np.pi * np.arange(1, 96) / 96) ** 2, 1 - _TAIL[::-1]])
+_MIDDLE = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
+# Standard errors in a stated error of quantiles: two or three, at the worse end of an interval, of
+# points taken as independent; those of the average are spread more evenly.
+_STATED = 5.0
+# Two Fibonacci numbers: a lattice of so many points has probabilities of differences to .001.
+_POINTS, _STEP = 10946, 6765
+_ROUNDING = 1e-9  # error of probabilities that is none
+_RANKED = 1e6  # values behind probabilities of ranks: a standard error of .0016 or less
+
+Contrasts = dict[str, Array]  # by name, a value for each pair
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ class Drawn:
     values: Array
     sd: Array
     effective: float
-    alike: Ints = field(default_factory=lambda: np.zeros(0, np.intp))
+    alike: Places = field(default_factory=lambda: np.zeros(0, np.intp))
 
     def __post_init__(self) -> None:
         if not len(self.alike):
@@ -99,170 +102,189 @@ class Drawn:
         """Take draws, and draws of every system had it been evaluated alone."""
         return cls(values, alone.std(axis=0, ddof=1), effective)
 
+    def rows(self, cell: int, first: Places, second: Places) -> tuple[Array, Array]:
+        """Return joint draws of the first and of the second systems of pairs; (pairs, draws)."""
+        values = self.values[:, cell].T
+        return values[first], values[second]
+
     def ranks(self, cell: int) -> Array:
         """Return the probability of every rank, by system; ties are broken at random."""
-        site, _ = round_to_resolution(self.values[:, cell])
-        size = site.shape[1]
-        order = np.argsort(-site, axis=1, kind="stable")
-        best, worst = _tied(np.asarray(np.take_along_axis(site, order, axis=1)))
-        share = 1.0 / ((worst - best + 1) * len(site))
-        own = order * (size + 1)
-        starts = np.bincount((own + best).ravel(), share.ravel(), size * (size + 1))
-        ends = np.bincount((own + worst + 1).ravel(), share.ravel(), size * (size + 1))
-        found = np.cumsum((starts - ends).reshape(size, size + 1)[:, :-1], axis=1)
-        return np.maximum(found, 0.0)
+        return rank_probabilities(self.values[:, cell])
 
-    def representatives(self, i: Ints, j: Ints) -> tuple[Ints, Ints]:
+    def representatives(self, i: Places, j: Places) -> tuple[Places, Places]:
         """Return the systems whose draws give the contrasts of pairs."""
-        _, first, which = np.unique(self.alike, return_index=True, return_inverse=True)
-        a, b = first[which[i]], first[which[j]]
+        _, first, group = np.unique(self.alike, return_index=True, return_inverse=True)
+        a, b = first[group[i]], first[group[j]]
         # Of systems alike, the second: any two of them are independent, and alike.
-        second = {g: np.flatnonzero(which == g)[1] for g in which[i][a == b].tolist()}
-        b[a == b] = [second[g] for g in which[i][a == b].tolist()]
+        second = {g: np.flatnonzero(group == g)[1] for g in group[i][a == b].tolist()}
+        b[a == b] = [second[g] for g in group[i][a == b].tolist()]
         return a, b
 
-    def contrasts(self, cell: int, i: Ints, j: Ints, settings: Settings) -> Found:
+    def contrasts(self, cell: int, i: Places, j: Places, settings: Settings) -> Contrasts:
         """Return the contrasts of systems i minus systems j."""
-        a, b = self.representatives(i, j)
-        values = np.ascontiguousarray(self.values[:, cell].T)
-        site, step = round_to_resolution(values)
-        found: Found = {}
+        first, second = self.representatives(i, j)
+        contrasts: Contrasts = {}
         same = self.alike[i] == self.alike[j]
-        for chosen in (np.flatnonzero(same), np.flatnonzero(~same)):
-            for part in np.array_split(chosen, max(1, chosen.size * values.shape[1] // 4_000_000)):
-                if not len(part):
-                    continue
-                one, other = a[part], b[part]
-                pair = values[one], values[other], np.sign(site[one] - site[other])
-                if same[part[0]]:  # exchangeable: as likely the other way round
-                    x, y, sign = pair
-                    pair = np.hstack([x, y]), np.hstack([y, x]), np.hstack([sign, -sign])
-                own = self._of_values(*pair, step, settings)
-                if same[part[0]]:
-                    own |= _even_ratio(own["ratio_lower"], own["ratio_upper"])
-                for name, each in own.items():
-                    found.setdefault(name, np.empty(len(i)))[part] = each
-        found["sd_unpaired"] = np.hypot(self.sd[cell, a], self.sd[cell, b])
-        return found
-
-    def _of_values(
-        self, a: Array, b: Array, sign: NDArray[np.int64], step: float, settings: Settings
-    ) -> Found:
-        """Contrasts of rows of draws; ``sign`` is 0 where they tie."""
-        gap = np.where(sign == 0, 0.0, a - b)
-        margin = settings.rope + step * (settings.rope > 0.0)
-        above, below = ((way * sign > 0) & (way * gap > margin) for way in (1, -1))
-        tie = 0.5 * (sign == 0).mean(axis=1)
-        greater, smaller = (sign > 0).mean(axis=1) + tie, (sign < 0).mean(axis=1) + tie
-        inner = np.clip(greater, 0.5 / gap.shape[1], 1.0 - 0.5 / gap.shape[1])
-        with np.errstate(all="ignore"):
-            ratio = np.where((sign == 0) & (np.abs(b) <= step), 1.0, a / b)
-        levels = settings.ratio_levels
-        ratios = np.quantile(ratio, levels, axis=1, method="lower")
-        if settings.ci_kind == "eti":
-            ends = np.quantile(gap, levels[1:], axis=1)
-        else:
-            ends = np.array([interval(Empirical(own), settings.ci_prob, "hdi") for own in gap]).T
-        return {
-            "mean": gap.mean(axis=1),
-            "sd": gap.std(axis=1, ddof=1),
-            "ci_lower": ends[0],
-            "ci_upper": ends[1],
-            "prob_greater": greater,
-            "prob_smaller": smaller,
-            "prob_tie": 2.0 * tie,
-            "prob_below_rope": below.mean(axis=1),
-            "prob_in_rope": (~(above | below)).mean(axis=1),
-            "prob_above_rope": above.mean(axis=1),
-            "expected_loss": np.maximum(-gap, 0.0).mean(axis=1),
-            "expected_gain": np.maximum(gap, 0.0).mean(axis=1),
-            **dict(zip(("ratio_median", "ratio_lower", "ratio_upper"), ratios, strict=True)),
-            "monte_carlo_error": np.sqrt(inner * (1.0 - inner) / self.effective),
-        }
+        for pairs in _blocks(same, len(self.values)):
+            a, b = self.rows(cell, first[pairs], second[pairs])
+            if same[pairs[0]]:  # exchangeable: as likely the other way round
+                a, b = np.hstack([a, b]), np.hstack([b, a])
+            block = _of_rows(a, b, settings)
+            if same[pairs[0]]:
+                block |= _even_ratio(block["ratio_lower"], block["ratio_upper"])
+            for name, values in block.items():
+                contrasts.setdefault(name, np.empty(len(i)))[pairs] = values
+        ends = 0.5 / len(self.values) / (1.0 + same)
+        inner = np.clip(contrasts["prob_greater"], ends, 1.0 - ends)
+        contrasts["monte_carlo_error"] = np.sqrt(inner * (1.0 - inner) / self.effective)
+        contrasts["sd_unpaired"] = np.hypot(self.sd[cell, first], self.sd[cell, second])
+        return contrasts
 
 
 @dataclass(frozen=True)
-class Exact:
-    """Independent quantities by cell and system; draws where no distribution is known."""
+class ExactMean:
+    """Exact posterior of one system's mean over these questions.
 
-    known: dict[int, list[Known]]  # [cell][system]
-    mean: Array
-    sd: Array
-    drawn: Drawn
-    _found: dict[tuple[int, float], tuple[IndependentQuantities, Array, Array]] = field(
-        default_factory=dict
-    )
+    Parameters
+    ----------
+    mean, sd, error : float
+        The error is the standard error of quantiles in the middle.
+    quantiles : ndarray
+        At `LEVELS`.
+    """
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out what was worked out: other processes fill in their own."""
-        return self.__dict__ | {"_found": {}}
+    mean: float
+    sd: float
+    error: float
+    quantiles: Array
 
-    def _together(self, cell: int, margin: float) -> tuple[IndependentQuantities, Array, Array]:
-        """Return all systems together, and of all pairs what lies beyond the margin, and losses."""
-        if (cell, margin) not in self._found:
-            own = IndependentQuantities(self.known[cell], margin)
-            loss = own.expected_loss(self.mean[cell])
-            self._found[cell, margin] = own, own.prob_above(), loss
-        return self._found[cell, margin]
+    @classmethod
+    def of(cls, mean: float, sd: float, quantity: Quantity) -> "ExactMean":
+        """Look the quantiles of a distribution up."""
+        quantiles = np.maximum.accumulate(np.asarray(quantity.quantile(LEVELS), float))
+        return cls(mean, sd, float(np.mean(quantity.stated_error(_MIDDLE))) / _STATED, quantiles)
+
+    def at(self, levels: Array) -> Array:
+        """Return quantiles at other levels, by straight lines."""
+        return np.interp(levels, LEVELS, self.quantiles)
+
+
+@dataclass(frozen=True)
+class Independent(Drawn):
+    """Independent systems with exact posteriors; draws where a metric has none.
+
+    Parameters
+    ----------
+    exact : mapping
+        Posteriors of all systems, by cell.
+    """
+
+    exact: Mapping[int, list[ExactMean]] = field(default_factory=dict)
+
+    @classmethod
+    def among(cls, drawn: Drawn, exact: Mapping[int, list[ExactMean]]) -> "Independent":
+        """Return draws whose metrics have exact posteriors in some cells."""
+        sd = drawn.sd.copy()
+        for cell, means in exact.items():
+            sd[cell] = [mean.sd for mean in means]
+        return cls(drawn.values, sd, drawn.effective, drawn.alike, exact)
+
+    def _even(self, cell: int) -> Array:
+        """Quantiles at even levels; (systems, points)."""
+        levels = (np.arange(_POINTS) + 0.5) / _POINTS
+        return np.stack([mean.at(levels) for mean in self.exact[cell]])
+
+    def rows(self, cell: int, first: Places, second: Places) -> tuple[Array, Array]:
+        """Return pairs of quantiles on a lattice of levels."""
+        if cell not in self.exact:
+            return super().rows(cell, first, second)
+        values = self._even(cell)
+        return values[first], values[second][:, np.arange(_POINTS) * _STEP % _POINTS]
 
     def ranks(self, cell: int) -> Array:
         """Return the probability of every rank, by system."""
-        if cell not in self.known:
-            return self.drawn.ranks(cell)
-        return self._together(cell, 0.0)[0].ranks()
+        if cell not in self.exact:
+            return super().ranks(cell)
+        rng, values = np.random.default_rng(0), self._even(cell)
+        number = int(np.clip(_RANKED / values.size, 3, 30))
+        cubes = [rng.permuted(values, axis=1) for _ in range(number)]
+        return rank_probabilities(np.concatenate(cubes, axis=1).T)
 
-    def contrasts(self, cell: int, i: Ints, j: Ints, settings: Settings) -> Found:
-        """Return the contrasts of systems i minus systems j."""
-        if cell not in self.known:
-            return self.drawn.contrasts(cell, i, j, settings)
-        all_, above, loss = self._together(cell, settings.rope)
-        greater, tie = all_.prob_greater, all_.prob_tie
-        values = np.stack([one.values for one in self.known[cell]])
-        moved = np.array([one.error for one in self.known[cell]])
-        gap, levels = Differences(values[i], values[j]), settings.ratio_levels
-        ends = gap.quantile(levels[1:])
-        if settings.ci_kind == "hdi":
-            ends = gap.shortest(settings.ci_prob)
-        ratios = ratio_quantiles(values[i], values[j], levels).T
-        sd = np.hypot(self.sd[cell, i], self.sd[cell, j])
-        return {
-            "mean": self.mean[cell, i] - self.mean[cell, j],
-            "sd": sd,
-            "ci_lower": ends[:, 0],
-            "ci_upper": ends[:, 1],
-            "prob_greater": greater[i, j],
-            "prob_smaller": greater[j, i],
-            "prob_tie": tie[i, j],
-            "prob_below_rope": above[j, i],
-            "prob_in_rope": np.clip(1.0 - above[i, j] - above[j, i], tie[i, j], 1.0),
-            "prob_above_rope": above[i, j],
-            "expected_loss": loss[i, j],
-            "expected_gain": loss[j, i],
-            **dict(zip(("ratio_median", "ratio_lower", "ratio_upper"), ratios, strict=True)),
-            "monte_carlo_error": gap.error(np.hypot(moved[i], moved[j])),
-            "sd_unpaired": sd,
-        }
+    def contrasts(self, cell: int, i: Places, j: Places, settings: Settings) -> Contrasts:
+        """Return the contrasts of systems i minus systems j, with exact means and sds."""
+        contrasts = super().contrasts(cell, i, j, settings)
+        if cell not in self.exact:
+            return contrasts
+        mean, error = np.array([(mean.mean, mean.error) for mean in self.exact[cell]]).T
+        gap, sd = mean[i] - mean[j], contrasts["sd_unpaired"]
+        # An error of quantiles moves the probability by the density of the difference at zero,
+        # which is taken to be normal; of systems alike it is one half by symmetry.
+        differ = (sd > 0.0) & (self.alike[i] != self.alike[j])
+        size = np.where(differ, sd, 1.0)
+        density = np.exp(-0.5 * np.minimum(np.abs(gap / size), 37.0) ** 2) / np.sqrt(2.0 * np.pi)
+        moved = np.where(differ, np.hypot(error[i], error[j]) / size * density, 0.0)
+        moved = np.where(moved > _ROUNDING, moved, 0.0)
+        return contrasts | {"mean": gap, "sd": sd, "monte_carlo_error": moved}
 
 
-def _tied(ordered: Array) -> tuple[Ints, Ints]:
-    """First and last place of what equals each number of a row, in rows that are in order.
+def round_to_resolution(values: ArrayLike) -> tuple[Ints, float]:
+    """Return the whole multiples of the resolution that values round to, and the resolution.
 
-    As `scipy.stats.rankdata`, which takes a second to import.
+    The scale is 1, or the power of 2 above the largest absolute value: 0, 1 and short binary
+    fractions are whole multiples.
 
     Examples
     --------
-    >>> [places.tolist() for places in _tied(np.array([[0.9, 0.5, 0.5, 0.1]]))]
-    [[[0, 1, 1, 3]], [[0, 2, 2, 3]]]
+    >>> site, step = round_to_resolution([1.0, 1.0 - 1e-15, 0.0])
+    >>> (site * step).tolist()
+    [1.0, 1.0, 0.0]
     """
-    size = ordered.shape[1]
-    differs, ends = ordered[:, 1:] != ordered[:, :-1], np.ones((len(ordered), 1), bool)
-    first = np.where(np.hstack([ends, differs]), np.arange(size), 0)
-    last = np.where(np.hstack([differs, ends]), np.arange(size), size)
-    worst = np.minimum.accumulate(last[:, ::-1], axis=1)[:, ::-1]
-    return np.maximum.accumulate(first, axis=1), worst
+    values = np.asarray(values, float)
+    step = RESOLUTION * 2.0 ** np.ceil(np.log2(max(1.0, float(np.abs(values).max(initial=0.0)))))
+    return np.rint(values / step).astype(np.int64), float(step)
 
 
-def _even_ratio(lower: Array, upper: Array) -> Found:
+def _blocks(same: NDArray[np.bool_], draws: int) -> Iterator[Places]:
+    """Yield the places of pairs, those of systems alike apart, as many as are held at once."""
+    for pairs in (np.flatnonzero(same), np.flatnonzero(~same)):
+        if pairs.size:
+            yield from np.array_split(pairs, min(pairs.size, 1 + pairs.size * draws // _VALUES))
+
+
+def _of_rows(a: Array, b: Array, settings: Settings) -> Contrasts:
+    """Return contrasts of joint draws, a row for each pair."""
+    site, step = round_to_resolution(np.stack([a, b]))
+    sign = np.sign(site[0] - site[1])
+    gap = np.where(sign == 0, 0.0, a - b)
+    margin = settings.rope + step * (settings.rope > 0.0)
+    above, below = ((way * sign > 0) & (way * gap > margin) for way in (1, -1))
+    tie = 0.5 * (sign == 0).mean(axis=1)
+    with np.errstate(all="ignore"):
+        ratio = np.where((sign == 0) & (np.abs(b) <= step), 1.0, a / b)
+    levels = settings.ratio_levels
+    ratios = np.quantile(ratio, levels, axis=1, method="lower")
+    if settings.ci_kind == "eti":
+        ends = np.quantile(gap, levels[1:], axis=1)
+    else:
+        ends = np.array([interval(Empirical(row), settings.ci_prob, "hdi") for row in gap]).T
+    return {
+        "mean": gap.mean(axis=1),
+        "sd": gap.std(axis=1, ddof=1),
+        "ci_lower": ends[0],
+        "ci_upper": ends[1],
+        "prob_greater": (sign > 0).mean(axis=1) + tie,
+        "prob_smaller": (sign < 0).mean(axis=1) + tie,
+        "prob_tie": 2.0 * tie,
+        "prob_below_rope": below.mean(axis=1),
+        "prob_in_rope": (~(above | below)).mean(axis=1),
+        "prob_above_rope": above.mean(axis=1),
+        "expected_loss": np.maximum(-gap, 0.0).mean(axis=1),
+        "expected_gain": np.maximum(gap, 0.0).mean(axis=1),
+        **dict(zip(("ratio_median", "ratio_lower", "ratio_upper"), ratios, strict=True)),
+    }
+
+
+def _even_ratio(lower: Array, upper: Array) -> Contrasts:
     """Ratio quantiles of systems alike: those of the ratio and of its inverse are the same."""
     bounded = (lower > 0.0) & np.isfinite(upper)
     low = np.sqrt(np.where(bounded, lower, 0.0) / np.where(bounded, upper, 1.0))
@@ -271,13 +293,208 @@ def _even_ratio(lower: Array, upper: Array) -> Found:
     return {"ratio_median": np.ones(len(lower)), "ratio_lower": low, "ratio_upper": high}
 
 
-def mirrored(found: Found) -> Found:
+def mirrored(contrasts: Contrasts) -> Contrasts:
     """Contrasts of the pairs the other way round."""
     turned = {}
-    for name in found:
-        value = found[_OPPOSITE.get(name, name)]
+    for name in contrasts:
+        value = contrasts[_OPPOSITE.get(name, name)]
         if name.startswith("ratio"):
             with np.errstate(divide="ignore", over="ignore"):
                 value = 1.0 / value
         turned[name] = -value if name in _SIGNED else value
     return turned
+
+
+def over_k(grid: MetricGrid) -> list[list[int]]:
+    """Cells of the grid that are one metric at several k.
+
+    Examples
+    --------
+    >>> over_k(MetricGrid.of(["pass@1,4", "bayes"]))
+    [[0, 1], [2]]
+    """
+    metrics = list(enumerate(grid))
+    ordered = sorted(metrics, key=lambda pair: (pair[1].family.variable, pair[1].tau or 0.0))
+    groups = groupby(ordered, key=lambda pair: (pair[1].family.variable, pair[1].tau))
+    return sorted([cell for cell, _ in group] for _, group in groups)
+
+
+def band_width(draws: Array, probability: float) -> Array:
+    """Half-widths in sds that hold whole curves with this probability.
+
+    Parameters
+    ----------
+    draws : ndarray, shape (..., points, draws)
+        Of curves.
+    probability : float
+
+    Returns
+    -------
+    ndarray, shape (...)
+        Quantile of the largest standardised deviation over the points.
+
+    Examples
+    --------
+    One point is an interval: 1.96 sds for 95% of a normal.
+
+    >>> z = np.random.default_rng(0).standard_normal((1, 200_000))
+    >>> band_width(z, 0.95).round(2).item()
+    1.96
+    """
+    sd = draws.std(axis=-1, keepdims=True)
+    centred = np.abs(draws - draws.mean(axis=-1, keepdims=True))
+    centred /= np.where(sd > 1e-12, sd, np.inf)
+    return np.asarray(np.quantile(centred.max(axis=-2), probability, axis=-1))
+
+
+def _shared_places(values: Array) -> tuple[Places, Places, Places]:
+    """Return systems in their order by draw, the best first, and the first and last place of each.
+
+    Places count from 0; those who tie share theirs. As `scipy.stats.rankdata`, which takes a second
+    to import.
+
+    Examples
+    --------
+    >>> [places.tolist() for places in _shared_places(np.array([[0.1, 0.5, 0.9, 0.5]]))]
+    [[[2, 1, 3, 0]], [[0, 1, 1, 3]], [[0, 2, 2, 3]]]
+    """
+    site, _ = round_to_resolution(values)  # what doubles cannot resolve is a tie
+    order = np.argsort(-site, axis=1, kind="stable")
+    ordered, size = np.take_along_axis(site, order, axis=1), site.shape[1]
+    differs, ends = ordered[:, 1:] != ordered[:, :-1], np.ones((len(site), 1), bool)
+    first = np.where(np.hstack([ends, differs]), np.arange(size), 0)
+    last = np.where(np.hstack([differs, ends]), np.arange(size), size)
+    worst = np.minimum.accumulate(last[:, ::-1], axis=1)[:, ::-1]
+    return order, np.maximum.accumulate(first, axis=1), worst
+
+
+def rank_draws(values: Array) -> Array:
+    """Ranks in every draw (draws, systems), 1 for the highest; ties share the mean of theirs.
+
+    Examples
+    --------
+    >>> rank_draws(np.array([[0.5, 0.9, 0.5]])).tolist()
+    [[2.5, 1.0, 2.5]]
+    """
+    order, best, worst = _shared_places(values)
+    ranks = np.empty(values.shape)
+    np.put_along_axis(ranks, order, 1.0 + 0.5 * (best + worst), axis=1)
+    return ranks
+
+
+def rank_probabilities(values: Array) -> Array:
+    """Probability of every rank (systems, ranks); systems that tie are equally often at each.
+
+    Examples
+    --------
+    >>> rank_probabilities(np.array([[1.0, 1.0, 0.5], [1.0, 0.8, 0.5]]))[:, 0].tolist()
+    [0.75, 0.25, 0.0]
+    """
+    order, best, worst = _shared_places(values)
+    size = order.shape[1]
+    share = 1.0 / ((worst - best + 1) * len(order))
+    row = order * (size + 1)
+    starts, ends = (
+        np.bincount((row + step).ravel(), share.ravel(), size * (size + 1))
+        for step in (best, worst + 1)
+    )
+    chance = np.cumsum((starts - ends).reshape(size, size + 1)[:, :-1], axis=1)
+    return np.maximum(chance, 0.0)
+
+
+def tiers(draws: Array, alpha: float, observed: Array | None = None) -> Ints:
+    """Tier of every system, 1 for the best: the systems of a tier cannot be separated.
+
+    The systems are put in the order of their means, and a line is drawn where every system above is
+    ahead of every system below with probability ``1 - alpha/2`` or more: two identical systems are
+    separated in about a share ``alpha`` of evaluations.
+
+    Parameters
+    ----------
+    draws : ndarray, shape (draws, systems)
+        Joint draws.
+    alpha : float
+    observed : ndarray, shape (systems,), optional
+        Means over the questions that were asked: no line is drawn above a system that does as well
+        on these.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> tiers(rng.standard_normal((4000, 3)) + [0.0, 9.0, 8.9], 0.05).tolist()
+    [2, 1, 1]
+    """
+    order = np.argsort(-draws.mean(axis=0), kind="stable")
+    apart = _all_above(draws, order).mean(axis=0) >= 1.0 - alpha / 2.0
+    if observed is not None:
+        apart &= _all_above(observed[None], order)[0]
+    tier = np.empty(len(order), np.int64)
+    tier[order] = 1 + np.concatenate([[0], np.cumsum(apart)])
+    return tier
+
+
+def _all_above(values: Array, order: Places) -> NDArray[np.bool_]:
+    """Whether all up to each system of an order exceed all after it; (rows, systems - 1)."""
+    ranked = round_to_resolution(values)[0][:, order]  # what doubles cannot resolve is a tie
+    lowest = np.minimum.accumulate(ranked, axis=1)[:, :-1]
+    highest = np.maximum.accumulate(ranked[:, ::-1], axis=1)[:, ::-1][:, 1:]
+    return np.asarray(lowest > highest)
+
+
+def separated(values: Array, error: float) -> NDArray[np.bool_]:
+    """Which systems (row) are declared better than which (column).
+
+    Pairs are declared one after the other, the surest first, as long as all those declared so far
+    are right together with probability ``1 - error`` or more.
+
+    Parameters
+    ----------
+    values : ndarray, shape (draws, systems)
+        Joint draws.
+    error : float
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> separated(rng.standard_normal((4000, 3)) + [0.0, 9.0, 8.9], 0.05).astype(int).tolist()
+    [[0, 0, 0], [1, 0, 0], [1, 0, 0]]
+    """
+    site, _ = round_to_resolution(values)
+    size = site.shape[1]
+    order = np.argsort(-site.mean(axis=0), kind="stable")
+    wrong = np.full((size, size), np.inf)
+    for rank, above in enumerate(order):
+        below = order[rank + 1 :]
+        wrong[above, below] = (site[:, [above]] <= site[:, below]).mean(axis=0)
+    declared = np.zeros((size, size), bool)
+    failed = np.zeros(len(site), bool)
+    for pair in np.argsort(wrong, axis=None, kind="stable"):
+        above, below = divmod(int(pair), size)
+        if wrong[above, below] > error:
+            break
+        failed |= site[:, above] <= site[:, below]
+        if failed.mean() > error:
+            break
+        declared[above, below] = True
+    return declared
+
+
+def tiers_of(declared: NDArray[np.bool_], means: Array) -> Ints:
+    """Tier of every system, 1 for the best, from the pairs that are declared.
+
+    Systems are taken in the order of their means; a tier ends where the next system is declared
+    worse than one of it. So no two systems of a tier are declared different.
+
+    Examples
+    --------
+    >>> declared = np.array([[0, 0, 1], [0, 0, 0], [0, 0, 0]], bool)
+    >>> tiers_of(declared, np.array([0.9, 0.8, 0.1])).tolist()
+    [1, 1, 2]
+    """
+    order = np.argsort(-means, kind="stable")
+    tier, start, level = np.empty(len(order), np.int64), 0, 1
+    for rank, system in enumerate(order):
+        if declared[order[start:rank], system].any():
+            start, level = rank, level + 1
+        tier[system] = level
+    return tier

@@ -14,7 +14,7 @@ from bayesatk.data.validation import shown
 
 Array = NDArray[np.float64]
 _STEPS = 70  # of bisection
-_RANGE = 30.0  # of the logarithm of a value, around the middle of those asked
+_RANGE = 600.0  # of the logarithm of a value, around the middle of those asked
 _BENT = 1e-7  # of the columns' move along a covariate that is not along a line
 _CHECKED = 50  # values at which that is looked at
 _LOG = 8.0  # ratio of the largest value to the smallest from which a grid is logarithmic
@@ -49,30 +49,30 @@ class CurveScale:
     @classmethod
     def of(cls, design: Design, covariate: str, at: Mapping[str, Any] | None) -> "CurveScale":
         """Read the scale off a design, other covariates at given values or averaged."""
-        own = _numbers(design, covariate)
-        others = {} if at is None else design.read_at(at)
-        if covariate in others or any(len(values) != 1 for values in others.values()):
+        numbers = _numbers(design, covariate)
+        fixed = {} if at is None else design.read_at(at)
+        if covariate in fixed or any(len(values) != 1 for values in fixed.values()):
             rule = f" must have one value for each other covariate; got {shown(at)}."
             raise ArgumentError(Argument("at"), rule)
-        ends = [float(own.min()), float(own.max())]
-        _, columns = design.at({covariate: ends, **others})
+        ends = [float(numbers.min()), float(numbers.max())]
+        _, columns = design.at({covariate: ends, **fixed})
         slope = columns[1] - columns[0]
         transform = _transform(design, covariate, ends)
-        some = np.quantile(own, np.linspace(0.0, 1.0, _CHECKED))
-        _, every = design.at({covariate: some.tolist(), **others})
-        straight = columns[0] + transform(some)[:, None] * slope
+        checked = np.quantile(numbers, np.linspace(0.0, 1.0, _CHECKED))
+        _, along = design.at({covariate: checked.tolist(), **fixed})
+        straight = columns[0] + transform(checked)[:, None] * slope
         size = np.abs(slope).max()
-        steps = np.diff(transform(np.unique(some)))
-        if not size > 0.0 or np.abs(every - straight).max() > _BENT * size or (steps <= 0.0).any():
+        steps = np.diff(transform(np.unique(checked)))
+        if not size > 0.0 or np.abs(along - straight).max() > _BENT * size or (steps <= 0.0).any():
             raise ArgumentError(
                 Argument("covariate"), " must come into the formula in one way that rises or falls "
                 f"throughout, so that a curve crosses a level once; {covariate!r} does not in "
                 f"{design.text!r}. Use one function of it, as in ",
                 Argument("covariates", f"~ log2({covariate})"), ".",
             )  # fmt: skip
-        middle = float(transform(own).mean())
+        middle = float(transform(numbers).mean())
         return cls(
-            covariate, columns[0], slope, transform, (ends[0], ends[1]), float(np.median(own)),
+            covariate, columns[0], slope, transform, (ends[0], ends[1]), float(np.median(numbers)),
             middle,
         )  # fmt: skip
 
@@ -81,31 +81,12 @@ class CurveScale:
         """Whether values are never negative."""
         return self.observed[0] >= 0.0
 
-    def values(self, place: Array) -> Array:
+    def values(self, levels: Array) -> Array:
         """Return the values at which f has these values, the inverse; infinities included."""
+        u = bisected(lambda u: self.transform(self._value(u)) >= levels, len(levels), _RANGE)
+        beyond = _RANGE * (1.0 - 2.0**-50)
         lowest = 0.0 if self.positive else -np.inf
-        first, last = self.observed
-        with np.errstate(all="ignore"):
-            if self._is(lambda x: np.log(x / first) / np.log(last / first), first > 0.0):
-                return np.asarray(first * (last / first) ** place)
-            if self._is(lambda x: (x - first) / (last - first), True):
-                return np.maximum(first + place * (last - first), lowest)
-        low, high = np.full(len(place), -_RANGE), np.full(len(place), _RANGE)
-        for _ in range(_STEPS):
-            middle = 0.5 * (low + high)
-            above = self.transform(self._value(middle)) >= place
-            low, high = np.where(above, low, middle), np.where(above, middle, high)
-        found = self._value(0.5 * (low + high))
-        found = np.where(high <= _RANGE * (2.0**-60 - 1.0), lowest, found)
-        return np.where(low >= _RANGE * (1.0 - 2.0**-60), np.inf, found)
-
-    def _is(self, known: Callable[[Array], Array], possible: bool) -> bool:
-        """Whether f is a known function, within the observed values and far beyond."""
-        if not possible:
-            return False
-        first, last = self.observed
-        some = np.array([first, 0.5 * (first + last), last, 2.0 * last - first, 90.0 * last])
-        return bool(np.allclose(self.transform(some), known(some), rtol=1e-9, atol=1e-9))
+        return np.where(u <= -beyond, lowest, np.where(u >= beyond, np.inf, self._value(u)))
 
     def _value(self, u: Array) -> Array:
         """Value of the covariate from a coordinate in which all sizes have room."""
@@ -121,6 +102,22 @@ class CurveScale:
         if low > 0.0 and high > _LOG * low:
             return [float(x) for x in np.geomspace(low, high, size)]
         return [float(x) for x in np.linspace(low, high, size)]
+
+
+def bisected(above: Callable[[Array], NDArray[np.bool_]], size: int, reach: float) -> Array:
+    """Return where each of so many conditions begins to be met, between two opposite numbers.
+
+    Examples
+    --------
+    >>> bisected(lambda x: x >= np.array([0.25, -2.0]), 2, 3.0).round(9).tolist()
+    [0.25, -2.0]
+    """
+    low, high = np.full(size, -reach), np.full(size, reach)
+    for _ in range(_STEPS):
+        middle = 0.5 * (low + high)
+        met = above(middle)
+        low, high = np.where(met, low, middle), np.where(met, middle, high)
+    return np.asarray(0.5 * (low + high))
 
 
 def _numbers(design: Design, covariate: object) -> Array:
@@ -145,15 +142,15 @@ def _transform(design: Design, covariate: str, ends: list[float]) -> Callable[[A
     kind = int(moves.argmax())
     start, step = both[0][kind], (both[1] - both[0])[kind]
     column = int(np.abs(step).argmax())
-    others = kinds.iloc[[kind]]
+    fixed = kinds.iloc[[kind]]
 
     def transform(values: Array) -> Array:
-        rows = others.loc[others.index.repeat(len(values))].reset_index(drop=True)
+        rows = fixed.loc[fixed.index.repeat(len(values))].reset_index(drop=True)
         with np.errstate(all="ignore"):
-            found = design.columns(rows.assign(**{covariate: np.asarray(values, float)}))
-            place = (found[:, column] - start[column]) / step[column]
+            columns = design.columns(rows.assign(**{covariate: np.asarray(values, float)}))
+            share = (columns[:, column] - start[column]) / step[column]
         # Where a function is not defined, or overflows, it has gone beyond all bounds.
         away = np.where(np.asarray(values) < ends[0], -np.inf, np.inf)
-        return np.where(np.isnan(place), away, place)
+        return np.where(np.isnan(share), away, share)
 
     return transform

@@ -3,19 +3,21 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from bayesatk._tools.arguments import one_of, proper_probability, real_number
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
-from bayesatk.comparison.pairs.curve_scale import CurveScale
-from bayesatk.comparison.pairs.horizon_tables import pair_rows, system_row
+from bayesatk.comparison.pairs.curve_scale import CurveScale, bisected
 from bayesatk.comparison.pairs.pairing import correlated_order
+from bayesatk.comparison.pairs.verdicts import named
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.results.curves import curve_of
 from bayesatk.results.predictions import (
@@ -30,7 +32,7 @@ from bayesatk.results.regression import question_scores
 from bayesatk.results.result import Result
 
 Array = NDArray[np.float64]
-_STEPS = 60  # of bisection
+_LIKELY = 0.005  # probability from which a sentence says that there may be no horizon
 _FARTHEST = 100.0  # logits between which a level is looked for
 _CURVE = 40  # values of the covariate at which curves are drawn
 _CURVE_OF_MIXTURE = 12  # the same of medians of mixtures, which cost more
@@ -157,131 +159,101 @@ def horizon(
     >>> bool(3.0 < row["median"] < 4.0), float(row["prob_none"])
     (True, 0.0)
     """
-    own = Result.of(fit)
-    one = _checked(own, metric, level)
+    result = Result.of(fit)
+    parsed_metric = _checked(result, metric, level)
     one_of("question", question, QUESTIONS)
-    if question not in questions_of(own):
+    if question not in questions_of(result):
         rule = f" must be 'average' for scores, whose p has no median; got {question!r}."
         raise ArgumentError(Argument("question"), rule)
-    probability = own.ci_prob if ci_prob is None else ci_prob
+    probability = result.ci_prob if ci_prob is None else ci_prob
     proper_probability("ci_prob", probability, 0.95)
     generator, seed = resolve_rng(rng)
-    scale = CurveScale.of(regression_design(own), covariate, at)
-    falls = _falls(own, scale, probability)
-    drawn = [_crossings(own, system, scale, one, level, question, falls) for system in _range(own)]
-    joint = _paired(own, [each.values for each in drawn], generator)
-    asked = {
-        "covariate": covariate, "metric": one.label, "level": float(level), "question": question,
-        "at": json.dumps({} if at is None else dict(at), default=str), "ci_prob": probability,
-        "seed": seed, "citations": ["arXiv:2503.14499"],
+    scale = CurveScale.of(regression_design(result), covariate, at)
+    falls = _falls(result, scale, probability)
+    systems = range(len(result.systems))
+    drawn = [
+        _crossings(result, system, scale, parsed_metric, level, question, falls)
+        for system in systems
+    ]
+    joint = _paired(result, [values for values, _ in drawn], generator)
+    attrs = {
+        "covariate": covariate, "metric": parsed_metric.label, "level": float(level),
+        "question": question, "at": json.dumps({} if at is None else dict(at), default=str),
+        "ci_prob": probability, "seed": seed, "citations": ["arXiv:2503.14499"],
     }  # fmt: skip
-    pairs = zip(own.systems, drawn, strict=True)
-    rows = [system_row(name, each.values, each.none, scale, asked, falls) for name, each in pairs]
-    coords = {"draw": np.arange(len(joint)), "system": own.systems}
+    rows = [
+        _system_row(name, *crossings, scale, attrs, falls)
+        for name, crossings in zip(result.systems, drawn, strict=True)
+    ]
+    coords = {"draw": np.arange(len(joint)), "system": result.systems}
     return Horizon(
-        pd.DataFrame(rows), pair_rows(own.systems, joint, scale, asked),
+        pd.DataFrame(rows), _pair_rows(result.systems, joint, scale, attrs),
         xr.DataArray(joint, coords, ("draw", "system"), name="horizon"),
-        _curves(own, scale, one, question, probability, at), _observed(own, covariate, one),
-        asked,
+        _curves(result, scale, parsed_metric, question, probability, at),
+        _observed(result, covariate, parsed_metric), attrs,
     )  # fmt: skip
-
-
-def _range(result: Result) -> range:
-    return range(len(result.systems))
 
 
 def _checked(result: Result, metric: str | Metric, level: float) -> Metric:
     """Return one metric that rises with the success probability, and can have the level."""
-    found = list(parse(metric))
-    if len(found) != 1:
+    metrics = list(parse(metric))
+    if len(metrics) != 1:
         rule = f" must be one metric; got {metric!r:.80}. Try 'pass@1'."
         raise ArgumentError(Argument("metric"), rule)
-    refuse_votes(result, found)
-    (one,) = found
+    refuse_votes(result, metrics)
+    (asked_metric,) = metrics
     if result.scale.axes:
         low, high = float(result.scores.min()), float(result.scores.max())
     else:
-        vector = one.credit.vector
+        vector = asked_metric.credit.vector
         low, high = float(vector[0]), float(vector[-1])
         if (np.diff(vector) < 0.0).any() or high <= low:
-            rule = f" must rise with the success probability; {one.label} does not. Try 'pass@1'."
+            label = asked_metric.label
+            rule = f" must rise with the success probability; {label} does not. Try 'pass@1'."
             raise ArgumentError(Argument("metric"), rule)
     number = real_number("level", level)
     if not low < number < high:
         rule = f" must lie strictly between {low:g} and {high:g}; got {number:g}."
         raise ArgumentError(Argument("level"), rule)
-    return one
-
-
-@dataclass(frozen=True)
-class _Crossings:
-    """Draws of one system's horizon.
-
-    Parameters
-    ----------
-    values : ndarray, shape (draws,)
-        The lowest value or infinity without a crossing.
-    none : ndarray of bool, shape (draws,)
-        Whether there is no crossing.
-    """
-
-    values: Array
-    none: NDArray[np.bool_]
+    return asked_metric
 
 
 def _falls(result: Result, scale: CurveScale, sure: float) -> bool:
     """Whether metrics fall along the covariate: unless it is sure that they rise."""
-    slopes = [curve_of(result, system)[0] @ scale.slope for system in _range(result)]
+    systems = range(len(result.systems))
+    slopes = [curve_of(result, system)[0] @ scale.slope for system in systems]
     return bool((np.concatenate(slopes) > 0.0).mean() < sure)
 
 
 def _crossings(
-    result: Result,
-    system: int,
-    scale: CurveScale,
-    metric: Metric,
-    level: float,
-    question: Question,
-    falls: bool,
-) -> _Crossings:
+    result: Result, system: int, scale: CurveScale, metric: Metric, level: float,
+    question: Question, falls: bool,
+) -> tuple[Array, NDArray[np.bool_]]:  # fmt: skip
+    """Return draws of one system's horizon, and which of them have no crossing.
+
+    Without a crossing it is the lowest value or infinity.
+    """
     coefficients, curve = curve_of(result, system)
     start, slope = coefficients @ scale.start, coefficients @ scale.slope
     needed = _logit_of_level(metric, level, curve, len(start), question)
     none = slope >= 0.0 if falls else slope <= 0.0
     with np.errstate(divide="ignore", invalid="ignore"):
-        place = (needed - start) / slope
+        crossing = (needed - start) / slope
     easy = start + scale.middle * slope >= needed
     beyond = np.where(easy == falls, np.inf, -np.inf)
-    values = scale.values(np.where(none, beyond, place))
+    values = scale.values(np.where(none, beyond, crossing))
     lowest = scale.positive & (values <= 0.0)
-    return _Crossings(values, none | np.isinf(values) | lowest)
+    return values, none | np.isinf(values) | lowest
 
 
 def _logit_of_level(
     metric: Metric, level: float, curve: Any, draws: int, question: Question
 ) -> Array:
     """Logit of the covariates at which the metric has the level, in each draw."""
-    low, high = np.full(draws, -_FARTHEST), np.full(draws, _FARTHEST)
-    if question == "typical":
-        p = _p_of_level(metric, level)
-
-    for _ in range(_STEPS):
-        middle = 0.5 * (low + high)
-        if question == "average":
-            above = curve.average(metric, middle) >= level
-        else:
-            above = curve.below(p, middle) <= 0.5
-        low, high = np.where(above, low, middle), np.where(above, middle, high)
-    return np.asarray(0.5 * (low + high))
-
-
-def _p_of_level(metric: Metric, level: float) -> float:
-    low, high = 0.0, 1.0
-    for _ in range(_STEPS):
-        middle = 0.5 * (low + high)
-        above = float(np.asarray(metric.latent(np.array([middle])))[0]) >= level
-        low, high = (low, middle) if above else (middle, high)
-    return 0.5 * (low + high)
+    if question == "average":
+        return bisected(lambda x: curve.average(metric, x) >= level, draws, _FARTHEST)
+    p = bisected(lambda x: np.asarray(metric.latent(expit(x))) >= level, 1, _FARTHEST)
+    return bisected(lambda x: curve.below(float(expit(p[0])), x) <= 0.5, draws, _FARTHEST)
 
 
 def _paired(result: Result, values: list[Array], rng: np.random.Generator) -> Array:
@@ -289,18 +261,16 @@ def _paired(result: Result, values: list[Array], rng: np.random.Generator) -> Ar
     stacked = np.stack(values, axis=1)
     if stacked.shape[1] == 1 or result.joint:
         return stacked
-    influence = [
-        _influence(result, system, np.arctan(_ranked(stacked[:, system])))
-        for system in _range(result)
-    ]
-    own = np.stack(influence)
-    product = own @ own.T
+    ranks = (np.argsort(np.argsort(draws, kind="stable")) for draws in values)
+    spread = (np.arctan(2.0 * rank / (len(stacked) - 1) - 1.0) for rank in ranks)
+    influence = np.stack([_influence(result, *horizon) for horizon in enumerate(spread)])
+    product = influence @ influence.T
     size = np.sqrt(np.maximum(np.diag(product), 1e-300))
     return correlated_order(stacked, product / (size[:, None] * size), rng)
 
 
 def _influence(result: Result, system: int, horizon: Array) -> Array:
-    """Return how each question moves the horizon of a system, from ranks by draw."""
+    """Return how each question moves the horizon of a system, from its finite image by draw."""
     centred = horizon - horizon.mean()
     if result.grouping is None and not result.scale.axes and "difficulty" not in result.tree:
         coefficients, curve = curve_of(result, system)
@@ -318,13 +288,6 @@ def _influence(result: Result, system: int, horizon: Array) -> Array:
     return np.asarray(centred @ by_question.reshape(len(centred), -1) / len(centred))
 
 
-def _ranked(values: Array) -> Array:
-    """Ranks from -1 to 1: infinite values have places too."""
-    found = np.empty(len(values))
-    found[np.argsort(values, kind="stable")] = np.linspace(-1.0, 1.0, len(values))
-    return found
-
-
 def _curves(
     result: Result, scale: CurveScale, metric: Metric, question: Question, probability: float,
     at: Mapping[str, Any] | None,
@@ -334,15 +297,15 @@ def _curves(
     values = scale.grid(_CURVE_OF_MIXTURE if mixed else _CURVE)
     tail = 0.5 * (1.0 - probability)
     design = regression_design(result)
-    others = {} if at is None else design.read_at(at)
-    _, columns = design.at({scale.covariate: values, **others})
+    fixed = {} if at is None else design.read_at(at)
+    _, columns = design.at({scale.covariate: values, **fixed})
     parts = []
     for system, name in enumerate(result.systems):
         coefficients, curve = curve_of(result, system)
         drawn = at_logits(metric, coefficients @ columns.T, curve, question)
         low, high = np.quantile(drawn, [tail, 1.0 - tail], axis=0)
-        own = {"value": values, "mean": drawn.mean(axis=0), "ci_lower": low, "ci_upper": high}
-        parts.append(pd.DataFrame({"system": [name] * len(values), **own}))
+        numbers = {"value": values, "mean": drawn.mean(axis=0), "ci_lower": low, "ci_upper": high}
+        parts.append(pd.DataFrame({"system": [name] * len(values), **numbers}))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -360,8 +323,8 @@ def _observed(result: Result, covariate: str, metric: Metric) -> pd.DataFrame:
     bins = np.array_split(order, min(8, max(1, len(values) // 4)))
     rows = []
     for name, c, n in zip(result.systems, result.counts @ scores, result.trials, strict=True):
-        for own in bins:
-            tried = own[n[own] > 0]
+        for questions in bins:
+            tried = questions[n[questions] > 0]
             if len(tried):
                 rate = float((c[tried] / n[tried]).mean())
                 middle = float(np.median(values[tried]))
@@ -369,3 +332,111 @@ def _observed(result: Result, covariate: str, metric: Metric) -> pd.DataFrame:
                     {"system": name, "value": middle, "rate": rate, "questions": len(tried)}
                 )
     return pd.DataFrame(rows)
+
+
+def _system_row(
+    system: Any,
+    values: Array,
+    none: NDArray[np.bool_],
+    scale: CurveScale,
+    attrs: Mapping[str, Any],
+    falls: bool,
+) -> dict[str, Any]:
+    """Return median, interval, probabilities and sentence of one system.
+
+    Parameters
+    ----------
+    system : label
+    values : ndarray, shape (draws,)
+        Of the horizon; infinite, or the lowest value, without a crossing.
+    none : ndarray of bool, shape (draws,)
+        Whether there is no crossing.
+    scale : CurveScale
+    attrs : mapping
+        What `bayesatk.horizon` was asked.
+    falls : bool
+        Whether the metric falls along the covariate.
+    """
+    median, low, high = _ends(values, attrs["ci_prob"])
+    least, most = scale.observed
+    row = {
+        "system": system, "median": median, "ci_lower": low, "ci_upper": high,
+        "prob_none": float(none.mean()),
+        "prob_outside": float(((values < least) | (values > most)).mean()),
+    }  # fmt: skip
+    return {**row, "sentence": _sentence(row, falls, scale, attrs)}
+
+
+def _sentence(
+    row: Mapping[str, Any], falls: bool, scale: CurveScale, attrs: Mapping[str, Any]
+) -> str:
+    way = "falls" if falls else "rises"
+    kind = "an average" if attrs["question"] == "average" else "a typical"
+    text = (
+        f"{named(row['system'])}: {attrs['metric']} of {kind} question {way} to "
+        f"{attrs['level']:g} at {attrs['covariate']} = {_shown(row['median'])} "
+        f"({100 * attrs['ci_prob']:g}% interval {_shown(row['ci_lower'])} to "
+        f"{_shown(row['ci_upper'])})"
+    )
+    if row["prob_outside"] >= 0.5:
+        least, most = (_shown(end) for end in scale.observed)
+        text += f", outside the observed values, {least} to {most}"
+    if row["prob_none"] >= _LIKELY:
+        text += f"; with probability {row['prob_none']:.2g} it never reaches that level"
+    return text + "."
+
+
+def _shown(value: float) -> str:
+    return "infinity" if value == np.inf else "-infinity" if value == -np.inf else f"{value:.3g}"
+
+
+def _pair_rows(
+    systems: list[Any], joint: Array, scale: CurveScale, attrs: Mapping[str, Any]
+) -> pd.DataFrame:
+    """Return differences and ratios of every pair, the longer first; draws (draws, systems)."""
+    rows = []
+    medians = np.quantile(joint, 0.5, axis=0, method="nearest")
+    order = np.argsort(-medians, kind="stable")
+    for i, j in combinations(order.tolist(), 2):
+        a, b = joint[:, i], joint[:, j]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            difference = a - b  # NaN where both are infinite: it could be anything
+            ratio = a / b if scale.positive else np.full(len(a), np.nan)
+        row: dict[str, Any] = {"system": systems[i], "other": systems[j]}
+        for name, values in (("difference", difference), ("ratio", ratio)):
+            row |= _unsure_ends(name, values, attrs["ci_prob"], scale.positive or name != "ratio")
+        row["prob_greater"] = float((a > b).mean() + 0.5 * (a == b).mean())
+        row["sentence"] = _pair_sentence(row, attrs)
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _unsure_ends(name: str, values: Array, probability: float, known: bool) -> dict[str, float]:
+    """Median and interval of values of which some could be anything: NaN counts on either side."""
+    if not known:
+        return dict.fromkeys((name, f"{name}_lower", f"{name}_upper"), np.nan)
+    unsure = np.isnan(values)
+    lowest = 0.0 if name == "ratio" else -np.inf
+    _, low, _ = _ends(np.where(unsure, lowest, values), probability)
+    _, _, high = _ends(np.where(unsure, np.inf, values), probability)
+    middle = _ends(values[~unsure], probability)[0] if not unsure.all() else np.nan
+    return {name: middle, f"{name}_lower": low, f"{name}_upper": high}
+
+
+def _pair_sentence(row: Mapping[str, Any], attrs: Mapping[str, Any]) -> str:
+    percent = f"{100 * attrs['ci_prob']:g}%"
+    name = "difference" if np.isnan(row["ratio"]) else "ratio"
+    longer = "is longer by" if name == "difference" else "is longer by a factor of"
+    return (
+        f"the horizon of {named(row['system'])} {longer} {_shown(row[name])} than that of "
+        f"{named(row['other'])} ({percent} interval {_shown(row[f'{name}_lower'])} to "
+        f"{_shown(row[f'{name}_upper'])}; P(longer) {row['prob_greater']:.3f})."
+    )
+
+
+def _ends(values: Array, probability: float) -> tuple[float, float, float]:
+    """Median and interval; ends that may be infinite are draws themselves."""
+    tail = 0.5 * (1.0 - probability)
+    low = float(np.quantile(values, tail, method="lower"))
+    high = float(np.quantile(values, 1.0 - tail, method="higher"))
+    return float(np.quantile(values, 0.5, method="nearest")), low, high

@@ -8,13 +8,13 @@ covariance of observed success rates has no such bias, for trials of different s
 independent given the question.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk.comparison.pairs.contrasts import Drawn
-from bayesatk.comparison.pairs.question_values import Values
+from bayesatk.comparison.pairs.draws import QuestionSpread
 
 Array = NDArray[np.float64]
 # Bootstrap samples of the correlation between systems, fewer for many: eigenvalues are a cube.
@@ -55,20 +55,21 @@ def difficulty_correlation(
     size, number = rates.shape
     questions = number if questions is None else questions
     centred = rates - rates.mean(axis=1, keepdims=True)
-    second = np.stack([(centred * own) @ centred.T for own in weight])
+    second = np.stack([(centred * row) @ centred.T for row in weight])
     mean = weight @ centred.T
     covariance = second - mean[:, :, None] * mean[:, None, :]
     covariance *= (questions + 1.0) / max(questions - 1.0, 1.0)
     scale = spread[:, :, None] * spread[:, None, :]
-    found = np.clip(np.divide(covariance, scale, np.zeros_like(scale), where=scale > 0), -1.0, 1.0)
-    found[:, range(size), range(size)] = 1.0
-    return _possible(found)
+    ratio = np.divide(covariance, scale, np.zeros_like(scale), where=scale > 0)
+    correlation = np.clip(ratio, -1.0, 1.0)
+    correlation[:, range(size), range(size)] = 1.0
+    return _possible(correlation)
 
 
 def _possible(matrices: Array) -> Array:
     """Return correlation matrices near symmetric ones: no negative eigenvalues, a diagonal of 1."""
-    value, vector = np.linalg.eigh(matrices)
-    raised = (vector * np.maximum(value, 0.0)[:, None, :]) @ np.swapaxes(vector, 1, 2)
+    root = _root(matrices)
+    raised = root @ root
     scale = np.sqrt(np.diagonal(raised, axis1=1, axis2=2))
     return np.asarray(raised / (scale[:, :, None] * scale[:, None, :]))
 
@@ -98,8 +99,8 @@ def question_noise(
     root, times = _root(correlation), -(-size // matrices)
     z = rng.standard_normal((matrices, systems, times * cells))
     together = (root @ z).reshape(matrices, systems, times, cells)
-    found = np.einsum("scx,dstx->tdcs", _root(covariance), together)
-    return np.asarray(found.reshape(-1, cells, systems)[:size] / np.sqrt(questions + 1.0))
+    noise = np.einsum("scx,dstx->tdcs", _root(covariance), together)
+    return np.asarray(noise.reshape(-1, cells, systems)[:size] / np.sqrt(questions + 1.0))
 
 
 def _root(matrices: Array) -> Array:
@@ -117,9 +118,9 @@ def reordered(values: Array, like: Array) -> Array:
     >>> reordered(np.array([[10.0], [30.0], [20.0]]), np.array([[0.3], [0.1], [0.2]])).ravel()
     array([30., 10., 20.])
     """
-    found = np.empty_like(values)
-    np.put_along_axis(found, np.argsort(like, axis=0), np.sort(values, axis=0), axis=0)
-    return found
+    paired = np.empty_like(values)
+    np.put_along_axis(paired, np.argsort(like, axis=0), np.sort(values, axis=0), axis=0)
+    return paired
 
 
 def correlated_order(values: Array, correlation: Array, rng: np.random.Generator) -> Array:
@@ -137,10 +138,11 @@ def correlated_order(values: Array, correlation: Array, rng: np.random.Generator
 
 
 def drawn_together(
-    systems: Iterable[Values],
+    questions: Array,
+    population: Array,
+    spreads: Sequence[QuestionSpread],
     rates: Array,
     share: Array,
-    size: int,
     effective: float,
     rng: np.random.Generator,
 ) -> tuple[Drawn, Drawn]:
@@ -148,37 +150,37 @@ def drawn_together(
 
     Parameters
     ----------
-    systems : iterable of Values
-        Draws of every system's metrics, independent between systems.
+    questions, population : ndarray, shape (draws, metrics, systems)
+        Draws of means, independent between systems; over questions like these in any order.
+    spreads : sequence of QuestionSpread
+        Of every system.
     rates : ndarray, shape (systems, questions)
         Observed.
     share : ndarray, shape (questions,)
         Of the questions in means over them.
-    size, effective
-        Draws, and their effective number.
+    effective : float
+        Effective number of draws.
     rng : numpy.random.Generator
     """
-    count, questions = len(rates), float(1.0 / (share**2).sum())
+    (size, cells, count), number = questions.shape, float(1.0 / (share**2).sum())
     matrices = int(np.clip(_EIGENVALUES / count**3, _FEWEST_MATRICES, _MOST_MATRICES))
-    each = list(systems)
-    plain = np.stack([one.questions for one in each], axis=-1)
-    alone = np.stack([one.population for one in each], axis=-1)
-    rates = rates - np.stack([one.expected + np.zeros(len(share)) for one in each])
-    spread = np.empty((matrices, count))
-    covariance = np.empty((count, *(2 * plain.shape[1:2])))
-    for system, one in enumerate(each):
+    residual = rates - np.stack([spread.expected + np.zeros(len(share)) for spread in spreads])
+    rate_sd, covariance = np.empty((matrices, count)), np.empty((count, cells, cells))
+    for system, spread in enumerate(spreads):
+        sd = spread.rate_sd
         # Without draws of p the noise of trials stays in: less is then shared, never more.
-        own = one.spread
-        if own is None:
-            own = np.sqrt((rates[system] - rates[system] @ share) ** 2 @ share)
-        spread[:, system] = np.resize(own, matrices)
-        covariance[system] = _with_added(plain, alone, one.covariance, questions, system)
+        if sd is None:
+            sd = np.sqrt((residual[system] - residual[system] @ share) ** 2 @ share)
+        rate_sd[:, system] = np.resize(sd, matrices)
+        covariance[system] = _with_added(
+            questions[:, :, system], population[:, :, system], spread.covariance, number
+        )
     weight = share * rng.standard_exponential((matrices, len(share)))
     weight /= weight.sum(axis=1, keepdims=True)
-    correlation = difficulty_correlation(rates, spread, weight, questions)
-    moved = plain + question_noise(correlation, covariance, questions, size, rng)
-    paired = reordered(alone, moved) - _shared_shift(plain, alone, correlation)
-    return Drawn.of(plain, plain, effective), Drawn.of(paired, paired, effective)
+    correlation = difficulty_correlation(residual, rate_sd, weight, number)
+    moved = questions + question_noise(correlation, covariance, number, size, rng)
+    paired = reordered(population, moved) - _shared_shift(questions, population, correlation)
+    return Drawn.of(questions, questions, effective), Drawn.of(paired, population, effective)
 
 
 def _shared_shift(plain: Array, alone: Array, correlation: Array) -> Array:
@@ -193,17 +195,15 @@ def _shared_shift(plain: Array, alone: Array, correlation: Array) -> Array:
     return np.asarray(np.clip(alike, 0.0, 1.0) * (shift - shift.mean(axis=1, keepdims=True)))
 
 
-def _with_added(
-    plain: Array, alone: Array, covariance: Array, questions: float, system: int
-) -> Array:
-    """Return the covariance that adds as much as one system's own draws have.
+def _with_added(plain: Array, alone: Array, covariance: Array, questions: float) -> Array:
+    """Return the covariance that adds as much as one system's own draws (draws, metrics) have.
 
     Where questions are few, drawing others adds more than their own spread over M + 1: the
     distribution of difficulties is hardly known. Metrics without values by question have no
     covariance to begin with, and get a variance.
     """
-    more = alone[:, :, system].var(axis=0) - plain[:, :, system].var(axis=0)
-    own = np.diagonal(covariance) / (questions + 1.0)
-    ratio = np.sqrt(np.maximum(more / np.where(own > 0.0, own, np.inf), 1.0))
-    bare = np.where(own > 0.0, 0.0, np.maximum(more, 0.0)) * (questions + 1.0)
+    more = alone.var(axis=0) - plain.var(axis=0)
+    between = np.diagonal(covariance) / (questions + 1.0)
+    ratio = np.sqrt(np.maximum(more / np.where(between > 0.0, between, np.inf), 1.0))
+    bare = np.where(between > 0.0, 0.0, np.maximum(more, 0.0)) * (questions + 1.0)
     return np.asarray(covariance * np.outer(ratio, ratio) + np.diag(bare))

@@ -1,6 +1,7 @@
-"""Systems on the questions that all of them tried: exact where that is known, else by draws."""
+"""Systems on the questions that all of them tried: joint draws of all, and contrasts of pairs."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from typing import Any
@@ -9,157 +10,77 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk._tools.batches import in_batches
-from bayesatk.comparison.pairs.contrasts import CONTRASTS, Drawn, Exact, Found, Settings, mirrored
-from bayesatk.comparison.pairs.joint import band_width, over_k, tiers
+from bayesatk.comparison.pairs.contrasts import (
+    CONTRASTS,
+    Contrasts,
+    Drawn,
+    Independent,
+    Settings,
+    band_width,
+    mirrored,
+    over_k,
+    tiers,
+)
+from bayesatk.comparison.pairs.draws import (
+    Subset,
+    SystemSampler,
+    data_keys,
+    even_shares,
+    group_draws,
+    observed_rates,
+    stored_draws,
+)
 from bayesatk.comparison.pairs.pairing import drawn_together
-from bayesatk.comparison.pairs.question_values import observed_rates, question_values
-from bayesatk.comparison.pairs.system_posteriors import Posteriors, Subset, data_keys
-from bayesatk.core.engine.contrasts import Known
 from bayesatk.metrics.grid import MetricGrid
 from bayesatk.results.result import Result
-from bayesatk.results.schema import metric_values
 
 Array = NDArray[np.float64]
-_DRAWS = 4000
+Places = NDArray[np.intp]
 _PAIRS = 2000  # compared at once: a task of a few seconds
-_FLOATS = 30_000_000  # draws of p held at once: 240 MB
-_FEWEST = 400
+_VALUES = 4_000_000  # of curves held at once
 
 
-@dataclass(frozen=True)
-class PairwiseComparison:
-    """Comparison of every pair among some systems, on some questions.
-
-    Parameters
-    ----------
-    grid : MetricGrid
-    sources : tuple of Exact or Drawn
-        By target: for these questions, for questions like these, and, of questions in groups, for
-        new groups.
-    drawn : tuple of Drawn
-        Joint draws of each, for bands and tiers.
-    """
-
-    grid: MetricGrid
-    sources: tuple[Exact | Drawn, ...]
-    drawn: tuple[Drawn, ...]
-
-    @classmethod
-    def of(
-        cls, fit: Result, part: Subset, posteriors: Posteriors, rng: np.random.Generator
-    ) -> "PairwiseComparison":
-        """Compare the systems of a part on its questions."""
-        grid, keys = fit.grid, data_keys(fit, part)
-        alike = np.array([keys.index(own) for own in keys])
-        if fit.joint:
-            drawn = tuple(_stored_draws(fit, part, place) for place in range(len(fit.targets)))
-        else:
-            drawn = paired_draws(fit, part, rng, posteriors)
-            whole = part.kept.all() and len(part.systems) == len(fit.systems)
-            if whole and fit.sampled:
-                drawn = _stored_draws(fit, part, 0), *drawn[1:]
-        drawn = tuple(replace(one, alike=alike) for one in drawn)
-        exact: Exact | Drawn = drawn[0]
-        if not fit.sampled and fit.judges is None:  # systems of one judge are not independent
-            exact = _exact_questions(grid, part, posteriors, drawn[0])
-        return cls(grid, (exact, *drawn[1:]), drawn)
-
-    def table(self, settings: Settings, client: Any = None, progress: bool | None = False) -> Array:
-        """Return contrasts (system, other, cell, target, contrast) of every pair."""
-        cells, size = self.drawn[0].values.shape[1:]
-        i, j = np.triu_indices(size, 1)
-        table = np.zeros((size, size, cells, len(self.sources), len(CONTRASTS)))
-        blocks = [(i[start : start + _PAIRS], j[start : start + _PAIRS])
-                  for start in range(0, len(i), _PAIRS)]  # fmt: skip
-        run = partial(self._block, settings, blocks)
-        for own, found in in_batches(run, range(len(blocks)), client, "Comparing", progress):
-            one, other = blocks[own]
-            table[one, other], table[other, one] = found
-        return table
-
-    def _block(
-        self,
-        settings: Settings,
-        blocks: list[tuple[NDArray[np.intp], NDArray[np.intp]]],
-        index: int,
-    ) -> Array:
-        """Return contrasts (way round, pair, cell, target, contrast) of a block of pairs."""
-        i, j = blocks[index]
-        cells = self.drawn[0].values.shape[1]
-        table = np.zeros((2, len(i), cells, len(self.sources), len(CONTRASTS)))
-        for (target, source), group in product(enumerate(self.sources), over_k(self.grid)):
-            found = [source.contrasts(cell, i, j, settings) for cell in group]
-            banded = self._with_bands(found, group, target, settings, i, j)
-            for cell, own in zip(group, banded, strict=True):
-                for way, each in enumerate((own, mirrored(own))):
-                    columns = [each[name] for name in CONTRASTS]
-                    table[way, :, cell, target] = np.stack(columns, axis=-1)
-        return table
-
-    def _with_bands(
-        self, found: list[Found], group: list[int], target: int, settings: Settings,
-        i: NDArray[np.intp], j: NDArray[np.intp],
-    ) -> list[Found]:  # fmt: skip
-        """Add bands that hold a whole difference curve over k with the interval's probability."""
-        drawn = self.drawn[target]
-        a, b = drawn.representatives(i, j)
-        values = np.ascontiguousarray(drawn.values[:, group].transpose(2, 1, 0))
-        width = np.empty(len(i))
-        chunks = max(1, len(i) * values[0].size // 4_000_000)
-        for part in np.array_split(np.arange(len(i)), chunks):
-            gap = values[a[part]] - values[b[part]]
-            width[part] = band_width(gap, settings.ci_prob)
-        ends = {"band_lower": -width, "band_upper": width}
-        return [
-            own | {name: own["mean"] + half * own["sd"] for name, half in ends.items()}
-            for own in found
-        ]
-
-    def ranks(self) -> Array:
-        """Return the probability of every rank (system, rank, cell, target); 1 is best."""
-        cells, alike = range(self.drawn[0].values.shape[1]), self.drawn[0].alike
-        by_target = [
-            np.stack([source.ranks(cell) for cell in cells], axis=-1) for source in self.sources
-        ]
-        found = np.stack(by_target, axis=-1)
-        return np.stack([found[alike == own].mean(axis=0) for own in alike])
-
-    def tiers(self, alpha: float) -> NDArray[np.int64]:
-        """Return the tier of every system (system, cell, target)."""
-        cells, asked = range(self.drawn[0].values.shape[1]), self.drawn[0].values.mean(axis=0)
-        by_target = [
-            np.stack([tiers(own.values[:, cell], alpha, asked[cell]) for cell in cells], axis=-1)
-            for own in self.drawn
-        ]
-        return np.stack(by_target, axis=-1)
+def paired_draws(
+    fit: Result, part: Subset, rng: np.random.Generator, sampler: SystemSampler | None = None,
+    client: Any = None,
+) -> tuple[Drawn, ...]:  # fmt: skip
+    """Return joint draws of a part by target: of these questions, of others, of new groups."""
+    keys = data_keys(fit, part)
+    alike = np.array([keys.index(key) for key in keys])
+    if fit.joint:
+        stored = (_stored(fit, part, target) for target in range(len(fit.targets)))
+        return tuple(replace(joint, alike=alike) for joint in stored)
+    systems = (sampler or SystemSampler(fit, rng)).of(part, client)
+    questions, population, *new_groups = np.stack([draws.means for draws in systems], axis=-1)
+    effective = float(len(questions))
+    if fit.sampled:
+        effective = min(effective, _stored(fit, part, 0).effective)
+    rates, share = observed_rates(fit, part), part.share(fit)
+    spreads = list(zip(*(draws.spreads for draws in systems), strict=True))
+    of_groups = rates
+    if fit.grouping is not None:
+        grouping = fit.grouping.among(part.kept)
+        rates, of_groups = grouping.within(rates), grouping.means(rates)
+    drawn: tuple[Drawn, ...] = drawn_together(
+        questions, population, spreads[0], rates, share, effective, rng
+    )
+    for target in new_groups:
+        even = even_shares(of_groups.shape[1])
+        new = drawn_together(questions, target, spreads[1], of_groups, even, effective, rng)
+        drawn = *drawn, new[1]
+    if fit.sampled and len(systems) == len(fit.systems) and part.kept.all():
+        drawn = _stored(fit, part, 0), *drawn[1:]
+    drawn = tuple(replace(joint, alike=alike) for joint in drawn)
+    if fit.judges is not None:  # systems of one judge are not independent
+        return drawn
+    cells = set.intersection(*(set(draws.exact) for draws in systems))
+    exact = {cell: [draws.exact[cell] for draws in systems] for cell in cells}
+    return Independent.among(drawn[0], exact), *drawn[1:]
 
 
-def _exact_questions(grid: MetricGrid, part: Subset, posteriors: Posteriors, drawn: Drawn) -> Exact:
-    """Exact posteriors for these questions; `drawn` gives what has no distribution."""
-    index = list(grid.judged)
-    moments = np.zeros((2, len(list(grid)), len(part.systems)))
-    tables: list[list[Known | None]] = []
-    for i, system in enumerate(part.systems if index else ()):
-        own = posteriors.of(system, part.kept)
-        moments[:, index, i] = own.mean[:, 0], own.sd[:, 0]
-        tables.append(own.known[0])
-    known = {}
-    for cell, found in zip(index, zip(*tables, strict=True), strict=True):
-        all_ = [one for one in found if one is not None]
-        if len(all_) == len(found):
-            known[cell] = all_
-    return Exact(known, moments[0], moments[1], drawn)
-
-
-def _stored_draws(fit: Result, part: Subset, target: int) -> Drawn:
+def _stored(fit: Result, part: Subset, target: int) -> Drawn:
     """Draws of the metrics that the result holds, paired between systems as they are."""
-    posterior = fit.posterior.sel(target=fit.targets[target])
-    posterior = posterior.isel(system=part.systems)
-    columns = []
-    for metric in fit.grid:
-        chosen = metric_values(posterior, metric)
-        columns.append(chosen.transpose("chain", "draw", "system").values)
-    values = np.stack(columns, axis=2)
+    values = stored_draws(fit, fit.grid)[target][..., part.systems]
     flat = values.reshape(-1, *values.shape[2:])
     return Drawn.of(flat, flat, _effective(values) if fit.sampled else len(flat))
 
@@ -168,31 +89,98 @@ def _effective(values: Array) -> float:
     """Smallest effective sample size of draws (chain, draw, cell, system)."""
     import arviz as az
 
-    found = az.ess(np.moveaxis(values, (0, 1), (-2, -1)), method="mean")
-    return float(np.nanmin(found, initial=float(values.shape[0] * values.shape[1])))
+    sizes = az.ess(np.moveaxis(values, (0, 1), (-2, -1)), method="mean")
+    return float(np.nanmin(sizes, initial=float(values.shape[0] * values.shape[1])))
 
 
-def paired_draws(
-    fit: Result,
-    part: Subset,
-    rng: np.random.Generator,
-    posteriors: Posteriors | None = None,
-) -> tuple[Drawn, ...]:
-    """Means over the questions, over questions drawn anew for all systems at once, new groups."""
-    questions = int(part.kept.sum())
-    wanted = fit.size if fit.sampled else _DRAWS
-    size = int(min(wanted, max(_FEWEST, _FLOATS // questions)))
-    effective = float(size)
-    if fit.sampled:
-        effective = min(effective, _stored_draws(fit, part, 0).effective)
-    values = question_values(fit, part, posteriors or Posteriors(fit, rng), size, rng)
-    rates, share = observed_rates(fit, part), part.share(fit)
-    if fit.grouping is None:
-        return drawn_together(values, rates, share, size, effective, rng)
-    own = fit.grouping.among(part.kept)
-    each = list(values)
-    both = drawn_together(each, own.within(rates), share, size, effective, rng)
-    groups = [one.groups for one in each if one.groups is not None]
-    rates = own.means(rates)
-    even = np.full(rates.shape[1], 1.0 / rates.shape[1])
-    return *both, drawn_together(groups, rates, even, size, effective, rng)[1]
+def pair_contrasts(
+    grid: MetricGrid,
+    drawn: Sequence[Drawn],
+    settings: Settings,
+    client: Any = None,
+    progress: bool | None = False,
+) -> Array:
+    """Return contrasts (system, other, cell, target, contrast) of every pair."""
+    size = drawn[0].values.shape[2]
+    i, j = np.triu_indices(size, 1)
+    table = np.zeros((size, size, len(grid), len(drawn), len(CONTRASTS)))
+    starts = range(0, len(i), _PAIRS)
+    blocks = {start: (i[start : start + _PAIRS], j[start : start + _PAIRS]) for start in starts}
+    run = partial(_block, grid, drawn, settings, blocks)
+    for start, contrasts in in_batches(run, starts, client, "Comparing", progress):
+        first, second = blocks[start]
+        table[first, second], table[second, first] = contrasts
+    return table
+
+
+def _block(
+    grid: MetricGrid,
+    drawn: Sequence[Drawn],
+    settings: Settings,
+    blocks: dict[int, tuple[Places, Places]],
+    start: int,
+) -> Array:
+    """Return contrasts (way round, pair, cell, target, contrast) of a block of pairs."""
+    i, j = blocks[start]
+    table = np.zeros((2, len(i), len(grid), len(drawn), len(CONTRASTS)))
+    for (target, systems), cells in product(enumerate(drawn), over_k(grid)):
+        width = _band_width(systems, cells, i, j, settings.ci_prob)
+        for cell in cells:
+            contrasts: Contrasts = systems.contrasts(cell, i, j, settings)
+            for name, half in (("band_lower", -width), ("band_upper", width)):
+                contrasts[name] = contrasts["mean"] + half * contrasts["sd"]
+            for way, named in enumerate((contrasts, mirrored(contrasts))):
+                columns = [named[name] for name in CONTRASTS]
+                table[way, :, cell, target] = np.stack(columns, axis=-1)
+    return table
+
+
+def _band_width(systems: Drawn, cells: list[int], i: Places, j: Places, ci_prob: float) -> Array:
+    """Half-widths in sds that hold a whole difference curve over k with the probability."""
+    first, second = systems.representatives(i, j)
+    values = np.ascontiguousarray(systems.values[:, cells].transpose(2, 1, 0))
+    width = np.empty(len(i))
+    for pairs in np.array_split(np.arange(len(i)), max(1, len(i) * values[0].size // _VALUES)):
+        width[pairs] = band_width(values[first[pairs]] - values[second[pairs]], ci_prob)
+    return width
+
+
+def rank_table(grid: MetricGrid, drawn: Sequence[Drawn]) -> Array:
+    """Return the probability of every rank (system, rank, cell, target); 1 is best."""
+    cells, alike = range(len(grid)), drawn[0].alike
+    by_target = [np.stack([systems.ranks(cell) for cell in cells], axis=-1) for systems in drawn]
+    ranks = np.stack(by_target, axis=-1)
+    return np.stack([ranks[alike == number].mean(axis=0) for number in alike])
+
+
+def tier_table(grid: MetricGrid, drawn: Sequence[Drawn], alpha: float) -> NDArray[np.int64]:
+    """Return the tier of every system (system, cell, target)."""
+    observed = drawn[0].values.mean(axis=0)
+    by_target = [
+        [tiers(systems.values[:, cell], alpha, observed[cell]) for systems in drawn]
+        for cell in range(len(grid))
+    ]
+    return np.moveaxis(np.array(by_target), -1, 0)
+
+
+def by_group(
+    fit: Result, sampler: SystemSampler, rng: np.random.Generator
+) -> Iterator[tuple[Drawn, ...]]:
+    """Yield joint draws of all systems on the questions of each group.
+
+    The values of other questions of the same group are shared between systems as far as questions
+    within groups are, all groups together.
+    """
+    subset = Subset.whole(fit)
+    grouping, keys = fit.grouping, data_keys(fit, subset)
+    assert grouping is not None
+    alike = np.array([keys.index(key) for key in keys])
+    systems = sampler.of(subset)
+    by_system = [group_draws(fit, *drawn) for drawn in enumerate(systems)]
+    draws, spreads = np.stack(by_system, axis=-1), [drawn.spreads[0] for drawn in systems]
+    rates = grouping.within(observed_rates(fit, subset))
+    for group in range(len(grouping.labels)):
+        questions, population = draws[:, group, :, 0], draws[:, group, :, 1]
+        size = float(len(draws))
+        drawn = drawn_together(questions, population, spreads, rates, subset.share(fit), size, rng)
+        yield tuple(replace(target, alike=alike) for target in drawn)

@@ -1,8 +1,8 @@
 """Which system is better, by how much, how surely: on these questions, on questions like these."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
 from functools import partial
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any, Literal
 
 import numpy as np
@@ -16,29 +16,21 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk._tools.threads import one_thread
 from bayesatk.comparison.pairs.contrasts import CONTRASTS, Settings
-from bayesatk.comparison.pairs.groups import group_comparison_rows, group_differences
-from bayesatk.comparison.pairs.pairwise import PairwiseComparison
-from bayesatk.comparison.pairs.system_posteriors import Posteriors, Subset, data_keys
+from bayesatk.comparison.pairs.draws import Subset, SystemSampler, data_keys
+from bayesatk.comparison.pairs.pairwise import (
+    by_group,
+    pair_contrasts,
+    paired_draws,
+    rank_table,
+    tier_table,
+)
 from bayesatk.comparison.pairs.verdicts import PairSentences
 from bayesatk.metrics.grid import Metric
 from bayesatk.results.result import Result
-from bayesatk.results.schema import metric_values
+from bayesatk.results.schema import TARGETS, metric_values
 from bayesatk.results.tables import by_groups
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Findings:
-    """Contrasts of pairs, probabilities of ranks, and tiers, as from `PairwiseComparison`."""
-
-    table: Array
-    ranks: Array
-    tiers: NDArray[np.int64]
-
-    def reordered(self, order: NDArray[np.intp]) -> "Findings":
-        """Return them for the systems in another order."""
-        return Findings(self.table[np.ix_(order, order)], self.ranks[order], self.tiers[order])
 
 
 @one_thread()
@@ -145,123 +137,112 @@ def compare(
     >>> float(exact.sel(contrast="prob_greater")) > 0.999
     True
     """
-    own = Result.of(fit)
+    result = Result.of(fit)
     if not rope >= 0.0:
         rule = f" must be 0 or more (the half-width of no difference); got {rope}."
         raise ArgumentError(Argument("rope"), rule)
     proper_probability("alpha", alpha)
     generator, seed = resolve_rng(rng)
-    settings = Settings(own.ci_prob, own.ci_kind, float(rope))
-    trials = own.trials
-    if len(trials) < 2:
+    settings = Settings(result.ci_prob, result.ci_kind, float(rope))
+    tried = result.trials > 0
+    if len(tried) < 2:
         raise ArgumentError(
             Argument("fit"), " must have at least two systems to compare; got one. Name them: ",
             Argument("source", {"a": "first.csv", "b": "second.csv"}, "load"), ".",
         )  # fmt: skip
-    tried = trials > 0
-    # In an order that their names and columns have no part in; the caller's comes back last.
-    keys = data_keys(own, Subset.whole(own))
-    order = sorted(range(len(keys)), key=keys.__getitem__)
-    posteriors = Posteriors(own, generator, progress)
+    sampler = SystemSampler(result, generator, progress)
+    common = tried.all(axis=0) | result.joint
+    attrs = {"rope": float(rope), "seed": seed, "ranked_on": int(common.sum())}
+    tree = result.tree.copy()
+    size, cells, targets = len(tried), len(result.grid), len(result.targets)
+    table = np.zeros((size, size, cells, targets, len(CONTRASTS)))
+    ranks = np.full((size, size, cells, targets), np.nan)
+    tiers, shared = np.zeros((size, cells, targets)), np.full((size, size), tried.shape[1])
     with np.errstate(divide="warn", over="warn", under="ignore", invalid="warn"):
-        if own.joint or tried.all():
-            shared = np.full((len(trials), len(trials)), trials.shape[1])
-            part = Subset(order, np.ones(trials.shape[1], bool))
-            if not own.sampled and own.judges is None:
-                posteriors.prepare(part, client)
-            whole = PairwiseComparison.of(own, part, posteriors, generator)
-            table = whole.table(settings, client, progress)
-            found = Findings(table, whole.ranks(), whole.tiers(alpha))
-        else:
+        if not common.all():
             shared = tried.astype(int) @ tried.astype(int).T
-            found = _by_pairs(own, tried, order, settings, alpha, posteriors, generator, client)
-    ranked = trials.shape[1] if own.joint else int(tried.all(axis=0).sum())
-    attrs = {"rope": float(rope), "seed": seed, "ranked_on": ranked}
-    result = own.tree.copy()
-    if own.grouping is not None:
-        differences = group_differences(own, settings, posteriors, generator)
-        result["group_comparison"] = xr.DataTree(differences.assign_attrs(attrs))
-    found = found.reordered(np.argsort(order))
-    for name, group in _groups(own, found, shared, {**attrs, "alpha": alpha}).items():
-        result[name] = xr.DataTree(group)
-    return result
+            run = partial(_row, result, sampler, int(generator.integers(2**63)), settings)
+            for i, row in in_batches(run, range(size - 1), client, "Comparing", progress):
+                table[i, i + 1 :], table[i + 1 :, i] = row
+        if common.any():
+            subset = _ordered(result, range(size), common)
+            drawn = paired_draws(result, subset, generator, sampler, client)
+            ranks[subset.systems] = rank_table(result.grid, drawn)
+            tiers[subset.systems] = tier_table(result.grid, drawn, alpha)
+        if common.all():
+            contrasts = pair_contrasts(result.grid, drawn, settings, client, progress)
+            table[np.ix_(subset.systems, subset.systems)] = contrasts
+        if result.grouping is not None:
+            differences = _group_differences(result, settings, sampler, generator)
+            tree["group_comparison"] = xr.DataTree(differences.assign_attrs(attrs))
+    groups = _groups(result, table, ranks, tiers)
+    groups["comparison"]["shared_questions"] = ("system", "other"), shared
+    for name, group in groups.items():
+        tree[name] = xr.DataTree(group.assign_attrs(attrs | {"alpha": alpha}))
+    return tree
 
 
-def _by_pairs(
-    fit: Result,
-    tried: NDArray[np.bool_],
-    order: list[int],
-    settings: Settings,
-    alpha: float,
-    posteriors: Posteriors,
-    rng: np.random.Generator,
-    client: Any,
-) -> Findings:
-    """Compare every pair on its own questions, and rank on those of all; in the order given."""
-    size, cells = len(tried), len(fit.grid)
-    seed = int(rng.integers(2**63))
-    table = np.full((size, size, cells, len(fit.targets), len(CONTRASTS)), np.nan)
-    run = partial(_row, fit, tried[order], order, posteriors, seed, settings)
-    for i, found in in_batches(run, range(size - 1), client, "Comparing", posteriors.progress):
-        table[i, i + 1 :], table[i + 1 :, i] = found
-    table[range(size), range(size)] = 0.0
-    common = tried.all(axis=0)
-    if not common.any():
-        unknown = np.zeros((size, cells, len(fit.targets)), np.int64)
-        return Findings(table, np.full((size, size, cells, len(fit.targets)), np.nan), unknown)
-    compared = PairwiseComparison.of(fit, Subset(order, common), posteriors, rng)
-    return Findings(table, compared.ranks(), compared.tiers(alpha))
+def _ordered(fit: Result, systems: Iterable[int], kept: NDArray[np.bool_]) -> Subset:
+    """Return systems in an order that their names and columns have no part in."""
+    subset = Subset(list(systems), kept)
+    keys = dict(zip(subset.systems, data_keys(fit, subset), strict=True))
+    return Subset(sorted(subset.systems, key=keys.__getitem__), kept)
 
 
 @np.errstate(under="ignore")  # what vanishes below 1e-308 is zero here, however strict the caller
-def _row(
-    fit: Result,
-    tried: NDArray[np.bool_],
-    order: list[int],
-    posteriors: Posteriors,
-    seed: int,
-    settings: Settings,
-    i: int,
-) -> Array:
+def _row(fit: Result, sampler: SystemSampler, seed: int, settings: Settings, i: int) -> Array:
     """Compare a system with all that come later, (way round, other, cell, target, contrast)."""
-    size = len(order)
-    found = np.full((2, size - i - 1, len(fit.grid), len(fit.targets), len(CONTRASTS)), np.nan)
-    for j in range(i + 1, size):
+    later, tried = range(i + 1, len(fit.systems)), fit.trials > 0
+    shape = 2, len(later), len(fit.grid), len(fit.targets), len(CONTRASTS)
+    row = np.full(shape, np.nan)
+    for j in later:
         both = tried[i] & tried[j]
         if both.any():
-            part = Subset([order[i], order[j]], both)
             # The same random numbers for every pair: two systems alike fare alike with a third.
-            pair = PairwiseComparison.of(fit, part, posteriors, np.random.default_rng(seed))
-            own = pair.table(settings)
-            found[:, j - i - 1] = own[0, 1], own[1, 0]
-    return found
+            rng, subset = np.random.default_rng(seed), _ordered(fit, [i, j], both)
+            pair = pair_contrasts(fit.grid, paired_draws(fit, subset, rng, sampler), settings)
+            a, b = subset.systems.index(i), subset.systems.index(j)
+            row[:, j - i - 1] = pair[a, b], pair[b, a]
+    return row
 
 
-def _groups(
-    fit: Result,
-    found: Findings,
-    shared: NDArray[np.int64],
-    attrs: dict[str, object],
-) -> dict[str, xr.Dataset]:
+def _group_differences(
+    fit: Result, settings: Settings, sampler: SystemSampler, rng: np.random.Generator
+) -> xr.Dataset:
+    """Return contrasts of every pair of systems on every group of questions.
+
+    Systems that lack a question of the data are NaN everywhere: their groups are not the same.
+    """
+    grid, labels = fit.grid, fit.grouping.labels if fit.grouping else []
+    shape = len(labels), len(fit.systems), len(fit.systems), len(grid), len(TARGETS), len(CONTRASTS)
+    table = np.full(shape, np.nan)
+    if (fit.trials > 0).all():
+        drawn_by_group = by_group(fit, sampler, rng)
+        table[:] = [pair_contrasts(grid, drawn, settings) for drawn in drawn_by_group]
+    coords = {
+        **grid.coords, "group": labels, "system": fit.systems, "other": fit.systems,
+        "target": list(TARGETS), "contrast": list(CONTRASTS),
+    }  # fmt: skip
+    variables = grid.split(table, ("group", "system", "other"), ("target", "contrast"))
+    return xr.Dataset(variables, coords).drop_sel(contrast=["band_lower", "band_upper"])
+
+
+def _groups(fit: Result, table: Array, ranks: Array, tiers: Array) -> dict[str, xr.Dataset]:
     """Return the groups ``comparison``, ``ranks`` and ``tiers``."""
     grid, systems = fit.grid, fit.posterior["system"].values
     coords = {**grid.coords, "system": systems, "target": list(fit.targets)}
-    pairs = {"other": systems, "contrast": list(CONTRASTS)}
-    compared = xr.Dataset(
-        grid.split(found.table, ("system", "other"), ("target", "contrast")),
-        {**coords, **pairs},
-        attrs,
-    )
     places = {"rank": np.arange(1, len(systems) + 1)}
+    pairs = {"other": systems, "contrast": list(CONTRASTS)}
+    pair_dims = ("system", "other"), ("target", "contrast")
     return {
-        "comparison": compared.assign(shared_questions=(("system", "other"), shared)),
+        "comparison": xr.Dataset(grid.split(table, *pair_dims), coords | pairs),
         "ranks": xr.Dataset(
-            grid.split(found.ranks, ("system", "rank"), ("target",)), {**coords, **places}, attrs
+            grid.split(ranks, ("system", "rank"), ("target",)), coords | places
         ),
         "tiers": xr.Dataset(
-            grid.split(found.tiers.astype(float), ("system",), ("target",)), coords, attrs
+            grid.split(tiers, ("system",), ("target",)), coords
         ).astype(np.int64),
-    }
+    }  # fmt: skip
 
 
 def comparison_table(
@@ -303,30 +284,46 @@ def comparison_table(
     >>> rows[["system", "other", "verdict"]].values.tolist(), rows["mean"].round(4).tolist()
     ([['a', 'b', 'ahead']], [0.3333])
     """
-    read = Result.of(result, "comparison")
-    if by_groups(read, by):
-        return group_comparison_rows(read)
-    sentences = PairSentences(read)
+    fit = Result.of(result, "comparison")
+    if by_groups(fit, by):
+        return _group_rows(fit)
+    sentences = PairSentences(fit)
     shared, rows = sentences.shared, []
-    for metric in read.metrics:
-        for i, j in combinations(range(len(read.systems)), 2):
+    for metric in fit.metrics:
+        for i, j in combinations(range(len(fit.systems)), 2):
             if not shared[i, j]:
                 continue
             pair = sentences.of(metric, i, j)
-            first = {
-                "system": read.systems[pair.i], "other": read.systems[pair.j],
-                "metric": metric.label,
-            }  # fmt: skip
-            said = zip(read.targets, pair.rows, pair.verdicts, pair.sentences, strict=True)
-            for target, own, verdict, sentence in said:
-                last = {"questions": int(shared[i, j]), "verdict": verdict, "sentence": sentence}
-                if shared[i, j] == read.trials.shape[1]:  # else it is of other questions
-                    both = read.systems[pair.i], read.systems[pair.j]
-                    last |= _if_missing(read, metric, target, both, own["mean"])
-                rows.append({**first, "target": target, **own, **last})
+            systems = fit.systems[pair.i], fit.systems[pair.j]
+            for target, contrasts, verdict, sentence in zip(
+                fit.targets, pair.rows, pair.verdicts, pair.sentences, strict=True
+            ):
+                row: dict[str, Any] = {
+                    "system": systems[0], "other": systems[1], "metric": metric.label,
+                    "target": target, **contrasts, "questions": int(shared[i, j]),
+                    "verdict": verdict, "sentence": sentence,
+                }  # fmt: skip
+                if shared[i, j] == fit.trials.shape[1]:  # else it is of other questions
+                    row |= _if_missing(fit, metric, target, systems, contrasts["mean"])
+                rows.append(row)
     columns = ["system", "other", "metric", "target", *CONTRASTS]
-    columns += ["questions", "verdict", "sentence", *_ENDS * read.has("missing_bounds")]
+    columns += ["questions", "verdict", "sentence", *_ENDS * fit.has("missing_bounds")]
     return pd.DataFrame(rows, columns=columns)
+
+
+def _group_rows(fit: Result) -> pd.DataFrame:
+    """Return a row for each pair, group, metric and target; the contrasts of `compare`."""
+    data = Result.of(fit, "group_comparison").group("group_comparison")
+    dims, rows = ("system", "other", "group", "target", "contrast"), []
+    for metric in fit.metrics:
+        values = metric_values(data, metric).transpose(*dims)
+        labels = [values[dim].values.tolist() for dim in dims[2:]]
+        for i, j in combinations(range(len(fit.systems)), 2):
+            for (g, group), (t, target) in product(*map(enumerate, labels[:2])):
+                row = {"system": fit.systems[i], "other": fit.systems[j], "group": group}
+                numbers = zip(labels[2], values.values[i, j, g, t].tolist(), strict=True)
+                rows.append(row | {"metric": metric.label, "target": target} | dict(numbers))
+    return pd.DataFrame(rows)
 
 
 _ENDS = ("mean_if_worst", "mean_if_best")
@@ -342,13 +339,13 @@ def _if_missing(
     """
     if not fit.has("missing_bounds"):
         return {}
-    chosen = {"target": list(dict.fromkeys(("questions", target)))}
-    known, ends = (
-        metric_values(fit.group(name), metric).sel(chosen | {"statistic": "mean"})
+    targets = {"target": list(dict.fromkeys(("questions", target)))}
+    means, bounds = (
+        metric_values(fit.group(name), metric).sel(targets | {"statistic": "mean"})
         for name in ("closed_form", "missing_bounds")
     )
-    wrong, right = (ends.sel(missing_trials=end) - known for end in ("wrong", "right"))
-    one, other = systems
-    worst = wrong.sel(system=one) - right.sel(system=other)
-    best = right.sel(system=one) - wrong.sel(system=other)
+    wrong, right = (bounds.sel(missing_trials=end) - means for end in ("wrong", "right"))
+    system, rival = systems
+    worst = wrong.sel(system=system) - right.sel(system=rival)
+    best = right.sel(system=system) - wrong.sel(system=rival)
     return dict(zip(_ENDS, (mean + float(worst.min()), mean + float(best.max())), strict=True))

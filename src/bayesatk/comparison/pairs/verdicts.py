@@ -48,9 +48,9 @@ def design_words(trials: NDArray[np.int64], weighted: bool = False) -> str:
     """
     questions = int((trials > 0).any(axis=0).sum())
     least, most = (int(f(trials[trials > 0])) for f in (np.min, np.max))
-    each = f"{least} trial{'s' * (least > 1)}" if least == most else f"{least} to {most} trials"
+    number = f"{least} trial{'s' * (least > 1)}" if least == most else f"{least} to {most} trials"
     kind = "weighted question" if weighted else "question"
-    return f"{questions} {kind}{'s' * (questions > 1)} ({each} each)"
+    return f"{questions} {kind}{'s' * (questions > 1)} ({number} each)"
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class PairSentences:
     def rows(self, metric: Metric, i: int, j: int) -> list[dict[str, float]]:
         """Return the contrasts of system i minus system j, by target."""
         values = self._array(self._data, metric, ("system", "other", "target", "contrast"))
-        return [dict(zip(CONTRASTS, own, strict=True)) for own in values[i, j].tolist()]
+        return [dict(zip(CONTRASTS, contrasts, strict=True)) for contrasts in values[i, j].tolist()]
 
     def of(self, metric: Metric, i: int, j: int) -> PairClaim:
         """Return what is said of a pair; the better on these questions comes first."""
@@ -103,20 +103,20 @@ class PairSentences:
             )
             return PairClaim(i, j, rows, [OPEN] * len(rows), [nothing] * len(rows))
         leads, verdicts, sentences = rows[0]["prob_greater"] > 0.5, [], []
-        for place, (target, row) in enumerate(zip(self._result.targets, rows, strict=True)):
-            tier = self._tiers(metric, place)[[i, j]].tolist()
-            verdicts.append(self.verdict(row, leads, self._apart(metric, place, i, j, tier)))
+        for index, (target, row) in enumerate(zip(self._result.targets, rows, strict=True)):
+            tier = self._tiers(metric, index)[[i, j]].tolist()
+            verdicts.append(self.verdict(row, leads, self._apart(metric, index, i, j, tier)))
             where = f"On {TARGET_NAMES[target]} "
-            said = self._says(verdicts[-1], *names, row, tier)
-            sentences.append(self._scores(metric, i, j, *names) + where + said)
+            verdict_words = self._says(verdicts[-1], *names, row, tier)
+            sentences.append(self._scores(metric, i, j, *names) + where + verdict_words)
         return PairClaim(i, j, rows, verdicts, sentences)
 
     def _tiers(self, metric: Metric, target: int) -> NDArray[np.int64]:
         """Return the tier of every system: of the leaderboard, if there is one."""
         if not self._result.has("leaderboard"):
             group = self._result.group("tiers")
-            own: NDArray[np.int64] = self._array(group, metric, ("target", "system"))[target]
-            return own
+            tiers: NDArray[np.int64] = self._array(group, metric, ("target", "system"))[target]
+            return tiers
         value = self._result.group("leaderboard")["value"].sel(metric=metric.label)
         tier: NDArray[np.int64] = value.isel(target=target).sel(statistic="tier").values.astype(int)
         return tier
@@ -153,19 +153,19 @@ class PairSentences:
         both = (trials > 0).all(axis=0)
         if not both.any():  # a crossed model compares them all the same
             return ""
-        a, b = (self._seen(metric, each, both) for each in (i, j))
-        asked = design_words(trials[:, both], self._result.weight is not None)
+        a, b = (self._seen(metric, index, both) for index in (i, j))
+        design = design_words(trials[:, both], self._result.weight is not None)
         partly = "" if both.all() else f" of {both.size}, those that both tried"
         if np.isnan(a + b):
             fewest = int(trials[:, both].min())
             return (
-                f"{one} and {other} tried the same {asked}{partly}. {metric.label} judges more "
+                f"{one} and {other} tried the same {design}{partly}. {metric.label} judges more "
                 f"trials than some questions have ({fewest}), so it depends on the model. "
             )
         judged = self._result.judges is not None
         return (
             f"{one} {'was marked' if judged else 'scored'} {number_words(a)} and {other} "
-            f"{number_words(b)} in {metric.label} on the same {asked}{partly}. "
+            f"{number_words(b)} in {metric.label} on the same {design}{partly}. "
             + "The following numbers are corrected for errors of the judge. "
             * judged
         )
@@ -191,37 +191,37 @@ class PairSentences:
                 f"tiers {tiers[0]} and {tiers[1]}" if tiers[0] != tiers[1] else f"tier {tiers[0]}"
             )
             text += f" ({both if all(tiers) else 'no tiers'} {among})"
-        known = [chance_words("better", row["prob_greater"], error)]
+        chances = [chance_words("better", row["prob_greater"], error)]
         if row["prob_tie"] >= 0.0005:
-            known.append(chance_words("tie", row["prob_tie"], error))
+            chances.append(chance_words("tie", row["prob_tie"], error))
         if self._attrs["rope"] > 0.0:
             beyond = verdict == BEYOND_ROPE
             chance = row["prob_above_rope" if beyond else "prob_in_rope"]
-            what = f"by more than {rope}" if beyond else f"within ±{rope}"
-            known.append(chance_words(what, chance, error))
+            event = f"by more than {rope}" if beyond else f"within ±{rope}"
+            chances.append(chance_words(event, chance, error))
         mean, low, high = _difference(row)
         percent = f"{100 * self._result.ci_prob:g}%"
-        return f"{text}: {mean} ({percent} interval {low} to {high}), {', '.join(known)}."
+        return f"{text}: {mean} ({percent} interval {low} to {high}), {', '.join(chances)}."
 
     def tiers(self, metric: Metric, target: str) -> str:
         """Say how many systems there are, and which are in which tier."""
-        own, ranked = self._result, self._result.trials.shape[1]
-        asked, whole = ranked, own.joint or own.has("leaderboard")
-        if not own.has("leaderboard"):
-            ranked = int(own.group("tiers").attrs["ranked_on"])
-        names = np.array([named(one) for one in own.systems], dtype=object)
+        result, ranked = self._result, self._result.trials.shape[1]
+        questions, whole = ranked, result.joint or result.has("leaderboard")
+        if not result.has("leaderboard"):
+            ranked = int(result.group("tiers").attrs["ranked_on"])
+        names = np.array([named(system) for system in result.systems], dtype=object)
         if not ranked:
             return f"{len(names)} systems: no question was tried by all, so there are no tiers."
-        kept = (own.trials > 0).all(axis=0) | whole
+        shared = (result.trials > 0).all(axis=0) | whole
         seen = np.array(
-            [self._seen(metric, i, kept & (own.trials[i] > 0)) for i in range(len(names))]
+            [self._seen(metric, i, shared & (result.trials[i] > 0)) for i in range(len(names))]
         )
-        on = design_words(own.trials[:, kept], own.weight is not None)
-        on += "" if ranked == asked else f" of {asked}, those that all tried"
+        on = design_words(result.trials[:, shared], result.weight is not None)
+        on += "" if ranked == questions else f" of {questions}, those that all tried"
         text = f"{len(names)} systems tried {on}. In {metric.label} on {TARGET_NAMES[target]} "
         if not np.isnan(seen).any():
             ends = f"{number_words(seen.min())} to {number_words(seen.max())}"
-            judged = own.judges is not None
+            judged = result.judges is not None
             text = (
                 f"{len(names)} systems {'were marked' if judged else 'scored'} {ends} in "
                 f"{metric.label} on {on}. On {TARGET_NAMES[target]} "
@@ -261,7 +261,7 @@ def _difference(row: Row) -> list[str]:
     inner = chance * (1.0 - chance)
     size = np.inf if error == 0.0 else inner / error**2 if inner > 0.0 else np.sqrt(0.5) / error
     of_mean = row["sd"] / np.sqrt(size)
-    found = [number_words(row["mean"], of_mean, sign=True)]
-    return found + [
+    words = [number_words(row["mean"], of_mean, sign=True)]
+    return words + [
         number_words(row[f"ci_{end}"], ENDS * of_mean, True) for end in ("lower", "upper")
     ]

@@ -3,15 +3,16 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
-from bayesatk._tools.arguments import real_number
+from bayesatk._tools.arguments import real_number, whole_number
 from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk.comparison.plans.composed import ComposedPilot
+from bayesatk.comparison.plans.pilots import DRAWS, ComposedPilot
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.core.runs.planning import category_design, difficulty_design
 from bayesatk.data.answers import Ballots, possible
@@ -21,10 +22,11 @@ from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.answers import VoteModel, answer_moments
 from bayesatk.priors import AnswerPrior
 from bayesatk.results.difficulty import difficulty_draws
+from bayesatk.results.likelihood import RATES
 from bayesatk.results.result import Result
+from bayesatk.results.schema import TARGETS, metric_values
 
 Array = NDArray[np.float64]
-_DRAWS = 60  # of the pilot's hyperparameters
 _VOTES = 200  # draws behind the variance of each
 
 
@@ -45,7 +47,8 @@ class ExpectedVariance(Protocol):
 Question = Callable[[int], ExpectedVariance]
 # Given a number of trials: by draw of the difficulty distribution, and by system. None where so few
 # trials cannot tell: a question tried once says nothing of how questions differ.
-Designs = Callable[[int], list[list[ExpectedVariance]]]
+Expected = Sequence[Sequence[ExpectedVariance]]
+Designs = Callable[[int], Expected]
 
 
 @dataclass(frozen=True)
@@ -67,15 +70,6 @@ class Independent:
         )
 
 
-@runtime_checkable
-class Pilot(Protocol):
-    """A pilot that brings more than a difficulty distribution, such as the error of a judge."""
-
-    def questions(self) -> list[list[Question]]:
-        """Questions at some draws of the pilot, by draw and system."""
-        ...
-
-
 def designs_of(
     source: object, metric: Metric, scores: Sequence[float] | None
 ) -> tuple[Designs, int]:
@@ -86,7 +80,7 @@ def designs_of(
         if scores is not None:
             raise ArgumentError(Argument("scores"), " must be left out for votes between answers.")
         return _votes(source, metric)
-    if isinstance(source, Pilot):
+    if isinstance(source, MarkedPilot):
         questions_by_draw = source.questions()
     elif not isinstance(source, xr.DataTree | Result):
         questions_by_draw = _stated(source, metric, scores)
@@ -97,7 +91,7 @@ def designs_of(
     systems = len(questions_by_draw[0])
     _check_systems(systems)
 
-    def by_draw(trials: int) -> list[list[ExpectedVariance]]:
+    def by_draw(trials: int) -> Expected:
         if trials == 1 and metric.k > 1:
             return []
         return [[question(trials) for question in row] for row in questions_by_draw]
@@ -133,29 +127,10 @@ def _of_pilot(pilot: Result, metric: Metric) -> list[list[Question]]:
             f"them. Got {len(pilot.grouping.labels)} groups. Evaluate the same data without ",
             Argument("group"), ".",
         )  # fmt: skip
-    posterior = pilot.posterior
-    draw_indices = np.linspace(0, pilot.size - 1, min(_DRAWS, pilot.size)).astype(int)
-    by_system: list[list[Question]] = []
-    for system in range(len(pilot.systems)):
-        if pilot.covariates is not None or pilot.weight is not None:
-            composed = ComposedPilot.of(pilot, system, metric, len(draw_indices))
-            by_system.append([*composed.questions()])
-            continue
-        difficulty = difficulty_draws(pilot.tree, system)
-        if difficulty is None:
-            system_posterior = posterior.isel(system=system)
-            means = system_posterior["mean_p"].transpose("chain", "draw", "category").values
-            means = means.reshape(-1, means.shape[-1])[draw_indices]
-            iccs = pilot.hyper("icc", system)[draw_indices]
-            by_system.append(
-                [
-                    _of_scores(metric, pilot.scores, *mean_and_icc)
-                    for mean_and_icc in zip(means, iccs, strict=True)
-                ]
-            )
-        else:
-            draws = [difficulty.among([i]) for i in draw_indices.tolist()]
-            by_system.append([questions_of_marks(metric, draw) for draw in draws])
+    by_system = [
+        ComposedPilot.of(pilot, system, metric, DRAWS).questions()
+        for system in range(len(pilot.systems))
+    ]
     return [list(row) for row in zip(*by_system, strict=True)]
 
 
@@ -226,7 +201,7 @@ def _votes(source: object, metric: Metric) -> tuple[Designs, int]:
     weight = np.ones(len(pilots[0])) if pilot.weight is None else pilot.weight
     means = [_population(ballots, metric, prior, weight) for ballots in pilots]
 
-    def by_draw(trials: int) -> list[list[ExpectedVariance]]:
+    def by_draw(trials: int) -> Expected:
         rng = np.random.default_rng(0)
         variances = [
             _simulated_votes(ballots, lost, metric.k, prior, trials, weight, rng)
@@ -246,7 +221,7 @@ def _votes(source: object, metric: Metric) -> tuple[Designs, int]:
 def _population(pilot: list[Ballots], metric: Metric, prior: AnswerPrior, weight: Array) -> Array:
     """Draws of the metric for questions like the pilot's."""
     rng = np.random.default_rng(1)
-    drawn = VoteModel(pilot, prior, _VOTES, rng, weight).fit([metric]).draw(_DRAWS, rng, False)
+    drawn = VoteModel(pilot, prior, _VOTES, rng, weight).fit([metric]).draw(DRAWS, rng, False)
     return drawn.metrics[:, 0, 1]
 
 
@@ -303,3 +278,138 @@ def _redrawn(
     return Ballots(
         count[has_votes], possible_votes.correct[has_votes], drawn[-1].item() if silent else None
     )
+
+
+@dataclass(frozen=True)
+class _Marked:
+    """What marks teach: less than trials would, and nothing of what is not known of the judge.
+
+    Parameters
+    ----------
+    right : ExpectedVariance
+        Had the trials been marked without error.
+    information : float
+        Variance of a trial's truth given its question, over that of its mark, times (s - f)^2.
+    rates : ndarray, shape (target,)
+        Variance that is due to the rates of the judge.
+    """
+
+    right: ExpectedVariance
+    information: float
+    rates: Array
+
+    @property
+    def value(self) -> float:
+        """The metric of a new question."""
+        return self.right.value
+
+    def variance(self, questions: float) -> Array:
+        """Posterior variance with so many questions."""
+        trial, both = self.right.variance(questions)
+        more = trial / self.information
+        return np.array([more, both - trial + more]) + self.rates
+
+
+@dataclass(frozen=True)
+class MarkedPilot:
+    """A pilot of one system that a judge marked, and trials to mark twice besides.
+
+    Parameters
+    ----------
+    result : Result
+        Of one system, with a judge, under partial pooling.
+    metric : Metric
+    labels : int
+        More trials to mark twice, of the pilot's kind.
+    """
+
+    result: Result
+    metric: Metric
+    labels: int
+
+    @classmethod
+    def of(cls, source: object, metric: Metric, labels: int) -> "MarkedPilot":
+        """Return the pilot, or refuse what is none."""
+        is_result = isinstance(source, xr.DataTree | Result)
+        result = Result.of(source) if is_result else None  # type: ignore[arg-type]
+        if (
+            result is None
+            or result.judges is None
+            or len(result.systems) != 1
+            or result.pooling != "partial"
+            or result.covariates is not None
+            or result.grouping is not None
+        ):
+            raise ArgumentError(
+                Argument("labels"), " goes with a pilot of one system, evaluated with judge= and "
+                "pooling='partial', without covariates and groups. Evaluate one, or leave it out.",
+            )  # fmt: skip
+        if metric not in result.grid:
+            metric_labels = " ".join(result_metric.label for result_metric in result.metrics)
+            raise ArgumentError(
+                Argument("source"), f" must have {metric.label} for labels=; it has "
+                f"{metric_labels}. Evaluate it.",
+            )  # fmt: skip
+        return cls(result, metric, labels)
+
+    def questions(self) -> list[list[Question]]:
+        """Questions at some draws of the pilot, by draw and system."""
+        difficulty = difficulty_draws(self.result.tree, 0)
+        assert difficulty is not None  # right and wrong, pooled partially
+        size = self.result.size
+        draw_indices = np.linspace(0, size - 1, min(DRAWS, size)).astype(int)
+        s, f = (self.result.hyper(name, 0) for name in RATES)
+        rates, questions = self._variance_of_rates(s, f), []
+        for i in draw_indices.tolist():
+            draw = difficulty.among([i])
+            questions.append([_question(self.metric, draw, float(s[i]), float(f[i]), rates)])
+        return questions
+
+    def _variance_of_rates(self, s: Array, f: Array) -> Array:
+        """Variance due to the rates after more labels, by target.
+
+        To first order in the rates, whose effects are those of a regression on the pilot's draws.
+        """
+        assert self.result.judges is not None
+        (judge,) = self.result.judges.by_system
+        share = float(self.result.hyper("mean_p", 0).mean())
+        sizes = judge.p + self.labels * share, judge.n + self.labels * (1.0 - share)
+        prior_trials = 2.0  # that a uniform prior of a rate counts as
+        rate_variances = [
+            mean * (1.0 - mean) / (size + prior_trials + 1.0)
+            for mean, size in zip((s.mean(), f.mean()), sizes, strict=True)
+        ]
+        terms = np.stack([np.ones_like(s), s - s.mean(), f - f.mean()], axis=1)
+        values = metric_values(self.result.posterior, self.metric).isel(system=0)
+        flat = values.transpose("chain", "draw", "target").sel(target=list(TARGETS)).values
+        slope = np.linalg.lstsq(terms, flat.reshape(-1, len(TARGETS)), rcond=None)[0][1:]
+        return np.asarray(np.array(rate_variances) @ slope**2)
+
+
+def by_labels(
+    source: object,
+    metric: Metric,
+    labels: Sequence[int],
+    plan: Callable[[MarkedPilot], pd.DataFrame],
+) -> pd.DataFrame:
+    """Return the plans of a pilot for several numbers of trials to mark twice."""
+    if not isinstance(labels, Sequence | np.ndarray) or len(labels) == 0:
+        rule = f" must be a sequence of integers; got {labels!r:.80}. Try [0, 200, 1000]."
+        raise ArgumentError(Argument("labels"), rule)
+    numbers = [whole_number("labels", label_count, 0) for label_count in labels]
+    plans = [
+        plan(MarkedPilot.of(source, metric, label_count)).assign(labels=label_count)
+        for label_count in numbers
+    ]
+    return pd.concat(plans, ignore_index=True)
+
+
+def _question(metric: Metric, difficulty: Difficulty, s: float, f: float, rates: Array) -> Question:
+    """Return what one question of so many trials is expected to teach, by its marks."""
+    right = questions_of_marks(metric, difficulty)
+    mean, icc = (float(parameter[0]) for parameter in difficulty.overall)
+    truth = mean * (1.0 - mean) * (1.0 - icc)
+    marked = f + (s - f) * mean
+    noise = marked * (1.0 - marked) - (s - f) ** 2 * mean * (1.0 - mean) * icc
+    information = (s - f) ** 2 * truth / max(noise, 1e-300)
+    return lambda trials: _Marked(right(trials), information, rates)

@@ -1,6 +1,6 @@
 """How many questions and trials an evaluation needs, before it is run."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
@@ -20,12 +20,11 @@ from bayesatk._tools.arguments import (
 )
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.threads import one_thread
-from bayesatk.comparison.plans.designs import ExpectedVariance, designs_of
-from bayesatk.comparison.plans.groups import group_plan
-from bayesatk.comparison.plans.marks import by_labels
+from bayesatk.comparison.plans.designs import Designs, Expected, by_labels, designs_of
+from bayesatk.comparison.plans.pilots import DRAWS, ComposedPilot, group_designs
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.results.result import Result
-from bayesatk.results.schema import TARGETS
+from bayesatk.results.schema import GROUPED_TARGETS, TARGETS
 
 Array = NDArray[np.float64]
 _MOST = 10**7  # questions beyond which a design is out of reach
@@ -47,9 +46,7 @@ class _Goal:
             if value is not None:
                 real_number(name, value)
 
-    def reached(
-        self, designs: list[list[ExpectedVariance]], questions: float
-    ) -> tuple[float, float]:
+    def reached(self, designs: Expected, questions: float) -> tuple[float, float]:
         """Return the expected width (of a difference), and the probability of a right call."""
         variance = np.array([[system.variance(questions) for system in pair] for pair in designs])
         total = variance[:, :, self.target].sum(axis=1)
@@ -64,7 +61,7 @@ class _Goal:
         gap = np.array([pair[0].value - pair[1].value for pair in designs])
         return width, float(ndtr(np.abs(gap) / np.maximum(sd, 1e-300)).mean())
 
-    def met(self, designs: list[list[ExpectedVariance]], questions: float) -> bool:
+    def met(self, designs: Expected, questions: float) -> bool:
         width, correct = self.reached(designs, questions)
         if self.prob_correct is not None:
             return correct >= self.prob_correct
@@ -205,22 +202,32 @@ def plan(
         return by_labels(source, parsed_metric, labels, goal_of)
     more: list[object] = [prob_correct, scores, price, spend, correlation or None]
     pilot = _with_groups(source, width, questions, more)
-    if pilot is not None and width is not None:
-        _check_goal(_Goal(width, None, 0, ci_prob, 0.0), 1)
-        return group_plan(pilot, parsed_metric, width, target, trials, questions, ci_prob)
-    one_of("target", target, TARGETS)
-    expected, systems = designs_of(source, parsed_metric, scores)
-    goal = _Goal(width, prob_correct, TARGETS.index(target), ci_prob, correlation)
+    targets = TARGETS if pilot is None else GROUPED_TARGETS
+    one_of("target", target, targets)
+    goal = _Goal(width, prob_correct, targets.index(target), ci_prob, correlation)
+    designs: Callable[[int], Mapping[int, Expected]]
+    systems = 1
+    if pilot is None:
+        expected, systems = designs_of(source, parsed_metric, scores)
+        designs = partial(_ungrouped, expected)
+    else:
+        designs = group_designs(pilot, parsed_metric, questions)
     trial_cost = None if price is None else _price(price, systems)
     money = _check_goal(goal, systems, spend, trial_cost)
     if not isinstance(trials, Sequence | np.ndarray) or len(trials) == 0:
         rule = f" must be a sequence of integers; got {trials!r}. Try [1, 4, 16]."
         raise ArgumentError(Argument("trials"), rule)
-    numbers = [whole_number("trials", trial_count) for trial_count in trials]
-    affordable = [money // (trial_cost * n) if money and trial_cost else None for n in numbers]
-    table = pd.DataFrame(
-        [_row(goal, n, expected(n), most) for n, most in zip(numbers, affordable, strict=True)]
-    )
+    rows = []
+    for n in [whole_number("trials", trial_count) for trial_count in trials]:
+        affordable = money // (trial_cost * n) if money and trial_cost else None
+        for size, by_draw in designs(n).items():
+            number, width_reached, correct = _number(goal, by_draw, affordable)
+            names = {"trials": n, "questions": number}
+            if pilot is not None:
+                names = {"trials": n, "questions": size, "groups": number}
+            row = {**names, "total": number * size * n, "width": width_reached}
+            rows.append(row if pilot is not None else row | {"prob_correct": correct})
+    table = pd.DataFrame(rows)
     if trial_cost is not None:
         table["cost"] = trial_cost * table["total"]
     if money:
@@ -230,20 +237,18 @@ def plan(
     return table.assign(cheapest=(table["total"] == smallest) & np.isfinite(table["total"]))
 
 
-def _row(
-    goal: _Goal, trials: int, designs: list[list[ExpectedVariance]], affordable: float | None
-) -> dict[str, float]:
-    """Plan for a number of trials: the questions that money buys, or the fewest for the goal."""
-    questions = float("inf") if affordable is None else affordable
+def _ungrouped(expected: Designs, trials: int) -> dict[int, Expected]:
+    return {1: expected(trials)}
+
+
+def _number(goal: _Goal, designs: Expected, affordable: float | None) -> tuple[float, float, float]:
+    """Return the questions that money buys, or the fewest for the goal, and what they reach."""
+    number = float("inf") if affordable is None else affordable
     if designs and affordable is None:
-        questions = _fewest(goal, designs)
-    width = correct = float("nan")
-    if designs and questions >= 1.0:
-        width, correct = goal.reached(designs, min(questions, _MOST))
-    return {
-        "trials": trials, "questions": questions, "total": questions * trials,
-        "width": width, "prob_correct": correct,
-    }  # fmt: skip
+        number = _fewest(goal, designs)
+    if not designs or number < 1.0:
+        return number, float("nan"), float("nan")
+    return number, *goal.reached(designs, min(number, _MOST))
 
 
 def _with_groups(
@@ -267,14 +272,16 @@ def _with_groups(
 
 
 def expected_widths(
-    pilot: Result, metric: Metric, target: str, sizes: Sequence[tuple[int, int]]
+    pilot: Result, system: int, metric: Metric, target: str, sizes: Sequence[tuple[int, int]]
 ) -> list[float]:
     """Return the expected width of an interval for sizes (trials, questions), as a plan has them.
 
     Parameters
     ----------
     pilot : Result
-        Of one system, with partial pooling.
+        With partial pooling, and without groups.
+    system : int
+        Position of the system.
     metric : Metric
     target : {"questions", "population"}
     sizes : sequence of (int, int)
@@ -284,10 +291,14 @@ def expected_widths(
     list of float
         NaN where single trials cannot tell.
     """
-    expected, _ = designs_of(pilot, metric, None)
     goal = _Goal(None, None, TARGETS.index(target), pilot.ci_prob, 0.0)
-    planned = [(expected(trials), questions) for trials, questions in sizes]
-    return [goal.reached(designs, m)[0] if designs else float("nan") for designs, m in planned]
+    by_draw = ComposedPilot.of(pilot, system, metric, DRAWS).questions()
+    return [
+        goal.reached([[question(trials)] for question in by_draw], questions)[0]
+        if trials > 1 or metric.k == 1
+        else float("nan")
+        for trials, questions in sizes
+    ]
 
 
 def _price(price: object, systems: int) -> float:
@@ -342,7 +353,7 @@ def _check_goal(
     return spend
 
 
-def _fewest(goal: _Goal, designs: list[list[ExpectedVariance]]) -> float:
+def _fewest(goal: _Goal, designs: Expected) -> float:
     """Smallest number of questions that meets the goal; infinite when none does."""
     if not goal.met(designs, _MOST):
         return float("inf")

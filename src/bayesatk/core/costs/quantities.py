@@ -145,20 +145,15 @@ class _Tries:
         """
         log_failure = np.log1p(-self.p)
         cost_per_success = self.weight * self.cost / self.p
-        tries, remaining = np.zeros(len(self.p)), np.arange(len(self.p))
+        tries = np.zeros(len(self.p))
         for _ in range(200):  # about 10 are usual
-            unsolved = np.expm1(tries[remaining, None] * log_failure[remaining])
-            missing = budget + (cost_per_success[remaining] * unsolved).sum(axis=1)
-            slope = -(cost_per_success[remaining] * log_failure[remaining] * (1.0 + unsolved)).sum(
-                axis=1
-            )
+            unsolved = np.expm1(tries[:, None] * log_failure)
+            missing = budget + (cost_per_success * unsolved).sum(axis=1)
+            slope = -(cost_per_success * log_failure * (1.0 + unsolved)).sum(axis=1)
             with np.errstate(over="ignore"):
                 step = np.maximum(missing, 0.0) / np.maximum(slope, _LEAST)
-            tries[remaining] = np.minimum(tries[remaining] + step, _MOST_TRIES)
+            tries = np.minimum(tries + step, _MOST_TRIES)
             # Coverage is continuous in the tries, also at whole numbers.
-            remaining = remaining[
-                (step > 1e-6 * (1.0 + tries[remaining])) & (tries[remaining] < _MOST_TRIES)
-            ]
-            if not len(remaining):
+            if ((step <= 1e-6 * (1.0 + tries)) | (tries >= _MOST_TRIES)).all():
                 break
         return tries

@@ -19,11 +19,11 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainccinv, betaincinv, gammaln, log_expit, ndtr
+from scipy.special import betainccinv, betaincinv, log_expit, ndtr
 
 from bayesatk.core.pooling.marks import mark_chances_once
 from bayesatk.core.pooling.nodes import log_rise
-from bayesatk.metrics.credit import Array
+from bayesatk.metrics.credit import Array, log_choose
 
 Ints = NDArray[np.int64]
 _LEAST = 1e-300  # probability of a count, whose logarithm is a number
@@ -123,7 +123,7 @@ class Marking:
         for right, members, chances in self._joined(theta, z, system, marked, trials):
             joint = chances.transpose(1, 2, 0) @ right.transpose(1, 0, 2)
             logs[members] = np.log(np.maximum(joint, _LEAST)).transpose(1, 0, 2)
-        return logs - _log_ways(marked, trials)[:, None, None]
+        return logs - log_choose(trials, marked)[:, None, None]
 
     def right_given_marked(
         self, theta: Array, z: Array, system: Ints, marked: Ints, trials: Ints
@@ -153,7 +153,7 @@ class Marking:
         ----------
         theta : ndarray, shape (3, systems + judges)
         z : ndarray, shape (nodes,)
-        place : ndarray of int, shape (questions,)
+        node : ndarray of int, shape (questions,)
             Node of every question.
         marked, trials : ndarray of int, shape (systems, questions)
         """
@@ -195,7 +195,7 @@ class Marking:
         right = np.arange(ends[-1]) - (ends - sizes)[pair_of_row]
         trials_of_row = pairs[pair_of_row, 1]
         logs = log_chances(theta, z, pairs[pair_of_row, 0], right, trials_of_row)
-        logs += _log_ways(right, trials_of_row)[:, None, None]
+        logs += log_choose(trials_of_row, right)[:, None, None]
         prior = np.exp(logs, out=logs)
         mark_chances: dict[tuple[int, int], Array] = {}
         for (system_index, size), end, members in zip(pairs, ends, groups, strict=True):
@@ -204,8 +204,3 @@ class Marking:
                 system_rates = rates[:, :, system_index]
                 mark_chances[key] = mark_chances_once(system_rates, int(size), np.arange(size + 1))
             yield prior[end - size - 1 : end], members, mark_chances[key][:, :, marked[members]]
-
-
-def _log_ways(right: Ints, trials: Ints) -> Array:
-    ways = gammaln(trials + 1.0) - gammaln(right + 1.0) - gammaln(trials - right + 1.0)
-    return np.asarray(ways)

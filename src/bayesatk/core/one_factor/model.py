@@ -17,7 +17,6 @@ influence on anything.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +27,6 @@ from bayesatk.metrics.credit import Array
 
 Ints = NDArray[np.int64]
 _STEP = 1e-3  # of numerical derivatives, in logits: their error is below 1e-6 of the values
-_LEFT_OUT = 1e-10  # posterior probability of a node, at most, that is left out
 
 
 @dataclass(frozen=True)
@@ -184,22 +182,30 @@ class Likelihood:
 
     def gradient(self, theta: Array) -> tuple[float, Array]:
         """Log likelihood, and its gradient in the shape of the parameters."""
-        ways = np.eye(self._ways)
-        steps = _STEP * np.concatenate([np.zeros((1, len(ways))), ways, -ways])
-        tables = self.table(theta + self._moves(steps))
-        ahead, behind = np.split(tables[:, 1:], 2, axis=1)
-        slopes = (ahead - behind) / (2.0 * _STEP)
-        total, expected = 0.0, np.zeros_like(tables[:, 0])
-        for rows, incidence, logs, weight in self.by_block(tables[:, :1]):
+        table, first = self._first(theta)
+        total, expected = 0.0, np.zeros_like(table)
+        for rows, incidence, logs, weight in self.by_block(table[:, None]):
             repeats = self.counts.repeats[rows]
             total += float(repeats @ logs[:, 0])
             expected += incidence.T @ (weight[:, 0] * repeats[:, None])
-        by_mu, *other_ways = (expected * slopes[:, i] for i in range(len(ways)))
-        slope = np.exp(theta[1, self.counts.system])
-        by_column = np.stack([
-            by_mu.sum(axis=1), by_mu @ self.z * slope, *(way.sum(axis=1) for way in other_ways),
-        ])  # fmt: skip
+        by_column = np.einsum("uk,iuk->iu", expected, first)
         return total, self._gathered(self._by_system(by_column).ravel()).reshape(theta.shape)
+
+    def _first(self, theta: Array) -> tuple[Array, Array]:
+        """Log probabilities (columns, nodes), and their derivatives (kinds, columns, nodes).
+
+        Kinds are the parameters of a column's system: mu, log a, log r, and its judge's scores.
+        """
+        unit = np.eye(self._ways)
+        steps = _STEP * np.concatenate([0.0 * unit[:1], unit, -unit])
+        tables = np.moveaxis(self.table(theta + self._moves(steps)), 1, 0)
+        ahead, behind = np.split(tables[1:], 2)
+        return tables[0], self._by_kind((ahead - behind) / (2.0 * _STEP), theta)
+
+    def _by_kind(self, derivatives: Array, theta: Array) -> Array:
+        """Insert those by log a: it moves the logit as mu does, by a z times as much."""
+        by_a = np.exp(theta[1, self.counts.system])[:, None] * self.z
+        return np.insert(derivatives, 1, derivatives[0] * by_a, axis=0)
 
     @property
     def _ways(self) -> int:
@@ -231,22 +237,19 @@ class Likelihood:
         variance of the gradient over them.
         """
         size = self.counts.systems
-        first, second = self._derivatives(theta)
-        kinds = len(first)
+        table, first = self._first(theta)
+        second, kinds = self._second(theta, first), len(first)
         second_derivatives = np.zeros((kinds * size, kinds * size))
         complete = np.zeros((kinds, kinds, len(self.counts.system)))
-        for rows, incidence, _, weights in self.by_block(self.table(theta[None])):
-            weight, column, repeats = (
-                weights[:, 0],
-                self.counts.column[rows],
-                self.counts.repeats[rows],
-            )
+        for rows, incidence, _, weights in self.by_block(table[:, None]):
+            column, repeats = self.counts.column[rows], self.counts.repeats[rows]
+            weight = weights[:, 0]
             expected = incidence.T @ (weight * repeats[:, None])
             complete += np.einsum("uk,ijuk->iju", expected, second)
             mean = np.zeros((len(column), kinds * size))
             tried = column >= 0
             for k, by_row in enumerate(weight.T):
-                likely = by_row > _LEFT_OUT
+                likely = by_row > 1e-10
                 score = np.where(tried[likely], first[:, column[likely], k], 0.0).transpose(1, 0, 2)
                 score = score.reshape(len(score), kinds * size)
                 second_derivatives -= score.T @ (score * (by_row * repeats)[likely, None])
@@ -259,29 +262,16 @@ class Likelihood:
                 blocks[i, range(size), j, range(size)] -= diagonal_blocks[j]
         return self._gathered(self._gathered(second_derivatives).T)
 
-    def _derivatives(self, theta: Array) -> tuple[Array, Array]:
-        """First (kinds, columns, nodes) and second (kinds, kinds, columns, nodes) derivatives.
-
-        Kinds are the parameters of a column's system: mu, log a, log r, and its judge's scores.
-        """
-        h, unit = _STEP, np.eye(self._ways)
-        pairs = np.array(list(combinations(range(self._ways), 2)))
-        pair_steps = unit[pairs].sum(axis=1)
-        steps = h * np.concatenate([0.0 * unit[:1], unit, -unit, pair_steps, -pair_steps])
-        t = np.moveaxis(self.table(theta + self._moves(steps)), 1, 0)
-        ahead, behind = t[1 : 1 + len(unit)], t[1 + len(unit) : 1 + 2 * len(unit)]
-        slope, bent = (ahead - behind) / (2.0 * h), ahead + behind - 2.0 * t[0]
-        second = np.empty((len(unit), *slope.shape))
-        second[range(len(unit)), range(len(unit))] = bent / h**2
-        for (i, j), plus, minus in zip(pairs, *np.split(t[1 + 2 * len(unit) :], 2), strict=True):
-            mixed = plus + minus - 2.0 * t[0] - bent[i] - bent[j]
-            second[i, j] = second[j, i] = mixed / (2.0 * h**2)
-        # log a moves the logit as mu does, by a z times as much.
-        by_a = np.exp(theta[1, self.counts.system])[:, None] * self.z
-        way = np.insert(np.arange(len(unit)), 1, 0)
-        scale = np.ones((len(way), *by_a.shape))
-        scale[1] = by_a
-        first = slope[way] * scale
-        second = second[np.ix_(way, way)] * scale * scale[:, None]
+    def _second(self, theta: Array, first: Array) -> Array:
+        """Second derivatives of log probabilities, (kinds, kinds, columns, nodes)."""
+        unit = np.eye(self._ways)
+        pairs = (unit[:, None] + unit).reshape(-1, len(unit))
+        steps = _STEP * np.concatenate([0.0 * unit[:1], unit, pairs])
+        ahead, behind = (self.table(theta + self._moves(move)) for move in (steps, -steps))
+        bent = np.moveaxis(ahead + behind - 2.0 * ahead[:, :1], 1, 0)
+        alone, together = bent[1 : 1 + len(unit)], bent[1 + len(unit) :]
+        mixed = together.reshape(len(unit), *alone.shape) - alone[:, None] - alone
+        by_kind = self._by_kind(mixed / (2.0 * _STEP**2), theta)
+        second = self._by_kind(np.moveaxis(by_kind, 0, 1), theta)
         second[1, 1] += first[1]
-        return first, second
+        return second

@@ -181,20 +181,21 @@ class Normal:
 
     def place(self, node: NDArray[np.intp], deviation: Array) -> Array:
         """Parameters (points, 3, columns) of standard normal deviations."""
-        theta = np.empty_like(deviation)
-        for index in np.unique(node):
-            members = node == index
-            theta[members] = self.mean[index] + deviation[members] @ self.root[index].T
+        theta = self.mean[node] + _turned(self.root, node, deviation)
         return theta.reshape(len(theta), 3, -1)
 
     def deviation(self, node: NDArray[np.intp], theta: Array) -> Array:
         """Return the deviations of parameters: the inverse of `place`."""
-        flat = theta.reshape(len(theta), -1)
-        deviation = np.empty_like(flat)
-        for index in np.unique(node):
-            members = node == index
-            deviation[members] = (flat[members] - self.mean[index]) @ self.inverse[index].T
-        return deviation
+        return _turned(self.inverse, node, theta.reshape(len(theta), -1) - self.mean[node])
+
+
+def _turned(matrices: Array, node: NDArray[np.intp], vectors: Array) -> Array:
+    """Multiply every vector by the matrix of its node."""
+    turned = np.empty_like(vectors)
+    for index in np.unique(node):
+        members = node == index
+        turned[members] = vectors[members] @ matrices[index].T
+    return turned
 
 
 _FIRST_STEP = 0.2  # of nodes of difficulty, until their posterior sds are known

@@ -19,6 +19,7 @@ from bayesatk.core.question.expected_credit import FARTHEST, ExpectedCredit
 from bayesatk.metrics.credit import Array, Credit
 
 Ints = NDArray[np.int64]
+_DRAWN = 3e7  # success probabilities that are drawn one by one; of more, the mean is normal
 
 
 @dataclass(frozen=True)
@@ -149,9 +150,6 @@ def simulate_counts(
         low, width = mark_rates(counts, theta)
         p = low[:, None] + width[:, None] * p
     return np.asarray(rng.binomial(trials, p))
-
-
-_DRAWN = 3e7  # success probabilities that are drawn one by one; of more, the mean is normal
 
 
 def population_means(credits: Sequence[Credit], theta: Array) -> Array:

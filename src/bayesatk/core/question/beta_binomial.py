@@ -11,10 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from bayesatk.core.question.dirichlet_multinomial import log_counts
-from bayesatk.core.question.laws import by_k, log_binomials
-from bayesatk.metrics.credit import Array, Credit
-
-_BLOCK = 4_000_000  # floats in one table of probabilities: 32 MB
+from bayesatk.metrics.credit import Array, Credit, log_binomials
 
 
 def beta_of(logit: Array, log_ratio: Array) -> tuple[Array, Array]:
@@ -36,7 +33,11 @@ def _at_an_end(credit: Credit) -> bool:
 
 def _tabulated(credits: Sequence[Credit]) -> Iterator[tuple[list[int], Array]]:
     """Yield positions of credits with the same k, and their vectors as columns."""
-    for columns in by_k(credits, [not _at_an_end(credit) for credit in credits]):
+    positions: dict[int, list[int]] = {}
+    for i, credit in enumerate(credits):
+        if not _at_an_end(credit):
+            positions.setdefault(credit.k, []).append(i)
+    for columns in positions.values():
         yield columns, np.stack([credits[i].vector for i in columns], axis=1)
 
 
@@ -49,7 +50,8 @@ def _log_power_mean(credit: Credit, a: Array, b: Array, times: int) -> Array:
 def _expected(vectors: Array, a: Array, b: Array) -> Array:
     """Return the expectation of the columns of (k + 1, m); shape (states, m)."""
     k = len(vectors) - 1
-    expected, rows = np.empty((len(a), vectors.shape[1])), max(1, _BLOCK // (k + 1))
+    rows = max(1, 4_000_000 // (k + 1))  # tables of 32 MB
+    expected = np.empty((len(a), vectors.shape[1]))
     for start in range(0, len(a), rows):
         block = slice(start, start + rows)
         expected[block] = beta_binomial_pmf(k, a[block], b[block]) @ vectors

@@ -6,55 +6,13 @@
   `bayesatk.core.question.moments`).
 """
 
-import math
-from collections.abc import Sequence
-from functools import lru_cache
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln
 
 from bayesatk.metrics.credit import Array, Credit
-
-
-def by_k(credits: Sequence[Credit], included: Sequence[bool]) -> list[list[int]]:
-    """Return positions of the credits that are included, those with the same k together."""
-    positions: dict[int, list[int]] = {}
-    for i, credit in enumerate(credits):
-        if included[i]:
-            positions.setdefault(credit.k, []).append(i)
-    return list(positions.values())
-
-
-def log_choose(n: ArrayLike, k: ArrayLike) -> Array:
-    """Return log binomial coefficients, elementwise.
-
-    Examples
-    --------
-    >>> np.exp(log_choose(4, [2, 4])).round(12).tolist()
-    [6.0, 1.0]
-    """
-    n, k = np.asarray(n, float), np.asarray(k, float)
-    return np.asarray(gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0))
-
-
-@lru_cache(maxsize=512)
-def log_binomials(n: int) -> Array:
-    """Return ``log C(n, j)`` for j = 0..n, each the logarithm of an exact integer.
-
-    Examples
-    --------
-    >>> np.exp(log_binomials(4)).round(12).tolist()
-    [1.0, 4.0, 6.0, 4.0, 1.0]
-    """
-    if n > 2000:
-        # Exact integers of so many digits stop paying; gammaln is good to 1e-11 here.
-        logs = log_choose(n, np.arange(n + 1))
-    else:
-        half = [math.log(math.comb(n, j)) for j in range(n // 2 + 1)]
-        logs = np.array(half + half[::-1][1 - n % 2 :])
-    logs.setflags(write=False)
-    return logs
+from bayesatk.metrics.credit import binomial_expectation as binomial_expectation
+from bayesatk.metrics.credit import log_binomials as log_binomials
+from bayesatk.metrics.credit import log_choose as log_choose
 
 
 def hypergeometric_pmf(k: int, successes: Array, trials: Array) -> Array:
@@ -137,35 +95,3 @@ def _at_states(credit: Credit, trials: NDArray[np.int64], successes: NDArray[np.
             expected[block] = earned / np.cumsum(weight, axis=1)[:, -1]
         start = stop
     return expected
-
-
-def binomial_expectation(
-    credits: NDArray[np.float64], log_p: ArrayLike, log_q: ArrayLike
-) -> tuple[Array, Array]:
-    """Latent-law expectation of credits with the same ``k``, and its complement.
-
-    Parameters
-    ----------
-    credits : ndarray, shape (k + 1, m)
-        Credit vectors as columns.
-    log_p, log_q : array_like, shape (q,)
-        ``log p`` and ``log (1 - p)``; given apart so that neither end loses digits.
-
-    Returns
-    -------
-    value, complement : ndarray, shape (q, m)
-        ``g(p) = sum_j x_j C(k, j) p^j (1-p)^(k-j)`` and ``1 - g(p)``, each a sum of non-negative
-        terms and so each accurate relative to itself.
-
-    Examples
-    --------
-    >>> value, complement = binomial_expectation(
-    ...     np.array([[0.0], [1.0], [1.0]]), np.log([0.5]), np.log([0.5]))
-    >>> value.round(12).item(), complement.round(12).item()
-    (0.75, 0.25)
-    """
-    k = len(credits) - 1
-    j = np.arange(k + 1)
-    log_p, log_q = np.asarray(log_p)[:, None], np.asarray(log_q)[:, None]
-    pmf = np.exp(log_binomials(k) + j * log_p + (k - j) * log_q)
-    return pmf @ credits, pmf @ (1.0 - credits)

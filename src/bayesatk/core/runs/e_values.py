@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import logsumexp
 
-from bayesatk.core.question.laws import log_choose
-from bayesatk.metrics.credit import Array
+from bayesatk.metrics.credit import Array, log_choose
 
 Ints = NDArray[np.int64]
 Curve = Callable[[Array], Array]

@@ -27,8 +27,6 @@ from bayesatk.metrics.category_credit import CategoryCredit, compositions
 from bayesatk.metrics.credit import Array, Credit
 from bayesatk.priors import INFLATION
 
-_LISTED = 2000  # counts of categories beyond which they are drawn
-
 
 @dataclass(frozen=True)
 class Design:
@@ -208,7 +206,7 @@ def category_design(
 
 def _counts(theta: Array, trials: int) -> tuple[Array, Array]:
     """Return counts of a question, all or a sample, and log multiplicities over the pmf."""
-    if comb(trials + len(theta) - 1, len(theta) - 1) <= _LISTED:
+    if comb(trials + len(theta) - 1, len(theta) - 1) <= 2000:
         counts = compositions(trials, len(theta)).astype(float)
         return counts, np.zeros(len(counts))
     rng, alpha, size = np.random.default_rng(0), _alpha(theta), 4000

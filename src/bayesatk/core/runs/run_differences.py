@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len
 
-from bayesatk.core.question.laws import log_binomials
-from bayesatk.metrics.credit import Array
+from bayesatk.metrics.credit import Array, log_binomials
 
 Counted = Callable[[int], tuple[Array, Array]]
 

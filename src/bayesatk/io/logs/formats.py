@@ -11,19 +11,15 @@ from bayesatk.io.logs import agent_logs, benchmark_logs
 from bayesatk.io.logs.inspect_logs import INSPECT
 from bayesatk.io.logs.record_logs import RecordLog
 from bayesatk.io.parquet_files import columns_and_rows
-from bayesatk.io.sources import SUMMARY, TABLE, Opener, Source, is_pointer
+from bayesatk.io.sources import SUFFIXES, SUMMARY, TABLE, Source, is_pointer, open_source
 
 TABLES = ("csv", "tsv", "jsonl", "json", "parquet")
 LOGS: dict[str, RecordLog] = {
     log.name: log for log in (*benchmark_logs.FORMATS, *agent_logs.FORMATS, INSPECT)
 }
-_SUFFIXES = {
-    ".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json",
-    ".parquet": "parquet", ".eval": "inspect",
-}  # fmt: skip
 
 
-def detect(source: Source, opener: Opener, format_name: str | None) -> str:
+def detect(source: Source, format_name: str | None = None, bar: bool = False) -> str:
     """Return the name of the format."""
     names = (*TABLES, *LOGS)
     if format_name is not None:
@@ -33,19 +29,19 @@ def detect(source: Source, opener: Opener, format_name: str | None) -> str:
             )
         return format_name
     suffix = source.path.suffix.lower()
-    if suffix not in _SUFFIXES:
+    if suffix not in SUFFIXES:
         raise OutcomeError(
-            f"the file type must be one of {', '.join(_SUFFIXES)}; got {suffix!r}. Say what it is "
+            f"the file type must be one of {', '.join(SUFFIXES)}; got {suffix!r}. Say what it is "
             "with ", Argument("format", ...), f", one of {', '.join(names)}; or convert "
             "it, or pass the data itself to bayesatk.tally.",
         )  # fmt: skip
-    kind = _SUFFIXES[suffix]
+    kind = SUFFIXES[suffix]
     if kind == "parquet":
         columns, _ = columns_and_rows(source.path)
         return _recognised(dict.fromkeys(columns), _of_form("parquet")) or kind
     if kind not in ("json", "jsonl"):
         return kind
-    with opener.open(source) as file:
+    with open_source(source, bar) as file:
         return (_of_document(file) if kind == "json" else _of_lines(file)) or kind
 
 
@@ -60,9 +56,8 @@ def kind_in_folder(path: Path, named: Path) -> str:
         )
     if is_pointer(path):
         return ""
-    source = Source(path, None, "")
     try:
-        kind = detect(source, Opener([source], False), None)
+        kind = detect(Source(path, None, ""))
     except (OutcomeError, UnicodeDecodeError, OSError):
         return ""
     if kind not in LOGS:
@@ -106,7 +101,7 @@ def _of_lines(file: BinaryIO) -> str:
 
 def _of_document(file: BinaryIO) -> str:
     """Tell logs from arrays of records by the first parts of the document."""
-    documents = _of_form("document", "archive")
+    documents = _of_form("document")
     arrays = [log for log in documents if not log.records and not log.summary]
     objects = [log for log in documents if log not in arrays]
     streamed = frozenset({"tasks", *(log.records.split(".")[0] for log in objects)})
@@ -125,8 +120,8 @@ def _of_document(file: BinaryIO) -> str:
     return ""
 
 
-def _of_form(*forms: str) -> list[RecordLog]:
-    return [log for log in LOGS.values() if log.form in forms]
+def _of_form(form: str) -> list[RecordLog]:
+    return [log for log in LOGS.values() if log.form == form]
 
 
 def _recognised(fields: object, logs: Iterable[RecordLog]) -> str:

@@ -20,12 +20,9 @@ from bayesatk._tools.messages import Argument
 from bayesatk.data.columns import COST
 from bayesatk.data.content import canonical, digest
 from bayesatk.data.validation import OutcomeError, shown
-from bayesatk.io.archive import Archive
 from bayesatk.io.json_stream import at, decoded, is_there, parse, parsed_lines, parts_of
 from bayesatk.io.parquet_files import records_of_parquet
 from bayesatk.io.rows import EMPTY, Rows, Trial
-
-_TEXTS = ("system", "task", "identity")  # what is nothing, unless it is text
 
 
 @dataclass(frozen=True)
@@ -92,7 +89,7 @@ class RecordLog:
     Parameters
     ----------
     name : str
-    form : {"lines", "document", "parquet", "archive"}
+    form : {"lines", "document", "parquet"}
     signs : tuple of str
         Fields by which it is recognised: of the first line or row, or of the document, where
         ``results.task_id`` is a field of the first of its results, ``*`` stands for any name,
@@ -127,7 +124,7 @@ class RecordLog:
         Fields with which it is another format.
     records : str
         Where a document has its records: at a dotted path; "" if it is their array, "." if it is
-        the one record. In an archive, the folder of its members.
+        the one record.
     parts : str
         Path of a list in each record whose elements are records with the same fields.
     kinds : tuple of type
@@ -155,7 +152,7 @@ class RecordLog:
     """
 
     name: str
-    form: Literal["lines", "document", "parquet", "archive"]
+    form: Literal["lines", "document", "parquet"]
     signs: tuple[str, ...]
     says: Mapping[str, str] = field(default_factory=dict)
     asked: tuple[str, ...] = ()
@@ -190,7 +187,8 @@ class RecordLog:
 
     def honoured(self, option: str) -> bool:
         """Whether an option of `bayesatk.load` has an effect."""
-        return option in self.honours or (option == "question_key" and bool(self.asked))
+        usual = ("same_system", "empty_output", *(["question_key"] if self.asked else []))
+        return option in (*usual, *self.honours)
 
     def recognises(self, fields: object) -> bool:
         """Whether the fields are those of the format."""
@@ -208,14 +206,14 @@ class RecordLog:
         head = fields_of(path.parent / self.beside) if self.beside else {}
         for record in self._records(file, head, path):
             number += 1
-            for part in record.inner(self.parts) if self.parts else [record]:
-                for more in self.read(part):
-                    log.add(part, more)
+            for trial_record in record.inner(self.parts) if self.parts else [record]:
+                for more in self.read(trial_record):
+                    log.add(trial_record, more)
         log.finish(self.notes(Record(head, {}, path), number))
 
     def _records(self, file: BinaryIO, head: dict[str, Any], path: Path) -> Iterator[Record]:
         """Yield every record with its place, once it has been checked."""
-        for where, key, fields in self._placed_fields(file, head, path):
+        for where, key, fields in self.placed_fields(file, head, path):
             if not isinstance(fields, self.kinds):
                 raise OutcomeError(f"{where} must be an object; got {shown(fields)}.")
             for name in self.needed:
@@ -226,7 +224,7 @@ class RecordLog:
                     )
             yield Record(fields, head, path, where, key)
 
-    def _placed_fields(
+    def placed_fields(
         self, file: BinaryIO, head: dict[str, Any], path: Path
     ) -> Iterator[tuple[str, Any, Any]]:
         """Yield place, key and fields of every record; the rest of a document goes to the head."""
@@ -239,30 +237,12 @@ class RecordLog:
             for number, fields in parsed_lines(file):
                 yield f"line {number}", number, fields
             return
-        if self.form == "archive" and file.read(2) == b"PK":
-            yield from _samples(Archive(file), head)
-            return
         for last_time in (False, True) if self.ends_with_head else (True,):
             file.seek(0)
             with decoded(file) as text:
-                for place in parts_of(text, self.records, head):
+                for placed in parts_of(text, self.records, head):
                     if last_time:
-                        yield place
-
-
-def _samples(archive: Archive, head: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
-    """Yield the samples in an archive of Inspect; its header goes to the head."""
-    headers = [name for name in ("_journal/start.json", "header.json") if name in archive.names]
-    if not headers:
-        raise OutcomeError(
-            "the archive must be an Inspect log; it has no header.json. Pass the .eval "
-            "file that Inspect wrote."
-        )
-    header = parse(archive.read(headers[-1]), headers[-1])
-    head |= header if isinstance(header, dict) else {}
-    for member in archive.names:
-        if member.startswith("samples/") and member.endswith(".json"):
-            yield member, member, parse(archive.read(member), member)
+                        yield placed
 
 
 class _Choice:
@@ -307,72 +287,76 @@ class _Log:
 
     def add(self, record: Record, more: Mapping[str, Any]) -> None:
         """Add the trials of which a record speaks."""
-        said = self._said(record, more)
+        fields = self._fields(record, more)
         marks, answer, name = (
-            said.pop("outcome"),
-            said.pop("answer", None),
-            said.pop("filter", None),
+            fields.pop("outcome"),
+            fields.pop("answer", None),
+            fields.pop("filter", None),
         )
         if name is not None and name != self.filters.among([name], "", record.where):
             return
         if self.form.marks_apart:
-            self._collect(said, marks, answer)
+            self._collect(fields, marks, answer)
         elif isinstance(marks, Mapping):
-            self._choose(said, marks, answer, record.where, name)
+            self._choose(fields, marks, answer, record.where, name)
         elif not self.form.lists:
-            self._add(said, marks, answer)
+            self._add(fields, marks, answer)
         else:
-            self._add_list(said, marks, answer, record.where)
+            self._add_list(fields, marks, answer, record.where)
 
-    def _collect(self, said: dict[str, Any], marks: Mapping[str, Any], answer: object) -> None:
+    def _collect(self, fields: dict[str, Any], marks: Mapping[str, Any], answer: object) -> None:
         """Take marks of a trial: the n-th mark of a scorer is of the n-th trial."""
-        trial = repr([said["system"], said["task"], said["question"], said["trial"]])
+        trial = repr([fields["system"], fields["task"], fields["question"], fields["trial"]])
         for scorer, mark in marks.items():
             self.counts[trial, scorer] += 1
             key = trial, self.counts[trial, scorer]
-            _, all_marks, answers = self.apart.setdefault(key, (said, {}, {}))
+            _, all_marks, answers = self.apart.setdefault(key, (fields, {}, {}))
             all_marks[scorer], answers[scorer] = mark, answer
 
     def _choose(
-        self, said: dict[str, Any], marks: Mapping[str, Any], answer: Any, where: str, name: object
+        self,
+        fields: dict[str, Any],
+        marks: Mapping[str, Any],
+        answer: Any,
+        where: str,
+        name: object,
     ) -> None:
         """Add a trial with the mark of the scorer that is read."""
         form = self.form
         usual = form.scorer if form.scorer in marks else ""
-        scorer = self.scorers.among(marks, said["task"], where, usual)
+        scorer = self.scorers.among(marks, fields["task"], where, usual)
         mark = marks.get(scorer)
         if isinstance(mark, list | dict):
             raise OutcomeError(
                 f"a mark must be text, a number or true/false; {where}, of question "
-                f"{shown(said['question'])}, has {shown(mark)}. Choose a scorer whose value is "
+                f"{shown(fields['question'])}, has {shown(mark)}. Choose a scorer whose value is "
                 "one, or reduce it there."
             )
         if scorer in marks:
             marker = form.marker or f"{form.name}'s {{scorer}}"
             self.rows.marked_by(marker.format(scorer=shown(scorer), filter=shown(name)))
         elif form.marks_apart:
-            said["reason"] = f"not marked by {scorer}"
-        self._add(said, mark, answer.get(scorer) if isinstance(answer, Mapping) else answer)
+            fields["reason"] = f"not marked by {scorer}"
+        self._add(fields, mark, answer.get(scorer) if isinstance(answer, Mapping) else answer)
 
-    def _said(self, record: Record, more: Mapping[str, Any]) -> dict[str, Any]:
+    def _fields(self, record: Record, more: Mapping[str, Any]) -> dict[str, Any]:
         """Return what a record says of its trial, by parameter of it."""
         form = self.form
-        said: dict[str, Any] = {"system": "", "task": "", "trial": None, "reason": form.reason}
-        said |= {
-            name: record.of(str, path) if name in _TEXTS else record(path)
-            for name, path in form.says.items()
-        }
+        fields: dict[str, Any] = {"system": "", "task": "", "trial": None, "reason": form.reason}
+        for name, path in form.says.items():
+            text = name in ("system", "task", "identity")
+            fields[name] = record.of(str, path) if text else record(path)
         if any(_is_blank(record(path)) for path in form.output):
-            said["fault"] = EMPTY
-        asked = [record(path) for path in form.asked]
-        said["content"] = content_of(*asked)
-        if form.by_content and said.get("question") is None:
-            said["question"] = f"#{digest(*map(canonical, asked))}"
-        said |= more
-        said["system"] = self.system_of(said["system"])
+            fields["fault"] = EMPTY
+        content = [record(path) for path in form.asked]
+        fields["content"] = content_of(*content)
+        if form.by_content and fields.get("question") is None:
+            fields["question"] = f"#{digest(*map(canonical, content))}"
+        fields |= more
+        fields["system"] = self.system_of(fields["system"])
         aliases = {name: record(path) for name, path in form.known.items()}
-        said["known"] = self._known(record, aliases | more.get("known", {}))
-        return said
+        fields["known"] = self._known(record, aliases | more.get("known", {}))
+        return fields
 
     def system_of(self, name: str) -> str:
         """Return the name of a system: as told, as the log says, or of its file or folder."""
@@ -392,19 +376,24 @@ class _Log:
         self.rows.note(f"system {name!r} is named by its {self.form.named_by}")
         return name
 
-    def _known(self, record: Record, aliases: Mapping[str, Any]) -> Mapping[str, object]:
+    def _known(self, record: Record, aliases: Mapping[str, Any]) -> dict[str, object]:
         """Return what a record says, of what is wanted; its own cost before other fields."""
         fields = record.head if self.form.parts else record.fields
         fields = record.of(dict, self.form.within) if self.form.within else fields
-        cost = self.rows.roles.get(COST)
+        if len(self.rows.offered) < 100:  # for messages
+            names = (name for name in (*fields, *aliases) if isinstance(name, str))
+            self.rows.offered |= dict.fromkeys(names)
+        values = {}
+        for role, name in self.rows.roles.items():
+            field_value, alias = at(fields, name), aliases.get(name)
+            values[name] = (
+                alias
+                if field_value is None or (role == COST and alias is not None)
+                else field_value
+            )
+        return values
 
-        def find(name: str) -> object:
-            said, alias = at(fields, name), aliases.get(name)
-            return alias if said is None or (name == cost and alias is not None) else said
-
-        return self.rows.known(find, [*fields, *aliases])
-
-    def _add_list(self, said: dict[str, Any], marks: object, answers: object, where: str) -> None:
+    def _add_list(self, fields: dict[str, Any], marks: object, answers: object, where: str) -> None:
         """Add a trial for each mark of a list."""
         if not isinstance(marks, list):
             raise OutcomeError(f"{where} must have a list of marks; got {shown(marks)}.")
@@ -415,23 +404,23 @@ class _Log:
             )  # fmt: skip
         listed = answers[: len(marks)] if isinstance(answers, list) else []
         for number, (mark, answer) in enumerate(zip_longest(marks, listed)):
-            self._add({**said, "trial": number}, mark, answer)
+            self._add({**fields, "trial": number}, mark, answer)
 
-    def _add(self, said: Mapping[str, Any], mark: object, answer: object) -> None:
+    def _add(self, fields: Mapping[str, Any], mark: object, answer: object) -> None:
         """Add a trial with its mark, and its answer if answers are read."""
         # Rewards are sums of weights: within 1e-6 of 0 or 1 they are meant to be 0 or 1.
         if isinstance(mark, float):
             mark = next((end for end in (0, 1) if abs(mark - end) <= 1e-6), mark)
-        if said["trial"] is None:
+        if fields["trial"] is None:
             self.rows.note("trials without a number are counted in the order of the file")
-            said = {**said, "trial": f"number {len(self.rows.trials) + 1}"}
+            fields = {**fields, "trial": f"number {len(self.rows.trials) + 1}"}
         read = self.rows.options.answers and isinstance(answer, str)
-        self.rows.add(Trial(**said, outcome=mark, answer=answer if read else None))
+        self.rows.add(Trial(**fields, outcome=mark, answer=answer if read else None))
 
     def finish(self, notes: Iterable[str]) -> None:
         """Add trials whose marks stood apart; refuse names that no record has."""
-        for said, marks, answers in self.apart.values():
-            self._choose(said, marks, answers, "the log", None)
+        for fields, marks, answers in self.apart.values():
+            self._choose(fields, marks, answers, "the log", None)
         self.scorers.check()
         filters = self.filters.check()
         if self.filters.wanted is None:

@@ -1,10 +1,10 @@
-"""New questions like those of a pilot whose model is put together from parts.
+"""New questions like those of a pilot, and new groups of them.
 
 The pilot's hyperparameters are drawn from its posterior. New questions have the covariates and the
 weights of the pilot's in the same proportions, and no prior trials.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import comb
@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
+from bayesatk._tools.arguments import whole_number
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.pooling.dirichlet import draw_probabilities
 from bayesatk.core.pooling.states import States
 from bayesatk.core.program.cells import Cells
@@ -30,6 +32,7 @@ from bayesatk.posterior.program import ProgramModel
 from bayesatk.posterior.program_posterior import FamilyFit
 from bayesatk.results.result import Result
 
+DRAWS = 60  # of the pilot's hyperparameters
 _LISTED = 2000  # counts of categories beyond which they are drawn
 _DRAWN = 4000
 _STEP = 1e-3  # of central differences
@@ -103,13 +106,13 @@ class ComposedPilot:
         number = rng.multinomial(size, [share for _, share in model.counted])
         draws = []
         for (fit, _), n in zip(model.counted, number.tolist(), strict=True):
-            place = rng.choice(len(fit.points.weight), n, p=fit.points.weight)
-            draws += [(fit, fit.points.theta[[i]]) for i in place.tolist()]
+            points = rng.choice(len(fit.points.weight), n, p=fit.points.weight)
+            draws += [(fit, fit.points.theta[[i]]) for i in points.tolist()]
         judged: Any = pilot.scale.judged(metric)
         bootstrapped = pilot.weight is not None and pilot.covariates is None
-        asked = judged.credit if model.scores is None else judged
+        judged_metric = judged.credit if model.scores is None else judged
         order = rng.permutation(len(draws)).tolist()
-        return cls(model, [draws[i] for i in order], asked, metric.k, bootstrapped)
+        return cls(model, [draws[i] for i in order], judged_metric, metric.k, bootstrapped)
 
     def questions(self) -> list[Callable[[int], Design]]:
         """Return what one question is expected to teach, by draw and number of trials."""
@@ -183,16 +186,16 @@ class QuestionRows:
     @classmethod
     def of(cls, cells: Cells) -> "QuestionRows":
         """Find the distinct rows of covariates."""
-        rows, which = np.unique(cells.rows, axis=0, return_inverse=True)
-        which, questions = which.ravel(), cells.count.sum()
+        rows, row = np.unique(cells.rows, axis=0, return_inverse=True)
+        row, questions = row.ravel(), cells.count.sum()
         if not cells.rows.shape[1]:
-            rows, which = np.zeros((1, 0)), np.zeros(len(cells.count), np.intp)
+            rows, row = np.zeros((1, 0)), np.zeros(len(cells.count), np.intp)
         of_group = cells.share[cells.group]
-        count = np.bincount(which, cells.count)
+        count = np.bincount(row, cells.count)
         return cls(
             replace(cells, rows=rows, count=count), count / questions,
-            np.bincount(which, cells.inner * of_group),
-            np.bincount(which, cells.inner_squares * of_group**2) * questions,
+            np.bincount(row, cells.inner * of_group),
+            np.bincount(row, cells.inner_squares * of_group**2) * questions,
         )  # fmt: skip
 
     def offsets(self, predictor: Predictor, theta: Array) -> Array:
@@ -215,5 +218,103 @@ def _prior_information(fit: FamilyFit, centre: Array) -> Array:
 def _drawn(law: CategoryLaw, theta: Array, offset: Array, trials: int) -> Any:
     """Draw counts of questions at all offsets alike, by a fixed sample."""
     rng, alpha = np.random.default_rng(0), law.alpha(theta, offset)[0]
-    place = rng.integers(len(alpha), size=_DRAWN)
-    return rng.multinomial(trials, draw_probabilities(alpha[place], rng))
+    rows = rng.integers(len(alpha), size=_DRAWN)
+    return rng.multinomial(trials, draw_probabilities(alpha[rows], rng))
+
+
+@dataclass(frozen=True)
+class GroupDesign:
+    """What a group of questions is expected to teach, by unbiased estimates of its mean.
+
+    Parameters
+    ----------
+    value : float
+        The metric of a new question.
+    group : ndarray, shape (targets,)
+        Variance of the mean over all questions, times the groups: about these questions, those like
+        them in the same groups, and those of new groups.
+    """
+
+    value: float
+    group: Array
+
+    def variance(self, groups: float) -> Array:
+        """Posterior variance with so many groups."""
+        return self.group / groups
+
+
+def group_designs(
+    pilot: Result, metric: Metric, questions: Sequence[int] | None
+) -> Callable[[int], dict[int, list[list[GroupDesign]]]]:
+    """Return what groups are expected to teach, by trials, by their questions, draw and system.
+
+    Parameters
+    ----------
+    pilot : Result
+        Of one system, with groups.
+    metric : Metric
+    questions : sequence of int, optional
+        Of a group; default: as the pilot has them, half as many and twice as many.
+    """
+    grouping = pilot.grouping
+    assert grouping is not None
+    if len(pilot.systems) != 1:
+        raise ArgumentError(
+            Argument("source"), f" must be a pilot of one system where it has groups; got "
+            f"{len(pilot.systems)}. Plan for one at a time.",
+        )  # fmt: skip
+    usual = max(1, round(len(grouping.code) / len(grouping.labels)))
+    usual_sizes = [max(1, usual // 2), usual, 2 * usual] if questions is None else questions
+    sizes = dict.fromkeys(whole_number("questions", size) for size in usual_sizes)
+    return partial(_group_designs, ComposedPilot.of(pilot, 0, metric, DRAWS), list(sizes))
+
+
+def _group_designs(
+    pilot: ComposedPilot, sizes: list[int], trials: int
+) -> dict[int, list[list[GroupDesign]]]:
+    """Return the same for so many trials; none where k exceeds them: no estimate is unbiased."""
+    designs: dict[int, list[list[GroupDesign]]] = {size: [] for size in sizes}
+    if pilot.metric_k > trials:
+        return designs
+    rows, unequal = QuestionRows.of(pilot.model.cells), _unequal(pilot.model)
+    effect = np.linspace(-5.0, 5.0, 21)  # of groups, in sds
+    weight = np.exp(-0.5 * effect**2) / np.exp(-0.5 * effect**2).sum()
+    for fit, theta in pilot.draws:
+        moved = fit.predictor.group_sd(theta) * effect
+        offset = rows.offsets(fit.predictor, theta)[:, None] + moved[:, None]
+        shape = offset.shape[1:]
+        offset = offset.reshape(1, -1)
+        counts = pilot.counts(fit, theta, offset, trials)
+        estimate, chance = counts.estimates(), counts.probability(theta, offset)[0]
+        mean, between = (moment[0].reshape(shape) for moment in counts.new(theta, offset))
+        square = (chance @ estimate**2 - (chance @ estimate) ** 2).reshape(shape)
+        trial, question = (
+            weight @ variance @ rows.weight
+            for variance in (np.maximum(square - between, 0.0), between)
+        )
+        value, second = weight @ (mean @ rows.weight), weight @ (mean @ rows.weight) ** 2
+        for size, by_draw in designs.items():
+            estimated, drawn = trial / size, (trial + question) / size
+            # Weights count in means over these groups; new ones have none.
+            new = drawn + max(second - value**2, 0.0)
+            variance = np.array([estimated * unequal[0], drawn * unequal[1], new])
+            by_draw.append([GroupDesign(float(value), variance)])
+    return designs
+
+
+def _unequal(model: ProgramModel) -> tuple[float, float]:
+    """How much more means vary by unequal weights: of questions, and of groups.
+
+    Of planned groups all have equally many questions, with weights like those of the pilot's.
+    """
+    cells, grouping = model.cells, model.grouping
+    assert grouping is not None
+    size = np.bincount(grouping.code, minlength=cells.groups)
+    present = size > 0
+    group = np.zeros(cells.groups)
+    group[present] = cells.share[present]
+    if grouping.weight is None:
+        group[present] /= size[present]
+    question = cells.question_share * (size * group)[grouping.code]
+    questions, groups = (float((w**2).mean() / w.mean() ** 2) for w in (question, group[present]))
+    return questions, groups
