@@ -166,9 +166,11 @@ def arranged_like(long: LongForm, values: object, name: str) -> list[Any]:
             f"{shown(sizes.tolist())} by question, and data have "
             f"{shown(trials.reshape(len(long.systems), -1).tolist())} outcomes.",
         )  # fmt: skip
-    cells = np.fromiter(chain.from_iterable(block.cells() for block in blocks), object)
-    rows = np.argsort(np.argsort(cell, kind="stable"), kind="stable")
-    return list(cells[rows])
+    cells = [value for block in blocks for value in block.cells()]
+    if long.cell is None:
+        return cells
+    rows = np.argsort(np.argsort(cell, kind="stable"))  # of a table, in any order
+    return [cells[row] for row in rows.tolist()]
 
 
 def _by_position(long: LongForm, values: xr.DataArray, name: str) -> NDArray[Any]:
