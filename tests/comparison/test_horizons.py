@@ -9,8 +9,7 @@ from scipy.stats import spearmanr
 
 import bayesatk as bk
 from bayesatk.metrics.grid import parse
-from bayesatk.results.curves import curve_of
-from bayesatk.results.predictions import at_logits
+from bayesatk.results.predictions import at_logits, curve_of
 from bayesatk.results.result import Result
 
 

@@ -16,15 +16,13 @@ from bayesatk.core.pooling.states import States
 from bayesatk.core.question.categorical import category_finite, category_moments
 from bayesatk.core.question.dirichlet_multinomial import log_counts
 from bayesatk.core.question.laws import finite
-from bayesatk.data.scales import RIGHT_WRONG
 from bayesatk.data.study import Study
 from bayesatk.metrics import credit as credits
 from bayesatk.metrics.category_credit import CategoryCredit
 from bayesatk.metrics.credit import Credit
 from bayesatk.metrics.grid import parse
 from bayesatk.priors import BetaPrior
-from bayesatk.results.likelihood import log_likelihood_groups
-from bayesatk.results.predictive import predictive_groups
+from bayesatk.results.checking import checking_groups
 from tests import witness
 
 BUILDERS = {
@@ -200,15 +198,12 @@ def test_groups_of_many_trials(prior) -> None:
     if isinstance(prior, bk.BetaPrior):
         del drawn["icc"]
     posterior = xr.Dataset(drawn, {"chain": [0, 1], "draw": np.arange(50), "system": ["system"]})
-    found = log_likelihood_groups(data, posterior, prior, RIGHT_WRONG, [])["log_likelihood"][
-        "successes"
-    ]
-    assert np.isfinite(found).all()
     pooling = "partial" if isinstance(prior, bk.HyperPrior) else "complete"
     law = prior.of_family("beta") if isinstance(prior, bk.HyperPrior) else prior
     study = Study(outcomes=data, metrics=parse("bayes"), pooling=pooling, prior=law)
-    replicated = predictive_groups(study, {"posterior": posterior}, [], rng)
-    assert int(replicated["posterior_predictive"]["successes"].max()) > 10**8
+    groups = checking_groups(study, {"posterior": posterior}, [], rng)
+    assert np.isfinite(groups["log_likelihood"]["successes"]).all()
+    assert int(groups["posterior_predictive"]["successes"].max()) > 10**8
 
 
 TOO_MANY = {

@@ -1,55 +1,51 @@
 """The ``bayesatk`` command: parse, call, print or save."""
 
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Exit, Option, Typer
 
-from bayesatk.cli import baseline, gating, planning
-from bayesatk.cli.actions import (
-    DISAGREE,
-    check_report,
-    check_verify,
-    compare_with_sampler,
-    convert_logs,
-    deliver,
-    inspect_files,
-    ranked,
-    sampled,
-    say_what_was_found,
-)
+from bayesatk._tools.packages import REPORT, SAMPLING, require
+from bayesatk.cli.decisions import baseline, gate, plan
 from bayesatk.cli.options import (
+    BAD_INPUT,
     DEFAULT_T,
+    DISAGREE,
+    READING,
     AsJson,
-    ConfigurationsOfReport,
+    Delivery,
     Difficulty,
-    GroupWeight,
-    JudgeTable,
+    Evaluation,
     Kind,
-    Metrics,
-    Output,
-    PoolingOption,
     Probability,
     Quiet,
+    Reading,
     Rope,
     Seed,
     Success,
+    as_options,
     check_file,
+    command,
     families,
-    one_line_errors,
-    structure,
-    twice_marked,
+    print_json,
     whole_numbers,
     working,
 )
-from bayesatk.cli.reading import reads_data
 from bayesatk.cli.terminal import (
+    print_comparison,
     print_costs,
+    print_leaderboard,
     print_result,
+    print_verification,
+    say,
     terminal,
 )
 
-app = typer.Typer(
+app = Typer(
     help="Exact Bayesian statistics of repeated-trial evaluation, verified by sampling.",
     epilog="Exit codes: 0 done, 1 closed form and sampler disagree, or a gate fails, 2 bad input, "
     "3 a gate is inconclusive.",
@@ -63,246 +59,206 @@ def _version(requested: bool) -> None:
         from importlib.metadata import version
 
         print(f"bayesatk {version('bayesatk')}")
-        raise typer.Exit
+        raise Exit
 
 
 @app.callback()
 def options(
     show_version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        bool, Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Exact Bayesian statistics of repeated-trial evaluation, verified by sampling."""
 
 
-@app.command(epilog="Example: bayesatk evaluate runs.csv -m pass@1,4 -m pass^4")
-@reads_data()
-def evaluate(
-    data: Any,
-    metric: Metrics,
-    pooling: PoolingOption = "partial",
-    difficulty: Difficulty = None,
-    group_weight: GroupWeight = None,
-    ci_prob: Probability = 0.95,
-    ci_kind: Kind = "eti",
-    success: Success = None,
-    judge: JudgeTable = None,
-    seed: Seed = None,
-    as_json: AsJson = False,
-    output: Output = None,
-    quiet: Quiet = False,
-    formula: Any = None,
-) -> None:
+@command(app, "Example: bayesatk evaluate runs.csv -m pass@1,4 -m pass^4")
+def evaluate(reading: Reading, evaluation: Evaluation, delivery: Delivery) -> None:
     """Compute the exact posterior of metrics."""
-    from bayesatk.posterior.evaluate import evaluate as run
-
-    fit = run(
-        data, metric, pooling=pooling, difficulty=families(difficulty), success=success,
-        **structure(data, formula, group_weight), judge=twice_marked(judge),
-        ci_prob=ci_prob, ci_kind=ci_kind, rng=seed,
-        progress=False if quiet or as_json else None,
-    )  # fmt: skip
-    deliver(fit, output, as_json, print_result, None if quiet else data)
+    data = reading.load(delivery.output, with_formula=True)
+    model = evaluation.model(data, reading.formula)
+    fit = evaluation.evaluate(data, model, delivery.progress)
+    delivery.deliver(fit, print_result, data)
 
 
-@app.command("cost", epilog="Example: bayesatk cost runs.csv --cost usd --cost-unit USD -k 1,4")
-@reads_data()
+@command(app, "Example: bayesatk cost runs.csv --cost usd --cost-unit USD -k 1,4", name="cost")
 def cost_of_success(
-    data: Any,
+    reading: Reading,
+    delivery: Delivery,
     k: Annotated[
-        str, typer.Option("--k", "-k", help="Largest number of tries of a question: -k 1,4.")
+        str, Option("--k", "-k", help="Largest number of tries of a question: -k 1,4.")
     ] = "1",
     spend: Annotated[
         list[float] | None,
-        typer.Option("--spend", help="Budget per question, on average, in the unit of costs."),
+        Option(help="Budget per question, on average, in the unit of costs."),
     ] = None,
     difficulty: Difficulty = None,
     ci_prob: Probability = 0.95,
     ci_kind: Kind = "eti",
     success: Success = None,
     seed: Seed = None,
-    as_json: AsJson = False,
-    output: Output = None,
-    quiet: Quiet = False,
 ) -> None:
     """Compute cost per success, and success at a budget; name the column with --cost."""
+    data = reading.load(delivery.output)
     from bayesatk.costs.evaluation import evaluate_cost
 
     fit = evaluate_cost(
         data, whole_numbers(k), spend or (), difficulty=families(difficulty),
-        success=success, ci_prob=ci_prob, ci_kind=ci_kind, rng=seed,
-        progress=False if quiet or as_json else None,
+        success=success, ci_prob=ci_prob, ci_kind=ci_kind, rng=seed, progress=delivery.progress,
     )  # fmt: skip
-    deliver(fit, output, as_json, print_costs, None if quiet else data)
+    delivery.deliver(fit, print_costs, data)
 
 
-@app.command(epilog="Example: bayesatk verify runs.csv -m pass@1,4 --seed 1")
-@reads_data(check=check_verify)
-def verify(
-    data: Any,
-    metric: Metrics,
-    pooling: PoolingOption = "partial",
-    difficulty: Difficulty = None,
-    group_weight: GroupWeight = None,
-    success: Success = None,
-    judge: JudgeTable = None,
-    seed: Seed = None,
-    as_json: AsJson = False,
-    output: Output = None,
-    quiet: Quiet = False,
-    formula: Any = None,
-) -> None:
+@command(
+    app, "Example: bayesatk verify runs.csv -m pass@1,4 --seed 1", without=("ci_prob", "ci_kind")
+)
+def verify(reading: Reading, evaluation: Evaluation, delivery: Delivery) -> None:
     """Compare the closed form with PyMC; exit code 1 if they disagree."""
-    shapes = families(difficulty)
-    compare_with_sampler(
-        data, metric, pooling, shapes, success, seed, as_json, output, quiet,
-        structure(data, formula, group_weight) | {"judge": twice_marked(judge)},
-    )  # fmt: skip
+    require(*SAMPLING)
+    data = reading.load(delivery.output, with_formula=True)
+    _compare_with_sampler(data, evaluation, delivery, reading.formula)
 
 
-@app.command(epilog="Example: bayesatk compare a=one.eval b=two.eval -m pass@1,4 --rope 0.02")
-@reads_data()
+@command(app, "Example: bayesatk compare a=one.eval b=two.eval -m pass@1,4 --rope 0.02")
 def compare(
-    data: Any,
-    metric: Metrics,
+    reading: Reading,
+    evaluation: Evaluation,
+    delivery: Delivery,
     rope: Rope = 0.0,
-    pairs_too: Annotated[
-        bool, typer.Option("--pairs", help="Compare every pair of more than four systems, too.")
+    pairs: Annotated[
+        bool, Option("--pairs", help="Compare every pair of more than four systems, too.")
     ] = False,
-    pooling: PoolingOption = "partial",
-    difficulty: Difficulty = None,
-    group_weight: GroupWeight = None,
-    ci_prob: Probability = 0.95,
-    ci_kind: Kind = "eti",
-    success: Success = None,
-    judge: JudgeTable = None,
-    seed: Seed = None,
-    as_json: AsJson = False,
-    output: Output = None,
-    quiet: Quiet = False,
-    formula: Any = None,
 ) -> None:
     """Rank systems, and compare pairs of up to four systems (of more with --pairs)."""
-    from bayesatk.posterior.evaluate import evaluate as run
-
-    progress = False if quiet or as_json else None
-    fit = run(
-        data, metric, pooling=pooling, difficulty=families(difficulty), success=success,
-        **structure(data, formula, group_weight), judge=twice_marked(judge),
-        ci_prob=ci_prob, ci_kind=ci_kind, rng=seed,
-        progress=progress,
-    )  # fmt: skip
-    with working("Ranking ...", quiet or as_json):
-        result, show = ranked(fit, rope, seed, pairs_too, progress)
-    deliver(result, output, as_json, show, None if quiet else data)
+    data = reading.load(delivery.output, with_formula=True)
+    model = evaluation.model(data, reading.formula)
+    fit = evaluation.evaluate(data, model, delivery.progress)
+    with working("Ranking ...", delivery.silent):
+        result, show = _ranked(fit, rope, evaluation.seed, pairs, delivery.progress)
+    delivery.deliver(result, show, data)
 
 
-app.command(epilog=planning.EXAMPLES)(planning.plan)
-app.command(epilog=baseline.EXAMPLES)(baseline.baseline)
-app.command(epilog=gating.EXAMPLES)(gating.gate)
+command(
+    app,
+    "Examples: bayesatk plan pilot.csv -m pass@4 --width 0.1; bayesatk plan -m pass@1 "
+    "--difficulty a=0.6,0.3 --difficulty b=0.65,0.3 --prob-correct 0.9",
+    optional_files=True,
+)(plan)
+command(
+    app,
+    "Examples: bayesatk baseline runs.csv --guess 0.25 -t 10; bayesatk baseline --n 100 "
+    "--guess 0.5 -t 10 --accuracy 0.6",
+    optional_files=True,
+)(baseline)
+command(
+    app,
+    "Examples: bayesatk gate new/ --baseline main/ --policy gate.toml; bayesatk gate --policy "
+    "gate.toml --design --difficulty 0.6,0.3 --questions 200 --trials 4",
+    optional_files=True,
+    without=("shared",),
+)(gate)
 
 
-@app.command(epilog="Example: bayesatk report logs/ -o report.html --guess 0.25")
-@reads_data(check=check_report, endings=(".html", ".htm"))
+@command(app, "Example: bayesatk report logs/ -o report.html --guess 0.25", without=("judge",))
 def report(
-    data: Any,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The page, .html.")],
+    reading: Reading,
+    output: Annotated[Path, Option("--output", "-o", help="The page, .html.")],
+    evaluation: Evaluation,
     metric: Annotated[
         list[str] | None,
-        typer.Option("--metric", "-m", help="Default: pass@k and pass^k, or the mean score."),
+        Option("--metric", "-m", help="Default: pass@k and pass^k, or the mean score."),
     ] = None,
-    pooling: PoolingOption = "partial",
-    difficulty: Difficulty = None,
-    group_weight: GroupWeight = None,
-    ci_prob: Probability = 0.95,
-    ci_kind: Kind = "eti",
-    success: Success = None,
     rope: Rope = 0.0,
     guess: Annotated[
-        float | None, typer.Option("--guess", "-p", help="Compare with random guessing, too.")
+        float | None, Option("--guess", "-p", help="Compare with random guessing, too.")
     ] = None,
-    configurations: ConfigurationsOfReport = None,
+    t: Annotated[
+        float | None,
+        Option("--t", "-t", help="Configurations tried, for --guess; default: 10."),
+    ] = None,
     with_pymc: Annotated[
-        bool, typer.Option("--verify", help="Verify by sampling with PyMC, too.")
+        bool, Option("--verify", help="Verify by sampling with PyMC, too.")
     ] = False,
-    title: Annotated[str, typer.Option(help="Heading of the page.")] = "Evaluation report",
-    seed: Seed = None,
-    quiet: Quiet = False,
-    formula: Any = None,
+    title: Annotated[str, Option(help="Heading of the page.")] = "Evaluation report",
 ) -> None:
     """Write one self-contained page: claims, tables, plots, data, methods, provenance."""
+    require(*REPORT)
+    if with_pymc:
+        require(*SAMPLING)
+    data = reading.load(output, endings=(".html", ".htm"), with_formula=True)
     from bayesatk.guessing.baseline import random_baseline
-    from bayesatk.posterior.evaluate import evaluate as run
     from bayesatk.reporting import report as write_page
-    from bayesatk.reporting.methods import usual_metrics
+    from bayesatk.reporting.sentences import usual_metrics
 
-    console = terminal()
+    console, quiet, seed = terminal(), reading.quiet, evaluation.seed
     if not quiet:
-        console.print(data.card(), highlight=False, markup=False)
-    if guess is not None and configurations is None:
-        configurations = DEFAULT_T
-        console.print(
+        say(console, data.card())
+    if guess is not None and t is None:
+        say(
+            console,
             f"Random guessing: the best of t = {DEFAULT_T:g} guessers. If you tried another number "
             "of configurations (prompts, seeds), say so with --t.",
-            highlight=False,
         )
-    metrics = metric or usual_metrics(data, success)
-    progress = False if quiet else None
-    fit = run(
-        data, metrics, pooling=pooling, difficulty=families(difficulty), success=success,
-        **structure(data, formula, group_weight), ci_prob=ci_prob, ci_kind=ci_kind, rng=seed,
-        progress=progress,
-    )  # fmt: skip
+    evaluation = replace(evaluation, metric=metric or usual_metrics(data, evaluation.success))
+    progress, model = False if quiet else None, evaluation.model(data, reading.formula)
+    fit = evaluation.evaluate(data, model, progress)
     if len(data.systems) > 1:
-        fit, _ = ranked(fit, rope, seed, True, progress)
+        fit, _ = _ranked(fit, rope, seed, True, progress)
     with working("Drawing ...", quiet):
         if guess is not None:
-            fit = random_baseline(fit, guess, configurations or DEFAULT_T, rng=seed)
-    verification = None
-    if with_pymc:
-        shapes = families(difficulty)
-        extra_options = structure(data, formula, group_weight)
-        verification = sampled(
-            data, metrics, pooling, shapes, success, seed, quiet, fit, extra_options
-        )
+            fit = random_baseline(fit, guess, t or DEFAULT_T, rng=seed)
+    verification = _verified(fit, data, evaluation.metric, model, quiet) if with_pymc else None
     with working("Drawing ...", quiet):
         write_page(fit, output, data=data, verification=verification, guess=guess, title=title)
-    console.print(f"Saved {output}", highlight=False, markup=False)
+    say(console, f"Saved {output}")
     if verification is not None and verification.verdict == "disagree":
-        raise typer.Exit(DISAGREE)
+        raise Exit(DISAGREE)
 
 
-@app.command(epilog="Example: bayesatk doctor logs/")
-@reads_data(read=inspect_files, without=("missing", "shared"))
-def doctor(data: Any, quiet: Quiet = False) -> None:
+@command(app, "Example: bayesatk doctor logs/", without=("missing", "shared"))
+def doctor(reading: Reading) -> None:
     """Report the format and contents of files, what is doubtful, and the next command."""
-    say_what_was_found(data(), quiet)
+
+    def inspect_files(source: Any, **options: Any) -> Any:
+        from bayesatk.io.inspect_source import inspect_source
+
+        return inspect_source(source, **options)
+
+    report = reading.load(read=inspect_files)
+    write = partial(as_options, offered=READING)
+    if not reading.quiet:
+        say(terminal(), report.as_text(write))
+    if report.error is not None:
+        if reading.quiet:
+            print(f"bayesatk: {write(report.error)}", file=sys.stderr)
+        raise Exit(BAD_INPUT)
 
 
-@app.command(epilog="Example: bayesatk convert logs/ -o runs.csv --answers")
-@reads_data(
-    read=convert_logs,
+@command(
+    app, "Example: bayesatk convert logs/ -o runs.csv --answers",
     without=("missing", "score", "shared", "cost_unit", "missing_cost"),
-    endings=(".csv", ".jsonl", ".parquet"),
-)
+)  # fmt: skip
 def convert(
-    data: Any,
+    reading: Reading,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The long table: .csv, .jsonl or .parquet.")
+        Path, Option("--output", "-o", help="The long table: .csv, .jsonl or .parquet.")
     ],
-    quiet: Quiet = False,
 ) -> None:
     """Write logs as one long table with a row per trial."""
-    path = data(output)
-    if not quiet:
-        terminal().print(f"Saved {path}", highlight=False, markup=False)
+
+    def write_table(source: Any, **options: Any) -> Path:
+        from bayesatk.io.convert import convert
+
+        return convert(source, output, **options)
+
+    path = reading.load(output, read=write_table, endings=(".csv", ".jsonl", ".parquet"))
+    if not reading.quiet:
+        say(terminal(), f"Saved {path}")
 
 
-@app.command(epilog="Example: bayesatk cite fit.nc > references.bib")
-@one_line_errors
+@command(app, "Example: bayesatk cite fit.nc > references.bib")
 def cite(
     result: Annotated[
-        Path | None, typer.Argument(help="A saved result; default: all methods of the library.")
+        Path | None, Argument(help="A saved result; default: all methods of the library.")
     ] = None,
 ) -> None:
     """Print BibTeX of the methods that a result used."""
@@ -314,19 +270,91 @@ def cite(
     print(entries(None if result is None else load_result(result)))
 
 
-@app.command(epilog="Example: bayesatk demo --seed 7")
-@one_line_errors
+@command(app, "Example: bayesatk demo --seed 7")
 def demo(as_json: AsJson = False, seed: Seed = 20261121, quiet: Quiet = False) -> None:
     """Evaluate and verify published data: tau-bench airline, 50 tasks x 4 trials."""
     from bayesatk.datasets import tau_bench_airline
 
-    if not as_json and not quiet:
-        terminal().print(
+    delivery = Delivery(as_json, quiet=quiet)
+    if not delivery.silent:
+        say(
+            terminal(),
             "tau-bench airline, gpt-4o (Yao et al. 2024): published pass^1..4 = .420 .273 .220 "
             ".200\n",
-            highlight=False,
         )
-    metrics = ["pass^1,2,3,4", "pass@4", "maj@3", "bayes"]
-    compare_with_sampler(
-        tau_bench_airline(), metrics, "partial", None, None, seed, as_json, None, quiet
-    )
+    evaluation = Evaluation(["pass^1,2,3,4", "pass@4", "maj@3", "bayes"], seed=seed)
+    _compare_with_sampler(tau_bench_airline(), evaluation, delivery)
+
+
+def _ranked(
+    fit: Any, rope: float, seed: int | None, pairs_too: bool, progress: bool | None
+) -> tuple[Any, Callable[[Any, Any], None]]:
+    """Rank three systems or more, compare pairs where asked or few; and return how to print it."""
+    from bayesatk.comparison.boards.leaderboard import leaderboard
+    from bayesatk.comparison.pairs.systems import compare as compare_systems
+    from bayesatk.results.result import Result
+
+    evaluated, board = Result.of(fit), None
+    if len(evaluated.systems) > 2 and evaluated.answers("leaderboard"):
+        board = leaderboard(evaluated, rng=seed)
+    if board is None or pairs_too or len(evaluated.systems) <= 4:
+        fit = compare_systems(fit, rope=rope, rng=seed, progress=progress)
+    if board is None:
+        return fit, print_comparison
+    fit["leaderboard"] = board.attached()["leaderboard"]
+
+    def show(console: Any, result: Any) -> None:
+        print_leaderboard(console, board)
+        if "comparison" in result:
+            print_comparison(console, result, tiers=False)
+
+    return fit, show
+
+
+def _compare_with_sampler(
+    data: Any, evaluation: Evaluation, delivery: Delivery, formula: str | None = None
+) -> None:
+    """Evaluate, sample, print both and whether they agree; leave with an exit code if not."""
+    from bayesatk.io.exports import as_json
+    from bayesatk.results.result import Result
+
+    model, console = evaluation.model(data, formula), terminal()
+    if model["judge"] is not None and evaluation.pooling == "partial":
+        model["difficulty"] = model["difficulty"] or "beta"  # PyMC samples one family at a time
+    fit = evaluation.evaluate(data, model, None)
+    if not delivery.silent:
+        say(console, data.card())
+    if not delivery.as_json:
+        print_result(console, fit)
+    if not delivery.silent:
+        console.print("\nSampling the same model with PyMC (the first run compiles it) ...")
+    verification = _verified(fit, data, evaluation.metric, model, delivery.silent, delivery.save)
+    if delivery.as_json:
+        document, checked = as_json(fit), as_json(verification)
+        document["tables"] |= checked["tables"]
+        print_json(document | {name: checked[name] for name in ("verdict", "family_error")})
+    else:
+        labels = [metric.label for metric in Result.of(fit).metrics]
+        print_verification(console, verification, labels)
+    if verification.verdict == "disagree":
+        raise Exit(DISAGREE)
+
+
+def _verified(
+    fit: Any,
+    data: Any,
+    metric: list[str],
+    model: dict[str, Any],
+    quiet: bool,
+    save: Callable[[Any], None] | None = None,
+) -> Any:
+    """Sample the model of a closed form, save the draws where asked, and compare the two."""
+    from bayesatk.models.sampling import sample
+    from bayesatk.verification.verify import verify as verify_result
+
+    stated = {name: value for name, value in model.items() if value is not None}
+    watched = not quiet and sys.stderr.isatty()
+    sampled = sample(data, metric, progressbar=watched, **stated)
+    if save is not None:
+        save(sampled)
+    return verify_result(fit, sampled)

@@ -1,95 +1,359 @@
-"""Options that commands share; writing results, errors in one line."""
+"""What commands share: their options, reading of data, delivery of results, errors in one line."""
 
+import inspect
 import json
 import os
+import shlex
 import sys
-from collections.abc import Callable
-from contextlib import nullcontext
+import tempfile
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
+from typer import Exit, Option, Typer
 
-from bayesatk.cli.messages import as_options, options_of
+from bayesatk._tools.messages import Argument, Message, source_of
+from bayesatk.cli.terminal import say, terminal
 
-Pooling = Literal["partial", "none", "complete"]
-BAD_INPUT = 2
+BAD_INPUT, DISAGREE = 2, 1  # exit codes
+RESULTS = (".nc", ".zarr", ".json", ".csv", ".tex")  # endings of files that results are saved in
+DEFAULT_T = 10.0
 
-Metrics = Annotated[
-    list[str],
-    typer.Option("--metric", "-m", help="Such as 'pass@1,4', 'pass^4', 'maj@5', 'max@4'."),
-]
-PoolingOption = Annotated[Pooling, typer.Option(help="Pooling of information between questions.")]
 Difficulty = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         help="Difficulty family under partial pooling: averaged, beta, inflated (some "
         "questions never or always solved), mixture (of two Betas); repeat it for several."
     ),
 ]
-Probability = Annotated[float, typer.Option("--ci-prob", help="Probability of the interval.")]
-Kind = Annotated[Literal["eti", "hdi"], typer.Option(help="Kind of interval.")]
-Success = Annotated[str | None, typer.Option(help="Rule for success: --success 'score >= 0.5'.")]
-JudgeTable = Annotated[
-    Path | None,
-    typer.Option(
-        "--judge",
-        help="Table (.csv) of trials of known truth, to correct for errors of the judge: columns "
-        "mark and truth, and system if error rates may differ between systems.",
-    ),
+Pooling = Annotated[
+    Literal["partial", "none", "complete"],
+    Option(help="Pooling of information between questions."),
 ]
-Seed = Annotated[int | None, typer.Option(help="Seed of the draws; recorded in the result.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no data card.")]
-Output = Annotated[
-    Path | None,
-    typer.Option(
-        "--output", "-o", help="Save as .nc or .zarr (whole), .json, .csv, .tex (tables)."
-    ),
-]
-Rope = Annotated[float, typer.Option(help="Half-width of the region of practical equivalence.")]
+Probability = Annotated[float, Option(help="Probability of the interval.")]
+Kind = Annotated[Literal["eti", "hdi"], Option(help="Kind of interval.")]
+Success = Annotated[str | None, Option(help="Rule for success: --success 'score >= 0.5'.")]
+Seed = Annotated[int | None, Option(help="Seed of the draws; recorded in the result.")]
+AsJson = Annotated[bool, Option("--json", help="Print JSON instead of tables.")]
+Quiet = Annotated[bool, Option("--quiet", "-q", help="No progress, no data card.")]
+Rope = Annotated[float, Option(help="Half-width of the region of practical equivalence.")]
 GroupWeight = Annotated[
     list[str] | None,
-    typer.Option(
-        "--group-weight",
+    Option(
         help="Weights of groups in means, with --group: equal, or GROUP=WEIGHT for each; "
         "default: their numbers of questions.",
     ),
 ]
-DEFAULT_T = 10.0
-Configurations = Annotated[
-    float, typer.Option("--t", "-t", help="Configurations tried (prompts, seeds).")
-]
-ConfigurationsOfReport = Annotated[
-    float | None,
-    typer.Option("--t", "-t", help="Configurations tried, for --guess; default: 10."),
-]
 
 
-def twice_marked(table: Path | None) -> Any:
-    """Read the trials that were marked twice; labels of systems are text."""
-    import pandas as pd
+def command(
+    app: Typer,
+    epilog: str,
+    *,
+    name: str | None = None,
+    optional_files: bool = False,
+    without: Collection[str] = (),
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a command of a function whose parameters are options, or groups of options.
 
-    return None if table is None else pd.read_csv(table, dtype={"system": str})
+    A group is a dataclass, every field of which is an option. An option of the same name that the
+    function has itself takes the place of that of a group. Options in `without` are not offered.
+    """
+
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        parameters = inspect.signature(function).parameters
+        groups: dict[str, Any] = {
+            name: parameter.annotation
+            for name, parameter in parameters.items()
+            if is_dataclass(parameter.annotation)
+        }
+        plain = {name: option for name, option in parameters.items() if name not in groups}
+        offered = {
+            field.name: inspect.Parameter(
+                field.name, inspect.Parameter.KEYWORD_ONLY, annotation=field.type,
+                default=inspect.Parameter.empty if field.default is MISSING else field.default,
+            )
+            for group in groups.values()
+            for field in fields(group)
+            if field.name not in without
+        } | plain  # fmt: skip
+        if optional_files:
+            files = Annotated[list[str] | None, *offered["files"].annotation.__metadata__]
+            offered["files"] = offered["files"].replace(annotation=files, default=None)
+
+        @wraps(function)
+        def wrapped(**values: Any) -> None:
+            arguments = {name: values[name] for name in plain}
+            for name, group in groups.items():
+                names = {field.name for field in fields(group)} & {*values}
+                arguments[name] = group(**{option: values[option] for option in names})
+            with one_line_errors(offered):
+                function(**arguments)
+
+        options = [option.replace(kind=option.KEYWORD_ONLY) for option in offered.values()]
+        options.sort(key=lambda option: option.default is not option.empty)
+        wrapped.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+        wrapped.__annotations__ = {name: option.annotation for name, option in offered.items()}
+        return app.command(name, epilog=epilog)(wrapped)
+
+    return decorate
 
 
-def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
+@contextmanager
+def one_line_errors(offered: Collection[str]) -> Iterator[None]:
     """Turn the library's own refusals into one line on standard error and exit code 2."""
-    offered = options_of(command)
+    try:
+        yield
+    except BrokenPipeError:  # whoever read the output has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (ValueError, TypeError, OSError, ImportError) as error:
+        print(f"bayesatk: {as_options(error, offered)}", file=sys.stderr)
+        raise Exit(BAD_INPUT) from None
 
-    @wraps(command)
-    def wrapped(*args: Any, **kwargs: Any) -> None:
-        try:
-            command(*args, **kwargs)
-        except BrokenPipeError:  # whoever read the output has had enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        except (ValueError, TypeError, OSError, ImportError) as error:
-            print(f"bayesatk: {as_options(error, offered)}", file=sys.stderr)
-            raise typer.Exit(BAD_INPUT) from None
 
-    return wrapped
+@dataclass(frozen=True)
+class Reading:
+    """Options by which data are read: those of `bayesatk.load`."""
+
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            help="Tables (.csv, .jsonl, .json, .parquet) or logs (Inspect, lm-eval, Harbor, "
+            "HELM, ...): files, folders, NAME=FILE to name a system, - for standard input.",
+            show_default=False,
+        ),
+    ]
+    missing: Annotated[
+        Literal["error", "ignore", "wrong", "bounds"],
+        Option(help="Treatment of missing outcomes; bounds: all wrong, and all right."),
+    ] = "error"
+    score: Annotated[
+        list[str] | None,
+        Option(help="Score of an outcome: --score C=1 --score I=0."),
+    ] = None
+    column: Annotated[
+        list[str] | None,
+        Option(help="Column of a role: --column answer=text."),
+    ] = None
+    group: Annotated[
+        str | None,
+        Option(help="Column with the group of every question, such as its domain."),
+    ] = None
+    covariate: Annotated[
+        list[str] | None,
+        Option(
+            help="Column with a property of every question; or the covariates of success, as a "
+            "formula of such columns: '~ log2(minutes)'.",
+        ),
+    ] = None
+    weight: Annotated[str | None, Option(help="Column with the weight of every question.")] = None
+    cost: Annotated[
+        str | None,
+        Option(help="Column with the cost of a trial; for logs: cost, tokens."),
+    ] = None
+    cost_unit: Annotated[str | None, Option(help="Unit of costs: USD, tokens, s.")] = None
+    missing_cost: Annotated[
+        Literal["error", "ignore"], Option(help="Treatment of trials without a cost.")
+    ] = "error"
+    records: Annotated[
+        str | None, Option(help="Path of the records in a JSON document: output.runs.")
+    ] = None
+    wide: Annotated[bool, Option("--wide", help="Tables have a column for each system.")] = False
+    format: Annotated[str | None, Option(help="Format of the files, if names do not show it.")] = (
+        None
+    )
+    scorer: Annotated[
+        str | None, Option(help="Mark of a log to read: scorer, metric, or base|plus.")
+    ] = None
+    filter: Annotated[str | None, Option(help="Filter of lm-eval to read.")] = None
+    answers: Annotated[bool, Option("--answers", help="Keep the answers in logs, for votes.")] = (
+        False
+    )
+    question_key: Annotated[
+        Literal["id", "content", "unchecked"],
+        Option(help="What identifies a question in logs."),
+    ] = "id"
+    same_system: Annotated[
+        Literal["error", "trials"], Option(help="Treatment of a second log of a system.")
+    ] = "error"
+    empty_output: Annotated[
+        Literal["marked", "missing"],
+        Option(help="Treatment of wrong trials without output, or with a failed call."),
+    ] = "marked"
+    task: Annotated[str | None, Option(help="Task of logs to read, if several.")] = None
+    shared: Annotated[bool, Option("--shared", help="Only questions that every system tried.")] = (
+        False
+    )
+    strict: Annotated[
+        bool, Option("--strict", help="Fail if a folder has files that are not logs.")
+    ] = False
+    budget: Annotated[
+        int | None,
+        Option(help="Limit of memory for a file, in bytes; default: 2 GiB."),
+    ] = None
+    quiet: Quiet = False
+
+    @property
+    def formula(self) -> str | None:
+        """The formula among the covariates: one at most."""
+        formulas = [text for text in self.covariate or () if text.lstrip().startswith("~")]
+        if len(formulas) > 1:
+            raise ValueError(
+                f"--covariate must be one formula at most; got {' and '.join(formulas)}."
+            )
+        return formulas[0] if formulas else None
+
+    def options(self) -> dict[str, Any]:
+        """Return the options of `bayesatk.load` that differ from its own."""
+        changed = {
+            field.name: value
+            for field in fields(self)
+            if (value := vars(self)[field.name]) != field.default
+            and field.name not in ("files", "quiet", "shared", "score", "column", "covariate")
+        }
+        columns = [name for name in self.covariate or () if name != self.formula]
+        if self.formula is not None:
+            from bayesatk.data.design import covariates_of
+
+            columns += sorted(covariates_of(self.formula))
+        scores = pairs(self.score, "--score")
+        texts = {
+            "scores": {label(name): float(value) for name, value in scores.items()},
+            "columns": pairs(self.column, "--column"),
+            "covariates": list(dict.fromkeys(columns)),
+            "progress": not self.quiet and sys.stderr.isatty(),
+        }
+        return changed | {name: value for name, value in texts.items() if value}
+
+    def load(
+        self,
+        output: Path | None = None,
+        *,
+        read: Callable[..., Any] | None = None,
+        endings: Collection[str] = RESULTS,
+        with_formula: bool = False,
+    ) -> Any:
+        """Load the data, or what `read` makes of them; warnings become lines on standard error.
+
+        An output that could not be written, or is an input, is refused before.
+        """
+        check_output(output, self.files, endings)
+        if self.formula is not None and not with_formula:
+            raise ValueError(f"--covariate is a column here, no formula; got {self.formula}.")
+        source, options = _source(self.files), self.options()
+        from bayesatk.io.load import load  # takes a second to import, errors before it do not
+
+        with warnings.catch_warnings(record=True) as caught, _standard_input(source) as path:
+            warnings.simplefilter("always", UserWarning)
+            try:
+                data = (read or load)(path, **options)
+            finally:  # a doubt may say why the data are refused
+                for warning in caught:
+                    text = as_options(warning.message, READING)
+                    print(f"bayesatk: warning: {text}", file=sys.stderr)
+        return data.shared() if self.shared else data
+
+
+READING = [field.name for field in fields(Reading)]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Options of what is asked of the data, and under which model."""
+
+    metric: Annotated[
+        list[str],
+        Option("--metric", "-m", help="Such as 'pass@1,4', 'pass^4', 'maj@5', 'max@4'."),
+    ]
+    pooling: Pooling = "partial"
+    difficulty: Difficulty = None
+    group_weight: GroupWeight = None
+    ci_prob: Probability = 0.95
+    ci_kind: Kind = "eti"
+    success: Success = None
+    judge: Annotated[
+        Path | None,
+        Option(
+            help="Table (.csv) of trials of known truth, to correct for errors of the judge: "
+            "columns mark and truth, and system if error rates may differ between systems.",
+        ),
+    ] = None
+    seed: Seed = None
+
+    def model(self, data: Any, formula: str | None = None) -> dict[str, Any]:
+        """Return the options that `bayesatk.evaluate` and `bayesatk.sample` share."""
+        judge = None
+        if self.judge is not None:
+            import pandas as pd
+
+            judge = pd.read_csv(self.judge, dtype={"system": str})  # labels of systems are text
+        return {
+            "pooling": self.pooling, "difficulty": families(self.difficulty),
+            "success": self.success, "judge": judge, "rng": self.seed,
+            **structure(data, formula, self.group_weight),
+        }  # fmt: skip
+
+    def evaluate(self, data: Any, model: Mapping[str, Any], progress: bool | None) -> Any:
+        """Compute the exact posterior."""
+        from bayesatk.posterior.evaluate import evaluate
+
+        return evaluate(
+            data, self.metric, ci_prob=self.ci_prob, ci_kind=self.ci_kind, progress=progress,
+            **model,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """Options of what becomes of a result."""
+
+    as_json: AsJson = False
+    output: Annotated[
+        Path | None,
+        Option("--output", "-o", help="Save as .nc or .zarr (whole), .json, .csv, .tex (tables)."),
+    ] = None
+    quiet: Quiet = False
+
+    @property
+    def silent(self) -> bool:
+        """Whether nothing is said but the result."""
+        return self.quiet or self.as_json
+
+    @property
+    def progress(self) -> bool | None:
+        """Whether to show the progress of long work; None: where somebody watches."""
+        return False if self.silent else None
+
+    def deliver(self, result: Any, show: Callable[[Console, Any], None], data: Any = None) -> None:
+        """Save a result and print it: as JSON, or as tables below the card of its data."""
+        from bayesatk.io.exports import as_json
+
+        if self.as_json:
+            self.save(result)
+            print_json(as_json(result))
+            return
+        console = terminal()
+        if data is not None and not self.quiet:
+            say(console, data.card())
+        show(console, result)
+        self.save(result)
+        if self.output is not None:
+            say(console, f"Saved {self.output}")
+
+    def save(self, result: Any) -> None:
+        """Save a result in the format that the ending of the name shows."""
+        from bayesatk.io.exports import export
+        from bayesatk.io.saved import save
+
+        if self.output is not None:
+            write = export if self.output.suffix in (".json", ".csv", ".tex") else save
+            write(result, self.output)
 
 
 def check_file(name: str | Path) -> None:
@@ -120,21 +384,6 @@ def whole_numbers(text: str) -> list[int]:
     [1, 4]
     """
     return list(map(int, text.split(",")))
-
-
-def write(result: Any, output: Path | None, console: Console | None = None) -> None:
-    """Save a result in the format that the ending of the name shows."""
-    from bayesatk.io.exports import export
-    from bayesatk.io.saved import save
-
-    if output is None:
-        return
-    if output.suffix in (".json", ".csv", ".tex"):
-        export(result, output)
-    else:
-        save(result, output)
-    if console is not None:
-        console.print(f"Saved {output}", highlight=False, markup=False)
 
 
 def print_json(value: dict[str, Any]) -> None:
@@ -171,3 +420,137 @@ def families(difficulty: list[str] | None) -> str | list[str] | None:
     (None, 'averaged', ['beta', 'mixture'])
     """
     return difficulty[0] if difficulty and len(difficulty) == 1 else difficulty or None
+
+
+def check_output(
+    output: Path | None, files: list[str] | None, endings: Collection[str] = RESULTS
+) -> None:
+    """Refuse an output that could not be written, or is an input, before anything is computed."""
+    if output is None:
+        return
+    if output.suffix not in endings:
+        raise ValueError(f"--output must end in {', '.join(endings)}; got {output.name!r}.")
+    if not output.resolve().parent.is_dir():
+        raise ValueError(f"--output must be in a folder that exists; got {str(output)!r}.")
+    inputs = [Path(name.partition("=")[2] or name) for name in files or ()] + list(
+        map(Path, files or ())
+    )
+    if output.resolve() in {path.resolve() for path in inputs}:
+        raise ValueError(f"--output must not be an input; got {str(output)!r}. Name another file.")
+
+
+def _source(files: list[str]) -> Any:
+    """Return paths, or paths by system where names are given."""
+    if not all(files):
+        raise ValueError("files must be named; got an empty name. Is a variable unset?")
+    named = [name.partition("=") for name in files]
+    is_named = [bool(equals) and not Path(f"{a}{equals}{b}").exists() for a, equals, b in named]
+    if not any(is_named):
+        for path in files:
+            check_file(path)
+        return files[0] if len(files) == 1 else files
+    if not all(is_named):
+        raise ValueError(
+            f"files must be all NAME=FILE, or all without a name; got {' '.join(files)}."
+        )
+    paths_by_system: dict[str, list[str]] = {}
+    for name, _, path in named:
+        check_file(path)
+        paths_by_system.setdefault(name, []).append(path)
+    return paths_by_system
+
+
+@contextmanager
+def _standard_input(source: Any) -> Iterator[Any]:
+    """Put standard input into a file of the right kind, if it is what to read."""
+    from bayesatk.io.logs.formats import sniff
+
+    if source != "-":
+        yield source
+        return
+    most = 1 << 34  # bytes, which are copied to the disk: 16 GiB
+    with tempfile.TemporaryDirectory() as folder:
+        content = sys.stdin.buffer.read(1 << 16)
+        path = Path(folder) / f"stdin{sniff(content)}"
+        with path.open("wb") as file:
+            while content:
+                file.write(content)
+                if file.tell() > most:
+                    raise ValueError(
+                        f"standard input must have at most {most} bytes; it has more. Save "
+                        "it to a file, and name the file."
+                    )
+                content = sys.stdin.buffer.read(1 << 20)
+        yield path
+
+
+def label(text: str) -> str | float:
+    """Return an outcome as the readers see it: numbers are numbers."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def as_options(message: object, offered: Collection[str]) -> str:
+    """Write a message with its arguments as options, on one line.
+
+    Parameters
+    ----------
+    message : Exception or Warning
+    offered : collection of str
+        Options of the command. An argument that is none of them stays as Python writes it.
+
+    Examples
+    --------
+    >>> error = Message("Choose ", Argument("scorer", "match"), " or change ", Argument("width"))
+    >>> as_options(error, ["scorer"])
+    'Choose --scorer match or change width'
+    """
+    if isinstance(message, Message):
+        text = message.written(lambda argument: _written(argument, offered))
+    else:
+        text = str(message)
+    return " ".join(text.split())
+
+
+def _written(argument: Argument, offered: Collection[str]) -> str:
+    name, value = argument.name, argument.value
+    if argument.function == "load" and isinstance(value, Mapping):
+        named = [
+            (label, "FILE" if file is ... else str(file))
+            for label, files in value.items()
+            for file in (files if isinstance(files, list) else [files])
+        ]
+        return " ".join(shlex.quote(f"{label}={file}") for label, file in named)
+    if name in ("data", "fit", "source") and value is None:  # they are files here
+        return "FILE"
+    if name == "source" and "difficulty" in offered and isinstance(value, Mapping):
+        stated = ((label, ",".join(map(source_of, pair))) for label, pair in value.items())
+        return " ".join(f"--difficulty {label}={pair}" for label, pair in stated)
+    # Parameters of the commands that are not called what the argument is.
+    renamed = {
+        "acc": "accuracy", "columns": "column", "covariates": "covariate", "metrics": "metric",
+        "p": "guess", "scores": "score",
+    }  # fmt: skip
+    parameter = renamed.get(name, name)
+    if parameter not in offered:
+        return str(argument)
+    option = f"--{parameter.replace('_', '-')}"
+    if value is None or value is True or (value is ... and name == "answers"):
+        return option
+    if isinstance(value, Mapping):
+        return " ".join(
+            f"{option} {shlex.quote(str(label))}={_value(entry, name)}"
+            for label, entry in value.items()
+        )
+    if isinstance(value, list):
+        return " ".join(f"{option} {_value(element, name)}" for element in value)
+    return f"{option} {_value(value, name)}"
+
+
+def _value(value: object, name: str) -> str:
+    """Write a value for a shell; what the reader knows, in capitals."""
+    if value is ...:
+        return {"columns": "NAME", "scores": "SCORE"}.get(name, name.upper())
+    return shlex.quote(value if isinstance(value, str) else source_of(value))

@@ -12,9 +12,9 @@ from bayesatk.comparison.pairs.verdicts import ENDS, PairSentences, design_words
 from bayesatk.comparison.plans.planning import expected_widths
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.models_of import observed_value
-from bayesatk.results.ranges import ranges_beyond
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGET_NAMES, metric_values
+from bayesatk.results.tables import ranges_beyond
 
 
 def claim(

@@ -22,7 +22,7 @@ from bayesatk.core.engine.interval_ends import measured_interval
 from bayesatk.core.numerics.importance import TRUSTED, Importance
 from bayesatk.core.pooling.states import States
 from bayesatk.metrics.credit import Array
-from bayesatk.posterior.right_wrong import RightWrongModel
+from bayesatk.posterior.model import CountModel
 from bayesatk.priors import Families, HyperPrior
 from bayesatk.results.costs import (
     STATISTICS,
@@ -192,7 +192,7 @@ def fit_costs(counts: Any, costs: Costs, prior: HyperPrior, cost_prior: CostPrio
     (CostModel, Importance)
     """
     states = States.of(counts[:, 1], counts.sum(axis=1))
-    nodes = RightWrongModel("partial", states, prior).nodes
+    nodes = CountModel.of(prior, counts).nodes
     return CostModel.of(states, nodes, costs, cost_prior).posterior()
 
 
@@ -300,9 +300,9 @@ def _estimates(
         table["mean_cost"][..., 0], table["cost_of_pass"][..., 0] = mean, mean / rate
         of_outcome = scale * costs.total.sum(axis=0) / costs.trials.sum(axis=0)  # of all trials
     table["cost_if_wrong"][..., 0], table["cost_if_right"][..., 0] = of_outcome
-    states = States.of(counts[:, 1], counts.sum(axis=1), weight)
+
     if request.k:
-        model = RightWrongModel("partial", states, request.prior)
+        model = CountModel.of(request.prior, counts, weight=weight)
         table["pass_at_k"][..., 0] = model.estimate(request.study.metrics)[:, None]
 
 

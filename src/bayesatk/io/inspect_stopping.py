@@ -13,7 +13,7 @@ from bayesatk.comparison.order.stopping import StoppingRule
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.tally import tally
 from bayesatk.data.validation import OutcomeError, check_scores, shown
-from bayesatk.results.days import outcomes_of
+from bayesatk.results.selection import outcomes_of
 
 
 class InspectStopping:

@@ -5,7 +5,7 @@ import pymc as pm
 import pytensor.tensor as pt
 
 from bayesatk.priors import HyperPrior
-from bayesatk.results.days import read_days
+from bayesatk.results.selection import read_days
 
 
 def build_change_point(

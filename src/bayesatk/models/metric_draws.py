@@ -31,9 +31,8 @@ from bayesatk.models.question_draws import (
 )
 from bayesatk.priors import HyperPrior
 from bayesatk.results.difficulty import ATOMS, difficulty_draws, flat_draws
-from bayesatk.results.likelihood import RATES
 from bayesatk.results.question_laws import QuestionLaws
-from bayesatk.results.schema import TARGETS, metric_dataset
+from bayesatk.results.schema import RATES, TARGETS, metric_dataset
 
 Array = NDArray[np.float64]
 _CHUNK = 4_000_000  # draws of p held at once: 32 MB

@@ -25,9 +25,9 @@ from bayesatk.metrics.grid import Metric
 from bayesatk.models.marks import logit_nodes
 from bayesatk.models.program import all_trials
 from bayesatk.results.difficulty import flat_draws
-from bayesatk.results.likelihood import RATES
 from bayesatk.results.question_laws import QuestionLaws, concentration
 from bayesatk.results.result import Result
+from bayesatk.results.schema import RATES
 
 Array = NDArray[np.float64]
 Expectation = Callable[[Any], Array]

@@ -38,12 +38,17 @@ from bayesatk.models.question_draws import question_likelihood
 from bayesatk.models.votes import answer_draws, build_answers
 from bayesatk.priors import AnswerPrior, CrossedPrior, Families, HyperPrior, ModelPrior, Pooling
 from bayesatk.priors.choice import prior_of
+from bayesatk.results.checking import MOST_LIKELIHOODS, checking_groups
 from bayesatk.results.citations import HOFFMAN
 from bayesatk.results.difficulty import difficulty_group, flat_draws, has_difficulty_group
-from bayesatk.results.likelihood import AUTOMATIC
-from bayesatk.results.of_study import checking_groups, groups_of_data
-from bayesatk.results.question_groups import group_draws
-from bayesatk.results.schema import MAX_RHAT, build, posterior_group, root_attributes
+from bayesatk.results.schema import (
+    MAX_RHAT,
+    build,
+    data_groups,
+    group_draws,
+    posterior_group,
+    root_attributes,
+)
 
 Array = NDArray[np.float64]
 Sampler = Literal["nutpie", "pymc", "numpyro", "blackjax"]
@@ -335,7 +340,7 @@ def sampled_result(
         p = flat_draws(source["p"])
     elif study.grouping is not None or study.design is not None:
         size = posterior.sizes["chain"] * posterior.sizes["draw"] * study.outcomes.trials.size
-        if study.pooling == "partial" and (size <= AUTOMATIC or "log_likelihood" in keep):
+        if study.pooling == "partial" and (size <= MOST_LIKELIHOODS or "log_likelihood" in keep):
             likelihood = question_likelihood(study, source, difficulties)
     groups |= checking_groups(study, groups, keep, generator, likelihood, p)
     options = {"draws": how.draws, "tune": how.tune, "sampler": how.sampler}
@@ -344,7 +349,7 @@ def sampled_result(
         sample_options=json.dumps(options),
         notes=json.dumps(mixing_notes(posterior, statistics.values())),
     )  # fmt: skip
-    return build(groups | statistics | groups_of_data(study), attributes)
+    return build(groups | statistics | data_groups(study), attributes)
 
 
 def _posterior(

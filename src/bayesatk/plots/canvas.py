@@ -79,7 +79,7 @@ class Backend:
         """Return styles that tell the members of a dimension apart, by their places."""
         styles = {"color": COLORS, "linestyle": self.lines, "marker": self.markers}
         return {
-            name: ([dim], [styles[name][place % len(styles[name])] for place in places])
+            name: ([dim], [styles[name][number % len(styles[name])] for number in places])
             for name in aesthetics or styles
         }
 

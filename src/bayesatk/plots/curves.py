@@ -16,9 +16,9 @@ from bayesatk.costs.tables import read_result
 from bayesatk.metrics.grid import Metric
 from bayesatk.plots.canvas import COLORS, DARK, Backend, Canvas, legend_width
 from bayesatk.plots.request import chosen_curve, chosen_targets, estimand, shortened
-from bayesatk.results.ranges import ranges_beyond
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGET_NAMES
+from bayesatk.results.tables import ranges_beyond
 
 Array = NDArray[np.float64]
 

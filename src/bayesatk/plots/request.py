@@ -1,9 +1,7 @@
 """What is asked of a plot, found in a result or refused by name; and what plots call things."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
-
-import xarray as xr
 
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.words import probability_words
@@ -108,15 +106,6 @@ def chosen_systems(result: Result, system: Any) -> list[Any]:
             "Pass a list of labels as system=.",
         )
     return list(wanted)
-
-
-def by_metric[Values: (xr.Dataset, xr.DataArray)](
-    metrics: Sequence[Metric], values_of: Callable[[Metric], Values]
-) -> Values:
-    """Return the values of several metrics along the dimension ``metric``."""
-    labels = xr.DataArray([metric.label for metric in metrics], dims="metric", name="metric")
-    values = [values_of(metric).drop_vars(["k", "tau"], errors="ignore") for metric in metrics]
-    return xr.concat(values, dim=labels)
 
 
 def estimand(metric: Metric, over_k: bool = False) -> str:

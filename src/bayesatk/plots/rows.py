@@ -1,5 +1,6 @@
 """Rows of intervals: systems and groups side by side, differences; and the ranks of systems."""
 
+from collections.abc import Callable
 from itertools import combinations
 from typing import Any, Literal
 
@@ -9,7 +10,6 @@ import xarray as xr
 from bayesatk.metrics.grid import Metric, MetricSpec
 from bayesatk.plots.canvas import COLORS, DARK, GREY, Backend, Canvas, Styles, legend_width
 from bayesatk.plots.request import (
-    by_metric,
     chosen_metrics,
     chosen_systems,
     chosen_targets,
@@ -19,7 +19,7 @@ from bayesatk.plots.request import (
     shortened,
 )
 from bayesatk.results.result import Result
-from bayesatk.results.schema import TARGET_NAMES, TARGETS, metric_values
+from bayesatk.results.schema import TARGET_NAMES, TARGETS, by_metric, metric_values
 from bayesatk.results.tables import by_groups
 
 _WHITE_INK = 0.655  # where white on the cell begins to contrast more than black
@@ -208,13 +208,14 @@ def plot_difference(
     low, high = low - space, high + space
     canvas, height = _open_rows(drawn, rows, "metric", "pair", 0.5, {}), _heights(rows, "pair")
     _draw_rows(canvas, rows, height, color=COLORS[0])
-    probability = xr.apply_ufunc(
+    probability = rows["prob_greater"]  # of pairs that share a question
+    words = _written(
         lambda value, error: f"P {probability_text(value, error)}",
-        rows["prob_greater"], rows["monte_carlo_error"], vectorize=True, output_dtypes=[object],
+        probability, rows["monte_carlo_error"],
     )  # fmt: skip
     canvas.draw(
-        canvas.marks.text, "probability", xr.full_like(rows["mean"], high), height,
-        string=probability, color=DARK, size=drawn.font(9), horizontal_align="left",
+        canvas.marks.text, "probability", high + 0.0 * probability, height,
+        string=words, color=DARK, size=drawn.font(9), horizontal_align="left",
     )  # fmt: skip
     canvas.draw(canvas.marks.vline, "zero", 0.0, color=DARK, width=1.0, linestyle=drawn.lines[1])
     if rope > 0:
@@ -353,11 +354,11 @@ def plot_ranks(
     shaded = table.where(table >= _LEAST_SHADED)
     canvas.draw(
         canvas.marks.fill_between_y, "cell", ranks + half, row - 0.5, row + 0.5 + 0.0 * shaded,
-        color=_of_cells(_shade, table), alpha=1.0,
+        color=_written(_shade, table), alpha=1.0,
     )  # fmt: skip
     canvas.draw(
-        canvas.marks.text, "probability", ranks, row + 0.0 * table, color=_of_cells(_ink, table),
-        string=_of_cells(lambda p: "0" if p < _LEAST_SHADED else f"{p:.2f}", table),
+        canvas.marks.text, "probability", ranks, row + 0.0 * table, color=_written(_ink, table),
+        string=_written(lambda p: "0" if p < _LEAST_SHADED else f"{p:.2f}", table),
         size=drawn.font(9.0 if size <= 12 else 7.5),
     )  # fmt: skip
     canvas.label(
@@ -380,10 +381,12 @@ def _rank_table(compared: Result, metrics: list[Metric], target: str) -> xr.Data
     return table.isel(system=mean.argsort(kind="stable").values)
 
 
-def _of_cells(write: Any, table: xr.DataArray) -> xr.DataArray:
-    """Return what is written of every cell."""
-    written: xr.DataArray = xr.apply_ufunc(write, table, vectorize=True, output_dtypes=[object])
-    return written
+def _written(write: Callable[..., str], *numbers: xr.DataArray) -> xr.DataArray:
+    """Return what is written of every number, or of numbers side by side."""
+    arrays = xr.broadcast(*numbers)
+    columns = (array.values.ravel().tolist() for array in arrays)
+    words = np.array([write(*values) for values in zip(*columns, strict=True)], object)
+    return arrays[0].copy(data=words.reshape(arrays[0].shape))
 
 
 def _shade(probability: float) -> str:

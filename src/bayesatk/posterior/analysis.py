@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.study import Study
 from bayesatk.posterior.answers import VoteModel
-from bayesatk.posterior.apart import ApartModel
 from bayesatk.posterior.assembly import quantile_table, statistics_table
 from bayesatk.posterior.judge_results import judge_notes
-from bayesatk.posterior.model import Model
+from bayesatk.posterior.model import CountModel, Model
 from bayesatk.posterior.models_of import Declared
 from bayesatk.posterior.posterior import Distributions, Draws, SystemPosterior
-from bayesatk.posterior.program import ProgramModel
 from bayesatk.posterior.remarks import family_note, outside_note, proxy_note, weight_note
+from bayesatk.results.points import Laws
 
 
 @dataclass(frozen=True)
@@ -38,6 +37,8 @@ class Evaluated:
         Draws of every question's success probability, for predictive checks.
     question_p : pair of ndarray, optional
         Exact mean and sd of every question's success probability, where draws of it are kept.
+    points : sequence of (str, Points)
+        Of the hyperparameters, by law of difficulty; none of votes.
     remarks : list of str
     """
 
@@ -48,6 +49,7 @@ class Evaluated:
     groups: tuple[NDArray[np.float64], NDArray[np.float64]] | None
     p: NDArray[np.float64] | None
     question_p: tuple[NDArray[np.float64], NDArray[np.float64]] | None
+    points: Laws
     remarks: list[str]
 
 
@@ -93,6 +95,7 @@ def evaluate_system(
         analysis.of_groups(drawn),
         p,
         None if drawn.p is None else posterior.question_p(),
+        analysis.points,
         analysis.remarks,
     )
 
@@ -127,6 +130,7 @@ class Analysis:
         self._study, self._name = study, study.outcomes.systems[index]
         self._draws, self._judge_seed = draws, judge_seed
         self.remarks: list[str] = []
+        self.points: Laws = []
         self._by_group: NDArray[np.float64] | None = None
         self.estimate = np.full(len(study.grid), np.nan)
         parts: list[tuple[list[int], SystemPosterior]] = []
@@ -141,7 +145,7 @@ class Analysis:
     ) -> SystemPosterior:
         """Estimate metrics, and return the posterior of these and of more."""
         self.estimate[places] = model.estimate(metrics)
-        if self._study.grouping is not None and isinstance(model, ProgramModel | ApartModel):
+        if self._study.grouping is not None and isinstance(model, CountModel):
             self._by_group = model.estimate_by_group(metrics)
         return model.fit([*metrics, *more])
 
@@ -155,6 +159,7 @@ class Analysis:
         reach = study.scale.reaching()
         posterior = self._fitted(model, places, metrics, reach)
         self._sensitive = partial(model.prior_sensitivity, metrics, posterior)
+        self.points = [(fit.name, fit.points) for fit in model.families]
         if posterior.warning is not None:
             self.remarks.append(f"{self._name}: {posterior.warning}.")
         if study.design is None:
@@ -163,11 +168,10 @@ class Analysis:
             )
         fewest = int(model.states.trials.min())
         self.remarks += family_note(self._name, posterior.families, study.judged, fewest)
-        judge = model.judge_rates
-        if study.judges is not None and judge is not None:
+        if study.judges is not None:
             first = study.metrics[0]
             self.remarks += judge_notes(
-                self._name, study.judges.by_system[index], judge, first, posterior,
+                self._name, study.judges.by_system[index], model.judge_rates, first, posterior,
                 list(study.grid).index(first),
             )  # fmt: skip
         size = len(study.grid)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesatk.core.engine.bootstrap import bootstrap_moments, mean_moments
 from bayesatk.core.pooling.dirichlet import draw_probabilities
 from bayesatk.core.pooling.states import Terms, relative
 from bayesatk.core.question.ballot import (
@@ -17,8 +18,8 @@ from bayesatk.core.question.ballot import (
 from bayesatk.data.answers import Ballots, possible
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
-from bayesatk.posterior.conjugate import Means, Questions, independent
-from bayesatk.posterior.posterior import SystemPosterior
+from bayesatk.posterior.draws import correlated_normals
+from bayesatk.posterior.posterior import Draws, SystemPosterior
 from bayesatk.priors import AnswerPrior
 
 _BUDGET = 2e9  # multiplications spent on exact values at drawn probabilities
@@ -52,10 +53,10 @@ def finite_estimates(
     """Mean over questions of the finite law; NaN where some question has fewer than k trials."""
     known: dict[tuple[object, ...], Array] = {}
     rows = []
-    for one in ballots:
-        key = _key(one.count, one.correct, one.nobody)
+    for ballot in ballots:
+        key = _key(ballot.count, ballot.correct, ballot.nobody)
         if key not in known:
-            known[key] = plurality_finite(one.count, one.correct, ks, one.nobody)
+            known[key] = plurality_finite(ballot.count, ballot.correct, ks, ballot.nobody)
         rows.append(known[key])
     return np.asarray(np.average(rows, axis=0, weights=weight))
 
@@ -88,39 +89,52 @@ class VoteModel:
         return finite_estimates(self.ballots, [metric.k for metric in metrics], self.weight)
 
     def fit(self, metrics: Sequence[Metric]) -> SystemPosterior:
-        """Return the posterior of plurality votes."""
-        ks = [metric.k for metric in metrics]
-        found = answer_moments(self.ballots, ks, self.prior, self.draws, self.rng)
+        """Return the posterior of plurality votes; the population by the bootstrap."""
+        ks, number = [metric.k for metric in metrics], len(self.ballots)
+        moments = answer_moments(self.ballots, ks, self.prior, self.draws, self.rng)
+        weight = relative(self.weight)
+        weights = np.ones(number) if weight is None else weight
         tried = np.array([ballot.tried for ballot in self.ballots])
-        own = _questions(found, relative(self.weight), tried | ~tried.any())
-        return independent(own, {"answer_draws": float(found.draws)})
+        tried |= ~tried.any()
+        every = Terms(np.arange(number), weights, np.ones(number))
+        sample = Terms(np.flatnonzero(tried), weights[tried], np.ones(tried.sum()))
+        mean, trial = mean_moments(moments.mean, moments.variance, every)
+        population, total = bootstrap_moments(moments.mean, moments.variance, sample)
+        least, zero = np.minimum(trial, total), np.zeros_like(trial)
+        none = [None] * len(mean)
+
+        def draw(size: int, rng: np.random.Generator, keep_p: bool) -> Draws:
+            if moments.pool is not None:
+                return _drawn(moments.pool, weights, tried, size, rng)
+            centred = weights[tried, None] * (moments.mean[tried] - population)
+            within = np.diag(trial)  # several k are taken to be independent
+            between = centred.T @ centred / weights[tried].sum() ** 2 + within
+            scale = np.sqrt((total - least) / np.maximum(np.diag(between), 1e-300))
+            first = mean + correlated_normals(within, size, rng)
+            other = correlated_normals(between * np.outer(scale, scale), size, rng)
+            return Draws(np.stack([first, first + population - mean + other], axis=-1), {})
+
+        return SystemPosterior(
+            np.stack([mean, population], axis=1), np.stack([trial, least], axis=1),
+            np.stack([zero, total - least], axis=1), lambda: (none, none), draw,
+            lambda: (np.zeros(number), np.zeros(number)),
+            diagnostics={"answer_draws": float(moments.draws)},
+        )  # fmt: skip
 
 
-def _questions(found: AnswerMoments, weight: Array | None, tried: NDArray[np.bool_]) -> Questions:
-    """Independent questions, which have no success probability."""
-    number, ks = found.mean.shape
-    weights = np.ones(number) if weight is None else weight
-
-    def draw(size: int, rng: np.random.Generator, keep_p: bool) -> Means | None:
-        if found.pool is None:
-            return None
-        first, second = np.zeros((2, size, ks))
-        total = np.zeros(size)
-        for pool, own, observed in zip(found.pool, weights, tried.tolist(), strict=True):
-            chosen = pool if len(pool) == size else pool[rng.integers(len(pool), size=size)]
-            drawn = own * observed * rng.standard_exponential(size)
-            first += own * chosen
-            second += chosen * drawn[:, None]
-            total += drawn
-        return first / number, second / total[:, None], None
-
-    return Questions(
-        Terms(np.arange(number), weights, np.ones(number)),
-        Terms(np.flatnonzero(tried), weights[tried], np.ones(tried.sum())),
-        found.mean, found.variance, draw,
-        lambda variance, rng: np.diag(variance),  # several k are taken to be independent
-        lambda: (np.zeros(number), np.zeros(number)),
-    )  # fmt: skip
+def _drawn(
+    pool: Array, weights: Array, tried: NDArray[np.bool_], size: int, rng: np.random.Generator
+) -> Draws:
+    """Draws of means over questions, and of their bootstrap, from draws of each question."""
+    first, second = np.zeros((2, size, pool.shape[2]))
+    total = np.zeros(size)
+    for values, weight, observed in zip(pool, weights, tried.tolist(), strict=True):
+        chosen = values if len(values) == size else values[rng.integers(len(values), size=size)]
+        share = weight * observed * rng.standard_exponential(size)
+        first += weight * chosen
+        second += chosen * share[:, None]
+        total += share
+    return Draws(np.stack([first / len(pool), second / total[:, None]], axis=-1), {})
 
 
 def answer_draws(
@@ -135,13 +149,13 @@ def answer_draws(
     Where exact values at drawn probabilities would cost too much they are normal with the exact
     mean and the variance of simulated votes: right for a mean over many questions.
     """
-    found = answer_moments(ballots, ks, prior, size, rng)
-    if found.pool is None:
-        z = rng.standard_normal((size, *found.mean.shape))
-        return np.asarray(found.mean + np.sqrt(found.variance) * z)
-    if found.pool.shape[1] == size:
-        return np.swapaxes(found.pool, 0, 1)
-    chosen = [pool[rng.integers(len(pool), size=size)] for pool in found.pool]
+    moments = answer_moments(ballots, ks, prior, size, rng)
+    if moments.pool is None:
+        z = rng.standard_normal((size, *moments.mean.shape))
+        return np.asarray(moments.mean + np.sqrt(moments.variance) * z)
+    if moments.pool.shape[1] == size:
+        return np.swapaxes(moments.pool, 0, 1)
+    chosen = [pool[rng.integers(len(pool), size=size)] for pool in moments.pool]
     return np.stack(chosen, axis=1)
 
 
@@ -160,31 +174,31 @@ def answer_moments(
     rng: np.random.Generator,
 ) -> AnswerMoments:
     """Posterior of every question; parameters as of `VoteModel`."""
-    ballots = [possible(one, prior) for one in ballots]
-    affordable = int(_BUDGET / sum(_work(len(one.count), max(ks)) for one in ballots))
+    ballots = [possible(ballot, prior) for ballot in ballots]
+    affordable = int(_BUDGET / sum(_work(len(ballot.count), max(ks)) for ballot in ballots))
     exact = affordable >= min(_FEWEST, draws)
     size = min(draws, affordable) if exact else _VOTES
     known: dict[tuple[object, ...], Array] = {}
     mean = np.empty((len(ballots), len(ks)))
     variance, pool = np.empty_like(mean), []
-    for row, one in enumerate(ballots):
-        key = _key(one.count, one.correct, one.nobody)
+    for row, ballot in enumerate(ballots):
+        key = _key(ballot.count, ballot.correct, ballot.nobody)
         if key not in known:
             known[key] = plurality_posterior(
-                one.count, one.correct, ks, prior.concentration, one.nobody
+                ballot.count, ballot.correct, ks, prior.concentration, ballot.nobody
             )
         mean[row] = known[key]
-        if not one.correct.any():  # nothing to win: known without a draw
+        if not ballot.correct.any():  # nothing to win: known without a draw
             variance[row] = 0.0
             pool.append(np.zeros((size, len(ks))))
             continue
-        p = _draw(one, prior.concentration, size, rng)
+        p = _draw(ballot, prior.concentration, size, rng)
         if exact:
-            values = _latent(p, one.correct, ks)
+            values = _latent(p, ballot.correct, ks)
             pool.append(values)
             variance[row] = ((values - mean[row]) ** 2).mean(axis=0)
         else:
-            first, second = (_voted(p, one.correct, ks, rng) - mean[row] for _ in range(2))
+            first, second = (_voted(p, ballot.correct, ks, rng) - mean[row] for _ in range(2))
             variance[row] = (first * second).mean(axis=0)
     if not exact:  # unbiased, so single questions may fall below zero
         variance = np.maximum(variance.mean(axis=0), 0.0) + np.zeros_like(variance)
@@ -196,9 +210,9 @@ def _work(answers: int, k: int) -> float:
     return float(max(1.0, answers * k**2.6))
 
 
-def _draw(one: Ballots, alpha: float, size: int, rng: np.random.Generator) -> Array:
+def _draw(ballot: Ballots, alpha: float, size: int, rng: np.random.Generator) -> Array:
     """Probabilities of the answers, and of nobody where it exists, in the last column."""
-    counts = one.count if one.nobody is None else np.append(one.count, one.nobody)
+    counts = ballot.count if ballot.nobody is None else np.append(ballot.count, ballot.nobody)
     return draw_probabilities(np.broadcast_to(counts + alpha, (size, len(counts))), rng)
 
 
@@ -216,8 +230,8 @@ def _voted(
     p: Array, correct: NDArray[np.bool_], ks: Sequence[int], rng: np.random.Generator
 ) -> Array:
     """Credit of one simulated vote at each row of probabilities and each k."""
-    found = np.empty((len(p), len(ks)))
+    credit = np.empty((len(p), len(ks)))
     for column, k in enumerate(ks):
         votes = rng.multinomial(k, p)[:, : len(correct)]
-        found[:, column] = vote_credit(votes, correct)
-    return found
+        credit[:, column] = vote_credit(votes, correct)
+    return credit

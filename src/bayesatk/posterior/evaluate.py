@@ -37,17 +37,19 @@ from bayesatk.priors import (
     Pooling,
     Prior,
 )
+from bayesatk.results.checking import checking_groups, replicated
 from bayesatk.results.citations import GELMAN_CARPENTER, RUBIN
 from bayesatk.results.difficulty import difficulty_group
-from bayesatk.results.of_study import checking_groups, groups_of_data
-from bayesatk.results.predictive import replicated
-from bayesatk.results.question_groups import group_results, labelled
+from bayesatk.results.points import points_group
 from bayesatk.results.schema import (
     CHAINS,
     GROUPED_TARGETS,
     QUANTILE_LEVELS,
     STATISTICS,
     build,
+    data_groups,
+    group_results,
+    labelled,
     root_attributes,
 )
 
@@ -249,7 +251,7 @@ def evaluate(
     found = dict(in_batches(run, range(len(streams)), client, "Evaluating", progress))
     each = [found[index] for index in range(len(streams))]
     remarks = [*study.notes, *(remark for one in each for remark in one.remarks)]
-    groups = _tables(study, size, each) | groups_of_data(study)
+    groups = _tables(study, size, each) | data_groups(study)
     likelihood = _by_system([system.drawn.log_likelihood for system in each])
     p = _by_system([system.p for system in each])
     groups |= checking_groups(study, groups, keep, replicating, likelihood, p)
@@ -303,6 +305,7 @@ def _tables(study: Study, draws: int, each: Sequence[Evaluated]) -> dict[str, xr
         **_difficulty_groups(samples, drawn),
         **_of_groups(study, draws, each, drawn),
         **judge_groups(study.judges, posteriors, grid, coords),
+        **(points_group([one.points for one in each], coords["system"]) if each[0].points else {}),
     }
 
 

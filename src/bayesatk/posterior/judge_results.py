@@ -6,8 +6,8 @@ import numpy as np
 import xarray as xr
 from scipy.special import bdtr, bdtrc
 
-from bayesatk.core.pooling.judge_rates import JudgeRates
 from bayesatk.judge_error import JudgeError, Judges
+from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric, MetricGrid
 from bayesatk.posterior.assembly import Coords
 from bayesatk.posterior.posterior import SystemPosterior
@@ -41,7 +41,7 @@ def judge_groups(
 def judge_notes(
     system: object,
     error: JudgeError,
-    judge: JudgeRates,
+    rates: tuple[Array, Array],
     metric: Metric,
     posterior: SystemPosterior,
     place: int,
@@ -52,7 +52,8 @@ def judge_notes(
     ----------
     system : label
     error : JudgeError
-    judge : JudgeRates
+    rates : (ndarray, ndarray)
+        Probabilities of points, and sensitivity and false positive rate there.
     metric : Metric
         The first that was asked for.
     posterior : SystemPosterior
@@ -60,54 +61,50 @@ def judge_notes(
         Position of the metric.
     """
     share = 0.0 if posterior.judge_share is None else float(posterior.judge_share[place, 0])
-    found = [
+    weight, values = rates
+    notes = [
         f"{system}: corrected for the judge, who marked {error}. {100 * share:.0f}% of the "
         f"variance of {metric.label} on these questions is due to its rates; the estimate is of "
         "the marks as they are."
     ]
-    for name, rate, marked, size, kind in (
+    for name, column, marked, size, kind in (
         ("sensitivity", 0, error.tp, error.p, "right"),
         ("false positive rate", 1, error.fp, error.n, "wrong"),
     ):
-        chance = two_sided(judge, rate, marked, size)
+        mean = float(weight @ values[:, column])
+        chance = two_sided(weight, values[:, column], marked, size)
         if chance < _CONFLICT:
-            mean = float(judge.probability @ judge.rates.values[:, rate])
-            found.append(
+            notes.append(
                 f"{system}: the marks contradict the calibration of the judge's {name}: with all "
                 f"marks it is {mean:.3f}, and a calibration set as far from that as {marked} of "
                 f"{size} {kind} trials has a probability of {chance:.2g}. The judge may do "
                 "otherwise on these trials than on the calibration set, or the difficulties have "
                 "another shape."
             )
-        elif moved(judge, rate, getattr(error, name.replace(" ", "_"))) > _MOVED:
-            mean = float(judge.probability @ judge.rates.values[:, rate])
-            found.append(
+        elif moved(weight, values[:, column], getattr(error, name.replace(" ", "_"))) > _MOVED:
+            notes.append(
                 f"{system}: the marks move the judge's {name} from {marked} of {size} to "
                 f"{mean:.3f}, by the shape of difficulties that the model assumes. "
                 "JudgeError(updated=False) keeps it as calibrated."
             )
-    return found
+    return notes
 
 
-def moved(judge: JudgeRates, rate: int, shape: tuple[float, float]) -> float:
+def moved(weight: Array, values: Array, shape: tuple[float, float]) -> float:
     """How far marks have moved the mean of a rate, in sds of the calibration."""
     a, b = shape
     sd = np.sqrt(a * b / (a + b + 1.0)) / (a + b)
-    mean = float(judge.probability @ judge.rates.values[:, rate])
-    return float(abs(mean - a / (a + b)) / sd)
+    return float(abs(weight @ values - a / (a + b)) / sd)
 
 
-def two_sided(judge: JudgeRates, rate: int, marked: int, size: int) -> float:
+def two_sided(weight: Array, values: Array, marked: int, size: int) -> float:
     """Posterior predictive probability of a calibration count as far out as that observed.
 
     Examples
     --------
-    >>> from bayesatk.core.pooling.marks import Rates
-    >>> sure = JudgeRates(Rates.known(0.5, 0.1), np.ones(1))
-    >>> round(two_sided(sure, 0, 5, 5), 4)  # twice 1/32
+    >>> round(two_sided(np.ones(1), np.array([0.5]), 5, 5), 4)  # twice 1/32
     0.0625
     """
-    values = judge.rates.values[:, rate]
-    below = float(judge.probability @ bdtr(marked, size, values))
-    above = float(judge.probability @ bdtrc(marked - 1, size, values)) if marked else 1.0
+    below = float(weight @ bdtr(marked, size, values))
+    above = float(weight @ bdtrc(marked - 1, size, values)) if marked else 1.0
     return min(1.0, 2.0 * min(below, above))

@@ -1,14 +1,11 @@
 """The model of a system's counts, as data are read or a result stores them, and its estimates."""
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesatk.core.pooling.judge_rates import JudgeRates
-from bayesatk.core.pooling.states import States
 from bayesatk.data.design import Basis
 from bayesatk.data.grouping import Grouping
 from bayesatk.data.scales import RIGHT_WRONG, RightWrong, Scale
@@ -17,13 +14,9 @@ from bayesatk.judge_error import Judges
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.answers import finite_estimates
-from bayesatk.posterior.apart import ApartModel
-from bayesatk.posterior.categories import CategoryModel
-from bayesatk.posterior.judged import JudgedModel, rates_of_judges
-from bayesatk.posterior.model import CountModel
-from bayesatk.posterior.program import Marking, ProgramModel
-from bayesatk.posterior.right_wrong import RightWrongModel
+from bayesatk.posterior.model import CountModel, Marking
 from bayesatk.priors import BetaPrior, DirichletHyperPrior, DirichletPrior, HyperPrior, Pooling
+from bayesatk.results.points import stored_points
 from bayesatk.results.result import Result
 
 
@@ -92,73 +85,8 @@ class Declared:
             judges=None if self.judges is None else self.judges.among(systems),
         )  # fmt: skip
 
-    @property
-    def composed(self) -> bool:
-        """Whether the model is put together from its parts; else it is integrated by itself."""
-        scored = not isinstance(self.scale, RightWrong)
-        plain = scored and self.grouping is None and self.basis is None
-        return self.pooling == "partial" and self.structured and not plain
-
-    @property
-    def structured(self) -> bool:
-        """Whether questions differ beforehand: by groups, covariates or prior trials."""
-        structure = self.grouping, self.basis, self.before
-        return any(part is not None for part in structure)
-
     def model(self, system: int) -> CountModel:
-        """Return the model of the system at a position."""
-        if self.composed:
-            return self.composed_model(system)
-        if self.grouping is None:
-            return self._simple(system)
-        code, share = self.grouping.code, self.grouping.shares(self.weight)
-
-        def of_some(questions: NDArray[np.intp], weight: Array | None) -> CountModel:
-            alone = replace(self, grouping=None, judges=None)
-            return replace(alone.of_questions(questions), weight=weight).model(system)
-
-        if self.judges is None:
-            apart = ApartModel.of(of_some, code, self.weight, share)
-            return replace(apart, given=self.grouping.weight is not None)
-        # Under complete pooling; the probability is that of all marks, whatever their groups.
-        whole = replace(self, grouping=None).model(system)
-        members = tuple(np.flatnonzero(code == group) for group in range(len(share)))
-        return ApartModel(whole.pooling, whole.states, whole.prior, whole, (), share, members)
-
-    def of_questions(self, questions: NDArray[np.intp]) -> "Declared":
-        """Return some of the questions."""
-        return replace(
-            self, counts=self.counts[:, questions],
-            before=None if self.before is None else self.before[:, questions],
-            weight=None if self.weight is None else self.weight[questions],
-        )  # fmt: skip
-
-    def _simple(self, system: int) -> CountModel:
-        """Model of questions without structure, integrated by itself."""
-        counts, before = self.counts[system], self.before
-        if self.judges is not None:
-            judge = self._rates[system]
-            states = States.of(counts[:, 1], counts.sum(axis=1), self.weight)
-            if before is not None:  # under complete pooling, where only sums count
-                states = States.of_counts(counts, before[system], self.weight)
-            return JudgedModel(self.pooling, states, self.prior, judge)
-        if isinstance(self.scale, RightWrong) and before is None:
-            states = States.of(counts[:, 1], counts.sum(axis=1), self.weight)
-            return RightWrongModel(self.pooling, states, self.prior)
-        earlier = None if before is None else before[system]
-        states = States.of_counts(counts, earlier, self.weight)
-        if isinstance(self.scale, RightWrong):
-            return RightWrongModel(self.pooling, states, self.prior)
-        return CategoryModel(self.pooling, states, self.prior)
-
-    @cached_property
-    def _rates(self) -> list[JudgeRates]:
-        """Rates of the judge of every system, with the marks of all systems that it marked."""
-        assert self.judges is not None
-        return rates_of_judges(self.judges, self.pooling, self.prior, list(self.counts), self.seed)
-
-    def composed_model(self, system: int) -> ProgramModel:
-        """Return the model put together from its parts, with the other systems of its judge."""
+        """Return the model of a system, with the other systems of its judge."""
         model = self._alone(system)
         if self.judges is None:
             return model
@@ -168,13 +96,22 @@ class Declared:
                 marking = Marking(error, others, self.seed + number)
         return replace(model, marking=marking)
 
-    def _alone(self, system: int) -> ProgramModel:
+    def of_questions(self, questions: NDArray[np.intp]) -> "Declared":
+        """Return some of the questions."""
+        return replace(
+            self, counts=self.counts[:, questions],
+            before=None if self.before is None else self.before[:, questions],
+            weight=None if self.weight is None else self.weight[questions],
+        )  # fmt: skip
+
+    def _alone(self, system: int) -> CountModel:
         scores = None
         if not isinstance(self.scale, RightWrong):
             scores = tuple(float(score) for score in self.scale.scores)
-        return ProgramModel.of(
+        return CountModel.of(
             self.prior, self.counts[system],
-            None if self.before is None else self.before[system], scores=scores,
+            None if self.before is None else self.before[system], pooling=self.pooling,
+            scores=scores,
             basis=self.basis, weight=self.weight, grouping=self.grouping,
         )  # fmt: skip
 
@@ -234,7 +171,11 @@ def model_of(result: Result, system: int, kept: NDArray[np.bool_] | None = None)
     kept : ndarray of bool, shape (questions,), optional
         The questions to use; default: all.
     """
-    return Declared.of_result(result, kept).model(system)
+    model = Declared.of_result(result, kept).model(system)
+    if kept is not None and not kept.all():
+        return model
+    sizes = {name: model.fields(name).size for name in model.family_prior}
+    return model.recall(stored_points(result.tree, system, sizes))
 
 
 def judged_models(

@@ -7,11 +7,11 @@ import numpy as np
 
 from bayesatk.core.program.predictor import Predictor
 from bayesatk.metrics.credit import Array
-from bayesatk.posterior.program import ProgramModel
+from bayesatk.posterior.model import CountModel
 
 
 def draw_new_p(
-    model: ProgramModel, size: int, rng: np.random.Generator
+    model: CountModel, size: int, rng: np.random.Generator
 ) -> tuple[Array, Array | None]:
     """Draw hyperparameters and effects of groups, and p of a new question in place of each.
 
@@ -19,7 +19,7 @@ def draw_new_p(
 
     Parameters
     ----------
-    model : ProgramModel
+    model : CountModel
     size : int
         Draws.
     rng : numpy.random.Generator
@@ -45,7 +45,7 @@ def _new_p(predictor: Predictor, theta: Array, rng: np.random.Generator) -> Arra
     """Draw p of new questions at points, one set at each."""
     cells, observation = predictor.cells, predictor.observation
     offset = predictor.offsets(theta)
-    if cells.grouped and len(theta):
+    if predictor.effective and len(theta):
         for rows in predictor.blocks(theta, 2):
             effects = predictor.effects(theta[rows])
             offset[rows] += effects.draw(np.arange(len(rows)), rng)[:, cells.group]

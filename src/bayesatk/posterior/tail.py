@@ -1,23 +1,18 @@
 """How pass@k ends for large k: a power law, or a ceiling of questions that are never solved."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
 from bayesatk._tools.arguments import proper_probability
-from bayesatk.core.engine.population import distributions_of
+from bayesatk.core.engine.matched import KnownAtPoints
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.metrics.credit import Array
-from bayesatk.posterior.judged import JudgedModel
+from bayesatk.posterior.count_posterior import FamilyFit
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.models_of import model_of
-from bayesatk.posterior.pooled import Pooled
-from bayesatk.posterior.program import ProgramModel
-from bayesatk.priors import HyperPrior
 from bayesatk.results.result import Result
 
 _CEILING = "inflated"  # the family with an atom at 0
@@ -89,71 +84,53 @@ def tail_exponent(fit: xr.DataTree | Result, *, ci_prob: float | None = None) ->
     """
     own = Result.of(fit)
     own.require("tail_exponent")
-    prior = own.prior
     level = own.ci_prob if ci_prob is None else ci_prob
     proper_probability("ci_prob", level, 0.95)
     rows = []
     for place, system in enumerate(own.systems):
-        found = _tail(*_laws(model_of(own, place), prior), level)
+        found = _tail(model_of(own, place), level)
         numbers = dict(zip(_COLUMNS, found.tolist(), strict=True))
         rows.append({"system": system, **numbers, "sentence": _sentence(system, numbers, level)})
     return pd.DataFrame(rows)
 
 
-@dataclass(frozen=True)
-class _Law:
-    """A law of difficulty on weighted points."""
-
-    name: str
-    nodes: Nodes
-    grid: None = None
-
-
-def _laws(model: CountModel, prior: HyperPrior) -> tuple[Sequence[Any], Array, Array]:
-    """Laws of difficulty, their posterior probabilities and standard errors of these."""
-    if isinstance(model, ProgramModel):
-        laws = [
-            _Law(fit.name, replace(fit.nodes(fit.points.theta), weight=fit.points.weight))
-            for fit in model.families
-        ]
-        return laws, *model.family_share[:2]
-    judge = model.judge if isinstance(model, JudgedModel) else None
-    pooled = Pooled.of(model.states, (), prior, judge)
-    return pooled.every, pooled.share, pooled.share_error
-
-
-def _tail(every: Sequence[Any], shares: Array, errors: Array, level: float) -> Array:
+def _tail(model: CountModel, level: float) -> Array:
     """Numbers of the columns above."""
-    found = np.full(len(_COLUMNS), np.nan)
+    numbers = np.full(len(_COLUMNS), np.nan)
     ends = np.array([0.5, 0.5 * (1.0 - level), 0.5 * (1.0 + level)])
-    of_atom = np.array([one.name == _CEILING for one in every])
-    found[0] = shares[of_atom].sum()
-    if of_atom.any():
-        (family,) = (one for one in every if one.name == _CEILING)
-        (ceiling,) = distributions_of([family], np.ones(1), np.zeros(1), _ceiling)
-        found[1] = family.nodes.weight @ _ceiling(family.nodes)[0][:, 0]
-        found[2:4] = ceiling.quantile(ends[1:])
-    if not of_atom.all():
-        others = [one for one in every if one.name != _CEILING]
-        share = shares[~of_atom]
-        if share.sum() > 0.0:
-            error = errors[~of_atom] / share.sum()
-            (law,) = distributions_of(others, share / share.sum(), error, _exponent)
-            ratio = law.quantile(ends)
-            found[4:] = ratio / (1.0 - ratio)
-    return found
+    laws = list(zip(model.families, model.family_share[0].tolist(), strict=True))
+    with_atoms = [(fit, share) for fit, share in laws if fit.name == _CEILING]
+    others = [(fit, share) for fit, share in laws if fit.name != _CEILING and share > 0.0]
+    numbers[0] = sum(share for _, share in with_atoms)
+    if with_atoms:
+        weight, ceiling = _on_points(with_atoms, _ceiling)
+        numbers[1] = weight @ ceiling
+        numbers[2:4] = KnownAtPoints(ceiling, weight, np.inf).quantile(ends[1:])
+    if others:
+        weight, values = _on_points(others, _exponent)
+        ratio = KnownAtPoints(values, weight, np.inf).quantile(ends)
+        numbers[4:] = ratio / (1.0 - ratio)
+    return numbers
 
 
-def _ceiling(nodes: Nodes) -> tuple[Array, Array]:
-    """Share of questions that are ever solved, and its complement; columns."""
-    never = nodes.atoms[:, :1]
-    return 1.0 - never, never
+def _on_points(
+    laws: list[tuple[FamilyFit, float]], function: Callable[[Nodes], Array]
+) -> tuple[Array, Array]:
+    """Return probabilities and values of a function of the difficulty distribution."""
+    total = sum(share for _, share in laws)
+    weight = np.concatenate([share / total * fit.points.weight for fit, share in laws])
+    return weight, np.concatenate([function(fit.nodes(fit.points.theta)) for fit, _ in laws])
 
 
-def _exponent(nodes: Nodes) -> tuple[Array, Array]:
-    """Smallest alpha that has a share, as a / (1 + a), and the complement; columns."""
-    smallest = np.where(nodes.share > 0.0, nodes.alpha, np.inf).min(axis=1)[:, None]
-    return smallest / (1.0 + smallest), 1.0 / (1.0 + smallest)
+def _ceiling(nodes: Nodes) -> Array:
+    """Share of questions that are ever solved."""
+    return 1.0 - nodes.atoms[:, 0]
+
+
+def _exponent(nodes: Nodes) -> Array:
+    """Smallest alpha that has a share, as a / (1 + a)."""
+    smallest = np.where(nodes.share > 0.0, nodes.alpha, np.inf).min(axis=1)
+    return np.asarray(smallest / (1.0 + smallest))
 
 
 def _sentence(system: object, row: dict[str, float], level: float) -> str:

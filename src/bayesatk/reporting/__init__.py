@@ -17,10 +17,17 @@ from bayesatk.comparison.checks.criticism import criticise
 from bayesatk.comparison.pairs.verdicts import design_words
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.io.exports import as_csv, as_json, presentable, provenance, tables_of
-from bayesatk.reporting.methods import GROUPED_TARGETS, POOLINGS, TARGETS
 from bayesatk.reporting.pictures import pictures
-from bayesatk.reporting.scores import scores
-from bayesatk.reporting.sentences import claims, has_question_laws, levels, of_questions
+from bayesatk.reporting.sentences import (
+    GROUPED_TARGETS,
+    POOLINGS,
+    TARGETS,
+    claims,
+    has_question_laws,
+    levels,
+    of_questions,
+    scores,
+)
 from bayesatk.results.citations import cite
 from bayesatk.results.result import Result
 from bayesatk.verification.verify import Verification

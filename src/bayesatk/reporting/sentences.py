@@ -1,17 +1,22 @@
-"""The sentences of a report: those of `bayesatk.claim`, and on questions, guessing and checks."""
+"""What a report says: sentences on systems, questions, guessing and checks; methods; scores."""
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from bayesatk._tools.words import number_words, probability_words
+from bayesatk.comparison.boards.board import leaderboard_rows
 from bayesatk.comparison.checks.noise import noise_floor
 from bayesatk.comparison.checks.question_table import question_table
 from bayesatk.comparison.claims import claim
 from bayesatk.comparison.pairs.verdicts import named
+from bayesatk.data.outcomes import Outcomes
+from bayesatk.posterior.models_of import observed_value
 from bayesatk.posterior.tail import tail_exponent
-from bayesatk.results.ranges import ranges_beyond
 from bayesatk.results.result import Result
-from bayesatk.results.tables import table
+from bayesatk.results.tables import ranges_beyond, table
 from bayesatk.verification.verify import Verification
 
 _SURE = 0.95  # probability of impossible questions from which they are taken for granted
@@ -149,3 +154,141 @@ def _verdict(verification: Verification) -> str:
         "inconclusive": "The sampled PyMC model was too short a run to check the closed form",
     }
     return f"{words[verification.verdict]}. {verification.summary()}"
+
+
+def scores(result: Result) -> list[dict[str, Any]]:
+    """Return one table per metric, on questions like these, best system first.
+
+    Of a result with a leaderboard they are its rows, with tiers and the probability of being best;
+    else those of `bayesatk.table` by their means.
+    """
+    board = leaderboard_rows(result) if result.has("leaderboard") else None
+    frame = pd.DataFrame(table(result)) if board is None else board
+    frame = frame[frame["target"] == "population"].rename(columns={"estimate": "observed"})
+    if "observed" not in frame:  # a sampled result holds no estimates
+        metrics = {metric.label: metric for metric in result.metrics}
+        position = {name: i for i, name in enumerate(result.systems)}
+        pairs = zip(frame["system"], frame["metric"], strict=True)
+        frame["observed"] = [observed_value(result, position[s], metrics[m]) for s, m in pairs]
+    tables = []
+    for metric in result.metrics:
+        metric_rows = frame[frame["metric"] == metric.label].sort_values(
+            "mean", ascending=False, kind="stable"
+        )
+        low, high = _ends(metric_rows)
+        rows = metric_rows.to_dict("records")
+        tiers = [int(row.get("tier", 1)) for row in rows]
+        below = [
+            tier != previous for tier, previous in zip(tiers, [tiers[0], *tiers], strict=False)
+        ]
+        tables.append(
+            {
+                "metric": metric.label,
+                "ranked": board is not None,
+                "rows": [
+                    _row(row, low, high) | {"line": line}
+                    for row, line in zip(rows, below, strict=True)
+                ],
+            }
+        )
+    return tables
+
+
+def _ends(rows: pd.DataFrame) -> tuple[float, float]:
+    """Return the ends of the scale that all rows of a table share."""
+    values = rows[["observed", "ci_lower", "ci_upper"]].to_numpy(float)
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    margin = 0.05 * max(high - low, 1e-6)
+    return low - margin, high + margin
+
+
+def _row(row: dict[Any, Any], low: float, high: float) -> dict[str, Any]:
+    """Return the cells of a row as text, and its interval as places on the scale."""
+
+    def at(value: float) -> float:
+        return round(160 * (value - low) / (high - low), 1)  # of the view box of the page
+
+    observed = float(row["observed"])
+    cells: dict[str, Any] = {
+        "system": str(row["system"]),
+        "observed": "k > n" if np.isnan(observed) else number_words(observed),
+        "mean": number_words(row["mean"]),
+        "interval": f"{number_words(row['ci_lower'])} to {number_words(row['ci_upper'])}",
+        "from": at(row["ci_lower"]), "to": at(row["ci_upper"]), "mark": at(row["mean"]),
+        "seen": None if np.isnan(observed) else at(observed),
+    }  # fmt: skip
+    if "tier" in row:
+        cells |= {
+            "best": probability_words(row["prob_best"], 0.003),
+            "ranks": f"{row['rank_lower']} to {row['rank_upper']}",
+            "tier": str(row["tier"]),
+        }
+    return cells
+
+
+POOLINGS = {
+    "partial": (
+        "Partial pooling: the success probabilities p of the questions come from one distribution, "
+        "of a family that the prior below names (beta; inflated, with questions never or always "
+        "solved; mixture, of two Betas; scored categories: Dirichlet). It is estimated together "
+        "with them, which shrinks questions with few trials towards the others. Several families "
+        "are weighted by their posterior probabilities."
+    ),
+    "groups": (
+        "Groups of questions: within a group p is Beta around the group's mean with one intraclass "
+        "correlation; the logits of the means of groups are normal around a common one. Its sd, "
+        "the correlation and the common mean are integrated; groups are partially pooled."
+    ),
+    "covariates": (
+        "Regression on covariates: the success probabilities p of the questions are Beta around a "
+        "mean whose logit is linear in the covariates, with one intraclass correlation. "
+        "Coefficients are integrated by importance sampling. Questions like these are questions "
+        "with the covariates of these."
+    ),
+    "none": (
+        "No pooling: every question's p has its own prior, independent of other questions. With "
+        "few trials and many questions the bias of the prior does not average out."
+    ),
+    "complete": "Complete pooling: all questions share one p; they differ by chance alone.",
+}
+
+TARGETS = {
+    "these": (
+        "“These questions”: the mean over exactly these questions; their success probabilities are "
+        "uncertain, because trials are few."
+    ),
+    "like these": (
+        "“Questions like these”: the mean over the population that the questions were drawn from; "
+        "the choice of the questions is a second source of uncertainty. Claims about a capability "
+        "need this target."
+    ),
+}
+GROUPED_TARGETS = {
+    "these": TARGETS["these"],
+    "like these": (
+        "“Questions like these”: the mean over new questions of these groups, the groups with "
+        "their weights; the choice of the questions is a second source of uncertainty."
+    ),
+    "new groups": (
+        "“New groups of questions”: the mean over new groups like these, with new questions; the "
+        "choice of the groups is a third source of uncertainty. It is the target of clustered "
+        "standard errors. Claims beyond these groups need this target."
+    ),
+}
+
+
+def usual_metrics(data: Outcomes, success: str | None = None) -> list[str]:
+    """Return metrics for a report when none are named: what the trials of a question allow.
+
+    Examples
+    --------
+    >>> from bayesatk.data.tally import tally
+    >>> usual_metrics(tally([[0, 1, 1, 0, 1], [1, 1, 0, 1, 1]]))
+    ['pass@1,2,4', 'pass^2,4']
+    """
+    trials = data.trials.values
+    most = int(trials[trials > 0].min())
+    ks = ",".join(str(2**power) for power in range(most.bit_length()))
+    if data.binary or success is not None:
+        return [f"pass@{ks}", f"pass^{ks.removeprefix('1,')}"] if most > 1 else ["pass@1"]
+    return ["bayes", f"max@{ks}"]

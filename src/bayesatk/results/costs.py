@@ -17,8 +17,7 @@ from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.study import Study, read_study
 from bayesatk.priors import HyperPrior
 from bayesatk.results.citations import RUBIN
-from bayesatk.results.schema import TARGETS, build, root_attributes
-from bayesatk.results.stored_data import data_groups
+from bayesatk.results.schema import TARGETS, build, data_groups, draws_dataset, root_attributes
 
 Array = NDArray[np.float64]
 EROL = "arXiv:2504.13359"  # Erol et al., who defined the cost of pass
@@ -65,8 +64,8 @@ class AskedCosts:
     @property
     def weight(self) -> Array:
         """Weights of the questions."""
-        given = self.outcomes.weight
-        return np.ones(self.outcomes.dataset.sizes["question"]) if given is None else given
+        weights = self.outcomes.weight
+        return np.ones(self.outcomes.dataset.sizes["question"]) if weights is None else weights
 
     def of_system(self, index: int) -> tuple[NDArray[np.bool_], NDArray[np.int64], Costs]:
         """Return which questions a system tried, their counts (wrong, right), and their costs."""
@@ -86,12 +85,13 @@ def read_costs(
     cost_prior: object, success: str | None, ci_prob: float, ci_kind: Literal["eti", "hdi"] = "eti",
 ) -> AskedCosts:  # fmt: skip
     """Return what was asked, or refuse what contradicts itself; parameters of `evaluate_cost`."""
-    ks = tuple(whole_number("k", one) for one in _listed(k))
+    ks = tuple(whole_number("k", number) for number in _listed(k))
     budgets = tuple(
-        positive_number("spend", one, "It is in the unit of the costs.") for one in _listed(spend)
+        positive_number("spend", amount, "It is in the unit of the costs.")
+        for amount in _listed(spend)
     )
     study = read_study(
-        data, [f"pass@{one}" for one in ks or (1,)], pooling="partial", prior=prior,
+        data, [f"pass@{number}" for number in ks or (1,)], pooling="partial", prior=prior,
         difficulty=difficulty, success=success, prior_trials=None, prior_weight=1.0,
         answer_prior=None, ci_prob=ci_prob, ci_kind=ci_kind, keep=(),
     )  # fmt: skip
@@ -101,16 +101,16 @@ def read_costs(
             Argument("data"), " must say what trials cost; none has a cost. Read them: ",
             Argument("cost", "usd", "tally"), ", the name of a column.",
         )  # fmt: skip
-    chosen = CostPrior() if cost_prior is None else cost_prior
-    if not isinstance(chosen, CostPrior):
+    law = CostPrior() if cost_prior is None else cost_prior
+    if not isinstance(law, CostPrior):
         rule = f" must be a CostPrior; got {cost_prior!r:.80}. Leave it out for the usual one."
         raise ArgumentError(Argument("cost_prior"), rule)
-    if chosen.scale is None:
+    if law.scale is None:
         number, total, _ = sums.sum(["system", "question", "category"]).values
-        chosen = replace(chosen, scale=float(total / number))
-    asked = tuple(dict.fromkeys(ks))
-    study = replace(study, metrics=study.metrics if asked else ())
-    return AskedCosts(study, chosen, asked, tuple(dict.fromkeys(budgets)))  # fmt: skip
+        law = replace(law, scale=float(total / number))
+    distinct_ks = tuple(dict.fromkeys(ks))
+    study = replace(study, metrics=study.metrics if distinct_ks else ())
+    return AskedCosts(study, law, distinct_ks, tuple(dict.fromkeys(budgets)))  # fmt: skip
 
 
 def _listed(value: object) -> Sequence[Any]:
@@ -133,32 +133,25 @@ def cost_posterior(
         Draws come one chain after the other.
     attrs : mapping
     """
-    found = {}
+    draws = len(next(iter(samples[0].values())))
+    variables = {}
     for name in samples[0]:
-        values = np.stack([own[name] for own in samples], axis=1)
-        values = values.reshape(chains, len(values) // chains, *values.shape[1:])
-        found[name] = (("chain", "draw", "system", *_dims(name, values.ndim)), values)
-    first = next(iter(found.values()))[1]
-    coords = {
-        "chain": np.arange(first.shape[0]), "draw": np.arange(first.shape[1]), **_coords(asked)
-    }  # fmt: skip
-    return xr.Dataset(found, coords, {"sample_dims": ["chain", "draw"], **attrs})
+        values = np.stack([of_system[name] for of_system in samples], axis=1)
+        variables[name] = (_dims(name) if values.ndim > 2 else (), values)
+    at = {"chain": np.arange(chains), "draw": np.arange(draws // chains)}
+    return draws_dataset(variables, at, **_coords(asked)).assign_attrs(attrs)
 
 
-def _dims(name: str, axes: int) -> tuple[str, ...]:
-    """Return the dimensions behind those of draws and systems."""
-    if axes == 3:
-        return ()
+def _dims(name: str) -> tuple[str, ...]:
+    """Return the dimensions of a quantity, behind those of draws and systems."""
     middle = {**dict.fromkeys(BY_K, ("k",)), **dict.fromkeys(BY_BUDGET, ("budget",))}
     return (*middle.get(name, ()), "target")
 
 
 def _coords(asked: AskedCosts) -> dict[str, Any]:
-    return {
-        "system": asked.outcomes.dataset["system"].values, "target": list(TARGETS),
-        **({"k": list(asked.k)} if asked.k else {}),
-        **({"budget": list(asked.budget)} if asked.budget else {}),
-    }  # fmt: skip
+    coords = {"k": list(asked.k), "budget": list(asked.budget), "target": list(TARGETS)}
+    labels = {name: values for name, values in coords.items() if values}
+    return labels | {"system": asked.outcomes.dataset["system"].values}
 
 
 def cost_tree(
@@ -166,7 +159,7 @@ def cost_tree(
     citations: tuple[str, ...] = (), **more: Any,
 ) -> xr.DataTree:  # fmt: skip
     """Return a result of costs."""
-    data = data_groups(asked.outcomes)
+    data = data_groups(asked.study)
     sums = asked.outcomes.dataset["cost_sums"].drop_vars("score", errors="ignore")
     constant = data["constant_data"].assign(cost_sums=sums)
     attrs = root_attributes(
@@ -180,12 +173,8 @@ def cost_statistics(
     asked: AskedCosts, rows: Mapping[str, Sequence[Array]], attrs: Mapping[str, Any]
 ) -> xr.Dataset:
     """Return the group ``closed_form`` from statistics of every system, (..., statistic)."""
-    found = {
-        name: (("system", *_dims(name, np.ndim(own[0]) + 1 + (np.ndim(own[0]) > 1))), own)
-        for name, own in rows.items()
-    }
     variables = {
-        name: ((*dims, "statistic"), np.stack(own), dict(attrs))
-        for name, (dims, own) in found.items()
+        name: (("system", *_dims(name), "statistic"), np.stack(by_system), dict(attrs))
+        for name, by_system in rows.items()
     }
     return xr.Dataset(variables, {**_coords(asked), "statistic": list(STATISTICS)})

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.priors import DIFFICULTY_FAMILIES, HyperPrior
+from bayesatk.results.schema import draws_dataset
 
 Array = NDArray[np.float64]
 COMPONENTS = ("lower", "upper")
 ATOMS = {"never_solved": "never", "always_solved": "always"}  # in the posterior; of a Difficulty
-_DIMS = ("chain", "draw", "system")
+_OF_COMPONENTS = ("share", "mean", "icc")  # fields of a Difficulty that each Beta has
 
 
 def has_difficulty_group(prior: object) -> bool:
@@ -39,20 +40,18 @@ def difficulty_group(
     posterior : xarray.Dataset
         With the coordinates of chains, draws and systems.
     """
-    shape = posterior.sizes["chain"], posterior.sizes["draw"], len(difficulties)
-    pairs = [paired(one) for one in difficulties]
-    found: dict[str, tuple[tuple[str, ...], NDArray[np.generic]]] = {}
-    for name in ("share", "mean", "icc"):
-        values = np.stack([getattr(one, name) for one in pairs], axis=1)
-        found[name] = ((*_DIMS, "component"), values.reshape(*shape, len(COMPONENTS)))
-    for name in ("never", "always"):
-        values = np.stack([getattr(one, name) for one in pairs], axis=1)
-        found[name] = (_DIMS, values.reshape(shape))
-    found["family"] = (_DIMS, np.asarray(family, np.int64).reshape(shape))
-    coords = {name: posterior[name].values for name in _DIMS} | {"component": list(COMPONENTS)}
-    return xr.Dataset(
-        found, coords, {"sample_dims": ["chain", "draw"], "families": " ".join(DIFFICULTY_FAMILIES)}
-    )
+    pairs = [paired(difficulty) for difficulty in difficulties]
+    variables: dict[str, tuple[tuple[str, ...], NDArray[Any]]] = {
+        name: (
+            ("component",) * (name in _OF_COMPONENTS),
+            np.stack([vars(pair)[name] for pair in pairs], axis=1),
+        )
+        for name in (*_OF_COMPONENTS, *ATOMS.values())
+    }
+    variables["family"] = ((), np.asarray(family, np.int64))
+    labels = {"system": posterior["system"].values, "component": list(COMPONENTS)}
+    dataset = draws_dataset(variables, posterior, **labels)
+    return dataset.assign_attrs(families=" ".join(DIFFICULTY_FAMILIES))
 
 
 def paired(difficulty: Difficulty) -> Difficulty:
@@ -66,7 +65,7 @@ def paired(difficulty: Difficulty) -> Difficulty:
     """
     if difficulty.share.shape[1] == len(COMPONENTS):
         return difficulty
-    mean, icc = (np.repeat(each, 2, axis=1) for each in (difficulty.mean, difficulty.icc))
+    mean, icc = (np.repeat(values, 2, axis=1) for values in (difficulty.mean, difficulty.icc))
     share = np.concatenate([difficulty.share, np.zeros_like(difficulty.share)], axis=1)
     return Difficulty(share, mean, icc, difficulty.never, difficulty.always)
 
@@ -89,31 +88,29 @@ def difficulty_draws(
         None without one: pooling none and complete, scored categories, other distributions.
     """
     if "difficulty" not in groups:
-        own = _dataset(groups, "posterior")
-        if not {"mean_p", "icc"} <= set(own) or "category" in own["mean_p"].dims:
+        variables = _dataset(groups, "posterior")
+        if not {"mean_p", "icc"} <= set(variables) or "category" in variables["mean_p"].dims:
             return None
-        return Difficulty.of_beta(flat_draws(own["mean_p"], system), flat_draws(own["icc"], system))
-    own = _dataset(groups, "difficulty")
-    share, mean, icc = (flat_draws(own[name], system) for name in ("share", "mean", "icc"))
+        return Difficulty.of_beta(
+            flat_draws(variables["mean_p"], system), flat_draws(variables["icc"], system)
+        )
+    variables = _dataset(groups, "difficulty")
+    share, mean, icc = (flat_draws(variables[name], system) for name in ("share", "mean", "icc"))
     if not (share[:, 1] > 0.0).any():
         share, mean, icc = share[:, :1], mean[:, :1], icc[:, :1]
     return Difficulty(
-        share, mean, icc, flat_draws(own["never"], system), flat_draws(own["always"], system)
+        share,
+        mean,
+        icc,
+        flat_draws(variables["never"], system),
+        flat_draws(variables["always"], system),
     )
-
-
-def all_difficulties(groups: Mapping[str, xr.Dataset]) -> list[Difficulty] | None:
-    """Return the difficulty distributions of all systems, in every draw, if there are any."""
-    systems = groups["posterior"].sizes["system"]
-    found = [difficulty_draws(groups, system) for system in range(systems)]
-    some = [one for one in found if one is not None]
-    return some if len(some) == systems else None
 
 
 def _dataset(groups: xr.DataTree | Mapping[str, xr.Dataset], name: str) -> xr.Dataset:
     group: Any = groups[name]
-    found: xr.Dataset = group.to_dataset() if isinstance(group, xr.DataTree) else group
-    return found
+    dataset: xr.Dataset = group.to_dataset() if isinstance(group, xr.DataTree) else group
+    return dataset
 
 
 def flat_draws(variable: xr.DataArray, system: int | None = None) -> Array:
@@ -133,15 +130,17 @@ def summary_variables(
     -------
     dict of ndarray, shape (draws, system)
     """
-    overall = [one.overall for one in difficulties]
-    found = {
-        name: np.stack([each[i] for each in overall], axis=1)
+    overall = [difficulty.overall for difficulty in difficulties]
+    variables = {
+        name: np.stack([values[i] for values in overall], axis=1)
         for i, name in enumerate(("mean_p", "icc"))
     }
     if "inflated" in prior.family_prior:
         for name, atom in ATOMS.items():
-            found[name] = np.stack([getattr(one, atom) for one in difficulties], axis=1)
-    return found
+            variables[name] = np.stack(
+                [getattr(difficulty, atom) for difficulty in difficulties], axis=1
+            )
+    return variables
 
 
 def draw_prior(
@@ -165,13 +164,15 @@ def draw_prior(
     if not has_difficulty_group(prior):
         return _drawn(prior, "beta", size, rng), np.zeros(size, np.int64)
     names, chances = zip(*prior.families, strict=True)
-    chosen = rng.choice(len(names), size, p=chances)
-    parts = [paired(_drawn(prior, name, size, rng)) for name in names]
-    found = [
-        np.stack([getattr(part, field) for part in parts])[chosen, np.arange(size)]
+    member = rng.choice(len(names), size, p=chances)
+    drawn = [paired(_drawn(prior, name, size, rng)) for name in names]
+    columns = [
+        np.stack([getattr(law, field) for law in drawn])[member, np.arange(size)]
         for field in ("share", "mean", "icc", "never", "always")
     ]
-    return Difficulty(*found), np.array([DIFFICULTY_FAMILIES.index(name) for name in names])[chosen]
+    return Difficulty(*columns), np.array([DIFFICULTY_FAMILIES.index(name) for name in names])[
+        member
+    ]
 
 
 def _drawn(prior: HyperPrior, family: str, size: int, rng: np.random.Generator) -> Difficulty:

@@ -1,25 +1,31 @@
-"""Metrics of questions with given covariates, from draws of the coefficients."""
+"""Metrics of questions along covariates: the law of a result in every draw, moved in logits."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
-from scipy.special import betaincinv
+from scipy.special import betainc, betaincinv, expit, log_softmax, logit
 
 from bayesatk._tools.arguments import proper_probability
 from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk.core.question.dirichlet_multinomial import log_counts
 from bayesatk.data.design import Design
 from bayesatk.metrics.grid import Metric, MetricSpec, parse
-from bayesatk.results.curves import curve_of
+from bayesatk.results.difficulty import flat_draws
+from bayesatk.results.question_laws import QuestionLaws
 from bayesatk.results.result import Result
 
 Array = NDArray[np.float64]
 Question = Literal["average", "typical"]
 QUESTIONS: tuple[Question, ...] = ("typical", "average")
 _POINT = 1e8  # sum of Beta parameters from which the median is the mean to all digits that count
+_MEDIAN_STEPS = 20  # of medians of p, each of which costs a distribution function
+_LEAST, _MOST = 1e-300, 1e300  # of a Beta parameter
+_LOGIT_STEP = 1e-4  # of differences, in logits
 
 
 def predict(
@@ -81,43 +87,33 @@ def predict(
     >>> (rows["mean"] > 0.5).tolist()
     [True, False]
     """
-    own = Result.of(fit)
-    design = regression_design(own)
+    result = Result.of(fit)
+    design = regression_design(result)
     values = design.read_at(at)
-    chosen = own.judged if metrics is None else list(parse(metrics))
-    refuse_votes(own, chosen)
-    level = own.ci_prob if ci_prob is None else ci_prob
+    shown_metrics = result.judged if metrics is None else list(parse(metrics))
+    refuse_votes(result, shown_metrics)
+    level = result.ci_prob if ci_prob is None else ci_prob
     proper_probability("ci_prob", level, 0.95)
     frame, columns = design.at(values)
-    rows = []
-    for system, name in enumerate(own.systems):
-        coefficients, curve = curve_of(own, system)
+    tables = []
+    for system, name in enumerate(result.systems):
+        coefficients, curve = curve_of(result, system)
         x = coefficients @ columns.T
-        for metric in chosen:
-            for question in questions_of(own):
+        for metric in shown_metrics:
+            for question in questions_of(result):
                 drawn = at_logits(metric, x, curve, question)
-                rows += _rows(frame, drawn, level, system=name, metric=metric.label, kind=question)
-    found = pd.DataFrame(rows)
-    order = ["system", *frame.columns, "metric", "question", "mean", "sd", "ci_lower", "ci_upper"]
-    found = found[order]
-    found.attrs["ci_prob"] = level
-    return found
-
-
-def _rows(
-    frame: pd.DataFrame, drawn: Array, level: float, system: Any, metric: str, kind: str
-) -> list[dict[str, Any]]:
-    """Return a row for every combination, from draws (draws, combinations)."""
-    ends = np.quantile(drawn, [0.5 * (1.0 - level), 0.5 * (1.0 + level)], axis=0)
-    mean, sd = drawn.mean(axis=0), drawn.std(axis=0, ddof=1)
-    own = {"system": system, "metric": metric, "question": kind}
-    numbers = {"mean": mean, "sd": sd, "ci_lower": ends[0], "ci_upper": ends[1]}
-    return [
-        own
-        | {str(name): value for name, value in where.items()}
-        | {name: float(values[i]) for name, values in numbers.items()}
-        for i, where in enumerate(frame.to_dict("records"))
-    ]
+                lower, upper = np.quantile(
+                    drawn, [0.5 * (1.0 - level), 0.5 * (1.0 + level)], axis=0
+                )
+                rows = frame.assign(
+                    metric=metric.label, question=question, mean=drawn.mean(axis=0),
+                    sd=drawn.std(axis=0, ddof=1), ci_lower=lower, ci_upper=upper,
+                )  # fmt: skip
+                rows.insert(0, "system", name)
+                tables.append(rows)
+    table = pd.concat(tables, ignore_index=True)
+    table.attrs["ci_prob"] = level
+    return table
 
 
 def regression_design(result: Result) -> Design:
@@ -135,12 +131,12 @@ def regression_design(result: Result) -> Design:
 
 def refuse_votes(result: Result, metrics: Sequence[Metric]) -> None:
     """Refuse metrics that are no function of what the coefficients are about."""
-    odd = [one.label for one in metrics if one.voted]
+    odd = [metric.label for metric in metrics if metric.voted]
     if result.scale.axes:
-        odd += [one.label for one in metrics if one.family.category is None]
+        odd += [metric.label for metric in metrics if metric.family.category is None]
         rule = f" must be of scores; got {', '.join(odd)}. Try 'bayes'."
     else:
-        odd += [one.label for one in metrics if one.family.category is not None]
+        odd += [metric.label for metric in metrics if metric.family.category is not None]
         odd = [label for label in odd if label != "bayes"]
         rule = f" must be of right and wrong; got {', '.join(odd)}. Try 'pass@1'."
     if odd:
@@ -173,7 +169,188 @@ def beta_median(alpha: Array, beta: Array) -> Array:
     alpha, beta = np.broadcast_arrays(alpha, beta)
     total = alpha + beta
     mean = alpha / total
-    found = np.where(total < 1.0 / _POINT, (alpha > beta).astype(float), mean)
+    median = np.where(total < 1.0 / _POINT, (alpha > beta).astype(float), mean)
     inner = (total >= 1.0 / _POINT) & (total <= _POINT)
-    found[inner] = betaincinv(alpha[inner], beta[inner], 0.5)
-    return np.where(np.isfinite(found), found, mean)
+    median[inner] = betaincinv(alpha[inner], beta[inner], 0.5)
+    return np.where(np.isfinite(median), median, mean)
+
+
+class Curve(Protocol):
+    """Distribution of p of questions at logits, in every draw."""
+
+    def average(self, metric: Metric, x: Array) -> Array:
+        """Return the expected metric of a question at logits (draws, ...)."""
+        ...
+
+
+@dataclass(frozen=True)
+class RightWrongCurve:
+    """Betas and atoms at 0 and 1, those of all groups together.
+
+    Parameters
+    ----------
+    share, shift, ratio : ndarray, shape (draws, components)
+        Of the Betas: ``shift`` is the logit of the mean less that of the whole law, and ``ratio``
+        is icc / (1 - icc).
+    never, always : ndarray, shape (draws,)
+    """
+
+    share: Array
+    shift: Array
+    ratio: Array
+    never: Array
+    always: Array
+
+    @property
+    def simple(self) -> bool:
+        """Whether it is one Beta around the logit."""
+        return self.share.shape[1] == 1 and not (self.shift.any() or self.never.any()
+                                                 or self.always.any())  # fmt: skip
+
+    def betas(self, x: Array) -> tuple[Array, Array]:
+        """Parameters of the Betas at logits (draws, ...); (draws, ..., components)."""
+        ones = (1,) * (x.ndim - 1)
+        shift, ratio = (
+            values.reshape(len(values), *ones, -1) for values in (self.shift, self.ratio)
+        )
+        moved = x[..., None] + shift
+        alpha, beta = (np.clip(expit(logits) / ratio, _LEAST, _MOST) for logits in (moved, -moved))
+        return alpha, beta
+
+    def average(self, metric: Metric, x: Array) -> Array:
+        """As of `Curve`."""
+        ones, vector = (1,) * (x.ndim - 1), metric.credit.vector
+        values = np.asarray(metric.predictive(*self.betas(x)))
+        total = (self.share.reshape(len(x), *ones, -1) * values).sum(axis=-1)
+        ends = self.never * vector[0] + self.always * vector[-1]
+        return np.asarray(total + ends.reshape(len(x), *ones))
+
+    def below(self, p: Array | float, x: Array) -> Array:
+        """Probability that a question at logits (draws, ...) has at most this p."""
+        alpha, beta = self.betas(x)
+        ones = (1,) * (x.ndim - 1)
+        at = np.broadcast_to(p, x.shape)[..., None]
+        inside = self.share.reshape(len(x), *ones, -1) * _cdf(alpha, beta, at)
+        whole = self.always.reshape(len(x), *ones) * (at[..., 0] >= 1.0)
+        return np.asarray(inside.sum(axis=-1) + self.never.reshape(len(x), *ones) + whole)
+
+    def median(self, x: Array) -> Array:
+        """Median of p at logits (draws, ...)."""
+        low, high = np.zeros(x.shape), np.ones(x.shape)
+        for _ in range(_MEDIAN_STEPS):
+            middle = 0.5 * (low + high)
+            enough = self.below(middle, x) >= 0.5
+            low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+        return 0.5 * (low + high)
+
+
+def _cdf(alpha: Array, beta: Array, p: Array) -> Array:
+    """Distribution function of Betas; of very narrow ones a step at the mean."""
+    narrow = alpha + beta > 1e8
+    step = (alpha <= p * (alpha + beta)).astype(float)
+    values = betainc(np.where(narrow, 1.0, alpha), np.where(narrow, 1.0, beta), p)
+    return np.where(narrow, step, values)
+
+
+@dataclass(frozen=True)
+class CategoryCurve:
+    """Dirichlets whose means are tilted, those of all groups with their shares.
+
+    Parameters
+    ----------
+    mean : ndarray, shape (draws, categories)
+        At a logit of zero.
+    ratio : ndarray, shape (draws,)
+    share : ndarray, shape (groups,)
+    effect : ndarray, shape (draws, groups)
+    scores : ndarray, shape (categories,)
+    """
+
+    mean: Array
+    ratio: Array
+    share: Array
+    effect: Array
+    scores: Array
+
+    def _means(self, x: Array) -> Array:
+        """Mean vectors at logits (draws, ..., groups); one more axis, of categories."""
+        scaled = (self.scores - self.scores.min()) / np.ptp(self.scores)
+        logs = np.log(np.maximum(self.mean, _LEAST))
+        logs = logs.reshape(len(x), *[1] * (x.ndim - 1), -1)
+        return np.exp(log_softmax(logs + x[..., None] * scaled, axis=-1))
+
+    def average(self, metric: Metric, x: Array) -> Array:
+        """As of `Curve`."""
+        ones = (1,) * (x.ndim - 1)
+        means = self._means(x[..., None] + self.effect.reshape(len(x), *ones, -1))
+        alpha = np.maximum(means / self.ratio.reshape(len(x), *ones, 1, 1), _LEAST)
+        values = metric.category_credit.predictive(alpha.reshape(-1, len(self.scores)), self.scores)
+        return np.asarray(values.reshape(means.shape[:-1]) @ self.share)
+
+
+def curve_of(result: Result, system: int) -> tuple[Array, Any]:
+    """Draws of the coefficients of a system, and the law around the logit that they give.
+
+    Questions are of the groups of the result, with the weights of these.
+
+    Returns
+    -------
+    coefficients : ndarray, shape (draws, coefficients)
+    curve : RightWrongCurve or CategoryCurve
+    """
+    coefficients = flat_draws(result.posterior["coefficients"], system)
+    names = ("posterior", "difficulty")
+    groups = {name: result.group(name) for name in names if result.has(name)}
+    law, grouping, draws = (
+        QuestionLaws.of_result(result.study, groups, system),
+        result.grouping,
+        len(coefficients),
+    )
+    share = np.ones(1) if grouping is None else grouping.shares(result.weight)
+    effect = np.zeros((draws, 1)) if law.group_effect is None else law.group_effect
+    difficulty = law.difficulty
+    if difficulty is None:
+        assert law.mean is not None
+        assert law.icc is not None
+        return coefficients, CategoryCurve(law.mean, _ratio(law.icc), share, effect, result.scores)
+    centre = _logit(difficulty.overall[0])[:, None]
+    shift = np.where(difficulty.share > 0.0, _logit(difficulty.mean) - centre, 0.0)
+    return coefficients, RightWrongCurve(
+        (share[:, None] * difficulty.share[:, None]).reshape(draws, -1),
+        (effect[:, :, None] + shift[:, None]).reshape(draws, -1),
+        np.tile(_ratio(difficulty.icc), effect.shape[1]), difficulty.never, difficulty.always,
+    )  # fmt: skip
+
+
+def _ratio(icc: Array) -> Array:
+    """Return icc / (1 - icc), neither zero nor infinite."""
+    return np.asarray(np.maximum(icc / np.maximum(1.0 - icc, 1.0 / _MOST), 1.0 / _MOST))
+
+
+def _logit(p: Array) -> Array:
+    return np.asarray(logit(np.clip(p, 1e-300, 1.0 - 1e-16)))
+
+
+def question_scores(result: Result, system: int, theta: Array) -> Array:
+    """Gradient of each question's log-likelihood, (questions, coefficients + 1).
+
+    Parameters
+    ----------
+    result : Result
+        With covariates.
+    system : int
+    theta : ndarray, shape (coefficients + 1,)
+        Coefficients, and log(icc / (1 - icc)), at which it is taken, by differences.
+    """
+    design = result.design
+    assert design is not None
+    columns = np.column_stack([np.ones(len(design.frame)), design.columns(design.frame)])
+    steps = _LOGIT_STEP * np.eye(len(theta)) / np.append(np.abs(columns).max(axis=0), 1.0)[:, None]
+
+    def logs(at: Array) -> Array:
+        x = columns @ at[:-1]
+        mean = np.stack([expit(-x), expit(x)], axis=-1)
+        return np.asarray(log_counts(result.counts[system], mean, np.exp(at[-1])))
+
+    pairs = [(logs(theta + h) - logs(theta - h)) / (2.0 * h.max()) for h in steps]
+    return np.stack(pairs, axis=1)

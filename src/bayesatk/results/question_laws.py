@@ -10,18 +10,23 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
-from scipy.special import expit, logit, softmax
+from scipy.special import expit, logit, softmax, xlog1py, xlogy
 
 from bayesatk.core.pooling.difficulty import Difficulty
+from bayesatk.core.pooling.marks import log_marked
+from bayesatk.core.pooling.nodes import Nodes
+from bayesatk.core.pooling.states import States
+from bayesatk.core.question.dirichlet_multinomial import log_counts
 from bayesatk.data.study import Study
-from bayesatk.priors import DirichletHyperPrior, HyperPrior
+from bayesatk.priors import BetaPrior, DirichletHyperPrior, HyperPrior
 from bayesatk.priors.fields import Fields
 from bayesatk.results.difficulty import ATOMS, difficulty_draws, draw_prior, flat_draws
-from bayesatk.results.likelihood import RATES
+from bayesatk.results.schema import RATES
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _LEAST, _MOST = 1e-300, 1.0 - 1e-16  # of a probability whose logit is taken
+_BLOCK = 1_000_000  # probabilities worked out at once
 
 
 @dataclass(frozen=True)
@@ -76,34 +81,25 @@ class QuestionLaws:
         p : ndarray, shape (draws, system, question, ...), optional
             Of every question, without pooling.
         """
-        posterior = groups["posterior"]
-        names = ("mean_p", "icc", "typical_p", "coefficients", "group_sd", "group_effect")
-        drawn = {
-            name: flat_draws(posterior[name], system)
-            for name in (*names, *RATES)
-            if name in posterior
-        }
-        laws = cls(study, group_sd=drawn.get("group_sd"), group_effect=drawn.get("group_effect"))
-        if study.judges is not None:
-            laws = replace(laws, rates=np.stack([drawn[name] for name in RATES], axis=1))
-        if study.pooling == "none":
-            return replace(laws, p=None if p is None else p[:, system])
-        if study.pooling == "complete":
-            return replace(laws, mean=drawn["mean_p"])
-        typical = drawn.get("typical_p")
+        posterior, slopes, rates = groups["posterior"], None, None
+        names = ("mean_p", "icc", "typical_p", "coefficients", "group_sd", "group_effect", *RATES)
+        drawn = {name: flat_draws(posterior[name], system) for name in names if name in posterior}
+        if set(RATES) <= set(drawn):
+            rates = np.stack([drawn[name] for name in RATES], axis=1)
         if study.design is not None:
             logits = study.design.basis.logits(drawn["coefficients"])
-            laws, typical = replace(laws, slopes=logits[:, 1:]), expit(logits[:, 0])
-        if study.scale.axes:
-            return replace(laws, mean=drawn["mean_p"], icc=drawn["icc"])
-        if "difficulty" in groups:
-            family = groups["difficulty"]["family"].isel(system=system)
-            laws = replace(laws, family=family.transpose("chain", "draw").values.ravel())
+            slopes, drawn["typical_p"] = logits[:, 1:], expit(logits[:, 0])
         difficulty = difficulty_draws(groups, system)
-        if difficulty is None:
-            assert typical is not None
-            difficulty = Difficulty.of_beta(typical, drawn["icc"])
-        return replace(laws, difficulty=difficulty)
+        if difficulty is None and "typical_p" in drawn and not study.scale.axes:
+            difficulty = Difficulty.of_beta(drawn["typical_p"], drawn["icc"])
+        family = None
+        if "difficulty" in groups:
+            family = flat_draws(groups["difficulty"]["family"], system).astype(np.int64)
+        alike = drawn if difficulty is None else {}
+        return cls(
+            study, None if p is None else p[:, system], alike.get("mean_p"), alike.get("icc"),
+            difficulty, family, slopes, drawn.get("group_sd"), drawn.get("group_effect"), rates,
+        )  # fmt: skip
 
     @classmethod
     def of_prior(
@@ -139,27 +135,62 @@ class QuestionLaws:
 
     # Questions
 
+    def log_counts(self, counts: Ints, system: int) -> Array:
+        """Log probability of the counts of questions, of any p, in every draw.
+
+        Of marks by a judge, given the drawn rates. Without pooling it is a known constant, (1,
+        questions), of which discounted earlier trials are part.
+        """
+        if self.rates is not None:
+            return self._log_marks(self.rates, States.of(counts[:, 1], counts.sum(axis=1)))
+        if self.mean is None and self.difficulty is None:
+            alpha = concentration(self.study, system)
+            total = alpha.sum(axis=-1)
+            return log_counts(counts, alpha / total[:, None], 1.0 / total)[None]
+        if self.difficulty is not None:
+            return self.difficulty.log_counts(counts[:, 1], counts.sum(axis=1))
+        assert self.mean is not None
+        mean = self.study.scale.vectors(self.mean)
+        icc = np.zeros(len(mean)) if self.icc is None else self.icc
+        ratio = icc / np.maximum(1.0 - icc, np.finfo(float).tiny)
+        step = max(1, _BLOCK // counts.size)
+        spans = [slice(start, start + step) for start in range(0, len(mean), step)]
+        return np.concatenate(
+            [log_counts(counts, mean[span, None], ratio[span, None]) for span in spans]
+        )
+
+    def _log_marks(self, rates: Array, states: States) -> Array:
+        """Log probability of marks by a judge in every draw, (draws, questions)."""
+        if self.mean is not None:
+            mark = (rates[:, 1] + (rates[:, 0] - rates[:, 1]) * self.mean)[:, None]
+            wrong = states.trials - states.successes
+            logs = xlogy(states.successes, mark) + xlog1py(wrong, -mark) + states.log_ways
+            return np.asarray(logs[:, states.which])
+        if self.difficulty is not None:
+            nodes = self.difficulty.nodes
+        else:
+            prior = self.study.prior
+            assert isinstance(prior, BetaPrior)  # judges mark right and wrong
+            shapes = (prior.alpha, prior.beta, 1.0 / len(rates))
+            nodes = Nodes.betas(*(np.full(len(rates), value) for value in shapes))
+        return log_marked(replace(nodes, rates=rates), states)[:, states.which]
+
     def replicates(self, trials: Ints, rng: np.random.Generator) -> Ints:
         """Draw the counts of new questions, each with so many trials; (draws, questions, ...).
 
         Without pooling a question has the p that was drawn of it.
         """
         scale = self.study.scale
-        if self.p is not None:
-            drawn = scale.draw_counts(trials, self.p, rng)
-        elif self.difficulty is None:
-            assert self.mean is not None
-            size = (len(self.mean), len(trials))
-            drawn = np.empty((*size, *self.mean.shape[1:]), np.int64)
-            for questions, laws in self.alike():
-                assert laws.mean is not None
-                counts = scale.replicates(laws.mean, laws.icc, trials[questions], rng)
-                drawn[:, questions] = counts
-        else:
-            drawn = np.empty((len(self.difficulty), len(trials)), np.int64)
-            for questions, laws in self.alike():
-                assert laws.difficulty is not None
-                drawn[:, questions] = laws.difficulty.draw_counts(trials[questions], rng)
+        drawn = None if self.p is None else scale.draw_counts(trials, self.p, rng)
+        for questions, laws in self.alike() if drawn is None else ():
+            if laws.difficulty is not None:
+                counts = laws.difficulty.draw_counts(trials[questions], rng)
+            else:
+                counts = scale.replicates(laws.typical, laws.icc, trials[questions], rng)
+            if drawn is None:
+                drawn = np.empty((len(counts), len(trials), *counts.shape[2:]), np.int64)
+            drawn[:, questions] = counts
+        assert drawn is not None  # there is a question
         if self.rates is None:
             return drawn
         s, f = self.rates[:, :1], self.rates[:, 1:]
@@ -177,7 +208,7 @@ class QuestionLaws:
         study = self.study
         if members is None:
             members = np.arange(study.outcomes.dataset.sizes["question"])
-        if study.pooling != "partial" or not self.structured:
+        if not self.structured:
             yield members, self
             return
         columns: list[NDArray[Any]] = [np.zeros((len(members), 1))]
@@ -185,14 +216,14 @@ class QuestionLaws:
             columns = [study.grouping.code[members, None]]
         if study.design is not None:
             columns.append(study.design.basis.rows[members, 1:])
-        table, which = np.unique(np.column_stack(columns), axis=0, return_inverse=True)
+        table, row_of_question = np.unique(np.column_stack(columns), axis=0, return_inverse=True)
         for number, row in enumerate(table):
             offset: Any = 0.0
             if self.group_effect is not None:
                 offset = self.group_effect[:, int(row[0])]
             if self.slopes is not None:
                 offset = offset + self.slopes @ row[1:]
-            yield members[which.ravel() == number], self.moved(offset)
+            yield members[row_of_question.ravel() == number], self.moved(offset)
 
     def moved(self, offset: Array) -> "QuestionLaws":
         """Return the laws of questions with an offset (draws,) on the logit scale.

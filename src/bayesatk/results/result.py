@@ -19,7 +19,7 @@ from bayesatk.data.columns import GROUP, WEIGHT
 from bayesatk.data.design import Design
 from bayesatk.data.grouping import Grouping
 from bayesatk.data.outcomes import Outcomes
-from bayesatk.data.question_columns import question_coordinates, unequal
+from bayesatk.data.question_columns import unequal
 from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
 from bayesatk.data.study import Study, declaration_of
 from bayesatk.judge_error import Judges
@@ -30,9 +30,10 @@ from bayesatk.results.schema import (
     TARGETS,
     check_result,
     metric_values,
+    of_questions,
+    outcomes_of,
     statistics_of_draws,
 )
-from bayesatk.results.stored_data import outcomes_of
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -217,7 +218,7 @@ class Result:
     @property
     def of_questions(self) -> dict[str, NDArray[Any]]:
         """What the data said of the questions: their group, weight and covariates, by name."""
-        return question_coordinates(self.group("constant_data"))
+        return of_questions(self.group("constant_data"))
 
     @property
     def weight(self) -> Array | None:
@@ -239,8 +240,8 @@ class Result:
     @property
     def covariates(self) -> str | tuple[str, ...] | None:
         """The formula, or the names of covariates, that success depends on in this result."""
-        asked: str | tuple[str, ...] | None = self._declaration.get("covariates")
-        return asked
+        covariates: str | tuple[str, ...] | None = self._declaration.get("covariates")
+        return covariates
 
     @property
     def of_costs(self) -> bool:
@@ -321,8 +322,8 @@ class Result:
 
     def hyper(self, name: str, system: int) -> Array:
         """Return the draws of a hyperparameter of one system, as one vector."""
-        own = self.posterior[name].isel(system=system)
-        return np.asarray(own.transpose("chain", "draw").values.ravel())
+        draws = self.posterior[name].isel(system=system)
+        return np.asarray(draws.transpose("chain", "draw").values.ravel())
 
     @cached_property
     def statistics(self) -> xr.Dataset:
@@ -339,15 +340,18 @@ class Result:
         return self._of_draws("group_posterior")
 
     def _of_draws(self, group: str) -> xr.Dataset:
-        names = {family.variable for family in self.grid.families} | {"reach_probability"}
+        names = {family.variable for family in self.grid.families} | {
+            "reach_probability",
+            "coefficients",
+        }
         return statistics_of_draws(self.group(group), names, self.tails)
 
     def once[Found](self, key: Hashable, work_out: Callable[[], Found]) -> Found:
         """Return what was worked out for a key before, or work it out and keep it."""
         if key not in self._known:
             self._known[key] = work_out()
-        found: Found = self._known[key]
-        return found
+        value: Found = self._known[key]
+        return value
 
     def described(self, name: str, absent: Any = ()) -> Any:
         """Return what a root attribute describes in JSON."""

@@ -7,7 +7,7 @@ so that netCDF keeps them.
 """
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
@@ -19,9 +19,13 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesatk.data.answers import AnswerRules, Answers
+from bayesatk.data.grouping import Grouping
 from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.study import Study
 from bayesatk.metrics.grid import Metric, MetricGrid
 
+Array = NDArray[np.float64]
 SCHEMA_VERSION = 2
 TARGETS = ("questions", "population")
 GROUPED_TARGETS = (*TARGETS, "new_groups")  # of questions in groups
@@ -43,6 +47,10 @@ STATISTICS = (
 )
 QUANTILE_LEVELS = np.round(np.concatenate([[0.005], np.arange(0.01, 1.0, 0.01), [0.995]]), 3)
 MAX_RHAT = 1.01  # above which chains have not mixed
+DRAWS = ("chain", "draw", "system")  # first dimensions of draws
+SAMPLE = {"sample_dims": ["chain", "draw"]}  # attributes of draws, for ArviZ
+RATES = ("sensitivity", "false_positive_rate")  # of a judge, as variables of a result
+MOST_GROUP_DRAWS = 10_000_000  # draws of metrics of groups that are kept: 80 MB
 CHAINS = 4  # that exact draws are laid out as, so that ArviZ takes them
 _PACKAGES = ("bayesatk", "numpy", "scipy", "xarray", "arviz", "pymc", "nutpie")
 
@@ -64,7 +72,7 @@ def root_attributes(
         "missing_policy": str(data.dataset.attrs.get("missing_policy", "error")),
         "assumptions": json.dumps(list(data.notes)),
         "input_sha256": data.sha256(),
-        "input_files": json.dumps([list(each) for each in data.sources]),
+        "input_files": json.dumps([list(source) for source in data.sources]),
         "citations": json.dumps(list(citations)),
         "versions": _versions(),
         "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -75,16 +83,16 @@ def root_attributes(
 @cache
 def _versions() -> str:
     """Return the versions of the packages, which do not change while Python runs, as JSON."""
-    found = {}
+    versions = {}
     for name in _PACKAGES:
         with suppress(PackageNotFoundError):  # closed forms need neither arviz nor pymc
-            found[name] = version(name)
-    return json.dumps(found)
+            versions[name] = version(name)
+    return json.dumps(versions)
 
 
 def metric_dataset(
     grid: MetricGrid,
-    values: NDArray[np.float64],
+    values: Array,
     leading: tuple[str, ...],
     trailing: tuple[str, ...],
     coords: Mapping[str, Any],
@@ -103,11 +111,37 @@ def metric_dataset(
     return xr.Dataset(grid.split(values, leading, trailing), coords={**grid.coords, **coords})
 
 
+def draws_dataset(
+    variables: Mapping[str, tuple[Sequence[str], NDArray[Any]]],
+    like: Mapping[Any, Any],
+    **coords: Any,
+) -> xr.Dataset:
+    """Return arrays (draws, system, ...) as draws of a result.
+
+    Parameters
+    ----------
+    variables : mapping {name: (dims behind the system, values)}
+    like : mapping
+        Has the coordinates ``chain`` and ``draw``: chains come one after the other.
+    **coords
+        Labels of the other dimensions; those that no variable has are left out.
+    """
+    coords |= {name: np.asarray(like[name]) for name in ("chain", "draw")}
+    shape = len(coords["chain"]), len(coords["draw"])
+    data = {
+        name: ((*DRAWS, *dims), values.reshape(*shape, *values.shape[1:]))
+        for name, (dims, values) in variables.items()
+    }
+    used = {dim for dims, _ in data.values() for dim in dims}
+    labels = {name: values for name, values in coords.items() if name in used}
+    return xr.Dataset(data, labels, SAMPLE)
+
+
 def posterior_group(
     grid: MetricGrid,
-    draws: NDArray[np.float64],
+    draws: Array,
     systems: Any,
-    extra: Mapping[str, tuple[tuple[str, ...], NDArray[np.float64]]],
+    extra: Mapping[str, tuple[tuple[str, ...], Array]],
     attrs: Mapping[str, Any],
 ) -> xr.Dataset:
     """Return the ``posterior`` group from draws (chain, draw, system, metric, target)."""
@@ -117,8 +151,61 @@ def posterior_group(
         "system": systems,
         "target": list(GROUPED_TARGETS[: draws.shape[-1]]),
     }
-    dataset = metric_dataset(grid, draws, ("chain", "draw", "system"), ("target",), coords)
-    return dataset.assign(extra).assign_attrs(sample_dims=["chain", "draw"], **attrs)
+    dataset = metric_dataset(grid, draws, DRAWS, ("target",), coords)
+    return dataset.assign(extra).assign_attrs(**SAMPLE, **attrs)
+
+
+def group_results(
+    grid: MetricGrid,
+    labels: Sequence[Any],
+    statistics: Array,
+    quantiles: Array,
+    draws: Array,
+    posterior: xr.Dataset,
+    interval_draws: int,
+) -> dict[str, xr.Dataset]:
+    """Return the groups of a closed form that have the dimension ``group``.
+
+    Parameters
+    ----------
+    grid : MetricGrid
+    labels : sequence
+        Of the groups.
+    statistics, quantiles : ndarray, shape (system, group, metrics, target, ...)
+    draws : ndarray, shape (draws, system, group, metrics, target)
+        Left out of the result where they are very many.
+    posterior : xarray.Dataset
+        With coordinates of chains, draws and systems.
+    interval_draws : int
+        Independent draws behind intervals.
+    """
+    coords = {"system": posterior["system"].values, "group": list(labels), "target": list(TARGETS)}
+    groups = {
+        name: metric_dataset(
+            grid, values, ("system", "group"), ("target", statistic),
+            {**coords, statistic: members},
+        )
+        for name, values, statistic, members in (
+            ("group_closed_form", statistics, "statistic", list(STATISTICS)),
+            ("group_closed_form_quantiles", quantiles, "quantile", QUANTILE_LEVELS),
+        )
+    }  # fmt: skip
+    for values in groups["group_closed_form"].data_vars.values():
+        values.attrs["interval_draws"] = interval_draws
+    if draws.size <= MOST_GROUP_DRAWS:
+        groups["group_posterior"] = group_draws(grid, labels, draws, posterior)
+    return groups
+
+
+def group_draws(
+    grid: MetricGrid, labels: Sequence[Any], draws: Array, posterior: xr.Dataset
+) -> xr.Dataset:
+    """Return the draws (draws, system, group, metrics, target) of every group of questions."""
+    shape = posterior.sizes["chain"], posterior.sizes["draw"], *draws.shape[1:]
+    coords: dict[str, Any] = {name: posterior[name].values for name in DRAWS}
+    coords |= {"group": list(labels), "target": list(TARGETS)}
+    dataset = metric_dataset(grid, draws.reshape(shape), (*DRAWS, "group"), ("target",), coords)
+    return dataset.assign_attrs(SAMPLE)
 
 
 def build(groups: Mapping[str, xr.Dataset], attrs: Mapping[str, Any]) -> xr.DataTree:
@@ -142,9 +229,9 @@ def check_result(result: object, group: str | None = "posterior") -> xr.DataTree
             f"{type(result).__name__}. Read a saved one with bayesatk.load_result."
         )
     if group is not None and group not in result.children:
-        maker, what = _MAKERS.get(group, _MAKERS["posterior"])
+        maker, contents = _MAKERS.get(group, _MAKERS["posterior"])
         raise ValueError(
-            f"result must have the group {group!r}, {what}; it has {sorted(result.children)}. "
+            f"result must have the group {group!r}, {contents}; it has {sorted(result.children)}. "
             f"Use the result of {maker}."
         )
     return result
@@ -182,9 +269,107 @@ def statistics_of_draws(
     return xr.concat(parts.values(), dim=pd.Index(list(parts), name="statistic"))
 
 
+def by_metric[Values: (xr.Dataset, xr.DataArray)](
+    metrics: Sequence[Metric], values_of: Callable[[Metric], Values]
+) -> Values:
+    """Return the values of several metrics along the dimension ``metric``."""
+    labels = xr.DataArray([metric.label for metric in metrics], dims="metric", name="metric")
+    values = [values_of(metric).drop_vars(["k", "tau"], errors="ignore") for metric in metrics]
+    return xr.concat(values, dim=labels)
+
+
 def metric_values(variables: xr.Dataset, metric: Metric) -> xr.DataArray:
     """Return the variable of a metric at its own k and tau."""
     values = variables[metric.family.variable]
     if metric.family.has_k:
         values = values.sel(k=metric.k)
     return values if metric.tau is None else values.sel(tau=metric.tau)
+
+
+def labelled(posterior: xr.Dataset, grouping: Grouping | None) -> xr.Dataset:
+    """Return draws with the labels of groups, where there are any."""
+    return posterior if grouping is None else posterior.assign_coords(group=grouping.labels)
+
+
+def data_groups(study: Study) -> dict[str, xr.Dataset]:
+    """Return ``observed_data`` and ``constant_data``.
+
+    Successes with trials and missing; or counts by category, with the scores and prior trials;
+    and answers, one entry for each distinct (system, question, answer).
+    """
+    data, scale = study.outcomes, study.scale
+    constant = xr.Dataset({"trials": data.trials, "missing": data.dataset["missing"]})
+    constant = constant.assign(scale.constants(data))
+    if study.prior_counts is not None:
+        prior_count = ("system", "question", "category"), study.prior_counts
+        constant = constant.assign(prior_count=prior_count)
+    observed = scale.observed(data).to_dataset()
+    if study.votes and data.answers is not None:
+        entries = data.answers
+        columns = {
+            "answer_count": entries.count,
+            "answer_system": entries.system,
+            "answer_question": entries.question,
+            "answer_correct": entries.correct.astype(np.int64),
+        }
+        observed = observed.assign({name: ("answer", v) for name, v in columns.items()})
+        observed = observed.assign_coords(answer=entries.label)
+        rule = {"rule": entries.rules.unanswered}
+        constant = constant.assign(unanswered=(("system", "question"), entries.unanswered, rule))
+    return {"observed_data": observed, "constant_data": constant}
+
+
+def outcomes_of(observed: xr.Dataset, constant: xr.Dataset, attrs: Mapping[Any, Any]) -> Outcomes:
+    """Return the data of a result; right and wrong are the categories "1" and "0".
+
+    Parameters
+    ----------
+    observed, constant : xarray.Dataset
+        From `data_groups`.
+    attrs : mapping
+        Of the root of the result.
+    """
+    scores: Any = [0.0, 1.0]
+    if "count" in observed:
+        count, scores = observed["count"].values, constant["category_score"].values
+        categories = observed["category"].values.tolist()
+    else:
+        right = observed["successes"].values
+        count = np.stack([constant["trials"].values - right, right], axis=-1)
+        categories = ["0", "1"]
+    dims = ("system", "question")
+    dataset = xr.Dataset(
+        {"count": ((*dims, "category"), count), "missing": (dims, constant["missing"].values)},
+        {
+            "system": observed["system"].values, "question": observed["question"].values,
+            "category": categories, "score": ("category", scores),
+            **{name: ("question", column) for name, column in of_questions(constant).items()},
+        },
+        {"missing_policy": str(attrs.get("missing_policy", "error"))},
+    )  # fmt: skip
+    if "cost_sums" in constant:
+        dataset = dataset.assign(cost_sums=constant["cost_sums"].variable)
+        dataset = dataset.assign_coords(cost_sum=constant["cost_sum"].values)
+        dataset.attrs["cost_unit"] = str(attrs.get("cost_unit", ""))
+    answers = _answers(observed, constant) if "answer_count" in observed else None
+    notes, files = (json.loads(attrs.get(name, "[]")) for name in ("assumptions", "input_files"))
+    sources = tuple((str(name), str(digest)) for name, digest in files)
+    return Outcomes(dataset, tuple(notes), answers, sources)
+
+
+def of_questions(constant: xr.Dataset) -> dict[str, NDArray[Any]]:
+    """Return what the data said of the questions: their group, weight and covariates, by name."""
+    return {
+        str(name): column.values
+        for name, column in constant.coords.items()
+        if column.dims == ("question",) and name != "question"
+    }
+
+
+def _answers(observed: xr.Dataset, constant: xr.Dataset) -> Answers:
+    columns = [observed[f"answer_{name}"].values for name in ("system", "question", "count")]
+    return Answers(
+        columns[0], columns[1], observed["answer"].values.tolist(), columns[2],
+        observed["answer_correct"].values.astype(bool), constant["unanswered"].values,
+        AnswerRules(unanswered=constant["unanswered"].attrs["rule"]),
+    )  # fmt: skip

@@ -1,9 +1,20 @@
-"""Parts of a result that are results."""
+"""Parts of a result that are results; outcomes of a result, of data, of successive days."""
 
+from collections.abc import Mapping
+from itertools import chain
+from typing import Any
+
+import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
-from bayesatk.data.study import text_of_systems
+from bayesatk.data.capabilities import Operation, require
+from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.study import outcome_values, text_of_systems
+from bayesatk.data.tally import tally
 from bayesatk.results.result import Result
+
+Ints = NDArray[np.int64]
 
 
 def one_system(result: xr.DataTree | Result, system: object = None) -> xr.DataTree:
@@ -53,7 +64,60 @@ def one_system(result: xr.DataTree | Result, system: object = None) -> xr.DataTr
         groups[f"/{name}"] = (
             group.isel(system=index, drop=True) if "system" in group.dims else group
         )
-    found = xr.DataTree.from_dict(groups)
-    found.attrs.update(tree.attrs)
-    found.attrs["study"] = text_of_systems(tree.attrs["study"], [index])
-    return found
+    selected = xr.DataTree.from_dict(groups)
+    selected.attrs.update(tree.attrs)
+    selected.attrs["study"] = text_of_systems(tree.attrs["study"], [index])
+    return selected
+
+
+def outcomes_of(data: object, operation: Operation) -> Outcomes:
+    """Return the outcomes of a result, or of anything that can be tallied, for an operation."""
+    if isinstance(data, xr.DataTree | Result):
+        fit = Result.of(data, None)
+        fit.require(operation)
+        return fit.data
+    outcomes = tally(data)
+    require(operation, outcome_values(outcomes), "data")
+    return outcomes
+
+
+def read_days(data: object) -> tuple[list[Any], list[Any], Ints, Ints]:
+    """Return questions, days, and successes and trials (question, day).
+
+    Parameters
+    ----------
+    data : mapping {day: data of one system}, or data whose systems are the days
+
+    Examples
+    --------
+    >>> questions, days, successes, trials = read_days({"Mon": [[1, 0]], "Tue": [[1]]})
+    >>> questions, days, successes.tolist(), trials.tolist()
+    ([0], ['Mon', 'Tue'], [[1, 1]], [[2, 1]])
+    """
+    if isinstance(data, Mapping) and not isinstance(data, xr.DataTree):  # which is a mapping too
+        read = [(day, outcomes_of(outcomes, "change_point")) for day, outcomes in data.items()]
+        many = next((day for day, outcomes in read if len(outcomes.systems) != 1), None)
+        if many is not None:
+            raise ValueError(
+                f"outcomes_by_day must have data of one system for each day; day {many!r} has "
+                "several. Pass those of one system."
+            )
+    else:
+        whole = outcomes_of(data, "change_point")
+        read = [(day, whole) for day in whole.systems]
+    if len(read) < 2:
+        raise ValueError(
+            f"outcomes_by_day must have at least two days; got {len(read)}. Pass "
+            "{day: outcomes, ...}, or data whose systems are the days."
+        )
+    columns = []
+    for day, outcomes in read:
+        row = outcomes.systems.index(day) if len(outcomes.systems) > 1 else 0
+        counts = xr.Dataset({"successes": outcomes.successes, "trials": outcomes.trials})
+        columns.append(counts.isel(system=row).reset_coords(drop=True))
+    labels = [column["question"].values.tolist() for column in columns]
+    questions = list(dict.fromkeys(chain(*labels)))
+    aligned = [column.reindex(question=questions, fill_value=0) for column in columns]
+    table = xr.concat(aligned, dim="day").transpose("question", "day")
+    days = [day for day, _ in read]
+    return questions, days, table["successes"].values, table["trials"].values

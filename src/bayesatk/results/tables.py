@@ -1,18 +1,25 @@
-"""Results as tables: a row per system, metric and target, or per category."""
+"""Results as tables: a row per system, metric and target, or per category; and how they look."""
 
-from typing import Literal
+from collections.abc import Iterable, Sequence
+from functools import partial
+from html import escape
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 import xarray as xr
+from numpy.typing import NDArray
 
 from bayesatk._tools.arguments import one_of
 from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk.core.pooling.moment_range import metric_ranges
+from bayesatk.core.pooling.states import States
 from bayesatk.metrics.grid import Metric
-from bayesatk.results.ranges import ranges_beyond
 from bayesatk.results.result import Result
-from bayesatk.results.schema import TARGETS, metric_values
-from bayesatk.results.table_view import ResultTable
+from bayesatk.results.schema import GROUPED_TARGETS, TARGET_NAMES, TARGETS, by_metric, metric_values
+
+_MOST_ROWS = 60
+_NEEDED = {"system", "metric", "target", "mean", "sd", "ci_lower", "ci_upper"}  # side by side
 
 
 def table(
@@ -67,32 +74,37 @@ def table(
     >>> bool(rows["mean"].iloc[2] > 0.15)
     True
     """
-    own = Result.of(result)
-    if by_groups(own, by):
-        return _of_groups(own)
-    if "system" not in own.posterior.dims:
+    fit = Result.of(result)
+    if by_groups(fit, by):
+        return _of_groups(fit)
+    if "system" not in fit.posterior.dims:
         raise ValueError(
             "result must have its dimension of systems to be tabulated; bayesatk.one_system takes "
             "it away. Tabulate the whole result."
         )
-    ranges = ranges_beyond(own, own.metrics)
-    rows = []
-    for system, by_metric in zip(own.systems, ranges, strict=True):
-        for metric, bounds in zip(own.metrics, by_metric, strict=True):
-            values = metric_values(own.statistics, metric).sel(system=system)
-            for target, (lower, upper) in zip(own.targets, bounds.tolist(), strict=True):
-                cells = values.sel(target=target)
-                numbers = {
-                    str(name): float(cells.sel(statistic=name))
-                    for name in cells["statistic"].values
-                }
-                if not np.isnan(ranges).all():
-                    numbers |= {"range_lower": lower, "range_upper": upper}
-                numbers |= _if_missing(own, metric, system, target)
-                rows.append({"system": system, "metric": metric.label, "target": target, **numbers})
-    found = ResultTable(rows)
-    found.attrs["ci_prob"] = own.ci_prob
-    return found
+    dims = ["system", "metric", "target"]
+    columns = _of_metrics(fit, fit.statistics).to_dataset("statistic")
+    ranges = ranges_beyond(fit, fit.metrics)
+    if not np.isnan(ranges).all():
+        columns["range_lower"], columns["range_upper"] = ((dims, ranges[..., i]) for i in (0, 1))
+    if fit.has("missing_bounds"):
+        bounds = _of_metrics(fit, fit.group("missing_bounds"))
+        for statistic, ends in (
+            ("estimate", ("wrong", "right")), ("mean", ("wrong", "right")),
+            ("ci_lower", ("wrong",)), ("ci_upper", ("right",)),
+        ):  # fmt: skip
+            for end in ends:
+                columns[f"{statistic}_if_{end}"] = bounds.sel(
+                    statistic=statistic, missing_trials=end, drop=True
+                )
+    frame = ResultTable(columns.to_dataframe(dims).reset_index())
+    frame.attrs["ci_prob"] = fit.ci_prob
+    return frame
+
+
+def _of_metrics(fit: Result, statistics: xr.Dataset) -> xr.DataArray:
+    """Return the statistics of the metrics that were asked for, along a dimension of them."""
+    return by_metric(fit.metrics, lambda metric: metric_values(statistics, metric))
 
 
 def by_groups(result: Result, by: str) -> bool:
@@ -107,39 +119,18 @@ def by_groups(result: Result, by: str) -> bool:
     return True
 
 
-def _of_groups(own: Result) -> pd.DataFrame:
+def _of_groups(fit: Result) -> pd.DataFrame:
     """Return a row for each system, group, metric and target."""
-    assert own.grouping is not None
-    number = np.bincount(own.grouping.code, minlength=len(own.grouping.labels)).tolist()
-    dims, rows = ("system", "group", "target", "statistic"), []
-    for metric in own.metrics:
-        values = metric_values(own.group_statistics, metric).transpose(*dims)
-        names = values["statistic"].values.tolist()
-        for i, j, k in np.ndindex(values.shape[:3]):
-            first = {
-                "system": own.systems[i], "group": own.grouping.labels[j], "questions": number[j],
-                "metric": metric.label, "target": TARGETS[k],
-            }  # fmt: skip
-            rows.append(first | dict(zip(names, values.values[i, j, k].tolist(), strict=True)))
-    found = pd.DataFrame(rows).dropna(axis="columns", how="all")
-    found.attrs["ci_prob"] = own.ci_prob
-    return found
-
-
-def _if_missing(own: Result, metric: Metric, system: object, target: str) -> dict[str, float]:
-    """Return the numbers with every missing outcome wrong, and with every one right."""
-    if not own.has("missing_bounds"):
-        return {}
-    both = metric_values(own.group("missing_bounds"), metric).sel(system=system, target=target)
-    parts = ("estimate", "mean")
-    found = {
-        f"{part}_if_{end}": float(both.sel(statistic=part, missing_trials=end))
-        for part in parts
-        for end in ("wrong", "right")
-    }
-    for part, end in (("ci_lower", "wrong"), ("ci_upper", "right")):
-        found[f"{part}_if_{end}"] = float(both.sel(statistic=part, missing_trials=end))
-    return found
+    assert fit.grouping is not None
+    labels, number = fit.grouping.labels, np.bincount(fit.grouping.code)
+    dims = ["metric", "system", "group", "target"]
+    columns = _of_metrics(fit, fit.group_statistics).to_dataset("statistic")
+    columns["questions"] = xr.DataArray(number, {"group": labels}, "group")
+    frame = columns.to_dataframe(dims).reset_index().dropna(axis="columns", how="all")
+    first = ["system", "group", "questions", "metric", "target"]
+    frame = frame[[*first, *(name for name in frame if name not in first)]]
+    frame.attrs["ci_prob"] = fit.ci_prob
+    return frame
 
 
 def coefficient_table(result: xr.DataTree | Result) -> pd.DataFrame:
@@ -165,30 +156,11 @@ def coefficient_table(result: xr.DataTree | Result) -> pd.DataFrame:
     >>> rows["coefficient"].tolist(), bool(rows["ci_upper"][1] < 0)
     (['Intercept', 'size'], True)
     """
-    own = Result.of(result)
-    draws = own.posterior["coefficients"]
-    positive = (draws > 0.0).mean(("chain", "draw"))
-    if own.has("closed_form"):
-        known = own.group("closed_form")["coefficients"]
-    else:
-        ends = draws.quantile(list(own.tails), dim=("chain", "draw"))
-        parts = {
-            "mean": draws.mean(("chain", "draw")), "sd": draws.std(("chain", "draw"), ddof=1),
-            "ci_lower": ends.isel(quantile=0, drop=True),
-            "ci_upper": ends.isel(quantile=1, drop=True),
-        }  # fmt: skip
-        known = xr.concat(parts.values(), dim=pd.Index(list(parts), name="statistic"))
-    rows = []
-    for system in own.systems:
-        for name in draws["coefficient"].values.tolist():
-            cells = known.sel(system=system, coefficient=name)
-            numbers = {
-                one: float(cells.sel(statistic=one))
-                for one in ("mean", "sd", "ci_lower", "ci_upper")
-            }
-            share = float(positive.sel(system=system, coefficient=name))
-            rows.append({"system": system, "coefficient": name, **numbers, "prob_positive": share})
-    return pd.DataFrame(rows)
+    fit = Result.of(result)
+    numbers = ["mean", "sd", "ci_lower", "ci_upper"]
+    columns = fit.statistics["coefficients"].sel(statistic=numbers).to_dataset("statistic")
+    columns["prob_positive"] = (fit.posterior["coefficients"] > 0.0).mean(("chain", "draw"))
+    return columns.to_dataframe(["system", "coefficient"]).reset_index()
 
 
 def category_table(result: xr.DataTree | Result) -> pd.DataFrame:
@@ -218,31 +190,27 @@ def category_table(result: xr.DataTree | Result) -> pd.DataFrame:
     >>> rows[["category", "mean"]].round(4).values.tolist()  # (1 + 1)/7, (1 + 1 + 2 + 1)/7
     [['a', 0.2857], ['b', 0.7143], ['c', 1.0]]
     """
-    own = Result.of(result)
-    statistics = own.statistics
-    scores = own.group("constant_data").get("category_score")
+    fit = Result.of(result)
+    statistics = fit.statistics
+    scores = fit.group("constant_data").get("category_score")
     if scores is None:
         raise ValueError(
             "result must be of scored categories; it is of right and wrong. There pass@1 is the "
             "probability to reach the better of the two."
         )
-    certain = {"mean": 1.0, "sd": 0.0, "ci_lower": 1.0, "ci_upper": 1.0}
-    # Where all scores are equal there is nothing to reach.
-    reached = set(statistics["reached"].values.tolist()) if "reached" in statistics.dims else ()
-    rows = []
-    for system in statistics["system"].values:
-        for position in np.argsort(-scores.values, kind="stable"):
-            name = str(scores["category"].values[position])
-            for target in TARGETS:
-                row = {"system": system, "category": name}
-                row |= {"score": float(scores.values[position]), "target": target}
-                numbers = certain
-                if name in reached:
-                    cells = statistics["reach_probability"].sel(system=system, target=target)
-                    cells = cells.sel(reached=name)
-                    numbers = {one: float(cells.sel(statistic=one)) for one in certain}
-                rows.append(row | numbers)
-    return pd.DataFrame(rows)
+    scores = scores.isel(category=np.argsort(-scores.values, kind="stable"))
+    numbers = {"statistic": ["mean", "sd", "ci_lower", "ci_upper"]}
+    # The worst score is always reached; where all scores are equal there is no other.
+    certain = xr.DataArray([1.0, 0.0, 1.0, 1.0], numbers, "statistic")
+    shape = {"system": fit.systems, "category": scores["category"], "target": list(TARGETS)}
+    reached = certain.expand_dims(shape)
+    if "reached" in statistics.dims:
+        held = statistics["reach_probability"].sel({**numbers, "target": list(TARGETS)})
+        held = held.rename(reached="category").reindex(category=scores["category"])
+        reached = held.fillna(certain)
+    columns = reached.to_dataset("statistic").assign(score=scores)
+    frame = columns.to_dataframe(["system", "category", "target"]).reset_index()
+    return frame[["system", "category", "score", "target", *numbers["statistic"]]]
 
 
 def notes(result: xr.DataTree | Result) -> list[str]:
@@ -270,3 +238,162 @@ def notes(result: xr.DataTree | Result) -> list[str]:
     []
     """
     return Result.of(result).notes
+
+
+def ranges_beyond(
+    result: Result, metrics: Sequence[Metric], within: int = 0
+) -> NDArray[np.float64]:
+    """Return the family-free range of every metric whose k exceeds the trials of some question.
+
+    Parameters
+    ----------
+    result : Result
+    metrics : sequence of Metric
+        With `within`, by ascending k.
+    within : int
+        How many metrics before the first of those to add, for a curve that starts there.
+
+    Returns
+    -------
+    ndarray, shape (system, metrics, target, end)
+        At the confidence ``ci_prob`` of the result; NaN where k is within the trials, and for
+        metrics that judge scores or answers, where questions have weights or groups, and of marks
+        of a judge that errs.
+    """
+    ranges = np.full((len(result.systems), len(metrics), len(result.targets), 2), np.nan)
+    if result.scale.axes or not result.answers("extrapolation_range"):
+        return ranges
+    counts = result.right_of_all("extrapolation_range")
+    for system, (successes, trials) in enumerate(zip(*counts, strict=True)):
+        fewest = trials[trials > 0].min(initial=np.iinfo(np.int64).max)
+        places = [i for i, metric in enumerate(metrics) if metric.k > fewest and not metric.voted]
+        if places:
+            places = [*range(max(places[0] - within, 0), places[0]), *places]
+            beyond = tuple(metrics[i] for i in places)
+            states = States.of(successes, trials)
+            key = "ranges", system, beyond  # table, report and terminal all ask for them
+            work_out = partial(_ranges, states, beyond, result.ci_prob)
+            ranges[system, places] = result.once(key, work_out)
+    return ranges
+
+
+def _ranges(states: States, metrics: Sequence[Metric], confidence: float) -> NDArray[np.float64]:
+    curves = [metric.latent for metric in metrics]
+    ends = metric_ranges(states.successes, states.trials, states.count, curves, confidence)
+    return np.stack([ends.lower, ends.upper], axis=-1)
+
+
+class ResultTable(pd.DataFrame):
+    """A table of results that shows itself with both targets side by side.
+
+    In every other respect it is an ordinary frame, and what is taken from it is one.
+    """
+
+    @property
+    def _constructor(self) -> type[pd.DataFrame]:
+        return pd.DataFrame
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        if not set(self.columns) >= _NEEDED:
+            return str(pd.DataFrame(self)._repr_html_())  # type: ignore[operator]
+        page = side_by_side(self).to_html(index=False, max_rows=_MOST_ROWS, justify="left")
+        lines = "".join(f"<br>{escape(line)}" for line in meanings(self))
+        return f"<div>{page}<p><small>{lines.removeprefix('<br>')}</small></p></div>"
+
+    def __repr__(self) -> str:
+        if not set(self.columns) >= _NEEDED:
+            return repr(pd.DataFrame(self))
+        text = side_by_side(self).to_string(index=False, max_rows=_MOST_ROWS, line_width=None)
+        return "\n".join([text, "", *meanings(self)])
+
+
+def side_by_side(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for every system and metric, with numbers as text.
+
+    Examples
+    --------
+    >>> numbers = {"mean": 0.5, "sd": 0.1, "ci_lower": 0.3, "ci_upper": 0.7}
+    >>> rows = [{"system": "a", "metric": "bayes", "target": name, **numbers}
+    ...         for name in ("questions", "population")]
+    >>> side_by_side(pd.DataFrame(rows)).iloc[0].tolist()
+    ['a', 'bayes', '0.500', '0.100', '[0.300, 0.700]', '0.500', '0.100', '[0.300, 0.700]']
+    """
+    by_target = {str(name): rows for name, rows in frame.groupby("target", sort=False)}
+    first = next(iter(by_target.values()))
+    columns: dict[tuple[str, str], Iterable[Any]] = {
+        ("", name): first[name].tolist() for name in ("system", "metric")
+    }
+    if "estimate" in frame:
+        estimates = first["estimate"].tolist()
+        columns["", "observed"] = ["k > n" if np.isnan(x) else f"{x:.3f}" for x in estimates]
+    if "mean_if_wrong" in frame:
+        within = first[["estimate_if_wrong", "estimate_if_right"]].notna().all(axis=1)
+        ends = [
+            first[f"estimate_if_{end}"].where(within, first[f"mean_if_{end}"])
+            for end in ("wrong", "right")
+        ]
+        columns["", "if missing"] = _bracketed(*ends)
+    for target in (name for name in GROUPED_TARGETS if name in by_target):
+        rows, heading = by_target[target], TARGET_NAMES[target]
+        columns |= {(heading, name): [f"{x:.3f}" for x in rows[name]] for name in ("mean", "sd")}
+        columns[heading, interval_heading(frame)] = _bracketed(rows["ci_lower"], rows["ci_upper"])
+        if "range_lower" in frame:
+            columns[heading, "any shape"] = _bracketed(rows["range_lower"], rows["range_upper"])
+    view = pd.DataFrame(columns)
+    view.columns = pd.MultiIndex.from_tuples(list(columns))
+    return view
+
+
+def _bracketed(lower: Iterable[float], upper: Iterable[float]) -> list[str]:
+    return [
+        "" if np.isnan(low) else f"[{low:.3f}, {high:.3f}]"
+        for low, high in zip(lower, upper, strict=True)
+    ]
+
+
+def interval_heading(frame: pd.DataFrame) -> str:
+    """Return the heading of intervals: their probability, where the frame knows it."""
+    probability = frame.attrs.get("ci_prob")
+    return "interval" if probability is None else f"{100 * probability:g}% interval"
+
+
+_MEANINGS = {  # of what is shown, by a column that the table has then
+    "estimate": (
+        "observed: unbiased estimate from the observed trials (k drawn without "
+        "replacement); k > n where a question has fewer than k."
+    ),
+    "mean_if_wrong": (
+        "if missing: the estimate (the mean where k > n) with every missing outcome wrong, "
+        "and with every one right."
+    ),
+    "range_lower": (
+        "any shape: where k exceeds the trials, the range over all difficulty distributions "
+        "that agree with the counts; the interval assumes families."
+    ),
+    "mean": "mean, sd, interval: posterior mean, standard deviation and credible interval.",
+}
+_TARGET_MEANINGS = {
+    "questions": "new trials of exactly these questions.",
+    "population": (
+        "other questions from the same source; less certain, because the choice of the "
+        "questions is random too."
+    ),
+    "new_groups": (
+        "other questions of other groups like these. Those of 'population' are of the same groups."
+    ),
+}
+
+
+def meanings(frame: pd.DataFrame) -> list[str]:
+    """Say what each column is, a line each."""
+    targets = {"questions", "population", *frame["target"]}
+    return [
+        *(text for column, text in _MEANINGS.items() if column in frame),
+        *(
+            f"{TARGET_NAMES[target]} (target {target!r}): {text}"
+            for target, text in _TARGET_MEANINGS.items()
+            if target in targets
+        ),
+        f"All columns, a row per target: pandas.DataFrame(table), {len(frame.columns)} columns.",
+    ]

@@ -25,9 +25,8 @@ from bayesatk.posterior.posterior import SystemPosterior
 from bayesatk.posterior.remarks import FAMILY_WORDS, family_shares
 from bayesatk.posterior.replicates import draw_new_p
 from bayesatk.priors import DIFFICULTY_FAMILIES, DirichletHyperPrior, HyperPrior
-from bayesatk.results.likelihood import RATES
 from bayesatk.results.result import Result
-from bayesatk.results.schema import TARGETS, metric_values
+from bayesatk.results.schema import RATES, TARGETS, metric_values
 
 FAMILIES_CHECK, GROUPS_CHECK = "difficulty families", "groups"
 _MOVED = 1.0  # sds from which an answer changes
@@ -44,7 +43,7 @@ def family_row(fit: Result, system: int, alpha: float) -> dict[str, object] | No
     prior = fit.prior
     if not isinstance(prior, HyperPrior) or not prior.proper:
         return None
-    if Declared.of_result(fit).composed and len(prior.family_prior) == 1:
+    if model_of(fit, system).structured and len(prior.family_prior) == 1:
         return None
     metrics = fit.judged
     whole = replace(prior, families=DIFFICULTY_FAMILIES)
@@ -143,8 +142,7 @@ def log_evidence_ratio(fit: Result, system: int) -> float | None:
     simple = prior.of_family("beta") if right_wrong else prior
     whole = replace(Declared.of_result(fit, ran), prior=simple, grouping=None, weight=None)
     grouped = replace(whole, grouping=Grouping.of(groups[ran]))
-    plain = whole.composed_model if whole.structured else whole.model
-    ratio = grouped.model(system).partial_evidence() - plain(system).partial_evidence()
+    ratio = grouped.model(system).log_evidence() - whole.model(system).log_evidence()
     return ratio if np.isfinite(ratio) else None
 
 
@@ -329,7 +327,7 @@ def criticise(
 def _new_questions(result: Result, system: int, ran: NDArray[np.bool_]) -> Draw:
     """Return how p of questions like those that were tried is drawn."""
     if result.pooling == "partial":
-        model = Declared.of_result(result).composed_model(system)
+        model = Declared.of_result(result).model(system)
 
         def draw_new(size: int, rng: np.random.Generator) -> tuple[Array, Array | None]:
             p, rates = draw_new_p(model, size, rng)

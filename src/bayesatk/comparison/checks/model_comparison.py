@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
-from scipy.special import logsumexp
+from scipy.special import logsumexp, xlog1py, xlogy
 
 from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk.core.pooling import leave_one_out
 from bayesatk.data.chances import success_probabilities
+from bayesatk.posterior.model import Predictive
 from bayesatk.posterior.models_of import Declared, model_of
-from bayesatk.results.likelihood import UNIT
+from bayesatk.results.checking import UNIT
 from bayesatk.results.result import Result
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def exact_loo(fit: xr.DataTree | Result) -> "az.ELPDDataLOO":
     return _loo(result, _predictions(result))
 
 
-_Predictions = list[tuple[NDArray[np.intp], leave_one_out.Predictive]]
+_Predictions = list[tuple[NDArray[np.intp], Predictive]]
 
 
 def _predictions(fit: Result) -> _Predictions:
@@ -264,7 +264,7 @@ def log_bayes_factor_chance(fit: xr.DataTree | Result, p: object) -> xr.DataArra
     evidence = log_evidence(result)
     successes, trials = result.right_of_all("chance")
     chance = success_probabilities(trials.shape[1], p)
-    null = [leave_one_out.certain(c, n - c, chance) for c, n in zip(successes, trials, strict=True)]
+    null = (xlogy(successes, chance) + xlog1py(trials - successes, -chance)).sum(axis=1)
     return (evidence - xr.DataArray(null, dims="system")).rename("log_bayes_factor")
 
 

@@ -11,18 +11,16 @@ from bayesatk._tools.arguments import real_number, whole_number
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.comparison.checks.question_table import chosen_metric
 from bayesatk.comparison.pairs.verdicts import named
-from bayesatk.core.pooling.question_posteriors import QuestionLaws, fewer
 from bayesatk.core.question.categorical import category_finite
 from bayesatk.core.question.laws import finite
-from bayesatk.core.runs.run_differences import absolute_differences, run_difference
+from bayesatk.core.runs.run_differences import absolute_differences
 from bayesatk.data.scales import RightWrong
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.models_of import model_of, question_shares
-from bayesatk.posterior.right_wrong import RightWrongModel
-from bayesatk.results.likelihood import RATES
 from bayesatk.results.result import Result
+from bayesatk.results.schema import RATES
 
 _MOST_TRIALS = 256  # of a question in a run: the work grows with their square
 _SEED = 20_261_124  # of draws: a floor is a function of the data
@@ -121,16 +119,7 @@ def noise_floor(
 
 def _difference(result: Result, system: int, metric: Metric, trials: int) -> tuple[Array, Array]:
     """Absolute differences of two runs of a system in rising order, and their probabilities."""
-    model = model_of(result, system)
-    if isinstance(model, RightWrongModel) and model.states.weight is None:
-        nodes, states = model.nodes, model.states.merged()
-
-        def counted(most: int) -> tuple[Array, Array]:
-            laws = QuestionLaws.of(fewer(nodes, most), states)
-            return laws.weight, laws.counts(2 * trials)
-
-        return run_difference(counted, states.count, _values(metric, trials))
-    return _drawn_difference(result, model, metric, trials)
+    return _drawn_difference(result, model_of(result, system), metric, trials)
 
 
 def _drawn_difference(
@@ -147,7 +136,7 @@ def _drawn_difference(
     drawn = model.fit([judged]).draw(size, rng, True)
     p = drawn.p
     assert p is not None  # they were asked to be kept
-    if model.judge_rates is not None:
+    if model.marking is not None:
         sensitivity, false_positives = (drawn.hyper[name][:, None] for name in RATES)
         p = false_positives + (sensitivity - false_positives) * p
 

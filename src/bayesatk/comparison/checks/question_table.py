@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.threads import one_thread
-from bayesatk.core.pooling.question_posteriors import QuestionLaws
+from bayesatk.core.program.question_laws import QuestionLaws
 from bayesatk.data.columns import GROUP, WEIGHT
 from bayesatk.metrics.grid import Metric, parse
-from bayesatk.posterior.left_out import QuestionValues, question_laws, question_values
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.models_of import question_shares, right_wrong_model
+from bayesatk.posterior.questions import QuestionValues, question_laws, question_values
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS
 

@@ -15,7 +15,7 @@ from bayesatk.core.question.laws import finite
 from bayesatk.core.runs.e_values import Capital, Splits
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.metrics.grid import Metric, one_metric
-from bayesatk.results.days import outcomes_of
+from bayesatk.results.selection import outcomes_of
 
 Ints = NDArray[np.int64]
 

@@ -19,7 +19,7 @@ from bayesatk.core.runs.trial_order import alarm_evidence, day_scores
 from bayesatk.data.validation import shown
 from bayesatk.priors import HyperPrior
 from bayesatk.priors.choice import describe_prior
-from bayesatk.results.days import read_days
+from bayesatk.results.selection import read_days
 
 Ints = NDArray[np.int64]
 

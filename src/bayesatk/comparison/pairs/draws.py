@@ -14,9 +14,8 @@ from bayesatk.comparison.pairs.contrasts import ExactMean
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.answers import answer_draws
 from bayesatk.posterior.models_of import Declared
-from bayesatk.results.likelihood import RATES
 from bayesatk.results.result import Result
-from bayesatk.results.schema import metric_values
+from bayesatk.results.schema import RATES, metric_values
 
 Array = NDArray[np.float64]
 _SPREADS = 200  # draws of p of every question, for their spread

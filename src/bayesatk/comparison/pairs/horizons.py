@@ -19,16 +19,16 @@ from bayesatk.comparison.pairs.curve_scale import CurveScale, bisected
 from bayesatk.comparison.pairs.pairing import correlated_order
 from bayesatk.comparison.pairs.verdicts import named
 from bayesatk.metrics.grid import Metric, parse
-from bayesatk.results.curves import curve_of
 from bayesatk.results.predictions import (
     QUESTIONS,
     Question,
     at_logits,
+    curve_of,
+    question_scores,
     questions_of,
     refuse_votes,
     regression_design,
 )
-from bayesatk.results.regression import question_scores
 from bayesatk.results.result import Result
 
 Array = NDArray[np.float64]

@@ -22,9 +22,8 @@ from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.answers import VoteModel, answer_moments
 from bayesatk.priors import AnswerPrior
 from bayesatk.results.difficulty import difficulty_draws
-from bayesatk.results.likelihood import RATES
 from bayesatk.results.result import Result
-from bayesatk.results.schema import TARGETS, metric_values
+from bayesatk.results.schema import RATES, TARGETS, metric_values
 
 Array = NDArray[np.float64]
 _VOTES = 200  # draws behind the variance of each

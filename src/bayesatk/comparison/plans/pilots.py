@@ -18,7 +18,7 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.pooling.dirichlet import draw_probabilities
 from bayesatk.core.pooling.states import States
 from bayesatk.core.program.cells import Cells
-from bayesatk.core.program.laws import CategoryLaw
+from bayesatk.core.program.laws import CategoryLaw, DifficultyLaw
 from bayesatk.core.program.observations import Categories, Observation, RightWrong
 from bayesatk.core.program.predictor import Predictor
 from bayesatk.core.question.categorical import category_finite
@@ -27,9 +27,9 @@ from bayesatk.core.runs.planning import Design
 from bayesatk.metrics.category_credit import compositions
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
+from bayesatk.posterior.count_posterior import FamilyFit
+from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.models_of import Declared
-from bayesatk.posterior.program import ProgramModel
-from bayesatk.posterior.program_posterior import FamilyFit
 from bayesatk.results.result import Result
 
 DRAWS = 60  # of the pilot's hyperparameters
@@ -46,7 +46,7 @@ class Counts:
     ----------
     observation : Observation
         With a state for each count.
-    metric : Credit or Judged
+    metric : MetricFunction
     log_ways : ndarray, shape (counts,)
         Log number of orders of trials, less the log density by which counts were drawn.
     """
@@ -61,12 +61,14 @@ class Counts:
 
     def given(self, theta: Array, offset: Array) -> tuple[Array, Array]:
         """Mean and variance of the metric given each count; (points, offsets, counts)."""
-        mean, variance = self.observation.moments([self.metric], theta, offset)
+        values = self.observation.cumulants([self.metric], theta, offset)
+        mean, variance = values[..., 0], values[..., 1]
         return mean[..., 0], variance[..., 0]
 
     def new(self, theta: Array, offset: Array) -> tuple[Array, Array]:
         """Mean and variance of the metric between new questions; (points, offsets)."""
-        mean, variance = self.observation.new_moments([self.metric], theta, offset)
+        values = self.observation.new_cumulants([self.metric], theta, offset)
+        mean, variance = values[..., 0], values[..., 1]
         return mean[..., 0], variance[..., 0]
 
     def estimates(self) -> Array:
@@ -74,7 +76,7 @@ class Counts:
         states = self.observation.states
         if isinstance(self.observation.law, CategoryLaw):
             return category_finite(self.metric.credit, states.counts, self.metric.scores)
-        return np.asarray(finite(self.metric, states.successes, states.trials))
+        return np.asarray(finite(self.metric.credit, states.successes, states.trials))
 
 
 @dataclass(frozen=True)
@@ -83,16 +85,16 @@ class ComposedPilot:
 
     Parameters
     ----------
-    model : ProgramModel
+    model : CountModel
     draws : list of (FamilyFit, ndarray)
         A law, and a point of its hyperparameters (1, hyperparameters), by draw.
-    metric : Credit or Judged
+    metric : MetricFunction
     metric_k : int
     bootstrapped : bool
         Whether questions like these are drawn from these, by their weights.
     """
 
-    model: ProgramModel
+    model: CountModel
     draws: list[tuple[FamilyFit, Array]]
     metric: Any
     metric_k: int
@@ -101,7 +103,7 @@ class ComposedPilot:
     @classmethod
     def of(cls, pilot: Result, system: int, metric: Metric, size: int) -> "ComposedPilot":
         """Return the pilot of the system at a position, with so many draws."""
-        model = Declared.of_result(pilot).composed_model(system)
+        model = Declared.of_result(pilot).model(system)
         rng = np.random.default_rng(0)
         number = rng.multinomial(size, [share for _, share in model.counted])
         draws = []
@@ -110,9 +112,8 @@ class ComposedPilot:
             draws += [(fit, fit.points.theta[[i]]) for i in points.tolist()]
         judged: Any = pilot.scale.judged(metric)
         bootstrapped = pilot.weight is not None and pilot.covariates is None
-        judged_metric = judged.credit if model.scores is None else judged
         order = rng.permutation(len(draws)).tolist()
-        return cls(model, [draws[i] for i in order], judged_metric, metric.k, bootstrapped)
+        return cls(model, [draws[i] for i in order], judged, metric.k, bootstrapped)
 
     def questions(self) -> list[Callable[[int], Design]]:
         """Return what one question is expected to teach, by draw and number of trials."""
@@ -122,10 +123,11 @@ class ComposedPilot:
     def counts(self, fit: FamilyFit, theta: Array, offset: Array, trials: int) -> Counts:
         """Return what may be counted in so many trials."""
         law = fit.predictor.observation.law
-        if not isinstance(law, CategoryLaw):
+        if isinstance(law, DifficultyLaw):
             right = np.arange(trials + 1)
             states = States.of(right, np.full(trials + 1, trials))
             return Counts(RightWrong(law, states), self.metric, states.log_ways)
+        assert isinstance(law, CategoryLaw)
         size = len(law.scores)
         listed = comb(trials + size - 1, size - 1) <= _LISTED
         counts = compositions(trials, size) if listed else _drawn(law, theta, offset, trials)
@@ -194,8 +196,8 @@ class QuestionRows:
         count = np.bincount(row, cells.count)
         return cls(
             replace(cells, rows=rows, count=count), count / questions,
-            np.bincount(row, cells.inner * of_group),
-            np.bincount(row, cells.inner_squares * of_group**2) * questions,
+            np.bincount(row, cells.inner[0] * of_group),
+            np.bincount(row, cells.inner[1] * of_group**2) * questions,
         )  # fmt: skip
 
     def offsets(self, predictor: Predictor, theta: Array) -> Array:
@@ -302,7 +304,7 @@ def _group_designs(
     return designs
 
 
-def _unequal(model: ProgramModel) -> tuple[float, float]:
+def _unequal(model: CountModel) -> tuple[float, float]:
     """How much more means vary by unequal weights: of questions, and of groups.
 
     Of planned groups all have equally many questions, with weights like those of the pilot's.

@@ -1,21 +1,14 @@
 """Distributions with exact quantiles: tabulated, monotone images of a Beta, and draws."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainc, expit, logit
+from scipy.special import expit, logit
 
-from bayesatk.core.question.laws import binomial_expectation
 from bayesatk.metrics.credit import Array
 
-# Quantiles whose error a distribution states.
-LEVELS = np.concatenate([[0.0025, 0.005], np.arange(0.01, 1.0, 0.01), [0.995, 0.9975]])
-
-
-_TABLE = np.concatenate([[0.0, 1e-5, 1e-4, 1e-3], LEVELS, [0.999, 0.9999, 0.99999, 1.0]])
 _STEPS = 5  # of Newton's method within bisection, from straight lines to full precision
 
 
@@ -88,10 +81,6 @@ class Distribution:
             s = np.where((step >= low) & (step <= high), step, 0.5 * (low + high))
         return np.asarray(self.x[cell] + s * (self.x[cell + 1] - self.x[cell]))
 
-    def rough(self, probability: ArrayLike) -> Array:
-        """Quantiles by straight lines between the points of the table."""
-        return np.asarray(np.interp(np.asarray(probability, float), self.cdf_values, self.x))
-
     def stated_error(self, probability: ArrayLike) -> Array:
         """Error of quantiles, as far as it is rounding; that of the table is not known here."""
         return np.spacing(np.abs(self.quantile(probability)))
@@ -110,69 +99,6 @@ class Distribution:
         rise = self.cdf_values[cell + 1] - self.cdf_values[cell]
         left, right = self.pdf[cell] * width - rise, self.pdf[cell + 1] * width - rise
         return np.asarray(rise + left * (1 - s) * (1 - 3 * s) - right * s * (2 - 3 * s))
-
-
-@dataclass(frozen=True)
-class BetaImage:
-    """Distribution of a non-decreasing ``g(p)``, ``p ~ Beta(a, b)``.
-
-    Parameters
-    ----------
-    vector : ndarray
-        Non-decreasing credit vector of ``g``.
-    a, b : float
-
-    Examples
-    --------
-    >>> BetaImage(np.array([0.0, 1.0]), 1.0, 1.0).quantile([0.25, 0.5]).round(9).tolist()
-    [0.25, 0.5]
-    """
-
-    vector: Array
-    a: float
-    b: float
-    settled: bool = True
-
-    def cdf(self, x: ArrayLike) -> Array:
-        """Probability of a value at most ``x``."""
-        x = np.asarray(x, float)
-        found = self._below(_bisect(self._g, x.ravel())).reshape(x.shape)
-        return np.where(x < self.vector[0], 0.0, np.where(x >= self.vector[-1], 1.0, found))
-
-    def quantile(self, probability: ArrayLike) -> Array:
-        """Value exceeded with probability ``1 - probability``."""
-        p = np.asarray(probability, float)
-        return self._g(_bisect(self._below, p.ravel())).reshape(p.shape)
-
-    def stated_error(self, probability: ArrayLike) -> Array:
-        """Error of quantiles: what an error of 1e-13 in probability would move."""
-        levels = np.asarray(probability, float)
-        found = self.quantile(levels)
-        near = [self.quantile(np.clip(levels + s * 1e-13, 0.0, 1.0)) for s in (-1.0, 1.0)]
-        moved = np.max([np.abs(each - found) for each in near], axis=0)
-        return np.asarray(moved + np.spacing(np.abs(found)))
-
-    def _g(self, logit: Array) -> Array:
-        return binomial_expectation(
-            self.vector[:, None], -np.logaddexp(0, -logit), -np.logaddexp(0, logit)
-        )[0][:, 0]
-
-    def _below(self, logit: Array) -> Array:
-        """Probability of a logit at most this."""
-        low, found = logit < 0.0, np.empty(logit.shape)
-        found[low] = betainc(self.a, self.b, expit(logit[low]))
-        found[~low] = 1.0 - betainc(self.b, self.a, expit(-logit[~low]))
-        return found
-
-
-def _bisect(function: Callable[[Array], Array], target: Array, steps: int = 60) -> Array:
-    """Solve ``function(logit) = target`` for non-decreasing functions, all targets at once."""
-    low, high = np.full(target.shape, -700.0), np.full(target.shape, 700.0)
-    for _ in range(steps):
-        middle = 0.5 * (low + high)
-        below = function(middle) < target
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return np.asarray(0.5 * (low + high))
 
 
 class Empirical:
@@ -222,66 +148,6 @@ class Empirical:
         found = self.quantile(levels)
         moved = np.max([np.abs(each - found) for each in ends], axis=0)
         return np.asarray(moved + self._blur + np.spacing(np.abs(found)))
-
-
-class Averaged:
-    """A mixture of distributions, each with its probability.
-
-    Parameters
-    ----------
-    parts : sequence of Quantity
-    weight, error : ndarray
-        Probabilities and their standard errors.
-
-    Examples
-    --------
-    >>> uniform = Distribution(np.array([0.0, 1.0]), np.array([0.0, 1.0]), np.ones(2))
-    >>> both = Averaged([uniform, constant(1.0)], np.array([0.5, 0.5]), np.zeros(2))
-    >>> both.quantile([0.25, 0.75]).round(4).tolist(), both.cdf(0.5).item()
-    ([0.5, 1.0], 0.25)
-    """
-
-    def __init__(self, parts: Sequence[Quantity], weight: Array, error: Array) -> None:
-        self._parts, self._weight, self._error = parts, weight, error
-        # Between two neighbouring quantiles of all parts the mixture is all but linear.
-        table = np.unique(np.concatenate([one.quantile(_TABLE) for one in parts]))
-        self._x, self._upto = table, np.maximum.accumulate(self.cdf(table))
-
-    @property
-    def settled(self) -> bool:
-        """Whether quantiles are as exact as was asked for."""
-        return all(one.settled for one in self._parts)
-
-    def cdf(self, x: ArrayLike) -> Array:
-        """Probability of a value at most ``x``."""
-        found = sum(w * one.cdf(x) for w, one in zip(self._weight, self._parts, strict=True))
-        return np.asarray(found, float)
-
-    def quantile(self, probability: ArrayLike) -> Array:
-        """Value exceeded with probability ``1 - probability``."""
-        levels = np.asarray(probability, float)
-        # An atom is a jump: its value from where the distribution function reaches the level on.
-        first = np.append(True, np.diff(self._upto) > 0.0)
-        return np.asarray(np.interp(levels, self._upto[first], self._x[first]), float)
-
-    def stated_error(self, probability: ArrayLike) -> Array:
-        """Error of quantiles: that of the parts, and of three standard errors of their weights."""
-        levels = np.asarray(probability, float)
-        found = self.quantile(levels)
-        own = np.array([one.cdf(found) for one in self._parts])
-        spread = 3.0 * np.sqrt(self._error**2 @ (own - levels).reshape(len(own), -1) ** 2)
-        spread = spread.reshape(levels.shape)
-        near = [self.quantile(np.clip(levels + s * spread, 0.0, 1.0)) for s in (-1.0, 1.0)]
-        moved = np.max([np.abs(each - found) for each in near], axis=0)
-        # An error of a part counts by how much of the density is that part's.
-        step = np.maximum(1e-3 * np.ptp(self.quantile(LEVELS[[2, -3]])), 1e-12)
-        slope = np.array([one.cdf(found + step) - one.cdf(found - step) for one in self._parts])
-        slope = slope * self._weight.reshape(-1, *[1] * levels.ndim) + 1e-12
-        parts = [
-            one.stated_error(np.clip(at, 0.0, 1.0))
-            for one, at in zip(self._parts, own, strict=True)
-        ]
-        return np.asarray(moved + (slope * np.array(parts)).sum(axis=0) / slope.sum(axis=0))
 
 
 def constant(value: float) -> Distribution:

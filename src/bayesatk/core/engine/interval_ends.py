@@ -5,7 +5,6 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 
 from bayesatk.core.engine.distribution import Quantity
-from bayesatk.core.engine.fourier_series import Series
 from bayesatk.metrics.credit import Array
 
 
@@ -26,17 +25,10 @@ def interval(quantity: Quantity, probability: float, kind: str) -> tuple[float, 
 def measured_interval(
     quantity: Quantity, probability: float, kind: str
 ) -> tuple[tuple[float, float], float]:
-    """Interval, and the error of its ends.
-
-    That of the quantiles there. The ends of the shortest interval move more than the quantiles
-    they are: where half the effort gives another, their distance counts as well.
-    """
+    """Interval, and the error of its ends: that of the quantiles there."""
     levels = _levels(quantity, probability, kind)
     low, high = quantity.quantile(levels)
     error = float(quantity.stated_error(levels).max())
-    if kind == "hdi" and isinstance(quantity, Series):
-        others = interval(quantity.coarse, probability, kind)
-        error = max(error, abs(others[0] - low), abs(others[1] - high))
     return (float(low), float(high)), error
 
 

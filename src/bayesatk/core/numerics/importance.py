@@ -71,6 +71,8 @@ def importance_posterior(
     size: int,
     negligible: float = -np.inf,
     last: int = _FINAL_POINTS,
+    most: int | None = None,
+    enough_draws: float = _ENOUGH_DRAWS,
 ) -> Importance:
     """Weighted points of a posterior of unconstrained parameters.
 
@@ -86,6 +88,10 @@ def importance_posterior(
         Log evidence below which few points will do.
     last : int
         Points of the posterior, to begin with.
+    most : int, optional
+        Up to so many, twice as many each time; default: four times as many as to begin with.
+    enough_draws : float
+        Effective number of draws from which no more points are drawn.
 
     Returns
     -------
@@ -113,14 +119,16 @@ def importance_posterior(
         excess = log_prior(points) - kernels.log_density(points)
     logs = excess + power * likelihood
     best: Importance | None = None
-    for again in range(_REDRAWS + 1):
+    redraws = int(np.log2((most or 2**_REDRAWS * last) / last))
+    for again in range(redraws + 1):
         kernels = _Kernels.fit(points, normalised(logs))
         points = kernels.draw(last * 2**again)
         logs = log_prior(points) + log_likelihood(points) - kernels.log_density(points)
         found = _weighted(points, logs)
         if best is None or found.effective_draws > best.effective_draws:
             best = found
-        trusted = found.k_hat < TRUSTED and found.effective_draws > min(_ENOUGH_DRAWS, 0.4 * last)
+        enough = min(_ENOUGH_DRAWS, 0.4 * last) if most is None else enough_draws
+        trusted = found.k_hat < TRUSTED and found.effective_draws > enough
         if trusted or found.log_evidence + _MARGIN < negligible:
             break
     assert best is not None

@@ -80,6 +80,18 @@ class Points:
         weight = np.full(size, 1.0 / size)
         return replace(self, theta=self.theta[chosen], weight=weight)
 
+    def at_most(self, size: int) -> "Points":
+        """Return at most so many points, with the means and variances of all."""
+        number = len(self.weight)
+        if number <= size:
+            return self
+        rows = np.arange(size)
+        if self.method != "importance sampling":  # whose first points are spread as all are
+            rows = np.linspace(0, number - 1, size).astype(np.intp)
+        if self.weight[rows].sum() < 0.2 * size / number:
+            return self.thinned(size)
+        return self.calibrated(rows)
+
     def draws_behind(self, values: Array) -> dict[str, Array]:
         """Effective numbers of draws of means, sds and quantiles of functions of the parameters.
 

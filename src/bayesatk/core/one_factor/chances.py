@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.special import betainccinv, betaincinv, log_expit, ndtr
 
 from bayesatk.core.pooling.marks import mark_chances_once
-from bayesatk.core.pooling.nodes import log_rise
+from bayesatk.core.question.dirichlet_multinomial import log_rise
 from bayesatk.metrics.credit import Array, log_choose
 
 Ints = NDArray[np.int64]

@@ -52,6 +52,13 @@ class Difficulty:
         icc = np.asarray(icc, float)
         return cls(np.ones((len(mean), 1)), mean[:, None], icc[:, None], zero, zero)
 
+    @classmethod
+    def of_nodes(cls, nodes: Nodes) -> "Difficulty":
+        """Return the difficulty distributions of nodes."""
+        total = nodes.alpha + nodes.beta
+        never, always = nodes.atoms.T
+        return cls(nodes.share, nodes.alpha / total, 1.0 / (1.0 + total), never, always)
+
     def __len__(self) -> int:
         return len(self.never)
 

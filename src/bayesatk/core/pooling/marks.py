@@ -4,54 +4,21 @@ A right trial is marked right with probability s (sensitivity) and a wrong one w
 (false positive rate). Of n trials of a question t are right, which nobody sees; c are marked right,
 as Binomial(t, s) plus Binomial(n - t, f). So the trials of a question are a mixture over t of
 ordinary counts, and everything known of those carries over: no integral over p is worked out anew.
-
-The rates are one pair for all questions. They are integrated on points with weights, which are
-multiplied by the probability of the data: a matrix product over t for all hyperparameters, rates
-and counts at once.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln
 
-from bayesatk.core.pooling.nodes import Nodes, heaviest
+from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.pooling.states import States
 from bayesatk.metrics.credit import Array
 
 _BLOCK = 4_000_000  # floats in one array: 32 MB
 _AT_ONCE = 100_000  # complex numbers in one array: those of a few rates, which stay in the cache
-_LEFT_OUT = 1e-8  # probability of nodes that what is said of the rates does without
 _LEAST = 1e-300  # probability of a count, whose logarithm is a number
-_RATE = (0.01, 0.99)  # where the search for the mode may start
-
-
-@dataclass(frozen=True)
-class Rates:
-    """Rates of a judge on points.
-
-    Parameters
-    ----------
-    values : ndarray, shape (points, 2)
-        Sensitivity and false positive rate.
-    log_weight : ndarray, shape (points,)
-        Log probabilities before the data of the system in question, summing to one: of the
-        calibration set, and of the marks of other systems.
-    """
-
-    values: Array
-    log_weight: Array
-
-    @classmethod
-    def known(cls, sensitivity: float, false_positive_rate: float) -> "Rates":
-        """Return rates that are known."""
-        return cls(np.array([[sensitivity, false_positive_rate]]), np.zeros(1))
-
-    def __len__(self) -> int:
-        return len(self.log_weight)
 
 
 def mark_chances(rates: Array, trials: int, marked: ArrayLike) -> Array:
@@ -176,100 +143,3 @@ def log_marked(nodes: Nodes, states: States) -> Array:
             joint = np.einsum("gt,tgs->gs", count_chances(some, trials), chances)
             found[start : start + step, own] = np.log(np.maximum(joint, _LEAST))
     return found
-
-
-@dataclass(frozen=True)
-class MarkedCounts:
-    """Marks of the questions of a system, and the error rates of the judge.
-
-    Parameters
-    ----------
-    states : States
-    rates : Rates
-    """
-
-    states: States
-    rates: Rates
-
-    @cached_property
-    def _tables(self) -> list[tuple[int, NDArray[np.bool_], Array]]:
-        """Trials, states that have so many, and `mark_chances` of these."""
-        found = []
-        for trials in np.unique(self.states.trials):
-            own = self.states.trials == trials
-            chances = mark_chances(self.rates.values, int(trials), self.states.successes[own])
-            found.append((int(trials), own, chances))
-        return found
-
-    @property
-    def success_rate(self) -> float:
-        """Share of right trials, by the Rogan-Gladen formula at mean rates."""
-        marked = float(self.states.count @ self.states.successes) + 0.5
-        share = marked / (float(self.states.count @ self.states.trials) + 1.0)
-        s, f = np.exp(self.rates.log_weight) @ self.rates.values
-        return float(np.clip((share - f) / max(s - f, 1e-3), *_RATE))
-
-    def by_state(self, nodes: Nodes) -> Iterator[tuple[slice, Array]]:
-        """Yield some nodes, and the probability of each state's count; (nodes, points, states)."""
-        points, states = len(self.rates), len(self.states)
-        step = max(1, _BLOCK // (points * states))
-        for start in range(0, len(nodes), step):
-            part = slice(start, start + step)
-            some = nodes.among(np.arange(len(nodes))[part])
-            each = [
-                count_chances(some, trials) @ chances.reshape(trials + 1, -1)
-                for trials, _, chances in self._tables
-            ]
-            found = each[0].reshape(len(some), points, -1)
-            if len(each) > 1:
-                found = np.empty((len(some), points, states))
-                for (_, own, _), flat in zip(self._tables, each, strict=True):
-                    found[:, :, own] = flat.reshape(len(some), points, -1)
-            yield part, np.maximum(found, _LEAST, out=found)
-
-    def log_by_rates(self, nodes: Nodes) -> Array:
-        """Log probability of all marks in their order, given node and rates; (nodes, points)."""
-        found = np.empty((len(nodes), len(self.rates)))
-        for part, chances in self.by_state(nodes):
-            found[part] = np.log(chances, out=chances) @ self.states.count
-        return found - float(self.states.count @ self.states.log_ways)
-
-    def log_of_nodes(self, nodes: Nodes) -> Array:
-        """Log probability of all marks in their order, the rates integrated; (nodes,)."""
-        return np.asarray(logsumexp(self.log_by_rates(nodes) + self.rates.log_weight, axis=1))
-
-    def log_likelihood(self, x: Array, y: Array) -> Array:
-        """Return the same of single Betas at ``x = logit m``, ``y = logit r``."""
-        return self.log_of_nodes(Nodes.of(x, y, np.full(len(x), 1.0 / max(1, len(x)))))
-
-    def log_given(self, nodes: Nodes) -> Array:
-        """Log probability of the rates given each node and the data; (nodes, points)."""
-        logs = self.log_by_rates(nodes) + self.rates.log_weight
-        return np.asarray(logs - logsumexp(logs, axis=1, keepdims=True))
-
-    def log_likelihood_of_rates(self, posterior: Nodes) -> Array:
-        """Log probability of all marks given the rates, over that of the marks; (points,)."""
-        some = posterior.among(heaviest(posterior.weight, _LEFT_OUT))
-        logs = np.log(some.weight)[:, None] + self.log_given(some)
-        return np.asarray(logsumexp(logs, axis=0) - self.rates.log_weight)
-
-    def question_means(self, nodes: Nodes) -> Array:
-        """Mean p over these questions, given each node and rates; (nodes, points)."""
-        found = np.zeros((len(nodes), len(self.rates)))
-        step = max(1, _BLOCK // (len(self.rates) * len(self.states)))
-        for start in range(0, len(nodes), step):
-            part = slice(start, start + step)
-            some = nodes.among(np.arange(len(nodes))[part])
-            for trials, own, chances in self._tables:
-                flat, prior = chances.reshape(trials + 1, -1), count_chances(some, trials)
-                right = np.arange(trials + 1)
-                # P(t of n) E[p | t] = P(t + 1 of n + 1) (t + 1)/(n + 1): the next trial is right
-                more = count_chances(some, trials + 1)[:, 1:] * (right + 1) / (trials + 1)
-                ratio = (more @ flat) / np.maximum(prior @ flat, _LEAST)
-                shape = len(some), len(self.rates), -1
-                found[part] += ratio.reshape(shape) @ self.states.count[own]
-        return found / self.states.questions
-
-    def at_rates(self, nodes: Nodes, point: NDArray[np.intp]) -> Nodes:
-        """Return nodes with the judge's rates at points."""
-        return replace(nodes, rates=self.rates.values[point])

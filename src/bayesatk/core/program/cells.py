@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesatk.core.pooling.states import States
+from bayesatk.core.pooling.states import States, Terms
 from bayesatk.metrics.credit import Array
 
 Ints = NDArray[np.intp]
@@ -27,8 +27,8 @@ class Cells:
         Covariates in their basis, without the constant.
     count : ndarray, shape (cells,)
         Questions in each.
-    inner, inner_squares : ndarray, shape (cells,)
-        Sums of the questions' shares in the mean over their group, and of their squares.
+    inner : ndarray, shape (3, cells)
+        Sums of the questions' shares in the mean over their group, of squares, and of cubes.
     share : ndarray, shape (groups,)
         Of each group in the mean over all questions; groups without questions have none.
     question_share : ndarray, shape (questions,)
@@ -45,7 +45,6 @@ class Cells:
     rows: Array
     count: Array
     inner: Array
-    inner_squares: Array
     share: Array
     question_share: Array
     which: Ints
@@ -93,8 +92,8 @@ class Cells:
         return cls(
             states, distinct[:, 1].astype(np.intp), distinct[:, 0].astype(np.intp),
             np.ascontiguousarray(distinct[:, 2:]), count.astype(float),
-            np.bincount(which, inner), np.bincount(which, inner**2), shares, inner, which,
-            group is not None,
+            np.stack([np.bincount(which, inner**power) for power in (1, 2, 3)]), shares, inner,
+            which, group is not None,
         )  # fmt: skip
 
     @property
@@ -118,6 +117,20 @@ class Cells:
         every[:, groups] = sums
         return every
 
+    @cached_property
+    def questions_tried(self) -> NDArray[np.bool_]:
+        """Questions that have trials; of a group where none has, all."""
+        tried = (self.states.evidence.sum(axis=1) > 0.0)[self.state][self.which]
+        group = self.group[self.which]
+        return np.asarray(tried | (np.bincount(group, tried, self.groups) == 0)[group])
+
+    def tried(self, group: int) -> Terms:
+        """Cells and shares of the questions of a group that are a sample of its population."""
+        inside = self.questions_tried & (self.group[self.which] == group)
+        keys = np.stack([self.question_share, self.which], axis=1)[inside]
+        distinct, count = np.unique(keys, axis=0, return_counts=True)
+        return Terms(distinct[:, 1].astype(np.intp), distinct[:, 0], count.astype(float))
+
     def without(self, cell: int) -> "Cells":
         """Return all questions but one of a cell, as far as likelihoods go."""
         count = self.count - (np.arange(len(self.count)) == cell)
@@ -127,6 +140,5 @@ class Cells:
         """Return some cells, each as a single question, as far as likelihoods go."""
         return replace(
             self, state=self.state[keep], group=self.group[keep], rows=self.rows[keep],
-            count=self.count[keep], inner=self.inner[keep],
-            inner_squares=self.inner_squares[keep],
+            count=self.count[keep], inner=self.inner[:, keep],
         )  # fmt: skip

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.special import expit, log_softmax, softmax
+from scipy.special import expit, log_expit, log_softmax, softmax
 
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.metrics.credit import Array
@@ -25,13 +25,17 @@ class DifficultyLaw:
 
     Parameters
     ----------
-    family : {"beta", "inflated", "mixture"}
+    family : {"beta", "inflated", "mixture", "fixed"}
+        A fixed Beta has no hyperparameters: questions are not pooled.
     fields : Fields
         Of all hyperparameters of the model, of which the law uses its own.
+    shape : (float, float), optional
+        Parameters of the fixed Beta.
     """
 
     family: str
     fields: Fields
+    shape: tuple[float, float] | None = None
 
     def nodes(self, theta: Array, offset: Array) -> Nodes:
         """Return the distributions of p, a row for each point and offset.
@@ -41,8 +45,11 @@ class DifficultyLaw:
         theta : ndarray, shape (points, hyperparameters)
         offset : ndarray, shape (points, offsets)
         """
-        mean, icc = self._columns(theta)
         size = offset.size
+        if self.shape is not None:
+            alpha, beta = (np.full(size, base) for base in self.shape)
+            return Nodes.betas(alpha, beta, np.full(size, 1.0 / size))
+        mean, icc = self._columns(theta)
         betas = [
             Nodes.of(
                 (mean[:, j, None] + offset).ravel(),
@@ -97,10 +104,13 @@ class CategoryLaw:
     ----------
     scores : tuple of float
     fields : Fields
+    shape : tuple of float, optional
+        Parameters of a fixed Dirichlet, without hyperparameters: questions are not pooled.
     """
 
     scores: tuple[float, ...]
     fields: Fields
+    shape: tuple[float, ...] | None = None
 
     @cached_property
     def _scaled(self) -> Array:
@@ -109,6 +119,8 @@ class CategoryLaw:
 
     def alpha(self, theta: Array, offset: Array) -> Array:
         """Dirichlet parameters; (points, offsets, categories)."""
+        if self.shape is not None:
+            return np.broadcast_to(np.array(self.shape), (*offset.shape, len(self.shape)))
         slices = self.fields.slices
         logits = np.pad(theta[:, slices["mean"]], ((0, 0), (0, 1)))[:, None]
         logits = log_softmax(logits + offset[..., None] * self._scaled, axis=2)
@@ -119,3 +131,36 @@ class CategoryLaw:
         """As of a `DifficultyLaw`."""
         step = (_TABLE_ERROR / (_BEND * max(float(trials.sum()), 1.0))) ** (1.0 / 6.0)
         return float(min(step, _WIDEST_STEP))
+
+
+@dataclass(frozen=True)
+class Common:
+    """The same p for all questions, or the same vector p over categories: complete pooling.
+
+    Parameters
+    ----------
+    fields : Fields
+        Of all hyperparameters, with ``mean`` for p.
+    scored : bool
+        Whether p is a vector.
+    """
+
+    fields: Fields
+    scored: bool = False
+
+    def log_chances(self, theta: Array) -> Array:
+        """Log probabilities of the categories, or of wrong and right; (points, categories)."""
+        logits = theta[:, self.fields.slices["mean"]]
+        if self.scored:
+            return np.asarray(log_softmax(np.pad(logits, ((0, 0), (0, 1))), axis=1))
+        return np.concatenate([log_expit(-logits), log_expit(logits)], axis=1)
+
+    def p(self, theta: Array) -> Array:
+        """Success probability (points,), or probabilities (points, categories)."""
+        logs = self.log_chances(theta)
+        return np.exp(logs if self.scored else logs[:, 1])
+
+    def step(self, theta: Array, trials: Array) -> float:
+        """As of a `DifficultyLaw`."""
+        del theta, trials
+        return _WIDEST_STEP

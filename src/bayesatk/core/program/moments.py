@@ -1,68 +1,67 @@
-"""Means and variances of metrics at points of the hyperparameters, whatever the model."""
+"""Cumulants of means over questions at points of the hyperparameters, whatever the model."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from bayesatk.core.engine.bootstrap import bootstrap_moments
 from bayesatk.core.numerics.weights import total_moments
-from bayesatk.core.program.cells import Ints
+from bayesatk.core.pooling.states import Terms
+from bayesatk.core.program.cells import Cells, Ints
 from bayesatk.core.program.predictor import NEW_NODES, Predictor, Table
 from bayesatk.metrics.credit import Array
 
 _WIDER = 2.0  # distance of offsets of means, in that of log-likelihoods, of which many are summed
+_POWERS = np.arange(1, 4)
 
-GroupSums = tuple[Array, Array, Array]
 
-
-@dataclass(frozen=True)
-class Moments:
-    """Of means over questions, given each point; groups have targets "questions", "population".
+class GroupSums(NamedTuple):
+    """Cumulants of means over the questions of each group, given effects.
 
     Parameters
     ----------
-    group_mean, group_variance, group_spread : ndarray, shape (points, groups, metrics, 2)
-        Variances are over effects of groups and success probabilities; the spread is the part of
-        the variance that is due to which questions were drawn.
-    new_mean : ndarray, shape (points, metrics)
+    observed : ndarray, shape (points, groups, metrics, 3)
+        Of these questions.
+    new : ndarray, shape (points, groups, metrics, 2)
+        Mean of questions like these, and variance that as many of them would add to it.
+    """
+
+    observed: Array
+    new: Array
+
+
+class Moments(NamedTuple):
+    """Cumulants of means over questions, given each point.
+
+    Variances are over effects of groups and success probabilities.
+
+    Parameters
+    ----------
+    by_group : ndarray, shape (points, groups, metrics, 2, 3)
+        Of the targets "questions" and "population".
+    spread : ndarray, shape (points, groups, metrics)
+        Part of the variance of the population that is due to which questions were drawn.
+    new : ndarray, shape (points, metrics, 3)
         Of questions of new groups.
     """
 
-    group_mean: Array
-    group_variance: Array
-    group_spread: Array
-    new_mean: Array
+    by_group: Array
+    spread: Array
+    new: Array
 
-    def whole(self, share: Array, grouped: bool) -> tuple[Array, Array, Array]:
-        """Mean, variance and spread over all questions; (points, metrics, targets).
-
-        Parameters
-        ----------
-        share : ndarray, shape (groups,)
-        grouped : bool
-            Whether there is a third target, new groups.
-        """
-        sums = [
-            np.einsum("hgkt,g->hkt", part, share**power)
-            for part, power in (
-                (self.group_mean, 1), (self.group_variance, 2), (self.group_spread, 2)
-            )
-        ]  # fmt: skip
-        if not grouped:
-            return sums[0], sums[1], sums[2]
-        zero = np.zeros((*self.new_mean.shape, 1))
-        new = self.new_mean[..., None], zero, zero
-        mean, variance, spread = (np.concatenate(pair, -1) for pair in zip(sums, new, strict=True))
-        return mean, variance, spread
-
-    def among(self, rows: Any) -> "Moments":
-        """Return the moments at some of the points."""
-        return Moments(
-            self.group_mean[rows], self.group_variance[rows], self.group_spread[rows],
-            self.new_mean[rows],
-        )  # fmt: skip
+    def whole(self, share: Array, grouped: bool) -> tuple[Array, Array]:
+        """Cumulants over all questions (points, metrics, targets, 3), and spread (.., targets)."""
+        powers = share[:, None] ** _POWERS
+        values = np.einsum("hgktc,gc->hktc", self.by_group, powers)
+        spread = np.einsum("hgk,g->hk", self.spread, share**2)
+        spread = np.stack([np.zeros_like(spread), spread], axis=-1)
+        if grouped:
+            values = np.concatenate([values, self.new[:, :, None]], axis=2)
+            spread = np.concatenate([spread, self.new[:, :, None, 1]], axis=2)
+        return values, spread
 
 
 @dataclass(frozen=True)
@@ -74,124 +73,144 @@ class Metrics:
     predictor : Predictor
     metrics : sequence
         As the observation takes them.
+    resampled : bool
+        Whether questions like these are these drawn anew, by the Bayesian bootstrap, and new groups
+        these groups; else they follow the law.
     """
 
     predictor: Predictor
     metrics: Sequence[Any]
+    resampled: bool = False
 
     def at(self, theta: Array) -> Moments:
         """Return the moments at points (points, hyperparameters)."""
         blocks = self._blocks(theta)
-        found: list[Array] = []
-        for rows in blocks:
-            block = self._at(theta[rows])
-            if not found:
-                found = [np.empty((len(theta), *part.shape[1:])) for part in block]
-            for total, part in zip(found, block, strict=True):
-                total[rows] = part
-        return Moments(*found)
+        parts = [self._at(theta[rows]) for rows in blocks]
+        order = np.argsort(np.concatenate(blocks))
+        return Moments(*(np.concatenate(columns)[order] for columns in zip(*parts, strict=True)))
 
     def _blocks(self, theta: Array) -> list[Ints]:
-        return self.predictor.blocks(theta, 3 * max(len(self.metrics), 1))
+        return self.predictor.blocks(theta, 6 * max(len(self.metrics), 1))
 
     def tables(self, theta: Array) -> tuple[Table, Table]:
-        """Mean and variance of metrics, last axis both, given states and of a new question."""
-        predictor = self.predictor
-        grid, first, step = predictor.grid(theta, _WIDER)
-        observed = predictor.observation.moments(self.metrics, theta, grid)
-        new = predictor.observation.new_moments(self.metrics, theta, grid)
-        return (
-            Table(np.concatenate(observed, axis=-1), first, step),
-            Table(np.concatenate(new, axis=-1)[:, :, None], first, step),
-        )
+        """Cumulants of metrics given states, and of a new question, over offsets."""
+        grid, first, step = self.predictor.grid(theta, _WIDER)
+        observed = self.predictor.observation.cumulants(self.metrics, theta, grid)
+        new = self.predictor.observation.new_cumulants(self.metrics, theta, grid)
+        return Table(observed, first, step), Table(new[:, :, None], first, step)
 
-    def _sums(self, tables: tuple[Table, Table], theta: Array) -> Callable[[Array], GroupSums]:
-        """Return mean, variance and spread of groups (points, groups, metrics, 2) by effects."""
-        cells, size = self.predictor.cells, len(self.metrics)
+    def _at(self, theta: Array) -> Moments:
+        predictor, cells = self.predictor, self.predictor.cells
+        tables = self.tables(theta)
+        if predictor.effective:
+            return self._with_effects(tables, theta)
+        offset = predictor.offsets(theta)
+        observed, new = self._by_effects(tables, theta)(np.zeros((len(theta), cells.groups)))
+        zero = np.zeros_like(new[..., 0])
+        population = np.stack([new[..., 0], zero, zero], axis=-1)
+        spread, of_new = new[..., 1], self._of_new_groups(tables[1], theta)
+        if self.resampled:
+            population[..., :2] = self._drawn_anew(tables[0].at(offset, cells.state))
+            spread = np.maximum(population[..., 1] - observed[..., 1], 0.0)
+            groups = Terms(np.arange(cells.groups), cells.share, np.ones(cells.groups))
+            if cells.grouped:
+                pair = bootstrap_moments(population[..., 0], population[..., 1], groups)
+                of_new[..., :2] = np.stack(pair, axis=-1)
+        return Moments(np.stack([observed, population], axis=-2), spread, of_new)
+
+    def _drawn_anew(self, values: Array) -> Array:
+        """Mean and variance of a group's questions under the bootstrap; (points, groups, k, 2)."""
+        cells = self.predictor.cells
+        pairs = [
+            np.stack(bootstrap_moments(values[..., 0], values[..., 1], cells.tried(group)), axis=-1)
+            for group in range(cells.groups)
+        ]
+        return np.stack(pairs, axis=1)
+
+    def _with_effects(self, tables: tuple[Table, Table], theta: Array) -> Moments:
+        """Return the moments with the effects of groups integrated."""
+        effects = self.predictor.effects(theta)
+        sums = self._by_effects(tables, theta)
+        chances = np.moveaxis(effects.probability, -1, 0)[..., None]
+        nodes = [sums(effects.values[..., j]) for j in range(len(chances))]
+        zero = np.zeros_like(nodes[0].new[..., 0])
+        values = [
+            np.stack([part.observed, np.stack([part.new[..., 0], zero, zero], axis=-1)], axis=-2)
+            for part in nodes
+        ]
+        centre = sum(p[..., None] * part[..., 0] for p, part in zip(chances, values, strict=True))
+        by_group = np.zeros_like(values[0])
+        by_group[..., 0] = centre
+        for p, (mean, variance, third) in zip(
+            chances[..., None], (np.moveaxis(part, -1, 0) for part in values), strict=True
+        ):
+            gap = mean - centre
+            by_group[..., 1] += p * (variance + gap**2)
+            by_group[..., 2] += p * (third + 3.0 * variance * gap + gap**3)
+        spread = sum(p * part.new[..., 1] for p, part in zip(chances, nodes, strict=True))
+        return Moments(by_group, np.asarray(spread), self._of_new_groups(tables[1], theta))
+
+    def _by_effects(
+        self, tables: tuple[Table, Table], theta: Array
+    ) -> Callable[[Array], GroupSums]:
+        """Return the cumulants of groups as a function of their effects."""
+        cells = self.predictor.cells
         if cells.rows.shape[1]:
             offset = self.predictor.offsets(theta)
             return lambda effect: self._of_groups(tables, offset + effect[:, cells.group])
         # Of the same covariates, the sum over a group's states is itself a table.
-        factor = np.zeros((2, len(cells.states), cells.groups))
-        for power, sums in enumerate((cells.inner, cells.inner_squares)):
-            np.add.at(factor[power], (cells.state, cells.group), sums)
-        values = tables[0].values
-        both = [
-            tables[0]._replace(values=part).folded(power).values
-            for part, power in zip((values[..., :size], values[..., size:]), factor, strict=True)
-        ]
-        folded = tables[0]._replace(values=np.concatenate(both, axis=-1))
-        squares = np.einsum("sg->g", factor[1])[:, None]
-        zeros = np.zeros(cells.groups, np.intp)
+        folded = tables[0]._replace(values=np.stack([
+            tables[0]._replace(values=tables[0].values[..., j]).folded(factor).values
+            for j, factor in enumerate(_factors(cells))
+        ], axis=-1))  # fmt: skip
+        squares = cells.by_group(cells.inner[1][None])[0][:, None]
+        column, zeros = np.arange(cells.groups), np.zeros(cells.groups, np.intp)
 
         def of_effects(effect: Array) -> GroupSums:
-            observed = folded.at(effect, np.arange(cells.groups))
-            new = tables[1].at(effect, zeros)
-            return _paired(
-                observed[..., :size], new[..., :size], observed[..., size:],
-                new[..., size:] * squares,
-            )  # fmt: skip
+            return _sums(folded.at(effect, column), tables[1].at(effect, zeros), squares)
 
         return of_effects
 
-    def _at(self, theta: Array) -> tuple[Array, Array, Array, Array]:
-        predictor, cells = self.predictor, self.predictor.cells
-        tables = self.tables(theta)
-        sums = self._sums(tables, theta)
-        if not cells.grouped:
-            zero = np.zeros((len(theta), 1))
-            return *sums(zero), np.zeros((len(theta), len(self.metrics)))
-        effects = predictor.effects(theta)
-        parts = [sums(effects.values[..., j]) for j in range(effects.values.shape[2])]
-        mean, variance, spread = (np.stack(part, axis=-1) for part in zip(*parts, strict=True))
-        chance = effects.probability[:, :, None, None]
-        centre = (mean * chance).sum(axis=-1)
-        within = ((variance + (mean - centre[..., None]) ** 2) * chance).sum(axis=-1)
-        drawing = (spread * chance).sum(axis=-1)
-        return centre, within, drawing, self._of_new_groups(tables[1], theta)
-
     def of_groups_at(self, theta: Array, offset: Array) -> GroupSums:
-        """Mean, variance and spread of each group at offsets of cells; one set a point."""
+        """Return cumulants of each group at offsets of cells; one set a point."""
         return self._of_groups(self.tables(theta), offset)
 
     def new_of_groups_at(self, theta: Array, effect: Array) -> Array:
         """Mean over new questions of each group, given effects; (points, groups, metrics)."""
-        predictor, cells, size = self.predictor, self.predictor.cells, len(self.metrics)
-        grid, first, step = predictor.grid(theta, _WIDER)
-        mean = predictor.observation.new_moments(self.metrics, theta, grid)[0]
-        table = Table(mean[:, :, None], first, step)
+        grid, first, step = self.predictor.grid(theta, _WIDER)
+        new = self.predictor.observation.new_cumulants(self.metrics, theta, grid)
+        table = Table(new[:, :, None, :, 0], first, step)
+        cells = self.predictor.cells
         if not cells.rows.shape[1]:
             return table.at(effect, np.zeros(cells.groups, np.intp))
-        offset = predictor.offsets(theta) + effect[:, cells.group]
+        offset = self.predictor.offsets(theta) + effect[:, cells.group]
         values = table.at(offset, np.zeros(len(cells.state), np.intp))
-        return cells.by_group(values[..., :size] * cells.inner[:, None])
+        return cells.by_group(values * cells.inner[0][:, None])
 
     def _of_groups(self, tables: tuple[Table, Table], offset: Array) -> GroupSums:
-        """Mean, variance and spread of each group; (points, groups, metrics, 2)."""
-        cells, size = self.predictor.cells, len(self.metrics)
-        observed = tables[0].at(offset, cells.state)
+        """Return cumulants of each group, question by question."""
+        cells = self.predictor.cells
+        observed = tables[0].at(offset, cells.state) * cells.inner.T[:, None]
         new = tables[1].at(offset, np.zeros(len(cells.state), np.intp))
-        inner, squares = cells.inner[:, None], cells.inner_squares[:, None]
-        parts = (
-            observed[..., :size] * inner, new[..., :size] * inner, observed[..., size:] * squares,
-            new[..., size:] * squares,
-        )  # fmt: skip
-        return _paired(*(cells.by_group(part) for part in parts))
+        new = new * cells.inner[:2].T[:, None]
+        return _sums(cells.by_group(observed), cells.by_group(new), np.ones((1, 1)))
 
     def _of_new_groups(self, table: Table, theta: Array) -> Array:
-        """Mean over questions of new groups with the covariates of these; (points, metrics)."""
+        """Cumulants over questions of new groups with the covariates of these."""
         cells, sd = self.predictor.cells, self.predictor.group_sd(theta)
         z, weight = np.polynomial.hermite_e.hermegauss(NEW_NODES)
         inside = np.abs(z) <= 6.0
         z, weight = z[inside], weight[inside] / weight[inside].sum()
-        share, offset = cells.inner * cells.share[cells.group], self.predictor.offsets(theta)
+        if not sd.any():
+            z, weight = np.zeros(1), np.ones(1)
+        share, offset = cells.inner[0] * cells.share[cells.group], self.predictor.offsets(theta)
         if not cells.rows.shape[1]:
             share, offset = np.ones(1), offset[:, :1]
         column = np.zeros(len(share), np.intp)
-        total = np.zeros((len(theta), len(self.metrics)))
+        total = np.zeros((len(theta), len(self.metrics), 3))
         for place, chance in zip(z, weight, strict=True):
-            new = table.at(offset + place * sd[:, None], column)[..., : len(self.metrics)]
-            total += chance * np.einsum("hck,c->hk", new, share)
+            new = table.at(offset + place * sd[:, None], column)[..., 0]
+            total[..., 0] += chance * np.einsum("hck,c->hk", new, share)
         return total
 
     def of_cells(self, theta: Array, weight: Array) -> tuple[Array, Array, Array]:
@@ -201,59 +220,61 @@ class Metrics:
         -------
         mean, variance, new : ndarray, shape (cells, metrics)
         """
-        cells, size = self.predictor.cells, len(self.metrics)
+        cells = self.predictor.cells
         column = np.zeros(len(cells.state), np.intp)
-        first, second, new = np.zeros((3, len(cells.state), size))
+        first, second, new = np.zeros((3, len(cells.state), len(self.metrics)))
         for rows in self._blocks(theta):
             tables, offset = self.tables(theta[rows]), self.predictor.offsets(theta[rows])
-            places = [(offset, weight[rows][:, None] * np.ones(cells.groups))]
-            if cells.grouped:
-                effects = self.predictor.effects(theta[rows])
-                chance = effects.probability * weight[rows][:, None, None]
-                places = [
-                    (offset + effects.values[:, cells.group, j], chance[..., j])
-                    for j in range(chance.shape[2])
-                ]
-            for place, chance in places:
-                own = chance[:, cells.group, None]
+            for place, chance in self.predictor.over_effects(theta[rows], offset):
+                share = (weight[rows][:, None] * chance)[..., None]
                 moments = tables[0].at(place, cells.state)
-                mean, variance = moments[..., :size], np.maximum(moments[..., size:], 0.0)
-                first += (own * mean).sum(axis=0)
-                second += (own * (mean**2 + variance)).sum(axis=0)
-                new += (own * tables[1].at(place, column)[..., :size]).sum(axis=0)
+                first += (share * moments[..., 0]).sum(axis=0)
+                second += (share * (moments[..., 0] ** 2 + moments[..., 1])).sum(axis=0)
+                new += (share * tables[1].at(place, column)[..., 0]).sum(axis=0)
         return first, np.maximum(second - first**2, 0.0), new
 
 
-def _paired(mean: Array, new: Array, variance: Array, spread: Array) -> GroupSums:
-    """Put values of these questions and of new ones side by side."""
-    zero = np.zeros_like(variance)
-    return (
-        np.stack([mean, new], axis=-1),
-        np.maximum(np.stack([variance, zero], axis=-1), 0.0),
-        np.maximum(np.stack([zero, spread], axis=-1), 0.0),
-    )
+def _factors(cells: Cells) -> Array:
+    """Return sums of powers of shares by state and group; (3, states, groups)."""
+    factor = np.zeros((3, len(cells.states), cells.groups))
+    for power, shares in enumerate(cells.inner):
+        np.add.at(factor[power], (cells.state, cells.group), shares)
+    return factor
+
+
+def _sums(observed: Array, new: Array, squares: Array) -> GroupSums:
+    """Return cumulants with variances that are none below zero."""
+    observed, new = observed.copy(), np.array(new)
+    observed[..., 1] = np.maximum(observed[..., 1], 0.0)
+    new[..., 1] = np.maximum(new[..., 1] * squares, 0.0)
+    return GroupSums(observed, new)
 
 
 @dataclass(frozen=True)
 class Summed:
-    """Moments of means over questions, over points with weights.
+    """Cumulants of means over questions, over points with weights.
 
     Parameters
     ----------
     weight : ndarray, shape (points,)
-    mean, variance, spread : ndarray, shape (points, metrics, targets)
+    values : ndarray, shape (points, metrics, targets, 3)
+    spread : ndarray, shape (points, metrics, targets)
     """
 
     weight: Array
-    mean: Array
-    variance: Array
+    values: Array
     spread: Array
+
+    @property
+    def mean(self) -> Array:
+        """Mean given each point; (points, metrics, targets)."""
+        return self.values[..., 0]
 
     @cached_property
     def total(self) -> tuple[Array, Array]:
         """Posterior mean and variance; (metrics, targets)."""
         shape = self.mean.shape[1:]
-        flat = (part.reshape(len(self.weight), -1) for part in (self.mean, self.variance))
+        flat = (self.values[..., j].reshape(len(self.weight), -1) for j in (0, 1))
         mean, variance = total_moments(self.weight, *flat)
         return mean.reshape(shape), variance.reshape(shape)
 

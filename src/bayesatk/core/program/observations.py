@@ -1,8 +1,9 @@
 """Observations: what is seen of a question's p, and so what its trials say of everything else.
 
-Each answers the same five questions about distinct counts ("states") at points of the
-hyperparameters and offsets: how probable the trials are; mean and variance of metrics given them;
-the same of a new question; and draws of p. Tables have the shape (points, offsets, states, ...).
+Each answers the same four questions about distinct counts ("states") at points of the
+hyperparameters and offsets: how probable the trials are; mean, variance and third cumulant of
+metrics given them; the same of a new question; and draws of p. Tables have the shape (points,
+offsets, states, ...).
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from bayesatk.core.engine.bands import prior_on_rule
-from bayesatk.core.engine.mixture import StateMixture, expected_credits, spread_of
 from bayesatk.core.numerics.quadrature import BetaRule, beta_rule, resolving_degree
 from bayesatk.core.pooling.dirichlet import draw_probabilities
 from bayesatk.core.pooling.marks import count_chances, mark_chances_once
-from bayesatk.core.pooling.nodes import Nodes
+from bayesatk.core.pooling.nodes import Nodes, rises
 from bayesatk.core.pooling.states import States
-from bayesatk.core.program.laws import CategoryLaw, DifficultyLaw
+from bayesatk.core.program.credits import at_ends, credit_cumulants, prior_on_rule
+from bayesatk.core.program.laws import CategoryLaw, Common, DifficultyLaw
+from bayesatk.core.question.beta_binomial import beta_binomial_means
 from bayesatk.core.question.categorical import judged_moments
 from bayesatk.core.question.dirichlet_multinomial import log_ordered
 from bayesatk.core.question.laws import log_binomials
@@ -30,6 +31,7 @@ from bayesatk.metrics.category_credit import Judged
 from bayesatk.metrics.credit import Array, Credit
 
 Ints = NDArray[np.intp]
+RATES = ("sensitivity", "false_positive_rate")  # hyperparameters of a judge
 _BLOCK = 4_000_000  # floats in one array: 32 MB
 _LEAST = 1e-300  # probability, whose logarithm is a number
 _SMALLEST = 5e-324  # Beta parameter of draws
@@ -47,7 +49,7 @@ class Observation(Protocol):
         ...
 
     @property
-    def law(self) -> DifficultyLaw | CategoryLaw:
+    def law(self) -> DifficultyLaw | CategoryLaw | Common:
         """Distribution of p given the hyperparameters and an offset."""
         ...
 
@@ -64,14 +66,12 @@ class Observation(Protocol):
         """Log probability of each state's trials, in their order; (points, offsets, states)."""
         ...
 
-    def moments(self, metrics: Sequence[Any], theta: Array, offset: Array) -> tuple[Array, Array]:
-        """Mean and variance of metrics given a state; (points, offsets, states, metrics)."""
+    def cumulants(self, metrics: Sequence[Any], theta: Array, offset: Array) -> Array:
+        """Three cumulants given a state; (points, offsets, states, metrics, 3)."""
         ...
 
-    def new_moments(
-        self, metrics: Sequence[Any], theta: Array, offset: Array
-    ) -> tuple[Array, Array]:
-        """Return the same of a new question; (points, offsets, metrics)."""
+    def new_cumulants(self, metrics: Sequence[Any], theta: Array, offset: Array) -> Array:
+        """Mean and variance of metrics of a new question; (points, offsets, metrics, 2)."""
         ...
 
     def draw(
@@ -111,19 +111,26 @@ class RightWrong:
         logs = self.law.nodes(theta, offset).log_likelihood(right, wrong)
         return logs.reshape(*offset.shape, len(right))
 
-    def moments(
-        self, metrics: Sequence[Credit], theta: Array, offset: Array
-    ) -> tuple[Array, Array]:
+    def cumulants(self, metrics: Sequence[Any], theta: Array, offset: Array) -> Array:
         """As of `Observation`."""
-        return _moments_on_nodes(self.law.nodes(theta, offset), self._counts, metrics, offset.shape)
+        return self._on_nodes(self.law.nodes(theta, offset), self._counts, metrics, offset)
 
-    def new_moments(
-        self, metrics: Sequence[Credit], theta: Array, offset: Array
-    ) -> tuple[Array, Array]:
+    def _on_nodes(
+        self, nodes: Nodes, states: States, metrics: Sequence[Any], offset: Array
+    ) -> Array:
+        """Cumulants by node and state, of metrics that coincide only once."""
+        credits = [Credit.of(metric.credit.values) for metric in metrics]
+        distinct = list(dict.fromkeys(credits))
+        values = np.stack(credit_cumulants(nodes, states, distinct), axis=-1)
+        values = values[:, :, [distinct.index(credit) for credit in credits]]
+        return values.reshape(*offset.shape, *values.shape[1:])
+
+    def new_cumulants(self, metrics: Sequence[Any], theta: Array, offset: Array) -> Array:
         """As of `Observation`."""
-        nodes = self.law.nodes(theta, offset)
-        mean, variance = expected_credits(nodes, metrics)[0], spread_of(nodes, metrics)
-        return mean.reshape(*offset.shape, -1), variance.reshape(*offset.shape, -1)
+        nodes, credits = self.law.nodes(theta, offset), [metric.credit for metric in metrics]
+        variance = self._on_nodes(nodes, States.of([0], [0]), metrics, offset)[:, :, 0, :, 1]
+        mean = expected_credits(nodes, credits).reshape(variance.shape)
+        return np.stack([mean, variance], axis=-1)
 
     def right_trials(self, theta: Array, state: Ints) -> Iterator[tuple[Any, Any, Array]]:
         """Yield right and wrong trials of questions in states, and log chances (points, questions).
@@ -158,16 +165,14 @@ class RightWrong:
         return np.where(component < betas, p, component > betas).reshape(offset.shape)
 
 
-def _moments_on_nodes(
-    nodes: Nodes, states: States, metrics: Sequence[Credit], shape: tuple[int, ...]
-) -> tuple[Array, Array]:
-    """Mean and variance of metrics by node and state; (*shape, states, metrics)."""
-    mean, variance = np.empty((2, len(nodes), len(states), len(metrics)))
-    for rows, columns, cumulants in StateMixture(nodes, states, tuple(metrics)).cumulants(2):
-        cells = np.ix_(rows, columns)
-        mean[cells], variance[cells] = cumulants[0], cumulants[2]
-    shape = (*shape, *mean.shape[1:])
-    return mean.reshape(shape), variance.reshape(shape)
+def expected_credits(nodes: Nodes, credits: Sequence[Credit]) -> Array:
+    """Return expected credits of a new question given each node; (nodes, credits)."""
+    mean = nodes.atoms @ at_ends(credits)
+    for share, alpha, beta in nodes.components:
+        some = np.flatnonzero(share)
+        expected = beta_binomial_means(credits, alpha[some], beta[some])[0]
+        mean[some] += share[some, None] * expected
+    return np.asarray(mean)
 
 
 def log_components(nodes: Nodes, right: Array, wrong: Array) -> Array:
@@ -202,8 +207,7 @@ class Marked(RightWrong):
     def rates(self, theta: Array) -> Array:
         """Sensitivity and false positive rate; (points, 2)."""
         slices = self.law.fields.slices
-        names = ("sensitivity", "false_positive_rate")
-        return np.concatenate([expit(theta[:, slices[name]]) for name in names], axis=1)
+        return np.concatenate([expit(theta[:, slices[name]]) for name in RATES], axis=1)
 
     def _by_trials(self, theta: Array) -> Iterator[tuple[int, Ints, Array]]:
         """Yield a number of trials, its states, and mark chances (points, right trials, states)."""
@@ -222,13 +226,11 @@ class Marked(RightWrong):
             logs[..., some] = np.log(np.maximum(prior @ chances, _LEAST))
         return logs - self.states.log_ways
 
-    def moments(
-        self, metrics: Sequence[Credit], theta: Array, offset: Array
-    ) -> tuple[Array, Array]:
+    def cumulants(self, metrics: Sequence[Any], theta: Array, offset: Array) -> Array:
         """As of `Observation`."""
         nodes = self.law.nodes(theta, offset)
         nodes = replace(nodes, rates=np.repeat(self.rates(theta), offset.shape[1], axis=0))
-        return _moments_on_nodes(nodes, self.states, metrics, offset.shape)
+        return self._on_nodes(nodes, self.states, metrics, offset)
 
     def right_trials(self, theta: Array, state: Ints) -> Iterator[tuple[Any, Any, Array]]:
         """As of `RightWrong`: nobody sees how many were right."""
@@ -306,21 +308,26 @@ class MarkedOnRule(Marked):
         likelihood, scale = table.likelihood
         return np.log(np.maximum(table.prior @ likelihood, _LEAST)) + scale[:, None]
 
-    def moments(
-        self, metrics: Sequence[Credit], theta: Array, offset: Array
-    ) -> tuple[Array, Array]:
-        """As of `Observation`: the variance of the smaller of a metric and its complement."""
-        table = self._on_rule(theta, offset, 2.0 * max(one.k for one in metrics))
+    def cumulants(self, metrics: Sequence[Any], theta: Array, offset: Array) -> Array:
+        """As of `Observation`, of the smaller of a metric and its complement."""
+        credits = [metric.credit for metric in metrics]
+        table = self._on_rule(theta, offset, 3.0 * max(credit.k for credit in credits))
         likelihood, _ = table.likelihood
-        low, high = latent_on_nodes(metrics, table.rule)
-        values = np.concatenate([np.ones((len(low), 1)), low, high, low**2, high**2], axis=1)
+        low, high = latent_on_nodes(credits, table.rule)
+        powers = [side**j for side in (low, high) for j in (1, 2, 3)]
+        values = np.concatenate([np.ones((len(low), 1)), *powers], axis=1)
         joint = likelihood[..., None] * values[:, None]
         sums = table.prior @ joint.reshape(*likelihood.shape[:2], -1)
         sums = sums.reshape(*offset.shape, len(self.states), -1)
         sums = sums[..., 1:] / np.maximum(sums[..., :1], _LEAST)
-        mean, complement, square, other = np.split(sums, 4, axis=-1)
-        variance = np.where(mean <= complement, square - mean**2, other - complement**2)
-        return mean, np.maximum(variance, 0.0)
+        mean, square, cube, rest, rest_square, rest_cube = np.split(sums, 6, axis=-1)
+        less = mean <= rest
+        variance = np.where(less, square - mean**2, rest_square - rest**2)
+        third = np.where(
+            less, cube - mean * (3.0 * square - 2.0 * mean**2),
+            rest * (3.0 * rest_square - 2.0 * rest**2) - rest_cube,
+        )  # fmt: skip
+        return np.stack([mean, np.maximum(variance, 0.0), third], axis=-1)
 
     def draw(
         self, theta: Array, offset: Array, state: Ints, rng: np.random.Generator
@@ -380,22 +387,28 @@ class Categories:
 
     def log_states(self, theta: Array, offset: Array) -> Array:
         """As of `Observation`."""
-        alpha = self.law.alpha(theta, offset)
-        rows = alpha[:, :, None], self.states.evidence
-        return log_ordered(rows[0], np.broadcast_to(rows[1], (*alpha.shape[:2], *rows[1].shape)))
+        alpha, evidence = self.law.alpha(theta, offset), self.states.evidence
+        logs = -rises(alpha.sum(axis=2), evidence.sum(axis=1))
+        for category, counts in enumerate(evidence.T):
+            if counts.any():
+                logs += rises(alpha[..., category], counts)
+        return np.asarray(logs)
 
-    def moments(
-        self, metrics: Sequence[Judged], theta: Array, offset: Array
-    ) -> tuple[Array, Array]:
+    def cumulants(self, metrics: Sequence[Judged], theta: Array, offset: Array) -> Array:
+        """As of `Observation`; the third is that of a Beta between the lowest and highest score."""
+        alpha = self.law.alpha(theta, offset)
+        mean, variance = judged_moments(metrics, alpha[:, :, None] + self.states.evidence)
+        ends = np.array([[metric.scores.min(), metric.scores.max()] for metric in metrics]).T
+        below, above = np.maximum(mean - ends[0], 0.0), np.maximum(ends[1] - mean, 0.0)
+        # Skewness of a Beta of variance v: 2 (b - a) v (total + 1) / (total + 2) / (a b / total).
+        total = np.maximum(below * above / np.maximum(variance, _LEAST) - 1.0, 0.0)
+        scale = np.maximum(below * above, _LEAST)
+        third = 2.0 * variance**2 * (above - below) / scale * (total + 1.0) / (total + 2.0)
+        return np.stack([mean, variance, third], axis=-1)
+
+    def new_cumulants(self, metrics: Sequence[Judged], theta: Array, offset: Array) -> Array:
         """As of `Observation`."""
-        alpha = self.law.alpha(theta, offset)
-        return judged_moments(metrics, alpha[:, :, None] + self.states.evidence)
-
-    def new_moments(
-        self, metrics: Sequence[Judged], theta: Array, offset: Array
-    ) -> tuple[Array, Array]:
-        """As of `Observation`; the variance is that of a metric of one new question's p."""
-        return judged_moments(metrics, self.law.alpha(theta, offset))
+        return np.stack(judged_moments(metrics, self.law.alpha(theta, offset)), axis=-1)
 
     def draw(
         self, theta: Array, offset: Array, state: Ints, rng: np.random.Generator
@@ -403,3 +416,58 @@ class Categories:
         """As of `Observation`; with one more dimension of categories."""
         alpha = self.law.alpha(theta, offset) + self.states.evidence[state]
         return draw_probabilities(alpha, rng)
+
+
+@dataclass(frozen=True)
+class AllAlike:
+    """Trials of questions that all have the same p, or vector p: complete pooling.
+
+    Parameters
+    ----------
+    law : Common
+    states : States
+    marked : bool
+        Whether a judge that errs marked the trials, its rates hyperparameters.
+    """
+
+    law: Common
+    states: States
+    marked: bool = False
+
+    heavier = 1
+
+    def order(self, theta: Array) -> Array:
+        """Any order will do."""
+        return np.zeros(len(theta))
+
+    def log_states(self, theta: Array, offset: Array) -> Array:
+        """As of `Observation`."""
+        logs = self.law.log_chances(theta)
+        if self.marked:
+            rates = [theta[:, self.law.fields.slices[name]] for name in RATES]
+            wrong, right = np.exp(logs).T[..., None]
+            chances = [
+                right * expit(sign * rates[0]) + wrong * expit(sign * rates[1])
+                for sign in (-1.0, 1.0)
+            ]
+            logs = np.log(np.maximum(np.concatenate(chances, axis=1), _LEAST))
+        return np.asarray(logs @ self.states.evidence.T)[:, None] + 0.0 * offset[..., None]
+
+    def cumulants(self, metrics: Sequence[Any], theta: Array, offset: Array) -> Array:
+        """As of `Observation`: given p nothing is left to vary."""
+        mean = self.new_cumulants(metrics, theta, offset)[:, :, None, :, 0]
+        every = np.repeat(mean, len(self.states), axis=2)
+        return np.stack([every, np.zeros_like(every), np.zeros_like(every)], axis=-1)
+
+    def new_cumulants(self, metrics: Sequence[Any], theta: Array, offset: Array) -> Array:
+        """As of `Observation`."""
+        p = self.law.p(theta)
+        mean = np.stack([metric.latent(p) for metric in metrics], axis=-1)[:, None]
+        mean = np.repeat(mean, offset.shape[1], axis=1)
+        return np.stack([mean, np.zeros_like(mean)], axis=-1)
+
+    def draw(
+        self, theta: Array, offset: Array, state: Ints, rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """As of `Observation`."""
+        return np.repeat(self.law.p(theta)[:, None], len(state), axis=1)

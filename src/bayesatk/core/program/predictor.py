@@ -144,11 +144,18 @@ class Predictor:
     cells: Cells
 
     @property
+    def effective(self) -> bool:
+        """Whether groups have effects, which are integrated."""
+        return "group_sd" in self.observation.law.fields.slices
+
+    @property
     def _structured(self) -> bool:
-        return self.cells.grouped or self.cells.rows.shape[1] > 0
+        return self.effective or self.cells.rows.shape[1] > 0
 
     def group_sd(self, theta: Array) -> Array:
-        """Sd of the effects of groups; (points,)."""
+        """Sd of the effects of groups, zero without any; (points,)."""
+        if not self.effective:
+            return np.zeros(len(theta))
         logs = theta[:, self.observation.law.fields.slices["group_sd"]][:, 0]
         return np.asarray(np.exp(np.minimum(logs, np.log(_LARGEST_SD))))
 
@@ -165,7 +172,7 @@ class Predictor:
             zero = np.zeros((len(theta), 1))
             return zero, zero[:, 0], np.ones(len(theta))
         offset = self.offsets(theta)
-        reach = _FARTHEST * self.group_sd(theta) if self.cells.grouped else np.zeros(len(theta))
+        reach = _FARTHEST * self.group_sd(theta)
         states = self.cells.states
         trials = states.evidence.sum(axis=1) * np.bincount(
             self.cells.state, self.cells.count, len(states)
@@ -181,7 +188,7 @@ class Predictor:
         """Points that fit in memory together, those of similar cost next to another."""
         similar = np.round(self.observation.order(theta))
         keys = [similar]
-        if self.cells.grouped:
+        if self.effective:
             keys.insert(0, np.log(self.group_sd(theta)))
         order = np.lexsort(keys)
         offsets = 60 if self._structured else 1
@@ -202,7 +209,7 @@ class Predictor:
         return total
 
     def _log_likelihood(self, theta: Array) -> Array:
-        if self.cells.grouped:
+        if self.effective:
             return np.asarray(self.effects(theta).log_total.sum(axis=1))
         return np.asarray(self.log_cells(theta) @ self.cells.count)
 
@@ -290,6 +297,16 @@ class Predictor:
         constant = np.log(width) - np.log(sd) - 0.5 * np.log(2.0 * np.pi)
         return Effects(values, probability, total + constant, mode, width)
 
+    def over_effects(self, theta: Array, offset: Array) -> list[tuple[Array, Array]]:
+        """Return offsets of cells with effects of groups, and their chances; (points, cells)."""
+        if not self.effective:
+            return [(offset, np.ones(offset.shape))]
+        effects, group = self.effects(theta), self.cells.group
+        return [
+            (offset + effects.values[:, group, j], effects.probability[:, group, j])
+            for j in range(effects.values.shape[2])
+        ]
+
     def log_left_out(self, theta: Array, earlier: "Predictor | None" = None) -> tuple[Array, Array]:
         """Log probability of a question's trials given the others of its group, and of a new one's.
 
@@ -315,7 +332,7 @@ class Predictor:
     def _log_given(self, theta: Array, earlier: "Predictor") -> Array:
         """Return both where prior trials are given."""
         cells = self.cells
-        if not cells.grouped:
+        if not self.effective:
             logs = self.log_cells(theta) - earlier.log_cells(theta)
             return np.stack([logs, logs])
         grid, first, step = self.grid(theta)
@@ -332,7 +349,7 @@ class Predictor:
 
     def _log_left_out(self, theta: Array) -> Array:
         cells = self.cells
-        if not cells.grouped:
+        if not self.effective:
             logs = self.log_cells(theta)
             return np.stack([logs, logs])
         table = self.log_table(theta)

@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaln, gammaln
+from scipy.special import gammaln
 
 Array = NDArray[np.float64]
 _LEAST = 1e-300  # of u, and of parameters, instead of zero
+_STIRLING = 1000.0  # from which the next term of Stirling's series is below 3e-12
 
 
 def log_ordered(alpha: ArrayLike, counts: NDArray[Any]) -> Array:
@@ -19,13 +20,26 @@ def log_ordered(alpha: ArrayLike, counts: NDArray[Any]) -> Array:
     0.333333333333
     """
     alpha = np.broadcast_to(np.asarray(alpha, float), counts.shape)
-    return _log_beta(alpha + counts) - _log_beta(alpha)
+    total = log_rise(alpha.sum(axis=-1), counts.sum(axis=-1))
+    return np.asarray(log_rise(alpha, counts).sum(axis=-1) - total)
 
 
-def _log_beta(alpha: Array) -> Array:
-    """Log of the Dirichlet's normaliser: Beta functions of one category against those before."""
-    cumulative = np.cumsum(alpha[..., :-1], axis=-1)
-    return np.asarray(betaln(alpha[..., 1:], cumulative).sum(axis=-1))
+def log_rise(base: Array, count: NDArray[Any]) -> Array:
+    """``log(Gamma(base + count) / Gamma(base))``, without cancelling where the base is large.
+
+    Examples
+    --------
+    >>> log_rise(np.array([[0.5], [1e15]]), np.array([2])).round(9).tolist()
+    [[-0.287682072], [69.07755279]]
+    """
+    small = np.minimum(base, _STIRLING)
+    direct: Array = gammaln(small + count) - gammaln(small)
+    if not (base >= _STIRLING).any():
+        return direct
+    some = np.maximum(base, _STIRLING)
+    large = (some + count - 0.5) * np.log1p(count / some) - count + count * np.log(some)
+    large += (1.0 / (some + count) - 1.0 / some) / 12.0
+    return np.where(base >= _STIRLING, large, direct)
 
 
 def log_counts(counts: ArrayLike, mean: ArrayLike, ratio: ArrayLike) -> Array:

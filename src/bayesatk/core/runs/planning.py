@@ -66,27 +66,30 @@ class Design:
         return np.array([fixed, fixed + self.spread / (questions + 1.0)])
 
 
-Given = tuple[Array, Array, Array, float]  # of `_design`
+_LISTED = 2000  # counts of categories beyond which they are drawn
+Given = tuple[Array, Array, float]  # of `_design`
 
 
-def _design(given: Callable[[Array], Given], theta: Array, prior: Array) -> Design:
+def _design(given: Callable[[Array], Given], theta: Array, prior: Array, variance: Array) -> Design:
     """Return what sums over counts say, and differences of hyperparameters.
 
     Parameters
     ----------
     given : callable
-        Of hyperparameters: probability of every count, mean and variance of a question's metric
-        given it, and the metric of a new question.
+        Of hyperparameters: probability of every count, mean of a question's metric given it, and
+        the metric of a new question.
     theta, prior : ndarray
         Hyperparameters, and the information of their prior.
+    variance : ndarray
+        Of a question's metric given every count.
     """
     step = 1e-3  # of central differences
-    weight, _, variance, value = given(theta)
+    weight, _, value = given(theta)
     scores, slopes = np.empty((len(theta), len(weight))), np.empty((2, len(theta)))
     for i, move in enumerate(np.eye(len(theta)) * step):
         up, down = given(theta + move), given(theta - move)
         scores[i] = (up[0] - down[0]) / (2.0 * step)
-        slopes[:, i] = weight @ (up[1] - down[1]) / (2.0 * step), (up[3] - down[3]) / (2.0 * step)
+        slopes[:, i] = weight @ (up[1] - down[1]) / (2.0 * step), (up[2] - down[2]) / (2.0 * step)
     information = (scores / np.maximum(weight, 1e-300)) @ scores.T
     return Design(value, float(weight @ variance), information, prior, slopes)
 
@@ -97,7 +100,7 @@ def difficulty_design(credit: Credit, difficulty: Difficulty, trials: int) -> De
     Parameters
     ----------
     credit : Credit
-    known : Difficulty
+    difficulty : Difficulty
         One distribution. Its hyperparameters are the logits of mean and icc of every Beta that has
         a share, and log ratios of the shares to the first.
     trials : int
@@ -123,7 +126,7 @@ def difficulty_design(credit: Credit, difficulty: Difficulty, trials: int) -> De
     at_end = np.zeros((2, trials + 1))
     at_end[0, 0] = at_end[1, -1] = 1.0
 
-    def given(theta: Array) -> Given:
+    def moments(theta: Array) -> tuple[Given, Array]:
         alpha, beta = beta_of(theta[:size:2], theta[1:size:2])
         # Moments of a new question first, then given every count.
         a = np.column_stack([alpha, alpha[:, None] + counts]).ravel()
@@ -143,9 +146,9 @@ def difficulty_design(credit: Credit, difficulty: Difficulty, trials: int) -> De
             for moment in (means, squares)
         )
         new = float(softmax(np.append(0.0, theta[size:])) @ means[:, 0])
-        return probability, expected, np.maximum(square - expected**2, 0.0), new
+        return (probability, expected, new), np.maximum(square - expected**2, 0.0)
 
-    return _design(given, theta, prior)
+    return _design(lambda at: moments(at)[0], theta, prior, moments(theta)[1])
 
 
 def _hyperparameters(difficulty: Difficulty) -> tuple[Array, Array, int, NDArray[np.intp]]:
@@ -197,16 +200,17 @@ def category_design(
 
     def given(theta: Array) -> Given:
         alpha = _alpha(theta)
-        expected, variance = category_moments(credit, alpha + counts, scores)
+        expected = credit.predictive(alpha + counts, scores)
         new = credit.predictive(alpha[None], scores)
-        return np.exp(_log_pmf(counts, theta) + log_ways), expected, variance, new.item()
+        return np.exp(_log_pmf(counts, theta) + log_ways), expected, new.item()
 
-    return _design(given, theta, prior)
+    variance = category_moments(credit, _alpha(theta) + counts, scores)[1]
+    return _design(given, theta, prior, variance)
 
 
 def _counts(theta: Array, trials: int) -> tuple[Array, Array]:
     """Return counts of a question, all or a sample, and log multiplicities over the pmf."""
-    if comb(trials + len(theta) - 1, len(theta) - 1) <= 2000:
+    if comb(trials + len(theta) - 1, len(theta) - 1) <= _LISTED:
         counts = compositions(trials, len(theta)).astype(float)
         return counts, np.zeros(len(counts))
     rng, alpha, size = np.random.default_rng(0), _alpha(theta), 4000

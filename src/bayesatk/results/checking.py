@@ -1,8 +1,9 @@
-"""Groups that ArviZ checks models with: replicated counts, prior draws, log prior densities.
+"""The groups of a result that ArviZ checks models with: likelihoods, replicated counts, priors.
 
-Under partial pooling replicates are of questions like these: every question's success probability
-is drawn anew from the difficulty distribution, as in the group ``log_likelihood``, so that
-leave-one-out probability integral transforms compare like with like.
+The unit that is left out, and that models are compared on, is the question. The likelihood of its
+count is taken given the draw's hyperparameters with the question's own p integrated out: on draws
+of p itself, Pareto-smoothed importance sampling is wrong by hundreds. Replicates are of questions
+like these, whose p is drawn anew, so that leave-one-out compares like with like.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,61 +19,131 @@ from bayesatk.metrics.grid import MetricGrid
 from bayesatk.priors import DIFFICULTY_FAMILIES, CrossedPrior, HyperPrior
 from bayesatk.priors.fields import Beta, Dirichlet, Field, Fields
 from bayesatk.results.question_laws import QuestionLaws, concentration, declared_fields
-from bayesatk.results.schema import GROUPED_TARGETS, metric_dataset
+from bayesatk.results.schema import DRAWS, GROUPED_TARGETS, SAMPLE, draws_dataset, metric_dataset
 
 Array = NDArray[np.float64]
-AUTOMATIC = 200_000  # replicated counts up to which they are drawn without being asked for
-PRIOR_DRAWS = 500
-_DIMS = ("chain", "draw", "system")
+UNIT = "question of a system"  # that a log-likelihood is of, and that models are compared on
+MOST_LIKELIHOODS = 1_000_000  # values (8 MB) up to which they are kept without being asked for
+_MOST_REPLICATES = 200_000  # counts up to which they are drawn without being asked for
+_PRIOR_DRAWS = 500
+_VARIATION = 1e-11  # relative to a log-likelihood that is the same in every draw, from end to end
 _TINY = 5e-324  # the smallest number above zero
-_SAMPLE = {"sample_dims": ["chain", "draw"]}
 
 
-def replicated(study: Study, draws: int, keep: Sequence[str]) -> bool:
-    """Whether a result has replicated counts: few of them, or kept on request."""
-    size = draws * study.outcomes.dataset["count"].size // 2
-    return size <= AUTOMATIC or "predictive" in keep
-
-
-def predictive_groups(
+def checking_groups(
     study: Study,
     groups: Mapping[str, xr.Dataset],
     keep: Sequence[str],
     rng: np.random.Generator,
+    likelihood: Array | None = None,
     p: Array | None = None,
 ) -> dict[str, xr.Dataset]:
-    """Return ``log_prior``, ``prior``, ``posterior_predictive`` and ``prior_predictive``.
+    """Return log-likelihood, predictive and prior groups.
 
     Parameters
     ----------
     study : Study
     groups : mapping {name: xarray.Dataset}
-        The result's ``posterior`` and, where there is one, ``difficulty``.
+        The draws: ``posterior`` and, where there is one, ``difficulty``.
     keep : sequence of str
-        The two predictive groups are left out where they are large, unless ``"predictive"`` is
-        among these.
+        ``"log_likelihood"`` and ``"predictive"``: what is kept however large it is.
     rng : numpy.random.Generator
+        For replications.
+    likelihood : ndarray, shape (draws, system, question), optional
+        Log probability of each question's counts, of models with groups, covariates or earlier
+        trials of right and wrong.
     p : ndarray, shape (draws, system, question, ...), optional
-        Draws of p of every question; without pooling nothing is returned without them.
+        Draws of p of every question, without pooling.
 
     Notes
     -----
-    There are no draws of an improper prior. Nothing is returned for votes between answers, whose
-    data are answers and not counts, and for crossed models.
+    There are no draws of an improper prior. Of votes between answers, whose data are answers and
+    not counts, and of crossed models there is a likelihood only if it is given.
     """
-    unpooled = study.pooling == "none"
-    if not study.judged or isinstance(study.prior, CrossedPrior) or (unpooled and p is None):
-        return {}
     posterior, systems = groups["posterior"], range(len(study.outcomes.systems))
-    laws = [QuestionLaws.of_result(study, groups, system, p) for system in systems]
-    results = {"log_prior": _log_prior(study, posterior, laws)}
+    at = {name: posterior[name].values for name in ("chain", "draw")}
+    results, laws = {}, []
+    if study.judged and not isinstance(study.prior, CrossedPrior):
+        laws = [QuestionLaws.of_result(study, groups, system, p) for system in systems]
+    if laws and (study.pooling != "none" or p is not None):
+        results = _predictive_groups(study, posterior, laws, at, keep, rng)
+    draws = len(at["chain"]) * len(at["draw"])
+    structured = study.pooling == "partial" and bool(study.grouping or study.design)
+    if likelihood is None and laws and not structured:
+        likelihood = _log_likelihood(study, laws, draws, keep)
+    if likelihood is not None and _kept(likelihood.size, keep):
+        values = {study.scale.variable: (("question",), likelihood)}
+        group = draws_dataset(values, at, **_labels(study)).assign_attrs(unit=UNIT)
+        results["log_likelihood"] = group
+    return results
+
+
+def _kept(size: int, keep: Sequence[str]) -> bool:
+    return size <= MOST_LIKELIHOODS or "log_likelihood" in keep
+
+
+def _labels(study: Study) -> dict[str, Any]:
+    """Return the labels of systems, questions and categories."""
+    dataset = study.outcomes.dataset
+    return {name: dataset[name].values for name in ("system", "question", "category")}
+
+
+def _log_likelihood(
+    study: Study, laws: Sequence[QuestionLaws], draws: int, keep: Sequence[str]
+) -> Array | None:
+    """Return log probabilities of the counts of questions, (draws, system, question).
+
+    ArviZ refuses to smooth importance weights that are all equal. Where the log-likelihood of a
+    question is the same in every draw, the draws therefore carry an even variation around it, of
+    1e-11 from end to end: leave-one-out finds the constant, and a Pareto k far below zero.
+    """
+    counts = study.scale.counts(study.outcomes)
+    shape = draws, *counts.shape[:2]
+    if not _kept(int(np.prod(shape)), keep):
+        return None
+    values = np.empty(shape)
+    unlike = study.pooling == "none" and study.judges is None  # each with a prior of its own
+    for system, (law, of_system) in enumerate(zip(laws, counts, strict=True)):
+        states, state = of_system, np.arange(len(of_system))
+        if not unlike:
+            states, state = np.unique(of_system, axis=0, return_inverse=True)
+        by_state = np.broadcast_to(law.log_counts(states, system), (draws, len(states)))
+        values[:, system] = with_variation(by_state)[:, state.ravel()]
+    return values
+
+
+def with_variation(values: Array) -> Array:
+    """Log-likelihoods (draws, states), of which none is the same in every draw."""
+    constant = values.min(axis=0) == values.max(axis=0)
+    even = _VARIATION * (np.linspace(-0.5, 0.5, len(values)) if len(values) > 1 else np.zeros(1))
+    size = np.where(constant & np.isfinite(values[0]), np.maximum(1.0, np.abs(values[0])), 0.0)
+    return np.asarray(values + even[:, None] * size)
+
+
+def replicated(study: Study, draws: int, keep: Sequence[str]) -> bool:
+    """Whether a result has replicated counts: few of them, or kept on request."""
+    size = draws * study.outcomes.dataset["count"].size // 2
+    return size <= _MOST_REPLICATES or "predictive" in keep
+
+
+def _predictive_groups(
+    study: Study,
+    posterior: xr.Dataset,
+    laws: Sequence[QuestionLaws],
+    at: dict[str, Any],
+    keep: Sequence[str],
+    rng: np.random.Generator,
+) -> dict[str, xr.Dataset]:
+    """Return ``log_prior``, ``prior``, ``posterior_predictive`` and ``prior_predictive``."""
+    results = {"log_prior": _log_prior(study, posterior, laws, at)}
     proper = not isinstance(study.prior, HyperPrior) or study.prior.proper
-    priors = [QuestionLaws.of_prior(study, system, PRIOR_DRAWS, rng) for system in systems
-              if proper]  # fmt: skip
-    prior_at: dict[str, Any] = {"chain": [0], "draw": np.arange(PRIOR_DRAWS)}
+    priors = [
+        QuestionLaws.of_prior(study, system, _PRIOR_DRAWS, rng)
+        for system in range(len(laws)) if proper
+    ]  # fmt: skip
+    prior_at: dict[str, Any] = {"chain": [0], "draw": np.arange(_PRIOR_DRAWS)}
     if priors:
         results["prior"] = _prior(study, posterior, priors, prior_at, rng)
-    at = {name: posterior[name].values for name in ("chain", "draw")}
     if replicated(study, len(at["chain"]) * len(at["draw"]), keep):
         results["posterior_predictive"] = _replicates(study, laws, at, rng)
         if priors:
@@ -86,25 +157,8 @@ def _replicates(
     """Draw counts of questions with the same trials, one set for every draw."""
     trials, scale = study.outcomes.trials.transpose("system", "question").values, study.scale
     drawn = [law.replicates(number, rng) for law, number in zip(laws, trials, strict=True)]
-    dims = (*_DIMS, "question", *scale.axes)
-    return _by_draw({scale.variable: (dims, np.stack(drawn, axis=1))}, study, at)
-
-
-def _by_draw(
-    variables: Mapping[str, tuple[tuple[str, ...], NDArray[Any]]], study: Study, at: dict[str, Any],
-    labels: Mapping[Any, Any] | None = None,
-) -> xr.Dataset:  # fmt: skip
-    """Return arrays (draws, system, ...) as a group of a result."""
-    shape = len(at["chain"]), len(at["draw"])
-    data = {
-        name: (dims, values.reshape(*shape, *values.shape[1:]))
-        for name, (dims, values) in variables.items()
-    }
-    known = {name: study.outcomes.dataset[name].values for name in ("question", "category")}
-    known |= {"system": study.outcomes.dataset["system"].values} | dict(labels or {})
-    used = {dim for dims, _ in data.values() for dim in dims}
-    coords = at | {name: label for name, label in known.items() if name in used}
-    return xr.Dataset(data, coords, _SAMPLE)
+    values = {scale.variable: (("question", *scale.axes), np.stack(drawn, axis=1))}
+    return draws_dataset(values, at, **_labels(study))
 
 
 def _prior(
@@ -113,23 +167,25 @@ def _prior(
 ) -> xr.Dataset:  # fmt: skip
     """Draws from the prior, of variables that the posterior has."""
     scored = "group_mean" in posterior and "category" not in posterior["group_mean"].dims
-    scored = scored and bool(study.scale.axes)
-    drawn = [law.variables(scored) for law in priors]
-    variables: dict[str, tuple[tuple[str, ...], Array]] = {}
-    for name in drawn[0]:
-        if name in posterior:
-            values = np.stack([of_system[name] for of_system in drawn], axis=1)
-            variables[name] = (tuple(map(str, posterior[name].dims)), values)
-    labels = {str(name): label.values for name, label in posterior.coords.items()
-              if name not in ("chain", "draw")}  # fmt: skip
-    dataset = _by_draw(variables, study, at, labels)
+    drawn = [law.variables(scored and bool(study.scale.axes)) for law in priors]
+    variables = {
+        name: (
+            [str(dim) for dim in posterior[name].dims[len(DRAWS):]],
+            np.stack([of_system[name] for of_system in drawn], axis=1),
+        )
+        for name in drawn[0] if name in posterior
+    }  # fmt: skip
+    labels = {str(name): label.values for name, label in posterior.coords.items()}
+    dataset = draws_dataset(variables, at, **{**labels, **at})
     if study.pooling == "none":
         p = np.stack([law.p for law in priors if law.p is not None], axis=1)
-        dataset = dataset.merge(_metrics_of_p(study, p, rng)).assign_attrs(_SAMPLE)
+        dataset = dataset.merge(_metrics_of_p(study, p, rng)).assign_attrs(SAMPLE)
     return dataset
 
 
-def _log_prior(study: Study, posterior: xr.Dataset, laws: Sequence[QuestionLaws]) -> xr.Dataset:
+def _log_prior(
+    study: Study, posterior: xr.Dataset, laws: Sequence[QuestionLaws], at: dict[str, Any]
+) -> xr.Dataset:
     """Log density of the prior at each draw, of logits; up to a constant where it is improper.
 
     On the logit scale, as in `bayesatk.priors.choice.power_scaled`: there a uniform prior is not
@@ -142,16 +198,16 @@ def _log_prior(study: Study, posterior: xr.Dataset, laws: Sequence[QuestionLaws]
         for field in columns[0]:
             name = {"mean": mean, "slopes": "coefficients"}.get(field, field)
             logs = np.stack([column[field] for column in columns], axis=1)
-            variables[name] = (_DIMS, logs + variables[name][1] if name in variables else logs)
+            variables[name] = ((), logs + variables[name][1] if name in variables else logs)
     else:
-        values = [law.mean if law.p is None else law.p for law in laws]
+        unpooled = study.pooling == "none"
         logs = np.stack([
             _log_dirichlet(study.scale.vectors(p), concentration(study, system))
-            for system, p in enumerate(values) if p is not None
+            for system, law in enumerate(laws)
+            if (p := law.p if unpooled else law.mean) is not None
         ], axis=1)  # fmt: skip
-        unpooled = study.pooling == "none"
-        variables["p" if unpooled else "mean_p"] = ((*_DIMS, "question")[: logs.ndim + 1], logs)
-    return _by_draw(variables, study, {name: posterior[name].values for name in ("chain", "draw")})
+        variables["p" if unpooled else "mean_p"] = (("question",) * unpooled, logs)
+    return draws_dataset(variables, at, **_labels(study))
 
 
 def _log_fields(study: Study, law: QuestionLaws) -> dict[str, Array]:
@@ -162,7 +218,7 @@ def _log_fields(study: Study, law: QuestionLaws) -> dict[str, Array]:
     sensitivity, families then keep their prior probabilities: the normalising constant of a
     density's power has that expectation as its slope.
     """
-    families = _families(study)
+    families = list(study.prior.family_prior) if isinstance(study.prior, HyperPrior) else ["beta"]
     if len(families) == 1:
         return _by_field(declared_fields(study, families[0]), law, slice(None))
     assert law.family is not None
@@ -175,11 +231,6 @@ def _log_fields(study: Study, law: QuestionLaws) -> dict[str, Array]:
             column = densities.setdefault(field.name, np.zeros(len(law.family)))
             column[rows] = logs[field.name] - _expected_log_density(field)
     return densities
-
-
-def _families(study: Study) -> tuple[str, ...]:
-    """Names of the laws of difficulty that have any probability."""
-    return tuple(study.prior.family_prior) if isinstance(study.prior, HyperPrior) else ("beta",)
 
 
 def _by_field(

@@ -1,4 +1,4 @@
-"""What is known of single questions under the declared model, and what each says of the system."""
+"""What is known of single questions under the model, and what each says of the system."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,17 +7,18 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
+from bayesatk.core.engine.bootstrap import bootstrap_without
 from bayesatk.core.numerics.points import Points
 from bayesatk.core.numerics.weights import pareto_shape
-from bayesatk.core.pooling.question_posteriors import QuestionLaws
 from bayesatk.core.program.cells import Ints
 from bayesatk.core.program.moments import Metrics
-from bayesatk.core.program.observations import MarkedOnRule, RightWrong, log_components
+from bayesatk.core.program.observations import AllAlike, MarkedOnRule, RightWrong, log_components
 from bayesatk.core.program.predictor import WIDE_NODES, WIDER, Predictor, Table
-from bayesatk.metrics.credit import Array, pass_at
+from bayesatk.core.program.question_laws import QuestionLaws
+from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
-from bayesatk.posterior.program import ProgramModel
-from bayesatk.posterior.program_posterior import FamilyFit, thinned
+from bayesatk.posterior.count_posterior import SUCCESS, FamilyFit
+from bayesatk.posterior.model import CountModel
 
 _COMPONENTS = 4e6  # Betas of which the laws of all questions are made
 _POINTS = (40, 600)  # of the hyperparameters for these, at least and at most
@@ -49,17 +50,45 @@ class _Block(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ProgramQuestions:
+class QuestionValues:
+    """Values of a metric, question by question.
+
+    Parameters
+    ----------
+    mean, variance : ndarray, shape (states,)
+        Posterior of the metric of one question, by state.
+    influence : ndarray, shape (questions, 2)
+        Posterior mean of the system's metric, less that without the question, on these questions
+        and on questions like these; NaN where it is the only question.
+    """
+
+    mean: Array
+    variance: Array
+    influence: Array
+
+
+def question_laws(model: CountModel, metric: Metric) -> QuestionLaws:
+    """Return the posterior of p of a question in each state of right and wrong."""
+    return Questions(model, metric).laws()
+
+
+def question_values(model: CountModel, metric: Metric) -> QuestionValues:
+    """Return the posterior of a metric by question, and the influence of each."""
+    return QuestionValues(*Questions(model, metric).values())
+
+
+@dataclass(frozen=True)
+class Questions:
     """Questions of a system whose model is put together from its parts.
 
     Parameters
     ----------
-    model : ProgramModel
+    model : CountModel
         Of right and wrong.
     metric : Metric
     """
 
-    model: ProgramModel
+    model: CountModel
     metric: Metric
 
     def _blocks(self, fit: FamilyFit, share: float, points: Points) -> Iterator[_Block]:
@@ -69,7 +98,7 @@ class ProgramQuestions:
             theta = points.theta[rows]
             table, offset = predictor.log_table(theta), predictor.offsets(theta)[..., None]
             log_chance = np.zeros((len(theta), cells.groups, 1))
-            if cells.grouped:
+            if predictor.effective:
                 effects = predictor.effects(theta, table, WIDE_NODES, WIDER)
                 offset = offset + effects.values[:, cells.group]
                 with np.errstate(divide="ignore"):
@@ -83,15 +112,13 @@ class ProgramQuestions:
         cells = self.model.cells
         counted = self.model.counted
         betas = 2 if any(fit.name == "mixture" for fit, _ in counted) else 1
-        nodes, trials = (
-            WIDE_NODES if cells.grouped else 1,
-            int(self.model.states.trials.max(initial=0)),
-        )
+        nodes = WIDE_NODES if counted[0][0].predictor.effective else 1
+        trials = int(self.model.states.trials.max(initial=0))
         hidden = trials + 1 if self.model.marking is not None else 1
         number = int(np.clip(_COMPONENTS / (nodes * betas * hidden * len(cells.count)), *_POINTS))
         found: list[tuple[Array, ...]] = []
         for fit, probability in counted:
-            points = thinned(fit.points, max(int(np.ceil(number * probability)), 10))
+            points = fit.points.at_most(max(int(np.ceil(number * probability)), 10))
             for block in self._blocks(fit, probability, points):
                 for node in range(block.offset.shape[2]):
                     found.append(self._components(fit.predictor, block, node))
@@ -107,7 +134,7 @@ class ProgramQuestions:
         observation, cells = predictor.observation, self.model.cells
         offset, size = block.offset[..., node], len(cells.count)
         weight = block.weight[:, None] * np.exp(block.log_chance[:, cells.group, node])
-        if isinstance(observation, MarkedOnRule):
+        if isinstance(observation, MarkedOnRule | AllAlike):
             return self._matched(predictor, block, offset, weight)
         assert isinstance(observation, RightWrong)
         nodes = observation.law.nodes(block.theta, offset)
@@ -133,8 +160,9 @@ class ProgramQuestions:
         self, predictor: Predictor, block: _Block, offset: Array, weight: Array
     ) -> tuple[Array, Array, Array, Array]:
         """Return one Beta with the mean and the variance of p, at each point."""
-        table = Metrics(predictor, [pass_at(1)]).tables(block.theta)[0]
-        mean, variance = np.moveaxis(table.at(offset, self.model.cells.state), -1, 0)
+        table = Metrics(predictor, [SUCCESS]).tables(block.theta)[0]
+        values = table.at(offset, self.model.cells.state)[:, :, 0]
+        mean, variance = values[..., 0], values[..., 1]
         mean = np.clip(mean, 1e-12, 1.0 - 1e-12)
         total = mean * (1.0 - mean) / np.maximum(variance, 1e-300) - 1.0
         total = np.clip(total, 1e-9, 1e12)
@@ -157,7 +185,7 @@ class ProgramQuestions:
         cells = self.model.cells
         first, second, weights, logs, given, alone = [], [], [], [], [], []
         for fit, probability in self.model.counted:
-            points = thinned(fit.points, max(int(_LEFT_OUT * probability), _FEWEST))
+            points = fit.points.at_most(max(int(_LEFT_OUT * probability), _FEWEST))
             for block in self._blocks(fit, probability, points):
                 mean, variance = self._of_cells(fit.predictor, block)
                 chance = np.exp(block.log_chance)[:, cells.group]
@@ -185,15 +213,14 @@ class ProgramQuestions:
         variance : ndarray, shape (points, cells, nodes)
         """
         cells = self.model.cells
-        tables = Metrics(predictor, [self.metric.credit]).tables(block.theta)
+        tables = Metrics(predictor, [self.metric]).tables(block.theta)
         column = np.zeros(len(cells.state), np.intp)
         mean, variance = np.empty((2, *block.offset.shape)), np.empty(block.offset.shape)
         for node in range(block.offset.shape[2]):
             offset = block.offset[..., node]
-            mean[0, ..., node], variance[..., node] = np.moveaxis(
-                tables[0].at(offset, cells.state), -1, 0
-            )
-            mean[1, ..., node] = tables[1].at(offset, column)[..., 0]
+            values = tables[0].at(offset, cells.state)[:, :, 0]
+            mean[0, ..., node], variance[..., node] = values[..., 0], values[..., 1]
+            mean[1, ..., node] = tables[1].at(offset, column)[:, :, 0, 0]
         return mean, np.maximum(variance, 0.0)
 
     def _left_out(self, block: _Block, mean: Array) -> tuple[Array, Array, Array]:
@@ -219,11 +246,18 @@ class ProgramQuestions:
         chance = block.log_chance[:, cells.group] - logs
         log_inverse = logsumexp(chance, axis=-1)
         chance = np.exp(chance - log_inverse[..., None])
-        sums = np.stack([cells.by_group(part * cells.inner[:, None]) for part in mean])
+        sums = np.stack([cells.by_group(part * cells.inner[0][:, None]) for part in mean])
         groups = (sums * np.exp(block.log_chance)).sum(axis=-1)
         whole = (sums[:, :, cells.group] * chance).sum(axis=-1)
         single = (mean * chance).sum(axis=-1)
         alone = np.stack([whole, single])  # (2, targets, points, cells)
+        if self.model.resampled:
+            for group in range(cells.groups):
+                members = np.flatnonzero(cells.group == group)
+                total, slope = bootstrap_without(mean[0, ..., 0], cells.tried(group))
+                groups[1, :, group] = total
+                alone[0, 1, :, members] = total
+                alone[1, 1, :, members] = slope[:, members].T
         return -log_inverse, np.moveaxis(groups, 0, -1), np.moveaxis(alone, (0, 1), (2, 3))
 
     def _influence(self, weight: Array, logs: Array, groups: Array, alone: Array) -> Array:
@@ -237,7 +271,10 @@ class ProgramQuestions:
         whole, single = np.einsum("hc,hcit->ict", chance, alone)[:, cells.which]
         own, group = cells.question_share[:, None], cells.group[cells.which]
         rest = np.maximum(1.0 - own, 1e-300)
-        others[np.arange(number), group] = np.where(own < 1.0, (whole - own * single) / rest, 0.0)
+        without = (whole - own * single) / rest
+        if model.resampled:  # a slope in the share of a question, where it is in the sample
+            without[:, 1] = (whole + own * cells.questions_tried[:, None] * single)[:, 1]
+        others[np.arange(number), group] = np.where(own < 1.0, without, 0.0)
         share = np.repeat(cells.share[None], number, axis=0)
         given = model.grouping is not None and model.grouping.weight is not None
         left = (cells.question_share < 1.0) if given else 1.0 - cells.question_share

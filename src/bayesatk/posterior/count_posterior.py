@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit
+from scipy.special import expit, logit, ndtr
 
 from bayesatk.core.engine.distribution import Empirical, Quantity
-from bayesatk.core.engine.matched_betas import known_at_points
+from bayesatk.core.engine.matched import known_at_points, matched_quantiles
 from bayesatk.core.numerics.points import Points
 from bayesatk.core.numerics.weights import reweighted
-from bayesatk.core.pooling.difficulty_families import difficulty_of
+from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.core.pooling.nodes import Nodes
-from bayesatk.core.program.laws import DifficultyLaw
+from bayesatk.core.program.laws import Common, DifficultyLaw
 from bayesatk.core.program.moments import Metrics, Moments, Summed
 from bayesatk.core.program.predictor import Effects, Predictor
 from bayesatk.metrics.category_credit import CategoryCredit, Judged
-from bayesatk.metrics.credit import Array, pass_at
+from bayesatk.metrics.credit import Array
+from bayesatk.metrics.grid import one_metric
 from bayesatk.posterior.draws import correlated_normals
-from bayesatk.posterior.judge_draws import due_to_rates
 from bayesatk.posterior.posterior import (
     Distributions,
     Draws,
@@ -32,20 +32,24 @@ from bayesatk.posterior.posterior import (
 )
 from bayesatk.priors import DIFFICULTY_FAMILIES
 from bayesatk.priors.fields import Fields
-from bayesatk.results.likelihood import RATES
+from bayesatk.results.schema import RATES
 
 if TYPE_CHECKING:
-    from bayesatk.posterior.program import ProgramModel
+    from bayesatk.posterior.model import CountModel
 
-_WORK = 2e6  # points times cells times metrics at which moments are worked out, with groups
-_POINTS = (200, 1000, 3000)  # of moments: fewest; most, with groups and without
+_WORK = (1.5e5, 2e6)  # points times cells times metrics of moments: without groups and with
+_POINTS = (200, 1000, 4000)  # of moments: fewest; most, with groups and without
 _FEW = 25  # questions up to which intervals come from draws of p
-_DRAWS = 20_000  # of means over few questions
-_MOST = 2e7  # success probabilities that draws may take; of more, means are normal
+_DRAWS = (4000, 20_000)  # of means over few questions, and of a bootstrap of many
+_EVERY = 5e5  # success probabilities that draws may take where means are known without them
+_MOST = 2e7  # the same where groups have effects
 _CHUNK = 1_000_000  # floats drawn at once
-_SOME = 300  # draws from which the correlation between metrics is worked out
+_SOME = 200  # draws, and questions, from which the correlation between metrics is worked out
 _SHARED = 200.0  # draws left without other systems' marks of a judge, below which they are rough
 _SEED = 20_261_123  # of the draws for intervals: intervals are a function of the data
+
+
+SUCCESS = one_metric("pass@1")
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,8 @@ class FamilyFit:
     def typical(self, theta: Array) -> tuple[Array, Array]:
         """Mean of p, by category where there are, and its correlation, at an offset of zero."""
         law = self.predictor.observation.law
+        if isinstance(law, Common):
+            return law.p(theta), np.zeros(len(theta))
         if isinstance(law, DifficultyLaw):
             mean, _, icc, _ = self.nodes(theta).overall()
             return mean, icc
@@ -105,41 +111,38 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ProgramPosterior:
+class CountPosterior:
     """Metrics of a system's questions.
 
     Parameters
     ----------
-    model : ProgramModel
+    model : CountModel
     metrics : tuple
         As `bayesatk.data.scales.Scale.judged` returns them.
     """
 
-    model: "ProgramModel"
+    model: "CountModel"
     metrics: tuple[Any, ...]
-
-    @cached_property
-    def _credits(self) -> list[Any]:
-        """Metrics as observations take them."""
-        if self.model.scores is not None:
-            return list(self.metrics)
-        return [metric.credit for metric in self.metrics]
 
     @cached_property
     def parts(self) -> list[Part]:
         """Points of every law that counts, as many as the work allows."""
         cells = self.model.cells
-        most = _POINTS[1 if cells.grouped else 2]
+        work, most = _WORK[cells.grouped], _POINTS[1 if cells.grouped else 2]
         width = len(cells.count) if cells.rows.shape[1] else cells.groups + len(cells.states)
-        number = int(np.clip(_WORK / (width * len(self.metrics)), _POINTS[0], most))
+        number = int(np.clip(work / (width * len(self.metrics)), _POINTS[0], most))
         parts = []
         for fit, share in self.model.counted:
-            several = 1 if fit.name in ("beta", "dirichlet") else 2  # parts: a rougher posterior
-            size = int(max(several * number * np.sqrt(share), _POINTS[0]))
-            points = thinned(fit.points, size)
-            moments = Metrics(fit.predictor, self._credits).at(points.theta)
+            points = fit.points
+            if points.method != "quadrature":
+                several = 2 if fit.name in ("inflated", "mixture") else 1  # a rougher posterior
+                points = points.at_most(int(max(several * number * np.sqrt(share), _POINTS[0])))
+            moments = self._given(fit).at(points.theta)
             parts.append(Part(fit, share, points, moments))
         return parts
+
+    def _given(self, fit: FamilyFit) -> Metrics:
+        return Metrics(fit.predictor, self.metrics, self.model.resampled)
 
     @cached_property
     def weight(self) -> Array:
@@ -150,50 +153,62 @@ class ProgramPosterior:
     def whole(self) -> Summed:
         """Moments of means over all questions."""
         cells = self.model.cells
-        stacks = [part.moments.whole(cells.share, cells.grouped) for part in self.parts]
-        columns = [np.concatenate(column) for column in zip(*stacks, strict=True)]
-        return Summed(self.weight, *columns)
+        pairs = [part.moments.whole(cells.share, cells.grouped) for part in self.parts]
+        return Summed(self.weight, *(np.concatenate(column) for column in zip(*pairs, strict=True)))
 
     def of_group(self, group: int) -> Summed:
         """Moments of means over the questions of a group."""
-        names = ("group_mean", "group_variance", "group_spread")
-        columns = [
-            np.concatenate([getattr(part.moments, name)[:, group] for part in self.parts])
-            for name in names
-        ]
-        return Summed(self.weight, *columns)
+        values = np.concatenate([part.moments.by_group[:, group] for part in self.parts])
+        spread = np.concatenate([part.moments.spread[:, group] for part in self.parts])
+        return Summed(self.weight, values, np.stack([np.zeros_like(spread), spread], axis=-1))
 
     @cached_property
     def effective_draws(self) -> float:
         """Independent draws that the points of all laws are worth."""
-        terms = [share**2 / fit.points.effective_draws for fit, share in self.model.counted]
-        return 1.0 / sum(terms)
+        variance = sum(share**2 / fit.points.effective_draws for fit, share in self.model.counted)
+        return 1.0 / variance if variance > 0.0 else np.inf
 
     # The posterior
 
     def posterior(self) -> SystemPosterior:
         """Put the parts together."""
         model, behind = self.model, self._draws_behind(self.whole.mean[:, :, 1])
-        numbers = _numbers(self.whole)
-        shares = None if model.marking is None else self._judge_share()
         groups = [
             self._group_posterior(group)
             for group in range(model.cells.groups if model.cells.grouped else 0)
         ]
-        k_hats = [fit.points.k_hat for fit, _ in model.counted]
         return SystemPosterior(
-            *numbers, self._distributions, self.draw, self._question_p, self._summaries,
-            {"log_evidence": model.partial_evidence(), "pareto_k": max(k_hats)},
-            families=model.described, sd_under=self.sd_under, method=self._method,
-            warning=self._warning, effective_draws=behind, hyper_draws=self._hyper_draws,
-            groups=groups, judge_share=shares,
+            *_numbers(self.whole), self._distributions, self.draw, self._question_p,
+            self._summaries, self._diagnostics,
+            families=model.described,
+            sd_under=self.sd_under if model.pooling == "partial" else None,
+            method=self._method, warning=self._warning, effective_draws=behind,
+            hyper_draws=self._hyper_draws, groups=groups,
+            judge_share=None if model.marking is None else self._judge_share(),
             expected=self._expected if model.basis is not None else None,
         )  # fmt: skip
 
     @property
+    def _diagnostics(self) -> dict[str, float]:
+        model = self.model
+        if model.pooling != "partial":
+            return {}
+        k_hats = [fit.points.k_hat for fit, _ in model.counted]
+        error = 0.0 if self._exact else 1.0 / np.sqrt(self.effective_draws)
+        found = {"quadrature_error": float(error), "log_evidence": model.log_evidence()}
+        return found if self._exact else {**found, "pareto_k": float(np.nanmax(k_hats))}
+
+    @property
+    def _exact(self) -> bool:
+        """Whether all hyperparameters are integrated on lattices."""
+        return not np.isfinite(self.effective_draws)
+
+    @property
     def _method(self) -> str:
+        if not len(self.model.families[0].fields):
+            return "conjugate"
         methods = [fit.points.method for fit, _ in self.model.counted]
-        return max(methods, key=len)
+        return ", ".join(sorted(set(methods), reverse=True))
 
     @property
     def _warning(self) -> str | None:
@@ -227,6 +242,8 @@ class ProgramPosterior:
         )
 
     def _draws_behind(self, values: Array) -> dict[str, Array]:
+        if self._exact:
+            return {}
         points = Points(
             np.zeros((len(self.weight), 0)), self.weight, np.nan, 0.0, self.effective_draws, ""
         )
@@ -248,30 +265,29 @@ class ProgramPosterior:
             lambda: (np.zeros(0), np.zeros(0)),
         )
 
-    def _known(self, summed: Summed) -> Distributions:
-        """Distributions by target, from moments at the points."""
-        ends = [_ends(metric) for metric in self.metrics]
-        return [
-            [
-                known_at_points(
-                    self.weight, summed.mean[:, k, t], summed.variance[:, k, t], ends[k],
-                    self.effective_draws,
-                )
-                for k in range(len(self.metrics))
-            ]
-            for t in range(summed.mean.shape[2])
-        ]  # fmt: skip
-
     def _distributions(self) -> Distributions:
-        """Distributions by target; of means over few questions from draws of p."""
-        known = [list(column) for column in self._known(self.whole)]
-        if len(self.model.cells.which) <= _FEW:
-            drawn = self.draw(_DRAWS, np.random.default_rng(_SEED), False)
-            quantities: list[Quantity | None] = [
-                Empirical(column) for column in drawn.metrics[:, :, 0].T
-            ]
-            known[0] = quantities
-        return known
+        """Distributions by target: from moments at the points, or from draws of p.
+
+        Of means over few questions, and of a bootstrap of questions, they are those of draws.
+        """
+        whole, ends = self.whole, [_ends(metric) for metric in self.metrics]
+        questions, targets = len(self.model.cells.which), range(whole.mean.shape[2])
+        drawn_targets = {0} if questions <= _FEW and self.model.pooling != "complete" else set()
+        if self.model.resampled:
+            drawn_targets |= set(targets[1:])
+        drawn = np.empty((0, len(self.metrics), len(targets)))
+        if drawn_targets:
+            size = int(np.clip(_EVERY * 4 / questions, *_DRAWS))
+            drawn = self.draw(size, np.random.default_rng(_SEED), False).metrics
+
+        def of(k: int, target: int) -> Quantity:
+            if target in drawn_targets:
+                return Empirical(drawn[:, k, target])
+            mean, variance, third = whole.values[:, k, target].T
+            draws = self.effective_draws
+            return known_at_points(self.weight, mean, variance, third, ends[k], draws)
+
+        return [[of(k, target) for k in range(len(self.metrics))] for target in targets]
 
     def sd_under(self, prior: Any) -> Array:
         """Posterior sds under another prior, of the same laws; shape (metrics, targets)."""
@@ -304,8 +320,11 @@ class ProgramPosterior:
     def hyper(self, fit: FamilyFit, theta: Array) -> dict[str, Array]:
         """Return what is reported of the hyperparameters, at points of a law."""
         model = self.model
-        mean, icc = fit.typical(theta)
         values: dict[str, Array] = {}
+        if model.pooling != "partial":
+            values = {} if model.pooling == "none" else {"mean_p": fit.typical(theta)[0]}
+            return values | self._rates(fit, theta)
+        mean, icc = fit.typical(theta)
         if model.basis is not None and model.scores is None:
             slopes = theta[:, fit.fields.slices["slopes"]]
             logits = np.column_stack([logit(np.clip(mean, 1e-300, 1.0 - 1e-16)), slopes])
@@ -324,9 +343,13 @@ class ProgramPosterior:
         if model.scores is None and "inflated" in model.family_prior:
             atoms = fit.nodes(theta).atoms
             values |= {"never_solved": atoms[:, 0], "always_solved": atoms[:, 1]}
-        if model.marking is not None:
-            values |= dict(zip(RATES, fit.rates(theta).T, strict=True))
-        return values
+        return values | self._rates(fit, theta)
+
+    def _rates(self, fit: FamilyFit, theta: Array) -> dict[str, Array]:
+        """Rates of the judge at points, where one errs."""
+        if self.model.marking is None:
+            return {}
+        return dict(zip(RATES, fit.rates(theta).T, strict=True))
 
     @cached_property
     def _hyper_points(self) -> tuple[Array, dict[str, Array]]:
@@ -348,6 +371,8 @@ class ProgramPosterior:
     @property
     def _hyper_draws(self) -> dict[str, dict[str, float]]:
         weight, values = self._hyper_points
+        if self._exact:
+            return {}
         points = Points(np.zeros((len(weight), 0)), weight, np.nan, 0.0, self.effective_draws, "")
         return {
             name: least(points.draws_behind(column.reshape(len(weight), -1)))
@@ -360,7 +385,9 @@ class ProgramPosterior:
         """Mean and variance of metrics of each question, and means of new ones like each."""
         sums: list[Array] = []
         for part in self.parts:
-            points = part.points.thinned(_POINTS[0])
+            points = part.points
+            if not self._exact:
+                points = points.thinned(_POINTS[0])
             moments = Metrics(part.fit.predictor, metrics).of_cells(points.theta, points.weight)
             mean, variance, new = moments
             row = [part.share * mean, part.share * (variance + mean**2), part.share * new]
@@ -371,7 +398,7 @@ class ProgramPosterior:
     def _question_p(self) -> tuple[Array, Array]:
         """Posterior mean and sd of every question's success probability, or by category."""
         if self.model.scores is None:
-            mean, variance, _ = self._of_questions([pass_at(1)])
+            mean, variance, _ = self._of_questions([SUCCESS])
             return mean[:, 0], np.sqrt(variance[:, 0])
         single = np.eye(len(self.model.scores))
         mean, variance, _ = self._of_questions([Judged(CategoryCredit(1), row) for row in single])
@@ -379,11 +406,10 @@ class ProgramPosterior:
 
     def _expected(self) -> tuple[Array, Array]:
         """Return what is expected of new questions like each: p (questions,), and metrics."""
-        if self.model.scores is None:
-            new = self._of_questions([pass_at(1), *self._credits])[2]
-        else:
-            new = self._of_questions([Judged(CategoryCredit(1), np.array(self.model.scores)),
-                                      *self._credits])[2]  # fmt: skip
+        single: Any = SUCCESS
+        if self.model.scores is not None:
+            single = Judged(CategoryCredit(1), np.array(self.model.scores))
+        new = self._of_questions([single, *self.metrics])[2]
         return new[:, 0], new[:, 1:]
 
     # Draws
@@ -401,7 +427,7 @@ class ProgramPosterior:
         joined = _joined(drawn)
         if nodes:
             every = Nodes.joined(nodes, [n / size for _, n in pairs])
-            joined = replace(joined, difficulty=difficulty_of(every))
+            joined = replace(joined, difficulty=Difficulty.of_nodes(every))
         order = self._order(joined.hyper, size, rng)
         return _among(joined, order)
 
@@ -424,29 +450,31 @@ class ProgramPosterior:
         """Draws under one law, at some of its points."""
         model, cells = self.model, self.model.cells
         theta, effect = part.points.theta[place], np.zeros((len(place), cells.groups))
-        if cells.grouped:
+        if part.fit.predictor.effective:
             effect = self._effects(part).draw(place, rng)
         offset = part.fit.predictor.offsets(theta) + effect[:, cells.group]
-        groups, p = self._group_means(part, theta, offset, rng, keep_p)
-        population = self._new_means(part, theta, effect, place)
-        both = np.stack([groups, population], axis=-1)
+        both, p = self._group_means(part, place, offset, rng, keep_p)
+        if not model.resampled:
+            both[..., 1] = self._new_means(part, theta, effect, place)
         whole = np.einsum("hgkt,g->hkt", both, cells.share)
         if cells.grouped:
-            new = part.moments.new_mean[place][..., None]
-            whole = np.concatenate([whole, new], axis=-1)
-        hyper = self.hyper(part.fit, theta)
-        logs = None
-        if cells.grouped:
-            mean = self._group_p(part, theta, effect)
-            logs = GroupDraws(mean, both, effect)
+            new = part.moments.new[place][..., 0]
+            if model.resampled:
+                share = rng.standard_exponential((len(place), cells.groups)) * cells.share
+                share /= share.sum(axis=1, keepdims=True)
+                new = np.einsum("hgk,hg->hk", both[..., 1], share)
+            whole = np.concatenate([whole, new[..., None]], axis=-1)
         code = None
-        if model.scores is None and model.family_prior != {"beta": 1.0}:
+        if model.averaged:
             code = np.full(len(place), DIFFICULTY_FAMILIES.index(part.fit.name))
-        likelihood = None
-        if len(theta) * len(cells.which) <= _MOST:
+        groups = likelihood = None
+        if cells.grouped:
+            groups = GroupDraws(self._group_p(part, theta, effect, both), both,
+                                effect if part.fit.predictor.effective else None)  # fmt: skip
+        if model.structured and len(theta) * len(cells.which) <= _MOST:
             likelihood = part.fit.predictor.log_cells_at(theta, offset)[:, cells.which]
             likelihood += self.model.states.log_ways[cells.which]
-        return Draws(whole, hyper, p, None, code, logs, likelihood)
+        return Draws(whole, self.hyper(part.fit, theta), p, None, code, groups, likelihood)
 
     def _effects(self, part: Part) -> Effects:
         theta, predictor = part.points.theta, part.fit.predictor
@@ -461,19 +489,28 @@ class ProgramPosterior:
         return Effects(*columns)
 
     def _group_means(
-        self, part: Part, theta: Array, offset: Array, rng: np.random.Generator, keep_p: bool
-    ) -> tuple[Array, Array | None]:
-        """Means of metrics over the questions of each group, (draws, groups, metrics), and p."""
-        cells, observation = self.model.cells, part.fit.predictor.observation
+        self, part: Part, place: NDArray[np.intp], offset: Array, rng: np.random.Generator,
+        keep_p: bool,
+    ) -> tuple[Array, Array | None]:  # fmt: skip
+        """Means of metrics over questions of groups (draws, groups, metrics, 2), and p if kept.
+
+        The second of the last axis are those of the bootstrap, where questions are drawn anew.
+        """
+        model, cells = self.model, self.model.cells
+        theta, observation = part.points.theta[place], part.fit.predictor.observation
         questions, size = len(cells.which), len(theta)
-        if not keep_p and size * questions > _MOST:
-            return self._normal_means(part, theta, offset, rng), None
-        state, means = cells.state[cells.which], np.zeros((size, cells.groups, len(self.metrics)))
-        kept = []
-        step = max(
-            1, _CHUNK // (size * (1 if self.model.scores is None else len(self.model.scores)))
+        most = _EVERY
+        if part.fit.predictor.effective or model.resampled:
+            most = _MOST if part.fit.predictor.effective else 4 * _EVERY
+        if not keep_p and size * questions > max(most, size * _FEW):
+            return self._matched_means(part, place, offset, rng), None
+        state, means = (
+            cells.state[cells.which],
+            np.zeros((size, cells.groups, len(self.metrics), 2)),
         )
-        group = cells.group[cells.which]
+        total, kept = np.zeros((size, cells.groups)), []
+        step = max(1, _CHUNK // (size * (1 if model.scores is None else len(model.scores))))
+        group, tried = cells.group[cells.which], cells.questions_tried
         for start in range(0, questions, step):
             span = slice(start, start + step)
             p = observation.draw(theta, offset[:, cells.which[span]], state[span], rng)
@@ -481,67 +518,86 @@ class ProgramPosterior:
                 kept.append(p)
             share = np.zeros((p.shape[1], cells.groups))
             share[np.arange(p.shape[1]), group[span]] = cells.question_share[span]
+            if model.resampled:
+                drawn = rng.standard_exponential(p.shape[:2]) * tried[span]
+                total += drawn @ share
             for k, metric in enumerate(self.metrics):
-                means[..., k] += metric.latent(p) @ share
+                values = metric.latent(p)
+                means[..., k, 0] += values @ share
+                if model.resampled:
+                    means[..., k, 1] += (values * drawn) @ share
+        if model.resampled:
+            means[..., 1] /= np.where(total > 0.0, total, np.nan)[..., None]
         return means, np.concatenate(kept, axis=1) if keep_p else None
 
-    def _normal_means(
-        self, part: Part, theta: Array, offset: Array, rng: np.random.Generator
+    def _matched_means(
+        self, part: Part, place: NDArray[np.intp], offset: Array, rng: np.random.Generator
     ) -> Array:
-        """Return the same of very many questions: normal given hyperparameters and effects."""
-        cells = self.model.cells
-        some = rng.choice(len(theta), _SOME)
-        width = max(1, int(_MOST // (10 * _SOME)))
-        which = rng.choice(len(cells.which), min(width, len(cells.which)), replace=False)
-        cell = cells.which[which]
-        p = part.fit.predictor.observation.draw(
-            theta[some], offset[np.ix_(some, cell)], cells.state[cell], rng
-        )
+        """Return the same of very many questions, by their cumulants given each point."""
+        cells, theta = self.model.cells, part.points.theta[place]
+        correlation = self._correlation
+        given = part.moments.by_group[place]
+        if part.fit.predictor.effective:
+            given = given.copy()
+            for rows in part.fit.predictor.blocks(theta, 6 * len(self.metrics)):
+                sums = self._given(part.fit).of_groups_at(theta[rows], offset[rows])
+                given[rows, :, :, 0] = sums.observed
+        noise = np.stack([
+            correlated_normals(correlation, len(theta), rng) for _ in range(cells.groups)
+        ], axis=1)  # fmt: skip
+        means = np.empty((*noise.shape, 2))
+        low, high = np.array([_ends(metric) for metric in self.metrics]).T
+        drawn = matched_quantiles(ndtr(noise), *np.moveaxis(given[..., 0, :], -1, 0))
+        means[..., 0] = np.clip(drawn, low, high)
+        if self.model.resampled:
+            centre, variance = (given[..., 1, j] for j in (0, 1))
+            between = np.sqrt(np.maximum(variance - given[..., 0, 1], 0.0))
+            other = np.stack([
+                correlated_normals(correlation, len(theta), rng) for _ in range(cells.groups)
+            ], axis=1)  # fmt: skip
+            means[..., 1] = drawn + centre - given[..., 0, 0] + between * other
+            means[..., 1] = np.clip(means[..., 1], low, high)
+        return means
+
+    @cached_property
+    def _correlation(self) -> Array:
+        """Correlation between the metrics of a question, given the hyperparameters."""
+        cells, rng = self.model.cells, np.random.default_rng(_SEED)
+        part = max(self.parts, key=lambda law: law.share)
+        theta = part.points.theta[rng.choice(len(part.points.weight), _SOME, p=part.points.weight)]
+        which = rng.choice(len(cells.which), min(_SOME, len(cells.which)), replace=False)
+        cell, offset = cells.which[which], part.fit.predictor.offsets(theta)
+        p = part.fit.predictor.observation.draw(theta, offset[:, cell], cells.state[cell], rng)
         values = np.stack([metric.latent(p) for metric in self.metrics], axis=-1)
         centred = (values - values.mean(axis=0)).reshape(-1, len(self.metrics))
         covariance = centred.T @ centred
         scale = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
         correlation = covariance / np.outer(scale, scale)
-        means = np.empty((len(theta), cells.groups, len(self.metrics)))
-        given = Metrics(part.fit.predictor, self._credits)
-        for rows in part.fit.predictor.blocks(theta, 3 * len(self.metrics)):
-            mean, variance, _ = given.of_groups_at(theta[rows], offset[rows])
-            noise = [correlated_normals(correlation, len(rows), rng) for _ in range(cells.groups)]
-            means[rows] = mean[..., 0] + np.sqrt(variance[..., 0]) * np.stack(noise, axis=1)
-        return means
+        np.fill_diagonal(correlation, 1.0)
+        return np.asarray(correlation)
 
     def _new_means(self, part: Part, theta: Array, effect: Array, place: NDArray[np.intp]) -> Array:
         """Means over new questions of each group; (draws, groups, metrics)."""
-        if not self.model.cells.grouped:
-            return part.moments.group_mean[place][..., 1]
-        given = Metrics(part.fit.predictor, self._credits)
+        predictor = part.fit.predictor
+        if not predictor.effective:
+            return part.moments.by_group[place][..., 1, 0]
         means = np.empty((len(theta), self.model.cells.groups, len(self.metrics)))
-        for rows in part.fit.predictor.blocks(theta, 3 * len(self.metrics)):
-            means[rows] = given.new_of_groups_at(theta[rows], effect[rows])
+        for rows in predictor.blocks(theta, 3 * len(self.metrics)):
+            means[rows] = self._given(part.fit).new_of_groups_at(theta[rows], effect[rows])
         return means
 
-    def _group_p(self, part: Part, theta: Array, effect: Array) -> Array:
-        """Success probability of a typical new question of each group; (draws, groups)."""
+    def _group_p(self, part: Part, theta: Array, effect: Array, both: Array) -> Array:
+        """Success probability of a new question of each group, or the first metric's mean."""
         law = part.fit.predictor.observation.law
+        if not part.fit.predictor.effective:
+            return both[:, :, 0, 1]
         if isinstance(law, DifficultyLaw):
             mean = law.nodes(theta, effect).overall()[0]
             return np.asarray(mean.reshape(effect.shape))
-        alpha = law.alpha(theta, effect)
         assert self.model.scores is not None
+        assert not isinstance(law, Common)
+        alpha = law.alpha(theta, effect)
         return np.asarray(alpha @ np.array(self.model.scores) / alpha.sum(axis=2))
-
-
-def thinned(points: Points, size: int) -> Points:
-    """Return at most so many points, with the means and variances of all."""
-    number = len(points.weight)
-    if number <= size:
-        return points
-    rows = np.arange(size)
-    if points.sampled:
-        rows = np.linspace(0, number - 1, size).astype(np.intp)
-    if points.weight[rows].sum() < 0.2 * size / number:
-        return points.thinned(size)
-    return points.calibrated(rows)
 
 
 def _numbers(summed: Summed) -> tuple[Array, Array, Array]:
@@ -597,3 +653,24 @@ def _among(drawn: Draws, order: NDArray[np.intp]) -> Draws:
         None if groups is None else groups.among(order),
         None if drawn.log_likelihood is None else drawn.log_likelihood[order],
     )
+
+
+def due_to_rates(weight: Array, rates: Array, values: Array) -> Array:
+    """Variance of a quadratic in the judge's rates, fitted to values at nodes; (metrics,).
+
+    A few nodes share a pair of rates, so their means would vary more than the expectation given
+    the rates does; that is smooth.
+
+    Parameters
+    ----------
+    weight : ndarray, shape (nodes,)
+    rates : ndarray, shape (nodes, 2)
+    values : ndarray, shape (nodes, metrics)
+        Posterior means given each node.
+    """
+    root = np.sqrt(weight)[:, None]
+    gap = rates - weight @ rates
+    s, f = (gap / np.maximum(np.abs(gap).max(axis=0), 1e-300)).T
+    terms = np.stack([np.ones_like(s), s, f, s * s, s * f, f * f], axis=1)
+    fitted = terms @ np.linalg.lstsq(root * terms, root * values, rcond=None)[0]
+    return np.asarray(weight @ (fitted - weight @ fitted) ** 2)

@@ -1,0 +1,284 @@
+"""``bayesatk plan``, ``baseline`` and ``gate``: decisions from data, or before any."""
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from typer import Exit, Option
+
+from bayesatk.cli.options import (
+    DEFAULT_T,
+    AsJson,
+    Delivery,
+    Difficulty,
+    GroupWeight,
+    Pooling,
+    Reading,
+    Seed,
+    Success,
+    check_file,
+    check_output,
+    families,
+    pairs,
+    print_json,
+    structure,
+    whole_numbers,
+    working,
+)
+from bayesatk.cli.terminal import (
+    print_baseline,
+    print_plan,
+    print_published_baseline,
+    terminal,
+)
+
+_GATE_ENDINGS = (".json", ".md")
+
+
+def plan(
+    reading: Reading,
+    delivery: Delivery,
+    metric: Annotated[str, Option("--metric", "-m", help="One metric, such as 'pass@4'.")],
+    difficulty: Annotated[
+        list[str] | None,
+        Option(
+            help="In place of a pilot: --difficulty SYSTEM=MEAN,ICC, once or twice. With a pilot: "
+            "averaged, beta, inflated or mixture, the shape of its difficulties."
+        ),
+    ] = None,
+    width: Annotated[float | None, Option(help="Desired width of the interval.")] = None,
+    prob_correct: Annotated[
+        float | None,
+        Option(help="Desired probability that the better of two systems is ahead."),
+    ] = None,
+    target: Annotated[
+        Literal["population", "questions", "new_groups"],
+        Option(help="Questions like these, these questions, or new groups (--group)."),
+    ] = "population",
+    price: Annotated[float | None, Option(help="Cost of a trial, summed over systems.")] = None,
+    spend: Annotated[float | None, Option(help="Budget of the evaluation.")] = None,
+    trials: Annotated[str, Option(help="Trials per question to consider.")] = "1,2,4,8,16",
+    questions: Annotated[
+        str | None, Option(help="With --group: questions per group to consider, as 5,10.")
+    ] = None,
+    correlation: Annotated[
+        float, Option(help="Correlation of the difficulties of two systems.")
+    ] = 0.0,
+    group_weight: GroupWeight = None,
+    success: Success = None,
+) -> None:
+    """Find numbers of questions and trials, from a pilot or a stated difficulty."""
+    by_statement = any("=" in text for text in difficulty or [])
+    if by_statement == bool(reading.files):
+        raise ValueError("give a pilot FILE or --difficulty SYSTEM=MEAN,ICC, one of the two.")
+    stated = pairs(difficulty, "--difficulty") if by_statement else {}
+    check_output(delivery.output, reading.files)
+    data = None if by_statement else reading.load(delivery.output)
+    from bayesatk.comparison.plans.planning import plan as draw_up
+    from bayesatk.metrics.grid import parse
+    from bayesatk.posterior.evaluate import evaluate
+
+    source: Any = {name: list(map(float, text.split(","))) for name, text in stated.items()}
+    if data is not None:
+        voted = any(parsed.voted for parsed in parse(metric))
+        source = evaluate(
+            data, metric, pooling="none" if voted else "partial",
+            difficulty=families(difficulty), success=success, rng=0,
+            **structure(data, None, group_weight),
+        )  # fmt: skip
+    with working("Planning ...", delivery.silent):
+        table = draw_up(
+            source, metric, width=width, prob_correct=prob_correct, target=target,
+            trials=whole_numbers(trials), correlation=correlation, price=price, spend=spend,
+            questions=None if questions is None else whole_numbers(questions),
+        )  # fmt: skip
+    delivery.deliver(table, partial(print_plan, metric=metric))
+
+
+def baseline(
+    reading: Reading,
+    delivery: Delivery,
+    guess: Annotated[
+        float | None, Option("--guess", "-p", help="Probability of guessing right.")
+    ] = None,
+    labels: Annotated[
+        list[str] | None,
+        Option("--labels", help="Number of questions by number of labels: --labels 4=80."),
+    ] = None,
+    t: Annotated[
+        float, Option("--t", "-t", help="Configurations tried (prompts, seeds).")
+    ] = DEFAULT_T,
+    n: Annotated[int | None, Option("--n", "-n", help="Number of questions.")] = None,
+    accuracy: Annotated[float | None, Option(help="Accuracy of the best configuration.")] = None,
+    decimals: Annotated[int | None, Option(help="Decimals that --accuracy was rounded to.")] = None,
+    correlation: Annotated[float, Option(help="Correlation of configurations, 0 to 1.")] = 0.0,
+    alpha: Annotated[float, Option(help="Level of significance.")] = 0.05,
+    pooling: Pooling = "partial",
+    difficulty: Difficulty = None,
+    success: Success = None,
+    seed: Seed = None,
+) -> None:
+    """Compare systems, or a published accuracy, with the best of t random guessers."""
+    p = _chances(guess, labels)
+    if not reading.files:
+        n = sum(p.values()) if n is None and isinstance(p, dict) else n
+        if delivery.output is not None:
+            raise ValueError("--output goes with a FILE; without one use --json.")
+        if n is None:
+            raise ValueError("give a FILE, or --n QUESTIONS with --guess.")
+        answer = _published_baseline(p, n, t, accuracy, decimals, correlation, alpha)
+        if delivery.as_json:
+            print_json(answer)
+        else:
+            print_published_baseline(terminal(), answer, alpha)
+        return
+    if n is not None or accuracy is not None or decimals is not None:
+        raise ValueError("--n, --accuracy and --decimals go without a FILE, which has them.")
+    data = reading.load(delivery.output)
+    from bayesatk.guessing.baseline import random_baseline
+    from bayesatk.posterior.evaluate import evaluate
+
+    with working("Comparing with random guessers ...", delivery.silent):
+        fit = evaluate(
+            data if success is None else data.with_success(success), "bayes", pooling=pooling,
+            difficulty=families(difficulty), rng=seed,
+        )  # fmt: skip
+        result = random_baseline(fit, p, t, correlation=correlation, alpha=alpha, rng=seed)
+    delivery.deliver(result, print_baseline)
+
+
+def _chances(guess: float | None, labels: list[str] | None) -> float | dict[int, int]:
+    """Return the probability of guessing, from one of the two ways to say it."""
+    if (guess is None) == (labels is None):
+        raise ValueError("give either --guess PROBABILITY or --labels LABELS=QUESTIONS.")
+    if guess is not None:
+        return guess
+    questions_by_labels = pairs(labels, "--labels")
+    if not all(text.isdecimal() for pair in questions_by_labels.items() for text in pair):
+        raise ValueError(
+            f"--labels must be LABELS=QUESTIONS, whole numbers; got {questions_by_labels}."
+        )
+    return {int(name): int(value) for name, value in questions_by_labels.items()}
+
+
+def _published_baseline(
+    p: float | dict[int, int],
+    n: int,
+    t: float,
+    accuracy: float | None,
+    decimals: int | None,
+    correlation: float,
+    alpha: float,
+) -> dict[str, Any]:
+    """Return the expected best, and the p-value of an accuracy, from numbers alone."""
+    from bayesatk.guessing.max_random import MaxOrderStatisticPoissonBinomial
+
+    law = MaxOrderStatisticPoissonBinomial(n, p)
+    needed = law.smallest_significant(t, alpha=alpha, correlation=correlation)
+    answer: dict[str, Any] = {
+        "n": n,
+        "t": t,
+        "expected_best": law.max_random_baseline(t, correlation=correlation),
+        "smallest_significant": None if needed != needed else needed,
+    }
+    if accuracy is not None:
+        p_value = law.p_value(accuracy, t, decimals=decimals, correlation=correlation)
+        answer |= {"accuracy": accuracy, "p_value": p_value}
+    return answer
+
+
+def gate(
+    reading: Reading,
+    policy: Annotated[Path, Option(help="The rules, a TOML file.")],
+    baseline: Annotated[Path | None, Option(help="File or folder of the baseline.")] = None,
+    design: Annotated[
+        bool,
+        Option("--design", help="Before any data: how often verdicts change, and power."),
+    ] = False,
+    difficulty: Annotated[
+        str | None, Option(help="For --design: MEAN,ICC of the baseline.")
+    ] = None,
+    questions: Annotated[
+        int | None, Option(help="For --design: number of questions of a run.")
+    ] = None,
+    trials: Annotated[int | None, Option(help="For --design: trials of each question.")] = None,
+    only_shared: Annotated[
+        bool, Option("--shared", help="Use the questions that both systems tried.")
+    ] = False,
+    seed: Annotated[int, Option(help="Seed of the draws.")] = 0,
+    markdown: Annotated[
+        bool, Option("--markdown", help="Print Markdown, for a pull request.")
+    ] = False,
+    as_json: AsJson = False,
+    output: Annotated[
+        Path | None, Option("--output", "-o", help="Save as .json, or as .md to read.")
+    ] = None,
+) -> None:
+    """Decide whether a new system passes; exit code 0 pass, 1 fail, 3 inconclusive."""
+    _check_gate(reading, policy, baseline, design, [difficulty, questions, trials])
+    check_output(output, reading.files, _GATE_ENDINGS)
+    from bayesatk.comparison.gates.gate import gate_of
+    from bayesatk.comparison.gates.policy import GatePolicy
+    from bayesatk.comparison.gates.rates import gate_design
+
+    def read_both(source: Any, **options: Any) -> Any:
+        from bayesatk.io.load import load
+
+        if isinstance(source, dict):
+            raise ValueError("files must go without NAME= here: they are of the new system.")
+        return load({"new": source, "baseline": str(baseline)}, **options)
+
+    rules, silent, code = GatePolicy.read(policy), reading.quiet or as_json, 0
+    answer: Any
+    if difficulty is None:
+        outcomes = reading.load(output, read=read_both, endings=_GATE_ENDINGS)
+        with working("Deciding ...", silent):
+            answer = gate_of(outcomes, rules, shared=only_shared, rng=seed)
+        code = answer.exit_code
+    else:
+        mean_icc = _mean_and_icc(difficulty)
+        with working("Working out error rates ...", silent):
+            answer = gate_design(rules, mean_icc, questions=questions, trials=trials)
+    if output is not None:
+        as_text = output.suffix == ".md"
+        text = answer.markdown() if as_text else json.dumps(answer.as_dict(), indent=2) + "\n"
+        output.write_text(text, encoding="utf-8")
+    if as_json:
+        print_json(answer.as_dict())
+    else:
+        print(answer.markdown() if markdown else answer)
+    raise Exit(code)
+
+
+def _check_gate(
+    reading: Reading, policy: Path, baseline: Path | None, design: bool, stated: list[Any]
+) -> None:
+    """Refuse what does not go together, before anything is read."""
+    check_file(policy)
+    if design and (reading.files or baseline is not None or None in stated):
+        raise ValueError(
+            "--design takes --difficulty MEAN,ICC, --questions and --trials, and no FILE."
+        )
+    if not design and (not reading.files or baseline is None or stated != [None] * 3):
+        raise ValueError(
+            "give FILE of the new system and --baseline FILE; or --design, which alone takes "
+            "--difficulty, --questions and --trials."
+        )
+    if baseline is not None:
+        check_file(baseline)
+
+
+def _mean_and_icc(text: str) -> list[float]:
+    """Return mean and intraclass correlation.
+
+    Examples
+    --------
+    >>> _mean_and_icc("0.6,0.3")
+    [0.6, 0.3]
+    """
+    try:
+        mean, icc = (float(number) for number in text.split(","))
+    except ValueError:
+        raise ValueError(f"--difficulty must be MEAN,ICC; got {text!r}. Try 0.6,0.3.") from None
+    return [mean, icc]

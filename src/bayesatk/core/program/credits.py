@@ -1,0 +1,263 @@
+"""Cumulants of credits given counts, when p is drawn from one of several priors.
+
+A prior ("node") has Betas and atoms at 0 and 1; given it and counts of right and wrong trials, p
+has the density ``prior(p) p^c (1-p)^f``. On the points of one quadrature rule the weights of a
+node and a state are a product, so expectations for all nodes and states are one matrix product;
+an atom is one more point. Nodes of similar concentration share a rule; what no rule of reasonable
+size resolves has exact Beta-binomial sums. Where a judge that errs marked the trials (nodes with
+rates), a state is a mixture of states of right trials, and its expectations are mixtures of theirs.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betaln
+
+from bayesatk.core.numerics.quadrature import BetaRule, beta_rule, resolving_degree
+from bayesatk.core.pooling.marks import right_counts, right_given_marked
+from bayesatk.core.pooling.nodes import Nodes
+from bayesatk.core.pooling.states import States
+from bayesatk.core.question.beta_binomial import beta_binomial_moments
+from bayesatk.core.question.moments import latent_on_nodes
+from bayesatk.metrics.credit import Array, Credit
+
+Index = NDArray[np.intp]
+Ints = NDArray[np.int64]
+_BLOCK = 4_000_000  # floats in one array: 32 MB
+_DEGREES = (60.0, 200.0, 3000.0, 50_000.0)  # of the rules; beyond the last there is none
+_LONG_TAILED = 0.1  # Beta parameter below which a rule needs many more points, far out
+_SMALLEST = 1e-8  # Beta parameter: what lies further out than its tail is 2e-10 of the probability
+_LARGEST = 20_000.0  # degree that a state may need by itself
+_OVERLAP = 1e-140  # of prior and likelihood, each at most one: far above underflow
+_ROUNDED = 1e-7  # variance over squared mean, below which a third cumulant is rounding
+
+
+class Cumulants(NamedTuple):
+    """Mean, variance and third cumulant of credits; each (nodes, states, credits)."""
+
+    mean: Array
+    variance: Array
+    third: Array
+
+    def among(self, states: Index) -> "Cumulants":
+        """Return those of some states."""
+        return Cumulants(*(values[:, states] for values in self))
+
+
+def credit_cumulants(nodes: Nodes, states: States, credits: Sequence[Credit]) -> Cumulants:
+    """Cumulants of credits of a question in each state, given each node.
+
+    Parameters
+    ----------
+    nodes : Nodes
+    states : States
+        Without prior trials; counts may be fractions.
+    credits : sequence of Credit
+
+    Examples
+    --------
+    >>> from bayesatk.metrics.credit import pass_at
+    >>> given = credit_cumulants(Nodes.single(1.0, 1.0), States.of([1], [3]), [pass_at(1)])
+    >>> [values.round(6).item() for values in given]  # Beta(2, 3)
+    [0.4, 0.04, 0.002286]
+    """
+    right = states if nodes.rates is None else right_counts(states)
+    totals = Cumulants(*np.zeros((3, len(nodes), len(states), len(credits))))
+    width = len(states) * len(right) if nodes.rates is not None else len(states) * len(credits)
+    step = max(1, _BLOCK // max(width, 1))
+    for part in (np.arange(start, min(start + step, len(nodes)))
+                 for start in range(0, len(nodes), step)):  # fmt: skip
+        some = nodes.among(part)
+        given = None if nodes.rates is None else right_given_marked(some, states, right)
+        for rows, columns, cumulants in _of_right_trials(some, right, credits):
+            if given is None:
+                for total, values in zip(totals, cumulants, strict=True):
+                    total[np.ix_(part[rows], columns)] = values
+            else:
+                _mix(totals, part[rows], given[rows][:, :, columns], cumulants)
+    return totals if nodes.rates is None else _centred(totals)
+
+
+def _mix(totals: Cumulants, rows: Index, chance: Array, cumulants: Cumulants) -> None:
+    """Add raw moments, weighted by the chances of right trials (nodes, states, right)."""
+    mean, variance, third = cumulants
+    raw = mean, variance + mean**2, third + 3.0 * mean * variance + mean**3
+    for total, values in zip(totals, raw, strict=True):
+        total[rows] += chance @ values
+
+
+def _centred(raw: Cumulants) -> Cumulants:
+    """Cumulants from raw moments."""
+    first, second, third = raw
+    central = third - first * (3.0 * second - 2.0 * first**2)
+    return Cumulants(first, np.maximum(second - first**2, 0.0), central)
+
+
+def _of_right_trials(
+    nodes: Nodes, states: States, credits: Sequence[Credit]
+) -> Iterator[tuple[Index, Index, Cumulants]]:
+    """Yield nodes, states and their cumulants, of numbers of right trials."""
+    right, wrong = states.successes, states.trials - states.successes
+    large = resolving_degree(right, wrong) > _LARGEST
+    on_rules, alone = np.flatnonzero(~large), np.flatnonzero(large)
+    degree = _degrees(nodes, right[~large], wrong[~large], credits)
+    long_tailed = np.minimum(nodes.alpha, nodes.beta).min(axis=1) < _LONG_TAILED
+    beyond = 2 * len(_DEGREES)
+    label = np.minimum(2 * np.searchsorted(_DEGREES, degree) + long_tailed, beyond)
+    if len(alone):
+        rows = np.arange(len(nodes))
+        yield rows, alone, _exact(nodes, right[alone], wrong[alone], credits)
+    for band in np.unique(label) if len(on_rules) else ():
+        rows = np.flatnonzero(label == band)
+        part = nodes.among(rows), right[on_rules], wrong[on_rules]
+        if band == beyond:
+            yield rows, on_rules, _exact(*part, credits)
+            continue
+        # Tails of a single node may be as long as they like.
+        least = 0.0 if len(nodes) == 1 else _SMALLEST
+        a = max(float(part[0].alpha.min() + part[1].min()), least)
+        b = max(float(part[0].beta.min() + part[2].min()), least)
+        rule = beta_rule(a, b, float(degree[rows].max()))
+        for chunk, cumulants in _on_rule(*part, rule, credits):
+            yield rows, on_rules[chunk], cumulants
+
+
+def _degrees(nodes: Nodes, right: Ints, wrong: Ints, credits: Sequence[Credit]) -> Array:
+    """Degree of a rule that resolves all states and credits at each node."""
+    # Squares of steps at one end are kernels themselves; other credits have their degree.
+    ends = [c for c in credits if c.shape == "threshold" and c.threshold in (1, c.k)]
+    missed = max((3 * c.k for c in ends if c.threshold == 1), default=0)
+    hit = max((3 * c.k for c in ends if c.threshold == c.k), default=0)
+    inner = max((3 * c.k for c in credits if c not in ends), default=0)
+    degree = np.zeros(len(nodes))
+    for up, down in {(0, 0), (hit, 0), (0, missed)}:
+        for _, alpha, beta in nodes.components:
+            needed = resolving_degree(alpha[:, None] + right + up, beta[:, None] + wrong + down)
+            degree = np.maximum(degree, needed.max(axis=1, initial=0.0))
+    return degree + inner
+
+
+def _on_rule(
+    nodes: Nodes, right: Ints, wrong: Ints, rule: BetaRule, credits: Sequence[Credit]
+) -> Iterator[tuple[slice, Cumulants]]:
+    """Yield cumulants of some states, on the points of a rule.
+
+    Each credit g is represented by the smaller of g and 1 - g, which bounds the cancellation.
+    """
+    ends = bool(nodes.atoms.any())
+    within, rule = rule, rule.with_ends() if ends else rule
+    log_likelihood = _kernels(right, wrong, rule)
+    likelihood, prior = _exponential(log_likelihood), _prior(nodes, within, ends)
+    total = prior @ likelihood.T
+    node, state = np.nonzero(total < _OVERLAP)
+    thin = _exponential(_log_prior(nodes.among(node), within, ends) + log_likelihood[state])
+    total[node, state] = 1.0
+    low, high = latent_on_nodes(credits, rule)
+    values = np.concatenate([low**j for j in (1, 2, 3)] + [high**j for j in (1, 2, 3)], axis=1)
+    step = max(1, _BLOCK // (max(len(nodes), len(rule)) * values.shape[1]))
+    for start in range(0, len(likelihood), step):
+        chunk = slice(start, start + step)
+        joint = (likelihood[chunk].T[:, :, None] * values[:, None]).reshape(len(values), -1)
+        raw = (prior @ joint).reshape(len(nodes), -1, values.shape[1]) / total[:, chunk, None]
+        inside = (state >= start) & (state < start + step)
+        weights = thin[inside]
+        if inside.any():
+            raw[node[inside], state[inside] - start] = (
+                weights @ values / weights.sum(axis=1, keepdims=True)
+            )
+        first, second, third, *other = np.split(raw, 6, axis=2)
+        of_low = _centred(Cumulants(first, second, third))
+        of_high = _centred(Cumulants(*other))
+        less = first <= other[0]
+        variance = np.where(less, of_low.variance, of_high.variance)
+        # Odd cumulants of 1 - g are those of g with the other sign.
+        skewed = np.where(less, of_low.third, -of_high.third)
+        smaller = np.where(less, first, other[0])
+        skewed = np.where(variance > _ROUNDED * smaller**2, skewed, 0.0)
+        yield chunk, Cumulants(first, variance, skewed)
+
+
+def _exact(nodes: Nodes, right: Ints, wrong: Ints, credits: Sequence[Credit]) -> Cumulants:
+    """Means and variances by Beta-binomial sums; such a density is normal, to all purposes."""
+    shape = (len(nodes), len(right), len(credits))
+    logs = nodes.log_parts(right, wrong)
+    share = np.exp(logs - logs.max(axis=0))
+    share /= share.sum(axis=0)
+    parts = []
+    for _, alpha, beta in nodes.components:
+        a, b = (alpha[:, None] + right).ravel(), (beta[:, None] + wrong).ravel()
+        mean, _, variance = beta_binomial_moments(credits, a, b)
+        parts.append((mean.reshape(shape), variance.reshape(shape)))
+    zero = np.zeros(shape)
+    parts += [(end + zero, zero) for end in at_ends(credits)]
+    if len(parts) == 3 and not nodes.atoms.any():
+        return Cumulants(*parts[0], zero)
+    whole = sum(p[..., None] * mean for p, (mean, _) in zip(share, parts, strict=True))
+    spread = sum(
+        p[..., None] * (variance + (mean - whole) ** 2)
+        for p, (mean, variance) in zip(share, parts, strict=True)
+    )
+    return Cumulants(np.asarray(whole), np.asarray(spread), zero)
+
+
+def at_ends(credits: Sequence[Credit]) -> Array:
+    """Credits at p = 0 and p = 1; shape (2, credits)."""
+    return np.array([[float(credit.vector[end]) for credit in credits] for end in (0, -1)])
+
+
+def _kernels(a: ArrayLike, b: ArrayLike, rule: BetaRule) -> Array:
+    """Return ``a log p + b log(1 - p)`` on the points of a rule; shape (kernels, points)."""
+    powers = np.stack([np.asarray(a, float), np.asarray(b, float)], axis=1)
+    return np.asarray(powers @ np.stack([rule.log_p, rule.log_q]))
+
+
+def _parts(nodes: Nodes, rule: BetaRule) -> Iterator[tuple[Index, Array]]:
+    """Yield nodes that have a component, and its log density on the points of a rule."""
+    alone = nodes.alpha.shape[1] == 1 and not nodes.atoms.any()
+    for share, alpha, beta in nodes.components:
+        some = np.flatnonzero(share)
+        logs = _kernels(alpha[some], beta[some], rule) + rule.log_weight
+        if not alone:
+            logs += (np.log(share[some]) - betaln(alpha[some], beta[some]))[:, None]
+        yield some, logs
+
+
+def _prior(nodes: Nodes, rule: BetaRule, ends: bool) -> Array:
+    """Prior probability of the points of a rule and of the atoms, scaled to at most one."""
+    parts = list(_parts(nodes, rule))
+    if nodes.alpha.shape[1] == 1 and not ends:
+        return _exponential(parts[0][1])
+    with np.errstate(divide="ignore"):
+        atoms = np.log(nodes.atoms)
+    top = atoms.max(axis=1)
+    for some, logs in parts:
+        top[some] = np.maximum(top[some], logs.max(axis=1))
+    density = np.zeros((len(nodes), len(rule) + 2))
+    for some, logs in parts:
+        density[some, :-2] += np.exp(logs - top[some, None])
+    density[:, -2:] = np.exp(atoms - top[:, None])
+    return density if ends else density[:, :-2]
+
+
+def prior_on_rule(nodes: Nodes, rule: BetaRule) -> Array:
+    """Prior probability of points of a rule, its ends too where there are atoms; by node."""
+    ends = bool(nodes.atoms.any())
+    within = rule.without_ends() if ends else rule
+    prior = _prior(nodes, within, ends)
+    return np.asarray(prior / prior.sum(axis=1, keepdims=True))
+
+
+def _log_prior(nodes: Nodes, rule: BetaRule, ends: bool) -> Array:
+    """Log of the same, where it would be lost below the smallest number."""
+    logs = np.full((len(nodes), len(rule)), -np.inf)
+    for some, part in _parts(nodes, rule):
+        logs[some] = np.logaddexp(logs[some], part)
+    with np.errstate(divide="ignore"):
+        return np.concatenate([logs, np.log(nodes.atoms)], axis=1) if ends else logs
+
+
+def _exponential(logs: Array) -> Array:
+    """Rows of exponentials, scaled to a largest value of one."""
+    return np.exp(logs - logs.max(axis=1, keepdims=True, initial=-np.inf))

@@ -1,0 +1,71 @@
+"""Weighted points of hyperparameters, as a result keeps them: written and read in one place."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bayesatk.core.numerics.points import Points
+
+_FLOATS = 1_000_000  # that all points of a result may take: 8 MB
+_FEWEST = 200  # points of a law, however many systems there are
+Laws = Sequence[tuple[str, Points]]  # by law of difficulty, with its name
+
+
+def points_group(laws: Sequence[Laws], systems: Any) -> dict[str, xr.Dataset]:
+    """Return the group ``points`` of all systems: what comparing them would fit again.
+
+    Of very many systems fewer points are kept, with the means and variances of all.
+    """
+    names = [name for name, _ in laws[0]]
+    size = max(points.theta.shape[1] for system in laws for _, points in system)
+    most = max(int(_FLOATS / (len(laws) * len(names) * (size + 1))), _FEWEST)
+    kept = [[points.at_most(most) for _, points in system] for system in laws]
+    number = max(len(points.weight) for system in kept for points in system)
+    theta = np.zeros((len(laws), len(names), number, size))
+    weight = np.zeros(theta.shape[:3])
+    numbers = np.empty((3, *theta.shape[:2]))
+    methods = np.empty(theta.shape[:2], object)
+    for place, points in np.ndenumerate(np.array(kept, object)):
+        rows = slice(len(points.weight))
+        theta[place][rows, : points.theta.shape[1]] = points.theta
+        weight[place][rows] = points.weight
+        numbers[:, *place] = points.log_evidence, points.k_hat, points.effective_draws
+        methods[place] = points.method
+    dims = ("system", "law")
+    values = {
+        "theta": ((*dims, "point", "parameter"), theta), "weight": ((*dims, "point"), weight),
+        "log_evidence": (dims, numbers[0]), "pareto_k": (dims, numbers[1]),
+        "effective_draws": (dims, numbers[2]), "method": (dims, methods.astype(str)),
+    }  # fmt: skip
+    return {"points": xr.Dataset(values, coords={"system": systems, "law": names})}
+
+
+def stored_points(tree: xr.DataTree, system: int, sizes: dict[str, int]) -> Laws | None:
+    """Return the points of a system by law, where a result has them.
+
+    Parameters
+    ----------
+    tree : xarray.DataTree
+    system : int
+        Position of the system.
+    sizes : dict of str -> int
+        Number of hyperparameters of each law.
+    """
+    if "points" not in tree.children:
+        return None
+    group = tree["points"].dataset.isel(system=system)
+    if [str(name) for name in group["law"].values] != list(sizes):
+        return None
+    laws = []
+    for name, size in sizes.items():
+        law = group.sel(law=name)
+        rows = np.flatnonzero(law["weight"].values > 0.0)
+        points = Points(
+            law["theta"].values[rows, :size], law["weight"].values[rows],
+            float(law["log_evidence"]), float(law["pareto_k"]), float(law["effective_draws"]),
+            str(law["method"].values),
+        )  # fmt: skip
+        laws.append((name, points))
+    return laws
