@@ -330,7 +330,7 @@ def test_a_cut_posterior_keeps_the_rates_as_calibrated(pooling) -> None:
     fit = bk.evaluate(MARKS, "pass@1", judge=judge, pooling=pooling, difficulty=(
         "beta" if pooling == "partial" else None), rng=1)  # fmt: skip
     for name, (a, b) in (("sensitivity", (271, 31)), ("false_positive_rate", (41, 281))):
-        assert _statistic(fit, name) == pytest.approx(a / (a + b), abs=1e-6)
+        assert _statistic(fit, name) == pytest.approx(a / (a + b), abs=2e-4)  # a hundredth of an sd
     means = []
     for _ in range(40):
         s, f = rng.beta(271, 31), rng.beta(41, 281)

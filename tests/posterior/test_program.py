@@ -54,7 +54,7 @@ def test_the_order_of_questions_changes_nothing(seed: int) -> None:
         for rows in (np.arange(len(counts)), order)
     )
     close(numbers(one), numbers(other))
-    assert one.partial_evidence() == pytest.approx(other.partial_evidence(), abs=0.02)
+    assert one.log_evidence() == pytest.approx(other.log_evidence(), abs=0.02)
 
 
 def test_weights_of_one_and_their_doubles_change_nothing() -> None:
@@ -91,7 +91,7 @@ def test_a_judge_who_hardly_errs_is_none(before: float | None) -> None:
     judged = CountModel.of(BETA, counts, earlier, grouping=Grouping.of(group), marking=sure)
     close(numbers(judged), numbers(plain))
     if before is None:
-        assert judged.partial_evidence() == pytest.approx(plain.partial_evidence(), abs=0.03)
+        assert judged.log_evidence() == pytest.approx(plain.log_evidence(), abs=0.03)
 
 
 def test_two_categories_are_right_and_wrong() -> None:
@@ -114,11 +114,11 @@ def test_right_and_wrong_are_mirrored() -> None:
 def test_evidence_is_that_without_a_question_times_its_predictive() -> None:
     counts, group = marks(8)
     model = CountModel.of(BETA, counts, grouping=Grouping.of(group))
-    predictive = model.partial_predictive()
+    predictive = model.predictive()
     keep = np.arange(len(counts)) != 3
     less = CountModel.of(BETA, counts[keep], grouping=Grouping.of(group[keep]))
     state = model.states.which[3]
-    gap = model.partial_evidence() - less.partial_evidence() + model.states.log_ways[state]
+    gap = model.log_evidence() - less.log_evidence() + model.states.log_ways[state]
     assert predictive.left_out[state] == pytest.approx(gap, abs=0.04)
 
 

@@ -71,7 +71,8 @@ class FamilyFit:
 
     def rates(self, theta: Array) -> Array:
         """Rates of the judge at points; (points, 2)."""
-        return np.concatenate([expit(theta[:, self.fields.slices[name]]) for name in RATES], axis=1)
+        observation: Any = self.predictor.observation
+        return np.asarray(observation.rates(theta))
 
     def nodes(self, theta: Array) -> Nodes:
         """Distributions of p at an offset of zero, of right and wrong."""
@@ -133,10 +134,8 @@ class CountPosterior:
         number = int(np.clip(work / (width * len(self.metrics)), _POINTS[0], most))
         parts = []
         for fit, share in self.model.counted:
-            points = fit.points
-            if points.method != "quadrature":
-                several = 2 if fit.name in ("inflated", "mixture") else 1  # a rougher posterior
-                points = points.at_most(int(max(several * number * np.sqrt(share), _POINTS[0])))
+            several = 2 if fit.name in ("inflated", "mixture") else 1  # a rougher posterior
+            points = fit.points.at_most(int(max(several * number * np.sqrt(share), _POINTS[0])))
             moments = self._given(fit).at(points.theta)
             parts.append(Part(fit, share, points, moments))
         return parts
@@ -386,7 +385,7 @@ class CountPosterior:
         sums: list[Array] = []
         for part in self.parts:
             points = part.points
-            if not self._exact:
+            if self.model.structured:
                 points = points.thinned(_POINTS[0])
             moments = Metrics(part.fit.predictor, metrics).of_cells(points.theta, points.weight)
             mean, variance, new = moments
@@ -416,6 +415,7 @@ class CountPosterior:
 
     def draw(self, size: int, rng: np.random.Generator, keep_p: bool) -> Draws:
         """Independent draws of everything; of systems of one judge in the order of its rates."""
+        shuffle = rng.permutation(size)
         number = rng.multinomial(size, [part.share for part in self.parts])
         pairs = [(part, int(n)) for part, n in zip(self.parts, number, strict=True) if n]
         drawn, nodes = [], []
@@ -428,15 +428,14 @@ class CountPosterior:
         if nodes:
             every = Nodes.joined(nodes, [n / size for _, n in pairs])
             joined = replace(joined, difficulty=Difficulty.of_nodes(every))
-        order = self._order(joined.hyper, size, rng)
+        order = self._order(joined.hyper, shuffle)
         return _among(joined, order)
 
-    def _order(
-        self, hyper: dict[str, Array], size: int, rng: np.random.Generator
-    ) -> NDArray[np.intp]:
+    def _order(self, hyper: dict[str, Array], shuffle: NDArray[np.intp]) -> NDArray[np.intp]:
         """Random order of the draws: the same of rates for all systems that share a judge."""
+        size = len(shuffle)
         if self.model.marking is None:
-            return rng.permutation(size)
+            return shuffle
         s, f = (hyper[name] for name in RATES)
         strata = np.empty(size, np.intp)
         strata[np.argsort(f, kind="stable")] = np.arange(size) * int(np.cbrt(size)) // size

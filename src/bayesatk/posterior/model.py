@@ -55,6 +55,7 @@ from bayesatk.priors.fields import Beta, Dirichlet, Field, Fields
 from bayesatk.results.points import Laws
 from bayesatk.results.schema import RATES
 
+_KNOWN = 1e-9  # sd of a judge's rate that is as good as known
 _POWER = 0.5  # of the weaker prior that sensitivity is about
 _WORK = 2e6  # points times distinct questions that the last round of a law of several parts takes
 _KEPT = 200  # posteriors of hyperparameters, which comparing asks for again
@@ -232,7 +233,7 @@ class CountModel:
     def fields(self, family: str) -> Fields:
         """Prior of all hyperparameters."""
         fields = self._of_law(family)
-        if self.marking is None:
+        if self.marking is None or self.known_rates is not None:
             return fields
         shapes = self.marking.error.shapes
         rates = tuple(Field(name, Beta(*shape)) for name, shape in zip(RATES, shapes, strict=True))
@@ -258,9 +259,9 @@ class CountModel:
 
     def observation(self, family: str, fields: Fields) -> Observation:
         """Return what trials say of p under a law."""
-        states, marked = self.cells.states, self.marking is not None
+        states, marked, known = self.cells.states, self.marking is not None, self.known_rates
         if self.pooling == "complete":
-            return AllAlike(Common(fields, self.scores is not None), states, marked)
+            return AllAlike(Common(fields, self.scores is not None), states, marked, known)
         alpha = tuple(self.alpha.tolist()) if self.pooling == "none" else None
         if self.scores is not None:
             return Categories(CategoryLaw(self.scores, fields, alpha), states)
@@ -268,7 +269,17 @@ class CountModel:
         if not marked:
             return RightWrong(law, states)
         simple = not states.prior.any() and states.trials.max(initial=0) <= _MOST_RIGHT
-        return (Marked if simple else MarkedOnRule)(law, states)
+        return (Marked if simple else MarkedOnRule)(law, states, known)
+
+    @property
+    def known_rates(self) -> tuple[float, float] | None:
+        """Rates of the judge, where its calibration set leaves next to nothing open."""
+        if self.marking is None:
+            return None
+        shapes = self.marking.error.shapes
+        widest = max(np.sqrt(a * b / (a + b + 1.0)) / (a + b) for a, b in shapes)
+        (a, b), (c, d) = shapes
+        return (a / (a + b), c / (c + d)) if widest < _KNOWN else None
 
     def part(self, family: str) -> tuple[Predictor, Fields]:
         """Return what is known of questions under a law, and the prior of its hyperparameters."""
@@ -375,7 +386,9 @@ class CountModel:
     def informed(self) -> bool:
         """Whether the judge's rates are known by more, or less, than these marks and their set."""
         marking = self.marking
-        return marking is not None and (bool(marking.others) or not marking.error.updated)
+        if marking is None or self.known_rates is not None:
+            return False
+        return bool(marking.others) or not marking.error.updated
 
     @property
     def shared_draws(self) -> float:
@@ -384,7 +397,7 @@ class CountModel:
         Few where these move the judge's rates to where a system's own marks hardly put them; then
         the polynomials that stand for other systems' marks may be wrong there.
         """
-        if self.marking is None or not self.marking.others:
+        if self.marking is None or not self.informed or not self.marking.others:
             return np.inf
         message = _message_to(self)
         draws = []
@@ -447,6 +460,7 @@ class CountModel:
         model = replace(self, cells=replace(cells, states=earlier), states=states)
         return total - model.family_share[2]
 
+    @np.errstate(under="ignore")
     def predictive(self) -> Predictive:
         """Predict questions that are left out, laws averaged.
 

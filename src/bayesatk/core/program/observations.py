@@ -29,6 +29,7 @@ from bayesatk.core.question.laws import log_binomials
 from bayesatk.core.question.moments import latent_on_nodes
 from bayesatk.metrics.category_credit import Judged
 from bayesatk.metrics.credit import Array, Credit
+from bayesatk.priors.fields import Fields
 
 Ints = NDArray[np.intp]
 RATES = ("sensitivity", "false_positive_rate")  # hyperparameters of a judge
@@ -194,20 +195,33 @@ def _draw_column(logs: Array, rng: np.random.Generator) -> Ints:
     return np.asarray((u[:, None] >= upto[:, :-1]).sum(axis=1))
 
 
+def rates_at(theta: Array, fields: Fields, known: tuple[float, float] | None) -> Array:
+    """Sensitivity and false positive rate of a judge at points; (points, 2)."""
+    if known is not None:
+        return np.tile(known, (len(theta), 1))
+    return np.concatenate([expit(theta[:, fields.slices[name]]) for name in RATES], axis=1)
+
+
 @dataclass(frozen=True)
 class Marked(RightWrong):
     """Marks of a judge: right with probability ``f + (s - f) p``, its rates hyperparameters.
 
     Of n trials t are right, which nobody sees: a state is a mixture over t of ordinary states, with
     the probability of the marks given t (`bayesatk.core.pooling.marks`).
+
+    Parameters
+    ----------
+    known : (float, float), optional
+        The rates, where they are as good as known, and no hyperparameters.
     """
+
+    known: tuple[float, float] | None = None
 
     heavier = 4
 
     def rates(self, theta: Array) -> Array:
         """Sensitivity and false positive rate; (points, 2)."""
-        slices = self.law.fields.slices
-        return np.concatenate([expit(theta[:, slices[name]]) for name in RATES], axis=1)
+        return rates_at(theta, self.law.fields, self.known)
 
     def _by_trials(self, theta: Array) -> Iterator[tuple[int, Ints, Array]]:
         """Yield a number of trials, its states, and mark chances (points, right trials, states)."""
@@ -428,11 +442,14 @@ class AllAlike:
     states : States
     marked : bool
         Whether a judge that errs marked the trials, its rates hyperparameters.
+    known : (float, float), optional
+        The rates, where they are as good as known, and no hyperparameters.
     """
 
     law: Common
     states: States
     marked: bool = False
+    known: tuple[float, float] | None = None
 
     heavier = 1
 
@@ -440,16 +457,18 @@ class AllAlike:
         """Any order will do."""
         return np.zeros(len(theta))
 
+    def rates(self, theta: Array) -> Array:
+        """Sensitivity and false positive rate; (points, 2)."""
+        return rates_at(theta, self.law.fields, self.known)
+
     def log_states(self, theta: Array, offset: Array) -> Array:
         """As of `Observation`."""
         logs = self.law.log_chances(theta)
         if self.marked:
-            rates = [theta[:, self.law.fields.slices[name]] for name in RATES]
             wrong, right = np.exp(logs).T[..., None]
-            chances = [
-                right * expit(sign * rates[0]) + wrong * expit(sign * rates[1])
-                for sign in (-1.0, 1.0)
-            ]
+            sensitivity, false_positives = np.split(self.rates(theta), 2, axis=1)
+            marked_right = right * sensitivity + wrong * false_positives
+            chances = [1.0 - marked_right, marked_right]
             logs = np.log(np.maximum(np.concatenate(chances, axis=1), _LEAST))
         return np.asarray(logs @ self.states.evidence.T)[:, None] + 0.0 * offset[..., None]
 
