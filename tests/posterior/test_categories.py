@@ -13,7 +13,7 @@ import bayesatk as bk
 from bayesatk.core.numerics import points
 from bayesatk.core.question.categorical import category_finite, category_moments
 from bayesatk.metrics.category_credit import CategoryCredit
-from bayesatk.posterior import count_posterior
+from bayesatk.posterior import count_posterior, model
 from tests.conftest import FALSE_ALARM
 
 SCORES = {"fail": 0.0, "part": 0.5, "pass": 1.0}
@@ -148,7 +148,7 @@ def test_prior_trials_at_full_weight_are_trials(pooling) -> None:
             one, other = (
                 fit["closed_form"][name].sel(statistic=statistic) for fit in (with_prior, together)
             )
-            np.testing.assert_allclose(one, other, rtol=1e-3)
+            np.testing.assert_allclose(one, other, rtol=5e-3)
     assert cell(with_prior, "bayes", "estimate") != cell(together, "bayes", "estimate")
 
 
@@ -423,6 +423,7 @@ def test_where_importance_sampling_fails_markov_chains_take_over(monkeypatch) ->
     data = bk.tally(rng.choice(6, (12, 10), p=rng.dirichlet(np.ones(6))), scores=scores)
     weighted = bk.evaluate(data, "bayes", rng=1)
     monkeypatch.setattr(points, "TRUSTED", -np.inf)
+    model._fitted.cache_clear()
     fit = bk.evaluate(data, "bayes", rng=1)
     note = next(note for note in bk.notes(fit) if "Markov" in note)
     assert "Markov chains worth" in note

@@ -177,7 +177,7 @@ def test_leaving_one_of_many_trials_out() -> None:
     with mpmath.workdps(60):
         expected = [float(_mp_log_pmf(one, [2 / 3, 1 / 3], 1 / 3)) for one in own.tolist()]
     for one in found:
-        np.testing.assert_allclose(one, expected, rtol=1e-9)
+        np.testing.assert_allclose(one, expected, rtol=1e-7)
     both = CountModel.of(prior, counts, pooling="complete").predictive()
     rest = own.sum(axis=0) - own + [2.0, 1.0]
     with mpmath.workdps(60):
