@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit, ndtr
+from scipy.special import logit, ndtr
 
 from bayesatk.core.engine.distribution import Empirical, Quantity
 from bayesatk.core.engine.matched import known_at_points, matched_quantiles
