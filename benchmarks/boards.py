@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from bayesatk.comparison.boards.board import Board, BoardInput, drawn_board
-from bayesatk.comparison.pairs.joint import rank_draws, separated
+from bayesatk.comparison.boards.board import Board, drawn_board
+from bayesatk.comparison.pairs.contrasts import rank_draws, separated
 from bayesatk.judge_error import JudgeError, Judges
 from bayesatk.metrics.grid import parse
 from bayesatk.priors import LeaderboardPrior
@@ -55,8 +55,7 @@ def marked(
 def board(counts: NDArray[np.int64], trials: int, seed: int, judges: Judges | None = None) -> Board:
     """Work out a board without a result around it."""
     n = np.full(counts.shape, trials)
-    known = LeaderboardPrior(), seed, judges
-    return drawn_board(BoardInput(counts.tobytes(), ("bayes",), *known, counts, n, parse("bayes")))
+    return drawn_board(counts, n, parse("bayes"), LeaderboardPrior(), judges, seed)
 
 
 def judged(values: Array, truth: Array) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from rich.progress import track
 from rich.table import Table
 
 import bayesatk as bk
-from bayesatk.comparison.gates.result import Gate
+from bayesatk.comparison.gates.gate import Gate
 
 # Questions, trials, metric, margin, target; difficulties are Beta with this mean and icc.
 DESIGNS = (

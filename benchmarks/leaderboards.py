@@ -18,9 +18,9 @@ from rich.table import Table
 from scipy.special import expit
 
 import bayesatk as bk
-from bayesatk.comparison.pairs.joint import tiers
+from bayesatk.comparison.pairs.contrasts import tiers
+from bayesatk.comparison.pairs.draws import Subset
 from bayesatk.comparison.pairs.pairwise import paired_draws
-from bayesatk.comparison.pairs.system_posteriors import Subset
 from bayesatk.results.result import Result
 
 SYSTEMS, QUESTIONS, TRIALS, CORRELATION, SIGMA = 6, 80, 4, 0.8, 1.5

@@ -23,13 +23,13 @@ from .comparison.checks.question_table import question_table as question_table
 from .comparison.claims import claim as claim
 from .comparison.gates.gate import gate as gate
 from .comparison.gates.policy import GatePolicy as GatePolicy
-from .comparison.gates.rates import gate_design as gate_design
+from .comparison.gates.policy import gate_design as gate_design
 from .comparison.order.anytime import e_value as e_value
 from .comparison.order.changes import change_point as change_point
+from .comparison.order.changes import check_trial_order as check_trial_order
 from .comparison.order.growing import simulate_stopping as simulate_stopping
 from .comparison.order.stopping import StoppingRule as StoppingRule
 from .comparison.order.stopping import StoppingStudy as StoppingStudy
-from .comparison.order.trial_order import check_trial_order as check_trial_order
 from .comparison.pairs.horizons import horizon as horizon
 from .comparison.pairs.systems import compare as compare
 from .comparison.pairs.systems import comparison_table as comparison_table

@@ -10,7 +10,7 @@ from scipy.stats import beta
 
 import bayesatk as bk
 from bayesatk.comparison.gates.gate import EXIT_CODES, decided, together
-from bayesatk.comparison.gates.rates import GateDesign, GateRates, run_noise
+from bayesatk.comparison.gates.policy import GateDesign, GateRates, run_noise
 from bayesatk.metrics.grid import parse
 from bayesatk.results.result import Result
 

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import bayesatk as bk
-from bayesatk.data import counter
+from bayesatk.data import tables
 from bayesatk.io import parquet_files, readers
 
 SUFFIXES = (".csv", ".tsv", ".parquet")
@@ -145,7 +145,7 @@ def test_one_content_under_two_names_is_noted_between_parts(tmp_path) -> None:
 
 
 def test_trials_without_number_are_counted_with_a_note(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(counter, "_MOST", 100)
+    monkeypatch.setattr(tables, "_MOST", 100)
     table = frame(90).fillna(1.0).assign(trial=lambda f: [f"run {i}" for i in range(len(f))])
     data = bk.load(written(table, tmp_path / "runs.csv"), stream=True, missing="ignore")
     assert int(data.trials.sum()) == 90

@@ -212,3 +212,14 @@ def test_calibration_asks_for_every_coefficient_and_group(structure) -> None:
     assert names | {"icc", "p_first", "pass@1 questions", "pass@4 population"} <= set(truth)
     assert all(value.shape == (1,) for value in truth.values())
     assert (data.outcomes.trials == 3).all()
+
+
+def test_costs_are_simulated_of_every_family() -> None:
+    """Nearly all questions are never solved a priori, whatever the rest is."""
+    prior = bk.HyperPrior(families="inflated", atoms=(900.0, 1.0, 1.0))
+    kind = kinds.CostKind(40, 3, parse("pass@1"), prior, bk.costs.CostPrior())
+    truth, costs = kind.simulate(np.random.default_rng(1))
+    assert truth["mean_p"].item() < 0.05
+    assert (costs.trials[:, 1] == 0.0).mean() > 0.9
+    assert (costs.trials.sum(axis=1) == 3.0).all()
+    assert np.isfinite(costs.log_total).all()

@@ -219,8 +219,7 @@ def gate(
     _check_gate(reading, policy, baseline, design, [difficulty, questions, trials])
     check_output(output, reading.files, _GATE_ENDINGS)
     from bayesatk.comparison.gates.gate import gate_of
-    from bayesatk.comparison.gates.policy import GatePolicy
-    from bayesatk.comparison.gates.rates import gate_design
+    from bayesatk.comparison.gates.policy import GatePolicy, gate_design
 
     def read_both(source: Any, **options: Any) -> Any:
         from bayesatk.io.load import load

@@ -246,7 +246,7 @@ class Reading:
         check_output(output, self.files, endings)
         if self.formula is not None and not with_formula:
             raise ValueError(f"--covariate is a column here, no formula; got {self.formula}.")
-        source, options = _source(self.files), self.options()
+        options, source = self.options(), _source(self.files)
         from bayesatk.io.load import load  # takes a second to import, errors before it do not
 
         with warnings.catch_warnings(record=True) as caught, _standard_input(source) as path:

@@ -299,8 +299,10 @@ def group(
     notes : tuple of str
     """
     trials = pd.DataFrame({"cell": cell, "question": cell % shape[1], "mark": mark})
-    trials["answer"] = np.fromiter(answer, object, len(answer))
-    silent = trials["answer"].isna()
+    texts = list(dict.fromkeys(text for text in answer if text is not None))
+    codes: dict[str | None, int] = {text: code for code, text in enumerate(texts)}
+    trials["answer"] = [codes.get(text, -1) for text in answer]
+    silent = trials["answer"] < 0
     faulty = np.flatnonzero(silent & (mark == RIGHT))
     if len(faulty):
         row = int(faulty[0])
@@ -311,15 +313,16 @@ def group(
         )
     unanswered = np.bincount(cell[silent & (mark != UNKNOWN)], minlength=shape[0] * shape[1])
     votes = trials[~silent & (mark != UNKNOWN)]
-    correct = _decided(votes, rules, questions)
+    correct = _decided(votes, texts, rules, questions)
     overruled = int((correct != (votes["mark"] == RIGHT)).sum())
     if rules.merge_correct:
-        votes = votes.assign(answer=votes["answer"].where(~correct, "right answers"))
+        votes = votes.assign(answer=votes["answer"].where(~correct, len(texts)))
+        texts.append("right answers")
     entries = votes.assign(correct=correct).groupby(["cell", "answer", "correct"], sort=False)
     counts = entries.size().reset_index(name="count")
     at = counts["cell"].to_numpy(np.int64)
     answers = Answers(
-        at // shape[1], at % shape[1], counts["answer"].tolist(),
+        at // shape[1], at % shape[1], [texts[code] for code in counts["answer"]],
         counts["count"].to_numpy(np.int64), counts["correct"].to_numpy(bool),
         unanswered.reshape(shape), rules,
     )  # fmt: skip
@@ -327,16 +330,19 @@ def group(
     return answers, (rules.describe(), *[note] * bool(overruled))
 
 
-def _decided(votes: pd.DataFrame, rules: AnswerRules, questions: Sequence[Any]) -> pd.Series:
+def _decided(
+    votes: pd.DataFrame, texts: Sequence[str], rules: AnswerRules, questions: Sequence[Any]
+) -> "pd.Series[bool]":
     """Return one mark for all equal answers to a question, by trial."""
     marks = votes.groupby(["question", "answer"], sort=False)["mark"]
     right, total = marks.transform("sum"), marks.transform("size")
     mixed = votes[(right > 0) & (right < total)]
     if len(mixed) and rules.conflict == "error":
         first, number = mixed.iloc[0], len(mixed.drop_duplicates(["question", "answer"]))
+        text = shown(texts[first["answer"]])
         hits, trials = int(right[mixed.index[0]]), int(total[mixed.index[0]])
         raise OutcomeError(
-            f"equal answers to a question must have equal marks; {shown(first['answer'])} to "
+            f"equal answers to a question must have equal marks; {text} to "
             f"question {shown(questions[first['question']])} is marked right {hits} and wrong "
             f"{trials - hits} times{f' and {number - 1} more' * (number > 1)}. Correct the marks, "
             "compare answers otherwise (normalise=), or let most marks decide: "

@@ -1,4 +1,8 @@
-"""Tables with a row per trial or question: of pandas, or of any library that narwhals knows."""
+"""Long tables: of pandas, or of any library that narwhals knows, whole or part by part.
+
+Their columns become labels of rows, what must agree within a question, and counts. Of a table that
+comes in parts, what is in memory are the counts and the labels.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -6,12 +10,33 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from bayesatk.data.columns import ROLES, Columns, one_row_a_trial, pick_columns
+from bayesatk._tools.messages import Argument
+from bayesatk.data.answers import AnswerRules
+from bayesatk.data.columns import (
+    COST,
+    ROLES,
+    Columns,
+    labels,
+    one_row_a_trial,
+    pick_columns,
+    trial_text,
+)
 from bayesatk.data.content import digests
-from bayesatk.data.counter import Counter
-from bayesatk.data.long_form import LongForm
-from bayesatk.data.validation import OutcomeError, Scores
+from bayesatk.data.long_form import Codes, LongForm, codes_of, encode, first_invalid, refuse
+from bayesatk.data.question_columns import Agreement
+from bayesatk.data.requests import read_costs
+from bayesatk.data.validation import (
+    Flags,
+    Ints,
+    OutcomeError,
+    Scores,
+    check_counts,
+    check_trials,
+    number_of,
+    shown,
+)
 
 # Kinds of NumPy's numbers that stay arrays, by role: outcomes may be fractions and true/false.
 _ARRAYS = {"outcome": "biuf", "answer": "", "reference": ""}
@@ -141,3 +166,267 @@ def _computed(data: Any) -> Iterator[Any]:
     parts = data.to_delayed()
     for start in range(0, len(parts), at_once):
         yield from dask.compute(*parts[start : start + at_once])
+
+
+_MOST_CELLS = 100_000_000  # systems times questions: 1.6 GB of counts
+_MOST = 1 << 28  # bytes of the marks by which repeated trials are noticed
+_BITS = 64  # of a word of marks: trials of one system and question
+
+
+def read_rows(table: Columns, scores: Scores, rules: AnswerRules) -> LongForm:
+    """Return the trials of a long table, or the counts of one whose rows are questions."""
+    counter = Counter(scores)
+    if "successes" in table.roles:
+        counter.add(table)
+        return counter.long_form()
+    return counter.whole(table, rules)
+
+
+class Counter:
+    """Counts of the parts of a long table, as they come.
+
+    What only shows between parts is checked here: a trial that occurs twice, and a question that
+    is asked in two ways.
+
+    Parameters
+    ----------
+    scores : mapping
+        As in `bayesatk.tally`.
+
+    Examples
+    --------
+    >>> counter = Counter({0: 0.0, 1: 1.0})
+    >>> roles = {"question": "id", "outcome": "passed"}
+    >>> counter.add(Columns(roles, {"question": ["a", "b"], "outcome": [1, 0]}))
+    >>> counter.add(Columns(roles, {"question": ["b"], "outcome": [1]}))
+    >>> counter.long_form().counted.tolist()  # by question: missing, wrong, right
+    [[[0, 0, 1], [0, 1, 1]]]
+    """
+
+    def __init__(self, scores: Scores) -> None:
+        self.scores = scores
+        # Positions of labels among all that have come so far, by role.
+        self._places: dict[str, dict[Any, int]] = {"system": {}, "question": {}, "trial": {}}
+        self._slots: Ints = np.zeros((1, 1, len(scores) + 1), np.int64)
+        self._seen: NDArray[np.uint64] | None = np.zeros((1, 1, 1), np.uint64)
+        self._agreement = Agreement()
+        self._first: Columns | None = None
+        self._notes: tuple[str, ...] = ()
+
+    @property
+    def judged(self) -> bool:
+        """Whether there was any outcome so far that is not missing."""
+        return bool(self._slots[..., 1:].any())
+
+    def add(self, table: Columns) -> None:
+        """Count another part; its rows are numbered as in the whole."""
+        if COST in table.roles:
+            raise OutcomeError(
+                Argument(COST), " must be left out for tables that are counted part by part. "
+                "Read the table whole: ", Argument("stream", False), ", or table.compute().",
+            )  # fmt: skip
+        system, question = self._cells(table)
+        self._slots = _grown(self._slots, (*self._shape, self._slots.shape[2]))
+        if "successes" in table.roles:
+            counted = self._slots[system, question].any(axis=1)
+            _refuse_repeated(table, system * self._shape[1] + question, counted)
+            self._slots[system, question] = _success_slots(table, self.scores)
+            return
+        trial = self._coded(table, "trial")
+        if trial is not None:
+            key = (system * self._shape[1] + question) * len(self._places["trial"]) + trial
+            _refuse_repeated(table, key, self._marked(system, question, trial))
+        np.add.at(self._slots, (system, question, _codes(table, self.scores) + 1), 1)
+
+    def whole(self, table: Columns, rules: AnswerRules) -> LongForm:
+        """Return the trials of a table that comes at once."""
+        system, question = self._cells(table)
+        cell, trial = system * self._shape[1] + question, self._coded(table, "trial")
+        if trial is not None:
+            key = cell * len(self._places["trial"]) + trial
+            _refuse_repeated(table, key, np.zeros(len(key), bool))
+        answers = rules.apply_all(table.values["answer"]) if "answer" in table.roles else None
+        if "outcome" in table.roles:
+            codes = _codes(table, self.scores)
+        else:
+            right = self._references(table, question, rules)
+            codes = codes_of(answers or [], question, right, self.scores)
+        costs = None
+        if COST in table.roles:
+            costs = read_costs(table.listed(COST), table.place, table.roles[COST])
+        return replace(
+            self.long_form(), code=codes, cell=cell, counted=None, cost=costs, answer=answers,
+            rules=rules, trial_labels=table.values.get("trial"),
+        )  # fmt: skip
+
+    def long_form(self) -> LongForm:
+        """Return the counts of all parts."""
+        if self._first is None:
+            raise OutcomeError("a table of outcomes must have rows; got none.")
+        systems, questions = (list(self._places[role]) for role in ("system", "question"))
+        table, notes = self._first, list(self._notes)
+        if not {"trial", "successes"} & set(table.roles):
+            notes.insert(0, "no trial column: the rows of one (system, question) are its trials")
+        notes += self._agreement.notes(questions)
+        if table.others:
+            named = shown(list(table.others), 200)[1:-1]
+            notes.append(
+                f"left out: columns {named}; group=, weight= and covariates= keep what belongs to "
+                "questions"
+            )
+        used = ", ".join(f"{role} = column {name!r}" for role, name in table.roles.items())
+        return LongForm(
+            systems, questions, counted=self._slots[: len(systems), : len(questions)],
+            notes=(used, *notes), columns=self._agreement.columns(questions),
+        )  # fmt: skip
+
+    @property
+    def _shape(self) -> tuple[int, int]:
+        """Numbers of systems and questions so far."""
+        return len(self._places["system"]), len(self._places["question"])
+
+    def _cells(self, table: Columns) -> tuple[Ints, Ints]:
+        """Return the system and the question of every row, after what must agree is compared."""
+        question = self._coded(table, "question")
+        if question is None or not len(question):
+            raise OutcomeError("a table of outcomes must have rows; got none.")
+        first = self._first or replace(table, values={}, numbers=(), content={})
+        if set(table.roles) != set(first.roles):
+            raise OutcomeError(
+                f"parts of a table must have columns for the same roles; {table.place(0)} has "
+                f"{', '.join(table.roles)}, the first part {', '.join(first.roles)}. Rename its "
+                "columns, or read the files one by one."
+            )
+        self._first = first
+        system = self._coded(table, "system")
+        if system is None:
+            self._places["system"]["system"], system = 0, np.zeros(len(question), np.int64)
+        if self._shape[0] * self._shape[1] > _MOST_CELLS:
+            raise OutcomeError(
+                f"the table has {self._shape[0]} systems and {self._shape[1]} questions, which "
+                f"makes more than {_MOST_CELLS} cells. Check that column "
+                f"{table.roles.get('system')!r} names systems, or split the table."
+            )
+        self._agreement.add(table, question, list(self._places["question"]))
+        return system, question
+
+    def _coded(self, table: Columns, role: str) -> Ints | None:
+        """Return the positions of the labels of the rows, if they have any."""
+        if role not in table.roles:
+            return None
+        codes, names = labels(table, role)
+        names = list(map(trial_text, names)) if role == "trial" else names
+        places = self._places[role]
+        return np.array([places.setdefault(name, len(places)) for name in names], np.int64)[codes]
+
+    def _marked(self, system: Ints, question: Ints, trial: Ints) -> Flags:
+        """Mark the trials as seen, and return which of them an earlier part has."""
+        words = -(-len(self._places["trial"]) // _BITS)
+        if self._seen is not None and self._shape[0] * self._shape[1] * words * 8 > _MOST:
+            self._seen = None
+            self._notes += (
+                f"{len(self._places['trial'])} labels of trials: repeated trials were looked for "
+                "within parts of the table only",
+            )
+        if self._seen is None:
+            return np.zeros(len(trial), bool)
+        self._seen = _grown(self._seen, (*self._shape, words))
+        word = system, question, trial // _BITS
+        bit = np.uint64(1) << (trial % _BITS).astype(np.uint64)
+        again = (self._seen[word] & bit) > 0
+        np.bitwise_or.at(self._seen, word, bit)
+        return np.asarray(again)
+
+    def _references(
+        self, table: Columns, question: Ints, rules: AnswerRules
+    ) -> list[tuple[str, ...]]:
+        """Return the right answers by question; every row of a question must name the same."""
+        right = [
+            tuple(sorted(rules.right_answers(value, table.place(row))))
+            for row, value in enumerate(table.values["reference"])
+        ]
+        codes = {answers: code for code, answers in enumerate(dict.fromkeys(right))}
+        key, names = ("reference", table.roles["reference"]), list(self._places["question"])
+        places = np.array([codes[answers] for answers in right], np.int64)
+        self._agreement.compare(table, key, right, places, question, names)
+        return self._agreement.values(key, names)
+
+
+def _codes(table: Columns, scores: Scores) -> Codes:
+    """Return the code of every row's outcome, or refuse the first that has no score."""
+    values = table.values["outcome"]
+    codes = encode(values if isinstance(values, np.ndarray) else list(values), scores)
+    row = first_invalid(codes)
+    if row is not None:
+        where = f"{table.place(row)} of column {table.roles['outcome']!r}"
+        raise refuse(table.value("outcome", row), where, scores)
+    return codes
+
+
+def _refuse_repeated(table: Columns, key: Ints, earlier: Flags) -> None:
+    """Refuse a row whose key comes a second time, in the part or after an earlier part."""
+    repeated = pd.Series(key).duplicated().to_numpy()
+    again = repeated | earlier
+    if not again.any():
+        return
+    row = int(again.argmax())
+    holders = f"{table.place(row)} and an earlier row"
+    if repeated[row]:
+        first = int((key == key[row]).argmax())
+        holders = f"{table.word}s {table.number(first)} and {table.number(row)}"
+    if "successes" in table.roles:
+        raise OutcomeError(
+            f"each (system, question) must have one row of counts; {holders} are both of question "
+            f"{shown(table.value('question', row))}. Add them up, or name their systems."
+        )
+    content = ", ".join(
+        f"{role} {shown(table.value(role, row))}" for role in table.roles if role != "outcome"
+    )
+    raise OutcomeError(
+        f"each (system, question, trial) must occur once; {holders} both hold {content}. Remove "
+        "the repetition, or number the trials."
+    )
+
+
+def _success_slots(table: Columns, scores: Scores) -> Ints:
+    """Return counts by slot of rows that are questions, with trials and successes."""
+    if sorted(scores.values()) != [0.0, 1.0]:
+        raise OutcomeError(
+            "scores must be left out for counts of successes, which have two outcomes; got "
+            f"{shown(dict(scores))}. Leave them out."
+        )
+    trials, successes = (_whole(table, role) for role in ("trials", "successes"))
+    check_trials(trials, f"column {table.roles['trials']!r}")
+    if (successes > trials).any():
+        row = int(np.argmax(successes > trials))
+        raise OutcomeError(
+            f"successes must not exceed trials; {table.place(row)} has {successes[row]} of "
+            f"{trials[row]}. Are the columns the right ones?"
+        )
+    order = [0, *(1 + category for category in np.argsort(list(scores.values())).tolist())]
+    counts = np.stack([np.zeros_like(trials), trials - successes, successes], axis=1)
+    slots = np.empty_like(counts)
+    slots[:, order] = counts
+    return slots
+
+
+def _whole(table: Columns, role: str) -> Ints:
+    """Return whole numbers, which text tables hold as text."""
+    values: Any = table.values[role]
+    if not isinstance(values, np.ndarray) and {bool, str} & set(map(type, values)):
+        numbers = [number_of(value) for value in values]
+        for row, number in enumerate(numbers):
+            if number is None or not number.is_integer():
+                raise OutcomeError(
+                    f"column {table.roles[role]!r} must have whole numbers >= 0; "
+                    f"{table.place(row)} has {shown(values[row])}. Correct it, or name another "
+                    "column: ", Argument("columns", {role: ...}, "tally"), ".",
+                )  # fmt: skip
+        values = numbers
+    return check_counts(values, f"column {table.roles[role]!r}")
+
+
+def _grown[Kind: np.generic](array: NDArray[Kind], shape: tuple[int, ...]) -> NDArray[Kind]:
+    """Return the array with room for the shape, padded by zeros."""
+    room = [(0, max(0, size - has)) for has, size in zip(array.shape, shape, strict=True)]
+    return np.pad(array, room) if any(more for _, more in room) else array

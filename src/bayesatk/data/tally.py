@@ -15,14 +15,19 @@ import xarray as xr
 from bayesatk._tools.messages import Argument
 from bayesatk.data import tables
 from bayesatk.data.answers import AnswerRules, Answers, check_rules
-from bayesatk.data.arrays import read_answers, read_nested
+from bayesatk.data.arrays import (
+    read_answers,
+    read_counts,
+    read_data_array,
+    read_nested,
+    read_successes,
+)
 from bayesatk.data.columns import WEIGHT, with_roles
-from bayesatk.data.counter import read_rows
-from bayesatk.data.labelled import read_counts, read_data_array, read_successes
 from bayesatk.data.long_form import LongForm, MissingPolicy
 from bayesatk.data.outcomes import Outcomes, with_costs
 from bayesatk.data.question_columns import weights
 from bayesatk.data.requests import MissingCost, Request
+from bayesatk.data.tables import read_rows
 from bayesatk.data.validation import (
     Array,
     Ints,
@@ -204,15 +209,15 @@ def _from_counts(
     labels: Mapping[str, object],
 ) -> Outcomes:
     """Take counts whose missing policy is applied already, or apply it."""
-    changed = missing != "error" or bool(request.roles or request.given)
+    outcomes = data if isinstance(data, Outcomes) else Outcomes(data)
+    relabelled = any(texts is not None for texts in labels.values())
     if (
-        isinstance(data, Outcomes)
-        and not changed
-        and all(label is None for label in labels.values())
+        outcomes is data
+        and missing == "error"
+        and not (request.roles or request.given or relabelled)
     ):
-        return data
-    answers, notes = (data.answers, data.notes) if isinstance(data, Outcomes) else (None, ())
-    dataset = data.dataset if isinstance(data, Outcomes) else data
+        return outcomes
+    dataset, notes = outcomes.dataset, outcomes.notes
     long, scale = read_counts(dataset)
     long = replace(request.add_to(long.labelled(**labels)), notes=(*notes, *long.notes))
     policy: Any = dataset.attrs.get("missing_policy")
@@ -224,20 +229,20 @@ def _from_counts(
                 f"missing must be left out or {policy!r}, the policy by which these counts were "
                 f"made; got {missing!r}. Use the outcomes themselves for another policy."
             )
-    outcomes = finish(long, scale, policy if applied else missing, applied=applied)
-    result = outcomes.dataset
+    counted = finish(long, scale, policy if applied else missing, request, applied)
+    result = counted.dataset
     if "cost_sums" in dataset:
         dims = "system", "question", "category", "cost_sum"
         sums = dataset["cost_sums"].transpose(*dims).values
         result = with_costs(result, sums, str(dataset.attrs.get("cost_unit", "")))
-    return replace(outcomes, dataset=result, answers=answers)
+    return replace(counted, dataset=result, answers=outcomes.answers)
 
 
 def finish(
     long: LongForm,
     scale: Scores,
     missing: MissingPolicy,
-    request: Request | None = None,
+    request: Request,
     applied: bool = False,
 ) -> Outcomes:
     """Count, and build the canonical Dataset, by a missing policy that may have been applied."""
@@ -254,7 +259,7 @@ def finish(
         if missing == "wrong":
             slots, answers, costs = _gaps_as_lowest(slots, answers, costs, scale)
     count = np.ascontiguousarray(slots[..., 1:])
-    if costs is not None and request is not None:
+    if costs is not None:
         notes += request.notes(count - costs[..., 1:, 0].astype(int), int(count.sum()), long)
     columns = dict(long.columns)
     if WEIGHT in columns:
@@ -274,7 +279,7 @@ def finish(
         },
         attrs={"missing_policy": missing},
     )
-    if costs is not None and request is not None:
+    if costs is not None:
         dataset = with_costs(dataset, costs[:, :, 1:], request.unit)
     return Outcomes(dataset, notes, answers)
 

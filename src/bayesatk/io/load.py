@@ -6,10 +6,10 @@ from typing import Any, Literal
 
 from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import AnswerRules, check_rules
-from bayesatk.data.counter import read_rows
 from bayesatk.data.long_form import LongForm, MissingPolicy
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.requests import MissingCost, Request
+from bayesatk.data.tables import read_rows
 from bayesatk.data.tally import check_options, finish, tally
 from bayesatk.data.validation import OutcomeError, Scores
 from bayesatk.io.budget import BUDGET, keeps_budget

@@ -10,8 +10,8 @@ from typing import Any, BinaryIO
 
 from bayesatk._tools.messages import Argument, File
 from bayesatk.data.columns import Columns, one_row_a_trial
-from bayesatk.data.counter import Counter
 from bayesatk.data.long_form import LongForm
+from bayesatk.data.tables import Counter
 from bayesatk.data.validation import OutcomeError, Scores, shown
 from bayesatk.io import parquet_files
 from bayesatk.io.logs.formats import LOGS, TABLES, detect, kind_in_folder

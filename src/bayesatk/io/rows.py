@@ -15,8 +15,8 @@ import numpy as np
 from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import AnswerRules
 from bayesatk.data.columns import COST, GROUP, WEIGHT, Columns
-from bayesatk.data.counter import read_rows
 from bayesatk.data.long_form import LongForm, MissingPolicy
+from bayesatk.data.tables import read_rows
 from bayesatk.data.tally import BINARY
 from bayesatk.data.validation import (
     OutcomeError,

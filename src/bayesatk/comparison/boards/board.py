@@ -1,5 +1,6 @@
 """Joint draws of all systems of a result, with difficulties that they share."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,11 +18,13 @@ from bayesatk.core.one_factor.posterior import Draws, Fit
 from bayesatk.core.one_factor.questions import QuestionMeans, population_means
 from bayesatk.core.question.laws import finite
 from bayesatk.judge_error import Judges
+from bayesatk.metrics.grid import Metric
 from bayesatk.priors import LeaderboardPrior
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS
 
 Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
 _CELLS = 6e7  # systems x questions x draws, at about 10^7 a second
 
 
@@ -60,22 +63,36 @@ def board_of(fit: Result, prior: LeaderboardPrior, seed: int) -> Board:
         )  # fmt: skip
     keys = data_keys(fit, Subset.whole(fit))
     order = sorted(range(len(keys)), key=keys.__getitem__)
-    right, trials, back = right[order], trials[order], np.argsort(order)
-    marking = None if fit.judges is None else _marking(fit.judges.among(order))
+    judges = None if fit.judges is None else fit.judges.among(order)
+    board = drawn_board(right[order], trials[order], fit.metrics, prior, judges, seed)
+    back = np.argsort(order)
+    return Board(board.values[:, :, back], board.observed[back], board.draws, back)
+
+
+def drawn_board(
+    right: Ints,
+    trials: Ints,
+    metrics: Sequence[Metric],
+    prior: LeaderboardPrior,
+    judges: Judges | None,
+    seed: int,
+) -> Board:
+    """Draw a board of counts (systems, questions), without a result around them."""
+    marking = None if judges is None else _marking(judges)
     rng = np.random.default_rng(seed)
     draws = Fit.of(Counts.of(right, trials, marking), prior).draw(rng)
     # 400 draws at least, whatever they take: a probability of 1/2 is then known to .025.
     draws = draws.among(max(400, int(_CELLS / right.size)))
-    credits = [metric.credit for metric in fit.metrics]
+    credits = [metric.credit for metric in metrics]
     means = QuestionMeans(draws.likelihood, right, trials, credits)
-    questions = means.draw(draws.theta, [metric.latent for metric in fit.metrics], rng)
+    questions = means.draw(draws.theta, [metric.latent for metric in metrics], rng)
     values = np.stack([questions, population_means(credits, draws.of_systems)])
     observed = np.full((len(trials), len(credits)), np.nan)
     for i, (c, n) in enumerate(zip(right, trials, strict=True)):
         for j, credit in enumerate(credits):
             if n.any():
                 observed[i, j] = finite(credit, c[n > 0], n[n > 0]).mean()
-    return Board(values[:, :, back], observed[back], draws, back)
+    return Board(values, observed, draws, np.arange(len(trials)))
 
 
 def _marking(judges: Judges) -> Marking:

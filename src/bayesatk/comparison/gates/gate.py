@@ -12,8 +12,14 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource
 from bayesatk._tools.threads import one_thread
 from bayesatk._tools.words import number_words, probability_words
-from bayesatk.comparison.gates.policy import RULES, GatePolicy
-from bayesatk.comparison.gates.rates import GateDesign, GateRates, design_of, run_noise
+from bayesatk.comparison.gates.policy import (
+    RULES,
+    GateDesign,
+    GatePolicy,
+    GateRates,
+    design_of,
+    run_noise,
+)
 from bayesatk.comparison.pairs.systems import compare
 from bayesatk.comparison.pairs.verdicts import PairSentences, chance_words
 from bayesatk.data.columns import GROUP, WEIGHT

@@ -1,4 +1,10 @@
-"""The rules of a gate, stated before its data: from Python or a TOML file, with a digest."""
+"""The rules of a gate, stated before its data, and what they do in the long run.
+
+Policies come from Python or a TOML file, and have a digest. For the long run (the same system run
+twice, a stated difference, the same design again) posteriors of differences are taken to be normal,
+and new trials of the same questions to move their mean by as much as it is uncertain. A verdict is
+then an event of a normal variable. docs/how_to/gate.md compares it with simulated gates.
+"""
 
 import hashlib
 import json
@@ -8,12 +14,20 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from bayesatk._tools.arguments import proper_probability, real_number
+import numpy as np
+import xarray as xr
+from scipy.special import ndtr, ndtri
+
+from bayesatk._tools.arguments import proper_probability, real_number, whole_number
 from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk.comparison.plans.designs import designs_of
 from bayesatk.metrics.grid import Metric, parse
-from bayesatk.results.schema import TARGETS
+from bayesatk.posterior.models_of import question_shares
+from bayesatk.results.result import Result
+from bayesatk.results.schema import TARGETS, metric_values
 
 RULES = ("non-inferiority", "superiority")
+FLIPS = 0.05  # rate for which the necessary trials are said
 
 
 @dataclass(frozen=True)
@@ -163,3 +177,273 @@ class GatePolicy:
             fault = f"it has {wrong[0]!r}" if wrong else f"it lacks {lacking[0]!r}"
             raise ValueError(f"policy must have keys from {', '.join(keys)}; in {path} {fault}.")
         return cls(**rules)
+
+
+@dataclass(frozen=True)
+class GateRates:
+    """Probabilities of the three verdicts of one run.
+
+    Parameters
+    ----------
+    passes, fails : float
+
+    Examples
+    --------
+    >>> rates = GateRates(0.9, 0.0)
+    >>> round(rates.inconclusive, 12), round(rates.flip, 12)
+    (0.1, 0.18)
+    """
+
+    passes: float
+    fails: float
+
+    @property
+    def inconclusive(self) -> float:
+        """Probability of neither."""
+        return max(0.0, 1.0 - self.passes - self.fails)
+
+    @property
+    def flip(self) -> float:
+        """Probability that two independent runs have different verdicts."""
+        return 1.0 - self.passes**2 - self.fails**2 - self.inconclusive**2
+
+    def of(self, verdict: str) -> float:
+        """Return the probability of a verdict."""
+        named = {"pass": self.passes, "fail": self.fails, "inconclusive": self.inconclusive}
+        return named[verdict]
+
+    @classmethod
+    def at(cls, gap: float, sd: float, noise: float, level: float) -> "GateRates":
+        """Return the rates where the true difference exceeds the threshold by some gap.
+
+        Parameters
+        ----------
+        gap : float
+        sd : float
+            Of the posterior of the difference.
+        noise : float
+            Standard deviation of its mean over runs.
+        level : float
+        """
+        z, least = ndtri(level), 1e-300
+        passes = ndtr((gap - z * sd) / max(noise, least))
+        return cls(float(passes), float(ndtr((-gap - z * sd) / max(noise, least))))
+
+
+@dataclass(frozen=True)
+class GateDesign:
+    """Rates of a policy's verdicts with given numbers of questions and trials.
+
+    Parameters
+    ----------
+    questions : int
+        Number of questions of a run.
+    trials : float
+        Trials of a question and system; the mean if they differ.
+    sd : float
+        Expected posterior sd of the difference of two such systems.
+    same_system : GateRates
+        Rates if the new system is the same as the baseline.
+    effect : float or None
+        Difference at which `at_effect` is computed.
+    at_effect : GateRates or None
+        Rates at a true difference of `effect`.
+    more_trials : float or None
+        Factor by which the number of trials must grow for a flip rate of 5% if the system is the
+        same. None if the rate is lower already, and for superiority, where no number is enough.
+    """
+
+    questions: int
+    trials: float
+    sd: float
+    same_system: GateRates
+    effect: float | None
+    at_effect: GateRates | None
+    more_trials: float | None
+
+    @classmethod
+    def of(
+        cls, policy: GatePolicy, questions: int, trials: float, sd: float, noise: float
+    ) -> "GateDesign":
+        """Compute the rates for a posterior sd of the difference and its noise between runs.
+
+        Parameters
+        ----------
+        policy : GatePolicy
+        questions, trials, sd
+            As above.
+        noise : float
+            Standard deviation over runs of the posterior mean of the difference.
+        """
+        level, gap = policy.level, -policy.threshold
+        same = GateRates.at(gap, sd, noise, level)
+        at_effect = None
+        if policy.effect is not None:
+            at_effect = GateRates.at(policy.effect + gap, sd, noise, level)
+        more = None
+        if policy.rule == RULES[0] and same.flip > FLIPS and sd > 0.0:
+            # Next to no run fails, so a share x passes with 1 - x^2 - (1 - x)^2 = FLIPS.
+            share = 0.5 * (1.0 + np.sqrt(1.0 - 2.0 * FLIPS))
+            more = float(((ndtri(level) * sd + ndtri(share) * noise) / gap) ** 2)
+        return cls(questions, trials, sd, same, policy.effect, at_effect, more)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the numbers as JSON keeps them."""
+        numbers = asdict(self)
+        for name in ("same_system", "at_effect"):
+            rates: GateRates | None = getattr(self, name)
+            if rates is not None:
+                more = {"inconclusive": rates.inconclusive, "flip": rates.flip}
+                numbers[name] = asdict(rates) | more
+        return numbers
+
+    def __str__(self) -> str:
+        sizes = f"{self.questions} questions, {self.trials:g} trials each."
+        return "\n".join([sizes, *self.lines()])
+
+    def markdown(self) -> str:
+        """Return the same as a list."""
+        return "".join(f"* {line}\n" for line in str(self).splitlines())
+
+    def lines(self) -> list[str]:
+        """Say what it means, a sentence each."""
+        same = self.same_system
+        sentences = [
+            f"The same system run again passes with probability {same.passes:.2f} and fails with "
+            f"{same.fails:.3f}; two such runs get different verdicts with probability "
+            f"{same.flip:.2f}."
+        ]
+        if self.more_trials is not None:
+            sentences.append(
+                f"{FLIPS:.0%} of different verdicts would take about {self.more_trials:.1f} times "
+                "as many trials."
+            )
+        if self.at_effect is not None:
+            rates = self.at_effect
+            sentences.append(
+                f"At a true difference of {self.effect:+g} it passes with probability "
+                f"{rates.passes:.2f}, fails with {rates.fails:.2f}, and is inconclusive otherwise."
+            )
+        return sentences
+
+
+def gate_design(
+    policy: GatePolicy,
+    source: object,
+    *,
+    questions: int | None = None,
+    trials: int | None = None,
+) -> GateDesign:
+    """Compute how often verdicts of a gate change between runs, and its power, before it is used.
+
+    Probabilities are over the trials of two future runs of the same questions.
+
+    Parameters
+    ----------
+    policy : GatePolicy
+    source : result or (mean, icc)
+        A result of the baseline alone, or the difficulty of its questions: mean and intraclass
+        correlation of their success probabilities.
+    questions, trials : int, optional
+        Number of questions of every run, and of trials of each question. Default for a result:
+        its own.
+
+    Returns
+    -------
+    GateDesign
+
+    Raises
+    ------
+    ValueError
+        If the source is none of these, or if the runs have single trials and the metric has k > 1.
+
+    See Also
+    --------
+    bayesatk.gate : the verdict.
+    bayesatk.plan : questions and trials for the width of an interval.
+
+    Notes
+    -----
+    With s the posterior sd of the difference of two runs of one system, sqrt(2) times that of its
+    mean over the questions, v its sd over runs, d the true difference less the threshold, and z the
+    normal quantile of the level: P(pass) = Phi((d - z s) / v), P(fail) = Phi((-d - z s) / v).
+    v is taken to be s or, for mean scores of right and wrong, the larger of s and the binomial sd:
+    single trials do not identify which part of their spread another run would repeat, and all of
+    it is then taken for noise. Without data, s is that of `bayesatk.plan`, and the binomial sd
+    follows from mean and icc. For questions like these, the variance due to the choice of questions
+    is common to both runs and is left out.
+
+    Examples
+    --------
+    >>> policy = GatePolicy("pass@1", margin=0.02, effect=-0.05)
+    >>> design = gate_design(policy, (0.6, 0.3), questions=300, trials=8)
+    >>> round(design.same_system.flip, 2), round(design.at_effect.fails, 2)
+    (0.5, 0.81)
+    """
+    if not isinstance(policy, GatePolicy):
+        raise ArgumentError(
+            Argument("policy"), f" must be a GatePolicy; got {type(policy).__name__}. Use "
+            "GatePolicy('pass@1', margin=0.02), or GatePolicy.read('gate.toml').",
+        )  # fmt: skip
+    baseline = Result.of(source) if isinstance(source, xr.DataTree | Result) else None
+    if baseline is not None and questions is None and trials is None:
+        if len(baseline.systems) != 1:
+            number = len(baseline.systems)
+            rule = f" must be a result of the baseline alone; it has {number} systems."
+            raise ArgumentError(Argument("source"), rule)
+        sd, noise = (np.sqrt(2.0) * np.array(run_noise(baseline, 0, policy.asked))).tolist()
+        return GateDesign.of(policy, *design_of(baseline, 0), sd, noise)
+    for name, value in (("questions", questions), ("trials", trials)):
+        if value is None:
+            raise ArgumentError(
+                Argument(name), " must be given with one of the two, or (mean, icc)."
+            )
+        whole_number(name, value)
+    assert questions is not None
+    assert trials is not None
+    designs, systems = designs_of(source if baseline is None else baseline, policy.asked, None)
+    expected_by_draw = designs(trials)
+    if systems != 1 or not expected_by_draw:
+        why = "one system" if systems != 1 else "two trials or more of each question, as k > 1"
+        raise ArgumentError(Argument("source"), f" must be of {why}.")
+    sd = float(
+        np.sqrt(np.mean([pair[0].variance(float(questions))[0] for pair in expected_by_draw]))
+    )
+    noise = sd
+    if baseline is None and policy.asked.k == 1:
+        mean, icc = np.asarray(source, float).tolist()
+        noise = max(sd, float(np.sqrt(mean * (1.0 - mean) * (1.0 - icc) / (questions * trials))))
+    root = float(np.sqrt(2.0))
+    return GateDesign.of(policy, questions, float(trials), root * sd, root * noise)
+
+
+def design_of(result: Result, system: int) -> tuple[int, float]:
+    """Return the number of questions that a system tried, and the mean number of trials."""
+    trials = result.trials[system]
+    return int((trials > 0).sum()), float(trials[trials > 0].mean())
+
+
+def run_noise(result: Result, system: int, metric: Metric) -> tuple[float, float]:
+    """Return the posterior sd of a mean over these questions, and its sd over runs.
+
+    Of a question with n trials, c of them right, c (n - c) / (n^2 (n - 1)) is an unbiased estimate
+    of the variance of its rate over runs; with a single trial m (1 - m), m the mean over all
+    questions, is the largest that it can be on average. Posterior means move with the rates;
+    without pooling the prior of every question shrinks them.
+    """
+    values = metric_values(result.statistics, metric).isel(system=system)
+    sd = float(values.sel(target="questions", statistic="sd"))
+    if metric.k > 1 or result.scale.axes or metric.voted:
+        return sd, sd
+    right, trials = (counts[system] for counts in result.right_of_all("gate"))
+    share = question_shares(result, trials > 0)
+    right, trials = right[trials > 0].astype(float), trials[trials > 0].astype(float)
+    mean = (right / trials).mean()
+    several = np.maximum(trials - 1.0, 1.0) * trials**2
+    question_variance = np.where(
+        trials > 1, right * (trials - right) / several, mean * (1.0 - mean)
+    )
+    if result.pooling == "none":  # a fixed prior draws every rate towards its mean
+        shrinkage = trials / (trials + result.prior.alpha + result.prior.beta)
+        return sd, float(np.sqrt(question_variance @ (share * shrinkage) ** 2))
+    return sd, max(sd, float(np.sqrt(question_variance @ share**2)))

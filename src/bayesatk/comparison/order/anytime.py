@@ -248,36 +248,27 @@ class _Looks:
         outcomes_by_look = [outcomes_of(look, "e_value") for look in looks]
         if of_mean:
             refuse_weights(outcomes_by_look[-1])
-        labels = [
-            outcomes_by_look[-1].dataset[name].values.tolist() for name in ("system", "question")
-        ]
-        places = [{label: i for i, label in enumerate(axis_labels)} for axis_labels in labels]
+        last = outcomes_by_look[-1].dataset
+        axes = {name: last[name].values for name in ("system", "question")}
+        labels = [axis.tolist() for axis in axes.values()]
         counts = []
         for outcomes in outcomes_by_look:
-            table = np.zeros((2, len(labels[0]), len(labels[1])), np.int64)
-            look_labels = [
-                outcomes.dataset[name].values.tolist() for name in ("system", "question")
-            ]
             lost = [
                 label
-                for axis_labels, position in zip(look_labels, places, strict=True)
-                for label in axis_labels
-                if label not in position
+                for name, held in zip(axes, map(set, labels), strict=True)
+                for label in outcomes.dataset[name].values.tolist()
+                if label not in held
             ]
             if lost:
                 raise ValueError(
                     f"earlier must have looks at what the data hold; {lost[0]!r} is in an earlier "
                     "look and not in the data. Pass all that was evaluated."
                 )
-            rows, columns = (
-                [position[x] for x in axis_labels]
-                for axis_labels, position in zip(look_labels, places, strict=True)
-            )
-            table[:, np.array(rows)[:, None], columns] = (
-                outcomes.successes.values,
-                outcomes.trials.values,
-            )
-            counts.append(table)
+            table = [
+                counted.reindex(axes, fill_value=0).transpose("system", "question").values
+                for counted in (outcomes.successes, outcomes.trials)
+            ]
+            counts.append(np.stack(table))
         for before, after in pairwise(counts):
             _check_grown(before, after, labels)
         if plan is not None:

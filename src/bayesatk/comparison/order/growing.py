@@ -15,7 +15,7 @@ from bayesatk._tools.batches import all_batches, misshapen
 from bayesatk._tools.threads import one_thread
 from bayesatk.comparison.order.stopping import StoppingRule, StoppingStudy
 from bayesatk.comparison.pairs.draws import QuestionSpread
-from bayesatk.comparison.pairs.pairing import drawn_together
+from bayesatk.comparison.pairs.pairwise import drawn_together
 from bayesatk.core.question.laws import finite
 from bayesatk.core.runs.e_values import Capital, Splits
 from bayesatk.data.scales import RIGHT_WRONG
@@ -216,7 +216,7 @@ def _difference(
         assert drawn.p is not None  # they were asked to be kept
         means.append(drawn.metrics)
         values = metric.latent(drawn.p)[None]
-        spreads.append(QuestionSpread.of(values, drawn.p, nothing, share))
+        spreads.append(QuestionSpread.of(share, values, drawn.p, nothing))
     questions, population = np.moveaxis(np.stack(means, axis=-1), 2, 0)
     rates = successes / trials
     drawn_by_target = drawn_together(questions, population, spreads, rates, share, draws, rng)

@@ -1,17 +1,18 @@
 """Draws of every system's metrics on some questions, however its result was made."""
 
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
+import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk._tools.batches import in_batches
 from bayesatk.comparison.pairs.contrasts import ExactMean
-from bayesatk.metrics.grid import Metric, parse
+from bayesatk.metrics.grid import parse
 from bayesatk.posterior.answers import answer_draws
 from bayesatk.posterior.models_of import Declared
 from bayesatk.results.result import Result
@@ -92,7 +93,7 @@ class QuestionSpread:
     expected: Array
 
     @classmethod
-    def of(cls, values: Array, rate: Array, expected: Array, share: Array) -> "QuestionSpread":
+    def of(cls, share: Array, values: Array, rate: Array, expected: Array) -> "QuestionSpread":
         """Take draws of metrics (metrics, draws, questions) and of p (draws, questions)."""
         centred = (values - (values @ share)[..., None]) * np.sqrt(share)
         flat = centred.reshape(len(values), -1)
@@ -209,21 +210,12 @@ def _spreads(
     """Return the spread of draws of metrics and of p between questions, and between groups."""
     metrics, share = np.stack([value[:_COVARIANCES] for value in values]), part.share(fit)
     if fit.grouping is None:
-        return (QuestionSpread.of(metrics, rate, expected, share),)
+        return (QuestionSpread.of(share, metrics, rate, expected),)
     grouping = fit.grouping.among(part.kept)
-    of_groups = QuestionSpread.of(
-        grouping.means(metrics), grouping.means(rate), grouping.means(expected),
-        even_shares(grouping.means(expected).size),
-    )  # fmt: skip
-    within = QuestionSpread.of(
-        grouping.within(metrics), grouping.within(rate), grouping.within(expected), share
-    )
-    return within, of_groups
-
-
-def even_shares(size: int) -> Array:
-    """Return equal shares that add up to one."""
-    return np.full(size, 1.0 / size)
+    of_groups = [grouping.means(drawn) for drawn in (metrics, rate, expected)]
+    even = np.full(len(of_groups[2]), 1.0 / len(of_groups[2]))
+    within = [grouping.within(drawn) for drawn in (metrics, rate, expected)]
+    return QuestionSpread.of(share, *within), QuestionSpread.of(even, *of_groups)
 
 
 def _bootstrap(values: Array, share: Array, rng: np.random.Generator) -> Array:
@@ -247,16 +239,16 @@ def _votes(
     return {cell: draws[:, :, vote] for vote, cell in enumerate(voted)}
 
 
-def stored_draws(fit: Result, metrics: Iterable[Metric]) -> Array:
-    """Return stored draws of means, (target, chain, draw, metrics, system)."""
-    dims = ("target", "chain", "draw", "system")
-    columns = [metric_values(fit.posterior, metric).transpose(*dims).values for metric in metrics]
+def stored_draws(variables: xr.Dataset, fit: Result, dims: tuple[str, ...]) -> Array:
+    """Return stored draws of means, whose fourth axis is that of the metrics."""
+    columns = [metric_values(variables, metric).transpose(*dims).values for metric in fit.grid]
     return np.stack(columns, axis=3)
 
 
 def _stored(fit: Result, system: int) -> Array:
     """Return stored draws of one system's means, (target, draws, metrics)."""
-    values = stored_draws(fit, fit.grid)[..., system]
+    dims = ("target", "chain", "draw")
+    values = stored_draws(fit.posterior.isel(system=system), fit, dims)
     return values.reshape(len(values), -1, values.shape[-1])
 
 
@@ -297,12 +289,8 @@ def group_draws(fit: Result, system: int, draws: SystemDraws) -> Array:
     """Return draws of one system's means over the questions of groups, as of `SystemDraws`."""
     if draws.of_groups is not None:
         return draws.of_groups
-    stored, dims = fit.group("group_posterior"), ("chain", "draw", "group", "target")
-    columns = [
-        metric_values(stored, metric).isel(system=system).transpose(*dims).values
-        for metric in fit.grid
-    ]
-    values = np.stack(columns, axis=3)
+    dims = ("chain", "draw", "group", "target")
+    values = stored_draws(fit.group("group_posterior").isel(system=system), fit, dims)
     return np.asarray(values.reshape(-1, *values.shape[2:]))
 
 

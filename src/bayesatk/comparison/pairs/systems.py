@@ -99,7 +99,9 @@ def compare(
     Notes
     -----
     *These questions*: given the data, systems are independent; differences, ratios and ranks are
-    integrals over the exact posteriors (of the draws, for a sampled result or scored categories).
+    sums over quantiles of the exact posteriors (over draws, for a sampled result or scored
+    categories). Means and sds are exact, probabilities right to 0.001 (those of ranks have a
+    standard error of 0.0016 or less), and ends of intervals to a hundredth of the width.
     *Questions like these* and, of questions in groups, *new groups*: every system's own posterior
     is that of the result; without pooling, the Bayesian bootstrap (Rubin 1981) over its questions.
     The systems answer the same questions, so their difficulties are correlated. Draws of two
@@ -335,7 +337,7 @@ def _if_missing(
     """Return the mean difference with missing trials all against the system, and all for it.
 
     What two systems share of the way from these questions to others is taken out of the difference
-    on others (`bayesatk.comparison.pairs.pairing`), which so lies between those of their two means.
+    on others (`pairwise.drawn_together`), which so lies between those of their two means.
     """
     if not fit.has("missing_bounds"):
         return {}

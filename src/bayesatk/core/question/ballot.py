@@ -171,6 +171,8 @@ def plurality_posterior(
     >>> plurality_posterior(np.array([2, 1]), np.array([True, False]), [1]).round(12).tolist()
     [0.6]
     """
+    if not correct.any():
+        return np.zeros(len(ks))
     total = float(counts.sum()) + (nobody or 0) + alpha * (len(counts) + (nobody is not None))
 
     def ballot(k: int) -> Ballot:
