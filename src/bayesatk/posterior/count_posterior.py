@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit, ndtr
 
 from bayesatk.core.engine.distribution import Empirical, Quantity
-from bayesatk.core.engine.matched import known_at_points, matched_quantiles
+from bayesatk.core.engine.matched import known_at_points, matched_quantiles, skewness
 from bayesatk.core.numerics.points import Points
 from bayesatk.core.numerics.weights import reweighted
 from bayesatk.core.pooling.difficulty import Difficulty
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 _WORK = (1.5e5, 2e6)  # points times cells times metrics of moments: without groups and with
 _POINTS = (200, 1000, 4000)  # of moments: fewest; most, with groups and without
 _FEW = 25  # questions up to which intervals come from draws of p
-_SKEWED, _FEW_SKEWED = 0.5, 2000  # the same where means are very skew, and what is called so: where
-# it was tried, ends of matched gammas are off by a hundredth of the width below 0.2, by more above
+_FEW_SKEWED = 2000  # the same where means are very skew
+_SKEWED = 0.5  # skewness given the points, in parts of an sd, up to which matched gammas were tried
 _DRAWS = (4000, 20_000)  # of means over few questions, and of a bootstrap of many
 _EVERY = 5e5  # success probabilities that draws may take where means are known without them
 _MOST = 2e7  # the same where groups have effects
@@ -297,18 +297,17 @@ class CountPosterior:
     def _drawn(self) -> NDArray[np.bool_]:
         """Metrics whose means over questions are no matched gammas: of few, or of saturated ones.
 
-        By the squares of skewnesses given the points, which such a mean's fourth cumulant exceeds
-        several times.
+        A question's weight counts, and skewness as far as points leave a mean unknown.
         """
-        questions, metrics = len(self.model.cells.which), len(self.metrics)
-        if self.model.pooling == "complete" or questions > _FEW_SKEWED:
+        cells, metrics = self.model.cells, len(self.metrics)
+        share = cells.question_share * cells.share[cells.group[cells.which]]
+        if self.model.pooling == "complete" or len(share) > _FEW_SKEWED:
             return np.zeros(metrics, bool)
-        if questions <= _FEW:
+        if (share.sum() ** 2) <= _FEW * (share @ share):
             return np.ones(metrics, bool)
         variance, third = self.whole.values[:, :, 0, 1], self.whole.values[:, :, 0, 2]
-        squares = np.divide(third**2, variance, out=np.zeros_like(third), where=variance > 1e-200)
-        total = np.maximum(self.whole.total[1][:, 0], 1e-200)
-        return np.asarray(np.sqrt(self.weight @ squares) > _SKEWED * total)
+        left = self.weight @ variance / np.maximum(self.whole.total[1][:, 0], 1e-200)
+        return np.asarray(left * (self.weight @ skewness(variance, third) ** 2) > _SKEWED**2)
 
     def sd_under(self, prior: Any) -> Array:
         """Posterior sds under another prior, of the same laws; shape (metrics, targets)."""
