@@ -307,7 +307,8 @@ class CountPosterior:
             return np.ones(metrics, bool)
         variance, third = self.whole.values[:, :, 0, 1], self.whole.values[:, :, 0, 2]
         left = self.weight @ variance / np.maximum(self.whole.total[1][:, 0], 1e-200)
-        return np.asarray(left * (self.weight @ skewness(variance, third) ** 2) > _SKEWED**2)
+        squares = skewness(variance, third).clip(-20.0, 20.0) ** 2
+        return np.asarray(left * (self.weight @ squares) > _SKEWED**2)
 
     def sd_under(self, prior: Any) -> Array:
         """Posterior sds under another prior, of the same laws; shape (metrics, targets)."""
