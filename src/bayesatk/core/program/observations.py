@@ -75,6 +75,10 @@ class Observation(Protocol):
         """Mean and variance of metrics of a new question; (points, offsets, metrics, 2)."""
         ...
 
+    def both(self, metrics: Sequence[Any], theta: Array, offset: Array) -> tuple[Array, Array]:
+        """Return both, which may cost less together."""
+        ...
+
     def draw(
         self, theta: Array, offset: Array, state: Ints, rng: np.random.Generator
     ) -> NDArray[np.float64]:
@@ -120,10 +124,10 @@ class RightWrong:
         self, nodes: Nodes, states: States, metrics: Sequence[Any], offset: Array
     ) -> Array:
         """Cumulants by node and state, of metrics that coincide only once."""
-        credits = [Credit.of(metric.credit.values) for metric in metrics]
-        distinct = list(dict.fromkeys(credits))
-        values = np.stack(credit_cumulants(nodes, states, distinct), axis=-1)
-        values = values[:, :, [distinct.index(credit) for credit in credits]]
+        vectors = [metric.credit.values for metric in metrics]
+        distinct = dict(zip(vectors, (metric.credit for metric in metrics), strict=True))
+        values = np.stack(credit_cumulants(nodes, states, list(distinct.values())), axis=-1)
+        values = values[:, :, [list(distinct).index(vector) for vector in vectors]]
         return values.reshape(*offset.shape, *values.shape[1:])
 
     def new_cumulants(self, metrics: Sequence[Any], theta: Array, offset: Array) -> Array:
@@ -132,6 +136,16 @@ class RightWrong:
         variance = self._on_nodes(nodes, States.of([0], [0]), metrics, offset)[:, :, 0, :, 1]
         mean = expected_credits(nodes, credits).reshape(variance.shape)
         return np.stack([mean, variance], axis=-1)
+
+    def both(self, metrics: Sequence[Any], theta: Array, offset: Array) -> tuple[Array, Array]:
+        """As of `Observation`: a new question is one without trials."""
+        nodes, counts = self.law.nodes(theta, offset), self._counts
+        more = np.concatenate([counts.counts, np.zeros((1, 2), counts.counts.dtype)])
+        untried = replace(counts, counts=more, prior=np.zeros(more.shape))
+        values = self._on_nodes(nodes, untried, metrics, offset)
+        mean = expected_credits(nodes, [metric.credit for metric in metrics])
+        variance = values[:, :, -1, :, 1]
+        return values[:, :, :-1], np.stack([mean.reshape(variance.shape), variance], axis=-1)
 
     def right_trials(self, theta: Array, state: Ints) -> Iterator[tuple[Any, Any, Array]]:
         """Yield right and wrong trials of questions in states, and log chances (points, questions).
@@ -239,6 +253,10 @@ class Marked(RightWrong):
             prior = count_chances(nodes, trials).reshape(*offset.shape, -1)
             logs[..., some] = np.log(np.maximum(prior @ chances, _LEAST))
         return logs - self.states.log_ways
+
+    def both(self, metrics: Sequence[Any], theta: Array, offset: Array) -> tuple[Array, Array]:
+        """As of `Observation`."""
+        return self.cumulants(metrics, theta, offset), self.new_cumulants(metrics, theta, offset)
 
     def cumulants(self, metrics: Sequence[Any], theta: Array, offset: Array) -> Array:
         """As of `Observation`."""
@@ -424,6 +442,10 @@ class Categories:
         """As of `Observation`."""
         return np.stack(judged_moments(metrics, self.law.alpha(theta, offset)), axis=-1)
 
+    def both(self, metrics: Sequence[Any], theta: Array, offset: Array) -> tuple[Array, Array]:
+        """As of `Observation`."""
+        return self.cumulants(metrics, theta, offset), self.new_cumulants(metrics, theta, offset)
+
     def draw(
         self, theta: Array, offset: Array, state: Ints, rng: np.random.Generator
     ) -> NDArray[np.float64]:
@@ -484,6 +506,10 @@ class AllAlike:
         mean = np.stack([metric.latent(p) for metric in metrics], axis=-1)[:, None]
         mean = np.repeat(mean, offset.shape[1], axis=1)
         return np.stack([mean, np.zeros_like(mean)], axis=-1)
+
+    def both(self, metrics: Sequence[Any], theta: Array, offset: Array) -> tuple[Array, Array]:
+        """As of `Observation`."""
+        return self.cumulants(metrics, theta, offset), self.new_cumulants(metrics, theta, offset)
 
     def draw(
         self, theta: Array, offset: Array, state: Ints, rng: np.random.Generator
