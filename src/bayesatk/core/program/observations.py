@@ -141,7 +141,9 @@ class RightWrong:
         """As of `Observation`: a new question is one without trials."""
         nodes, counts = self.law.nodes(theta, offset), self._counts
         more = np.concatenate([counts.counts, np.zeros((1, 2), counts.counts.dtype)])
-        untried = replace(counts, counts=more, prior=np.zeros(more.shape))
+        untried = replace(
+            counts, counts=more, prior=np.zeros(more.shape), count=np.append(counts.count, 0.0)
+        )
         values = self._on_nodes(nodes, untried, metrics, offset)
         mean = expected_credits(nodes, [metric.credit for metric in metrics])
         variance = values[:, :, -1, :, 1]
