@@ -161,8 +161,30 @@ class RightWrong:
         self, theta: Array, offset: Array, state: Ints, rng: np.random.Generator
     ) -> NDArray[np.float64]:
         """As of `Observation`."""
+        if not offset.any():
+            return self._draw_alike(theta, state, rng)
         wrong, right = (np.tile(column[state], len(offset)) for column in self._counts.counts.T)
         return self._draw_given(theta, offset, right, wrong, rng)
+
+    def _draw_alike(
+        self, theta: Array, state: Ints, rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """Return the same at offsets of zero: questions of a state have the same components."""
+        nodes = self.law.nodes(theta, np.zeros((len(theta), 1)))
+        wrong, right = self._counts.counts.T
+        betas, component = nodes.alpha.shape[1], np.zeros((len(theta), len(state)), np.intp)
+        if betas > 1 or nodes.atoms.any():
+            distinct, place = np.unique(state, return_inverse=True)
+            logs = nodes.log_parts(right[distinct], wrong[distinct])
+            cumulative = np.cumsum(np.exp(logs - logs.max(axis=0)), axis=0)
+            u = rng.random(component.shape)
+            for chance in cumulative[:-1] / cumulative[-1]:
+                component += u >= chance[:, place]
+        inside = np.minimum(component, betas - 1)
+        alpha = np.take_along_axis(nodes.alpha, inside, axis=1) + right[state]
+        beta = np.take_along_axis(nodes.beta, inside, axis=1) + wrong[state]
+        p = rng.beta(np.maximum(alpha, _SMALLEST), np.maximum(beta, _SMALLEST))
+        return np.where(component < betas, p, component > betas)
 
     def _draw_given(
         self, theta: Array, offset: Array, right: Array, wrong: Array, rng: np.random.Generator
