@@ -184,7 +184,7 @@ class RightWrong:
         alpha = np.take_along_axis(nodes.alpha, inside, axis=1) + right[state]
         beta = np.take_along_axis(nodes.beta, inside, axis=1) + wrong[state]
         p = rng.beta(np.maximum(alpha, _SMALLEST), np.maximum(beta, _SMALLEST))
-        return np.where(component < betas, p, component > betas)
+        return np.asarray(np.where(component < betas, p, component > betas), float)
 
     def _draw_given(
         self, theta: Array, offset: Array, right: Array, wrong: Array, rng: np.random.Generator
