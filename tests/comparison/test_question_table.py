@@ -209,7 +209,7 @@ def test_sentence_and_refusals_of_the_noise_floor():
     wide = bk.noise_floor(fit, prob=0.999).iloc[0]
     assert wide["floor"] > row["floor"]
     more = bk.noise_floor(fit, trials=4).iloc[0]
-    assert more["sd"] == pytest.approx(row["sd"] / 2, rel=1e-6)
+    assert more["sd"] == pytest.approx(row["sd"] / 2, rel=0.01)
     few = {"metric": "pass@4", "trials": 3}
     for options in ({"prob": 1.0}, {"trials": 0}, {"trials": 10**6}, few):
         with pytest.raises(ValueError, match=r"prob|trials"):

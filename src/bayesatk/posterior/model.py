@@ -55,6 +55,8 @@ from bayesatk.priors.fields import Beta, Dirichlet, Field, Fields
 from bayesatk.results.points import Laws
 from bayesatk.results.schema import RATES
 
+_OUTER, _OUTSIDE = 1e-7, 1e-7  # weight of the outer points of a lattice, and what may lie there
+# without a question
 _KNOWN = 1e-9  # sd of a judge's rate that is as good as known
 _POWER = 0.5  # of the weaker prior that sensitivity is about
 _WORK = 2e6  # points times distinct questions that the last round of a law of several parts takes
@@ -477,7 +479,7 @@ class CountModel:
             terms = logs - left_out
             inverse.append(np.log(share) + logsumexp(terms, axis=0))
             fitted.append(np.log(share) + logsumexp(logs + new, axis=0))
-            for cell in self._unsure(np.exp(terms - logsumexp(terms, axis=0))):
+            for cell in self._unsure(family.points, np.exp(terms - logsumexp(terms, axis=0))):
                 again = self._without_trials(cell).refitted(family.name)
                 gap = family.points.log_evidence - again.points.log_evidence
                 if np.isfinite(gap):
@@ -509,10 +511,13 @@ class CountModel:
             basis=self.basis, grouping=self.grouping, marking=self.marking,
         )  # fmt: skip
 
-    def _unsure(self, share: Array) -> list[int]:
+    def _unsure(self, points: Points, share: Array) -> list[int]:
         """Cells whose posterior without one question rests on too few points."""
         if self.states.questions < 3.0:
             return list(range(share.shape[1])) if self.states.questions > 1.0 else []
+        if points.method == "quadrature":  # beyond whose edge nothing is known
+            outer = points.weight < _OUTER * points.weight.max()
+            return np.flatnonzero(share[outer].sum(axis=0) > _OUTSIDE).tolist()
         few = 1.0 / np.sum(share**2, axis=0) < 100.0
         return [int(i) for i in np.flatnonzero(few) if pareto_shape(share[:, i]) > 0.7]
 
