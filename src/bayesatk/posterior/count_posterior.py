@@ -280,7 +280,7 @@ class CountPosterior:
             from_draws[:, 1:] = True
         drawn = np.empty((0, *from_draws.shape))
         if from_draws.any():
-            work = _MOST if self._drawn.any() else _EVERY * 4
+            work = _EVERY * (10 if self._drawn.any() else 4)
             size = int(np.clip(work / questions, *_DRAWS))
             drawn = self.draw(size, np.random.default_rng(_SEED), False).metrics
 
