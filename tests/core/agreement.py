@@ -6,13 +6,46 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesatk.core.engine.distribution import Quantity
-from bayesatk.core.engine.mixture import expected_credits
-from bayesatk.core.engine.population import on_grid
+from bayesatk.metrics.grid import parse
+from bayesatk.posterior.model import CountModel
+from bayesatk.posterior.posterior import Summary, SystemPosterior
+from bayesatk.priors import BetaPrior, HyperPrior, Prior
 
-Array = NDArray[np.float64]
+type Array = NDArray[np.float64]
+type Counts = tuple[Sequence[int] | Array, Sequence[int] | Array]  # right, and all trials
 
-PROMISED = 1e-3  # error of quantiles, in widths of the 95% interval
-HARD = 2e-3  # the same where densities have edges or poles inside the scale
+PROMISED = 1e-2  # error of quantiles beside what is stated, in widths of the 95% interval
+LOOSEST = 5e-2  # the same, whatever is stated
+CLOSEST = 1e-8  # absolute error next to an end of the scale
+BETA = HyperPrior(families="beta")
+FLAT = BetaPrior(1.0, 1.0)
+
+
+def modelled(counts: Counts, prior: Prior = BETA, weight: Array | None = None) -> CountModel:
+    """Return the model of right and wrong trials, pooled where the prior is of hyperparameters."""
+    right, trials = (np.asarray(column, np.int64) for column in counts)
+    pooling = "partial" if isinstance(prior, HyperPrior) else "none"
+    both = np.stack([trials - right, right], axis=1)
+    return CountModel.of(prior, both, pooling=pooling, weight=weight)
+
+
+def posterior_of(counts: Counts, metrics: str, prior: Prior = BETA) -> SystemPosterior:
+    """Return the posterior of metrics."""
+    return modelled(counts, prior).fit(parse(metrics))
+
+
+def of_questions(counts: Counts, metric: str, prior: Prior = BETA) -> Quantity:
+    """Return the distribution of the mean of a metric over these questions."""
+    found = posterior_of(counts, metric, prior).distributions()[0][0]
+    assert found is not None
+    return found
+
+
+def summary(posterior: SystemPosterior, name: str) -> Summary:
+    """Return what is known of a hyperparameter."""
+    found = posterior.hyper[name]
+    assert isinstance(found, Summary)
+    return found
 
 
 def width_of(found: Quantity) -> float:
@@ -20,65 +53,39 @@ def width_of(found: Quantity) -> float:
     return float(np.ptp(found.quantile([0.025, 0.975])))
 
 
-def allowed(found: Quantity, levels: ArrayLike, promised: float = PROMISED) -> Array:
-    """Errors that quantiles may have: what is promised, or stated where that is more."""
-    stated = found.stated_error(levels)
+def allowed(found: Quantity, levels: ArrayLike) -> Array:
+    """Errors that quantiles may have: what is promised and what is stated, and never much."""
+    stated, width = found.stated_error(levels), width_of(found)
     assert np.isfinite(stated).all()
     assert (stated > 0.0).all()
-    return np.maximum(stated, promised * width_of(found))
+    return np.minimum(PROMISED * width + stated, LOOSEST * width) + CLOSEST
 
 
-def check_points(
-    found: Quantity,
-    levels: ArrayLike,
-    values: ArrayLike,
-    promised: float = PROMISED,
-    blur: float | Array = 1e-9,
-) -> None:
-    """Quantiles are a witness's values; ``blur`` is the error of the witness."""
+def check_points(found: Quantity, levels: ArrayLike, values: ArrayLike) -> None:
+    """Quantiles are a witness's values."""
     levels = np.atleast_1d(np.asarray(levels, float))
     off = np.abs(found.quantile(levels) - np.asarray(values))
-    limit = allowed(found, levels, promised) + blur
-    assert (off <= limit).all(), (levels, off, limit, width_of(found))
+    assert (off <= allowed(found, levels)).all(), (levels, off, width_of(found))
 
 
 def check_quantiles(
     found: Quantity,
     cdf: Callable[[float], float],
     levels: Sequence[float] | Array,
-    promised: float = PROMISED,
     slack: float = 1e-7,
-    blur: float = 0.0,
 ) -> None:
-    """A witness's distribution function brackets every quantile.
-
-    ``slack`` is the witness's error as a probability, ``blur`` as a value.
-    """
-    errors = allowed(found, levels, promised) + blur
+    """A witness's distribution function, good to ``slack``, brackets every quantile."""
+    errors = allowed(found, levels)
     for level, value, error in zip(levels, found.quantile(levels), errors, strict=True):
         low, high = cdf(float(value - error)), cdf(float(value + error))
         assert low - slack <= level <= high + slack, (level, value, low, high, error)
 
 
-def check_against_draws(
-    found: Quantity,
-    draws: Array,
-    levels: Sequence[float] | Array,
-    promised: float = PROMISED,
-) -> None:
+def check_against_draws(found: Quantity, draws: Array, levels: Sequence[float] | Array) -> None:
     """Draws below each quantile are as many as asked for, to five standard errors of a share."""
-    draws, errors = np.sort(draws), allowed(found, levels, promised)
+    draws, errors = np.sort(draws), allowed(found, levels)
     for level, value, error in zip(levels, found.quantile(levels), errors, strict=True):
         slack = 5.0 * np.sqrt(level * (1.0 - level) / len(draws))
         low = np.searchsorted(draws, value - error, "left") / len(draws)
         high = np.searchsorted(draws, value + error, "right") / len(draws)
         assert low - slack <= level <= high + slack, (level, value, low, high, error)
-
-
-def population_distributions(posterior, credits):
-    """Posterior distributions of the population targets under single Betas."""
-    return on_grid(posterior, lambda nodes: expected_credits(nodes, credits))
-
-
-def icc_distribution(posterior):
-    return on_grid(posterior, lambda nodes: [one[:, None] for one in nodes.overall()[2:]])[0]

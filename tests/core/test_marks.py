@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from bayesatk.core.pooling.marks import Rates, log_marked, mark_chances, right_given_marked
+from bayesatk.core.pooling.marks import log_marked, mark_chances, right_given_marked
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.pooling.states import States
 
@@ -38,7 +38,7 @@ def test_a_mixture_over_right_trials_is_a_binomial_in_the_rate_of_marks() -> Non
 def test_right_trials_given_marks_are_by_bayes() -> None:
     nodes = Nodes.single(2.0, 1.0)
     nodes = Nodes(*(getattr(nodes, name) for name in ("alpha", "beta", "share", "atoms", "weight")),
-                  rates=Rates.known(0.9, 0.2).values)  # fmt: skip
+                  rates=np.array([[0.9, 0.2]]))  # fmt: skip
     states, right = States.of([1], [2]), States.of([0, 1, 2], [2, 2, 2])
     found = right_given_marked(nodes, states, right)[0, 0]
     prior = np.array([1, 2, 3]) / 6  # Beta-binomial(2; 2, 1)

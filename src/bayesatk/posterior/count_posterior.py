@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit, ndtr
 
 from bayesatk.core.engine.distribution import Empirical, Quantity
-from bayesatk.core.engine.matched import known_at_points, matched_quantiles
+from bayesatk.core.engine.matched import known_at_points, matched_quantiles, skewness
 from bayesatk.core.numerics.points import Points
 from bayesatk.core.numerics.weights import reweighted
 from bayesatk.core.pooling.difficulty import Difficulty
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 _WORK = (1.5e5, 2e6)  # points times cells times metrics of moments: without groups and with
 _POINTS = (200, 1000, 4000)  # of moments: fewest; most, with groups and without
 _FEW = 25  # questions up to which intervals come from draws of p
+_FEW_SKEWED = 2000  # the same where means are very skew
+_SKEWED = 0.5  # skewness given the points, in parts of an sd, up to which matched gammas were tried
 _DRAWS = (4000, 20_000)  # of means over few questions, and of a bootstrap of many
 _EVERY = 5e5  # success probabilities that draws may take where means are known without them
 _MOST = 2e7  # the same where groups have effects
@@ -272,22 +274,41 @@ class CountPosterior:
         """
         whole, ends = self.whole, [_ends(metric) for metric in self.metrics]
         questions, targets = len(self.model.cells.which), range(whole.mean.shape[2])
-        drawn_targets = {0} if questions <= _FEW and self.model.pooling != "complete" else set()
+        from_draws = np.zeros(whole.mean.shape[1:], bool)
+        from_draws[:, 0] = self._drawn
         if self.model.resampled:
-            drawn_targets |= set(targets[1:])
-        drawn = np.empty((0, len(self.metrics), len(targets)))
-        if drawn_targets:
-            size = int(np.clip(_EVERY * 4 / questions, *_DRAWS))
+            from_draws[:, 1:] = True
+        drawn = np.empty((0, *from_draws.shape))
+        if from_draws.any():
+            work = _MOST if self._drawn.any() else _EVERY * 4
+            size = int(np.clip(work / questions, *_DRAWS))
             drawn = self.draw(size, np.random.default_rng(_SEED), False).metrics
 
         def of(k: int, target: int) -> Quantity:
-            if target in drawn_targets:
+            if from_draws[k, target]:
                 return Empirical(drawn[:, k, target])
             mean, variance, third = whole.values[:, k, target].T
             draws = self.effective_draws
             return known_at_points(self.weight, mean, variance, third, ends[k], draws)
 
         return [[of(k, target) for k in range(len(self.metrics))] for target in targets]
+
+    @cached_property
+    def _drawn(self) -> NDArray[np.bool_]:
+        """Metrics whose means over questions are no matched gammas: of few, or of saturated ones.
+
+        A question's weight counts, and skewness as far as points leave a mean unknown.
+        """
+        cells, metrics = self.model.cells, len(self.metrics)
+        share = cells.question_share * cells.share[cells.group[cells.which]]
+        if self.model.pooling == "complete" or len(share) > _FEW_SKEWED:
+            return np.zeros(metrics, bool)
+        if (share.sum() ** 2) <= _FEW * (share @ share):
+            return np.ones(metrics, bool)
+        variance, third = self.whole.values[:, :, 0, 1], self.whole.values[:, :, 0, 2]
+        left = self.weight @ variance / np.maximum(self.whole.total[1][:, 0], 1e-200)
+        squares = skewness(variance, third).clip(-20.0, 20.0) ** 2
+        return np.asarray(left * (self.weight @ squares) > _SKEWED**2)
 
     def sd_under(self, prior: Any) -> Array:
         """Posterior sds under another prior, of the same laws; shape (metrics, targets)."""
@@ -500,8 +521,10 @@ class CountPosterior:
         theta, observation = part.points.theta[place], part.fit.predictor.observation
         questions, size = len(cells.which), len(theta)
         most = _EVERY
-        if part.fit.predictor.effective or model.resampled:
-            most = _MOST if part.fit.predictor.effective else 4 * _EVERY
+        if part.fit.predictor.effective or self._drawn.any():
+            most = _MOST
+        elif model.resampled:
+            most = 4 * _EVERY
         if not keep_p and size * questions > max(most, size * _FEW):
             return self._matched_means(part, place, offset, rng), None
         state, means = (

@@ -62,7 +62,7 @@ class PointMixture:
         """Table of the distribution function, dense where it rises."""
         _, mean, variance, third = self._parts
         sd = np.sqrt(variance)
-        reach = (8.0 + 16.0 * np.abs(_skewness(variance, third)).clip(max=4.0)) * sd
+        reach = (8.0 + 16.0 * np.abs(skewness(variance, third)).clip(max=4.0)) * sd
         low, high = (
             max(float((mean - reach).min()), ends[0]),
             min(float((mean + reach).max()), ends[1]),
@@ -143,7 +143,7 @@ def _moved(quantity: PointMixture | Empirical, levels: Array, draws: float) -> A
     return np.asarray(moved + np.spacing(np.abs(value)))
 
 
-def _skewness(variance: Array, third: Array) -> Array:
+def skewness(variance: Array, third: Array) -> Array:
     """Skewness, of what has a variance."""
     scale = np.maximum(variance, 1e-200) ** 1.5
     return np.asarray(np.where(variance > 1e-200, third / scale, 0.0))
@@ -151,7 +151,7 @@ def _skewness(variance: Array, third: Array) -> Array:
 
 def _below(x: Array, mean: Array, variance: Array, third: Array) -> Array:
     """Probability of at most x under the matched gammas."""
-    sd, skew = np.sqrt(np.maximum(variance, 1e-300)), _skewness(variance, third)
+    sd, skew = np.sqrt(np.maximum(variance, 1e-300)), skewness(variance, third)
     z = (x - mean) / sd
     skew, gentle = np.ravel(skew), np.ravel(np.abs(skew)) < _GENTLE
     below = np.empty(z.shape)
@@ -181,7 +181,7 @@ def matched_quantiles(probability: Array, mean: Array, variance: Array, third: A
     >>> values.round(6).tolist()  # log(2)
     [0.693147]
     """
-    sd, skew = np.sqrt(np.maximum(variance, 0.0)), _skewness(variance, third)
+    sd, skew = np.sqrt(np.maximum(variance, 0.0)), skewness(variance, third)
     size = np.maximum(np.abs(skew), _NORMAL)
     shape = 4.0 / size**2
     level = np.where(skew > 0.0, probability, 1.0 - probability)
@@ -196,7 +196,7 @@ def _merged(
     """Return fewer parts of a mixture: neighbours with about the same mean are one."""
     order = np.argsort(mean, kind="stable")
     weight, mean, variance, third = (x[order] for x in (weight, mean, variance, third))
-    middle = ndtri((np.cumsum(weight) - 0.5 * weight) / weight.sum())
+    middle = ndtri(np.clip((np.cumsum(weight) - 0.5 * weight) / weight.sum(), 0.0, 1.0))
     label: NDArray[np.intp] = (np.clip(middle, -_OUTER, _OUTER) * (_PARTS / _OUTER)).astype(np.intp)
     _, label = np.unique(label, return_inverse=True)
     total = np.maximum(np.bincount(label, weight), 1e-300)

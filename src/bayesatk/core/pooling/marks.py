@@ -126,6 +126,7 @@ def log_marked(nodes: Nodes, states: States) -> Array:
 
     Examples
     --------
+    >>> from dataclasses import replace
     >>> nodes = replace(Nodes.single(1.0, 1.0), rates=np.array([[0.9, 0.1]]))
     >>> np.exp(log_marked(nodes, States.of([0, 1], [1, 1]))).round(12).tolist()
     [[0.5, 0.5]]

@@ -11,9 +11,6 @@ from scipy.special import gammaln
 from bayesatk.metrics.credit import Array
 
 Counts = NDArray[np.int64]
-_UNIT = 3.0  # root mean squares, up to about which rounded weights lie on even levels
-_LEVELS = 30.0  # of them up to there: a tenth of the root mean square apart, 3% of it above
-_KEPT = 32  # largest weights, whose single questions can shape a mean
 
 
 @dataclass(frozen=True)
@@ -154,16 +151,6 @@ class States:
         state, weight, count = self.terms
         tried = self.tried[state]
         return Terms(state[tried], weight[tried], count[tried])
-
-    def rounded(self) -> "States":
-        """Return the states with weights on few levels, but for the largest, which stay."""
-        if self.weight is None:
-            return self
-        unit = _UNIT * np.sqrt((self.weight**2).mean())
-        near = unit * np.sinh(np.rint(np.arcsinh(self.weight / unit) * _LEVELS) / _LEVELS)
-        largest = np.argsort(-self.weight, kind="stable")[:_KEPT]
-        near[largest] = self.weight[largest]
-        return replace(self, weight=near)
 
     @property
     def log_ways(self) -> Array:

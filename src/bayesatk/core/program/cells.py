@@ -87,13 +87,16 @@ class Cells:
         which = which.ravel()
         number = int(code.max(initial=0)) + 1 if share is None else len(share)
         total = np.bincount(code, weights, number)
-        inner = weights / np.maximum(total, 1e-300)[code]
+        scale = np.where(total > 0.0, total, 1.0)
         shares = total / total.sum() if share is None else share
+        by_cell = distinct[:, 0].astype(np.intp)
+        powers = np.stack([
+            np.bincount(which, weights**power) / scale[by_cell] ** power for power in (1, 2, 3)
+        ])  # fmt: skip
         return cls(
-            states, distinct[:, 1].astype(np.intp), distinct[:, 0].astype(np.intp),
-            np.ascontiguousarray(distinct[:, 2:]), count.astype(float),
-            np.stack([np.bincount(which, inner**power) for power in (1, 2, 3)]), shares, inner,
-            which, group is not None,
+            states, distinct[:, 1].astype(np.intp), by_cell,
+            np.ascontiguousarray(distinct[:, 2:]), count.astype(float), powers, shares,
+            weights / scale[code], which, group is not None,
         )  # fmt: skip
 
     @property

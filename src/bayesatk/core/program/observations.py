@@ -119,10 +119,10 @@ class RightWrong:
         self, nodes: Nodes, states: States, metrics: Sequence[Any], offset: Array
     ) -> Array:
         """Cumulants by node and state, of metrics that coincide only once."""
-        credits = [Credit.of(metric.credit.values) for metric in metrics]
-        distinct = list(dict.fromkeys(credits))
-        values = np.stack(credit_cumulants(nodes, states, distinct), axis=-1)
-        values = values[:, :, [distinct.index(credit) for credit in credits]]
+        vectors = [metric.credit.values for metric in metrics]
+        distinct = dict(zip(vectors, (metric.credit for metric in metrics), strict=True))
+        values = np.stack(credit_cumulants(nodes, states, list(distinct.values())), axis=-1)
+        values = values[:, :, [list(distinct).index(vector) for vector in vectors]]
         return values.reshape(*offset.shape, *values.shape[1:])
 
     def new_cumulants(self, metrics: Sequence[Any], theta: Array, offset: Array) -> Array:

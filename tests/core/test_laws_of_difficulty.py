@@ -8,22 +8,15 @@ from numpy.polynomial.legendre import leggauss
 from scipy.special import betaln, gammaln, logsumexp
 
 import bayesatk as bk
-from bayesatk.core.engine.mixture import expected_credits
 from bayesatk.core.numerics.importance import importance_posterior
 from bayesatk.core.numerics.weights import pareto_shape
 from bayesatk.core.pooling.difficulty import Difficulty
-from bayesatk.core.pooling.difficulty_families import (
-    difficulty_of,
-    family_posterior,
-    weigh_families,
-)
 from bayesatk.core.pooling.nodes import Nodes
-from bayesatk.core.pooling.states import States
-from bayesatk.metrics.credit import pass_at
-from bayesatk.metrics.grid import parse
-from bayesatk.posterior.pooled import Pooled
+from bayesatk.posterior.count_posterior import FamilyFit
 from bayesatk.priors import DIFFICULTY_FAMILIES, HyperPrior
+from tests.core.agreement import modelled, posterior_of
 
+OF_SD, OF_EVIDENCE = 0.02, 0.02  # error of means and sds in sds, and of log evidence in nats
 NEVER, ALWAYS = 9, 3
 COUNTS = np.array(
     [0] * NEVER + [8] * ALWAYS + [1, 1, 2, 2, 3, 3, 3, 4, 4, 4, 5, 5, 5, 6, 6, 6, 7, 7]
@@ -70,13 +63,32 @@ def on_grid(counts, trials, size=32):
     return float(evidence), float(np.exp(logs - evidence) @ never)
 
 
+def fitted(family: str, counts, trials, prior: HyperPrior | None = None) -> FamilyFit:
+    """Return one law's points."""
+    prior = HyperPrior(families=family) if prior is None else prior
+    (fit,) = modelled((counts, np.broadcast_to(trials, np.shape(counts))), prior).families
+    return fit
+
+
+def moments(values, weight) -> tuple[float, float]:
+    """Mean and sd over weighted points."""
+    mean = weight @ values
+    return float(mean), float(np.sqrt(weight @ (values - mean) ** 2))
+
+
+def check(found: tuple[float, float], wanted: tuple[float, float], error: float = 0.0) -> None:
+    """Mean and sd are those of a witness, whose own error is so many sds."""
+    limit = (OF_SD + error) * wanted[1]
+    assert found == pytest.approx(wanted, abs=limit)
+
+
 def test_evidence_given_mean_and_correlation_is_the_published_one() -> None:
-    # ../notes: 30 questions, nine never and three always solved, against adaptive quadrature.
-    counts = np.concatenate([np.zeros(9), np.full(3, 8)])
-    known, _ = atoms_integrated(counts.astype(int), 8, 0.4, 0.3)
+    """Thirty questions, nine never and three always solved, against adaptive quadrature."""
+    counts = np.concatenate([np.zeros(9), np.full(3, 8)]).astype(int)
+    known, _ = atoms_integrated(counts, 8, 0.4, 0.3)
     fixed = HyperPrior(mean=(4e8, 6e8), icc=(3e8, 7e8), families="inflated")
-    found = family_posterior("inflated", States.of(counts, np.full(12, 8)), fixed)
-    assert abs(found.log_evidence - known) < 4 * found.log_evidence_error + 1e-3
+    found = fitted("inflated", counts, 8, fixed).points
+    assert found.log_evidence == pytest.approx(known, abs=OF_EVIDENCE)
 
 
 @pytest.mark.parametrize(
@@ -84,51 +96,50 @@ def test_evidence_given_mean_and_correlation_is_the_published_one() -> None:
     [(COUNTS, 8), (np.array([0, 0, 0, 2, 4]), 4), (np.repeat([0, 1, 2, 3], [30, 4, 8, 20]), 4)],
 )
 def test_inflated_against_a_double_sum(counts, trials) -> None:
-    found = family_posterior(
-        "inflated", States.of(counts, np.full(len(counts), trials)), HyperPrior()
-    )
+    fit = fitted("inflated", counts, trials)
     evidence, never = on_grid(counts, trials)
-    assert abs(found.log_evidence - evidence) < 4 * found.log_evidence_error + 2e-3
-    got = found.nodes.atoms[:, 0]
-    mean = found.nodes.weight @ got
-    sd = np.sqrt(found.nodes.weight @ (got - mean) ** 2)
-    assert abs(mean - never) < 4 * sd * found.error + 1e-4
-    assert found.importance.k_hat < 0.7
+    assert fit.points.log_evidence == pytest.approx(evidence, abs=OF_EVIDENCE)
+    mean, sd = moments(fit.nodes(fit.points.theta).atoms[:, 0], fit.points.weight)
+    assert abs(mean - never) < OF_SD * sd
+    assert fit.points.k_hat < 0.7
 
 
 def test_mixture_against_draws_from_its_prior() -> None:
-    counts, trials, size = np.array([0, 1, 1, 3, 4, 4]), 4, 400_000
+    counts, trials, size = np.array([0, 1, 1, 3, 4, 4]), 4, 1_000_000
     rng = np.random.default_rng(1)
     mean, icc = np.sort(rng.random((2, size)), axis=0), rng.random((2, size))
     share = rng.random(size)
     a, b = mean * (1 - icc) / icc, (1 - mean) * (1 - icc) / icc
-    own = [betaln(a + c, b + trials - c) - betaln(a, b) for c in counts]
-    logs = sum(np.log(share * np.exp(one[0]) + (1 - share) * np.exp(one[1])) for one in own)
+    components = [betaln(a + c, b + trials - c) - betaln(a, b) for c in counts]
+    logs = sum(
+        np.log(share * np.exp(logs[0]) + (1 - share) * np.exp(logs[1])) for logs in components
+    )
     evidence = logsumexp(logs) - np.log(size)
-    weight = np.exp(logs - logs.max())
-    weight /= weight.sum()
-    error = np.sqrt(weight @ weight)
+    weight = np.exp(logs - logsumexp(logs))
+    error = 3 * np.sqrt(weight @ weight)
     miss = np.exp(betaln(a, b + 4) - betaln(a, b))
     solved = 1.0 - share * miss[0] - (1 - share) * miss[1]
-    found = family_posterior("mixture", States.of(counts, np.full(6, trials)), HyperPrior())
-    assert abs(found.log_evidence - evidence) < 4 * np.hypot(error, found.log_evidence_error)
-    value = expected_credits(found.nodes, (pass_at(4),))[0][:, 0]
-    mean, spread = found.nodes.weight @ value, weight @ (solved - weight @ solved) ** 2
-    assert abs(mean - weight @ solved) < 4 * np.sqrt(spread) * np.hypot(error, found.error)
-    place = found.importance.points
-    assert (place[found.nodes.weight > 0, 0] <= place[found.nodes.weight > 0, 2]).all()
+    prior = HyperPrior(families="mixture")
+    fit = fitted("mixture", counts, trials)
+    assert fit.points.log_evidence == pytest.approx(evidence, abs=OF_EVIDENCE + error)
+    posterior = posterior_of((counts, [trials] * 6), "pass@4", prior)
+    check((posterior.mean[0, 1], posterior.sd[0, 1]), moments(solved, weight), error)
+    theta = fit.points.theta[fit.points.weight > 0]
+    alpha, beta = (getattr(fit.nodes(theta), name) for name in ("alpha", "beta"))
+    first, second = (alpha / (alpha + beta)).T
+    assert (first <= second + 1e-12).all()
 
 
 def test_average_is_that_of_its_families() -> None:
     rng = np.random.default_rng(3)
     successes, trials = rng.binomial(6, rng.beta(1, 2, 40)), np.full(40, 6)
-    states = States.of(successes, trials)
-    every = [family_posterior(name, states, HyperPrior()) for name in DIFFICULTY_FAMILIES]
-    prior = HyperPrior(families="averaged")
-    share, error, evidence = weigh_families(every, prior)
-    logs = np.array([one.log_evidence for one in every])
+    average = modelled((successes, trials), HyperPrior(families="averaged"))
+    share, error, evidence = average.family_share
+    alone = [fitted(name, successes, trials).points.log_evidence for name in DIFFICULTY_FAMILIES]
+    logs = np.array([fit.points.log_evidence for fit in average.families])
+    np.testing.assert_allclose(logs, alone, atol=OF_EVIDENCE)
     np.testing.assert_allclose(share, np.exp(logs - logsumexp(logs)), rtol=1e-12)
-    assert abs(evidence - (logsumexp(logs) - np.log(3))) < 1e-12
+    assert evidence == pytest.approx(logsumexp(logs) - np.log(3), abs=1e-12)
     assert (error > 0).all()
     fits = {
         name: bk.evaluate((successes, trials), "pass@1,12", difficulty=name, rng=1)["closed_form"]
@@ -195,7 +206,7 @@ def test_a_node_is_its_components() -> None:
     parts = [Nodes.betas(*rng.gamma(2.0, size=(2, 5)), np.full(5, 0.2)) for _ in range(2)]
     shares = rng.dirichlet([1, 1, 1, 1], 5)
     nodes = Nodes.mixed(parts, shares[:, :2], shares[:, 2:])
-    spread = difficulty_of(nodes)
+    spread = Difficulty.of_nodes(nodes)
     np.testing.assert_allclose(nodes.overall()[[0, 2]], np.stack(spread.overall), rtol=1e-12)
     n = np.full(8, 7)
     total = np.exp(spread.log_counts(np.arange(8), n)).sum(axis=1)
@@ -257,11 +268,10 @@ def test_bad_difficulties_are_refused(difficulty, more, message) -> None:
 def test_the_same_prior_gives_the_same_sds() -> None:
     """Reweighting by a ratio of one changes nothing, for either target."""
     rng = np.random.default_rng(0)
-    states = States.of(rng.binomial(4, rng.beta(1, 3, 60)), np.full(60, 4))
-    pooled = Pooled.of(states, parse("pass@16 pass^2"), HyperPrior())
-    targets = (pooled.mixture.moments, pooled.population)
-    own = np.sqrt(np.stack([one.total_variance for one in targets], axis=1))
-    np.testing.assert_allclose(pooled.sd_under(HyperPrior()), own, rtol=1e-10)
+    counts = rng.binomial(4, rng.beta(1, 3, 60)), np.full(60, 4)
+    posterior = posterior_of(counts, "pass@16 pass^2", HyperPrior())
+    assert posterior.sd_under is not None
+    np.testing.assert_allclose(posterior.sd_under(HyperPrior()), posterior.sd, rtol=1e-10)
 
 
 def test_results_say_how_they_were_found() -> None:

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from bayesatk.core.engine.bootstrap import bootstrap_moments, bootstrap_without, mean_moments
-from bayesatk.core.engine.mean_distributions import mean_distributions
-from bayesatk.core.engine.mixture import StateMixture
-from bayesatk.core.pooling.nodes import Nodes
-from bayesatk.core.pooling.states import States, Terms, relative
-from bayesatk.metrics.credit import pass_at
+from bayesatk.core.engine.distribution import Quantity
+from bayesatk.core.pooling.states import Terms, relative
+from bayesatk.metrics.grid import parse
+from bayesatk.priors import BetaPrior
+from tests.core.agreement import FLAT, check_against_draws, check_quantiles, modelled
 
 ENDS = np.array([0.025, 0.5, 0.975])
 
@@ -23,46 +23,42 @@ def terms_of(weight) -> Terms:
     return Terms(np.arange(len(own)), own, np.ones(len(own)))
 
 
-def quantiles(successes, trials, weight, k=1, nodes=None):
-    states = States.of(successes, trials, weight)
-    mixture = StateMixture(nodes or Nodes.single(1.0, 1.0), states, (pass_at(k),))
-    (found,) = mean_distributions(mixture)
-    return found.quantile(ENDS), found
+def weighted(right, trials, weight, metric: str, prior: BetaPrior = FLAT) -> Quantity:
+    """Return the distribution of a weighted mean over questions."""
+    model = modelled((right, trials), prior, weight=np.asarray(weight, float))
+    found = model.fit(parse(metric)).distributions()[0][0]
+    assert found is not None
+    return found
 
 
 @pytest.mark.parametrize("weight", [(1.0, 2.0), (0.02, 5.0), (7.0, 1.0)])
 def test_the_distribution_of_two_questions_is_their_convolution(weight) -> None:
-    found, law = quantiles([1, 3], [3, 4], weight)
     share = np.array(weight) / sum(weight)
     one, two = stats.beta(2, 3), stats.beta(4, 2)
-    for x in found:
-        exact, _ = integrate.quad(
-            lambda p, x=x: one.cdf((x - share[1] * p) / share[0]) * two.pdf(p), 0.0, 1.0,
+
+    def below(x: float) -> float:
+        return integrate.quad(
+            lambda p: one.cdf((x - share[1] * p) / share[0]) * two.pdf(p), 0.0, 1.0,
             limit=500, epsabs=1e-10,
-        )  # fmt: skip
-        # Ends of intervals are good to 2e-3 of the width: 1e-4 of probability in a tail of 0.025.
-        assert float(law.cdf(x)) == pytest.approx(exact, abs=1e-4)
+        )[0]  # fmt: skip
+
+    check_quantiles(weighted([1, 3], [3, 4], weight, "pass@1"), below, ENDS)
 
 
 @pytest.mark.parametrize("kind", ["many", "heavy", "saturated"])
-def test_rounded_weights_have_the_distribution_of_the_weights(kind) -> None:
-    """Where weights are too many for products each of its own, with draws as the witness."""
+def test_a_mean_with_weights_of_its_own_for_every_question(kind) -> None:
+    """With draws as the witness."""
     rng = np.random.default_rng(5)
     weight = rng.lognormal(0.0, 1.0, 120)
-    successes = rng.integers(0, 5, 120)
+    right = rng.integers(0, 5, 120)
     if kind == "heavy":
         weight[0] = 3.0 * weight.sum()
     if kind == "saturated":
-        successes = np.where(rng.random(120) < 0.95, 4, 3)
-    states = States.of(successes, np.full(120, 4), weight)
-    assert len(np.unique(states.terms.weight)) > 64
-    assert len(np.unique(states.rounded().weight)) < 100
-    nodes = Nodes.single(0.3, 0.3)
-    found, _ = quantiles(successes, np.full(120, 4), weight, 2, nodes)
-    p = rng.beta(0.3 + successes, 4.3 - successes, (40_000, 120))
+        right = np.where(rng.random(120) < 0.95, 4, 3)
+    found = weighted(right, np.full(120, 4), weight, "pass@2", BetaPrior(0.3, 0.3))
+    p = rng.beta(0.3 + right, 4.3 - right, (40_000, 120))
     drawn = (1.0 - (1.0 - p) ** 2) @ (weight / weight.sum())
-    ends = np.quantile(drawn, ENDS)
-    np.testing.assert_allclose(found, ends, atol=0.012 * (ends[2] - ends[0]))
+    check_against_draws(found, drawn, ENDS)
 
 
 def test_two_questions_drawn_anew_have_the_moments_of_one_uniform() -> None:
