@@ -280,7 +280,7 @@ class CountPosterior:
             from_draws[:, 1:] = True
         drawn = np.empty((0, *from_draws.shape))
         if from_draws.any():
-            work = _MOST if self._drawn.any() else _EVERY * 4
+            work = _EVERY * (10 if self._drawn.any() else 4)
             size = int(np.clip(work / questions, *_DRAWS))
             drawn = self.draw(size, np.random.default_rng(_SEED), False).metrics
 
@@ -297,14 +297,19 @@ class CountPosterior:
     def _drawn(self) -> NDArray[np.bool_]:
         """Metrics whose means over questions are no matched gammas: of few, or of saturated ones.
 
-        A question's weight counts, and skewness as far as points leave a mean unknown.
+        A question's weight counts, and skewness as far as points leave a mean unknown. Draws of
+        what has effects of groups or errors of a judge would cost seconds.
         """
-        cells, metrics = self.model.cells, len(self.metrics)
-        share = cells.question_share * cells.share[cells.group[cells.which]]
-        if self.model.pooling == "complete" or len(share) > _FEW_SKEWED:
+        model, metrics = self.model, len(self.metrics)
+        if model.pooling == "complete":
             return np.zeros(metrics, bool)
+        cells = model.cells
+        share = cells.question_share * cells.share[cells.group[cells.which]]
         if (share.sum() ** 2) <= _FEW * (share @ share):
             return np.ones(metrics, bool)
+        costly = model.structured or model.marking is not None
+        if costly or len(share) > _FEW_SKEWED:
+            return np.zeros(metrics, bool)
         variance, third = self.whole.values[:, :, 0, 1], self.whole.values[:, :, 0, 2]
         left = self.weight @ variance / np.maximum(self.whole.total[1][:, 0], 1e-200)
         squares = skewness(variance, third).clip(-20.0, 20.0) ** 2
