@@ -27,11 +27,9 @@ from rich.markup import escape
 from rich.table import Table
 
 import bayesatk as bk
-from bayesatk.core.pooling.count_histograms import CountHistograms
-from bayesatk.core.pooling.hierarchy import hyper_posterior
-from bayesatk.core.pooling.states import States
 from bayesatk.core.question.beta_binomial import beta_binomial_moments
 from bayesatk.metrics.grid import parse
+from bayesatk.posterior.model import CountModel
 from bayesatk.priors import HyperPrior
 from benchmarks import categories, guessing, leaderboards, scaling
 
@@ -102,9 +100,9 @@ def pooling() -> list[Row]:
     rows = []
     for questions, goal in ((500, 30.0), (1_000_000, 50.0)):
         successes = rng.binomial(64, rng.beta(0.3, 0.3, questions))
-        states = States.of(successes, np.full(questions, 64))
-        data = CountHistograms.of(states.successes, states.trials, states.count)
-        ms = median_ms(lambda d=data: hyper_posterior(d, HyperPrior()))
+        counts = np.stack([64 - successes, successes], axis=1)
+        model = CountModel.of(HyperPrior(families="beta"), counts)
+        ms = median_ms(lambda model=model: model.refitted("beta"))
         rows.append((f"hyperparameters, M={questions}, n=64", f"{ms:.1f} ms", "", f"<= {goal} ms"))
     successes = rng.binomial(64, rng.beta(0.3, 0.3, 1_000_000))
     data = bk.tally(successes, trials=64)

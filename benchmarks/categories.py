@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 import bayesatk as bk
-from bayesatk.core.pooling.dirichlet import dirichlet_posterior
+from bayesatk.posterior.model import CountModel
 
 Row = tuple[str, str, str, str]
 _VOTES = 1000  # simulated per question: standard error .016
@@ -42,8 +42,9 @@ def rows(median_ms: Callable[..., float]) -> list[Row]:
         found.append((label, f"{ms / 1e3:.1f} s", ratio, "< 10 s"))
     mean = rng.dirichlet(np.full(5, 3.0))
     rows_of = [rng.multinomial(8, rng.dirichlet(4.0 * mean)) for _ in range(500)]
-    states, repeats = np.unique(rows_of, axis=0, return_counts=True)
-    ms = median_ms(lambda: dirichlet_posterior(states, repeats, np.ones(5), (1.0, 1.0)))
+    scores = tuple(np.linspace(0.0, 1.0, 5).tolist())
+    model = CountModel.of(bk.DirichletHyperPrior(), np.array(rows_of), scores=scores)
+    ms = median_ms(lambda: model.refitted("dirichlet"))
     counts = xr.DataArray(np.array(rows_of)[None], dims=("system", "question", "category"))
     data = xr.Dataset({"count": counts}, {"score": ("category", np.linspace(0.0, 1.0, 5))})
     start = time.perf_counter()

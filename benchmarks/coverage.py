@@ -24,17 +24,11 @@ from rich.progress import track
 from scipy.optimize import minimize
 from scipy.special import expit, ndtri
 
-from bayesatk.core.engine.mean_distributions import mean_distributions
-from bayesatk.core.engine.mixture import StateMixture, expected_credits
-from bayesatk.core.pooling.count_histograms import CountHistograms
-from bayesatk.core.pooling.hierarchy import hyper_posterior
-from bayesatk.core.pooling.hyper_functions import draw_hyperparameters
-from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.pooling.states import States
 from bayesatk.core.question.beta_binomial import beta_binomial_means, beta_binomial_moments
 from bayesatk.metrics.grid import parse
-from bayesatk.posterior.draws import draw_question_means
-from bayesatk.priors import HyperPrior
+from bayesatk.posterior.model import CountModel
+from bayesatk.priors import BetaPrior, HyperPrior
 
 METRICS = parse("bayes pass@4 pass^4 maj@4")
 CREDITS = tuple(metric.credit for metric in METRICS)
@@ -104,7 +98,7 @@ def _flat_prior(states: States) -> tuple[np.ndarray, np.ndarray]:
     variance = share @ variances / states.questions
     half = Z * np.sqrt(variance)
     normal = np.clip(np.stack([mean - half, mean + half], axis=-1), 0.0, 1.0)
-    exact = _ends(mean_distributions(StateMixture(Nodes.single(1.0, 1.0), states, CREDITS)))
+    exact = _independent(states, BetaPrior())
     spread = share @ (means - mean) ** 2 + share @ variances - variance
     wide = Z * np.sqrt(variance + spread / (states.questions + 1.0))
     bootstrap = np.clip(np.stack([mean - wide, mean + wide], axis=-1), 0.0, 1.0)
@@ -113,31 +107,33 @@ def _flat_prior(states: States) -> tuple[np.ndarray, np.ndarray]:
 
 def _empirical_bayes(states: States) -> np.ndarray:
     """Exact quantiles at the maximum-likelihood (mean, icc), as if they were known."""
-    data = CountHistograms.of(states.successes, states.trials, states.count)
+    predictor, _ = _model(states, HyperPrior(families="beta"), "partial").part("beta")
 
     def negative(z: np.ndarray) -> float:
         z = np.clip(z, -12.0, 12.0)  # the likelihood may have no maximum
-        return -float(data.log_likelihood(z[:1], z[1:])[0])
+        return -float(predictor.log_likelihood(z[None])[0])
 
     found = minimize(negative, np.zeros(2), method="Nelder-Mead")
     x, y = np.clip(found.x, -12.0, 12.0)
-    nodes = Nodes.of(np.array([x]), np.array([y]), np.ones(1))
-    ends = _ends(mean_distributions(StateMixture(nodes, states, CREDITS)))
+    total = np.exp(-y)
+    ends = _independent(states, BetaPrior(total * expit(x), total * expit(-x)))
     return np.stack([ends, ends])
 
 
-def _partial(states: States, rng: np.random.Generator) -> np.ndarray:
-    """One Beta: quantiles of 2000 exact draws, whose own error moves coverage by 0.1%.
+def _model(states: States, prior: Any, pooling: Any) -> CountModel:
+    return CountModel.of(prior, states.counts[states.which], pooling=pooling)
 
-    The exact distributions give the same ends at ten times the cost for a few questions.
-    """
-    data = CountHistograms.of(states.successes, states.trials, states.count)
-    posterior = hyper_posterior(data, HyperPrior())
-    x, y = posterior.place(*draw_hyperparameters(posterior, DRAWS, rng))
-    nodes = Nodes.of(x, y, np.full(DRAWS, 1.0 / DRAWS))
-    questions, _ = draw_question_means(METRICS, states, nodes, rng)
-    population, _ = expected_credits(nodes, CREDITS)
-    return np.stack([_draw_ends(questions), _draw_ends(population)])
+
+def _independent(states: States, prior: BetaPrior) -> np.ndarray:
+    """Return 95% intervals of means over these questions, whose priors are known."""
+    return _ends(_model(states, prior, "none").fit(METRICS).distributions()[0])
+
+
+def _partial(states: States, rng: np.random.Generator) -> np.ndarray:
+    """One Beta: quantiles of 2000 exact draws, whose own error moves coverage by 0.1%."""
+    posterior = _model(states, HyperPrior(families="beta"), "partial").fit(METRICS)
+    draws = posterior.draw(DRAWS, rng, False).metrics
+    return np.stack([_draw_ends(draws[:, :, target]) for target in range(2)])
 
 
 def _draw_ends(draws: np.ndarray) -> np.ndarray:

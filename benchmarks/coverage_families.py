@@ -12,7 +12,7 @@ import argparse
 import time
 import zlib
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -21,14 +21,10 @@ import numpy as np
 
 from bayesatk._tools.batches import all_batches
 from bayesatk.core.engine.distribution import Quantity
-from bayesatk.core.engine.mean_distributions import mean_distributions
-from bayesatk.core.engine.mixture import expected_credits
 from bayesatk.core.pooling.moment_range import metric_ranges
 from bayesatk.core.pooling.states import States
 from bayesatk.metrics.grid import parse
-from bayesatk.posterior.draws import draw_question_means
-from bayesatk.posterior.partial_pooling import PooledDraws
-from bayesatk.posterior.pooled import Pooled
+from bayesatk.posterior.model import CountModel
 from bayesatk.priors import DIFFICULTY_FAMILIES, HyperPrior
 from benchmarks.shapes import POPULATION, SHAPES
 
@@ -69,32 +65,25 @@ def replicate(shape: str, questions: int, trials: int, number: int) -> dict[str,
     truth = np.stack([[metric.latent(p).mean() for metric in METRICS], population(shape)])
     states = States.of(rng.binomial(trials, p), np.full(questions, trials))
     start = time.process_time()
-    averaged = Pooled.of(states, METRICS, HyperPrior(families="averaged"))
-    beta = Pooled(states, METRICS, averaged.every[:1], np.ones(1), np.zeros(1), 0.0)
+    counts = states.counts[states.which]
+    beta, averaged = (
+        CountModel.of(HyperPrior(families=families), counts) for families in ("beta", "averaged")
+    )
     ends = np.stack([_intervals(beta), _intervals(averaged)])
     low, high = ends[..., 0], ends[..., 1]
     held, width = _ranges(states, truth, trials)
-    weighted = [one.importance for one in averaged.every if one.importance is not None]
+    weighted = [fit.points for fit in averaged.families if fit.name != "beta"]
     return {
         "covered": (low <= truth) & (truth <= high), "width": high - low,
-        "held": held, "range_width": width, "family": averaged.share,
-        "effective_draws": np.array([one.effective_draws for one in weighted]),
+        "held": held, "range_width": width, "family": averaged.family_share[0],
+        "effective_draws": np.array([points.effective_draws for points in weighted]),
         "seconds": time.process_time() - start,
     }  # fmt: skip
 
 
-def _intervals(pooled: Pooled) -> np.ndarray:
+def _intervals(model: CountModel) -> np.ndarray:
     """95% intervals; (target, metric, end)."""
-
-    def draw() -> np.ndarray:
-        rng = np.random.default_rng(0)
-        nodes, _ = PooledDraws(pooled).nodes(_DRAWS, rng)
-        return draw_question_means(METRICS, pooled.states, nodes, rng)[0]
-
-    credits = pooled.mixture.credits
-    questions = mean_distributions(pooled.mixture, draw, pooled.finer)
-    likes = pooled.distributions(partial(expected_credits, credits=credits))
-    return np.stack([_ends(questions), _ends(likes)])
+    return np.stack([_ends(of_target) for of_target in model.fit(METRICS).distributions()])
 
 
 def _ends(distributions: Sequence[Quantity]) -> np.ndarray:

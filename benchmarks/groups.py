@@ -23,11 +23,9 @@ from pathlib import Path
 
 import numpy as np
 
-from bayesatk.core.pooling.states import States
 from bayesatk.data.grouping import Grouping
 from bayesatk.metrics.grid import parse
-from bayesatk.posterior.program import ProgramModel
-from bayesatk.posterior.right_wrong import RightWrongModel
+from bayesatk.posterior.model import CountModel
 from bayesatk.priors import HyperPrior
 
 GROUPS, SIZES, TRIALS, MEAN, WITHIN = 30, (5, 20), 4, 0.6, 0.3
@@ -64,13 +62,9 @@ def replicate(between: float, seed: int) -> dict[str, tuple[bool, float]]:
     code, means, p, successes = simulated(between, rng)
     share = np.bincount(code) / len(code)
     counts = np.stack([TRIALS - successes, successes], axis=1)
-    two = ProgramModel.of(HyperPrior(families="beta"), counts, grouping=Grouping.of(code)).fit(
-        METRIC
-    )
+    two = CountModel.of(HyperPrior(families="beta"), counts, grouping=Grouping.of(code)).fit(METRIC)
     drawn = two.draw(DRAWS, rng, False)
-    one = RightWrongModel(
-        "partial", States.of(successes, np.full(len(p), TRIALS)), HyperPrior(families="beta")
-    ).fit(METRIC)
+    one = CountModel.of(HyperPrior(families="beta"), counts).fit(METRIC)
     ends = np.quantile(drawn.metrics[:, 0], [0.025, 0.975], axis=0).T.tolist()
     alone = one.distributions()[1][0]
     scores = successes / TRIALS

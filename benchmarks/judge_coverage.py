@@ -15,7 +15,6 @@ docs/judge_error.md.
 import argparse
 import json
 from collections.abc import Iterator
-from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple
@@ -26,12 +25,8 @@ from numpy.typing import NDArray
 from rich.progress import track
 
 import bayesatk as bk
-from bayesatk.core.engine.mixture import expected_credits
-from bayesatk.core.pooling.states import States
-from bayesatk.judge_error import Judges
 from bayesatk.metrics.grid import parse
-from bayesatk.posterior.judged import rates_of_judges
-from bayesatk.posterior.pooled import Pooled
+from bayesatk.posterior.model import CountModel, Marking
 from bayesatk.priors import HyperPrior
 
 DIFFICULTY, MEAN = (1.2, 0.8), 0.6
@@ -80,12 +75,9 @@ def posterior(cell: Cell, data: Data, judge: bk.JudgeError | None) -> Ends:
     """Return the interval of this library."""
     counts = np.stack([cell.trials - data.marks, data.marks], axis=1)
     prior, (metric,) = HyperPrior(families="beta"), parse("pass@1")
-    rates = None
-    if judge is not None:
-        (rates,) = rates_of_judges(Judges((judge,)), "partial", prior, [counts])
-    states = States.of(data.marks, np.full(cell.questions, cell.trials))
-    pooled = Pooled.of(states, (metric,), prior, rates)
-    (law,) = pooled.distributions(partial(expected_credits, credits=[metric.credit]))
+    marking = None if judge is None else Marking(judge)
+    fitted = CountModel.of(prior, counts, marking=marking).fit([metric])
+    (law,) = fitted.distributions()[1]
     low, high = law.quantile([0.025, 0.975])
     return float(low), float(high)
 

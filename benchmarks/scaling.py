@@ -11,9 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import bayesatk as bk
-from bayesatk.core.pooling.count_histograms import CountHistograms
-from bayesatk.core.pooling.hierarchy import hyper_posterior
-from bayesatk.core.pooling.states import States
+from bayesatk.posterior.model import CountModel
 from bayesatk.priors import HyperPrior
 
 Row = tuple[str, str, str, str]
@@ -28,10 +26,11 @@ def rows(median_ms: Timer) -> list[Row]:
 def _slopes(median_ms: Timer) -> list[Row]:
     rng = np.random.default_rng(5)
 
-    def counts(questions: int, trials: int) -> CountHistograms:
+    def integrated(questions: int, trials: int) -> Callable[[], object]:
         successes = rng.binomial(trials, rng.beta(0.5, 0.5, questions))
-        states = States.of(successes, np.full(questions, trials))
-        return CountHistograms.of(states.successes, states.trials, states.count)
+        counts = np.stack([trials - successes, successes], axis=1)
+        model = CountModel.of(HyperPrior(families="beta"), counts)
+        return partial(model.refitted, "beta")
 
     def evaluation(trials: int, k: int) -> Callable[[], object]:
         data = rng.binomial(trials, 0.5, 500), np.full(500, trials)
@@ -42,7 +41,7 @@ def _slopes(median_ms: Timer) -> list[Row]:
         (
             "hyperparameters against questions M (n=16, tallied)",
             (100, 1000, 10_000, 100_000),
-            lambda m: partial(hyper_posterior, counts(m, 16), HyperPrior()),
+            lambda m: integrated(m, 16),
             "<= 0.3",
         ),
         (

@@ -74,7 +74,7 @@ def test_new_questions_keep_the_prior_trials_of_those_they_replace() -> None:
     prior = bk.tally(([500, 0, 250] * 5, [500] * 15))
     data = bk.tally(([4, 0, 2] * 5, [4] * 15))
     fit = bk.evaluate(data, "pass@1", prior_trials=prior, difficulty="beta", draws=50, rng=1)
-    model = Declared.of_result(bk.Result.of(fit)).composed_model(0)
+    model = Declared.of_result(bk.Result.of(fit)).model(0)
     p, _ = draw_new_p(model, 500, np.random.default_rng(1))
     np.testing.assert_allclose(p.mean(axis=0)[:3], [1.0, 0.0, 0.5], atol=0.02)
 
@@ -89,7 +89,7 @@ def test_new_questions_have_the_mean_of_the_population() -> None:
         group=list("abcdef") * 10,
     )
     fit = bk.evaluate(data, "pass@1", covariates=["x"], group="group", draws=50, rng=1)
-    model = Declared.of_result(bk.Result.of(fit)).composed_model(0)
+    model = Declared.of_result(bk.Result.of(fit)).model(0)
     drawn, _ = draw_new_p(model, 4000, np.random.default_rng(1))
     exact = fit["closed_form"]["pass_at_k"].sel(target="population", k=1, statistic="mean")
     assert drawn.mean() == pytest.approx(float(exact.squeeze()), abs=0.004)

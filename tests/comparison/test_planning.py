@@ -11,13 +11,12 @@ from typer.testing import CliRunner
 import bayesatk as bk
 from bayesatk.cli.app import app
 from bayesatk.core.pooling.difficulty import Difficulty
-from bayesatk.core.pooling.states import States
 from bayesatk.core.runs import planning
 from bayesatk.core.runs.planning import category_design, difficulty_design
 from bayesatk.metrics.category_credit import CategoryCredit
 from bayesatk.metrics.credit import pass_at, pass_hat
 from bayesatk.metrics.grid import parse
-from bayesatk.posterior.right_wrong import RightWrongModel
+from bayesatk.posterior.model import CountModel
 
 MEAN, ICC = 0.6, 0.3
 BETA = Difficulty.of_beta([MEAN], [ICC])
@@ -92,8 +91,9 @@ def test_planned_decisions_are_right_as_often_as_planned() -> None:
         for mean, icc in pairs.values():
             total = (1 - icc) / icc
             p = rng.beta(mean * total, (1 - mean) * total, questions)
-            states = States.of(rng.binomial(4, p), np.full(questions, 4))
-            fitted = RightWrongModel("partial", states, prior).fit(parse("pass@1"))
+            right_trials = rng.binomial(4, p)
+            counts = np.stack([4 - right_trials, right_trials], axis=1)
+            fitted = CountModel.of(prior, counts).fit(parse("pass@1"))
             means.append(fitted.mean[0, 1])
         right += means[1] > means[0]
     assert 0.75 < right / 120 < 0.95  # .85 within three standard errors

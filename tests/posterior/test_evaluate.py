@@ -30,7 +30,8 @@ def test_schema(fit) -> None:
     checks |= {"log_prior"}
     more = {"partial": checks | {"difficulty"}, "complete": checks, "none": checks}
     assert set(fit.children) == more[bk.Result.of(fit).pooling] | {
-        "posterior", "closed_form", "closed_form_quantiles", "observed_data", "constant_data",
+        "posterior", "points", "closed_form", "closed_form_quantiles", "observed_data",
+        "constant_data",
         "log_likelihood",
     }  # fmt: skip
     assert all(isinstance(value, str | int | float) for value in fit.attrs.values())

@@ -173,8 +173,7 @@ def test_a_judge_without_error_changes_nothing(pooling, difficulty) -> None:
                 ours.sel(statistic=statistic).values - theirs.sel(statistic=statistic).values
             )
             allowed = np.full(gap.shape, atol)
-            if statistic.startswith("ci") and pooling == "partial" and difficulty is None:
-                # Where no series settles ends are of draws, which are not the same ones.
+            if statistic.startswith("ci"):  # of few questions, from draws that are not the same
                 drawn = theirs.sel(statistic="ci_error").values
                 allowed += np.where(drawn > 1e-3, 2.0 * drawn, 0.0)
             assert (gap <= allowed).all()
@@ -330,7 +329,7 @@ def test_a_cut_posterior_keeps_the_rates_as_calibrated(pooling) -> None:
     fit = bk.evaluate(MARKS, "pass@1", judge=judge, pooling=pooling, difficulty=(
         "beta" if pooling == "partial" else None), rng=1)  # fmt: skip
     for name, (a, b) in (("sensitivity", (271, 31)), ("false_positive_rate", (41, 281))):
-        assert _statistic(fit, name) == pytest.approx(a / (a + b), abs=1e-6)
+        assert _statistic(fit, name) == pytest.approx(a / (a + b), abs=2e-4)  # a hundredth of an sd
     means = []
     for _ in range(40):
         s, f = rng.beta(271, 31), rng.beta(41, 281)

@@ -13,11 +13,9 @@ from scipy.special import expit
 
 import bayesatk as bk
 from bayesatk.data.grouping import Grouping
-from bayesatk.judge_error import Judges
 from bayesatk.metrics.category_credit import CategoryCredit, Judged
 from bayesatk.metrics.grid import parse
-from bayesatk.posterior.judged import rates_of_judges
-from bayesatk.posterior.program import Marking, ProgramModel
+from bayesatk.posterior.model import CountModel, Marking
 from bayesatk.priors import DirichletHyperPrior, HyperPrior
 
 METRICS = parse("pass@1,4")
@@ -33,7 +31,7 @@ def marks(seed: int, questions: int = 24, trials: int = 4) -> tuple[np.ndarray, 
     return np.stack([trials - right, right], axis=1), group
 
 
-def numbers(model: ProgramModel) -> np.ndarray:
+def numbers(model: CountModel) -> np.ndarray:
     """Means and sds of all targets."""
     posterior = model.fit(METRICS)
     return np.stack([posterior.mean, posterior.sd])
@@ -52,34 +50,34 @@ def test_the_order_of_questions_changes_nothing(seed: int) -> None:
     counts, group = marks(seed)
     order = np.random.default_rng(seed).permutation(len(counts))
     one, other = (
-        ProgramModel.of(BETA, counts[rows], grouping=Grouping.of(group[rows]))
+        CountModel.of(BETA, counts[rows], grouping=Grouping.of(group[rows]))
         for rows in (np.arange(len(counts)), order)
     )
     close(numbers(one), numbers(other))
-    assert one.partial_evidence() == pytest.approx(other.partial_evidence(), abs=0.02)
+    assert one.log_evidence() == pytest.approx(other.log_evidence(), abs=0.02)
 
 
 def test_weights_of_one_and_their_doubles_change_nothing() -> None:
     counts, group = marks(1)
-    plain = numbers(ProgramModel.of(BETA, counts, grouping=Grouping.of(group)))
+    plain = numbers(CountModel.of(BETA, counts, grouping=Grouping.of(group)))
     for weight in (np.ones(24), np.full(24, 2.0), np.where(np.arange(24) < 5, 1.0, 1.0 + 1e-9)):
-        model = ProgramModel.of(BETA, counts, grouping=Grouping.of(group), weight=weight)
+        model = CountModel.of(BETA, counts, grouping=Grouping.of(group), weight=weight)
         np.testing.assert_allclose(numbers(model), plain, rtol=1e-6)
 
 
 def test_prior_trials_that_weigh_nothing_are_none() -> None:
     counts, group = marks(2)
-    plain = ProgramModel.of(BETA, counts, grouping=Grouping.of(group))
+    plain = CountModel.of(BETA, counts, grouping=Grouping.of(group))
     before = np.full(counts.shape, 1e-9)
-    close(numbers(ProgramModel.of(BETA, counts, before, grouping=Grouping.of(group))),
+    close(numbers(CountModel.of(BETA, counts, before, grouping=Grouping.of(group))),
           numbers(plain))  # fmt: skip
 
 
 def test_prior_trials_of_full_weight_are_trials() -> None:
     counts, group = marks(3)
     earlier, _ = marks(4)
-    both = ProgramModel.of(BETA, counts + earlier, grouping=Grouping.of(group))
-    close(numbers(ProgramModel.of(BETA, counts, earlier.astype(float),
+    both = CountModel.of(BETA, counts + earlier, grouping=Grouping.of(group))
+    close(numbers(CountModel.of(BETA, counts, earlier.astype(float),
                                   grouping=Grouping.of(group))), numbers(both))  # fmt: skip
 
 
@@ -87,19 +85,19 @@ def test_prior_trials_of_full_weight_are_trials() -> None:
 def test_a_judge_who_hardly_errs_is_none(before: float | None) -> None:
     """On a mixture over right trials, and (with prior trials) on a rule of p."""
     counts, group = marks(5)
-    plain = ProgramModel.of(BETA, counts, grouping=Grouping.of(group))
+    plain = CountModel.of(BETA, counts, grouping=Grouping.of(group))
     sure = Marking(bk.JudgeError(10**7, 10**7, 0, 10**7))
     earlier = None if before is None else np.full(counts.shape, before)
-    judged = ProgramModel.of(BETA, counts, earlier, grouping=Grouping.of(group), marking=sure)
-    close(numbers(judged), numbers(plain))
+    judged = CountModel.of(BETA, counts, earlier, grouping=Grouping.of(group), marking=sure)
+    close(numbers(judged), numbers(plain), 0.04)  # each is right to 0.02
     if before is None:
-        assert judged.partial_evidence() == pytest.approx(plain.partial_evidence(), abs=0.03)
+        assert judged.log_evidence() == pytest.approx(plain.log_evidence(), abs=0.03)
 
 
 def test_two_categories_are_right_and_wrong() -> None:
     counts, group = marks(6)
-    plain = ProgramModel.of(BETA, counts, grouping=Grouping.of(group)).fit(parse("pass@1"))
-    model = ProgramModel.of(
+    plain = CountModel.of(BETA, counts, grouping=Grouping.of(group)).fit(parse("pass@1"))
+    model = CountModel.of(
         DirichletHyperPrior(), counts, grouping=Grouping.of(group), scores=(0.0, 1.0)
     )
     scored = model.fit([Judged(CategoryCredit(1), np.array([0.0, 1.0]))])
@@ -108,19 +106,19 @@ def test_two_categories_are_right_and_wrong() -> None:
 
 def test_right_and_wrong_are_mirrored() -> None:
     counts, group = marks(7)
-    model = ProgramModel.of(BETA, counts, grouping=Grouping.of(group)).fit(parse("pass@1"))
-    other = ProgramModel.of(BETA, counts[:, ::-1], grouping=Grouping.of(group)).fit(parse("pass@1"))
+    model = CountModel.of(BETA, counts, grouping=Grouping.of(group)).fit(parse("pass@1"))
+    other = CountModel.of(BETA, counts[:, ::-1], grouping=Grouping.of(group)).fit(parse("pass@1"))
     close(np.stack([1.0 - other.mean, other.sd]), np.stack([model.mean, model.sd]))
 
 
 def test_evidence_is_that_without_a_question_times_its_predictive() -> None:
     counts, group = marks(8)
-    model = ProgramModel.of(BETA, counts, grouping=Grouping.of(group))
-    predictive = model.partial_predictive()
+    model = CountModel.of(BETA, counts, grouping=Grouping.of(group))
+    predictive = model.predictive()
     keep = np.arange(len(counts)) != 3
-    less = ProgramModel.of(BETA, counts[keep], grouping=Grouping.of(group[keep]))
+    less = CountModel.of(BETA, counts[keep], grouping=Grouping.of(group[keep]))
     state = model.states.which[3]
-    gap = model.partial_evidence() - less.partial_evidence() + model.states.log_ways[state]
+    gap = model.log_evidence() - less.log_evidence() + model.states.log_ways[state]
     assert predictive.left_out[state] == pytest.approx(gap, abs=0.04)
 
 
@@ -128,7 +126,7 @@ def test_draws_have_the_moments_that_are_stated() -> None:
     counts, group = marks(9)
     grouping = Grouping.of(group)
     marking = Marking(bk.JudgeError(90, 100, 5, 100))
-    model = ProgramModel.of(BETA, counts, grouping=grouping, marking=marking)
+    model = CountModel.of(BETA, counts, grouping=grouping, marking=marking)
     posterior = model.fit(METRICS)
     drawn = posterior.draw(8000, np.random.default_rng(1), True)
     error = posterior.sd / np.sqrt(8000)
@@ -143,7 +141,7 @@ def test_systems_of_one_judge_have_its_rates_in_common() -> None:
     counts, group = marks(10)
     others, _ = marks(11)
     error = bk.JudgeError(45, 50, 5, 50)
-    models = [ProgramModel.of(BETA, own, grouping=Grouping.of(group)) for own in (counts, others)]
+    models = [CountModel.of(BETA, own, grouping=Grouping.of(group)) for own in (counts, others)]
     first, second = (
         replace(models[i], marking=Marking(error, (models[1 - i],), 5)) for i in (0, 1)
     )
@@ -166,32 +164,10 @@ def _marked(seed: int, systems: int, questions: int) -> list[np.ndarray]:
     return marked
 
 
-def _of_shared_judge(counts: list[np.ndarray], error: bk.JudgeError) -> ProgramModel:
+def _of_shared_judge(counts: list[np.ndarray], error: bk.JudgeError) -> CountModel:
     """Return the composed model of the first system."""
-    first, *others = (ProgramModel.of(BETA, own) for own in counts)
+    first, *others = (CountModel.of(BETA, own) for own in counts)
     return replace(first, marking=Marking(error, tuple(others)))
-
-
-@pytest.mark.parametrize(
-    ("seed", "systems", "error"), [(2, 4, (46, 50, 3, 50)), (3, 3, (90, 100, 9, 100))]
-)
-def test_systems_of_one_judge_agree_with_a_lattice_of_its_rates(
-    seed: int, systems: int, error: tuple[int, int, int, int]
-) -> None:
-    """Without structure the rates are integrated on a lattice with all systems' exact grids."""
-    counts, judge = _marked(seed, systems, 60), bk.JudgeError(*error)
-    model = _of_shared_judge(counts, judge)
-    assert model.fit(METRICS).warning is None
-    judges = Judges((judge,) * systems)
-    exact = rates_of_judges(judges, "partial", BETA, counts)[0]
-    known = model.judge_rates
-    assert known is not None
-    (mean, sd), (wanted, spread) = (
-        (weight @ points, np.sqrt(weight @ (points - weight @ points) ** 2))
-        for weight, points in ((rates.probability, rates.rates.values) for rates in (known, exact))
-    )
-    assert (np.abs(mean - wanted) < 0.06 * spread).all()
-    assert (np.abs(sd / spread - 1.0) < 0.06).all()
 
 
 def test_marks_of_others_that_contradict_a_systems_own_are_called_rough() -> None:
@@ -212,7 +188,7 @@ def test_marks_of_others_that_contradict_a_systems_own_are_called_rough() -> Non
 )
 def test_extreme_counts_are_answered(counts: np.ndarray) -> None:
     group = np.arange(len(counts)) % 2
-    posterior = ProgramModel.of(BETA, counts, grouping=Grouping.of(group)).fit(METRICS)
+    posterior = CountModel.of(BETA, counts, grouping=Grouping.of(group)).fit(METRICS)
     assert np.isfinite(posterior.mean).all()
     assert ((posterior.mean >= 0.0) & (posterior.mean <= 1.0)).all()
     assert (posterior.sd >= 0.0).all()

@@ -32,30 +32,30 @@ KINDS = re.compile(
     r"famil|hierarch|conjugate|weighted", re.I,
 )  # fmt: skip
 
-EXECUTED = 70  # files of the package that run during evaluate(marks, "pass@1"); goes down, too
+EXECUTED = 61  # files of the package that run during evaluate(marks, "pass@1"); goes down, too
 
 # Files, tokens, classes, constants, functions, switches, vague names; `(package)` is what lies
 # beside the rooms. Who makes a room smaller lowers its line; a new room takes its line from others.
 BUDGETS: dict[str, tuple[int, ...]] = {
     "(package)": (3, 1042, 2, 5, 16, 0, 5),
     "_tools": (10, 3639, 6, 7, 45, 0, 0),
-    "cli": (10, 11862, 0, 7, 78, 9, 0),
-    "comparison": (44, 54189, 41, 52, 335, 88, 205),
-    "core": (72, 99886, 93, 229, 795, 25, 367),
-    "costs": (4, 3787, 1, 1, 22, 0, 0),
-    "data": (27, 39341, 26, 70, 324, 82, 183),
+    "cli": (5, 10091, 4, 8, 76, 10, 0),
+    "comparison": (31, 50713, 37, 57, 325, 81, 0),
+    "core": (54, 66191, 63, 132, 529, 25, 110),
+    "costs": (3, 3703, 1, 1, 22, 0, 0),
+    "data": (19, 34731, 21, 51, 294, 65, 3),
     "datasets": (2, 887, 0, 1, 5, 0, 0),
-    "guessing": (9, 11389, 11, 3, 110, 2, 0),
-    "io": (30, 35142, 29, 43, 287, 19, 0),
-    "metrics": (5, 4729, 6, 6, 52, 6, 0),
-    "models": (22, 26214, 23, 31, 162, 70, 86),
-    "plots": (18, 18027, 1, 8, 107, 2, 0),
-    "posterior": (28, 45002, 31, 57, 342, 156, 265),
-    "priors": (7, 4946, 14, 6, 79, 7, 11),
-    "published": (6, 3850, 0, 1, 38, 7, 0),
-    "reporting": (5, 4404, 1, 7, 37, 8, 0),
-    "results": (20, 19704, 7, 49, 172, 71, 74),
-    "verification": (11, 11145, 12, 12, 84, 32, 37),
+    "guessing": (6, 9520, 11, 2, 103, 0, 0),
+    "io": (21, 30519, 21, 34, 240, 22, 0),
+    "metrics": (5, 4898, 6, 4, 53, 6, 0),
+    "models": (15, 22075, 13, 27, 124, 55, 2),
+    "plots": (7, 14208, 3, 6, 70, 2, 0),
+    "posterior": (17, 27791, 21, 40, 195, 105, 105),
+    "priors": (5, 4805, 14, 6, 74, 7, 0),
+    "published": (5, 3490, 2, 1, 30, 7, 0),
+    "reporting": (3, 4369, 1, 7, 37, 8, 0),
+    "results": (12, 17849, 7, 47, 162, 62, 2),
+    "verification": (5, 7998, 7, 10, 62, 31, 2),
 }
 
 

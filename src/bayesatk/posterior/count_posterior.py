@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit, ndtr
+from scipy.special import logit, ndtr
 
 from bayesatk.core.engine.distribution import Empirical, Quantity
 from bayesatk.core.engine.matched import known_at_points, matched_quantiles, skewness
@@ -42,7 +42,8 @@ _POINTS = (200, 1000, 4000)  # of moments: fewest; most, with groups and without
 _FEW = 25  # questions up to which intervals come from draws of p
 _FEW_SKEWED = 2000  # the same where means are very skew
 _SKEWED = 0.5  # skewness given the points, in parts of an sd, up to which matched gammas were tried
-_DRAWS = (4000, 20_000)  # of means over few questions, and of a bootstrap of many
+_DRAWS = (2000, 20_000)  # of means over few questions, and of a bootstrap of many
+_ENDS = 4e6  # success probabilities that draws for ends of intervals may take
 _EVERY = 5e5  # success probabilities that draws may take where means are known without them
 _MOST = 2e7  # the same where groups have effects
 _CHUNK = 1_000_000  # floats drawn at once
@@ -73,7 +74,8 @@ class FamilyFit:
 
     def rates(self, theta: Array) -> Array:
         """Rates of the judge at points; (points, 2)."""
-        return np.concatenate([expit(theta[:, self.fields.slices[name]]) for name in RATES], axis=1)
+        observation: Any = self.predictor.observation
+        return np.asarray(observation.rates(theta))
 
     def nodes(self, theta: Array) -> Nodes:
         """Distributions of p at an offset of zero, of right and wrong."""
@@ -135,10 +137,8 @@ class CountPosterior:
         number = int(np.clip(work / (width * len(self.metrics)), _POINTS[0], most))
         parts = []
         for fit, share in self.model.counted:
-            points = fit.points
-            if points.method != "quadrature":
-                several = 2 if fit.name in ("inflated", "mixture") else 1  # a rougher posterior
-                points = points.at_most(int(max(several * number * np.sqrt(share), _POINTS[0])))
+            several = 2 if fit.name in ("inflated", "mixture") else 1  # a rougher posterior
+            points = fit.points.at_most(int(max(several * number * np.sqrt(share), _POINTS[0])))
             moments = self._given(fit).at(points.theta)
             parts.append(Part(fit, share, points, moments))
         return parts
@@ -280,8 +280,7 @@ class CountPosterior:
             from_draws[:, 1:] = True
         drawn = np.empty((0, *from_draws.shape))
         if from_draws.any():
-            work = _EVERY * (10 if self._drawn.any() else 4)
-            size = int(np.clip(work / questions, *_DRAWS))
+            size = int(np.clip(_ENDS / questions, *_DRAWS))
             drawn = self.draw(size, np.random.default_rng(_SEED), False).metrics
 
         def of(k: int, target: int) -> Quantity:
@@ -412,7 +411,7 @@ class CountPosterior:
         sums: list[Array] = []
         for part in self.parts:
             points = part.points
-            if not self._exact:
+            if self.model.structured:
                 points = points.thinned(_POINTS[0])
             moments = Metrics(part.fit.predictor, metrics).of_cells(points.theta, points.weight)
             mean, variance, new = moments
@@ -442,6 +441,7 @@ class CountPosterior:
 
     def draw(self, size: int, rng: np.random.Generator, keep_p: bool) -> Draws:
         """Independent draws of everything; of systems of one judge in the order of its rates."""
+        shuffle = rng.permutation(size)
         number = rng.multinomial(size, [part.share for part in self.parts])
         pairs = [(part, int(n)) for part, n in zip(self.parts, number, strict=True) if n]
         drawn, nodes = [], []
@@ -454,15 +454,14 @@ class CountPosterior:
         if nodes:
             every = Nodes.joined(nodes, [n / size for _, n in pairs])
             joined = replace(joined, difficulty=Difficulty.of_nodes(every))
-        order = self._order(joined.hyper, size, rng)
+        order = self._order(joined.hyper, shuffle)
         return _among(joined, order)
 
-    def _order(
-        self, hyper: dict[str, Array], size: int, rng: np.random.Generator
-    ) -> NDArray[np.intp]:
+    def _order(self, hyper: dict[str, Array], shuffle: NDArray[np.intp]) -> NDArray[np.intp]:
         """Random order of the draws: the same of rates for all systems that share a judge."""
+        size = len(shuffle)
         if self.model.marking is None:
-            return rng.permutation(size)
+            return shuffle
         s, f = (hyper[name] for name in RATES)
         strata = np.empty(size, np.intp)
         strata[np.argsort(f, kind="stable")] = np.arange(size) * int(np.cbrt(size)) // size

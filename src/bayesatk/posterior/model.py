@@ -55,6 +55,9 @@ from bayesatk.priors.fields import Beta, Dirichlet, Field, Fields
 from bayesatk.results.points import Laws
 from bayesatk.results.schema import RATES
 
+_OUTER, _OUTSIDE = 1e-7, 1e-7  # weight of the outer points of a lattice, and what may lie there
+# without a question
+_KNOWN = 1e-9  # sd of a judge's rate that is as good as known
 _POWER = 0.5  # of the weaker prior that sensitivity is about
 _WORK = 2e6  # points times distinct questions that the last round of a law of several parts takes
 _KEPT = 200  # posteriors of hyperparameters, which comparing asks for again
@@ -232,7 +235,7 @@ class CountModel:
     def fields(self, family: str) -> Fields:
         """Prior of all hyperparameters."""
         fields = self._of_law(family)
-        if self.marking is None:
+        if self.marking is None or self.known_rates is not None:
             return fields
         shapes = self.marking.error.shapes
         rates = tuple(Field(name, Beta(*shape)) for name, shape in zip(RATES, shapes, strict=True))
@@ -258,9 +261,9 @@ class CountModel:
 
     def observation(self, family: str, fields: Fields) -> Observation:
         """Return what trials say of p under a law."""
-        states, marked = self.cells.states, self.marking is not None
+        states, marked, known = self.cells.states, self.marking is not None, self.known_rates
         if self.pooling == "complete":
-            return AllAlike(Common(fields, self.scores is not None), states, marked)
+            return AllAlike(Common(fields, self.scores is not None), states, marked, known)
         alpha = tuple(self.alpha.tolist()) if self.pooling == "none" else None
         if self.scores is not None:
             return Categories(CategoryLaw(self.scores, fields, alpha), states)
@@ -268,7 +271,17 @@ class CountModel:
         if not marked:
             return RightWrong(law, states)
         simple = not states.prior.any() and states.trials.max(initial=0) <= _MOST_RIGHT
-        return (Marked if simple else MarkedOnRule)(law, states)
+        return (Marked if simple else MarkedOnRule)(law, states, known)
+
+    @property
+    def known_rates(self) -> tuple[float, float] | None:
+        """Rates of the judge, where its calibration set leaves next to nothing open."""
+        if self.marking is None:
+            return None
+        shapes = self.marking.error.shapes
+        widest = max(np.sqrt(a * b / (a + b + 1.0)) / (a + b) for a, b in shapes)
+        (a, b), (c, d) = shapes
+        return (a / (a + b), c / (c + d)) if widest < _KNOWN else None
 
     def part(self, family: str) -> tuple[Predictor, Fields]:
         """Return what is known of questions under a law, and the prior of its hyperparameters."""
@@ -375,7 +388,9 @@ class CountModel:
     def informed(self) -> bool:
         """Whether the judge's rates are known by more, or less, than these marks and their set."""
         marking = self.marking
-        return marking is not None and (bool(marking.others) or not marking.error.updated)
+        if marking is None or self.known_rates is not None:
+            return False
+        return bool(marking.others) or not marking.error.updated
 
     @property
     def shared_draws(self) -> float:
@@ -384,7 +399,7 @@ class CountModel:
         Few where these move the judge's rates to where a system's own marks hardly put them; then
         the polynomials that stand for other systems' marks may be wrong there.
         """
-        if self.marking is None or not self.marking.others:
+        if self.marking is None or not self.informed or not self.marking.others:
             return np.inf
         message = _message_to(self)
         draws = []
@@ -447,6 +462,7 @@ class CountModel:
         model = replace(self, cells=replace(cells, states=earlier), states=states)
         return total - model.family_share[2]
 
+    @np.errstate(under="ignore")
     def predictive(self) -> Predictive:
         """Predict questions that are left out, laws averaged.
 
@@ -463,7 +479,7 @@ class CountModel:
             terms = logs - left_out
             inverse.append(np.log(share) + logsumexp(terms, axis=0))
             fitted.append(np.log(share) + logsumexp(logs + new, axis=0))
-            for cell in self._unsure(np.exp(terms - logsumexp(terms, axis=0))):
+            for cell in self._unsure(family.points, np.exp(terms - logsumexp(terms, axis=0))):
                 again = self._without_trials(cell).refitted(family.name)
                 gap = family.points.log_evidence - again.points.log_evidence
                 if np.isfinite(gap):
@@ -495,10 +511,13 @@ class CountModel:
             basis=self.basis, grouping=self.grouping, marking=self.marking,
         )  # fmt: skip
 
-    def _unsure(self, share: Array) -> list[int]:
+    def _unsure(self, points: Points, share: Array) -> list[int]:
         """Cells whose posterior without one question rests on too few points."""
         if self.states.questions < 3.0:
             return list(range(share.shape[1])) if self.states.questions > 1.0 else []
+        if points.method == "quadrature":  # beyond whose edge nothing is known
+            outer = points.weight < _OUTER * points.weight.max()
+            return np.flatnonzero(share[outer].sum(axis=0) > _OUTSIDE).tolist()
         few = 1.0 / np.sum(share**2, axis=0) < 100.0
         return [int(i) for i in np.flatnonzero(few) if pareto_shape(share[:, i]) > 0.7]
 

@@ -24,6 +24,7 @@ _COMPONENTS = 4e6  # Betas of which the laws of all questions are made
 _POINTS = (40, 600)  # of the hyperparameters for these, at least and at most
 _LEFT_OUT, _FEWEST = 800, 200  # points on which questions are left out, and at least of a law
 _FEW = 100.0  # effective number of points without a question, below which it is refitted
+_OUTER, _OUTSIDE = 1e-7, 1e-4  # weight of outer points, and what may lie there without a question
 _TRUSTED = 0.7  # shape of the tail of importance weights
 
 
@@ -282,7 +283,7 @@ class Questions:
         share /= np.maximum(share.sum(axis=1, keepdims=True), 1e-300)
         total = weight @ np.einsum("hgt,g->ht", groups, cells.share)
         influence = total - np.einsum("qg,qgt->qt", share, others)
-        for cell in self._unsure(chance):
+        for cell in self._unsure(weight, chance):
             same = np.flatnonzero(cells.which == cell)
             for share_of_one in np.unique(cells.question_share[same]):
                 alike = same[cells.question_share[same] == share_of_one]
@@ -290,10 +291,11 @@ class Questions:
                 influence[alike] = total - model.among(kept).fit([self.metric]).mean[0, :2]
         return np.asarray(influence)
 
-    def _unsure(self, chance: Array) -> Ints:
+    def _unsure(self, weight: Array, chance: Array) -> Ints:
         """Cells without one of whose questions the posterior rests on too few points."""
         if self.model.states.questions < 3.0:
             return np.arange(chance.shape[1])
-        few = np.flatnonzero(1.0 / np.sum(chance**2, axis=0) < _FEW)
-        shapes = [pareto_shape(chance[:, cell]) for cell in few]
-        return few[np.array(shapes) > _TRUSTED] if len(few) else few
+        outer = chance[weight < _OUTER * weight.max()].sum(axis=0) > _OUTSIDE
+        few = 1.0 / np.sum(chance**2, axis=0) < _FEW
+        few[few] = [pareto_shape(chance[:, cell]) > _TRUSTED for cell in np.flatnonzero(few)]
+        return np.flatnonzero(few | outer)

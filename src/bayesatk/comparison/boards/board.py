@@ -150,7 +150,8 @@ def as_text(rows: pd.DataFrame, effective_draws: float, result: Result) -> pd.Da
     percent = f"{100 * result.ci_prob:g}% interval"
 
     def chance(p: float) -> str:
-        return probability_words(p, float(np.sqrt(p * (1.0 - p) / effective_draws)))
+        share = min(max(p, 0.0), 1.0)  # a weighted share may be one by a rounding more
+        return probability_words(share, float(np.sqrt(share * (1.0 - share) / effective_draws)))
 
     return pd.DataFrame({
         "rank": rows["rank"], "system": rows["system"].astype(str),

@@ -139,19 +139,10 @@ def compare(
     >>> float(exact.sel(contrast="prob_greater")) > 0.999
     True
     """
-    result = Result.of(fit)
-    if not rope >= 0.0:
-        rule = f" must be 0 or more (the half-width of no difference); got {rope}."
-        raise ArgumentError(Argument("rope"), rule)
-    proper_probability("alpha", alpha)
+    result = _checked(fit, rope, alpha)
     generator, seed = resolve_rng(rng)
     settings = Settings(result.ci_prob, result.ci_kind, float(rope))
     tried = result.trials > 0
-    if len(tried) < 2:
-        raise ArgumentError(
-            Argument("fit"), " must have at least two systems to compare; got one. Name them: ",
-            Argument("source", {"a": "first.csv", "b": "second.csv"}, "load"), ".",
-        )  # fmt: skip
     sampler = SystemSampler(result, generator, progress)
     common = tried.all(axis=0) | result.joint
     attrs = {"rope": float(rope), "seed": seed, "ranked_on": int(common.sum())}
@@ -182,6 +173,21 @@ def compare(
     for name, group in groups.items():
         tree[name] = xr.DataTree(group.assign_attrs(attrs | {"alpha": alpha}))
     return tree
+
+
+def _checked(fit: xr.DataTree | Result, rope: float, alpha: float) -> Result:
+    """Return the result, if it has systems to compare and the options are within their ranges."""
+    result = Result.of(fit)
+    if not rope >= 0.0:
+        rule = f" must be 0 or more (the half-width of no difference); got {rope}."
+        raise ArgumentError(Argument("rope"), rule)
+    proper_probability("alpha", alpha)
+    if len(result.trials) < 2:
+        raise ArgumentError(
+            Argument("fit"), " must have at least two systems to compare; got one. Name them: ",
+            Argument("source", {"a": "first.csv", "b": "second.csv"}, "load"), ".",
+        )  # fmt: skip
+    return result
 
 
 def _ordered(fit: Result, systems: Iterable[int], kept: NDArray[np.bool_]) -> Subset:

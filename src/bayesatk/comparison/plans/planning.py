@@ -227,7 +227,13 @@ def plan(
                 names = {"trials": n, "questions": size, "groups": number}
             row = {**names, "total": number * size * n, "width": width_reached}
             rows.append(row if pilot is not None else row | {"prob_correct": correct})
-    table = pd.DataFrame(rows)
+    return _with_choice(pd.DataFrame(rows), systems, money, trial_cost)
+
+
+def _with_choice(
+    table: pd.DataFrame, systems: int, money: float | None, trial_cost: float | None
+) -> pd.DataFrame:
+    """Return a plan with its costs, and the design to choose."""
     if trial_cost is not None:
         table["cost"] = trial_cost * table["total"]
     if money:

@@ -196,8 +196,9 @@ def _merged(
     """Return fewer parts of a mixture: neighbours with about the same mean are one."""
     order = np.argsort(mean, kind="stable")
     weight, mean, variance, third = (x[order] for x in (weight, mean, variance, third))
-    middle = ndtri(np.clip((np.cumsum(weight) - 0.5 * weight) / weight.sum(), 0.0, 1.0))
-    label: NDArray[np.intp] = (np.clip(middle, -_OUTER, _OUTER) * (_PARTS / _OUTER)).astype(np.intp)
+    outer = ndtr(-_OUTER)
+    middle = np.clip((np.cumsum(weight) - 0.5 * weight) / weight.sum(), outer, 1.0 - outer)
+    label: NDArray[np.intp] = (ndtri(middle) * (_PARTS / _OUTER)).astype(np.intp)
     _, label = np.unique(label, return_inverse=True)
     total = np.maximum(np.bincount(label, weight), 1e-300)
 

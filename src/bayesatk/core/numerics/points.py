@@ -81,12 +81,12 @@ class Points:
         return replace(self, theta=self.theta[chosen], weight=weight)
 
     def at_most(self, size: int) -> "Points":
-        """Return at most so many points, with the means and variances of all."""
+        """Return at most so many points, with the means and variances of all; a lattice whole."""
         number = len(self.weight)
-        if number <= size:
+        if number <= size or self.method == "quadrature":
             return self
         rows = np.arange(size)
-        if self.method != "importance sampling":  # whose first points are spread as all are
+        if self.sampled:  # only the first of importance points are spread as all are
             rows = np.linspace(0, number - 1, size).astype(np.intp)
         if self.weight[rows].sum() < 0.2 * size / number:
             return self.thinned(size)

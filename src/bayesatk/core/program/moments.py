@@ -95,8 +95,7 @@ class Metrics:
     def tables(self, theta: Array) -> tuple[Table, Table]:
         """Cumulants of metrics given states, and of a new question, over offsets."""
         grid, first, step = self.predictor.grid(theta, _WIDER)
-        observed = self.predictor.observation.cumulants(self.metrics, theta, grid)
-        new = self.predictor.observation.new_cumulants(self.metrics, theta, grid)
+        observed, new = self.predictor.observation.both(self.metrics, theta, grid)
         return Table(observed, first, step), Table(new[:, :, None], first, step)
 
     def _at(self, theta: Array) -> Moments:

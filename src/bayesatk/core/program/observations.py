@@ -29,6 +29,7 @@ from bayesatk.core.question.laws import log_binomials
 from bayesatk.core.question.moments import latent_on_nodes
 from bayesatk.metrics.category_credit import Judged
 from bayesatk.metrics.credit import Array, Credit
+from bayesatk.priors.fields import Fields
 
 Ints = NDArray[np.intp]
 RATES = ("sensitivity", "false_positive_rate")  # hyperparameters of a judge
@@ -72,6 +73,10 @@ class Observation(Protocol):
 
     def new_cumulants(self, metrics: Sequence[Any], theta: Array, offset: Array) -> Array:
         """Mean and variance of metrics of a new question; (points, offsets, metrics, 2)."""
+        ...
+
+    def both(self, metrics: Sequence[Any], theta: Array, offset: Array) -> tuple[Array, Array]:
+        """Return both, which may cost less together."""
         ...
 
     def draw(
@@ -132,6 +137,18 @@ class RightWrong:
         mean = expected_credits(nodes, credits).reshape(variance.shape)
         return np.stack([mean, variance], axis=-1)
 
+    def both(self, metrics: Sequence[Any], theta: Array, offset: Array) -> tuple[Array, Array]:
+        """As of `Observation`: a new question is one without trials."""
+        nodes, counts = self.law.nodes(theta, offset), self._counts
+        more = np.concatenate([counts.counts, np.zeros((1, 2), counts.counts.dtype)])
+        untried = replace(
+            counts, counts=more, prior=np.zeros(more.shape), count=np.append(counts.count, 0.0)
+        )
+        values = self._on_nodes(nodes, untried, metrics, offset)
+        mean = expected_credits(nodes, [metric.credit for metric in metrics])
+        variance = values[:, :, -1, :, 1]
+        return values[:, :, :-1], np.stack([mean.reshape(variance.shape), variance], axis=-1)
+
     def right_trials(self, theta: Array, state: Ints) -> Iterator[tuple[Any, Any, Array]]:
         """Yield right and wrong trials of questions in states, and log chances (points, questions).
 
@@ -144,8 +161,30 @@ class RightWrong:
         self, theta: Array, offset: Array, state: Ints, rng: np.random.Generator
     ) -> NDArray[np.float64]:
         """As of `Observation`."""
+        if not offset.any():
+            return self._draw_alike(theta, state, rng)
         wrong, right = (np.tile(column[state], len(offset)) for column in self._counts.counts.T)
         return self._draw_given(theta, offset, right, wrong, rng)
+
+    def _draw_alike(
+        self, theta: Array, state: Ints, rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """Return the same at offsets of zero: questions of a state have the same components."""
+        nodes = self.law.nodes(theta, np.zeros((len(theta), 1)))
+        wrong, right = self._counts.counts.T
+        betas, component = nodes.alpha.shape[1], np.zeros((len(theta), len(state)), np.intp)
+        if betas > 1 or nodes.atoms.any():
+            distinct, place = np.unique(state, return_inverse=True)
+            logs = nodes.log_parts(right[distinct], wrong[distinct])
+            cumulative = np.cumsum(np.exp(logs - logs.max(axis=0)), axis=0)
+            u = rng.random(component.shape)
+            for chance in cumulative[:-1] / cumulative[-1]:
+                component += u >= chance[:, place]
+        inside = np.minimum(component, betas - 1)
+        alpha = np.take_along_axis(nodes.alpha, inside, axis=1) + right[state]
+        beta = np.take_along_axis(nodes.beta, inside, axis=1) + wrong[state]
+        p = rng.beta(np.maximum(alpha, _SMALLEST), np.maximum(beta, _SMALLEST))
+        return np.asarray(np.where(component < betas, p, component > betas), float)
 
     def _draw_given(
         self, theta: Array, offset: Array, right: Array, wrong: Array, rng: np.random.Generator
@@ -194,20 +233,33 @@ def _draw_column(logs: Array, rng: np.random.Generator) -> Ints:
     return np.asarray((u[:, None] >= upto[:, :-1]).sum(axis=1))
 
 
+def rates_at(theta: Array, fields: Fields, known: tuple[float, float] | None) -> Array:
+    """Sensitivity and false positive rate of a judge at points; (points, 2)."""
+    if known is not None:
+        return np.tile(known, (len(theta), 1))
+    return np.concatenate([expit(theta[:, fields.slices[name]]) for name in RATES], axis=1)
+
+
 @dataclass(frozen=True)
 class Marked(RightWrong):
     """Marks of a judge: right with probability ``f + (s - f) p``, its rates hyperparameters.
 
     Of n trials t are right, which nobody sees: a state is a mixture over t of ordinary states, with
     the probability of the marks given t (`bayesatk.core.pooling.marks`).
+
+    Parameters
+    ----------
+    known : (float, float), optional
+        The rates, where they are as good as known, and no hyperparameters.
     """
+
+    known: tuple[float, float] | None = None
 
     heavier = 4
 
     def rates(self, theta: Array) -> Array:
         """Sensitivity and false positive rate; (points, 2)."""
-        slices = self.law.fields.slices
-        return np.concatenate([expit(theta[:, slices[name]]) for name in RATES], axis=1)
+        return rates_at(theta, self.law.fields, self.known)
 
     def _by_trials(self, theta: Array) -> Iterator[tuple[int, Ints, Array]]:
         """Yield a number of trials, its states, and mark chances (points, right trials, states)."""
@@ -225,6 +277,10 @@ class Marked(RightWrong):
             prior = count_chances(nodes, trials).reshape(*offset.shape, -1)
             logs[..., some] = np.log(np.maximum(prior @ chances, _LEAST))
         return logs - self.states.log_ways
+
+    def both(self, metrics: Sequence[Any], theta: Array, offset: Array) -> tuple[Array, Array]:
+        """As of `Observation`."""
+        return self.cumulants(metrics, theta, offset), self.new_cumulants(metrics, theta, offset)
 
     def cumulants(self, metrics: Sequence[Any], theta: Array, offset: Array) -> Array:
         """As of `Observation`."""
@@ -410,6 +466,10 @@ class Categories:
         """As of `Observation`."""
         return np.stack(judged_moments(metrics, self.law.alpha(theta, offset)), axis=-1)
 
+    def both(self, metrics: Sequence[Any], theta: Array, offset: Array) -> tuple[Array, Array]:
+        """As of `Observation`."""
+        return self.cumulants(metrics, theta, offset), self.new_cumulants(metrics, theta, offset)
+
     def draw(
         self, theta: Array, offset: Array, state: Ints, rng: np.random.Generator
     ) -> NDArray[np.float64]:
@@ -428,11 +488,14 @@ class AllAlike:
     states : States
     marked : bool
         Whether a judge that errs marked the trials, its rates hyperparameters.
+    known : (float, float), optional
+        The rates, where they are as good as known, and no hyperparameters.
     """
 
     law: Common
     states: States
     marked: bool = False
+    known: tuple[float, float] | None = None
 
     heavier = 1
 
@@ -440,16 +503,18 @@ class AllAlike:
         """Any order will do."""
         return np.zeros(len(theta))
 
+    def rates(self, theta: Array) -> Array:
+        """Sensitivity and false positive rate; (points, 2)."""
+        return rates_at(theta, self.law.fields, self.known)
+
     def log_states(self, theta: Array, offset: Array) -> Array:
         """As of `Observation`."""
         logs = self.law.log_chances(theta)
         if self.marked:
-            rates = [theta[:, self.law.fields.slices[name]] for name in RATES]
             wrong, right = np.exp(logs).T[..., None]
-            chances = [
-                right * expit(sign * rates[0]) + wrong * expit(sign * rates[1])
-                for sign in (-1.0, 1.0)
-            ]
+            sensitivity, false_positives = np.split(self.rates(theta), 2, axis=1)
+            marked_right = right * sensitivity + wrong * false_positives
+            chances = [1.0 - marked_right, marked_right]
             logs = np.log(np.maximum(np.concatenate(chances, axis=1), _LEAST))
         return np.asarray(logs @ self.states.evidence.T)[:, None] + 0.0 * offset[..., None]
 
@@ -465,6 +530,10 @@ class AllAlike:
         mean = np.stack([metric.latent(p) for metric in metrics], axis=-1)[:, None]
         mean = np.repeat(mean, offset.shape[1], axis=1)
         return np.stack([mean, np.zeros_like(mean)], axis=-1)
+
+    def both(self, metrics: Sequence[Any], theta: Array, offset: Array) -> tuple[Array, Array]:
+        """As of `Observation`."""
+        return self.cumulants(metrics, theta, offset), self.new_cumulants(metrics, theta, offset)
 
     def draw(
         self, theta: Array, offset: Array, state: Ints, rng: np.random.Generator
