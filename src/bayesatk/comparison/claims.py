@@ -89,7 +89,7 @@ def claim(
     >>> fit = bayesatk.evaluate(runs, "bayes", pooling="none", rng=1)
     >>> print(claim(bayesatk.compare(fit, rng=1), target="questions"))
     a scored 1.000 and b 0.500 in bayes on the same 6 questions (4 trials each). On these questions
-    a is ahead of b: +0.333 (95% interval +0.141 to +0.517), P(better) > 0.999.
+    a is ahead of b: +0.333 (95% interval +0.1... to +0.5...), P(better) > 0.999.
     """
     fit = Result.of(result.attached() if isinstance(result, Leaderboard) else result)
     if target not in fit.targets:

@@ -37,7 +37,7 @@ from bayesatk.results.schema import RATES
 if TYPE_CHECKING:
     from bayesatk.posterior.model import CountModel
 
-_WORK = (1.5e5, 2e6)  # points times cells times metrics of moments: without groups and with
+_WORK = (1.5e5, 2e6)  # points times cells times metrics of moments: plain, and with structure
 _POINTS = (200, 1000, 4000)  # of moments: fewest; most, with groups and without
 _FEW = 25  # questions up to which intervals come from draws of p
 _FEW_SKEWED = 2000  # the same where means are very skew
@@ -132,7 +132,8 @@ class CountPosterior:
     def parts(self) -> list[Part]:
         """Points of every law that counts, as many as the work allows."""
         cells = self.model.cells
-        work, most = _WORK[cells.grouped], _POINTS[1 if cells.grouped else 2]
+        structured = cells.grouped or cells.rows.shape[1] > 0
+        work, most = _WORK[structured], _POINTS[1 if cells.grouped else 2]
         width = len(cells.count) if cells.rows.shape[1] else cells.groups + len(cells.states)
         number = int(np.clip(work / (width * len(self.metrics)), _POINTS[0], most))
         parts = []

@@ -11,7 +11,6 @@ from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
-import pymc as pm
 import xarray as xr
 from numpy.typing import NDArray
 
@@ -108,7 +107,7 @@ class CountKind:
         }
         return _thinned(self._quantities(data, posteriors, rng))
 
-    def _models(self, study: Study) -> Mapping[str, pm.Model]:
+    def _models(self, study: Study) -> Mapping[str, Any]:
         """Return the models that NUTS samples, by family."""
         prior = study.prior
         if self.form == "logit_normal":
@@ -325,7 +324,7 @@ def _drawn_family(prior: object, rng: np.random.Generator) -> str:
 
 
 def _nuts_draws(
-    model: pm.Model, programs: dict[str, Any], family: str, rng: np.random.Generator
+    model: Any, programs: dict[str, Any], family: str, rng: np.random.Generator
 ) -> xr.Dataset:
     """Sample a model with NUTS; its program is compiled once, and takes other data."""
     import nutpie

@@ -87,7 +87,7 @@ def noise_floor(
     >>> import bayesatk
     >>> fit = bayesatk.evaluate([[1, 0]], "pass@1", pooling="none", rng=1)  # p is Beta(2, 2)
     >>> row = bayesatk.noise_floor(fit, prob=0.5).iloc[0]
-    >>> float(row["floor"]), round(float(row["prob_within"]), 12)  # 1 - 2 E p (1 - p) = 1 - 2/5
+    >>> float(row["floor"]), round(float(row["prob_within"]), 2)  # 1 - 2 E p (1 - p) = 1 - 2/5
     (0.0, 0.6)
     """
     result = Result.of(fit)

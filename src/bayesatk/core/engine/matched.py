@@ -14,6 +14,7 @@ from bayesatk.core.engine.distribution import Distribution, Empirical, constant,
 from bayesatk.metrics.credit import Array
 
 _PARTS, _OUTER = 100, 4.5  # of a mixture to either side, even in normal quantiles up to that one
+_SKEW, _MOST_SKEW = 0.25, 20.0  # skewness at which that error doubles, and that counts at most
 _POINTS = 120  # of the first table, half of the second, and a quarter of the last
 _FARTHEST = 36.0  # of a logit: the range of double precision
 _LEFT_OUT = 1e-7  # probability at either end that the table does without
@@ -28,8 +29,8 @@ class PointMixture:
     """A number that is known, given each of some weighted points, by its first cumulants.
 
     The stated error of quantiles is that of the points, three standard errors as of so many
-    independent draws, as far as the number differs between points; and a two hundredth of the
-    width of the central 95%, for the shape of the rest.
+    independent draws, as far as the number differs between points; and for the shape of the rest a
+    two hundredth of the width of the central 95%, more where it is skew.
 
     Parameters
     ----------
@@ -49,7 +50,10 @@ class PointMixture:
         between = float(weight @ (mean - weight @ mean) ** 2)
         within = float(weight @ variance)
         self._of_points = np.sqrt(between / max(between + within, 1e-300))
-        self._of_shape = _TABLE + _SHAPE * np.sqrt(within / max(between + within, 1e-300))
+        inside = within / max(between + within, 1e-300)
+        squares = float(weight @ skewness(variance, third).clip(-_MOST_SKEW, _MOST_SKEW) ** 2)
+        rough = min(_SHAPE * (1.0 + inside * squares / _SKEW**2), 1.0)
+        self._of_shape = _TABLE + rough * np.sqrt(inside)
         self._draws = draws
         self._parts = _merged(weight, mean, variance, third)
         span = max(ends[1] - ends[0], 1e-300)
