@@ -1,6 +1,6 @@
 """Systems against each other: simulation, laws, known truth, and PyMC."""
 
-from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,9 +19,9 @@ from bayesatk.comparison.pairs.contrasts import (
 )
 from bayesatk.comparison.pairs.draws import Subset
 from bayesatk.comparison.pairs.pairwise import paired_draws
-from bayesatk.core.engine.distribution import BetaImage
 from bayesatk.core.numerics.importance import importance_posterior
-from bayesatk.core.pooling import difficulty_families
+from bayesatk.core.program import points as program_points
+from bayesatk.posterior import model
 from bayesatk.results.result import Result
 
 
@@ -42,7 +42,11 @@ def _betas(parameters) -> Independent:
     exact = []
     for a, b in parameters:
         law = beta_distribution(a, b)
-        exact.append(ExactMean.of(law.mean(), law.std(), BetaImage(np.array([0.0, 1.0]), a, b)))
+        exact.append(
+            ExactMean.of(
+                law.mean(), law.std(), SimpleNamespace(quantile=law.ppf, stated_error=np.zeros_like)
+            )
+        )
     nothing = np.zeros((1, 1, len(parameters)))
     return Independent.among(Drawn(nothing, nothing[0], 1.0), {0: exact})
 
@@ -116,12 +120,16 @@ def test_averaged_probabilities_move_within_their_error(seed, monkeypatch) -> No
     }
     found = []
     for points in (4096, 40_960):
-        more = partial(importance_posterior, last=points)
-        monkeypatch.setattr(difficulty_families, "importance_posterior", more)
-        difficulty_families._integrated.cache_clear()
+
+        def more(*arguments, last=points, **options):
+            options = {name: value for name, value in options.items() if name != "most"}
+            return importance_posterior(*arguments, last=last, **options)
+
+        monkeypatch.setattr(program_points, "importance_posterior", more)
+        model._fitted.cache_clear()
         compared = bk.compare(bk.evaluate(data, "pass@1,8 pass^4", rng=1), rng=1)
         found.append(bk.comparison_table(compared).query("target == 'questions'"))
-    difficulty_families._integrated.cache_clear()
+    model._fitted.cache_clear()
     gap = np.abs(found[0]["prob_greater"] - found[1]["prob_greater"])
     error = np.hypot(*(one["monte_carlo_error"] for one in found))
     assert ((error > 0.0) & (error < 0.03)).all()
