@@ -37,7 +37,7 @@ def test_the_probability_is_that_of_independent_draws(rule) -> None:
     gap = means[0] - means[1]
     assert found.probability == pytest.approx((gap > policy.threshold).mean(), abs=0.006)
     assert found.difference["mean"] == pytest.approx(gap.mean(), abs=0.001)
-    assert found.error < 1e-3  # means on these questions are of a lattice of quantiles
+    assert found.error < 2e-3  # as promised of probabilities
     assert found.observed["new"] == pytest.approx(bk.table(
         bk.evaluate(new, "pass@2", pooling="none", rng=1))["estimate"][0])  # fmt: skip
 
