@@ -178,25 +178,6 @@ def model_of(result: Result, system: int, kept: NDArray[np.bool_] | None = None)
     return model.recall(stored_points(result.tree, system, sizes))
 
 
-def judged_models(
-    result: Result, systems: list[int], kept: NDArray[np.bool_], seed: int = 0
-) -> list[CountModel]:
-    """Return the models of some systems that judges marked, by what they say of them together.
-
-    Parameters
-    ----------
-    result : Result
-        With judges.
-    systems : list of int
-    kept : ndarray of bool, shape (questions,)
-        The questions to use.
-    seed : int
-        Of the order in which rates of judges are drawn.
-    """
-    declared = replace(Declared.of_result(result, kept).among(systems), seed=seed)
-    return [declared.model(place) for place in range(len(systems))]
-
-
 def observed_value(
     result: Result, system: int, metric: Metric, kept: NDArray[np.bool_] | None = None
 ) -> float:
