@@ -122,7 +122,6 @@ def _exchangeable() -> list[Study]:
             "points",
             options={"difficulty": "averaged"},
             components=8,
-            wrong={"log_evidence": "that of the mixture is 0.09 too low, seven stated errors"},
         ),
         _study("inflated", EVERY, ENDS, "points", options={"difficulty": "inflated"}),
         _study(
@@ -190,7 +189,6 @@ def _large() -> list[Study]:
             {"right": [60, 0, 60, 60, 0, 0, 60], "trials": [60] * 7},
             "points",
             options={"difficulty": "averaged"},
-            wrong={"questions sd": "that of pass^64 is 2.2% too small, on few weighted points"},
         ),
         _study(
             "all right, averaged",
@@ -398,11 +396,6 @@ def _structures() -> list[Study]:
                     "points",
                     options={"pooling": pooling},
                     has_evidence=False,
-                    wrong={
-                        "population ci_lower": "ends of the population are those of a coarse grid",
-                    }
-                    if (name, pooling) == ("prior trials", "partial")
-                    else {},
                 )
             )
     return found
@@ -473,7 +466,6 @@ def _categories() -> list[Study]:
             },
             "scored",
             options=partial,
-            wrong={"population ci_lower": "ends of the population are those of a coarse grid"},
         ),
         *(
             _study(

@@ -1,8 +1,7 @@
 """Results of the library against golden results, each from a witness that imports none of it.
 
 The file golden.json has studies in plain data, and statistics with the standard errors of the
-witness (tests/golden/make_golden.py). What the library is known to get wrong is marked in the study
-with its reason: whoever mends it removes the mark.
+witness (tests/golden/make_golden.py).
 """
 
 import json
@@ -123,34 +122,11 @@ def test_leaving_a_question_out_is_golden(name: str) -> None:
     assert (np.abs(values - golden) <= NATS[study["kind"]] + STANDARD_ERRORS * errors).all()
 
 
-def part_of(target: str, statistic: str, wrong: dict[str, str]) -> str | None:
-    """Which of the known errors of a study a number belongs to."""
-    for part in wrong:
-        ends = part == "ends" and statistic.startswith("ci_")
-        if ends or part in ("all", target, statistic, f"{target} {statistic}"):
-            return part
-    return None
-
-
-CASES = [
-    pytest.param(
-        name, part, id=f"{name}, {part}" if part else name,
-        marks=[pytest.mark.xfail(reason=study["wrong"][part], strict=True)] if part
-        else marks_of(name),
-    )
-    for name, study in STUDIES.items()
-    for part in (None, *study.get("wrong", {}))
-    if part or "all" not in study.get("wrong", {})
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("name", "part"), CASES)
-def test_a_result_is_golden(name: str, part: str | None) -> None:
-    study = STUDIES[name]
-    wrong = [
+@pytest.mark.parametrize("name", [pytest.param(name, marks=marks_of(name)) for name in STUDIES])
+def test_a_result_is_golden(name: str) -> None:
+    outside = [
         f"{metric} {target} {statistic}: {golden:.6g}, off by {difference:.2g}, at most {most:.2g}"
-        for metric, target, statistic, golden, difference, most in differences(study)
-        if part_of(target, statistic, study.get("wrong", {})) == part
-        and not abs(difference) <= most
+        for metric, target, statistic, golden, difference, most in differences(STUDIES[name])
+        if not abs(difference) <= most
     ]
-    assert not wrong, "\n".join(wrong)
+    assert not outside, "\n".join(outside)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from bayesatk.posterior.model import CountModel
 
 _WORK = (1.5e5, 2e6)  # points times cells times metrics of moments: plain, and with structure
-_POINTS = (200, 1000, 4000)  # of moments: fewest; most, with groups and without
+_POINTS = (200, 4000)  # of moments: fewest and most
 _FEW = 25  # questions up to which intervals come from draws of p
 _FEW_SKEWED = 2000  # the same where means are very skew
 _SKEWED = 0.5  # skewness given the points, in parts of an sd, up to which matched gammas were tried
@@ -133,13 +133,13 @@ class CountPosterior:
         """Points of every law that counts, as many as the work allows."""
         cells = self.model.cells
         structured = cells.grouped or cells.rows.shape[1] > 0
-        work, most = _WORK[structured], _POINTS[1 if cells.grouped else 2]
+        work, (fewest, most) = _WORK[structured], _POINTS
         width = len(cells.count) if cells.rows.shape[1] else cells.groups + len(cells.states)
-        number = int(np.clip(work / (width * len(self.metrics)), _POINTS[0], most))
+        number = int(np.clip(work / (width * len(self.metrics)), fewest, most))
         parts = []
         for fit, share in self.model.counted:
             several = 2 if fit.name in ("inflated", "mixture") else 1  # a rougher posterior
-            points = fit.points.at_most(int(max(several * number * np.sqrt(share), _POINTS[0])))
+            points = fit.points.at_most(int(max(several * number * np.sqrt(share), fewest)))
             moments = self._given(fit).at(points.theta)
             parts.append(Part(fit, share, points, moments))
         return parts
@@ -569,7 +569,7 @@ class CountPosterior:
             given = given.copy()
             for rows in part.fit.predictor.blocks(theta, 6 * len(self.metrics)):
                 sums = self._given(part.fit).of_groups_at(theta[rows], offset[rows])
-                given[rows, :, :, 0] = sums.observed
+                given[rows, :, :, 0] = sums
         noise = np.stack([
             correlated_normals(correlation, len(theta), rng) for _ in range(cells.groups)
         ], axis=1)  # fmt: skip

@@ -170,21 +170,27 @@ class Metrics:
 
         return of_effects
 
-    def of_groups_at(self, theta: Array, offset: Array) -> GroupSums:
-        """Return cumulants of each group at offsets of cells; one set a point."""
-        return self._of_groups(self.tables(theta), offset)
+    def of_groups_at(self, theta: Array, offset: Array) -> Array:
+        """Cumulants of these questions at offsets of cells; (points, groups, metrics, 3)."""
+        cells = self.predictor.cells
+        table = Table.shared(lambda points: self.tables(points)[0], theta)
+        observed = table.at(offset, cells.state) * cells.inner.T[:, None]
+        return cells.by_group(observed)
 
     def new_of_groups_at(self, theta: Array, effect: Array) -> Array:
         """Mean over new questions of each group, given effects; (points, groups, metrics)."""
-        grid, first, step = self.predictor.grid(theta, _WIDER)
-        new = self.predictor.observation.new_cumulants(self.metrics, theta, grid)
-        table = Table(new[:, :, None, :, 0], first, step)
-        cells = self.predictor.cells
+        table, cells = Table.shared(self._new_means, theta), self.predictor.cells
         if not cells.rows.shape[1]:
             return table.at(effect, np.zeros(cells.groups, np.intp))
         offset = self.predictor.offsets(theta) + effect[:, cells.group]
         values = table.at(offset, np.zeros(len(cells.state), np.intp))
         return cells.by_group(values * cells.inner[0][:, None])
+
+    def _new_means(self, theta: Array) -> Table:
+        """Means of metrics of a new question over offsets."""
+        grid, first, step = self.predictor.grid(theta, _WIDER)
+        new = self.predictor.observation.new_cumulants(self.metrics, theta, grid)
+        return Table(new[:, :, None, :, 0], first, step)
 
     def _of_groups(self, tables: tuple[Table, Table], offset: Array) -> GroupSums:
         """Return cumulants of each group, question by question."""

@@ -108,6 +108,13 @@ class Table(NamedTuple):
         width = self.step[:, None]
         return np.stack([total[0], total[1] / width, total[2] / width**2])
 
+    @classmethod
+    def shared(cls, table_of: "Callable[[Array], Table]", theta: Array) -> "Table":
+        """Return the table of draws among points, worked out once for each point."""
+        points, which = np.unique(theta, axis=0, return_inverse=True)
+        table = table_of(points)
+        return cls(table.values[which], table.first[which], table.step[which])
+
     def folded(self, factor: Array) -> "Table":
         """Return the table of sums of columns, with factors (columns, sums)."""
         sums = np.tensordot(self.values, factor, axes=(2, 0))
@@ -225,7 +232,8 @@ class Predictor:
         logs = np.empty(offset.shape)
         for rows in self.blocks(theta, 2):
             if self._structured:
-                logs[rows] = self.log_table(theta[rows]).at(offset[rows], self.cells.state)
+                table = Table.shared(self.log_table, theta[rows])
+                logs[rows] = table.at(offset[rows], self.cells.state)
             else:
                 logs[rows] = self.log_cells(theta[rows])
         return logs
