@@ -59,11 +59,11 @@ def test_predictions_are_the_model(fit) -> None:
 def test_the_horizon_of_a_line_is_minus_intercept_over_slope(fit) -> None:
     found = bk.horizon(fit, "doublings", level=0.7, rng=1)
     coefficients, _ = curve_of(Result.of(fit), 1)
-    exact = (logit(0.7) - coefficients[:, 0]) / coefficients[:, 1]
+    exact = np.maximum((logit(0.7) - coefficients[:, 0]) / coefficients[:, 1], 0.0)
     assert np.sort(found.draws.sel(system="s1")) == pytest.approx(np.sort(exact), abs=1e-9)
     row = found.table.set_index("system").loc["s1"]
     assert row["median"] == pytest.approx(np.median(exact), abs=0.01)
-    assert row["prob_none"] == 0.0
+    assert row["prob_none"] == np.mean(exact == 0.0) < 0.01  # below the level everywhere
     assert "falls to 0.7 at doublings" in row["sentence"]
 
 

@@ -45,7 +45,7 @@ def test_influence_is_what_a_fit_without_the_question_gives(pooling, metric):
     found = question_values(whole, asked[0])
     fitted = whole.fit(asked).mean[0]
     states = whole.states
-    assert whole.cells.inner[0] @ found.mean == pytest.approx(fitted[0], abs=1e-6)
+    assert found.mean.mean() == pytest.approx(fitted[0], abs=1e-6)
     for state in range(len(states)):
         rest = without(whole, state).fit(asked).mean[0]
         np.testing.assert_allclose(

@@ -89,7 +89,7 @@ def test_a_judge_who_hardly_errs_is_none(before: float | None) -> None:
     sure = Marking(bk.JudgeError(10**7, 10**7, 0, 10**7))
     earlier = None if before is None else np.full(counts.shape, before)
     judged = CountModel.of(BETA, counts, earlier, grouping=Grouping.of(group), marking=sure)
-    close(numbers(judged), numbers(plain), 0.04)  # each is right to 0.02
+    close(numbers(judged), numbers(plain), 0.06)  # sds of new groups are right to 0.03 each
     if before is None:
         assert judged.log_evidence() == pytest.approx(plain.log_evidence(), abs=0.03)
 

@@ -37,12 +37,13 @@ from bayesatk.results.schema import RATES
 if TYPE_CHECKING:
     from bayesatk.posterior.model import CountModel
 
-_WORK = (1.5e5, 2e6)  # points times cells times metrics of moments: plain, and with structure
+_WORK = (6e4, 8e5)  # points times cells of moments: plain, and with structure
+_BY_QUESTION = 1000  # points of moments by question, with structure
 _POINTS = (200, 4000)  # of moments: fewest and most
 _FEW = 25  # questions up to which intervals come from draws of p
 _FEW_SKEWED = 2000  # the same where means are very skew
 _SKEWED = 0.5  # skewness given the points, in parts of an sd, up to which matched gammas were tried
-_DRAWS = (2000, 20_000)  # of means over few questions, and of a bootstrap of many
+_DRAWS = (2000, 40_000)  # of means over few questions, and of a bootstrap of many
 _ENDS = 4e6  # success probabilities that draws for ends of intervals may take
 _EVERY = 5e5  # success probabilities that draws may take where means are known without them
 _MOST = 2e7  # the same where groups have effects
@@ -135,10 +136,10 @@ class CountPosterior:
         structured = cells.grouped or cells.rows.shape[1] > 0
         work, (fewest, most) = _WORK[structured], _POINTS
         width = len(cells.count) if cells.rows.shape[1] else cells.groups + len(cells.states)
-        number = int(np.clip(work / (width * len(self.metrics)), fewest, most))
+        number = int(np.clip(work / width, fewest, most))
         parts = []
         for fit, share in self.model.counted:
-            several = 2 if fit.name in ("inflated", "mixture") else 1  # a rougher posterior
+            several = 2 if fit.predictor.observation.law.parts else 1  # a rougher posterior
             points = fit.points.at_most(int(max(several * number * np.sqrt(share), fewest)))
             moments = self._given(fit).at(points.theta)
             parts.append(Part(fit, share, points, moments))
@@ -407,13 +408,13 @@ class CountPosterior:
 
     # By question
 
-    def _of_questions(self, metrics: Sequence[Any]) -> tuple[Array, Array, Array]:
+    def of_questions(self, metrics: Sequence[Any]) -> tuple[Array, Array, Array]:
         """Mean and variance of metrics of each question, and means of new ones like each."""
         sums: list[Array] = []
         for part in self.parts:
             points = part.points
             if self.model.structured:
-                points = points.thinned(_POINTS[0])
+                points = points.at_most(_BY_QUESTION)
             moments = Metrics(part.fit.predictor, metrics).of_cells(points.theta, points.weight)
             mean, variance, new = moments
             row = [part.share * mean, part.share * (variance + mean**2), part.share * new]
@@ -424,10 +425,10 @@ class CountPosterior:
     def _question_p(self) -> tuple[Array, Array]:
         """Posterior mean and sd of every question's success probability, or by category."""
         if self.model.scores is None:
-            mean, variance, _ = self._of_questions([SUCCESS])
+            mean, variance, _ = self.of_questions([SUCCESS])
             return mean[:, 0], np.sqrt(variance[:, 0])
         single = np.eye(len(self.model.scores))
-        mean, variance, _ = self._of_questions([Judged(CategoryCredit(1), row) for row in single])
+        mean, variance, _ = self.of_questions([Judged(CategoryCredit(1), row) for row in single])
         return mean, np.sqrt(variance)
 
     def _expected(self) -> tuple[Array, Array]:
@@ -435,7 +436,7 @@ class CountPosterior:
         single: Any = SUCCESS
         if self.model.scores is not None:
             single = Judged(CategoryCredit(1), np.array(self.model.scores))
-        new = self._of_questions([single, *self.metrics])[2]
+        new = self.of_questions([single, *self.metrics])[2]
         return new[:, 0], new[:, 1:]
 
     # Draws

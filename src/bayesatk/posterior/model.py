@@ -259,7 +259,7 @@ class CountModel:
         assert isinstance(prior, HyperPrior)
         return prior.fields(family, slopes, self.cells.grouped)
 
-    def observation(self, family: str, fields: Fields) -> Observation:
+    def observation(self, fields: Fields) -> Observation:
         """Return what trials say of p under a law."""
         states, marked, known = self.cells.states, self.marking is not None, self.known_rates
         if self.pooling == "complete":
@@ -267,7 +267,7 @@ class CountModel:
         alpha = tuple(self.alpha.tolist()) if self.pooling == "none" else None
         if self.scores is not None:
             return Categories(CategoryLaw(self.scores, fields, alpha), states)
-        law = DifficultyLaw(family, fields, None if alpha is None else (alpha[1], alpha[0]))
+        law = DifficultyLaw(fields, None if alpha is None else (alpha[1], alpha[0]))
         if not marked:
             return RightWrong(law, states)
         simple = not states.prior.any() and states.trials.max(initial=0) <= _MOST_RIGHT
@@ -286,7 +286,7 @@ class CountModel:
     def part(self, family: str) -> tuple[Predictor, Fields]:
         """Return what is known of questions under a law, and the prior of its hyperparameters."""
         fields = self.fields(family)
-        return Predictor(self.observation(family, fields), self.cells), fields
+        return Predictor(self.observation(fields), self.cells), fields
 
     @property
     def family_prior(self) -> dict[str, float]:
@@ -588,7 +588,7 @@ def _family_fit(
         points = _evidence_of(on_lattice(log_density, _starts(model, fields)), fields)
     elif model.pooling != "partial" and model.marking is None:
         points = model.conjugate_points(fields)
-    elif family not in ("inflated", "mixture"):
+    elif not predictor.observation.law.parts:
         laplace = located(log_density, _starts(model, fields))
         points = around(log_density, laplace, seed, last)
     else:

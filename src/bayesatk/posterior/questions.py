@@ -17,7 +17,7 @@ from bayesatk.core.program.predictor import WIDE_NODES, WIDER, Predictor, Table
 from bayesatk.core.program.question_laws import QuestionLaws
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
-from bayesatk.posterior.count_posterior import SUCCESS, FamilyFit
+from bayesatk.posterior.count_posterior import SUCCESS, CountPosterior, FamilyFit
 from bayesatk.posterior.model import CountModel
 
 _COMPONENTS = 4e6  # Betas of which the laws of all questions are made
@@ -56,8 +56,8 @@ class QuestionValues:
 
     Parameters
     ----------
-    mean, variance : ndarray, shape (states,)
-        Posterior of the metric of one question, by state.
+    mean, variance : ndarray, shape (questions,)
+        Posterior of the metric of one question.
     influence : ndarray, shape (questions, 2)
         Posterior mean of the system's metric, less that without the question, on these questions
         and on questions like these; NaN where it is the only question.
@@ -75,7 +75,8 @@ def question_laws(model: CountModel, metric: Metric) -> QuestionLaws:
 
 def question_values(model: CountModel, metric: Metric) -> QuestionValues:
     """Return the posterior of a metric by question, and the influence of each."""
-    return QuestionValues(*Questions(model, metric).values())
+    mean, variance, _ = CountPosterior(model, (metric,)).of_questions([metric])
+    return QuestionValues(mean[:, 0], variance[:, 0], Questions(model, metric).influence())
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ class Questions:
         """Return the posterior of p of a question of each cell."""
         cells = self.model.cells
         counted = self.model.counted
-        betas = 2 if any(fit.name == "mixture" for fit, _ in counted) else 1
+        betas = max(fit.predictor.observation.law.parts or 1 for fit, _ in counted)
         nodes = WIDE_NODES if counted[0][0].predictor.effective else 1
         trials = int(self.model.states.trials.max(initial=0))
         hidden = trials + 1 if self.model.marking is not None else 1
@@ -171,58 +172,39 @@ class Questions:
 
     # What each says of the system
 
-    def values(self) -> tuple[Array, Array, Array]:
-        """Mean and variance of the metric by cell, and influence of each question.
+    def influence(self) -> Array:
+        """Influence of each question on the metric; (questions, 2).
 
         Without a question, points of the hyperparameters and nodes of its group's effect have their
         probabilities divided by that of its trials; where these then rest on few points, the model
         is fitted again.
-
-        Returns
-        -------
-        mean, variance : ndarray, shape (cells,)
-        influence : ndarray, shape (questions, 2)
         """
-        cells = self.model.cells
-        first, second, weights, logs, given, alone = [], [], [], [], [], []
+        weights, logs, given, alone = [], [], [], []
         for fit, probability in self.model.counted:
             points = fit.points.at_most(max(int(_LEFT_OUT * probability), _FEWEST))
             for block in self._blocks(fit, probability, points):
-                mean, variance = self._of_cells(fit.predictor, block)
-                chance = np.exp(block.log_chance)[:, cells.group]
-                weight = block.weight[:, None, None] * chance
-                first.append((weight * mean[0]).sum(axis=(0, 2)))
-                second.append((weight * (mean[0] ** 2 + variance)).sum(axis=(0, 2)))
-                log_left_out, groups, both = self._left_out(block, mean)
+                log_left_out, groups, both = self._left_out(block, self._means(fit, block))
                 with np.errstate(divide="ignore"):
                     logs.append(np.log(block.weight)[:, None] - log_left_out)
                 weights.append(block.weight)
                 given.append(groups)
                 alone.append(both)
-        mean = np.sum(first, axis=0)
-        spread = np.maximum(np.sum(second, axis=0) - mean**2, 0.0)
-        known = (np.concatenate(x) for x in (weights, logs, given, alone))
-        influence = self._influence(*known)
-        return mean, spread, influence
+        return self._influence(*(np.concatenate(x) for x in (weights, logs, given, alone)))
 
-    def _of_cells(self, predictor: Predictor, block: _Block) -> tuple[Array, Array]:
-        """Means of the metric of a question of each cell, and of a new one, and the variance.
+    def _means(self, fit: FamilyFit, block: _Block) -> Array:
+        """Means of the metric of a question of each cell, and of a new one.
 
-        Returns
-        -------
-        mean : ndarray, shape (2, points, cells, nodes)
-        variance : ndarray, shape (points, cells, nodes)
+        Shape (2, points, cells, nodes).
         """
         cells = self.model.cells
-        tables = Metrics(predictor, [self.metric]).tables(block.theta)
+        tables = Metrics(fit.predictor, [self.metric]).tables(block.theta)
         column = np.zeros(len(cells.state), np.intp)
-        mean, variance = np.empty((2, *block.offset.shape)), np.empty(block.offset.shape)
-        for node in range(block.offset.shape[2]):
-            offset = block.offset[..., node]
-            values = tables[0].at(offset, cells.state)[:, :, 0]
-            mean[0, ..., node], variance[..., node] = values[..., 0], values[..., 1]
-            mean[1, ..., node] = tables[1].at(offset, column)[:, :, 0, 0]
-        return mean, np.maximum(variance, 0.0)
+        nodes = [
+            [table.at(block.offset[..., node], index)[:, :, 0, 0]
+             for table, index in zip(tables, (cells.state, column), strict=True)]
+            for node in range(block.offset.shape[2])
+        ]  # fmt: skip
+        return np.moveaxis(np.array(nodes), 0, -1)
 
     def _left_out(self, block: _Block, mean: Array) -> tuple[Array, Array, Array]:
         """Return what is known at points with and without a question.

@@ -200,8 +200,7 @@ class _Systems:
     def level(self) -> Array:
         """Posterior mean of the metric on these questions, by system."""
         share = question_shares(self.result)
-        pairs = zip(self.models, self.values, strict=True)
-        return np.array([share @ values.mean[model.states.which] for model, values in pairs])
+        return np.array([share @ values.mean for values in self.values])
 
     def prob_weaker(self, system: int) -> Array:
         """Probability that a weaker system would do as badly, by question; NaN without any."""
@@ -277,16 +276,11 @@ def _of_pair(result: Result, metric: Metric, system: int, other: int, column: in
             Argument("other"), " must have tried a question that the system tried; "
             f"{result.systems[system]!r} and {result.systems[other]!r} share none.",
         )  # fmt: skip
-    pair: list[tuple[QuestionValues, NDArray[np.intp]]] = []
-    for index in (system, other):
-        model = right_wrong_model(result, index, shared)
-        pair.append((question_values(model, metric), model.states.which))
-    mean, variance = (
-        [getattr(values, name)[state] for values, state in pair] for name in ("mean", "variance")
+    first, second = (
+        question_values(right_wrong_model(result, index, shared), metric)
+        for index in (system, other)
     )
-    influence = [values.influence for values, _ in pair]
-    share = question_shares(result, shared)
-    difference = mean[0] - mean[1]
+    difference = first.mean - second.mean
     table = pd.DataFrame(
         {
             "system": _repeated(result.systems[system], int(shared.sum())),
@@ -295,9 +289,9 @@ def _of_pair(result: Result, metric: Metric, system: int, other: int, column: in
             **{name: column_[shared] for name, column_ in _groups(result).items()},
             "trials": trials[system, shared], "successes": successes[system, shared],
             "other_trials": trials[other, shared], "other_successes": successes[other, shared],
-            "difference": difference, "sd": np.sqrt(variance[0] + variance[1]),
-            "part": difference * share,
-            "influence": (influence[0] - influence[1])[:, column],
+            "difference": difference, "sd": np.sqrt(first.variance + second.variance),
+            "part": difference * question_shares(result, shared),
+            "influence": (first.influence - second.influence)[:, column],
         }
     )  # fmt: skip
     size = table["influence"].abs().fillna(0.0)

@@ -25,15 +25,13 @@ class DifficultyLaw:
 
     Parameters
     ----------
-    family : {"beta", "inflated", "mixture", "fixed"}
-        A fixed Beta has no hyperparameters: questions are not pooled.
     fields : Fields
-        Of all hyperparameters of the model, of which the law uses its own.
+        Of all hyperparameters of the model, of which the law uses its own: ``mean`` and ``icc`` of
+        one Beta, or of two whose ``share`` there is; shares of ``atoms``.
     shape : (float, float), optional
-        Parameters of the fixed Beta.
+        Parameters of a fixed Beta, without hyperparameters: questions are not pooled.
     """
 
-    family: str
     fields: Fields
     shape: tuple[float, float] | None = None
 
@@ -58,24 +56,29 @@ class DifficultyLaw:
             )
             for j in range(mean.shape[1])
         ]
-        if self.family == "beta":
+        if not self.parts:
             return betas[0]
         share = np.repeat(self._shares(theta), offset.shape[1], axis=0)
-        if self.family == "mixture":
-            return Nodes.mixed(betas, share, np.zeros((size, 2)))
         return Nodes.mixed(betas, share[:, 2:], share[:, :2])
+
+    @property
+    def parts(self) -> int:
+        """Betas of a law that has several parts; 0 of one Beta alone."""
+        names = self.fields.slices
+        return 2 if "share" in names else int("atoms" in names)
 
     def _columns(self, theta: Array) -> tuple[Array, Array]:
         slices = self.fields.slices
-        return theta[:, slices["mean"]], theta[:, slices["icc"]]
+        mean = theta[:, slices["mean"]]
+        return mean, np.broadcast_to(theta[:, slices["icc"]], mean.shape)
 
     def _shares(self, theta: Array) -> Array:
-        """Shares of the parts of a law that has several: of the Betas, or never, always, Beta."""
-        if self.family == "mixture":
-            lower = theta[:, self.fields.slices["share"]]
-            return np.concatenate([expit(lower), expit(-lower)], axis=1)
-        ratios = theta[:, self.fields.slices["atoms"]]
-        return np.asarray(softmax(np.pad(ratios, ((0, 0), (0, 1))), axis=1))
+        """Shares of the parts: never, always, and each Beta."""
+        slices = self.fields.slices
+        if "share" in slices:
+            lower = theta[:, slices["share"]]
+            return np.concatenate([np.zeros((len(theta), 2)), expit(lower), expit(-lower)], axis=1)
+        return np.asarray(softmax(np.pad(theta[:, slices["atoms"]], ((0, 0), (0, 1))), axis=1))
 
     def step(self, theta: Array, trials: Array) -> float:
         """Distance of offsets at which a table of log-likelihoods can be joined by curves.
@@ -87,7 +90,7 @@ class DifficultyLaw:
             Or of distinct questions, times how often they occur.
         """
         step = (_TABLE_ERROR / (_BEND * max(float(trials.sum()), 1.0))) ** (1.0 / 6.0)
-        if self.family == "mixture":  # which changes from one Beta to the other within their width
+        if self.parts == 2:  # which changes from one Beta to the other within their width
             icc = expit(self._columns(theta)[1]).min()
             step = min(step, float(np.sqrt(icc + 1.0 / max(trials.max(initial=1.0), 1.0))))
         return float(min(step, _WIDEST_STEP))
@@ -111,6 +114,7 @@ class CategoryLaw:
     scores: tuple[float, ...]
     fields: Fields
     shape: tuple[float, ...] | None = None
+    parts = 0
 
     @cached_property
     def _scaled(self) -> Array:
@@ -147,6 +151,7 @@ class Common:
 
     fields: Fields
     scored: bool = False
+    parts = 0
 
     def log_chances(self, theta: Array) -> Array:
         """Log probabilities of the categories, or of wrong and right; (points, categories)."""
