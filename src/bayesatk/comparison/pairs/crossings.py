@@ -35,9 +35,9 @@ class Crossing:
     ----------
     table : pandas.DataFrame
         One row per pair and target. Unless `of` or `against` was given, ``system`` is more likely
-        ahead at the smallest k on these questions than ``other``. ``prob_always`` is the probability that
-        ``other`` leads at every k, ``prob_crosses`` that it leads from a larger k up to the largest
-        k, ``prob_never`` that it does not lead at the largest k; they add up to 1.
+        ahead at the smallest k on these questions than ``other``. ``prob_always`` is the
+        probability that ``other`` leads at every k, ``prob_crosses`` that it leads from a larger k
+        up to the largest k, ``prob_never`` that it does not lead at the largest k; they add up to 1.
         ``median``, ``ci_lower`` and ``ci_upper`` are quantiles of the k from which ``other`` leads
         (infinite: beyond the largest k, or never), ``monte_carlo_error`` the largest standard error
         of the three probabilities, ``questions`` the number that both tried; and a ``sentence``.
