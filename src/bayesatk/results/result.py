@@ -211,8 +211,8 @@ class Result:
 
     def positions(self, labels: object, argument: str = "system") -> list[int]:
         """Return the positions of systems by their labels; of all, if None."""
-        kept, _ = kept_labels(self.systems, argument, labels)
-        return np.flatnonzero(kept).tolist()
+        is_wanted, _ = kept_labels(self.systems, argument, labels)
+        return np.flatnonzero(is_wanted).tolist()
 
     @cached_property
     def data(self) -> Outcomes:

@@ -117,7 +117,7 @@ def select_systems(result: xr.DataTree | Result, system: object) -> xr.DataTree:
                 {dim: positions for dim in ("system", "other") if dim in group.dims}
             )
     selected = xr.DataTree.from_dict(groups)
-    note = f"selected: systems {', '.join(str(fit.systems[place]) for place in positions)}"
+    note = f"selected: systems {', '.join(str(fit.systems[index]) for index in positions)}"
     assumptions = [*fit.described("assumptions", []), note]
     selected.attrs["assumptions"] = json.dumps(assumptions)
     selected.attrs["study"] = text_of_systems(fit.tree.attrs["study"], positions)

@@ -37,7 +37,8 @@ class Crossing:
         One row per pair and target. Unless `of` or `against` was given, ``system`` is more likely
         ahead at the smallest k on these questions than ``other``. ``prob_always`` is the
         probability that ``other`` leads at every k, ``prob_crosses`` that it leads from a larger k
-        up to the largest k, ``prob_never`` that it does not lead at the largest k; they add up to 1.
+        up to the largest k, ``prob_never`` that it does not lead at the largest k. They add up
+        to 1.
         ``median``, ``ci_lower`` and ``ci_upper`` are quantiles of the k from which ``other`` leads
         (infinite: beyond the largest k, or never), ``monte_carlo_error`` the largest standard error
         of the three probabilities, ``questions`` the number that both tried; and a ``sentence``.
@@ -114,25 +115,25 @@ def crossing(
     >>> runs = {"a": [[1] * 8, [0] * 8] * 10, "b": [[1, 0, 0, 0] * 2] * 20}
     >>> fit = bayesatk.evaluate(runs, "pass@1,2,4,8", pooling="none", rng=1)
     >>> rows = crossing(fit, "pass@", rng=1).table.query("target == 'questions'")
-    >>> rows[["system", "other", "median", "ci_lower", "ci_upper"]].values.tolist()
-    [['a', 'b', 4.0, 2.0, 4.0]]
+    >>> rows[["system", "other", "median"]].values.tolist()
+    [['a', 'b', 4.0]]
     """
     result = comparable(fit)
     cells = _cells(result, metric)
     generator, seed = resolve_rng(rng)
     ks = np.array([[*result.grid][cell].k for cell in cells])
     order = np.argsort(ks)
-    ks, cells = ks[order], [cells[place] for place in order]
+    ks, cells = ks[order], [cells[index] for index in order]
     rows: list[dict[str, Any]] = []
     probabilities: list[dict[str, Any]] = []
     pairs = chosen_pairs(result, of, against)
     turn = of is None and against is None
     for (i, j), questions, by_target in _pair_signs(result, cells, pairs, generator):
         way = -1 if turn and by_target[0][0][0].mean() < 0.0 else 1
-        system, other = (result.systems[index] for index in (i, j)[::way])
+        system, rival = (result.systems[index] for index in (i, j)[::way])
         for target, (signs, effective) in zip(result.targets, by_target, strict=True):
             shares = lead_probabilities(way * signs)
-            names = {"system": system, "other": other, "metric": metric, "target": target}
+            names = {"system": system, "other": rival, "metric": metric, "target": target}
             numbers = _summary(ks, shares, result.ci_prob, effective)
             ahead = float((way * signs[0] > 0).mean())
             sentence = _sentence(names, ks, numbers, ahead, result.ci_prob)
@@ -241,7 +242,7 @@ def _sentence(
     names: dict[str, Any], ks: Ints, numbers: dict[str, float], ahead: float, ci_prob: float
 ) -> str:
     """Say who leads at first, and from which k the other system leads."""
-    system, other = named(names["system"]), named(names["other"])
+    system, rival = named(names["system"]), named(names["other"])
     low, high = int(ks[0]), int(ks[-1])
     error = numbers["monte_carlo_error"]
     first, crosses, always, never = (
@@ -257,11 +258,11 @@ def _sentence(
     from_k = ""
     if np.isfinite(numbers["ci_lower"]):
         interval = f"{100 * ci_prob:g}% interval {ends[0]} to {ends[1]}"
-        from_k = f"; the k from which {other} leads has median {median} ({interval})"
+        from_k = f"; the k from which {rival} leads has median {median} ({interval})"
     metric = re.sub("[@^]", r"\g<0>k", names["metric"])
     return (
-        f"In {metric} on {TARGET_NAMES[names['target']]}, {system} is ahead of {other} at "
-        f"k = {low} with probability {first}. {other} leads from a larger k on, up to k = {high}, "
+        f"In {metric} on {TARGET_NAMES[names['target']]}, {system} is ahead of {rival} at "
+        f"k = {low} with probability {first}. {rival} leads from a larger k on, up to k = {high}, "
         f"with probability {crosses}, at every k with probability {always}, and not at k = {high} "
         f"with probability {never}{from_k}."
     )

@@ -222,11 +222,8 @@ def plan(
         designs = group_designs(pilot, parsed_metric, questions)
     trial_cost = None if price is None else _price(price, systems)
     money = _check_goal(goal, systems, spend, trial_cost)
-    if not isinstance(trials, Sequence | np.ndarray) or len(trials) == 0:
-        rule = f" must be a sequence of integers; got {trials!r}. Try [1, 4, 16]."
-        raise ArgumentError(Argument("trials"), rule)
     rows = []
-    for n in [whole_number("trials", trial_count) for trial_count in trials]:
+    for n in _trial_counts(trials):
         affordable = money // (trial_cost * n) if money and trial_cost else None
         for size, by_draw in designs(n).items():
             number, width_reached, correct = _number(goal, by_draw, affordable)
@@ -236,6 +233,14 @@ def plan(
             row = {**names, "total": number * size * n, "width": width_reached}
             rows.append(row if pilot is not None else row | {"prob_correct": correct})
     return _with_choice(pd.DataFrame(rows), systems, money, trial_cost)
+
+
+def _trial_counts(trials: object) -> list[int]:
+    """Return the numbers of trials to consider, checked."""
+    if not isinstance(trials, Sequence | np.ndarray) or len(trials) == 0:
+        rule = f" must be a sequence of integers; got {trials!r}. Try [1, 4, 16]."
+        raise ArgumentError(Argument("trials"), rule)
+    return [whole_number("trials", trial_count) for trial_count in trials]
 
 
 def _pilot_of(source: object, metric: Metric, system: object) -> object:
