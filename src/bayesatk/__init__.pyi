@@ -30,6 +30,7 @@ from .comparison.order.changes import check_trial_order as check_trial_order
 from .comparison.order.growing import simulate_stopping as simulate_stopping
 from .comparison.order.stopping import StoppingRule as StoppingRule
 from .comparison.order.stopping import StoppingStudy as StoppingStudy
+from .comparison.pairs.crossings import crossing as crossing
 from .comparison.pairs.horizons import horizon as horizon
 from .comparison.pairs.systems import compare as compare
 from .comparison.pairs.systems import comparison_table as comparison_table
@@ -71,6 +72,7 @@ from .results.citations import cite as cite
 from .results.predictions import predict as predict
 from .results.result import Result as Result
 from .results.selection import one_system as one_system
+from .results.selection import select_systems as select_systems
 from .results.tables import category_table as category_table
 from .results.tables import notes as notes
 from .results.tables import table as table

@@ -597,3 +597,32 @@ def test_a_table_of_trials_marked_twice_corrects_the_marks(runs, tmp_path) -> No
     assert "must be a table with a column 'mark'" in run(
         "evaluate", runs, "-m", "pass@1", "--judge", runs
     ).output.replace("\n", " ")
+
+
+def test_systems_are_chosen_by_name(tmp_path) -> None:
+    path, policy = tmp_path / "runs.csv", tmp_path / "gate.toml"
+    right = {"old": 2, "new": 3, "3": 1}
+    rows = [f"{name},{task},{int(task % 4 < right[name])}" for name in right for task in range(24)]
+    path.write_text("\n".join(["system,task,passed", *rows]))
+    policy.write_text('metric = "pass@1"\nmargin = 0.3\neffect = -0.4\n')
+    options = ("-m", "pass@1", "--pooling", "none", "--seed", 1, "--json")
+    done = run("compare", path, *options, "--system", "3", "--system", "old")
+    (row, _) = json.loads(done.output)["tables"]["comparison"]
+    assert (row["system"], row["other"]) == ("old", "3")
+    done = run("plan", path, "-m", "pass@1", "--width", 0.2, "--system", "new", "--json")
+    assert done.exit_code == 0, done.stderr
+    done = run("plan", path, "-m", "pass@1", "--width", 0.2)
+    assert "of a pilot choose them: --system a --system b" in done.stderr
+    done = run("gate", path, "--policy", policy, "--system", "new", "--system", "old", "--json")
+    answer = json.loads(done.output)
+    assert answer["observed"] == {"new": 0.75, "baseline": 0.5}
+    for names in (["new"], ["new", "new"], ["old", "new", "3"]):
+        chosen = [text for name in names for text in ("--system", name)]
+        done = run("gate", path, "--policy", policy, *chosen)
+        assert done.exit_code == 2
+        assert "--system must name two systems" in done.stderr
+    done = run("compare", path, *options, "--system", "nobody")
+    assert "--system must be among the labels of the data" in done.stderr
+    stated = ("--difficulty", "a=0.6,0.3", "--width", 0.2)
+    done = run("plan", "-m", "pass@1", *stated, "--system", "a")
+    assert "--system chooses systems of a FILE" in done.stderr

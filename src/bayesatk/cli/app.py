@@ -152,7 +152,8 @@ command(
 command(
     app,
     "Examples: bayesatk gate new/ --baseline main/ --policy gate.toml; bayesatk gate --policy "
-    "gate.toml --design --difficulty 0.6,0.3 --questions 200 --trials 4",
+    "gate.toml --design --difficulty 0.6,0.3 --questions 200 --trials 4; bayesatk gate runs.csv "
+    "--system tuned --system base --policy gate.toml",
     optional_files=True,
     without=("shared",),
 )(gate)
@@ -214,7 +215,7 @@ def report(
         raise Exit(DISAGREE)
 
 
-@command(app, "Example: bayesatk doctor logs/", without=("missing", "shared"))
+@command(app, "Example: bayesatk doctor logs/", without=("missing", "shared", "system"))
 def doctor(reading: Reading) -> None:
     """Report the format and contents of files, what is doubtful, and the next command."""
 
@@ -235,7 +236,7 @@ def doctor(reading: Reading) -> None:
 
 @command(
     app, "Example: bayesatk convert logs/ -o runs.csv --answers",
-    without=("missing", "score", "shared", "cost_unit", "missing_cost"),
+    without=("missing", "score", "system", "shared", "cost_unit", "missing_cost"),
 )  # fmt: skip
 def convert(
     reading: Reading,

@@ -1,6 +1,7 @@
 """``bayesatk plan``, ``baseline`` and ``gate``: decisions from data, or before any."""
 
 import json
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -20,6 +21,7 @@ from bayesatk.cli.options import (
     check_file,
     check_output,
     families,
+    of_systems,
     pairs,
     print_json,
     structure,
@@ -72,6 +74,8 @@ def plan(
     by_statement = any("=" in text for text in difficulty or [])
     if by_statement == bool(reading.files):
         raise ValueError("give a pilot FILE or --difficulty SYSTEM=MEAN,ICC, one of the two.")
+    if by_statement and reading.system:
+        raise ValueError("--system chooses systems of a FILE; name them in --difficulty instead.")
     stated = pairs(difficulty, "--difficulty") if by_statement else {}
     check_output(delivery.output, reading.files)
     data = None if by_statement else reading.load(delivery.output)
@@ -206,6 +210,10 @@ def gate(
     only_shared: Annotated[
         bool, Option("--shared", help="Use the questions that both systems tried.")
     ] = False,
+    system: Annotated[
+        list[str] | None,
+        Option(help="In place of --baseline: of FILE, first the new system, then the baseline."),
+    ] = None,
     seed: Annotated[int, Option(help="Seed of the draws.")] = 0,
     markdown: Annotated[
         bool, Option("--markdown", help="Print Markdown, for a pull request.")
@@ -216,7 +224,7 @@ def gate(
     ] = None,
 ) -> None:
     """Decide whether a new system passes; exit code 0 pass, 1 fail, 3 inconclusive."""
-    _check_gate(reading, policy, baseline, design, [difficulty, questions, trials])
+    _check_gate(reading, policy, baseline, system, design, [difficulty, questions, trials])
     check_output(output, reading.files, _GATE_ENDINGS)
     from bayesatk.comparison.gates.gate import gate_of
     from bayesatk.comparison.gates.policy import GatePolicy, gate_design
@@ -224,6 +232,8 @@ def gate(
     def read_both(source: Any, **options: Any) -> Any:
         from bayesatk.io.load import load
 
+        if system:
+            return _as_new_and_baseline(load(source, **options), system)
         if isinstance(source, dict):
             raise ValueError("files must go without NAME= here: they are of the new system.")
         return load({"new": source, "baseline": str(baseline)}, **options)
@@ -250,19 +260,41 @@ def gate(
     raise Exit(code)
 
 
+def _as_new_and_baseline(data: Any, systems: list[str]) -> Any:
+    """Return the outcomes of two systems under the names that a gate knows."""
+    data, (new, baseline) = of_systems(data, systems), systems
+    names = {new: "new", baseline: "baseline"}
+    labels = [names[str(label)] for label in data.systems]
+    note = f"new is {new!r}, baseline is {baseline!r}"
+    dataset = data.dataset.assign_coords(system=labels)
+    return replace(data, dataset=dataset, notes=(*data.notes, note))
+
+
 def _check_gate(
-    reading: Reading, policy: Path, baseline: Path | None, design: bool, stated: list[Any]
+    reading: Reading,
+    policy: Path,
+    baseline: Path | None,
+    system: list[str] | None,
+    design: bool,
+    stated: list[Any],
 ) -> None:
     """Refuse what does not go together, before anything is read."""
     check_file(policy)
-    if design and (reading.files or baseline is not None or None in stated):
+    if design and (reading.files or baseline is not None or system or None in stated):
         raise ValueError(
             "--design takes --difficulty MEAN,ICC, --questions and --trials, and no FILE."
         )
-    if not design and (not reading.files or baseline is None or stated != [None] * 3):
+    if system and (baseline is not None or len(set(system)) != 2):
         raise ValueError(
-            "give FILE of the new system and --baseline FILE; or --design, which alone takes "
-            "--difficulty, --questions and --trials."
+            "--system must name two systems of FILE, the new one and the baseline, and goes "
+            f"without --baseline; got {', '.join(system)}."
+        )
+    both = bool(reading.files) and (baseline is not None or bool(system))
+    if not design and (not both or stated != [None] * 3):
+        raise ValueError(
+            "give FILE of the new system and --baseline FILE, or FILE of both and --system NEW "
+            "--system BASELINE; or --design, which alone takes --difficulty, --questions and "
+            "--trials."
         )
     if baseline is not None:
         check_file(baseline)

@@ -117,6 +117,10 @@ def one_line_errors(offered: Collection[str]) -> Iterator[None]:
         raise Exit(BAD_INPUT) from None
 
 
+# Options of what is done before and after `bayesatk.load`, or told to it in another form.
+_NOT_OF_LOAD = ("files", "quiet", "shared", "score", "column", "covariate", "system")
+
+
 @dataclass(frozen=True)
 class Reading:
     """Options by which data are read: those of `bayesatk.load`."""
@@ -187,6 +191,10 @@ class Reading:
         Option(help="Treatment of wrong trials without output, or with a failed call."),
     ] = "marked"
     task: Annotated[str | None, Option(help="Task of logs to read, if several.")] = None
+    system: Annotated[
+        list[str] | None,
+        Option(help="Only this system; repeat it for several. Default: all systems."),
+    ] = None
     shared: Annotated[bool, Option("--shared", help="Only questions that every system tried.")] = (
         False
     )
@@ -214,8 +222,7 @@ class Reading:
         changed = {
             field.name: value
             for field in fields(self)
-            if (value := vars(self)[field.name]) != field.default
-            and field.name not in ("files", "quiet", "shared", "score", "column", "covariate")
+            if (value := vars(self)[field.name]) != field.default and field.name not in _NOT_OF_LOAD
         }
         columns = [name for name in self.covariate or () if name != self.formula]
         if self.formula is not None:
@@ -257,7 +264,15 @@ class Reading:
                 for warning in caught:
                     text = as_options(warning.message, READING)
                     print(f"bayesatk: warning: {text}", file=sys.stderr)
+        if self.system and read is None:  # a reader of another kind selects by itself
+            data = of_systems(data, self.system)
         return data.shared() if self.shared else data
+
+
+def of_systems(data: Any, names: Collection[str]) -> Any:
+    """Return the outcomes of some systems, whose labels may be numbers."""
+    labels = {str(label): label for label in data.systems}
+    return data.sel(system=[labels.get(name, name) for name in names])
 
 
 READING = [field.name for field in fields(Reading)]

@@ -167,7 +167,7 @@ class Outcomes:
             )  # fmt: skip
         wanted = {"system": system, "question": question, GROUP: group}
         selection = {
-            name: _kept(self.dataset[name].values.tolist(), name, labels)
+            name: kept_labels(self.dataset[name].values.tolist(), name, labels)
             for name, labels in wanted.items()
             if name in self.dataset.coords
         }
@@ -250,7 +250,7 @@ class Outcomes:
         return html_card(self.dataset, self.answers, self.notes)
 
 
-def _kept(labels: list[Any], name: str, wanted: Any) -> tuple[Flags, str]:
+def kept_labels(labels: list[Any], name: str, wanted: Any) -> tuple[Flags, str]:
     """Return which labels are among those wanted, and in words."""
     if wanted is None:
         return np.ones(len(labels), bool), ""

@@ -6,6 +6,7 @@ Every check takes any object whatever and either returns it in one known form or
 
 import math
 import re
+import unicodedata
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from decimal import Decimal
@@ -283,4 +284,20 @@ def as_coordinate(labels: Labels, name: str) -> pd.Index:
             f"{name} must be distinct; got {twice!r} more than once. Labels that differ only in "
             "type (1 and '1') count as the same."
         )
+    if name == "systems":
+        _check_names_differ(index)
     return index
+
+
+def _check_names_differ(systems: pd.Index) -> None:
+    """Refuse names of systems that nobody can tell apart: a blank at the end, an accent's code."""
+    read: dict[str, object] = {}
+    for system in systems.tolist():
+        name = " ".join(unicodedata.normalize("NFC", str(system)).split())
+        if name in read:
+            raise OutcomeError(
+                f"systems must have names that can be told apart; got {read[name]!a} and "
+                f"{system!a}, which differ in blanks or in the coding of letters only. Rename one "
+                "of them, or write both the same if they are one system."
+            )
+        read[name] = system

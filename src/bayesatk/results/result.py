@@ -18,7 +18,7 @@ from bayesatk.data.capabilities import Capability, Operation, answered, require
 from bayesatk.data.columns import GROUP, WEIGHT
 from bayesatk.data.design import Design
 from bayesatk.data.grouping import Grouping
-from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.outcomes import Outcomes, kept_labels
 from bayesatk.data.question_columns import unequal
 from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
 from bayesatk.data.study import Study, declaration_of
@@ -208,6 +208,11 @@ class Result:
         """System labels."""
         labels: list[Any] = self._by_system(self.group("observed_data"))["system"].values.tolist()
         return labels
+
+    def positions(self, labels: object, argument: str = "system") -> list[int]:
+        """Return the positions of systems by their labels; of all, if None."""
+        is_wanted, _ = kept_labels(self.systems, argument, labels)
+        return np.flatnonzero(is_wanted).tolist()
 
     @cached_property
     def data(self) -> Outcomes:

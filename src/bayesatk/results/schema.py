@@ -239,6 +239,8 @@ def check_result(result: object, group: str | None = "posterior") -> xr.DataTree
 
 _COMPARED = "bayesatk.compare(fit): compare first", "differences between systems"
 _BASELINE = "bayesatk.guessing.random_baseline(fit, p)", "a random baseline"
+# Groups whose values depend on which systems a result has.
+OF_ALL_SYSTEMS = ("comparison", "group_comparison", "ranks", "tiers", "leaderboard")
 _MAKERS = {
     "comparison": _COMPARED,
     "ranks": _COMPARED,

@@ -1,5 +1,6 @@
 """Parts of a result that are results; outcomes of a result, of data, of successive days."""
 
+import json
 from collections.abc import Mapping
 from itertools import chain
 from typing import Any
@@ -13,6 +14,7 @@ from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.study import outcome_values, text_of_systems
 from bayesatk.data.tally import tally
 from bayesatk.results.result import Result
+from bayesatk.results.schema import OF_ALL_SYSTEMS
 
 Ints = NDArray[np.int64]
 
@@ -67,6 +69,59 @@ def one_system(result: xr.DataTree | Result, system: object = None) -> xr.DataTr
     selected = xr.DataTree.from_dict(groups)
     selected.attrs.update(tree.attrs)
     selected.attrs["study"] = text_of_systems(tree.attrs["study"], [index])
+    return selected
+
+
+def select_systems(result: xr.DataTree | Result, system: object) -> xr.DataTree:
+    """Return a result of some of its systems.
+
+    Their posteriors stay as they are. Comparisons, ranks and leaderboards depend on which systems
+    there are, so they are left out: compare again.
+
+    Parameters
+    ----------
+    result : xarray.DataTree
+        From `bayesatk.evaluate` or `bayesatk.sample`.
+    system : label or collection of labels
+        Their order in the result stays.
+
+    Returns
+    -------
+    xarray.DataTree
+
+    Raises
+    ------
+    ValueError
+        If a label is unknown.
+
+    See Also
+    --------
+    bayesatk.Outcomes.sel : the same for data.
+    bayesatk.one_system : one system, without the dimension of systems.
+
+    Examples
+    --------
+    >>> import bayesatk
+    >>> runs = {"a": [[1, 0]], "b": [[1, 1]], "c": [[0, 0]]}
+    >>> fit = bayesatk.evaluate(runs, "bayes", pooling="none", rng=1)
+    >>> select_systems(fit, ["a", "c"])["posterior"]["system"].values.tolist()
+    ['a', 'c']
+    """
+    fit = Result.of(result)
+    positions = fit.positions(system)
+    groups = {"/": fit.tree.to_dataset()}
+    for name in fit.tree.children:
+        group = fit.group(name)
+        if name not in OF_ALL_SYSTEMS:
+            groups[f"/{name}"] = group.isel(
+                {dim: positions for dim in ("system", "other") if dim in group.dims}
+            )
+    selected = xr.DataTree.from_dict(groups)
+    note = f"selected: systems {', '.join(str(fit.systems[index]) for index in positions)}"
+    assumptions = [*fit.described("assumptions", []), note]
+    selected.attrs["assumptions"] = json.dumps(assumptions)
+    selected.attrs["study"] = text_of_systems(fit.tree.attrs["study"], positions)
+    selected.attrs["input_sha256"] = Result.of(selected).data.sha256()
     return selected
 
 

@@ -1,8 +1,8 @@
 """Which system is better, by how much, how surely: on these questions, on questions like these."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
-from itertools import combinations, product
+from itertools import product
 from typing import Any, Literal
 
 import numpy as np
@@ -24,7 +24,7 @@ from bayesatk.comparison.pairs.pairwise import (
     rank_table,
     tier_table,
 )
-from bayesatk.comparison.pairs.verdicts import PairSentences
+from bayesatk.comparison.pairs.verdicts import TURNED, PairSentences
 from bayesatk.metrics.grid import Metric
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS, metric_values
@@ -139,7 +139,7 @@ def compare(
     >>> float(exact.sel(contrast="prob_greater")) > 0.999
     True
     """
-    result = _checked(fit, rope, alpha)
+    result = comparable(fit, rope, alpha)
     generator, seed = resolve_rng(rng)
     settings = Settings(result.ci_prob, result.ci_kind, float(rope))
     tried = result.trials > 0
@@ -158,7 +158,7 @@ def compare(
             for i, row in in_batches(run, range(size - 1), client, "Comparing", progress):
                 table[i, i + 1 :], table[i + 1 :, i] = row
         if common.any():
-            subset = _ordered(result, range(size), common)
+            subset = ordered_subset(result, range(size), common)
             drawn = paired_draws(result, subset, generator, sampler, client)
             ranks[subset.systems] = rank_table(result.grid, drawn)
             tiers[subset.systems] = tier_table(result.grid, drawn, alpha)
@@ -175,7 +175,7 @@ def compare(
     return tree
 
 
-def _checked(fit: xr.DataTree | Result, rope: float, alpha: float) -> Result:
+def comparable(fit: xr.DataTree | Result, rope: float = 0.0, alpha: float = 0.05) -> Result:
     """Return the result, if it has systems to compare and the options are within their ranges."""
     result = Result.of(fit)
     if not rope >= 0.0:
@@ -190,7 +190,7 @@ def _checked(fit: xr.DataTree | Result, rope: float, alpha: float) -> Result:
     return result
 
 
-def _ordered(fit: Result, systems: Iterable[int], kept: NDArray[np.bool_]) -> Subset:
+def ordered_subset(fit: Result, systems: Iterable[int], kept: NDArray[np.bool_]) -> Subset:
     """Return systems in an order that their names and columns have no part in."""
     subset = Subset(list(systems), kept)
     keys = dict(zip(subset.systems, data_keys(fit, subset), strict=True))
@@ -207,7 +207,7 @@ def _row(fit: Result, sampler: SystemSampler, seed: int, settings: Settings, i: 
         both = tried[i] & tried[j]
         if both.any():
             # The same random numbers for every pair: two systems alike fare alike with a third.
-            rng, subset = np.random.default_rng(seed), _ordered(fit, [i, j], both)
+            rng, subset = np.random.default_rng(seed), ordered_subset(fit, [i, j], both)
             pair = pair_contrasts(fit.grid, paired_draws(fit, subset, rng, sampler), settings)
             a, b = subset.systems.index(i), subset.systems.index(j)
             row[:, j - i - 1] = pair[a, b], pair[b, a]
@@ -254,9 +254,15 @@ def _groups(fit: Result, table: Array, ranks: Array, tiers: Array) -> dict[str, 
 
 
 def comparison_table(
-    result: xr.DataTree | Result, *, by: Literal["system", "group"] = "system"
+    result: xr.DataTree | Result,
+    *,
+    by: Literal["system", "group"] = "system",
+    of: object = None,
+    against: object = None,
 ) -> pd.DataFrame:
-    """Tabulate a comparison: one row per pair (the better first), metric and target.
+    """Tabulate a comparison: one row per pair, metric and target.
+
+    A pair has the same order in all its rows, so its differences and bands can be drawn over k.
 
     Parameters
     ----------
@@ -266,13 +272,19 @@ def comparison_table(
         ``"group"``, for a result with groups: a row for each pair (in the order of the result),
         group, metric and target. It has no verdicts: among many groups some difference is always
         large, and the shrinkage of the groups towards each other corrects for that only in part.
+    of, against : label or collection of labels, optional
+        Rows are differences of a system of `of` minus a system of `against`; default: all systems.
+        If neither is given, the system that leads in the first metric on these questions comes
+        first.
 
     Returns
     -------
     pandas.DataFrame
         Columns ``system``, ``other``, ``metric``, ``target``, the contrasts, ``questions`` (the
         number that both tried; pairs that share none have no row), and ``verdict`` and
-        ``sentence`` as `bayesatk.claim` has them. Of data with ``missing="bounds"`` also
+        ``sentence`` as `bayesatk.claim` has them, where ``verdict`` is about ``system`` (so also
+        ``"behind"`` and ``"behind by more than the ROPE"``) and a sentence names the leader on
+        these questions first. Of data with ``missing="bounds"`` also
         ``mean_if_worst`` and ``mean_if_best``: the mean difference if every missing trial of
         ``system`` was wrong and of ``other`` right, and the reverse; NaN unless both have trials of
         all questions. On questions like these the mean moves as the means of the systems do, on
@@ -294,18 +306,23 @@ def comparison_table(
     """
     fit = Result.of(result, "comparison")
     if by_groups(fit, by):
-        return _group_rows(fit)
+        return _group_rows(fit, chosen_pairs(fit, of, against))
     sentences = PairSentences(fit)
-    shared, rows = sentences.shared, []
+    shared, rows, pairs = sentences.shared, [], chosen_pairs(fit, of, against)
+    if of is None and against is None:
+        leading = (sentences.of(fit.metrics[0], i, j) for i, j in pairs)
+        pairs = [(pair.i, pair.j) for pair in leading]
     for metric in fit.metrics:
-        for i, j in combinations(range(len(fit.systems)), 2):
+        for i, j in pairs:
             if not shared[i, j]:
                 continue
             pair = sentences.of(metric, i, j)
-            systems = fit.systems[pair.i], fit.systems[pair.j]
-            for target, contrasts, verdict, sentence in zip(
-                fit.targets, pair.rows, pair.verdicts, pair.sentences, strict=True
-            ):
+            systems = fit.systems[i], fit.systems[j]
+            for target, contrasts, led, sentence in zip(
+                fit.targets, sentences.rows(metric, i, j), pair.verdicts, pair.sentences,
+                strict=True,
+            ):  # fmt: skip
+                verdict = led if pair.i == i else TURNED.get(led, led)
                 row: dict[str, Any] = {
                     "system": systems[0], "other": systems[1], "metric": metric.label,
                     "target": target, **contrasts, "questions": int(shared[i, j]),
@@ -319,14 +336,26 @@ def comparison_table(
     return pd.DataFrame(rows, columns=columns)
 
 
-def _group_rows(fit: Result) -> pd.DataFrame:
+def chosen_pairs(fit: Result, of: object, against: object) -> list[tuple[int, int]]:
+    """Return the positions of systems of `of` and of `against`, every pair in one order."""
+    first, second = (
+        fit.positions(labels, name) for labels, name in ((of, "of"), (against, "against"))
+    )
+    pairs: dict[frozenset[int], tuple[int, int]] = {}
+    for pair in product(first, second):
+        if pair[0] != pair[1]:
+            pairs.setdefault(frozenset(pair), pair)
+    return list(pairs.values())
+
+
+def _group_rows(fit: Result, pairs: Sequence[tuple[int, int]]) -> pd.DataFrame:
     """Return a row for each pair, group, metric and target; the contrasts of `compare`."""
     data = Result.of(fit, "group_comparison").group("group_comparison")
     dims, rows = ("system", "other", "group", "target", "contrast"), []
     for metric in fit.metrics:
         values = metric_values(data, metric).transpose(*dims)
         labels = [values[dim].values.tolist() for dim in dims[2:]]
-        for i, j in combinations(range(len(fit.systems)), 2):
+        for i, j in pairs:
             for (g, group), (t, target) in product(*map(enumerate, labels[:2])):
                 row = {"system": fit.systems[i], "other": fit.systems[j], "group": group}
                 numbers = zip(labels[2], values.values[i, j, g, t].tolist(), strict=True)

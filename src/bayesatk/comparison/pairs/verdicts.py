@@ -21,7 +21,9 @@ from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGET_NAMES, metric_values
 
 BEYOND_ROPE, AHEAD = "ahead by more than the ROPE", "ahead"
+BEHIND_ROPE, BEHIND = "behind by more than the ROPE", "behind"
 EQUIVALENT, OPEN = "practically equivalent", "not separated"
+TURNED = {AHEAD: BEHIND, BEYOND_ROPE: BEHIND_ROPE}  # of the pair the other way round
 _LONGEST = 60  # letters of a system's name
 _NAMED = 8  # systems named in one tier
 

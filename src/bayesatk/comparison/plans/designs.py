@@ -112,9 +112,9 @@ def _checked_scores(scores: object) -> list[float]:
 def _check_systems(systems: int) -> None:
     if systems > 2:
         raise ArgumentError(
-            Argument("source"),
-            f" must be of one system or two; got {systems}. Plan for two at a time.",
-        )
+            Argument("source"), f" must be of one system or two; got {systems}. Plan for two at a "
+            "time; of a pilot choose them: ", Argument("system", ["a", "b"]), ".",
+        )  # fmt: skip
 
 
 def _of_pilot(pilot: Result, metric: Metric) -> list[list[Question]]:

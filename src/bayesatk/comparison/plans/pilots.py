@@ -263,7 +263,7 @@ def group_designs(
     if len(pilot.systems) != 1:
         raise ArgumentError(
             Argument("source"), f" must be a pilot of one system where it has groups; got "
-            f"{len(pilot.systems)}. Plan for one at a time.",
+            f"{len(pilot.systems)}. Choose one: ", Argument("system", pilot.systems[0]), ".",
         )  # fmt: skip
     usual = max(1, round(len(grouping.code) / len(grouping.labels)))
     usual_sizes = [max(1, usual // 2), usual, 2 * usual] if questions is None else questions

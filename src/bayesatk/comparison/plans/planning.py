@@ -22,9 +22,12 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.threads import one_thread
 from bayesatk.comparison.plans.designs import Designs, Expected, by_labels, designs_of
 from bayesatk.comparison.plans.pilots import DRAWS, ComposedPilot, group_designs
+from bayesatk.data.outcomes import Outcomes
 from bayesatk.metrics.grid import Metric, parse
+from bayesatk.posterior.evaluate import evaluate
 from bayesatk.results.result import Result
 from bayesatk.results.schema import GROUPED_TARGETS, TARGETS
+from bayesatk.results.selection import select_systems
 
 Array = NDArray[np.float64]
 _MOST = 10**7  # questions beyond which a design is out of reach
@@ -84,6 +87,7 @@ def plan(
     price: object = None,
     spend: float | None = None,
     labels: Sequence[int] | None = None,
+    system: object = None,
 ) -> pd.DataFrame:
     """Find the number of questions at each number of trials, for a width or a right decision.
 
@@ -92,11 +96,12 @@ def plan(
 
     Parameters
     ----------
-    source : result, pair or mapping
+    source : result, Outcomes, pair or mapping
         The difficulties: a pilot evaluated with ``pooling="partial"`` (the plan averages over its
-        posterior); a stated mean and intraclass correlation ``(mean, icc)``; or
-        ``{system: (mean, icc)}`` of one or two systems. With two systems the plan is for their
-        difference. Votes between answers need a pilot of answers, with ``pooling="none"``.
+        posterior), or its data, which are evaluated so (without groups or covariates); a stated
+        mean and intraclass correlation ``(mean, icc)``; or ``{system: (mean, icc)}`` of one or two
+        systems. With two systems the plan is for their difference. Votes
+        between answers need a pilot of answers, with ``pooling="none"``.
     metric : str or Metric
         One metric at one k.
     width : float, optional
@@ -128,6 +133,8 @@ def plan(
         For a pilot of one system with ``judge=``: numbers of further trials to mark twice, for the
         calibration set of the judge. Each number is a plan with its own rows (column ``labels``);
         0 keeps the calibration set as it is.
+    system : label or collection of labels, optional
+        For a pilot or data of several systems: the one or two to plan for.
 
     Returns
     -------
@@ -194,6 +201,7 @@ def plan(
             Argument("metric"),
             f" must be one metric at one k; got {metric!r}. Plan for the one that matters most.",
         )
+    source = _pilot_of(source, parsed_metric, system)
     if labels is not None:
         goal_of = partial(
             plan, metric=parsed_metric, width=width, prob_correct=prob_correct, target=target,
@@ -214,11 +222,8 @@ def plan(
         designs = group_designs(pilot, parsed_metric, questions)
     trial_cost = None if price is None else _price(price, systems)
     money = _check_goal(goal, systems, spend, trial_cost)
-    if not isinstance(trials, Sequence | np.ndarray) or len(trials) == 0:
-        rule = f" must be a sequence of integers; got {trials!r}. Try [1, 4, 16]."
-        raise ArgumentError(Argument("trials"), rule)
     rows = []
-    for n in [whole_number("trials", trial_count) for trial_count in trials]:
+    for n in _trial_counts(trials):
         affordable = money // (trial_cost * n) if money and trial_cost else None
         for size, by_draw in designs(n).items():
             number, width_reached, correct = _number(goal, by_draw, affordable)
@@ -228,6 +233,27 @@ def plan(
             row = {**names, "total": number * size * n, "width": width_reached}
             rows.append(row if pilot is not None else row | {"prob_correct": correct})
     return _with_choice(pd.DataFrame(rows), systems, money, trial_cost)
+
+
+def _trial_counts(trials: object) -> list[int]:
+    """Return the numbers of trials to consider, checked."""
+    if not isinstance(trials, Sequence | np.ndarray) or len(trials) == 0:
+        rule = f" must be a sequence of integers; got {trials!r}. Try [1, 4, 16]."
+        raise ArgumentError(Argument("trials"), rule)
+    return [whole_number("trials", trial_count) for trial_count in trials]
+
+
+def _pilot_of(source: object, metric: Metric, system: object) -> object:
+    """Return the source of a plan: of some of its systems, and evaluated if it is data."""
+    if isinstance(source, Outcomes):
+        data = source.sel(system=system)
+        return evaluate(data, metric, pooling="none" if metric.voted else "partial", rng=0)
+    if system is None:
+        return source
+    if not isinstance(source, xr.DataTree | Result):
+        rule = f" must be left out for stated difficulties; got {system!r:.80}."
+        raise ArgumentError(Argument("system"), rule)
+    return select_systems(source, system)
 
 
 def _with_choice(
