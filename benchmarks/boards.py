@@ -1,12 +1,14 @@
 """`bayesatk.leaderboard` on boards with known truth: what it states, and how often that is right.
 
     python -m benchmarks.boards --systems 10 --spread 0.3 --boards 100 [--trials 4] [--labels 100]
+        [--difficulty normal|beta|impossible|easy]
 
-Difficulties are logit-normal with a correlation of 0.8 between systems, so the model's Beta
-residual is not what made the data. Spread is the sd of systems' means in logits: 1 spread, 0.3
-close, 0 tied (the true scores of tied systems still differ on these questions, by chance). With
-labels a judge marks all trials, right ones right with probability 0.9 and wrong ones with 0.1, and
-is calibrated on so many trials of each kind.
+Difficulties have a correlation of 0.8 between systems. They are logit-normal, so the model's Beta
+residual is not what made the data; Beta with parameters that add up to 0.6; or logit-normal, but
+for a quarter of the questions that nobody can solve, or a fifth that everybody solves. Spread is
+the sd of systems' means in logits: 1 spread, 0.3 close, 0 tied (the true scores of tied systems
+still differ on these questions, by chance). With labels a judge marks all trials, right ones right
+with probability 0.9 and wrong ones with 0.1, and is calibrated on so many trials of each kind.
 """
 
 import argparse
@@ -15,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import betaincinv, expit, ndtr
 
 from bayesatk.comparison.boards.board import Board, drawn_board
 from bayesatk.comparison.pairs.contrasts import rank_draws, separated
@@ -24,22 +26,32 @@ from bayesatk.metrics.grid import parse
 from bayesatk.priors import LeaderboardPrior
 
 CORRELATION, SIGMA, CI = 0.8, 1.5, (0.025, 0.975)
+ATOMS = {"impossible": (0.25, 0.0), "easy": (0.2, 1.0)}  # shares of questions, and their p
 RATES = 0.9, 0.1  # sensitivity and false positive rate of the judge, where there is one
 ERROR = 0.025  # of the default of bayesatk.leaderboard, half to either side
 Array = NDArray[np.float64]
 
 
 def simulate(
-    rng: np.random.Generator, systems: int, questions: int, trials: int, spread: float
-) -> tuple[NDArray[np.int64], Array]:
+    rng: np.random.Generator, systems: int, questions: int, trials: int, spread: float,
+    difficulty: str,
+) -> tuple[NDArray[np.int64], Array]:  # fmt: skip
     """Draw counts, and return true mean scores (target, system)."""
     mu = 0.3 + spread * rng.standard_normal(systems)
     common, own = rng.standard_normal(questions), rng.standard_normal((systems, questions))
     z = np.sqrt(CORRELATION) * common + np.sqrt(1.0 - CORRELATION) * own
-    p = expit(mu[:, None] + SIGMA * z)
-    points, weight = np.polynomial.hermite_e.hermegauss(61)
-    population = expit(mu[:, None] + SIGMA * points) @ weight / weight.sum()
-    return rng.binomial(trials, p), np.stack([p.mean(axis=1), population])
+    if difficulty == "beta":
+        population = expit(mu)
+        shapes = (0.6 * share[:, None] for share in (population, 1.0 - population))
+        p = betaincinv(*shapes, ndtr(z))
+    else:
+        p = expit(mu[:, None] + SIGMA * z)
+        points, weight = np.polynomial.hermite_e.hermegauss(61)
+        population = expit(mu[:, None] + SIGMA * points) @ weight / weight.sum()
+    share, end = ATOMS.get(difficulty, (0.0, 0.0))
+    p = np.where(rng.random(questions) < share, end, p)
+    truth = np.stack([p.mean(axis=1), share * end + (1.0 - share) * population])
+    return rng.binomial(trials, p), truth
 
 
 def marked(
@@ -74,6 +86,7 @@ def judged(values: Array, truth: Array) -> dict[str, Any]:
         "rank_covered": ((first <= true_rank) & (true_rank <= last)).tolist(),
         "rank_width": (last - first).tolist(),
         "declared": len(above), "wrong": int((truth[above] <= truth[below]).sum()),
+        "gap": (values.mean(axis=0) - truth).tolist(),
         "winner_gap": float(values.mean(axis=0).max() - truth[values.mean(axis=0).argmax()]),
     }  # fmt: skip
 
@@ -89,12 +102,15 @@ def main() -> None:
     ):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--spread", type=float, default=0.3)
+    difficulties = ("normal", "beta", *ATOMS)
+    parser.add_argument("--difficulty", choices=difficulties, default="normal")
     parser.add_argument("--output", default="")
     given = parser.parse_args()
     found: list[dict[str, Any]] = []
     for seed in range(given.boards):
         rng = np.random.default_rng([2027, seed])
-        counts, truth = simulate(rng, given.systems, given.questions, given.trials, given.spread)
+        shape = given.systems, given.questions, given.trials
+        counts, truth = simulate(rng, *shape, given.spread, given.difficulty)
         judges = None
         if given.labels:
             counts, judges = marked(rng, counts, given.trials, given.labels)
@@ -125,6 +141,8 @@ def summarise(name: str, boards: list[dict[str, Any]], tied: bool) -> None:
     wrong = np.mean([one["wrong"] > 0 for one in boards])
     many = np.mean([one["declared"] for one in boards])
     print(f"  boards with a declared order that is wrong: {wrong:.3f}; orders a board {many:.1f}")
+    gap = np.concatenate([one["gap"] for one in boards])
+    print(f"  stated means less the truth: {gap.mean():+.4f}, rms {np.sqrt((gap**2).mean()):.4f}")
     gap = np.mean([one["winner_gap"] for one in boards])
     print(f"  stated mean of the winner less the truth: {gap:+.4f}")
 

@@ -68,6 +68,67 @@ def test_questions_that_end_out_of_order_wait() -> None:
     assert row["waiting"] == 120 - np.argmin(right)
 
 
+def looks_at(marks: np.ndarray, lengths: list) -> list[bk.Outcomes]:
+    """Outcomes (system, question, trial) of the first so many trials (system, question)."""
+    kept = [np.arange(marks.shape[2]) < np.array(tried)[..., None] for tried in lengths]
+    return [
+        bk.tally(((marks * tried).sum(axis=2), tried.sum(axis=2)), missing="ignore")
+        for tried in kept
+    ]
+
+
+def highest(looks: list[bk.Outcomes]) -> np.ndarray:
+    """Largest evidence of all looks: above, below, and of a difference."""
+    names = ["log_e_above", "log_e_below", "log_e"]
+    rows = [bk.e_value(look, earlier=looks[:i]).loc[0, names] for i, look in enumerate(looks) if i]
+    return np.exp(np.array(rows, float).max(axis=0))
+
+
+def test_outcomes_of_a_system_that_chose_the_questions_of_the_other_are_refused() -> None:
+    """Two identical systems; the second one runs the questions that the first one solved."""
+    marks = np.random.default_rng(5).integers(0, 2, (2, 12, 2))
+    marks[0, :3] = [[1, 1], [0, 1], [1, 1]]
+    all_first = [[2] * 12, [0] * 12]
+    solved = [[2] * 12, (2 * (marks[0].sum(axis=1) == 2)).tolist()]
+    twice = [[2] * 12, [1] * 3 + [2] * 9]
+    for chosen, why in ((solved, "before it none"), (twice, "not as many as others")):
+        first, second = looks_at(marks, [all_first, chosen])
+        with pytest.raises(ValueError, match=f"did not choose which questions went on.*{why}"):
+            bk.e_value(second, earlier=[first])
+    assert bk.e_value(second, trials=2).loc[0, "questions"] == 0  # the remedy waits for the first
+    grown = looks_at(marks, [[[1] * 12, [0] * 12], [[2, 1] * 6, [0] * 12]])
+    with pytest.raises(ValueError, match="earlier must have looks"):
+        bk.e_value(grown[1], earlier=grown[:1])  # repeated where it failed
+    waits = looks_at(marks, [[[1] * 12, [0] * 12], [[1] * 12, [1] * 4 + [0] * 8]])
+    with pytest.raises(ValueError, match="not as many as others"):
+        bk.e_value(looks_at(marks, [[[1] * 12, [1] * 4 + [2] * 8]])[0], earlier=waits)
+
+
+def test_all_outcomes_of_looks_in_the_order_of_the_data_keep_the_bound() -> None:
+    """The first system is ready, the second follows; looks after every question."""
+    lengths = [[[1] * 3, [1] * m + [0] * (3 - m)] for m in range(4)]
+    everything = [np.array(bits).reshape(2, 3, 1) for bits in product((0, 1), repeat=6)]
+    successes = np.array([marks.sum() for marks in everything])
+    for reached in np.array([highest(looks_at(marks, lengths)) for marks in everything]).T:
+        for p in (0.2, 0.5, 0.7):
+            chance = p**successes * (1 - p) ** (6 - successes)
+            for bound in np.unique(reached):
+                assert bound * chance[reached >= bound].sum() <= 1.0 + 1e-9
+
+
+@pytest.mark.long
+def test_allowed_designs_of_identical_systems_keep_the_bound() -> None:
+    """One follows the other, or both go on where both looked different; evidence of 5 or more."""
+    rng, alarms = np.random.default_rng(6), np.zeros((2, 3))
+    for _ in range(200):
+        marks = (rng.random((2, 24, 4)) < rng.beta(0.6, 0.6, (24, 1))).astype(int)
+        follow = [[[2] * 24, [2] * m + [0] * (24 - m)] for m in range(0, 25, 6)]
+        ahead = marks[0, :, :2].sum(axis=1) > marks[1, :, :2].sum(axis=1)
+        again = [[[2] * 24] * 2, [(2 + 2 * ahead).tolist()] * 2]
+        alarms += [highest(looks_at(marks, design)) >= 5.0 for design in (follow, again)]
+    assert (alarms <= 40).all()  # 200 / 5 at most on average
+
+
 # Evidence after every question, on fixed nodes: the definition, and another computation.
 NODES = np.linspace(-6.0, 6.0, 241)
 PRIOR = norm.logpdf(NODES) + np.log(NODES[1] - NODES[0])

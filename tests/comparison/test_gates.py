@@ -1,6 +1,7 @@
 """Gates: the probability behind a verdict, its long run, floors, and what is refused."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,8 @@ from hypothesis import strategies as st
 from scipy.stats import beta
 
 import bayesatk as bk
-from bayesatk.comparison.gates.gate import EXIT_CODES, decided, together
+from bayesatk.comparison.gates.floors import decided
+from bayesatk.comparison.gates.gate import EXIT_CODES, together
 from bayesatk.comparison.gates.policy import GateDesign, GateRates, run_noise
 from bayesatk.metrics.grid import parse
 from bayesatk.results.result import Result
@@ -105,7 +107,7 @@ def test_a_design_from_a_baseline_and_from_its_difficulty_agree() -> None:
 
 
 def test_floors_of_questions_and_groups() -> None:
-    """Without pooling a question's posterior is Beta; a floor that fails makes the gate fail."""
+    """A floor that fails makes the gate fail; one that passes has binomial confidence."""
     old = np.tile([1, 1, 1, 0, 1, 1, 1, 1], (30, 1))
     new = old.copy()
     new[0, :] = 0
@@ -117,9 +119,12 @@ def test_floors_of_questions_and_groups() -> None:
     found = bk.gate(new, old, policy)
     assert [one.verdict for one in found.floors] == ["fail", "pass", "pass"]
     assert found.verdict == "fail"
-    assert found.floors[0].probability == pytest.approx(beta(1, 9).sf(0.5), abs=0.01)
-    assert found.floors[1].probability == pytest.approx(beta(8, 2).sf(0.3), abs=0.01)
-    assert found.floors[2].value == pytest.approx(0.8, abs=0.01)
+    assert found.floors[0].below == pytest.approx(1 - 0.5**8)
+    assert found.floors[1].above == pytest.approx(beta(7, 2).sf(0.3))  # Clopper and Pearson's
+    assert found.floors[2].value == pytest.approx(7 / 8)
+    posterior = bk.gate(new, old, replace(policy, pooled_floors=True)).floors
+    assert posterior[0].above == pytest.approx(beta(1, 9).sf(0.5), abs=0.01)
+    assert posterior[1].above == pytest.approx(beta(8, 2).sf(0.3), abs=0.01)
     assert str(found).count("floor") == 3
     with pytest.raises(ValueError, match="'q9' is neither"):
         bk.gate(new, old, bk.GatePolicy("pass@1", floors={"q9": 0.5}, **rules))
@@ -130,6 +135,9 @@ def test_identical_data_pass_with_a_margin_and_never_fail() -> None:
     found = bk.gate(same, same, metric="pass@1", margin=0.15)
     assert found.verdict == "pass"
     assert found.difference["mean"] == pytest.approx(0.0, abs=1e-12)
+    rates = f"{found.replication:.2f} if the true difference is as uncertain as this run leaves it"
+    unchanged = f"with {found.design.same_system.passes:.2f} if the systems do not differ."
+    assert f"{rates}, and {unchanged}" in str(found)
     assert bk.gate(same, same, metric="pass@1", margin=0.001).verdict == "inconclusive"
     right = np.ones((10, 4), int)
     sure = bk.gate(right, right, metric="pass@1", margin=0.1, level=0.8)

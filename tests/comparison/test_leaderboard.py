@@ -11,9 +11,9 @@ from scipy.stats import kstest
 
 import bayesatk as bk
 from bayesatk.comparison.pairs.contrasts import rank_draws, separated, tiers_of
-from bayesatk.core.one_factor.model import Counts, Likelihood
+from bayesatk.core.one_factor.model import Counts
 from bayesatk.core.one_factor.questions import Cells
-from tests.core.test_one_factor import simulate
+from tests.core.test_one_factor import on, simulate, with_shares
 
 
 def _fit(c, n, metrics="pass@1", **more):
@@ -167,11 +167,13 @@ def test_cells_and_the_rule_of_one_more_trial_against_draws() -> None:
     rng = np.random.default_rng(12)
     c, n, theta = simulate(rng, 2, 6, 3)
     n[1, 2] = c[1, 2] = 0
-    likelihood = Likelihood.on(Counts.of(c, n), 0.1)
+    theta = with_shares(theta)
+    likelihood = on(Counts.of(c, n), 0.1)
     cells = Cells.given(likelihood, theta)
     z = np.stack([likelihood.draw_difficulties(theta, rng) for _ in range(6000)])
-    m = expit(theta[0][:, None, None] + np.exp(theta[1])[:, None, None] * z)
-    total = np.exp(-theta[2])[:, None, None]
+    mu, log_a, log_r = theta[:, :2, None, None]
+    m = expit(mu + np.exp(log_a) * z)
+    total = np.exp(-log_r)
     p = rng.beta(m * total + c[:, None], (1 - m) * total + (n - c)[:, None])
     error = p.std(axis=1) / np.sqrt(6000)
     assert (abs(cells.mean - p.mean(axis=1)) < 5 * error).all()

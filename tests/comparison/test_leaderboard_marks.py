@@ -58,11 +58,11 @@ def test_the_judge_is_corrected_for(board, marks, truth) -> None:
 
 
 def test_one_system_at_a_time_says_about_the_same(board, fit) -> None:
-    """The board's means are moved towards each other, by little on this many trials."""
+    """The board moves means towards each other, and knows questions that nobody solves."""
     alone = bk.table(fit).query("target == 'questions'").set_index(["metric", "system"])
     rows = board.table.query("target == 'questions'").set_index(["metric", "system"])
     gap = (rows["mean"] - alone["mean"].loc[rows.index]) / alone["sd"].loc[rows.index]
-    assert abs(gap).max() < 0.7
+    assert abs(gap).max() < 1.0
     ratio = rows["sd"] / alone["sd"].loc[rows.index]
     assert ratio.between(0.6, 1.2).all()
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.optimize import minimize
 from scipy.special import betaln, comb, expit, logsumexp
+from scipy.stats import beta, norm
 
 from bayesatk.core.one_factor.model import Counts, Likelihood
 from bayesatk.core.one_factor.posterior import Chains, Fit, Laplace, Normal, Spread
@@ -29,7 +30,21 @@ def simulate(rng, systems, questions, trials, spread=0.5, icc=0.1, slope=1.5):
     return rng.binomial(n, p), n, theta
 
 
-def _by_quadrature(c, n, theta) -> float:
+ATOMS = (1.0, 1.0, 8.0)
+NONE = 1e-12  # share of questions that all, or none, solve
+
+
+def with_shares(theta, never=NONE, always=NONE):
+    """Parameters with the scores of shares, which are Dirichlet(1, 1, 8) a priori."""
+    scores = norm.ppf([beta(1, 9).cdf(never), beta(1, 8).cdf(always / (1.0 - never))])
+    return np.column_stack([theta, [*scores, 0.0]])
+
+
+def on(counts, step) -> Likelihood:
+    return Likelihood.on(counts, step, ATOMS)
+
+
+def _by_quadrature(c, n, theta, never, always) -> float:
     """Log probability of all trials in their order, a question after the other."""
     total = 0.0
     for own_c, own_n in zip(c.T, n.T, strict=True):
@@ -42,7 +57,8 @@ def _by_quadrature(c, n, theta) -> float:
                 log += betaln(a + own_c[s], b + own_n[s] - own_c[s]) - betaln(a, b)
             return np.exp(log)
 
-        total += np.log(quad(joint, -8, 8, epsabs=0, epsrel=1e-9, limit=200)[0])
+        chance = (1.0 - never - always) * quad(joint, -8, 8, epsabs=0, epsrel=1e-9, limit=200)[0]
+        total += np.log(chance + never * (own_c == 0).all() + always * (own_c == own_n).all())
     return total
 
 
@@ -52,20 +68,22 @@ def test_likelihood_against_quadrature(trials) -> None:
     rng = np.random.default_rng(trials)
     c, n, theta = simulate(rng, 3, 12, rng.integers(1, trials + 1, (3, 12)))
     n[0, 3] = c[0, 3] = n[2, 5] = c[2, 5] = 0
-    found = Likelihood.on(Counts.of(c, n), 0.02).log_likelihood(theta[None])[0]
-    assert found == pytest.approx(_by_quadrature(c, n, theta), abs=1e-6)
+    c[:, 7], c[:, 8] = 0, n[:, 8]
+    whole = with_shares(theta, 0.2, 0.05)
+    found = on(Counts.of(c, n), 0.02).log_likelihood(whole[None])[0]
+    assert found == pytest.approx(_by_quadrature(c, n, theta, 0.2, 0.05), abs=1e-6)
 
 
 def test_patterns_of_answers_add_up_to_one() -> None:
     """All counts of three systems with 2, 1 and 3 trials: the likelihood is a distribution."""
     n = np.array([2, 1, 3])
     every = np.stack(np.meshgrid(*[np.arange(one + 1) for one in n]), -1).reshape(-1, 3).T
-    theta = simulate(np.random.default_rng(5), 3, 1, 1)[2]
+    theta = with_shares(simulate(np.random.default_rng(5), 3, 1, 1)[2], 0.3, 0.1)
     logs = []
     for c in every.T:
         counts = Counts.of(c[:, None], n[:, None])
         ways = np.log(comb(n, c)).sum()
-        logs.append(Likelihood.on(counts, 0.1).log_likelihood(theta[None])[0] + ways)
+        logs.append(on(counts, 0.1).log_likelihood(theta[None])[0] + ways)
     assert logsumexp(logs) == pytest.approx(0.0, abs=1e-9)
 
 
@@ -76,7 +94,8 @@ def test_gradient_and_curvature_are_derivatives(seed, systems, questions, most) 
     trials = rng.integers(0, most + 1, (systems, questions))
     trials[0, 0] = most
     c, n, theta = simulate(rng, systems, questions, trials, spread=1.0, icc=0.2)
-    likelihood = Likelihood.on(Counts.of(c, n), 0.1)
+    theta = with_shares(theta, *rng.uniform(0.01, 0.3, 2))
+    likelihood = on(Counts.of(c, n), 0.1)
     value, gradient = likelihood.gradient(theta)
     assert value == pytest.approx(likelihood.log_likelihood(theta[None])[0], abs=1e-9)
     step = 1e-4
@@ -94,9 +113,9 @@ def test_gradient_and_curvature_are_derivatives(seed, systems, questions, most) 
 def test_normal_posterior_given_a_normal_likelihood_is_exact() -> None:
     """Two systems whose mu are known with sd 1/2; witness: draws from the prior, weighted."""
     prior = LeaderboardPrior()
-    curvature = np.zeros((6, 6))
+    curvature = np.zeros((9, 9))  # three columns: two systems, and the shares
     curvature[0, 0] = curvature[1, 1] = 4.0
-    laplace = Laplace(np.array([1.0, 2.0, 0, 0, 0, 0]), 0.0, np.zeros(6), curvature)
+    laplace = Laplace(np.array([1.0, 2.0, 0, 0, 0, 0, 0, 0, 0]), 0.0, np.zeros(9), curvature)
     normal = Normal.integrated(Spread.rough(prior, 2), laplace)
     share = np.exp(normal.log_weight)
     rng = np.random.default_rng(1)
@@ -109,8 +128,8 @@ def test_normal_posterior_given_a_normal_likelihood_is_exact() -> None:
         assert share @ normal.mean[:, i] == pytest.approx(weight @ mu[i], abs=4 * error)
     assert share @ normal.spread.sd == pytest.approx(weight @ sd, abs=4 * error)
     node = rng.choice(len(share), 200_000, p=share)
-    theta = normal.place(node, rng.standard_normal((len(node), 6)))
-    assert theta[:, 0].std(axis=0) == pytest.approx(
+    theta = normal.place(node, rng.standard_normal((len(node), 9)))
+    assert theta[:, 0, :2].std(axis=0) == pytest.approx(
         [np.sqrt(weight @ (one - weight @ one) ** 2) for one in mu], rel=0.01
     )
     assert normal.place(node[:9], normal.deviation(node[:9], theta[:9])) == pytest.approx(theta[:9])
@@ -122,7 +141,7 @@ def test_weights_and_chains_agree(systems, questions, trials) -> None:
     rng = np.random.default_rng(systems)
     fit = Fit.of(Counts.of(*simulate(rng, systems, questions, trials)[:2]), LeaderboardPrior())
     weighted = fit.draw(rng)
-    started = fit.normal.place(np.full(40, 12), rng.standard_normal((40, 3 * systems)))
+    started = fit.normal.place(np.full(40, 12), rng.standard_normal((40, 3 * systems + 3)))
     theta, worth = Chains(fit, rng, started).run()
     assert worth > 200
     error = np.sqrt(1 / worth + 1 / weighted.effective_draws)
@@ -135,11 +154,12 @@ def test_means_over_questions_by_brute_force() -> None:
     """Both ways to draw them, and questions like these, against drawing questions."""
     rng = np.random.default_rng(8)
     c, n, theta = simulate(rng, 2, 250, 3)
-    likelihood = Likelihood.on(Counts.of(c, n), 0.1)
+    never, always, whole = 0.15, 0.05, with_shares(theta, 0.15, 0.05)
+    likelihood = on(Counts.of(c, n), 0.1)
     metrics = parse("pass@1,3 maj@3")
     credits, latents = [one.credit for one in metrics], [one.latent for one in metrics]
     means = QuestionMeans(likelihood, c, n, credits)
-    same = np.repeat(theta[None], 600, axis=0)
+    same = np.repeat(whole[None], 600, axis=0)
     drawn = means.draw(same, latents, np.random.default_rng(1))
     import bayesatk.core.one_factor.questions as module
 
@@ -151,8 +171,9 @@ def test_means_over_questions_by_brute_force() -> None:
     assert abs(np.log(normal.std(axis=0) / sd)).max() < 5 / np.sqrt(600)
     z = rng.standard_normal(200_000)
     m, total = expit(theta[0][:, None] + np.exp(theta[1])[:, None] * z), np.exp(-theta[2])[:, None]
-    p = rng.beta(m * total, (1 - m) * total)
-    found = population_means(credits, theta[None])[0]
+    u, p = rng.random(len(z)), rng.beta(m * total, (1 - m) * total)
+    p[:, u < never], p[:, u > 1.0 - always] = 0.0, 1.0
+    found = population_means(credits, likelihood, whole[None])[0]
     for j, latent in enumerate(latents):
         value = latent(p)
         error = value.std(axis=1) / np.sqrt(len(z))
@@ -179,20 +200,20 @@ def test_published_maximum_likelihood_of_the_law_school_test() -> None:
     c = np.repeat(people, list(LSAT.values()), axis=1)
     counts = Counts.of(c, np.ones_like(c))
     assert (len(counts.repeats), counts.repeats.sum()) == (30, 1000)
-    likelihood = Likelihood.on(counts, 0.1)
+    likelihood = on(counts, 0.1)
 
     def objective(x):
-        theta = np.concatenate([x.reshape(2, 5), np.zeros((1, 5))])
+        theta = with_shares(np.concatenate([x.reshape(2, 5), np.zeros((1, 5))]))
         value, gradient = likelihood.gradient(theta)
-        return -value, -gradient[:2].ravel()
+        return -value, -gradient[:2, :5].ravel()
 
     found = minimize(objective, np.zeros(10), jac=True, method="BFGS", options={"gtol": 1e-4})
     mu, slope = found.x[:5], np.exp(found.x[5:])
     assert -found.fun == pytest.approx(-2466.653, abs=6e-4)
     assert slope == pytest.approx([0.8254, 0.7229, 0.8905, 0.6886, 0.6575], abs=2e-3)
     assert -mu / slope == pytest.approx([-3.3597, -1.3696, -0.2799, -1.8659, -3.1236], abs=8e-3)
-    theta = np.concatenate([found.x.reshape(2, 5), np.zeros((1, 5))])
+    theta = with_shares(np.concatenate([found.x.reshape(2, 5), np.zeros((1, 5))]))
     for pattern, expected in (("00000", 2.277), ("11011", 173.310), ("11111", 296.693)):
         one = Counts.of(np.array([[int(x)] for x in pattern]), np.ones((5, 1), int))
-        own = 1000 * np.exp(Likelihood.on(one, 0.1).log_likelihood(theta[None])[0])
+        own = 1000 * np.exp(on(one, 0.1).log_likelihood(theta[None])[0])
         assert own == pytest.approx(expected, abs=0.05)

@@ -9,16 +9,18 @@ from bayesatk.core.one_factor.model import Counts
 from bayesatk.core.one_factor.posterior import Fit
 from bayesatk.core.one_factor.questions import simulate_counts
 from bayesatk.priors import LeaderboardPrior
+from tests.core.test_one_factor import on, with_shares
 
 
 def _from_prior(rng, prior, systems):
-    """Parameters (3, systems), drawn level by level."""
+    """Parameters (3, systems + 1), drawn level by level, and the two shares."""
     spread = prior.spread_sd * abs(rng.standard_normal())
     pairs = (*prior.mean, spread), prior.discrimination, prior.interaction
-    return np.stack([
+    theta = np.stack([
         centre + common * rng.standard_normal() + between * rng.standard_normal(systems)
         for centre, common, between in pairs
     ])  # fmt: skip
+    return with_shares(theta, *rng.dirichlet([1.0, 1.0, 8.0])[:2])
 
 
 @pytest.mark.long
@@ -36,10 +38,13 @@ def test_ranks_of_the_truth_are_uniform() -> None:
     for _ in range(80):
         theta = _from_prior(rng, prior, 3)
         trials = rng.integers(1, 4, (3, 12))
-        draws = Fit.of(Counts.of(simulate_counts(theta, trials, rng), trials), prior).draw(rng)
+        likelihood = on(Counts.of(0 * trials, trials), 0.1)
+        counts = simulate_counts(likelihood, theta, trials, rng)
+        draws = Fit.of(Counts.of(counts, trials), prior).draw(rng)
         drawn = draws.theta
         gap = drawn[:, 0, 0] - drawn[:, 0, 1] < theta[0, 0] - theta[0, 1]
         own = [(drawn[:, i, 0] < theta[i, 0]).mean() for i in range(3)]
+        own += [(drawn[:, i, 3] < theta[i, 3]).mean() for i in range(2)]
         below.append([*own, gap.mean(), (mean(drawn) < mean(theta)).mean()])
     p_values = [kstest(column, "uniform").pvalue for column in np.array(below).T]
     assert min(p_values) > 0.002, p_values

@@ -7,31 +7,31 @@ from scipy.special import betaln, comb, expit
 from scipy.stats import beta, betabinom, binom, norm
 
 from bayesatk.core.one_factor.chances import Marking
-from bayesatk.core.one_factor.model import Counts, Likelihood
+from bayesatk.core.one_factor.model import Counts
 from bayesatk.core.one_factor.posterior import Chains, Fit
 from bayesatk.core.one_factor.questions import Cells, QuestionMeans, misfit, simulate_counts
 from bayesatk.metrics.grid import parse
 from bayesatk.priors import LeaderboardPrior
-from tests.core.test_one_factor import simulate
+from tests.core.test_one_factor import NONE, on, simulate, with_shares
 
 SHAPES = np.array([[(46.0, 6.0), (4.0, 48.0)], [(19.0, 3.0), (5.0, 30.0)]])
 SURE = np.array([[(1e12, 1.0), (1.0, 1e12)]])
 
 
-def marked(rng, systems, questions, trials, marking):
-    """Marks, trials, and parameters with the scores of judges that marked them."""
+def marked(rng, systems, questions, trials, marking, never=NONE, always=NONE):
+    """Marks, trials, and parameters with the scores of judges that marked them, and of shares."""
     right, n, theta = simulate(rng, systems, questions, trials)
     scores = np.zeros((3, marking.judges))
     scores[:2] = 0.8 * rng.standard_normal((2, marking.judges))
-    theta = np.concatenate([theta, scores], axis=1)
+    theta = with_shares(np.concatenate([theta, scores], axis=1), never, always)
     s, f = marking.rates(theta)[:, :, None]
     return rng.binomial(right, s) + rng.binomial(n - right, f), n, theta
 
 
 def test_rates_are_quantiles_of_the_calibration() -> None:
     marking = Marking(np.array([1, 0, 1]), SHAPES)
-    theta = np.zeros((3, 5))
-    theta[:2, 3:] = [[-1.5, 0.3], [2.0, -7.0]]
+    theta = np.zeros((3, 6))
+    theta[:2, 3:5] = [[-1.5, 0.3], [2.0, -7.0]]
     found = marking.rates(theta)
     for system, judge in enumerate([1, 0, 1]):
         for rate in (0, 1):
@@ -61,7 +61,8 @@ def test_likelihood_against_quadrature(trials) -> None:
     """Of ragged data with holes, two judges."""
     rng = np.random.default_rng(trials)
     marking = Marking(np.array([0, 1, 0]), SHAPES)
-    c, n, theta = marked(rng, 3, 6, rng.integers(1, trials + 1, (3, 6)), marking)
+    never, always = 0.2, 0.1
+    c, n, theta = marked(rng, 3, 6, rng.integers(1, trials + 1, (3, 6)), marking, never, always)
     n[0, 3] = c[0, 3] = 0
     s, f = marking.rates(theta)
     total = 0.0
@@ -75,25 +76,29 @@ def test_likelihood_against_quadrature(trials) -> None:
                 found *= _right(own_n[i], m, np.exp(theta[2, i])) @ chance
             return found
 
-        total += np.log(quad(joint, -8, 8, epsabs=0, epsrel=1e-8, limit=100)[0])
-    found = Likelihood.on(Counts.of(c, n, marking), 0.05).log_likelihood(theta[None])[0]
+        of_none = np.prod([chance[0] for chance in given.values()])
+        of_all = np.prod([chance[-1] for chance in given.values()])
+        others = quad(joint, -8, 8, epsabs=0, epsrel=1e-8, limit=100)[0]
+        total += np.log(never * of_none + always * of_all + (1.0 - never - always) * others)
+    found = on(Counts.of(c, n, marking), 0.05).log_likelihood(theta[None])[0]
     assert found == pytest.approx(total, abs=1e-6)
 
 
 def test_a_judge_that_never_errs_changes_nothing() -> None:
     rng = np.random.default_rng(3)
     c, n, theta = simulate(rng, 3, 30, 5)
-    whole = np.concatenate([theta, np.ones((3, 1))], axis=1)
-    plain = Likelihood.on(Counts.of(c, n), 0.1)
-    judged = Likelihood.on(Counts.of(c, n, Marking(np.zeros(3, int), SURE)), 0.1)
+    whole = with_shares(np.concatenate([theta, np.ones((3, 1))], axis=1), 0.1, 0.1)
+    theta = with_shares(theta, 0.1, 0.1)
+    plain = on(Counts.of(c, n), 0.1)
+    judged = on(Counts.of(c, n, Marking(np.zeros(3, int), SURE)), 0.1)
     assert judged.log_likelihood(whole[None]) == pytest.approx(
         plain.log_likelihood(theta[None]), abs=1e-8
     )
     gradient = judged.gradient(whole)[1]
-    assert gradient[:, :3] == pytest.approx(plain.gradient(theta)[1], abs=1e-6)
+    assert gradient[:, [0, 1, 2, 4]] == pytest.approx(plain.gradient(theta)[1], abs=1e-6)
     assert gradient[:, 3] == pytest.approx(0.0, abs=1e-6)
     means = [
-        QuestionMeans(one, c, n, [parse("pass@1")[0].credit])._right(own, one.z[:30], rng)
+        QuestionMeans(one, c, n, [parse("pass@1")[0].credit])._right(own, one.z[1:31], rng)
         for one, own in ((plain, theta), (judged, whole))
     ]
     assert np.array_equal(*means)
@@ -106,8 +111,8 @@ def test_gradient_and_curvature_are_derivatives(seed) -> None:
     systems = len(marking.judge)
     trials = rng.integers(0, 7, (systems, 5))
     trials[0, 0] = 6
-    c, n, theta = marked(rng, systems, 5, trials, marking)
-    likelihood = Likelihood.on(Counts.of(c, n, marking), 0.1)
+    c, n, theta = marked(rng, systems, 5, trials, marking, 0.2, 0.1)
+    likelihood = on(Counts.of(c, n, marking), 0.1)
     value, gradient = likelihood.gradient(theta)
     assert value == pytest.approx(likelihood.log_likelihood(theta[None])[0], abs=1e-9)
     step, way = 1e-4, rng.standard_normal(theta.shape)
@@ -154,32 +159,34 @@ def test_right_trials_are_drawn_as_bayes_says() -> None:
 def test_cells_and_misfits_of_marks_against_draws() -> None:
     rng = np.random.default_rng(12)
     marking = Marking(np.array([0, 1]), SHAPES)
-    c, n, theta = marked(rng, 2, 6, 3, marking)
+    c, n, theta = marked(rng, 2, 6, 3, marking, 0.1, 0.05)
     n[1, 2] = c[1, 2] = 0
-    likelihood = Likelihood.on(Counts.of(c, n, marking), 0.1)
+    likelihood = on(Counts.of(c, n, marking), 0.1)
     cells = Cells.given(likelihood, theta)
     # Difficulties of questions are independent given the parameters: 4000 draws are drawn at once.
     many_c, many_n = (np.tile(one, 4000) for one in (c, n))
-    many = Likelihood.on(Counts.of(many_c, many_n, marking), 0.1)
+    many = on(Counts.of(many_c, many_n, marking), 0.1)
     z = many.draw_difficulties(theta, rng)
     right = marking.draw_right(theta, many.z, np.searchsorted(many.z, z), many_c, many_n, rng)
     m, r = expit(theta[0, :2, None] + np.exp(theta[1, :2, None]) * z), np.exp(theta[2, :2, None])
-    p = rng.beta(m / r + right, (1.0 - m) / r + many_n - right).reshape(2, 4000, 6)
+    shapes = m / r + right, (1.0 - m) / r + many_n - right
+    p = rng.beta(*(np.maximum(shape, 1e-300) for shape in shapes)).reshape(2, 4000, 6)
     error = p.std(axis=1) / np.sqrt(4000)
     assert (abs(cells.mean - p.mean(axis=1)) < 5 * error).all()
     assert cells.variance == pytest.approx(p.var(axis=1), rel=0.15)
     columns = np.tile(n[:, :1], 3000)
-    drawn = Counts.of(simulate_counts(theta, columns, rng, likelihood.counts), columns, marking)
+    drawn = Counts.of(simulate_counts(likelihood, theta, columns, rng), columns, marking)
     s, f = marking.rates(theta)
     z = rng.standard_normal(200_000)
-    rate = f + (s - f) * np.mean(expit(theta[0, :2] + np.exp(theta[1, :2]) * z[:, None]), axis=0)
+    mean = np.mean(expit(theta[0, :2] + np.exp(theta[1, :2]) * z[:, None]), axis=0)
+    rate = f + (s - f) * (0.05 + 0.85 * mean)
     found = (drawn.successes[drawn.column] * drawn.repeats[:, None]).sum(axis=0) / columns.sum(
         axis=1
     )
     assert found == pytest.approx(rate, abs=0.04)
     # Its difficulty is estimated from the same marks, so a misfit varies less than by one.
     direction = np.array([1.0, -1.0])
-    assert 0.7 < misfit(Likelihood.on(drawn, 0.1), theta, direction).std() < 1.05
+    assert 0.7 < misfit(on(drawn, 0.1), theta, direction).std() < 1.05
 
 
 def test_weights_and_chains_agree() -> None:
@@ -216,10 +223,12 @@ def test_evidence_of_one_mark_by_simulation() -> None:
         for centre, common, between in pairs
     )
     s, f = (beta(*shape).rvs(size, random_state=rng) for shape in SHAPES[1])
+    never, always, _ = rng.dirichlet([1.0, 1.0, 8.0], size).T
     same = np.ones(size, bool)
     for marks, trials in zip(c.T, n.T, strict=True):
-        x = mu + np.exp(log_a) * rng.standard_normal(size)
+        u, x = rng.random(size), mu + np.exp(log_a) * rng.standard_normal(size)
         p = rng.beta(*(np.maximum(expit(one) / np.exp(log_r), 1e-300) for one in (x, -x)))
+        p[:, u < never], p[:, u > 1.0 - always] = 0.0, 1.0
         drawn = rng.binomial(trials[:, None], f + (s - f) * p)
         same &= (drawn == marks[:, None]).all(axis=0)
     error = np.sqrt(1.0 / same.sum() + 1.0 / 400)

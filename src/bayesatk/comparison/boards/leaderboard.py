@@ -303,7 +303,8 @@ def leaderboard(
     -----
     The difficulty z of a question is standard normal; under system s its success probability is
     Beta with mean ``expit(mu_s + a_s z)``, the two-parameter logistic model, and intraclass
-    correlation ``rho_s``. The parameters of systems are normal around means that all systems share.
+    correlation ``rho_s``. A share of the questions is solved by no system, and a share by all,
+    whatever their trials. The parameters of systems are normal around means that all systems share.
     This partial pooling shrinks the best of many similar systems towards the others, which corrects
     for the selection of the best (winner's curse). Difficulties are integrated by quadrature (Bock
     and Aitkin 1981), parameters by importance sampling from a normal approximation, or by

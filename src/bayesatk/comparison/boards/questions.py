@@ -13,7 +13,7 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.comparison.boards.board import Board
 from bayesatk.comparison.boards.leaderboard import Leaderboard, Target, leaderboard
-from bayesatk.core.one_factor.model import Counts, Likelihood
+from bayesatk.core.one_factor.model import Counts
 from bayesatk.core.one_factor.questions import (
     Cells,
     mark_rates,
@@ -151,7 +151,7 @@ class _QuestionMoments:
         within = (width * spread).mean(axis=0) / p.shape[2]
         value = p.mean(axis=2)
         if target == "population":
-            value = population_means([pass_at(1)], draws.of_systems)[:, :, 0]
+            value = population_means([pass_at(1)], draws.likelihood, draws.theta)[:, :, 0]
             within, mean_variance = 0.0 * within, 0.0 * mean_variance
         gap = value - value.mean(axis=0)
         across = np.einsum("ds,dsq->sq", gap, mark - mark.mean(axis=0)) / len(value)
@@ -215,20 +215,17 @@ def suspicious_questions(
     generator, _ = resolve_rng(rng)
     ranking = board if isinstance(board, Leaderboard) else leaderboard(board, rng=generator)
     draws = ranking.board.draws
-    theta = draws.theta.mean(axis=0)
-    counts = draws.likelihood.counts
+    theta, likelihood = draws.theta.mean(axis=0), draws.likelihood
+    counts = likelihood.counts
     mu = theta[0, : counts.systems]
     direction = mu - mu.mean()
-    misfits = misfit(draws.likelihood, theta, direction)
+    misfits = misfit(likelihood, theta, direction)
     trials = ranking.result.trials[np.argsort(ranking.board.order)]
     size = max(4000, 50 * trials.shape[1])  # of the sample that misfits are compared with
     columns = trials[:, generator.permutation(np.arange(size) % trials.shape[1])]
-    simulated_successes = simulate_counts(theta, columns, generator, counts)
+    simulated_successes = simulate_counts(likelihood, theta, columns, generator)
     simulated_counts = Counts.of(simulated_successes, columns, counts.marking)
-    z = draws.likelihood.z
-    simulated = np.sort(
-        misfit(Likelihood.on(simulated_counts, float(z[1] - z[0])), theta, direction)
-    )
+    simulated = np.sort(misfit(replace(likelihood, counts=simulated_counts), theta, direction))
     p = (np.searchsorted(simulated, misfits, side="right") + 1.0) / (size + 1.0)
     order = np.argsort(p, kind="stable")
     passed = p[order] <= rate * np.arange(1, len(p) + 1) / len(p)

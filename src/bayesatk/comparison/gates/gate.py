@@ -11,7 +11,8 @@ from scipy.special import ndtri
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource
 from bayesatk._tools.threads import one_thread
-from bayesatk._tools.words import number_words, probability_words
+from bayesatk._tools.words import probability_words
+from bayesatk.comparison.gates.floors import FloorCheck, Verdict, check_floors, decided
 from bayesatk.comparison.gates.policy import (
     RULES,
     GateDesign,
@@ -21,7 +22,7 @@ from bayesatk.comparison.gates.policy import (
     run_noise,
 )
 from bayesatk.comparison.pairs.systems import compare
-from bayesatk.comparison.pairs.verdicts import PairSentences, chance_words
+from bayesatk.comparison.pairs.verdicts import PairSentences
 from bayesatk.data.columns import GROUP, WEIGHT
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.tally import tally
@@ -31,29 +32,6 @@ from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGET_NAMES, TARGETS
 
 EXIT_CODES = {"pass": 0, "fail": 1, "inconclusive": 3}
-Verdict = Literal["pass", "fail", "inconclusive"]
-
-
-@dataclass(frozen=True)
-class FloorCheck:
-    """A question or group with its floor.
-
-    Parameters
-    ----------
-    label : str
-    floor : float
-    value : float
-        Posterior mean of the metric of the new system.
-    probability : float
-        That it is at the floor or above.
-    verdict : {"pass", "fail", "inconclusive"}
-    """
-
-    label: str
-    floor: float
-    value: float
-    probability: float
-    verdict: Verdict
 
 
 @dataclass(frozen=True)
@@ -74,7 +52,8 @@ class Gate:
         Posterior of new minus baseline: mean, sd, ci_lower, ci_upper.
     replication : float
         Probability that the same design, run again on the same questions, gives the same verdict on
-        the difference.
+        the difference, averaged over what this run leaves open about the difference. If the systems
+        do not differ, it is ``design.same_system.of(verdict)`` instead.
     design : GateDesign
         Rates of verdicts if the new system is the same as the baseline, and at the policy's effect.
     floors : tuple of FloorCheck
@@ -118,7 +97,10 @@ class Gate:
             "difference": self.difference,
             "replication": self.replication,
             "design": self.design.as_dict(),
-            "floors": [asdict(check) for check in self.floors],
+            "floors": [
+                asdict(check) | {"value": None if np.isnan(check.value) else check.value}
+                for check in self.floors
+            ],
             "claim": self.claim,
             "origin": self.origin,
         }
@@ -137,18 +119,24 @@ class Gate:
             f"system is {rule} with probability {chance} (pass at {policy.level:g}, fail at "
             f"{1.0 - policy.level:g}).",
             self.claim,
-            f"The same design run again gives the same verdict on the difference with probability "
-            f"{self.replication:.2f}.",
+            *self._repeated(),
             *self.design.lines(),
         ]
-        error = 0.001  # of what is drawn: two decimals are known
-        for check in self.floors:
-            chance = chance_words("at or above", check.probability, error)
-            sentences.append(
-                f"{check.label}: {number_words(check.value, error)}, floor {check.floor:g}, "
-                f"{chance}: {check.verdict}."
-            )
-        return sentences
+        return sentences + [check.sentence for check in self.floors]
+
+    def _repeated(self) -> list[str]:
+        """Say how often a second run gives this verdict, by what this one found and by no change.
+
+        Where the systems are the same, this run by itself does not show it: what it says of the
+        difference then overstates how often its verdict comes again.
+        """
+        verdict = decided(self.probability, self.policy.level)
+        same = self.design.same_system.of(verdict)
+        return [
+            f"A second run of both systems on these questions gives this verdict on the difference "
+            f"({verdict}) with probability {self.replication:.2f} if the true difference is as "
+            f"uncertain as this run leaves it, and with {same:.2f} if the systems do not differ."
+        ]
 
     def __str__(self) -> str:
         return "\n".join(self.sentences())
@@ -207,8 +195,8 @@ def gate(
         Use the questions that both tried. By default it is an error if one did not try a question
         that the other tried, because a system that crashes on hard questions would look better.
     rng : int, numpy.random.Generator or None
-        Seed of the draws for floors and for questions like these. With the default, the same data
-        always get the same verdict.
+        Seed of the draws for pooled floors and for questions like these. With the default, the same
+        data always get the same verdict.
 
     Returns
     -------
@@ -231,6 +219,8 @@ def gate(
     (superiority) is the one that `bayesatk.compare` computes with ``rope=margin``, exact for these
     questions. The gate passes if it is `level` or more, fails if it is ``1 - level`` or less, and
     is inconclusive otherwise; a floor that fails, or is inconclusive, does the same to the gate.
+    Floors are tests of the trials of their own questions, with binomial tails, so that a verdict on
+    one that is false is as rare as the level says, whatever the other questions are.
 
     Replication probabilities: in a new run the mean of the difference is normal around the present
     one, with the sum of the posterior variance and of the variance of new trials; a verdict is a
@@ -331,11 +321,12 @@ def gate_of(
 ) -> Gate:
     """Return the verdict on outcomes of the systems "new" and "baseline"."""
     data, lacking = _shared(data, shared)
-    # Of 2500 draws per chain for floors a probability of .95 has an error of .002; without floors
+    # Of 2500 draws per chain for pooled floors a probability of .95 has an error of .002; otherwise
     # nothing is read off them, because a comparison makes its own.
+    drawn = bool(policy.floors) and policy.pooled_floors
     fit = evaluate(
-        data, policy.metric, pooling=policy.pooling, keep=["p"] if policy.floors else (), rng=rng,
-        draws=2500 if policy.floors else 50, progress=False,
+        data, policy.metric, pooling=policy.pooling, keep=["p"] if drawn else (), rng=rng,
+        draws=2500 if drawn else 50, progress=False,
     )  # fmt: skip
     compared = Result.of(compare(fit, rope=policy.margin, rng=rng, progress=False))
     places = {name: compared.systems.index(name) for name in (NEW, BASELINE)}
@@ -346,7 +337,7 @@ def gate_of(
     probability = on_target["prob_above_rope"]
     if policy.rule == RULES[0]:
         probability = 1.0 - on_target["prob_below_rope"]
-    verdict, floors = decided(probability, policy.level), _floors(compared, i, policy)
+    verdict, floors = decided(probability, policy.level), check_floors(compared, i, policy)
     verdicts = [verdict, *(floor.verdict for floor in floors)]
     worst: Verdict = (
         "fail" if "fail" in verdicts else "inconclusive" if "inconclusive" in verdicts else "pass"
@@ -395,19 +386,6 @@ def _origin(result: Result, left_out: int) -> dict[str, object]:
     }  # fmt: skip
 
 
-def decided(probability: float, level: float) -> Verdict:
-    """Return the verdict on a probability.
-
-    Examples
-    --------
-    >>> [decided(p, 0.95) for p in (0.96, 0.5, 0.05)]
-    ['pass', 'inconclusive', 'fail']
-    """
-    if probability >= level:
-        return "pass"
-    return "fail" if 1.0 - probability >= level else "inconclusive"
-
-
 def _repeat_probability(
     probability: float, verdict: str, sd: float, question_sd: float, noise: float, level: float
 ) -> float:
@@ -417,43 +395,3 @@ def _repeat_probability(
         return 1.0
     score = float(np.clip(ndtri(probability), -40.0, 40.0))  # Phi(40) is 1 in doubles
     return GateRates.at(score * sd, sd, moved, level).of(verdict)
-
-
-def _floors(result: Result, system: int, policy: GatePolicy) -> tuple[FloorCheck, ...]:
-    """Check the new system's floors, all of them together at the level."""
-    if not policy.floors:
-        return ()
-    labels = {
-        str(question): index for index, question in enumerate(result.posterior["question"].values)
-    }
-    p = result.posterior["p"].isel(system=system).transpose("chain", "draw", "question", ...).values
-    values = result.scale.judged(policy.asked).latent(p.reshape(-1, *p.shape[2:]))
-    floor_level, checks = 1.0 - (1.0 - policy.level) / len(policy.floors), []
-    of_data: dict[str, list[str]] = {}
-    for label, group in zip(labels, result.of_questions.get(GROUP, ()), strict=False):
-        of_data.setdefault(str(group), []).append(label)
-    for label, floor in policy.floors.items():
-        wanted = [
-            str(question)
-            for question in policy.groups.get(str(label), of_data.get(str(label), [label]))
-        ]
-        unknown = [question for question in wanted if question not in labels]
-        if unknown:
-            raise ArgumentError(
-                Argument("floors"), f" must name questions of the data, or groups of them; "
-                f"{unknown[0]!r} is neither. The first questions are {list(labels)[:3]}.",
-            )  # fmt: skip
-        indices = [labels[question] for question in wanted]
-        weight = None if result.weight is None else result.weight[indices]
-        floor_draws = np.average(values[:, indices], axis=1, weights=weight)
-        chance = float((floor_draws >= floor).mean())
-        checks.append(
-            FloorCheck(
-                str(label),
-                float(floor),
-                float(floor_draws.mean()),
-                chance,
-                decided(chance, floor_level),
-            )
-        )
-    return tuple(checks)

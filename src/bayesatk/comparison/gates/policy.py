@@ -56,12 +56,16 @@ class GatePolicy:
     floors : mapping, optional
         Smallest acceptable value of the metric by question label, or by name of a group in `groups`
         or in the data (``group=`` of `bayesatk.tally`). The new system fails if one value is below
-        its floor, and passes only if none is, each with posterior probability
-        ``1 - (1 - level) / number of floors``.
+        its floor, and passes only if none is, each with a confidence of
+        ``1 - (1 - level) / number of floors``, from the trials of its own questions alone.
     groups : mapping {name: sequence of question labels}, optional
         Groups for `floors`; the value of a group is the mean over its questions.
     pooling : {"partial", "none", "complete"}
         As in `bayesatk.evaluate`.
+    pooled_floors : bool
+        Whether floors are judged by posterior probabilities under `pooling`, in which other
+        questions speak for those that have a floor. False passes may then be frequent where these
+        are harder than the others.
 
     See Also
     --------
@@ -83,6 +87,7 @@ class GatePolicy:
     floors: Mapping[Any, float] = field(default_factory=dict)
     groups: Mapping[str, Any] = field(default_factory=dict)
     pooling: Literal["partial", "none", "complete"] = "partial"
+    pooled_floors: bool = False
 
     def __post_init__(self) -> None:
         self._check_words()
@@ -111,6 +116,10 @@ class GatePolicy:
                 )
 
     def _check_floors(self) -> None:
+        pooled: object = self.pooled_floors
+        if not isinstance(pooled, bool):
+            rule = f" must be true or false; got {pooled!r:.80}. Leave it out for false."
+            raise ArgumentError(Argument("pooled_floors"), rule)
         for name in ("floors", "groups"):
             if not isinstance(getattr(self, name), Mapping):
                 rule = f" must be a mapping; got {getattr(self, name)!r:.80}."
@@ -205,7 +214,7 @@ class GateRates:
     @property
     def flip(self) -> float:
         """Probability that two independent runs have different verdicts."""
-        return 1.0 - self.passes**2 - self.fails**2 - self.inconclusive**2
+        return max(0.0, 1.0 - self.passes**2 - self.fails**2 - self.inconclusive**2)
 
     def of(self, verdict: str) -> float:
         """Return the probability of a verdict."""

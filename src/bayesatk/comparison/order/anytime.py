@@ -1,7 +1,7 @@
 """Evidence that holds whatever the number of looks: e-values of systems, of thresholds."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -64,7 +64,10 @@ def e_value(
     earlier : sequence like fit, optional
         The earlier looks at the same growing data, in order. New trials of a question that was used
         before then enter as a separate term, because its earlier total is already known. For a
-        mean, a question enters with the trials of the first look at which it was complete.
+        mean, a question enters with the trials of the first look at which it was complete. Trials
+        that wait for those of the other system may have been seen, so they must not choose which
+        question goes on: questions with as many waiting trials get as many new ones, in the order
+        of the data.
     sd : float
         Sd of the normal prior, centred at 0, of the log odds ratio under the alternative. E-values
         are valid for any value; 1 has most power against differences of half a logit to two logits.
@@ -84,7 +87,8 @@ def e_value(
     Raises
     ------
     ValueError
-        If a question has more trials than planned, or the looks are not of the same growing data.
+        If a question has more trials than planned, the looks are not of the same growing data, or
+        trials that had been seen may have chosen which questions went on.
 
     See Also
     --------
@@ -98,8 +102,13 @@ def e_value(
     they have Fisher's noncentral hypergeometric distribution, with an odds ratio that is common to
     all questions and has a normal prior; the product over questions is inside the integral over
     this prior. The number of trials of a question must not depend on their outcomes, which `trials`
-    and `earlier` ensure. Such e-values are those of Turner and Grünwald 2023 (AISTATS, PMLR 206),
-    with the mixture of Robbins 1970 (Ann. Math. Statist. 41, 1397-1409).
+    ensures. With `earlier`, a term is new trials of both systems, and trials of one that waited for
+    those of the other: whichever questions go on must not depend on the latter. If they go on in
+    the order of the data, by as many trials for as many waiting, then every look is a stop on one
+    path, question by question, that does not depend on outcomes, and the bound for all stops of the
+    path holds. Other looks are refused. What looks cannot show is whether the number of new trials,
+    common to all questions, was chosen by outcomes. Such e-values are those of Turner and Grünwald
+    2023 (AISTATS, PMLR 206), with the mixture of Robbins 1970 (Ann. Math. Statist. 41, 1397-1409).
 
     *Mean*: test by betting on the unbiased estimates of single questions (Waudby-Smith and Ramdas
     2024, J. R. Statist. Soc. B 86, 1-27), with a uniform mixture over the share of the capital that
@@ -228,7 +237,7 @@ class _Looks:
 
     Parameters
     ----------
-    systems : list
+    systems, questions : list
     successes, trials : list of ndarray, shape (systems, questions)
     plan : int or None
         Trials of a complete question.
@@ -237,6 +246,7 @@ class _Looks:
     """
 
     systems: list[Any]
+    questions: list[Any]
     successes: list[Ints]
     trials: list[Ints]
     plan: int | None
@@ -274,7 +284,7 @@ class _Looks:
         if plan is not None:
             _check_plan(counts[-1][1], plan, labels)
         successes, trials = ([table[i] for table in counts] for i in (0, 1))
-        return cls(labels[0], successes, trials, plan, least)
+        return cls(labels[0], labels[1], successes, trials, plan, least)
 
     def counted(self, members: list[int], once: bool) -> tuple[Ints, int, int]:
         """Return what counts of some systems together; of each question once, or all that came.
@@ -283,9 +293,10 @@ class _Looks:
         and the number of questions whose trials do not count yet.
         """
         used = np.zeros((2, len(members), self.trials[0].shape[1]), np.int64)
-        parts = []
+        waiting, parts, steps = np.zeros_like(used[1]), [], _Steps(self.questions)
         for successes, trials in zip(self.successes, self.trials, strict=True):
             new = np.stack([successes[members], trials[members]]) - used
+            steps.check(waiting, new[1] - waiting)
             ready = (new[1] >= (self.least if once else 1)).all(axis=0)
             if self.plan is not None:
                 ready = np.logical_and.accumulate((new[1] == self.plan).all(axis=0))
@@ -293,10 +304,54 @@ class _Looks:
                 ready &= ~used[1].any(axis=0)
             used[:, :, ready] += new[:, :, ready]
             parts.append(new[:, :, ready])
+            waiting = np.where(ready | (used[1].any(axis=0) & once), 0, new[1])
         tried = self.trials[-1][members].any(axis=0)
         questions = used[1].any(axis=0)
         counts = np.concatenate(parts, axis=2)
         return counts, int(questions.sum()), int((tried & ~questions).sum())
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """How questions whose trials wait to be used went on, by their numbers of waiting trials.
+
+    Parameters
+    ----------
+    questions : list
+        Labels.
+    taken : dict
+        New trials by system, by waiting trials by system.
+    """
+
+    questions: list[Any]
+    taken: dict[tuple[int, ...], Ints] = field(default_factory=dict)
+
+    def check(self, waiting: Ints, added: Ints) -> None:
+        """Refuse new trials (system, question) that outcomes of waiting trials may have chosen."""
+        for state in np.unique(waiting[:, waiting.any(axis=0)], axis=1).T:
+            places = np.flatnonzero((waiting == state[:, None]).all(axis=0))
+            goes_on = added[:, places].any(axis=0)
+            if not goes_on.any():
+                continue
+            steps = added[:, places[goes_on]]
+            step = self.taken.setdefault(tuple(state.tolist()), steps[:, 0])
+            alike = (steps == step[:, None]).all(axis=0)
+            if alike.all() and not (goes_on[1:] & ~goes_on[:-1]).any():
+                continue
+            if not alike.all():
+                why = "not as many as others with as many waiting trials"
+                chosen = places[goes_on][np.argmin(alike)]
+            else:
+                why = f"question {self.questions[places[np.argmin(goes_on)]]!r} before it none"
+                chosen = places[goes_on][-1]
+            raise ArgumentError(
+                Argument("earlier"), " must have looks in which trials that were seen before they "
+                "counted did not choose which questions went on, as those of one system that wait "
+                f"for the other's; question {self.questions[chosen]!r} got new trials, and {why}. "
+                "Run the questions in the order of the data, or both systems between the same two "
+                "looks; if outcomes chose nothing, leave earlier out and pass ",
+                Argument("trials"), ", the number planned.",
+            )  # fmt: skip
 
 
 def _check_grown(before: Ints, after: Ints, labels: list[list[Any]]) -> None:

@@ -15,7 +15,6 @@ the marks of the evaluation: the prior of a board is then normal with judges as 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,6 +65,36 @@ def _rises(log_base: Array, r: Array, count: Ints, system: Ints) -> Array:
     return np.asarray(values[size_index, :, system])
 
 
+def beta_of_score(score: Array, a: Array, b: Array) -> Array:
+    """Return the Beta variate at the quantile at which a standard normal has the score."""
+    # Either tail by itself: above the middle one minus a probability would lose digits.
+    low, high = (ndtr(np.minimum(tail_score, 0.0)) for tail_score in (score, -score))
+    return np.where(score < 0.0, betaincinv(a, b, low), betainccinv(a, b, high))
+
+
+def log_shares(theta: Array, atoms: tuple[float, float, float]) -> Array:
+    """Log shares of questions that no system solves, that every system solves, and of the others.
+
+    They are Dirichlet a priori. The share never solved, and that always solved among the others,
+    are functions of two scores that are standard normal (the first rows of the last column).
+
+    Parameters
+    ----------
+    theta : ndarray, shape (..., 3, columns)
+    atoms : (float, float, float)
+        Parameters of the Dirichlet.
+
+    Returns
+    -------
+    ndarray, shape (..., 3)
+    """
+    a, b = np.array(atoms[:2]), np.array([atoms[1] + atoms[2], atoms[2]])
+    share = np.clip(beta_of_score(theta[..., :2, -1], a, b), _LEAST, 1.0 - 1e-16)
+    never, always = np.moveaxis(np.log(share), -1, 0)
+    solved, left = np.moveaxis(np.log1p(-share), -1, 0)
+    return np.stack([never, solved + always, solved + left], axis=-1)
+
+
 @dataclass(frozen=True)
 class Marking:
     """Judges of systems, and what they make of right and wrong trials.
@@ -91,31 +120,13 @@ class Marking:
 
         Parameters
         ----------
-        theta : ndarray, shape (..., 3, systems + judges)
+        theta : ndarray, shape (..., 3, systems + judges + 1)
             The first two rows of the columns of judges are their scores.
         """
-        score = theta[..., :2, len(self.judge) :]
-        a, b = self.shapes[..., 0].T, self.shapes[..., 1].T
-        # Either tail by itself: above the middle one minus a probability would lose digits.
-        low, high = (ndtr(np.minimum(tail_score, 0.0)) for tail_score in (score, -score))
-        rates = np.where(score < 0.0, betaincinv(a, b, low), betainccinv(a, b, high))
-        return np.asarray(rates[..., self.judge])
-
-    @cached_property
-    def gather(self) -> Array:
-        """Matrix of zeros and ones from five parameters by system to those of systems and judges.
-
-        The five are mu, log a and log r, and the two scores of the system's judge; its columns are
-        the parameters (3, systems + judges), flat.
-        """
         systems = len(self.judge)
-        width = systems + self.judges
-        system, marked_by = np.arange(systems), systems + self.judge
-        row = np.repeat([0, 1, 2, 0, 1], systems)
-        column = np.concatenate([system, system, system, marked_by, marked_by])
-        matrix = np.zeros((5 * systems, 3 * width))
-        matrix[np.arange(5 * systems), row * width + column] = 1.0
-        return matrix
+        score = theta[..., :2, systems : systems + self.judges]
+        a, b = self.shapes[..., 0].T, self.shapes[..., 1].T
+        return beta_of_score(score, a, b)[..., self.judge]
 
     def log_marks(self, theta: Array, z: Array, system: Ints, marked: Ints, trials: Ints) -> Array:
         """Log probability of marks in their order, (counts, points, nodes); as `log_chances`."""
@@ -132,7 +143,7 @@ class Marking:
 
         Parameters
         ----------
-        theta : ndarray, shape (3, systems + judges)
+        theta : ndarray, shape (3, columns)
 
         Yields
         ------
@@ -151,7 +162,7 @@ class Marking:
 
         Parameters
         ----------
-        theta : ndarray, shape (3, systems + judges)
+        theta : ndarray, shape (3, columns)
         z : ndarray, shape (nodes,)
         node : ndarray of int, shape (questions,)
             Node of every question.

@@ -9,9 +9,12 @@ rule, on nodes that all questions share: a table of the probabilities of the dis
 every system at every node (`bayesatk.core.one_factor.chances`), times a sparse matrix that says
 which question has which counts.
 
-Parameters are arrays (..., 3, systems): mu, log a, log r. Where judges that err marked the trials,
-a column for each judge follows those of systems: the scores of its two rates, and one that has no
-influence on anything.
+Some questions are solved by no system, whatever their number of trials, and some by all: two more
+nodes, far out, whose shares are parameters.
+
+Parameters are arrays (..., 3, columns): mu, log a, log r of systems. Where judges that err marked
+the trials, a column for each judge follows: the scores of its two rates, and one that has no
+influence on anything. The last column has the scores of the two shares.
 """
 
 from collections.abc import Iterator
@@ -22,11 +25,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from bayesatk.core.one_factor.chances import Marking, log_chances
+from bayesatk.core.one_factor.chances import Marking, log_chances, log_shares
 from bayesatk.metrics.credit import Array
 
 Ints = NDArray[np.int64]
 _STEP = 1e-3  # of numerical derivatives, in logits: their error is below 1e-6 of the values
+_FAR = 1e4  # of the nodes of questions that none, or all, solve: p is 0 or 1 to double precision
 
 
 @dataclass(frozen=True)
@@ -110,23 +114,40 @@ class Likelihood:
     ----------
     counts : Counts
     z : ndarray, shape (nodes,)
+        Ascending; the first and the last are of questions that none, or all, solve.
+    atoms : (float, float, float)
+        Prior of the shares of such questions and of the others.
     """
 
     counts: Counts
     z: Array
+    atoms: tuple[float, float, float]
 
     @classmethod
-    def on(cls, counts: Counts, step: float) -> "Likelihood":
-        """Nodes at equal steps."""
+    def on(cls, counts: Counts, step: float, atoms: tuple[float, float, float]) -> "Likelihood":
+        """Nodes at equal steps, and the two far out."""
         reach = 6.0  # sds of z: 2e-9 of the questions are beyond
         half = int(np.ceil(reach / step))
-        return cls(counts, np.linspace(-reach, reach, 2 * half + 1))
+        inner = np.linspace(-reach, reach, 2 * half + 1)
+        return cls(counts, np.concatenate([[-_FAR], inner, [_FAR]]), atoms)
 
-    @cached_property
-    def log_weight(self) -> Array:
-        """Log prior probabilities of nodes."""
+    @property
+    def width(self) -> int:
+        """Columns of parameters."""
+        return self.counts.systems + self.counts.judges + 1
+
+    def log_weight(self, theta: Array) -> Array:
+        """Log prior probabilities of nodes; (points, nodes)."""
         logs = -0.5 * self.z**2
-        return np.asarray(logs - np.log(np.exp(logs).sum()))
+        logs -= np.log(np.exp(logs).sum())
+        never, always, left = log_shares(theta, self.atoms).T[..., None]
+        return np.concatenate([never, left + logs[1:-1], always], axis=1)
+
+    def draw_z(self, theta: Array, size: int, rng: np.random.Generator) -> Array:
+        """Draw difficulties of new questions given parameters (3, columns)."""
+        upto = np.exp(log_shares(theta, self.atoms)[:2]).cumsum()
+        u, z = rng.random(size), rng.standard_normal(size)
+        return np.where(u < upto[0], -_FAR, np.where(u < upto[1], _FAR, z))
 
     def table(self, theta: Array) -> Array:
         """Log probability of distinct counts, (columns, points, nodes)."""
@@ -143,7 +164,9 @@ class Likelihood:
         blocks = [slice(i, i + size) for i in range(0, len(self.counts.repeats), size)]
         return [(rows, self.counts.incidence[rows]) for rows in blocks]
 
-    def by_block(self, table: Array) -> Iterator[tuple[slice, csr_array, Array, Array]]:
+    def by_block(
+        self, table: Array, log_weight: Array
+    ) -> Iterator[tuple[slice, csr_array, Array, Array]]:
         """Yield rows, their incidence, log probabilities, and weights of nodes given the counts.
 
         Of a table (columns, points, nodes) log probabilities are (rows, points), and weights
@@ -152,7 +175,7 @@ class Likelihood:
         columns, points, nodes = table.shape
         for rows, incidence in self._blocks:
             logs = (incidence @ table.reshape(columns, -1)).reshape(-1, points, nodes)
-            logs += self.log_weight
+            logs += log_weight
             top = logs.max(axis=2)
             weight = np.exp(np.subtract(logs, top[:, :, None], out=logs), out=logs)
             total = weight.sum(axis=2)
@@ -160,22 +183,31 @@ class Likelihood:
             yield rows, incidence, top + np.log(total), weight
 
     def log_likelihood(self, theta: Array) -> Array:
-        """Log probability of all trials in their order, (points,); theta (points, 3, systems)."""
+        """Log probability of all trials in their order, (points,); theta (points, 3, columns)."""
         log_likelihood = np.zeros(len(theta))
         step = max(1, 1_000_000 // (self.counts.width * len(self.z)))  # arrays of 8 MB
         for start in range(0, len(theta), step):
             block = slice(start, start + step)
-            for rows, _, logs, _ in self.by_block(self.table(theta[block])):
+            part = theta[block]
+            for rows, _, logs, _ in self.by_block(self.table(part), self.log_weight(part)):
                 log_likelihood[block] += self.counts.repeats[rows] @ logs
         return log_likelihood
 
     def difficulties(self, theta: Array) -> Array:
-        """Posterior probabilities of nodes; theta (3, systems) -> (rows, nodes)."""
-        blocks = self.by_block(self.table(theta[None]))
+        """Posterior probabilities of nodes; theta (3, columns) -> (rows, nodes)."""
+        blocks = self.by_block(self.table(theta[None]), self.log_weight(theta[None]))
         return np.concatenate([weight[:, 0] for *_, weight in blocks])
 
+    def inner(self, theta: Array) -> tuple[Array, Array]:
+        """Posterior of nodes if some systems could solve a question and some fail; and the nodes.
+
+        Shape (rows, nodes - 2), of parameters (3, columns).
+        """
+        weight = np.maximum(self.difficulties(theta)[:, 1:-1], 1e-300)
+        return weight / weight.sum(axis=1, keepdims=True), self.z[1:-1]
+
     def draw_difficulties(self, theta: Array, rng: np.random.Generator) -> Array:
-        """Difficulties of all questions given parameters (3, systems) and counts: nodes."""
+        """Difficulties of all questions given parameters (3, columns) and counts: nodes."""
         cumulative = np.cumsum(self.difficulties(theta), axis=1)
         u = rng.random(len(self.counts.which)) * cumulative[self.counts.which, -1]
         return np.asarray(self.z[(cumulative[self.counts.which] < u[:, None]).sum(axis=1)])
@@ -183,13 +215,31 @@ class Likelihood:
     def gradient(self, theta: Array) -> tuple[float, Array]:
         """Log likelihood, and its gradient in the shape of the parameters."""
         table, first = self._first(theta)
-        total, expected = 0.0, np.zeros_like(table)
-        for rows, incidence, logs, weight in self.by_block(table[:, None]):
+        total, expected, nodes = 0.0, np.zeros_like(table), np.zeros(len(self.z))
+        for rows, incidence, logs, weight in self.by_block(
+            table[:, None], self.log_weight(theta[None])
+        ):
             repeats = self.counts.repeats[rows]
             total += float(repeats @ logs[:, 0])
             expected += incidence.T @ (weight[:, 0] * repeats[:, None])
+            nodes += repeats @ weight[:, 0]
         by_column = np.einsum("uk,iuk->iu", expected, first)
-        return total, self._gathered(self._by_system(by_column).ravel()).reshape(theta.shape)
+        of_shares = self._of_shares(theta)[0] @ nodes
+        flat = np.concatenate([self._by_system(by_column).ravel(), of_shares])
+        return total, (flat @ self._gather).reshape(theta.shape)
+
+    def _of_shares(self, theta: Array) -> tuple[Array, Array]:
+        """Return derivatives of log weights of nodes by scores: (2, nodes) and (2, 2, nodes)."""
+        unit = np.eye(2)
+        pairs = (unit[:, None] + unit).reshape(-1, 2)
+        steps = _STEP * np.concatenate([np.zeros((1, 2)), unit, pairs])
+        moves = np.zeros((2, len(steps), *theta.shape))
+        moves[0, :, :2, -1], moves[1, :, :2, -1] = steps, -steps
+        ahead, behind = (self.log_weight(theta + move) for move in moves)
+        first = (ahead - behind)[1:3] / (2.0 * _STEP)
+        bent = ahead + behind - 2.0 * ahead[:1]
+        alone, together = bent[1:3], bent[3:].reshape(2, 2, -1)
+        return first, (together - alone[:, None] - alone) / (2.0 * _STEP**2)
 
     def _first(self, theta: Array) -> tuple[Array, Array]:
         """Log probabilities (columns, nodes), and their derivatives (kinds, columns, nodes).
@@ -215,16 +265,28 @@ class Likelihood:
     def _moves(self, steps: Array) -> Array:
         """Return moves of parameters (points, 3, columns) by steps (points, ways)."""
         systems = self.counts.systems
-        moves = np.zeros((len(steps), 3, systems + self.counts.judges))
+        moves = np.zeros((len(steps), 3, self.width))
         moves[:, [0, 2], :systems] = steps[:, :2, None]
         if self.counts.marking is not None:
-            moves[:, :2, systems:] = steps[:, 2:, None]
+            moves[:, :2, systems:-1] = steps[:, 2:, None]
         return moves
 
-    def _gathered(self, by_system: Array) -> Array:
-        """Turn derivatives by each system's own parameters into those by shared ones."""
-        marking = self.counts.marking
-        return by_system if marking is None else by_system @ marking.gather
+    @cached_property
+    def _gather(self) -> Array:
+        """Matrix of zeros and ones from derivatives by each system's parameters to all columns.
+
+        Its rows are mu, log a and log r by system, with judges the two scores of the system's
+        judge, and the two scores of shares; its columns the parameters (3, columns), flat.
+        """
+        systems, width, marking = self.counts.systems, self.width, self.counts.marking
+        system = np.arange(systems)
+        places = [row * width + system for row in range(3)]
+        if marking is not None:
+            places += [row * width + systems + marking.judge for row in range(2)]
+        place = np.concatenate([*places, [width - 1, 2 * width - 1]])
+        matrix = np.zeros((len(place), 3 * width))
+        matrix[np.arange(len(place)), place] = 1.0
+        return matrix
 
     def _by_system(self, columns: Array) -> Array:
         system, size = self.counts.system, self.counts.systems
@@ -239,28 +301,36 @@ class Likelihood:
         size = self.counts.systems
         table, first = self._first(theta)
         second, kinds = self._second(theta, first), len(first)
-        second_derivatives = np.zeros((kinds * size, kinds * size))
-        complete = np.zeros((kinds, kinds, len(self.counts.system)))
-        for rows, incidence, _, weights in self.by_block(table[:, None]):
+        number = kinds * size + 2
+        second_derivatives = np.zeros((number, number))
+        complete, nodes = np.zeros((kinds, kinds, len(self.counts.system))), np.zeros(len(self.z))
+        of_shares, bent_shares = self._of_shares(theta)
+        log_weight = self.log_weight(theta[None])
+        for rows, incidence, _, weights in self.by_block(table[:, None], log_weight):
             column, repeats = self.counts.column[rows], self.counts.repeats[rows]
             weight = weights[:, 0]
             expected = incidence.T @ (weight * repeats[:, None])
             complete += np.einsum("uk,ijuk->iju", expected, second)
-            mean = np.zeros((len(column), kinds * size))
+            nodes += repeats @ weight
+            mean = np.zeros((len(column), number))
             tried = column >= 0
             for k, by_row in enumerate(weight.T):
                 likely = by_row > 1e-10
                 score = np.where(tried[likely], first[:, column[likely], k], 0.0).transpose(1, 0, 2)
+                shared = np.broadcast_to(of_shares[:, k], (len(score), 2))
                 score = score.reshape(len(score), kinds * size)
+                score = np.concatenate([score, shared], axis=1)
                 second_derivatives -= score.T @ (score * (by_row * repeats)[likely, None])
                 mean[likely] += by_row[likely, None] * score
             second_derivatives += mean.T @ (mean * repeats[:, None])
-        blocks = second_derivatives.reshape(kinds, size, kinds, size)
+        second_derivatives[-2:, -2:] -= bent_shares @ nodes
+        blocks = second_derivatives[:-2, :-2].copy().reshape(kinds, size, kinds, size)
         for i in range(kinds):
             diagonal_blocks = self._by_system(complete[i])
             for j in range(kinds):
                 blocks[i, range(size), j, range(size)] -= diagonal_blocks[j]
-        return self._gathered(self._gathered(second_derivatives).T)
+        second_derivatives[:-2, :-2] = blocks.reshape(kinds * size, -1)
+        return self._gather.T @ second_derivatives @ self._gather
 
     def _second(self, theta: Array, first: Array) -> Array:
         """Second derivatives of log probabilities, (kinds, kinds, columns, nodes)."""

@@ -34,13 +34,18 @@ _SPREADS = 24  # nodes of the sd of systems, both to find where it lies and ther
 class Spread:
     """The normal prior of parameters given the sd of mu between systems, at nodes of this sd.
 
-    The columns of judges that err are standard normal.
+    The columns of judges that err, and that of shares, are standard normal.
     """
 
     prior: LeaderboardPrior
     systems: int
     sd: Array
     judges: int = 0
+
+    @property
+    def width(self) -> int:
+        """Columns of parameters."""
+        return self.systems + self.judges + 1
 
     @classmethod
     def rough(cls, prior: LeaderboardPrior, systems: int, judges: int = 0) -> "Spread":
@@ -59,7 +64,7 @@ class Spread:
     def centre(self) -> Array:
         """Prior mean, flat."""
         prior = self.prior
-        centre = np.zeros((3, self.systems + self.judges))
+        centre = np.zeros((3, self.width))
         means = prior.mean[0], prior.discrimination[0], prior.interaction[0]
         centre[:, : self.systems] = np.array(means)[:, None]
         return centre.ravel()
@@ -67,7 +72,7 @@ class Spread:
     def covariance(self, sd: float) -> Array:
         """Prior covariance, (parameters, parameters)."""
         size, prior = self.systems, self.prior
-        width = size + self.judges
+        width = self.width
         covariance = np.eye(3 * width)
         pairs = (prior.mean[1], sd), prior.discrimination[1:], prior.interaction[1:]
         for i, (common, between) in enumerate(pairs):
@@ -199,7 +204,7 @@ def _turned(matrices: Array, node: NDArray[np.intp], vectors: Array) -> Array:
 
 
 _FIRST_STEP = 0.2  # of nodes of difficulty, until their posterior sds are known
-_WIDER = 1.5  # sds of scores of judges that draws with weights have
+_WIDER = 1.5  # sds of scores that draws with weights have
 _FIRST = 2000  # draws with weights at a time, at most
 _ENOUGH = 400.0  # smallest effective number of draws that is accepted
 
@@ -210,7 +215,7 @@ class Draws:
 
     Parameters
     ----------
-    theta : ndarray, shape (draws, 3, systems + judges)
+    theta : ndarray, shape (draws, 3, systems + judges + 1)
     effective_draws : float
         Effective number of independent draws.
     k_hat : float
@@ -255,9 +260,10 @@ class Fit:
     def of(cls, counts: Counts, prior: LeaderboardPrior) -> "Fit":
         """Find the mode, choose nodes by what the data say about difficulties, find it again."""
         spread = Spread.rough(prior, counts.systems, counts.judges)
-        likelihood, theta = Likelihood.on(counts, _FIRST_STEP), _start(counts, spread)
+        likelihood = Likelihood.on(counts, _FIRST_STEP, prior.atoms)
+        theta = _start(counts, spread)
         theta = _mode(likelihood, spread, float(prior.spread_sd), theta)
-        likelihood = Likelihood.on(counts, _step(likelihood, theta))
+        likelihood = Likelihood.on(counts, _step(likelihood, theta), prior.atoms)
         between = theta[0, : counts.systems].std()
         sd = float(np.clip(between, 0.05, prior.spread_sd))  # where the normal touches
         theta = _mode(likelihood, spread, sd, theta)
@@ -310,16 +316,17 @@ class Fit:
 
     @cached_property
     def _of_scores(self) -> Array:
-        """Orthonormal directions of deviations (parameters, directions) that move judges' scores.
+        """Orthonormal directions of deviations (parameters, directions) that move scores.
+
+        Of the rates of judges, and of the shares of questions that none or all solve.
 
         Draws are wider along them: posteriors of scores are skewed, and the other parameters, which
         follow them, would seldom be drawn in the longer tail.
         """
-        counts, normal = self.likelihood.counts, self.normal
-        width = counts.systems + counts.judges
-        judge_columns = np.arange(counts.systems, width)
+        width, normal = self.likelihood.width, self.normal
+        columns = np.arange(self.likelihood.counts.systems, width)
         node = int(normal.log_weight.argmax())
-        moved = normal.root[node][np.concatenate([judge_columns, judge_columns + width])]
+        moved = normal.root[node][np.concatenate([columns, columns + width])]
         return np.linalg.qr(moved.T)[0]
 
 
@@ -415,7 +422,7 @@ def _start(counts: Counts, spread: Spread) -> Array:
 
 def _step(likelihood: Likelihood, theta: Array) -> float:
     """Return the step of nodes that the posterior of difficulties asks for."""
-    weight, z = likelihood.difficulties(theta), likelihood.z
+    weight, z = likelihood.inner(theta)
     variance = np.maximum(weight @ z**2 - (weight @ z) ** 2, 0.0)
     # A step of 1.5 posterior sds is an error of 1e-4 of a density; a twentieth of the questions may
     # have difficulties that are known better. The finest step makes a thousand nodes.

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from bayesatk.core.one_factor.chances import log_shares
 from bayesatk.core.one_factor.model import Counts, Likelihood
 from bayesatk.core.question.beta_binomial import beta_of
 from bayesatk.core.question.expected_credit import FARTHEST, ExpectedCredit
@@ -29,7 +30,7 @@ class Cells:
     Parameters
     ----------
     difficulty, difficulty_variance : ndarray, shape (questions,)
-        Of ``-z``: larger is harder.
+        Of ``-z``, larger is harder, if neither all systems nor none solve it.
     mean, variance : ndarray, shape (systems, questions)
         Of success probabilities.
     """
@@ -41,14 +42,15 @@ class Cells:
 
     @classmethod
     def given(cls, likelihood: Likelihood, theta: Array) -> "Cells":
-        """Return them at parameters (3, systems and judges)."""
+        """Return them at parameters (3, columns)."""
         counts, z = likelihood.counts, likelihood.z
         mean, square = _by_column(counts, theta, z)
         rows, systems = counts.column.shape
         untried = len(counts.system) + np.arange(systems)
         column = np.where(counts.column >= 0, counts.column, untried)
         weight = likelihood.difficulties(theta)
-        first_z, second_z = weight @ z, weight @ z**2
+        inner, inner_z = likelihood.inner(theta)
+        first_z, second_z = inner @ inner_z, inner @ inner_z**2
         first, second = np.empty((2, systems, rows))
         for system, members in enumerate(column.T):
             first[system] = np.einsum("rk,rk->r", weight, mean[members])
@@ -130,30 +132,36 @@ def mark_rates(counts: Counts, theta: Array) -> tuple[Array, Array]:
 
 
 def simulate_counts(
-    theta: Array, trials: Ints, rng: np.random.Generator, counts: Counts | None = None
+    likelihood: Likelihood, theta: Array, trials: Ints, rng: np.random.Generator
 ) -> Ints:
     """Successes of new questions with these trials (systems, questions), or marks.
 
     Parameters
     ----------
-    theta : ndarray, shape (3, systems and judges)
+    likelihood : Likelihood
+    theta : ndarray, shape (3, columns)
     trials : ndarray of int, shape (systems, questions)
     rng : numpy.random.Generator
-    counts : Counts, optional
-        Of who marks the trials.
     """
     parameters = theta[:, : len(trials)]
-    z = rng.standard_normal(trials.shape[1])
-    x = parameters[0][:, None] + np.exp(parameters[1])[:, None] * z
-    p = rng.beta(*beta_of(x, parameters[2][:, None]))
-    if counts is not None:
-        low, width = mark_rates(counts, theta)
-        p = low[:, None] + width[:, None] * p
+    z = likelihood.draw_z(theta, trials.shape[1], rng)
+    x = np.clip(parameters[0][:, None] + np.exp(parameters[1])[:, None] * z, -600.0, 600.0)
+    low, width = mark_rates(likelihood.counts, theta)
+    p = low[:, None] + width[:, None] * rng.beta(*beta_of(x, parameters[2][:, None]))
     return np.asarray(rng.binomial(trials, p))
 
 
-def population_means(credits: Sequence[Credit], theta: Array) -> Array:
-    """Return expectations over questions like these, (draws, systems, credits)."""
+def population_means(credits: Sequence[Credit], likelihood: Likelihood, theta: Array) -> Array:
+    """Return expectations over questions like these, (draws, systems, credits).
+
+    Parameters
+    ----------
+    credits : sequence of Credit
+    likelihood : Likelihood
+    theta : ndarray, shape (draws, 3, columns)
+    """
+    shares = np.exp(log_shares(theta, likelihood.atoms))
+    theta = theta[:, :, : likelihood.counts.systems]
     step = min(0.3, 1.0 / float(np.exp(theta[:, 1].max())))
     z = np.arange(-6.0, 6.0 + step, step)
     weight = np.exp(-0.5 * z**2)
@@ -170,7 +178,9 @@ def population_means(credits: Sequence[Credit], theta: Array) -> Array:
         x = theta[:, 0] + slope * node
         for i, table in enumerate(tables):
             means[:, :, i] += share * table.mean(x, log_r)
-    return means
+    at_ends = np.array([[credit.vector[end] for credit in credits] for end in (0, -1)], float)
+    solved = shares[:, :2] @ at_ends  # p is 0 or 1
+    return np.asarray(solved[:, None] + shares[:, 2, None, None] * means)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,229 @@
+"""Floors of a gate: the least value of a metric on one question, or on the mean of a group.
+
+A floor is about its own questions. What other questions say of them holds on average over
+questions, and not for the one question that has a floor because it must not be lost. Verdicts are
+therefore tests of the trials of these questions alone, whose false passes and false failures stay
+under the level whatever the success probabilities are.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import rel_entr
+from scipy.stats import binom
+
+from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.words import number_words, probability_words
+from bayesatk.comparison.gates.policy import GatePolicy
+from bayesatk.data.columns import GROUP
+from bayesatk.posterior.models_of import observed_value
+from bayesatk.results.result import Result
+
+Verdict = Literal["pass", "fail", "inconclusive"]
+
+
+@dataclass(frozen=True)
+class FloorCheck:
+    """A question or group with its floor.
+
+    Parameters
+    ----------
+    label : str
+    floor : float
+    value : float
+        Unbiased estimate of the metric of the new system (NaN where k exceeds the trials), or with
+        ``pooled_floors`` its posterior mean.
+    above, below : float
+        Confidence that the value is at the floor or above, and at the floor or below: one minus the
+        largest probability of outcomes as good (as bad) of a system whose value is the floor. They
+        need not add up to one. With ``pooled_floors``: posterior probabilities, which do.
+    verdict : {"pass", "fail", "inconclusive"}
+    pooled : bool
+        Whether other questions were used.
+    """
+
+    label: str
+    floor: float
+    value: float
+    above: float
+    below: float
+    verdict: Verdict
+    pooled: bool = False
+
+    @property
+    def sentence(self) -> str:
+        """What was found."""
+        side, chance = max(("at or above", self.above), ("below", self.below), key=lambda x: x[1])
+        error = 0.001 if self.pooled else 0.0  # of what is drawn: two decimals are known
+        value = "not estimable" if np.isnan(self.value) else number_words(self.value, error)
+        kind = "posterior probability" if self.pooled else "confidence"
+        return (
+            f"{self.label}: {value}, floor {self.floor:g}, {side} it with {kind} "
+            f"{probability_words(chance, error)}: {self.verdict}."
+        )
+
+
+def decided(probability: float, level: float) -> Verdict:
+    """Return the verdict on a probability.
+
+    Examples
+    --------
+    >>> [decided(p, 0.95) for p in (0.96, 0.5, 0.05)]
+    ['pass', 'inconclusive', 'fail']
+    """
+    if probability >= level:
+        return "pass"
+    return "fail" if 1.0 - probability >= level else "inconclusive"
+
+
+def check_floors(result: Result, system: int, policy: GatePolicy) -> tuple[FloorCheck, ...]:
+    """Check a system's floors, all of them together at the level."""
+    level, checks = 1.0 - (1.0 - policy.level) / max(len(policy.floors), 1), []
+    confidences = pooled_probabilities if policy.pooled_floors else own_confidences
+    for label, floor in policy.floors.items():
+        kept = _questions(result, policy, str(label))
+        value, above, below = confidences(result, system, policy, kept, float(floor))
+        verdict: Verdict = (
+            "pass" if above >= level else "fail" if below >= level else "inconclusive"
+        )
+        checks.append(FloorCheck(
+            str(label), float(floor), value, above, below, verdict, policy.pooled_floors
+        ))  # fmt: skip
+    return tuple(checks)
+
+
+def _questions(result: Result, policy: GatePolicy, label: str) -> NDArray[np.bool_]:
+    """Return which questions a floor is about: those of a group of the policy or data, or one."""
+    questions = [str(question) for question in result.data.dataset["question"].values]
+    by_data = [str(group) for group in result.of_questions.get(GROUP, ())]
+    if label in policy.groups:
+        wanted = {str(question) for question in policy.groups[label]}
+    elif label in by_data:
+        return np.array([group == label for group in by_data])
+    else:
+        wanted = {label}
+    unknown = sorted(wanted.difference(questions))
+    if unknown:
+        raise ArgumentError(
+            Argument("floors"), f" must name questions of the data, or groups of them; "
+            f"{unknown[0]!r} is neither. The first questions are {questions[:3]}.",
+        )  # fmt: skip
+    return np.isin(questions, list(wanted))
+
+
+def pooled_probabilities(
+    result: Result, system: int, policy: GatePolicy, kept: NDArray[np.bool_], floor: float
+) -> tuple[float, float, float]:
+    """Return posterior mean and probabilities of both sides of a floor, given all questions."""
+    drawn = result.posterior["p"].isel(system=system, question=np.flatnonzero(kept))
+    p = drawn.transpose("chain", "draw", "question", ...).values
+    values = result.scale.judged(policy.asked).latent(p.reshape(-1, *p.shape[2:]))
+    weight = None if result.weight is None else result.weight[kept]
+    means = np.average(values, axis=1, weights=weight)
+    above = float((means >= floor).mean())
+    return float(means.mean()), above, 1.0 - above
+
+
+def own_confidences(
+    result: Result, system: int, policy: GatePolicy, kept: NDArray[np.bool_], floor: float
+) -> tuple[float, float, float]:
+    """Return the estimate and the confidence of both sides of a floor, from these trials alone.
+
+    Right and wrong on one question: the value is a function of p that grows with it, so that the
+    floor is one of p, and binomial tails are exact. On questions with equal weights and trials and
+    a metric of single trials: the tails of the total are at most binomial (`total_tails`). All
+    others: `mean_tails`.
+    """
+    metric, trials = policy.asked, result.trials[system][kept]
+    value = observed_value(result, system, metric, kept)
+    right_wrong = not (result.scale.axes or metric.voted)
+    if right_wrong and len(trials) == 1:
+        right = int(result.right_of_all("gate")[0][system][kept][0])
+        least = _success_probability(result, policy, floor)
+        tails = [float(tail) for tail in _binomial_tails(right, int(trials[0]), least)]
+        return value, 1.0 - tails[0], 1.0 - tails[1]
+    if np.isnan(value):
+        return value, 0.0, 0.0
+    share = np.ones(len(trials)) if result.weight is None else result.weight[kept]
+    unit = share / share.sum() / (trials // metric.k)  # of an independent evaluation of the metric
+    number = int((trials // metric.k).sum())
+    corners = np.array([0.0, 1.0])
+    if not metric.voted:
+        certain = np.eye(len(result.scores)) if result.scale.axes else corners
+        corners = result.scale.judged(metric).latent(certain)
+    low, high = float(corners.min()), float(corners.max())
+    mean, least = (value - low) / (high - low), (floor - low) / (high - low)
+    if not 0.0 < least <= 1.0:  # a floor that every value keeps, or none
+        return value, float(least <= 0.0), float(least > 1.0)
+    if right_wrong and metric.k == 1 and np.ptp(unit) <= 1e-12 * unit.max():
+        above, below = total_tails(round(mean * number), number, least)
+    else:
+        above, below = mean_tails(mean, number, least, float(unit.max()))
+    return value, 1.0 - above, 1.0 - below
+
+
+def _success_probability(result: Result, policy: GatePolicy, floor: float) -> float:
+    """Return the p at which the metric is at its floor; beyond 0 and 1 where no p reaches it."""
+    metric = result.scale.judged(policy.asked)
+
+    def gap(p: float) -> float:
+        return float(metric.latent(np.array([p]))[0]) - floor
+
+    if gap(0.0) >= 0.0 or gap(1.0) < 0.0:
+        return -1.0 if gap(0.0) >= 0.0 else 2.0
+    return float(brentq(gap, 0.0, 1.0, xtol=1e-14))
+
+
+def _binomial_tails(right: int, trials: int, p: float) -> tuple[float, float]:
+    """Return the probabilities of as many successes or more, and of as many or fewer.
+
+    Of a p below 0, which every system exceeds, and above 1, which none does, too.
+    """
+    if not 0.0 <= p <= 1.0:
+        return float(p > 1.0), float(p < 0.0)
+    return float(binom.sf(right - 1, trials, p)), float(binom.cdf(right, trials, p))
+
+
+def total_tails(right: int, trials: int, mean: float) -> tuple[float, float]:
+    """Return bounds of both tails of a total of independent trials with a mean probability.
+
+    Whatever the probabilities of single trials, tails that begin one success or more away from the
+    expected total are at most binomial (Hoeffding 1956, Ann. Math. Statist. 27, 713-721, theorem
+    5). Nearer to it they need not be, and the bound is 1.
+
+    Examples
+    --------
+    >>> [round(tail, 4) for tail in total_tails(4, 4, 0.5)], total_tails(2, 4, 0.5)
+    ([0.0625, 1.0], (1.0, 1.0))
+    """
+    above, below = _binomial_tails(right, trials, mean)
+    expected = trials * mean
+    return (above if right >= expected + 1.0 else 1.0, below if right <= expected - 1.0 else 1.0)
+
+
+def mean_tails(mean: float, number: int, floor: float, unit: float) -> tuple[float, float]:
+    """Return bounds of both tails of a weighted mean of independent values in [0, 1].
+
+    By Hoeffding (1963, J. Am. Statist. Assoc. 58, 13-30): E exp(h mean) is largest if the values
+    are 0 or 1, have the largest weight `unit` and the same expectation, and an average over all
+    sets of k trials has at most that of ``trials // k`` sets apart. Chernoff's bound follows, with
+    ``number * unit >= 1``.
+
+    Examples
+    --------
+    >>> [round(tail, 4) for tail in mean_tails(1.0, 10, 0.6, 0.1)]  # 0.6^10
+    [0.006, 1.0]
+    """
+    size = number * unit
+
+    def tail(reached: float, expected: float) -> float:
+        ours, null = min(reached / size, 1.0), expected / size  # rounding may exceed 1
+        if ours <= null:
+            return 1.0
+        entropy = float(rel_entr(ours, null) + rel_entr(1.0 - ours, 1.0 - null))
+        return float(np.exp(-number * entropy))
+
+    return tail(mean, floor), tail(1.0 - mean, 1.0 - floor)
