@@ -52,7 +52,7 @@ def replication(relation: str, pooling: str, trials: int, number: int) -> dict[s
     known = {"log_weight": np.log(weight)}
     data = bk.tally(rng.binomial(trials, p), trials=trials, weight=weight, covariates=known)
     options = {
-        "none": {"pooling": "none"}, "partial": {"difficulty": "beta"},
+        "none": {"pooling": "none"}, "partial": {"difficulty": "beta", "population": "bootstrap"},
         "covariates": {"covariates": ["log_weight"]},
     }  # fmt: skip
     fit = bk.evaluate(data, METRICS, rng=number, draws=500, **options[pooling])

@@ -555,6 +555,20 @@ def test_difficulty_chooses_the_families(runs, tmp_path) -> None:
     assert run("plan", runs, *goal, "--difficulty", "a=0.5,0.3").exit_code == 2
 
 
+def test_the_population_is_an_option(runs) -> None:
+    asked = ("evaluate", runs, "-m", "pass@1", "--json", "--seed", 1)
+    for options, population in (
+        ((), "law"),
+        (("--population", "bootstrap"), "bootstrap"),
+        (("--pooling", "none"), "bootstrap"),
+    ):  # fmt: skip
+        done = run(*asked, *options)
+        assert json.loads(done.output)["provenance"]["population"] == population
+    done = run(*asked, "--population", "law", "--pooling", "none")
+    assert done.exit_code == 2
+    assert "--pooling none must be left out with --population law" in done.stderr
+
+
 def test_groups_are_a_level_of_their_own(tmp_path) -> None:
     path = tmp_path / "grouped.csv"
     rows = [f"{task},{trial},{int(trial * task % 3 > 0)},d{task % 4}"

@@ -117,17 +117,18 @@ def test_a_covariate_without_effect_leaves_the_plan_as_it_was(target) -> None:
     np.testing.assert_allclose(plain["questions"], other["questions"], rtol=0.06)
 
 
-@pytest.mark.parametrize("kind", ["covariates", "weight"])
+@pytest.mark.parametrize("kind", ["covariates", "weight", "bootstrap"])
 @pytest.mark.parametrize("target", ["questions", "population"])
 def test_planned_widths_are_those_of_evaluations(kind, target) -> None:
     rng = np.random.default_rng(7)
+    population = {"population": "bootstrap" if kind == "bootstrap" else "law"}
 
     def evaluation(questions: int, trials: int) -> Any:
         x, p = _questions(rng, questions)
         held: dict[str, Any] = {"covariates": {"x": x}}
         options: dict[str, Any] = {"covariates": ["x"]}
-        if kind == "weight":
-            held, options = {"weight": rng.gamma(1.0, 1.0, questions) + 0.05}, {}
+        if kind != "covariates":
+            held, options = {"weight": rng.gamma(1.0, 1.0, questions) + 0.05}, population
         data = bk.tally((rng.binomial(trials, p), np.full(questions, trials)), **held)
         return bk.evaluate(data, "pass@1", draws=1000, rng=1, **options)
 

@@ -21,6 +21,8 @@ KINDS = (
     "group judge",
     "weight group",
     "none group",
+    "bootstrap weight group",
+    "bootstrap covariates",
 )
 
 
@@ -34,6 +36,8 @@ def evaluated(kind, kept=slice(None), **options):
         asked["covariates"] = ["size"]
     if "weight" in kind:
         columns["weight"] = np.arange(1.0, QUESTIONS + 1.0)[kept]
+    if "bootstrap" in kind:
+        asked["population"] = "bootstrap"
     if "judge" in kind:
         asked["judge"] = JUDGE
     if "prior trials" in kind:

@@ -14,7 +14,7 @@ from bayesatk.data.capabilities import FEATURES, NOT_BUILT, REFUSED, reason, ref
 
 COMBINED = (
     "group", "covariates", "judge", "weight", "prior trials", "pooling none", "pooling complete",
-    "categories", "votes", "families",
+    "categories", "votes", "families", "bootstrap",
 )  # fmt: skip
 RNG = np.random.default_rng(3)
 QUESTIONS = 12
@@ -35,6 +35,7 @@ OF_EVALUATE: dict[str, dict[str, Any]] = {
     "pooling none": {"pooling": "none"},
     "pooling complete": {"pooling": "complete"},
     "families": {"difficulty": "averaged"},
+    "bootstrap": {"population": "bootstrap"},
 }
 OPERATIONS: dict[str, Callable[[Any], object]] = {
     "table": bk.table,
@@ -106,6 +107,7 @@ def test_what_is_alone_is_evaluated_and_declared(name) -> None:
     assert name in fit.study.capabilities
     assert fit.study.capabilities <= {
         name, "pooling partial", "pooling none", "pooling complete", "families", "success metrics",
+        "law", "bootstrap",
     }  # fmt: skip
 
 

@@ -32,6 +32,7 @@ EVERY = "pass@1,2,4,16 pass^2,4 maj@3 g-pass@4:0.5 mg-pass@4 auc@4 bayes"
 BOTH = ["questions", "population"]
 ALL = ["questions", "population", "new_groups"]
 BETA = {"difficulty": "beta"}
+BOOTSTRAP = {"population": "bootstrap"}
 
 
 def _study(
@@ -302,13 +303,19 @@ def _structures() -> list[Study]:
             "points",
             options=BETA,
         ),
-        _study("weights, beta", "pass@1,4", MIXED | {"weight": WEIGHT}, "beta", options=BETA),
+        _study(
+            "weights, beta",
+            "pass@1,4",
+            MIXED | {"weight": WEIGHT},
+            "beta",
+            options=BETA | BOOTSTRAP,
+        ),
         _study(
             "weights, averaged",
             "pass@1,4",
             MIXED | {"weight": WEIGHT},
             "points",
-            options={"difficulty": "averaged"},
+            options={"difficulty": "averaged"} | BOOTSTRAP,
         ),
         _study(
             "weights, none",
@@ -540,7 +547,7 @@ def _combined() -> list[Study]:
         ("covariate, averaged", "pass@1,4", ALONE | LENGTH | some, BOTH, averaged),
         ("covariate, judge", "pass@1,4", ALONE | LENGTH | CLEAR | some, BOTH, BETA),
         ("judge, mixture", "pass@1,4", ALONE | CLEAR | some, BOTH, mixture),
-        ("judge, weights", "pass@1,4", ALONE | CLEAR | SHARES | some, BOTH, BETA),
+        ("judge, weights", "pass@1,4", ALONE | CLEAR | SHARES | some, BOTH, BETA | BOOTSTRAP),
         ("judge, weights, none", "pass@1,4", ALONE | CLEAR | SHARES, BOTH, {"pooling": "none"}),
         ("judge, weights, complete", "pass@1,4", ALONE | CLEAR | SHARES, BOTH, complete),
         (
@@ -560,7 +567,7 @@ def _combined() -> list[Study]:
     cases += [
         ("graded, groups", "bayes max@2", graded | group | few, ALL, partial),
         ("graded, covariate", "bayes max@2", graded | LENGTH | some, BOTH, partial),
-        ("graded, weights", "bayes max@2", graded | SHARES, BOTH, partial),
+        ("graded, weights", "bayes max@2", graded | SHARES, BOTH, partial | BOOTSTRAP),
         ("graded, weights, none", "bayes max@2", graded | SHARES, BOTH, {"pooling": "none"}),
         ("graded, weights, complete", "bayes max@2", graded | SHARES, BOTH, complete),
         ("graded, groups, covariate", "bayes max@2", graded | group | LENGTH | few, ALL, partial),

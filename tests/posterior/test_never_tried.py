@@ -40,7 +40,7 @@ CASES: dict[str, tuple[Any, str, int, dict[str, Any]]] = {
         lambda tried: _of_trials(tried, WEIGHT),
         "pass@1",
         4,
-        {"difficulty": "beta"},
+        {"difficulty": "beta", "population": "bootstrap"},
     ),
     "grades": (_of_grades, "bayes max@2", 3, NONE),
     "votes": (_of_votes, "plurality@1,3", 3, NONE),
@@ -93,7 +93,9 @@ def test_draws_of_other_models_leave_them_out_too() -> None:
     p = np.broadcast_to([0.2, 0.4, 0.9], (400, 3))
     rng, grid = np.random.default_rng(1), bk.evaluate([[1]], "pass@1", rng=1)
     counts = np.array([[1.0, 1.0], [0.0, 2.0], [0.0, 0.0]])
-    metrics = SystemMetrics(list(bk.Result.of(grid).grid), Shares.of(3), counts, stored=p)
+    metrics = SystemMetrics(
+        list(bk.Result.of(grid).grid), Shares.of(3), counts, stored=p, resampled=True
+    )
     values = metrics.draw(False, rng).whole
     assert_allclose(values[:, 0, 0], 0.5)
     assert values[:, 0, 1].max() < 0.4

@@ -6,11 +6,12 @@ import pytest
 import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import betaln
+from scipy.special import betaln, expit, logit
 from scipy.stats import beta
 
 import bayesatk as bk
 from bayesatk.data.scales import Scored
+from bayesatk.data.study import read_study
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.models_of import Declared
 
@@ -59,7 +60,12 @@ def test_partial_pooling_by_a_grid_over_mean_and_icc() -> None:
     sd = np.sqrt(chance @ (given_var + (given_mean - expected) ** 2))
     found = values(fit, k=1, target="questions", statistic=["mean", "sd"])
     np.testing.assert_allclose(found, [expected, sd], atol=2e-4)
-    # Of other questions: draw hyperparameters, p, and Dirichlet weights times the weights.
+    found = values(fit, k=1, target="population", statistic=["mean", "sd"])
+    sd = np.sqrt(chance @ mean**2 - (chance @ mean) ** 2)
+    np.testing.assert_allclose(found, [chance @ mean, sd], atol=2e-4)
+    # These drawn anew: draw hyperparameters, p, and Dirichlet weights times the weights.
+    fit = bk.evaluate(bk.tally(RUNS[:1], weight=WEIGHT), "pass@1", difficulty="beta", rng=1,
+                      population="bootstrap")  # fmt: skip
     rng = np.random.default_rng(3)
     place = rng.choice(len(chance), 40_000, p=chance)
     p = rng.beta(a[place, None] + right, b[place, None] + trials - right)
@@ -222,6 +228,135 @@ def test_difficulty_that_depends_on_the_weight() -> None:
     )
 
 
+GROUP = np.array([0, 0, 0, 1, 1, 1, 1])
+SLOPE = np.array([-1.2, 0.1, 0.8, -0.4, 0.3, 1.1, -0.7])
+COUNTS, HEAVY = np.array([1, 3, 2, 0, 2, 3, 1]), np.array([1.0, 4.0, 1.0, 3.0, 1.0, 0.5, 1.0])
+STRUCTURES = {
+    "plain": {}, "families": {"difficulty": "averaged"}, "none": {"pooling": "none"},
+    "complete": {"pooling": "complete"}, "covariates": {"covariates": ["x"]},
+    "groups": {"group": "group"}, "judge": {"judge": bk.JudgeError(90, 100, 3, 100)},
+    "groups, none": {"group": "group", "pooling": "none"},
+    "groups, covariates": {"group": "group", "covariates": ["x"]},
+}  # fmt: skip
+
+
+def declared(weight, **options):
+    """Return a study of seven questions in two groups with a covariate."""
+    data = bk.tally(
+        COUNTS, trials=3, weight=weight, group=GROUP.tolist(), covariates={"x": SLOPE.tolist()}
+    )
+    plain = {
+        "pooling": "partial", "prior": None, "success": None, "prior_trials": None,
+        "prior_weight": 1.0, "answer_prior": None, "ci_prob": 0.95, "keep": (),
+        "difficulty": None if "pooling" in options else "beta",
+    }  # fmt: skip
+    return read_study(data, "pass@1,2", **plain | options)
+
+
+@pytest.mark.parametrize("population", ["law", "bootstrap"])
+@pytest.mark.parametrize(
+    "structure",
+    [
+        pytest.param(name, marks=[pytest.mark.long] * (name in ("groups", "groups, covariates")))
+        for name in STRUCTURES
+    ],
+)
+def test_answers_follow_weights_without_a_jump(structure, population) -> None:
+    """Of weights of 1 and nearly 1, and of weights and their doubles, in every structure."""
+    options = STRUCTURES[structure]
+    pooling = options.get("pooling", "partial")
+    if (pooling, population) in {("none", "law"), ("complete", "bootstrap")}:
+        with pytest.raises(ValueError, match=f"population must be left out|{pooling}"):
+            declared(None, population=population, **options)
+        return
+    even = np.ones(7)
+    nearly = even + 1e-9 * (np.arange(7) == 2)
+    numbers = []
+    for weight in (even, nearly, HEAVY, 2.0 * HEAVY):
+        study = declared(weight, population=population, **options)
+        metrics = [study.scale.judged(metric) for metric in study.metrics]
+        posterior = Declared.of_study(study).model(0).fit(metrics)
+        drawn = posterior.draw(200, np.random.default_rng(1), False).metrics
+        numbers.append([posterior.mean, posterior.sd, drawn])
+    for one, two in (numbers[:2], numbers[2:]):
+        for first, second in zip(one, two, strict=True):
+            np.testing.assert_allclose(first, second, atol=1e-7)
+    assert not np.allclose(numbers[0][0][:, 0], numbers[2][0][:, 0]) or pooling == "complete"
+
+
+@pytest.mark.parametrize("population", ["law", "bootstrap"])
+def test_both_populations_of_groups_and_a_covariate_by_simulation(population) -> None:
+    """Draws of the prior, weighted by the likelihood; p by its Beta; questions drawn anew."""
+    study = declared(HEAVY, population=population, group="group", covariates=["x"])
+    posterior = Declared.of_study(study).model(0).fit(parse("pass@1"))
+    rng, size = np.random.default_rng(5), 200_000
+    mean, icc = rng.random((2, size))
+    slope, tau = rng.normal(0.0, 2.5, size), np.abs(rng.normal(size=size))
+    effect = tau[:, None] * rng.normal(size=(size, 2))
+    scaled, total = (SLOPE - SLOPE.mean()) / SLOPE.std(), (1.0 - icc) / icc
+    level = logit(mean)[:, None] + slope[:, None] * scaled
+    m = expit(level + effect[:, GROUP])
+    a, b = np.maximum([m * total[:, None], (1.0 - m) * total[:, None]], 1e-9)
+    logs = (betaln(a + COUNTS, b + 3 - COUNTS) - betaln(a, b)).sum(axis=1)
+    chance = np.exp(logs - logs.max())
+    chance /= chance.sum()
+    assert 1.0 / (chance @ chance) > 2500
+    row = rng.choice(size, 60_000, p=chance)
+    share = HEAVY / HEAVY.sum()
+    if population == "law":
+        drawn = m[row] @ share
+        new = expit(level[row] + (tau[row] * rng.normal(size=len(row)))[:, None]) @ share
+    else:
+        p = rng.beta(a[row] + COUNTS, b[row] + 3 - COUNTS)
+        v = rng.standard_exponential(p.shape) * HEAVY
+        member = np.eye(2)[GROUP]
+        of_groups, outer = (v * p) @ member / (v @ member), HEAVY @ member / HEAVY.sum()
+        drawn = of_groups @ outer
+        w = rng.standard_exponential(of_groups.shape) * outer
+        new = (of_groups * w).sum(axis=1) / w.sum(axis=1)
+    for target, values_of in ((1, drawn), (2, new)):
+        if population == "law" and target == 2:  # its effect is integrated: only its mean compares
+            assert posterior.mean[0, 2] == pytest.approx(new.mean(), abs=0.05 * new.std())
+            continue
+        found = posterior.mean[0, target], posterior.sd[0, target]
+        expected = values_of.mean(), values_of.std()
+        np.testing.assert_allclose(found, expected, atol=0.05 * values_of.std())
+    mine = posterior.draw(20_000, rng, False).metrics[:, 0, 1]
+    np.testing.assert_allclose(
+        np.quantile(mine, [0.05, 0.5, 0.95]), np.quantile(drawn, [0.05, 0.5, 0.95]),
+        atol=0.08 * drawn.std(),
+    )  # fmt: skip
+
+
+def test_a_result_says_over_whom_its_population_is() -> None:
+    words = {
+        "law": "new questions from the fitted law of difficulty",
+        "bootstrap": "these questions drawn anew by the Bayesian bootstrap, with their weights",
+    }
+    for population, said in words.items():
+        fit = bk.evaluate(DATA, "pass@1", difficulty="beta", rng=1, draws=20, population=population)
+        assert any(f"Questions like these are {said}." in note for note in bk.notes(fit))
+        assert bk.provenance(fit)["population"] == population
+        assert bk.Result.of(fit).population == bk.Result.of(fit).study.population == population
+    assert "Rubin" in bk.cite(fit)
+    assert not bk.notes(bk.evaluate(RUNS, "pass@1", difficulty="beta", rng=1, draws=9))
+    with pytest.raises(ValueError, match="population must be 'law' or 'bootstrap'; got 'these'"):
+        bk.evaluate(RUNS, "pass@1", population="these")
+
+
+def test_the_note_on_weights_and_success_names_the_bootstrap_where_there_is_a_law() -> None:
+    rng = np.random.default_rng(1)
+    p = rng.random(60)
+    data = bk.tally(rng.binomial(3, p), trials=3, weight=1 / (p + 0.1))
+    notes = [
+        " ".join(bk.notes(bk.evaluate(data, "pass@1", difficulty="beta", population=population,
+                                      draws=8, rng=1)))
+        for population in ("law", "bootstrap")
+    ]  # fmt: skip
+    assert all("larger weights have lower scores" in text for text in notes)
+    assert ["population='bootstrap'" in text for text in notes] == [True, False]
+
+
 @pytest.mark.parametrize("pooling", ["none", "complete", "partial"])
 def test_influence_is_what_an_evaluation_without_the_question_gives(pooling) -> None:
     data = bk.tally(RUNS[0], weight=WEIGHT)
@@ -302,12 +437,18 @@ def test_metrics_of_any_draws_are_weighted() -> None:
 
 @pytest.mark.long
 @pytest.mark.full
-def test_the_sampled_twin_weighs_them_alike() -> None:
+@pytest.mark.parametrize("population", ["law", "bootstrap"])
+def test_the_sampled_twin_weighs_them_alike(population) -> None:
     rng = np.random.default_rng(2)
     data = bk.tally(rng.binomial(4, rng.beta(0.7, 0.9, 9)), trials=4, weight=rng.lognormal(0, 1, 9))
-    fit = bk.evaluate(data, "pass@1,2", difficulty="beta", rng=1)
-    sampled = bk.sample(data, "pass@1,2", difficulty="beta", rng=2, progressbar=False)
+    options = {"difficulty": "beta", "population": population}
+    fit = bk.evaluate(data, "pass@1,2", rng=1, **options)
+    sampled = bk.sample(data, "pass@1,2", rng=2, progressbar=False, **options)
     found = bk.verify(fit, sampled, family_error=1e-4)
     assert found.verdict == "agree", found.table.query("verdict != 'agree'").to_string()
+    with pytest.raises(ValueError, match="must have the same population"):
+        bk.verify(bk.evaluate(data, "pass@1,2", difficulty="beta", rng=1,
+                              population="law" if population == "bootstrap" else "bootstrap"),
+                  sampled)  # fmt: skip
     with pytest.raises(ValueError, match="data"):
-        bk.verify(bk.evaluate(data.unweighted(), "pass@1,2", difficulty="beta", rng=1), sampled)
+        bk.verify(bk.evaluate(data.unweighted(), "pass@1,2", rng=1, **options), sampled)

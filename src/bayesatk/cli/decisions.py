@@ -15,6 +15,7 @@ from bayesatk.cli.options import (
     Difficulty,
     GroupWeight,
     Pooling,
+    Population,
     Reading,
     Seed,
     Success,
@@ -68,6 +69,7 @@ def plan(
         float, Option(help="Correlation of the difficulties of two systems.")
     ] = 0.0,
     group_weight: GroupWeight = None,
+    population: Population = None,
     success: Success = None,
 ) -> None:
     """Find numbers of questions and trials, from a pilot or a stated difficulty."""
@@ -88,7 +90,7 @@ def plan(
         voted = any(parsed.voted for parsed in parse(metric))
         source = evaluate(
             data, metric, pooling="none" if voted else "partial",
-            difficulty=families(difficulty), success=success, rng=0,
+            difficulty=families(difficulty), success=success, population=population, rng=0,
             **structure(data, None, group_weight),
         )  # fmt: skip
     with working("Planning ...", delivery.silent):

@@ -50,6 +50,13 @@ GroupWeight = Annotated[
         "default: their numbers of questions.",
     ),
 ]
+Population = Annotated[
+    Literal["law", "bootstrap"] | None,
+    Option(
+        help="Questions like these: new ones from the law of difficulty, or these drawn anew with "
+        "their weights; default: the law, except with --pooling none."
+    ),
+]
 
 
 def command(
@@ -289,6 +296,7 @@ class Evaluation:
     pooling: Pooling = "partial"
     difficulty: Difficulty = None
     group_weight: GroupWeight = None
+    population: Population = None
     ci_prob: Probability = 0.95
     ci_kind: Kind = "eti"
     success: Success = None
@@ -311,6 +319,7 @@ class Evaluation:
         return {
             "pooling": self.pooling, "difficulty": families(self.difficulty),
             "success": self.success, "judge": judge, "rng": self.seed,
+            "population": self.population,
             **structure(data, formula, self.group_weight),
         }  # fmt: skip
 

@@ -13,7 +13,7 @@ from bayesatk._tools.messages import Argument, ArgumentError
 Capability = Literal[
     "group", "covariates", "judge", "weight", "prior trials", "pooling none", "pooling complete",
     "categories", "votes", "families", "success metrics", "pooling partial", "cut judge", "costs",
-    "crossed",
+    "crossed", "law", "bootstrap",
 ]  # fmt: skip
 Operation = Literal[
     "table", "compare", "exact_loo", "leaderboard", "criticise", "plan", "question_table",
@@ -53,6 +53,12 @@ def _left_out(words: str, name: str) -> Feature:
     return Feature(words, Argument(name), ("leave out ", Argument(name)))
 
 
+def _of_population(population: str) -> Feature:
+    words = f"population={population!r}"
+    without: tuple[str | Argument, ...] = ("leave out ", Argument("population"))
+    return Feature(words, Argument("population", population), without)
+
+
 def _pooled(pooling: str, instead: str) -> Feature:
     """Return a kind of pooling, and what to pass in place of it."""
     argument = Argument("pooling", pooling)
@@ -86,6 +92,8 @@ FEATURES: Mapping[Capability, Feature] = {
         "a judge with updated=False", Argument("judge"), ("pass a JudgeError with updated=True",)
     ),
     "crossed": Feature("form='crossed'", Argument("form"), ("leave out ", Argument("form"))),
+    "law": _of_population("law"),
+    "bootstrap": _of_population("bootstrap"),
     "costs": Feature("costs", Argument("fit"), ("use bayesatk.evaluate",)),
 }  # fmt: skip
 Pair = tuple[Capability, Capability | Operation]
@@ -121,6 +129,12 @@ REFUSED = _pairs(
             "the systems",
             "extrapolation_range": "a range of marks is none of success",
             "change_point": "it bets on marks, and a change of them may be one of the judge",
+        },
+        "law": {
+            "pooling none": _NO_LAW + " from which new questions could come",
+        },
+        "bootstrap": {
+            "pooling complete": _ONE_P + " when they are drawn anew",
         },
         "prior trials": {
             "votes": "prior trials are counts of marks, without answers",

@@ -25,6 +25,7 @@ from bayesatk.priors import (
     HyperPrior,
     ModelPrior,
     Pooling,
+    Population,
 )
 from bayesatk.priors.choice import describe_prior, prior_from, with_families
 
@@ -53,6 +54,8 @@ class Study:
         Of the groups of questions; None: the model has no groups.
     judges : Judges, optional
         Who marked the trials of every system, where judges err.
+    population : {"law", "bootstrap"}
+        Whether questions like these follow the law of difficulty, or are these drawn anew.
     ci_prob : float
         Probability of an interval.
     ci_kind : {"eti", "hdi"}
@@ -69,6 +72,7 @@ class Study:
     covariates: str | tuple[str, ...] | None = None
     group_weights: str | Mapping[str, float] | None = None
     judges: Judges | None = None
+    population: Population = "law"
     ci_prob: float = 0.95
     ci_kind: str = "eti"
     notes: tuple[str, ...] = ()
@@ -118,8 +122,21 @@ class Study:
     @property
     def bootstrapped(self) -> bool:
         """Whether the population is that of the Bayesian bootstrap over the questions."""
-        weighted = "weight" in self.values and "covariates" not in self.values
-        return "pooling none" in self.values or ("pooling partial" in self.values and weighted)
+        return self.population == "bootstrap"
+
+    @property
+    def population_words(self) -> str:
+        """Over whom the population is."""
+        weighted = "weight" in self.values
+        if self.bootstrapped:
+            within = ", within groups" if self.grouping is not None else ""
+            drawn = ", with their weights" if weighted else ""
+            return f"these questions drawn anew by the Bayesian bootstrap{within}{drawn}"
+        of = " of these groups, which keep their weights," if self.grouping is not None else ""
+        if self.covariates is not None:
+            held = "the covariates and the weights" if weighted else "the covariates"
+            return f"new questions{of} with {held} of these"
+        return f"new questions{of} from the fitted law of difficulty"
 
     @property
     def capabilities(self) -> frozenset[Capability]:
@@ -181,8 +198,17 @@ def declared_values(declaration: Mapping[str, Any]) -> dict[Capability, object]:
         "crossed": isinstance(prior, CrossedPrior) and "form='crossed'",
         "families": ", ".join(families) if families != ["beta"] else "",
         cast(Capability, f"pooling {pooling}"): f"pooling={pooling!r}",
+        declaration["population"]: f"population={declaration['population']!r}",
     }
     return {name: value for name, value in values.items() if value}
+
+
+def population_of(pooling: Pooling, population: Population | None = None) -> Population:
+    """Return the population that was asked for, or by default the law where questions have one."""
+    if population is None:
+        return "bootstrap" if pooling == "none" else "law"
+    one_of("population", population, ("law", "bootstrap"))
+    return population
 
 
 def text_of(declaration: Mapping[str, Any]) -> str:
@@ -237,6 +263,7 @@ def read_study(
     group_weights: object = None,
     covariates: object = None,
     judge: object = None,
+    population: Population | None = None,
     combined: bool = False,
 ) -> Study:
     """Return what was asked, or refuse what contradicts itself; parameters of `evaluate`.
@@ -261,7 +288,8 @@ def read_study(
         outcomes=outcomes, metrics=requested, pooling=pooling, prior=HyperPrior(families=families),
         answer_prior=answer_prior or AnswerPrior(), prior_counts=prior_counts, covariates=names,
         group_weights=weights_of_groups, judges=read_judges(judge, outcomes),
-        ci_prob=float(ci_prob), ci_kind=ci_kind, notes=(*notes, *([] if names else more)),
+        population=population_of(pooling, population), ci_prob=float(ci_prob), ci_kind=ci_kind,
+        notes=(*notes, *([] if names else more)),
     )  # fmt: skip
     require_together(study.values, built=not combined)
     if "judge" in study.values:
@@ -269,7 +297,19 @@ def read_study(
     if isinstance(study.scale, Scored):
         for metric in study.judged:
             _ = metric.category_credit  # refused here, by name, if it judges right and wrong
+    study = replace(study, notes=(*study.notes, *_population_note(study)))
     return replace(study, prior=_resolved_prior(study, prior, difficulty))
+
+
+def _population_note(study: Study) -> list[str]:
+    """Say over whom the population is, where weights or a choice make it a question."""
+    weighted = "weight" in study.values
+    if study.pooling != "partial" or not (weighted or study.bootstrapped):
+        return []
+    note = f"Questions like these are {study.population_words}."
+    if not study.bootstrapped and study.covariates is None:
+        note += " Weights of questions count in means over these questions."
+    return [note]
 
 
 def _resolved_prior(study: Study, prior: object, difficulty: object) -> ModelPrior:

@@ -142,7 +142,7 @@ def provenance(result: object = None) -> dict[str, Any]:
     for name in ("assumptions", "versions", "input_files"):
         origin[name] = fit.described(name, None)
     study = fit.described("study", {})
-    for name in ("metrics", "pooling", "prior", "ci_prob", "ci_kind"):
+    for name in ("metrics", "pooling", "prior", "population", "ci_prob", "ci_kind"):
         origin[name] = study.get(name)
     if fit.weight is not None:
         origin["weights_of_questions"] = f"{fit.weight.min():.4g} to {fit.weight.max():.4g}"
@@ -386,7 +386,8 @@ def _entry(result: Result, row: dict[Any, Any]) -> dict[str, Any]:
     kind = "highest density" if result.ci_kind == "hdi" else "equal-tailed"
     like = "the questions" if target == "questions" else "questions like those"
     meaning = f"of {like} that were asked"
-    method = f"posterior {meaning}; pooling {result.pooling}"
+    drawn = f"; {result.study.population_words}" if target == "population" else ""
+    method = f"posterior {meaning}{drawn}; pooling {result.pooling}"
     names = [name for name, *_ in result.described("input_files", None) or []]
     return {
         "evaluation_result_id": f"{metric}/{target}",

@@ -11,7 +11,7 @@ import xarray as xr
 from bayesatk._tools.seeding import RandomSource
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import RightWrong, Scale, Scored
-from bayesatk.data.study import Study
+from bayesatk.data.study import Study, population_of
 from bayesatk.data.tally import tally
 from bayesatk.metrics.grid import MetricSpec, parse
 from bayesatk.models.building import build_models, default_form, one_latent_family
@@ -87,7 +87,7 @@ class CompiledModel:
         how = Sampling(draws, tune, chains, progressbar=progressbar, options=sample_kwargs or {})
         study = Study(
             outcomes=outcomes, metrics=parse(metrics), pooling=self.pooling, prior=self.prior,
-            ci_prob=float(ci_prob),
+            population=population_of(self.pooling), ci_prob=float(ci_prob),
         )  # fmt: skip
         return sampled_result(
             study, self.form, how, rng, keep,

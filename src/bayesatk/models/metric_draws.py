@@ -14,6 +14,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesatk._tools.arguments import one_of
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.data.columns import WEIGHT
 from bayesatk.data.grouping import Grouping
@@ -29,7 +31,7 @@ from bayesatk.models.question_draws import (
     traced_difficulty,
     traced_laws,
 )
-from bayesatk.priors import HyperPrior
+from bayesatk.priors import HyperPrior, Population
 from bayesatk.results.difficulty import ATOMS, difficulty_draws, flat_draws
 from bayesatk.results.question_laws import QuestionLaws
 from bayesatk.results.schema import RATES, TARGETS, metric_dataset
@@ -42,7 +44,11 @@ _NEW_GROUPS, _NEW_KINDS = 65, 21  # nodes of the effect of a new group: for one 
 
 
 def metrics_from_draws(
-    tree: xr.DataTree, metrics: MetricSpec, *, rng: np.random.Generator | int | None = None
+    tree: xr.DataTree,
+    metrics: MetricSpec,
+    *,
+    population: Population | None = None,
+    rng: np.random.Generator | int | None = None,
 ) -> xr.DataTree:
     """Add metric variables to the posterior of any model that has draws of ``p``.
 
@@ -51,12 +57,13 @@ def metrics_from_draws(
     tree : xarray.DataTree
         Group ``posterior`` with ``p(chain, draw, [system,] question)``. Where present, the group
         ``difficulty`` of a result, or the hyperparameters of a model of this library (``mean_p``
-        and ``icc``, those of another family, or ``mu`` and ``sigma``), define the distribution of
-        questions like these; otherwise the Bayesian bootstrap over the questions does. A coordinate
-        ``weight`` of the questions, in ``p`` or in the group ``constant_data``, gives their
-        weights.
+        and ``icc``, those of another family, or ``mu`` and ``sigma``), are a law of questions like
+        these. A coordinate ``weight`` of the questions, in ``p`` or in the group
+        ``constant_data``, gives their weights.
     metrics : str, Metric, or iterable of them
         As in `bayesatk.evaluate`.
+    population : {"law", "bootstrap"}, optional
+        As in `bayesatk.evaluate`. Default: the law, where the tree has one.
     rng : Generator, int or None
         For the Bayesian bootstrap only.
 
@@ -80,6 +87,8 @@ def metrics_from_draws(
     0.75
     """
     posterior = tree["posterior"].to_dataset()
+    if population is not None:
+        one_of("population", population, ("law", "bootstrap"))
     if "group_mean" in posterior:
         raise ValueError(
             "tree must be of questions without groups; it has draws of 'group_mean'. "
@@ -96,8 +105,16 @@ def metrics_from_draws(
         difficulty = (
             difficulty_draws(tree, system) if stored else traced_difficulty(posterior, system)
         )
-        population = None if weight is not None else population_mean(posterior, system, difficulty)
-        of_system = SystemMetrics(list(grid), shares, stored=flat[:, system], alike=population)
+        law = population_mean(posterior, system, difficulty)
+        if law is None and population == "law":
+            raise ArgumentError(
+                Argument("population"), " must be 'bootstrap' or left out for draws of p without a "
+                f"law of difficulty; got 'law', and a posterior of {list(posterior.data_vars)}.",
+            )  # fmt: skip
+        of_system = SystemMetrics(
+            list(grid), shares, stored=flat[:, system], alike=law,
+            resampled=population == "bootstrap" or law is None,
+        )  # fmt: skip
         by_system.append(of_system.draw(False, generator).whole)
     values = np.stack(by_system, axis=1)
     shape = (p.sizes["chain"], p.sizes["draw"], *values.shape[1:])
@@ -146,15 +163,14 @@ class Shares:
         In the mean over its group, where they sum to one.
     outer : ndarray, shape (groups,)
         Of each group in the mean over all questions.
-    grouped, weighted : bool
-        Whether there are groups, and weights.
+    grouped : bool
+        Whether there are groups.
     """
 
     group: NDArray[np.intp]
     inner: Array
     outer: Array
     grouped: bool
-    weighted: bool
 
     @classmethod
     def of(
@@ -167,7 +183,7 @@ class Shares:
         outer = total / total.sum()
         if grouping is not None and grouping.weight is not None:
             outer = grouping.shares()
-        return cls(code, weights / total[code], outer, grouping is not None, weight is not None)
+        return cls(code, weights / total[code], outer, grouping is not None)
 
     @cached_property
     def matrix(self) -> Array:
@@ -209,6 +225,8 @@ class SystemMetrics:
         p, where it was sampled.
     alike : callable, optional
         Without `laws`, the expected metric of a new question in each draw, where there is one.
+    resampled : bool
+        Whether questions like these are these, and new groups these groups, drawn anew.
     """
 
     metrics: Sequence[Any]
@@ -217,6 +235,7 @@ class SystemMetrics:
     laws: QuestionLaws | None = None
     stored: Array | None = None
     alike: Expectation | None = None
+    resampled: bool = False
 
     def draw(self, keep_p: bool, rng: np.random.Generator) -> Drawn:
         """Draw metrics of these questions and of the population, and of new groups."""
@@ -234,12 +253,12 @@ class SystemMetrics:
                 sums, weights = np.zeros_like(total), np.zeros((len(p), matrix.shape[1]))
                 width = max(1, _CHUNK // len(p))
             total += values @ matrix
-            if self._bootstrapped:
+            if self.resampled:
                 spread = rng.standard_exponential((len(p), len(matrix))) * tried[span]
                 sums += np.einsum("dmq,dq,qg->dmg", values, spread, matrix, optimize=True)
                 weights += spread @ matrix
             start += len(span)
-        new = sums / weights[:, None] if self._bootstrapped else self._population()
+        new = sums / weights[:, None] if self.resampled else self._population()
         by_group = np.stack([total, new], axis=-1)  # (draws, metrics, group, target)
         whole = np.einsum("dmgt,g->dmt", by_group, self.shares.outer)
         if self.shares.grouped:
@@ -262,16 +281,6 @@ class SystemMetrics:
         assert self.laws is not None
         assert self.counts is not None
         return probabilities(self.laws, self.counts, span, rng)
-
-    @property
-    def _bootstrapped(self) -> bool:
-        """Whether questions like these are these, drawn anew: no law says what others are like.
-
-        Weighted questions without structure are drawn with their weights.
-        """
-        if self.laws is None:
-            return self.alike is None
-        return self.shares.weighted and not self.laws.structured
 
     def _expected(self, laws: QuestionLaws) -> Array:
         """Return expected metrics of new questions of every group; (draws, metrics, groups)."""
@@ -298,7 +307,7 @@ class SystemMetrics:
         Their effects are integrated; without a law of groups these are drawn anew, with their
         shares.
         """
-        laws = self.laws
+        laws = None if self.resampled else self.laws
         if laws is None or laws.group_sd is None or laws.group_effect is None:
             weights = rng.standard_exponential((len(population), population.shape[2]))
             weights *= self.shares.outer
@@ -360,7 +369,7 @@ def count_draws(
         laws = traced_laws(study, posterior, system, difficulty)
         stored = flat_draws(posterior["p"], system) if "p" in posterior else None
         alike = population_mean(posterior, system, None) if laws is None else None
-        of_system = SystemMetrics(metrics, shares, trials, laws, stored, alike)
+        of_system = SystemMetrics(metrics, shares, trials, laws, stored, alike, study.bootstrapped)
         drawn.append(of_system.draw(keep_p, rng))
         by_system.append(_variables(study, posterior, system, laws))
         if keep_p:

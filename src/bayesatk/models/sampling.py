@@ -36,7 +36,15 @@ from bayesatk.models.metric_draws import CountDraws, count_draws
 from bayesatk.models.program import Form
 from bayesatk.models.question_draws import question_likelihood
 from bayesatk.models.votes import answer_draws, build_answers
-from bayesatk.priors import AnswerPrior, CrossedPrior, Families, HyperPrior, ModelPrior, Pooling
+from bayesatk.priors import (
+    AnswerPrior,
+    CrossedPrior,
+    Families,
+    HyperPrior,
+    ModelPrior,
+    Pooling,
+    Population,
+)
 from bayesatk.priors.choice import prior_of
 from bayesatk.results.checking import MOST_LIKELIHOODS, checking_groups
 from bayesatk.results.citations import HOFFMAN
@@ -193,6 +201,7 @@ def sample(
     covariates: str | Sequence[str] | None = None,
     group: object = None,
     group_weights: object = None,
+    population: Population | None = None,
     form: Form | None = None,
     ci_prob: float = 0.95,
     draws: int = 1000,
@@ -215,7 +224,7 @@ def sample(
         As in `bayesatk.evaluate`. Each difficulty family is sampled. Several are weighted by their
         posterior probabilities, with marginal likelihoods estimated from the draws by bridge
         sampling, and their draws are mixed.
-    prior_trials, prior_weight, answer_prior, covariates, group, group_weights
+    prior_trials, prior_weight, answer_prior, covariates, group, group_weights, population
         As in `bayesatk.evaluate`. Votes between answers get their own model, and a variable
         ``plurality_votes_at_k`` of votes simulated one by one.
     judge : JudgeError, mapping {system: JudgeError}, or table, optional
@@ -280,7 +289,7 @@ def sample(
         data, metrics, pooling=pooling, prior=None if crossed else prior, difficulty=difficulty,
         success=success, prior_trials=prior_trials, prior_weight=prior_weight,
         answer_prior=answer_prior, ci_prob=ci_prob, keep=keep, covariates=covariates, group=group,
-        group_weights=group_weights, judge=judge, combined=True,
+        group_weights=group_weights, population=population, judge=judge, combined=True,
     )  # fmt: skip
     if crossed:
         check_crossed(study, keep)
@@ -347,7 +356,7 @@ def sampled_result(
     attributes = root_attributes(
         "nuts", study.as_text(), seed, study.outcomes, (HOFFMAN,), model_form=form,
         sample_options=json.dumps(options),
-        notes=json.dumps(mixing_notes(posterior, statistics.values())),
+        notes=json.dumps([*study.notes, *mixing_notes(posterior, statistics.values())]),
     )  # fmt: skip
     return build(groups | statistics | data_groups(study), attributes)
 

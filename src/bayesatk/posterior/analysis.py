@@ -164,8 +164,9 @@ class Analysis:
             self.remarks.append(f"{self._name}: {posterior.warning}.")
         if study.design is None:
             self.remarks += weight_note(
-                self._name, study.pooling, counts, study.scale.scores, outcomes.weight
-            )
+                self._name, study.pooling, counts, study.scale.scores, outcomes.weight,
+                not study.bootstrapped,
+            )  # fmt: skip
         fewest = int(model.states.trials.min())
         self.remarks += family_note(self._name, posterior.families, study.judged, fewest)
         if study.judges is not None:

@@ -570,8 +570,7 @@ class CountPosterior:
         if part.fit.predictor.effective:
             given = given.copy()
             for rows in part.fit.predictor.blocks(theta, 6 * len(self.metrics)):
-                sums = self._given(part.fit).of_groups_at(theta[rows], offset[rows])
-                given[rows, :, :, 0] = sums
+                given[rows] = self._given(part.fit).of_groups_at(theta[rows], offset[rows])
         noise = np.stack([
             correlated_normals(correlation, len(theta), rng) for _ in range(cells.groups)
         ], axis=1)  # fmt: skip

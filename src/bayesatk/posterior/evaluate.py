@@ -35,6 +35,7 @@ from bayesatk.priors import (
     CategoryPrior,
     Families,
     Pooling,
+    Population,
     Prior,
 )
 from bayesatk.results.checking import checking_groups, replicated
@@ -74,6 +75,7 @@ def evaluate(
     covariates: str | Sequence[str] | None = None,
     group: object = None,
     group_weights: object = None,
+    population: Population | None = None,
     ci_prob: float = 0.95,
     ci_kind: Literal["eti", "hdi"] = "eti",
     draws: int = 1000,
@@ -137,6 +139,13 @@ def evaluate(
     group_weights : {"questions", "equal"} or mapping {group: weight}, optional
         Weight of each group in the mean over all questions: its number of questions (the
         default), the same for all groups (a macro average), or as given. A single group is none.
+    population : {"law", "bootstrap"}, optional
+        What questions like these are. ``"law"``: new questions from the fitted law of difficulty,
+        which has no weights of questions: they count in the mean over these questions alone. With
+        `group`, of these groups with their weights; with `covariates`, with the covariates and
+        weights of these. ``"bootstrap"``: these questions drawn anew with their weights, by the
+        Bayesian bootstrap, within groups if there are any, and new groups are these groups drawn
+        anew. Default: the law, except without pooling, which fits none.
     covariates : str or sequence of str, optional
         Covariates of the success probability of a question: a formula of question columns, such as
         ``"~ log2(minutes) + domain"``, or names of columns. `bayesatk.predict` and
@@ -155,8 +164,7 @@ def evaluate(
     rng : int, numpy.random.Generator or None
         Seed of the draws. Estimates, means and sds of right/wrong data do not depend on it, and
         neither do their intervals; but intervals do of scored categories, groups, marks of a judge
-        that errs, weighted questions, and of the population under ``pooling="none"`` (the Bayesian
-        bootstrap); of votes sds do, too.
+        that errs, and of the population by the Bayesian bootstrap; of votes sds do, too.
     progress : bool, optional
         Show a progress bar over systems. Default: after two seconds, if the output is a terminal.
     client : dask.distributed.Client, optional
@@ -199,10 +207,10 @@ def evaluate(
     posterior that the others give it, without pooling its prior. They are no sample of questions
     like these, so the Bayesian bootstrap draws from the questions that were tried.
 
-    Weights of the questions (`bayesatk.tally`) enter every mean over questions: these questions
-    have the mean sum w g / sum w, questions like these E[w g] / E[w], by the Bayesian bootstrap of
-    pairs of a weight and a question (Rubin 1981); with `covariates` they have the covariates and
-    weights of these. The likelihood has no weights.
+    Weights of the questions (`bayesatk.tally`) enter the mean over these questions, sum w g / sum
+    w. Of questions like these the law has none, and takes weights and difficulty to be unrelated;
+    ``population="bootstrap"`` is E[w g] / E[w], by the Bayesian bootstrap of pairs of a weight and
+    a question (Rubin 1981), whatever their relation. The likelihood has no weights.
 
     For data with ``missing="bounds"`` the group ``missing_bounds`` has the same statistics with all
     missing trials counted as wrong, and with all counted as right; `bayesatk.table` shows them.
@@ -243,6 +251,7 @@ def evaluate(
         judge=judge, prior_trials=prior_trials,
         prior_weight=prior_weight, answer_prior=answer_prior, ci_prob=ci_prob, ci_kind=ci_kind,
         keep=keep, covariates=covariates, group=group, group_weights=group_weights,
+        population=population,
     )  # fmt: skip
     *streams, replicating = generator.spawn(len(study.outcomes.systems) + 1)
     judge_seed = int(replicating.spawn(1)[0].integers(2**31))

@@ -131,6 +131,8 @@ class CountModel:
         Covariates of the questions.
     grouping : Grouping, optional
     marking : Marking, optional
+    resampled : bool
+        Whether questions like these are these drawn anew, and do not follow the law.
     """
 
     pooling: Pooling
@@ -141,6 +143,7 @@ class CountModel:
     basis: Basis | None = None
     grouping: Grouping | None = None
     marking: Marking | None = None
+    resampled: bool = False
 
     @classmethod
     def of(
@@ -155,6 +158,7 @@ class CountModel:
         weight: Array | None = None,
         grouping: Grouping | None = None,
         marking: Marking | None = None,
+        resampled: bool = False,
     ) -> "CountModel":
         """Find the questions that are alike.
 
@@ -164,8 +168,8 @@ class CountModel:
         counts : ndarray of int, shape (questions, categories)
         before : ndarray, shape (questions, categories), optional
             Prior trials, discounted.
-        scores, basis, grouping, marking
-            As of the class.
+        scores, basis, grouping, marking, resampled
+            As of the class; without pooling there is no law.
         weight : ndarray, shape (questions,), optional
             In means over them.
         """
@@ -178,7 +182,8 @@ class CountModel:
             states, counts=states.counts[cells.state], prior=states.prior[cells.state],
             count=cells.count, which=cells.which,
         )  # fmt: skip
-        return cls(pooling, by_cell, prior, cells, scores, basis, grouping, marking)
+        resampled = resampled or pooling == "none"
+        return cls(pooling, by_cell, prior, cells, scores, basis, grouping, marking, resampled)
 
     def among(self, kept: NDArray[np.bool_]) -> "CountModel":
         """Return the model of some of the questions."""
@@ -192,7 +197,7 @@ class CountModel:
             pooling=self.pooling, scores=self.scores,
             basis=None if self.basis is None else self.basis.among(kept),
             weight=weight[kept], grouping=None if grouping is None else grouping.among(kept),
-            marking=self.marking,
+            marking=self.marking, resampled=self.resampled,
         )  # fmt: skip
 
     # What was observed
@@ -223,14 +228,6 @@ class CountModel:
         """Whether covariates or effects of groups move questions."""
         pooled = self.pooling == "partial"
         return pooled and (self.cells.grouped or self.cells.rows.shape[1] > 0)
-
-    @property
-    def resampled(self) -> bool:
-        """Whether questions like these are these drawn anew, and do not follow the law."""
-        if self.pooling != "partial":
-            return self.pooling == "none"
-        weighted = float(np.ptp(self.cells.question_share)) > 0.0
-        return weighted and not self.cells.grouped and self.basis is None
 
     def fields(self, family: str) -> Fields:
         """Prior of all hyperparameters."""

@@ -40,6 +40,8 @@ class Declared:
     grouping : Grouping, optional
     judges : Judges, optional
         Who marked the trials, where they err.
+    resampled : bool
+        Whether questions like these are these drawn anew, and do not follow the law.
     seed : int
         Of the order in which rates of judges are drawn.
     """
@@ -53,6 +55,7 @@ class Declared:
     weight: Array | None = None
     grouping: Grouping | None = None
     judges: Judges | None = None
+    resampled: bool = False
     seed: int = 0
 
     @classmethod
@@ -61,7 +64,8 @@ class Declared:
         return cls(
             study.scale, study.pooling, study.prior, study.scale.counts(study.outcomes),
             study.prior_counts, None if study.design is None else study.design.basis,
-            study.outcomes.weight, study.grouping, study.judges, seed,
+            study.outcomes.weight, study.grouping, study.judges,
+            study.bootstrapped, seed,
         )  # fmt: skip
 
     @classmethod
@@ -75,6 +79,7 @@ class Declared:
             None if result.design is None else result.design.basis.among(keep),
             None if result.weight is None else result.weight[keep],
             None if groups is None else groups.among(keep), result.judges,
+            result.study.bootstrapped,
         )  # fmt: skip
 
     def among(self, systems: list[int]) -> "Declared":
@@ -112,7 +117,7 @@ class Declared:
             self.prior, self.counts[system],
             None if self.before is None else self.before[system], pooling=self.pooling,
             scores=scores,
-            basis=self.basis, weight=self.weight, grouping=self.grouping,
+            basis=self.basis, weight=self.weight, grouping=self.grouping, resampled=self.resampled,
         )  # fmt: skip
 
 

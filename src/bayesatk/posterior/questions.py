@@ -237,10 +237,14 @@ class Questions:
         if self.model.resampled:
             for group in range(cells.groups):
                 members = np.flatnonzero(cells.group == group)
-                total, slope = bootstrap_without(mean[0, ..., 0], cells.tried(group))
-                groups[1, :, group] = total
-                alone[0, 1, :, members] = total
-                alone[1, 1, :, members] = slope[:, members].T
+                values = np.moveaxis(mean[0, :, members], 0, -1)  # (points, nodes, members)
+                terms = cells.tried(group)
+                terms = terms._replace(state=np.searchsorted(members, terms.state))
+                total, slope = bootstrap_without(values, terms)
+                groups[1, :, group] = (total * np.exp(block.log_chance[:, group])).sum(axis=-1)
+                chance_of = chance[:, members]
+                alone[0, 1, :, members] = (total[:, None] * chance_of).sum(axis=-1).T
+                alone[1, 1, :, members] = np.einsum("hnc,hcn->ch", slope, chance_of)
         return -log_inverse, np.moveaxis(groups, 0, -1), np.moveaxis(alone, (0, 1), (2, 3))
 
     def _influence(self, weight: Array, logs: Array, groups: Array, alone: Array) -> Array:

@@ -40,6 +40,7 @@ def weight_note(
     counts: NDArray[np.int64],
     scores: Sequence[float],
     weight: NDArray[np.float64] | None,
+    by_law: bool,
 ) -> list[str]:
     """Say that weights are correlated with success where pooling assumes that they are not.
 
@@ -54,6 +55,8 @@ def weight_note(
     scores : sequence of float
         Of the categories.
     weight : ndarray, shape (questions,), optional
+    by_law : bool
+        Whether questions like these follow the law of difficulty.
     """
     tried = counts.sum(axis=1) > 0
     if weight is None or pooling == "none" or tried.sum() < 3:
@@ -70,14 +73,18 @@ def weight_note(
     return [
         f"{system}: questions with larger weights have {how} scores (mean score "
         f"{rate @ own / own.sum():.3f} with weights, {rate.mean():.3f} without; "
-        f"p = {p_value:.2g}). {_ALIKE[pooling]}"
+        f"p = {p_value:.2g}). {_ALIKE[pooling]}{_BY_LAW * (pooling == 'partial' and by_law)}"
     ]
 
 
+_BY_LAW = (
+    " The law of questions like these has no weights: population='bootstrap' draws these questions "
+    "anew with their weights, whatever their relation to difficulty."
+)
 _ALIKE = {
     "partial": "Partial pooling assumes that weights and difficulty are independent. It shrinks "
-    "weighted means towards unweighted ones, more so with few trials of every question. For right "
-    "and wrong, evaluate with covariates=['weight'].",
+    "weighted means towards unweighted ones, more so with few trials of every question. Evaluate "
+    "with covariates=['weight'].",
     "complete": "Complete pooling gives all questions one success probability, whatever their "
     "weights. Use pooling='partial'.",
 }

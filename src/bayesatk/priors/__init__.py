@@ -15,6 +15,7 @@ from bayesatk.priors.counts import HyperPrior as HyperPrior
 from bayesatk.priors.counts import LeaderboardPrior as LeaderboardPrior
 
 Pooling = Literal["none", "partial", "complete"]
+Population = Literal["law", "bootstrap"]
 Prior = BetaPrior | HyperPrior
 CategoryPrior = DirichletPrior | DirichletHyperPrior
 ModelPrior = Prior | CategoryPrior | CrossedPrior

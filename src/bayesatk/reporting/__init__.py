@@ -257,13 +257,15 @@ def _questions(result: Result) -> dict[str, Any]:
 def _methods(result: Result) -> dict[str, Any]:
     """Return what was computed, in words and formulas."""
     families = {}
+    targets = TARGETS if result.grouping is None else GROUPED_TARGETS
+    like_these = f"{targets['like these']} Here they are {result.study.population_words}."
     for metric in result.metrics:
         symbol = metric.family.symbol + "k" * metric.family.has_k
         families[symbol] = (metric.family.meaning, metric.family.formula)
     return {
         "metrics": families,
         "pooling": POOLINGS[_structure(result)],
-        "targets": TARGETS if result.grouping is None else GROUPED_TARGETS,
+        "targets": targets | {"like these": like_these},
         "prior": json.dumps(result.described("study")["prior"]),
         "exact": not result.sampled,
         "notes": result.notes,

@@ -242,8 +242,7 @@ POOLINGS = {
     "covariates": (
         "Regression on covariates: the success probabilities p of the questions are Beta around a "
         "mean whose logit is linear in the covariates, with one intraclass correlation. "
-        "Coefficients are integrated by importance sampling. Questions like these are questions "
-        "with the covariates of these."
+        "Coefficients are integrated by importance sampling."
     ),
     "none": (
         "No pooling: every question's p has its own prior, independent of other questions. With "
@@ -266,8 +265,8 @@ TARGETS = {
 GROUPED_TARGETS = {
     "these": TARGETS["these"],
     "like these": (
-        "“Questions like these”: the mean over new questions of these groups, the groups with "
-        "their weights; the choice of the questions is a second source of uncertainty."
+        "“Questions like these”: the mean over questions like these of these groups, the groups "
+        "with their weights; the choice of the questions is a second source of uncertainty."
     ),
     "new groups": (
         "“New groups of questions”: the mean over new groups like these, with new questions; the "

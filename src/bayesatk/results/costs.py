@@ -93,7 +93,7 @@ def read_costs(
     study = read_study(
         data, [f"pass@{number}" for number in ks or (1,)], pooling="partial", prior=prior,
         difficulty=difficulty, success=success, prior_trials=None, prior_weight=1.0,
-        answer_prior=None, ci_prob=ci_prob, ci_kind=ci_kind, keep=(),
+        answer_prior=None, ci_prob=ci_prob, ci_kind=ci_kind, keep=(), population="bootstrap",
     )  # fmt: skip
     sums = study.outcomes.dataset.get("cost_sums")
     if sums is None or not sums.sel(cost_sum="number").any():

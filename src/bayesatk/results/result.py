@@ -124,6 +124,11 @@ class Result:
         """How questions share information: "none", "partial" or "complete"."""
         return self._declaration.get("pooling", "")
 
+    @property
+    def population(self) -> Any:
+        """What questions like these are: "law" or "bootstrap"."""
+        return self._declaration["population"]
+
     @cached_property
     def form(self) -> str:
         """Form of the sampled model; "closed" for a closed form."""

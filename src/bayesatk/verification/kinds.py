@@ -153,7 +153,7 @@ class CountKind:
         for metric in study.metrics:
             by_target = np.moveaxis(values[:, :, labels.index(metric.label)], -1, 0)
             for target, drawn in zip(GROUPED_TARGETS, by_target, strict=False):
-                if target == "population" and study.pooling == "none":
+                if target == "population" and study.bootstrapped:
                     continue  # by the Bayesian bootstrap, which is no model to simulate
                 quantities[f"{metric.label} {target}"] = drawn[:, 0]
                 if drawn.shape[1] == 2:

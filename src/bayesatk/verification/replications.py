@@ -13,6 +13,7 @@ from bayesatk._tools.batches import misshapen
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.costs.prior import CostPrior
 from bayesatk.data.scales import RIGHT_WRONG, Scored
+from bayesatk.data.study import population_of
 from bayesatk.judge_error import JudgeError, Judges
 from bayesatk.metrics.grid import parse
 from bayesatk.models.building import one_latent_family
@@ -95,6 +96,7 @@ def _kind(asked: Replications) -> Kind:
     study = count_study(
         *size, asked.structure, 2 if asked.form == "crossed" else 1, asked.scores, metrics=metrics,
         pooling=asked.pooling, prior=asked.prior, judges=asked.judge and Judges((asked.judge,)),
+        population=population_of(asked.pooling),
     )  # fmt: skip
     return CountKind(study, asked.form)
 

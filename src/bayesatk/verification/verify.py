@@ -165,7 +165,7 @@ def _refuse_closed_form(sampled: Result) -> None:
 def _check_same_question(exact: Result, sampled: Result) -> None:
     pair = exact, sampled
     declared = all("study" in result.tree.attrs for result in pair)
-    fields = ("pooling", "prior", "answer_prior", "covariates", "judges")
+    fields = ("pooling", "prior", "answer_prior", "covariates", "judges", "population")
     for name in fields if declared else ():  # other tools' draws say nothing of their model
         ours, theirs = (getattr(result, name) for result in pair)
         if ours != theirs:

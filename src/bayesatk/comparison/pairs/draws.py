@@ -277,10 +277,10 @@ def _sampled(fit: Result, part: Subset, system: int, rng: np.random.Generator) -
     order = rng.permutation(len(p))[: part.size(fit)]
     p, means = p[order][:, part.kept], _stored(fit, system)[:, order]
     values = [fit.scale.judged(metric).latent(p) for metric in fit.grid]
-    if fit.pooling == "none" or fit.weight is not None:
-        means[1] = np.stack([_bootstrap(value, share, rng) for value in values], axis=-1)
     if fit.grouping is None:
         means[0] = np.stack([value @ share for value in values], axis=-1)
+        if fit.study.bootstrapped:
+            means[1] = np.stack([_bootstrap(value, share, rng) for value in values], axis=-1)
     spreads = _spreads(fit, part, values, fit.scale.rate(p), np.zeros(p.shape[1]))
     return SystemDraws(means, spreads, {})
 

@@ -1,7 +1,7 @@
 """Systems on the questions that all of them tried: joint draws of all, and contrasts of pairs.
 
 Questions drawn anew are the same for all systems: what is hard for one is hard for another. Every
-system's own posterior for questions like these is that of its model; without pooling, the Bayesian
+system's own posterior for questions like these is that of its model: of its law, or the Bayesian
 bootstrap of its questions. Its draws are put in an order that makes them move together between
 systems as much as the questions do. Posterior draws of p would understate that: given their own
 counts systems are independent, so what trial noise hides of a common difficulty is lost. The

@@ -103,7 +103,7 @@ def compare(
     categories). Means and sds are exact, probabilities right to 0.001 (those of ranks have a
     standard error of 0.0016 or less), and ends of intervals to a hundredth of the width.
     *Questions like these* and, of questions in groups, *new groups*: every system's own posterior
-    is that of the result; without pooling, the Bayesian bootstrap (Rubin 1981) over its questions.
+    is that of the result: of its law, or the Bayesian bootstrap (Rubin 1981) over its questions.
     The systems answer the same questions, so their difficulties are correlated. Draws of two
     systems are therefore reordered (Iman and Conover 1982) to have the rank correlation that
     follows from the covariance of the observed rates, corrected for the noise of trials (Spearman

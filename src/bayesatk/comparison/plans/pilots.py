@@ -91,7 +91,7 @@ class ComposedPilot:
     metric : MetricFunction
     metric_k : int
     bootstrapped : bool
-        Whether questions like these are drawn from these, by their weights.
+        Whether questions like these are these drawn anew.
     """
 
     model: CountModel
@@ -111,9 +111,8 @@ class ComposedPilot:
             points = rng.choice(len(fit.points.weight), n, p=fit.points.weight)
             draws += [(fit, fit.points.theta[[i]]) for i in points.tolist()]
         judged: Any = pilot.scale.judged(metric)
-        bootstrapped = pilot.weight is not None and pilot.covariates is None
         order = rng.permutation(len(draws)).tolist()
-        return cls(model, [draws[i] for i in order], judged, metric.k, bootstrapped)
+        return cls(model, [draws[i] for i in order], judged, metric.k, model.resampled)
 
     def questions(self) -> list[Callable[[int], Design]]:
         """Return what one question is expected to teach, by draw and number of trials."""
@@ -297,9 +296,11 @@ def _group_designs(
         value, second = weight @ (mean @ rows.weight), weight @ (mean @ rows.weight) ** 2
         for size, by_draw in designs.items():
             estimated, drawn = trial / size, (trial + question) / size
-            # Weights count in means over these groups; new ones have none.
+            # Weights of groups count in means over these, those of questions where these are drawn.
             new = drawn + max(second - value**2, 0.0)
-            variance = np.array([estimated * unequal[0], drawn * unequal[1], new])
+            variance = np.array(
+                [estimated * unequal[0], drawn * unequal[not pilot.bootstrapped], new]
+            )
             by_draw.append([GroupDesign(float(value), variance)])
     return designs
 

@@ -179,8 +179,8 @@ def plan(
 
     New questions have the covariates and the weights of a pilot's questions in the same
     proportions; weights are taken to be unrelated to difficulty. Widths then follow from the Fisher
-    information at draws of the pilot's posterior; questions like these that have weights are drawn
-    from the planned ones by the Bayesian bootstrap, as in an evaluation.
+    information at draws of the pilot's posterior; of a pilot with ``population="bootstrap"``
+    questions like these are drawn from the planned ones by the Bayesian bootstrap.
 
     With `labels` the noise of trials is multiplied by the ratio of the information in a trial's
     true outcome and in its mark, and the variance due to the judge's error rates is added, which

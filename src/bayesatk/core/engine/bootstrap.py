@@ -53,7 +53,7 @@ def bootstrap_moments(mean: Array, variance: Array, terms: Terms) -> tuple[Array
     state, weight, count = terms
     centre, trial = mean_moments(mean, variance, terms)
     centred = mean - centre[..., None, :]
-    if (weight == 1.0).all():
+    if (weight == weight[:1]).all():
         share = np.bincount(state, count, mean.shape[-2]) / count.sum()
         spread = share @ (centred**2 + variance) - trial
         return centre, trial + np.maximum(spread, 0.0) / (count.sum() + 1.0)

@@ -99,55 +99,61 @@ class Metrics:
         return Table(observed, first, step), Table(new[:, :, None], first, step)
 
     def _at(self, theta: Array) -> Moments:
+        """Return the moments with the effects of groups integrated, where there are any."""
         predictor, cells = self.predictor, self.predictor.cells
         tables = self.tables(theta)
+        effect = np.zeros((len(theta), cells.groups, 1))
+        probability = np.ones_like(effect)
         if predictor.effective:
-            return self._with_effects(tables, theta)
-        offset = predictor.offsets(theta)
-        observed, new = self._by_effects(tables, theta)(np.zeros((len(theta), cells.groups)))
-        zero = np.zeros_like(new[..., 0])
-        population = np.stack([new[..., 0], zero, zero], axis=-1)
-        spread, of_new = new[..., 1], self._of_new_groups(tables[1], theta)
+            effect, probability = predictor.effects(theta)[:2]
+        sums = self._by_effects(tables, theta)
+        chances = np.moveaxis(probability, -1, 0)[..., None]
+        nodes = [
+            self._targets(tables[0], theta, effect[..., j], sums(effect[..., j]))
+            for j in range(len(chances))
+        ]
+        centre = sum(
+            p[..., None] * values[..., 0] for p, (values, _) in zip(chances, nodes, strict=True)
+        )
+        by_group = np.zeros_like(nodes[0][0])
+        by_group[..., 0] = centre
+        for p, (values, _) in zip(chances[..., None], nodes, strict=True):
+            mean, variance, third = np.moveaxis(values, -1, 0)
+            gap = mean - centre
+            by_group[..., 1] += p * (variance + gap**2)
+            by_group[..., 2] += p * (third + 3.0 * variance * gap + gap**3)
+        spread = sum(p * between for p, (_, between) in zip(chances, nodes, strict=True))
+        return Moments(
+            by_group, np.asarray(spread), self._of_new_groups(tables[1], theta, by_group)
+        )
+
+    def _targets(
+        self, table: Table, theta: Array, effect: Array, sums: GroupSums
+    ) -> tuple[Array, Array]:
+        """Cumulants of both targets given effects (points, groups, metrics, 2, 3), and spread."""
+        observed, new = sums
+        population, spread = np.zeros_like(observed), new[..., 1]
         if self.resampled:
-            population[..., :2] = self._drawn_anew(tables[0].at(offset, cells.state))
+            cells = self.predictor.cells
+            offset = self.predictor.offsets(theta) + effect[:, cells.group]
+            population[..., :2] = self._drawn_anew(table.at(offset, cells.state))
             spread = np.maximum(population[..., 1] - observed[..., 1], 0.0)
-            groups = Terms(np.arange(cells.groups), cells.share, np.ones(cells.groups))
-            if cells.grouped:
-                pair = bootstrap_moments(population[..., 0], population[..., 1], groups)
-                of_new[..., :2] = np.stack(pair, axis=-1)
-        return Moments(np.stack([observed, population], axis=-2), spread, of_new)
+        else:
+            population[..., 0] = new[..., 0]
+        return np.stack([observed, population], axis=-2), spread
 
     def _drawn_anew(self, values: Array) -> Array:
         """Mean and variance of a group's questions under the bootstrap; (points, groups, k, 2)."""
         cells = self.predictor.cells
-        pairs = [
-            np.stack(bootstrap_moments(values[..., 0], values[..., 1], cells.tried(group)), axis=-1)
-            for group in range(cells.groups)
-        ]
-        return np.stack(pairs, axis=1)
-
-    def _with_effects(self, tables: tuple[Table, Table], theta: Array) -> Moments:
-        """Return the moments with the effects of groups integrated."""
-        effects = self.predictor.effects(theta)
-        sums = self._by_effects(tables, theta)
-        chances = np.moveaxis(effects.probability, -1, 0)[..., None]
-        nodes = [sums(effects.values[..., j]) for j in range(len(chances))]
-        zero = np.zeros_like(nodes[0].new[..., 0])
-        values = [
-            np.stack([part.observed, np.stack([part.new[..., 0], zero, zero], axis=-1)], axis=-2)
-            for part in nodes
-        ]
-        centre = sum(p[..., None] * part[..., 0] for p, part in zip(chances, values, strict=True))
-        by_group = np.zeros_like(values[0])
-        by_group[..., 0] = centre
-        for p, (mean, variance, third) in zip(
-            chances[..., None], (np.moveaxis(part, -1, 0) for part in values), strict=True
-        ):
-            gap = mean - centre
-            by_group[..., 1] += p * (variance + gap**2)
-            by_group[..., 2] += p * (third + 3.0 * variance * gap + gap**3)
-        spread = sum(p * part.new[..., 1] for p, part in zip(chances, nodes, strict=True))
-        return Moments(by_group, np.asarray(spread), self._of_new_groups(tables[1], theta))
+        first, groups = cells.starts
+        moments = np.zeros((len(values), cells.groups, len(self.metrics), 2))
+        parts = np.split(values, first[1:], axis=1)
+        for group, start, of_group in zip(groups, first, parts, strict=True):
+            terms = cells.tried(group)
+            terms = terms._replace(state=terms.state - start)
+            pair = bootstrap_moments(of_group[..., 0], of_group[..., 1], terms)
+            moments[:, group] = np.stack(pair, axis=-1)
+        return moments
 
     def _by_effects(
         self, tables: tuple[Table, Table], theta: Array
@@ -171,11 +177,18 @@ class Metrics:
         return of_effects
 
     def of_groups_at(self, theta: Array, offset: Array) -> Array:
-        """Cumulants of these questions at offsets of cells; (points, groups, metrics, 3)."""
+        """Cumulants of these questions, and of these drawn anew, at offsets of cells.
+
+        Shape (points, groups, metrics, 2, 3).
+        """
         cells = self.predictor.cells
         table = Table.shared(lambda points: self.tables(points)[0], theta)
-        observed = table.at(offset, cells.state) * cells.inner.T[:, None]
-        return cells.by_group(observed)
+        values = table.at(offset, cells.state)
+        observed = cells.by_group(values * cells.inner.T[:, None])
+        population = np.zeros_like(observed)
+        if self.resampled:
+            population[..., :2] = self._drawn_anew(values)
+        return np.stack([observed, population], axis=-2)
 
     def new_of_groups_at(self, theta: Array, effect: Array) -> Array:
         """Mean over new questions of each group, given effects; (points, groups, metrics)."""
@@ -200,9 +213,15 @@ class Metrics:
         new = new * cells.inner[:2].T[:, None]
         return _sums(cells.by_group(observed), cells.by_group(new), np.ones((1, 1)))
 
-    def _of_new_groups(self, table: Table, theta: Array) -> Array:
-        """Cumulants over questions of new groups with the covariates of these."""
+    def _of_new_groups(self, table: Table, theta: Array, by_group: Array) -> Array:
+        """Cumulants over questions of new groups with the covariates of these, or over these."""
         cells, sd = self.predictor.cells, self.predictor.group_sd(theta)
+        total = np.zeros((len(theta), len(self.metrics), 3))
+        if self.resampled:
+            groups = Terms(np.arange(cells.groups), cells.share, np.ones(cells.groups))
+            mean, variance = (by_group[..., 1, j] for j in (0, 1))
+            total[..., :2] = np.stack(bootstrap_moments(mean, variance, groups), axis=-1)
+            return total
         z, weight = np.polynomial.hermite_e.hermegauss(NEW_NODES)
         inside = np.abs(z) <= 6.0
         z, weight = z[inside], weight[inside] / weight[inside].sum()
@@ -212,7 +231,6 @@ class Metrics:
         if not cells.rows.shape[1]:
             share, offset = np.ones(1), offset[:, :1]
         column = np.zeros(len(share), np.intp)
-        total = np.zeros((len(theta), len(self.metrics), 3))
         for place, chance in zip(z, weight, strict=True):
             new = table.at(offset + place * sd[:, None], column)[..., 0]
             total[..., 0] += chance * np.einsum("hck,c->hk", new, share)
