@@ -119,7 +119,7 @@ def test_normal_posterior_given_a_normal_likelihood_is_exact() -> None:
     normal = Normal.integrated(Spread.rough(prior, 2), laplace)
     share = np.exp(normal.log_weight)
     rng = np.random.default_rng(1)
-    sd = np.abs(rng.standard_normal(2_000_000))
+    sd = rng.rayleigh(1.0, 2_000_000)  # of two systems
     mu = 1.5 * rng.standard_normal(len(sd)) + sd * rng.standard_normal((2, len(sd)))
     weight = np.exp(-2.0 * ((mu[0] - 1) ** 2 + (mu[1] - 2) ** 2))
     weight /= weight.sum()

@@ -14,7 +14,7 @@ from tests.core.test_one_factor import on, with_shares
 
 def _from_prior(rng, prior, systems):
     """Parameters (3, systems + 1), drawn level by level, and the two shares."""
-    spread = prior.spread_sd * abs(rng.standard_normal())
+    spread = prior.spread_sd * np.sqrt(rng.chisquare(systems / (systems - 1)))
     pairs = (*prior.mean, spread), prior.discrimination, prior.interaction
     theta = np.stack([
         centre + common * rng.standard_normal() + between * rng.standard_normal(systems)

@@ -98,10 +98,12 @@ def test_a_judge_that_never_errs_changes_nothing() -> None:
     assert gradient[:, [0, 1, 2, 4]] == pytest.approx(plain.gradient(theta)[1], abs=1e-6)
     assert gradient[:, 3] == pytest.approx(0.0, abs=1e-6)
     means = [
-        QuestionMeans(one, c, n, [parse("pass@1")[0].credit])._right(own, one.z[1:31], rng)
+        QuestionMeans(one, c, n, [parse("pass@1")[0].credit])._right(
+            own[None], one.z[None, 1:31], rng
+        )
         for one, own in ((plain, theta), (judged, whole))
     ]
-    assert np.array_equal(*means)
+    assert np.array_equal(means[0], means[1][0])
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -166,7 +168,7 @@ def test_cells_and_misfits_of_marks_against_draws() -> None:
     # Difficulties of questions are independent given the parameters: 4000 draws are drawn at once.
     many_c, many_n = (np.tile(one, 4000) for one in (c, n))
     many = on(Counts.of(many_c, many_n, marking), 0.1)
-    z = many.draw_difficulties(theta, rng)
+    (z,) = many.draw_difficulties(theta[None], rng)
     right = marking.draw_right(theta, many.z, np.searchsorted(many.z, z), many_c, many_n, rng)
     m, r = expit(theta[0, :2, None] + np.exp(theta[1, :2, None]) * z), np.exp(theta[2, :2, None])
     shapes = m / r + right, (1.0 - m) / r + many_n - right
@@ -216,7 +218,7 @@ def test_evidence_of_one_mark_by_simulation() -> None:
     marking, prior, size = Marking(np.array([0, 0]), SHAPES[1:]), LeaderboardPrior(), 400_000
     c, n = np.array([[1, 0], [2, 0]]), np.array([[1, 1], [2, 1]])
     found = Fit.of(Counts.of(c, n, marking), prior).draw(rng).log_evidence
-    spread = prior.spread_sd * abs(rng.standard_normal(size))
+    spread = prior.spread_sd * np.sqrt(rng.chisquare(2.0, size))  # of two systems
     pairs = (*prior.mean, spread), prior.discrimination, prior.interaction
     mu, log_a, log_r = (
         centre + common * rng.standard_normal(size) + between * rng.standard_normal((2, size))

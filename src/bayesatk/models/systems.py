@@ -197,7 +197,7 @@ def build_one_factor(
     --------
     >>> model = build_one_factor({"a": [[1, 0], [1, 1]], "b": [[0, 0], [1, 0]]})
     >>> sorted(variable.name for variable in model.deterministics)
-    ['log_a', 'logit_rho', 'mu']
+    ['log_a', 'logit_rho', 'mu', 'spread']
     """
     outcomes = data if isinstance(data, Outcomes) else tally(data)
     common = prior or LeaderboardPrior()
@@ -206,7 +206,8 @@ def build_one_factor(
     judges = read_judges(judge, outcomes)
     coords = {**coordinates(outcomes), "share": ["never", "always", "others"]}
     with pm.Model(coords=coords) as model:
-        spread = pm.HalfNormal("spread", common.spread_sd)
+        squares = pm.ChiSquared("spread_squares", common.spread_df(len(trials)))
+        spread = pm.Deterministic("spread", common.spread_sd * pt.sqrt(squares))
         mu = _exchangeable("mu", common.mean, spread)
         log_a = _exchangeable("log_a", common.discrimination[:2], common.discrimination[2])
         logit_rho = _exchangeable("logit_rho", common.interaction[:2], common.interaction[2])

@@ -387,7 +387,10 @@ class LeaderboardPrior:
     mean : (float, float)
         Prior mean and sd of the common mean of ``mu_s``, in logits.
     spread_sd : float
-        Scale of the half-normal prior of the sd of ``mu_s`` between systems, in logits.
+        Scale of the prior of the sd of ``mu_s`` between S systems, in logits: chi with S / (S - 1)
+        degrees of freedom. Of many it is half-normal. Of two it is Rayleigh, with a density of zero
+        at zero (Chung et al. 2013, Psychometrika 78, 685-709), so that two systems are hardly
+        shrunken towards each other.
     discrimination : (float, float, float)
         For ``log a_s``: prior mean and sd of its common mean, and its sd between systems.
     interaction : (float, float, float)
@@ -428,3 +431,13 @@ class LeaderboardPrior:
             object.__setattr__(self, name, values)
         positive_numbers(self, "spread_sd")
         concentration(self, "atoms", 3)
+
+    def spread_df(self, systems: int) -> float:
+        """Return the degrees of freedom of the sd between so many systems.
+
+        Examples
+        --------
+        >>> LeaderboardPrior().spread_df(2), LeaderboardPrior().spread_df(11)
+        (2.0, 1.1)
+        """
+        return systems / max(systems - 1, 1)

@@ -18,7 +18,7 @@ influence on anything. The last column has the scores of the two shares.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -26,10 +26,13 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from bayesatk.core.one_factor.chances import Marking, log_chances, log_shares
-from bayesatk.metrics.credit import Array
+from bayesatk.metrics.credit import Array, log_choose
 
 Ints = NDArray[np.int64]
 _STEP = 1e-3  # of numerical derivatives, in logits: their error is below 1e-6 of the values
+_HELD = 100_000  # numbers in an array at once, which then stays in the cache
+COARSE = 0.2  # step of nodes of difficulty, until their posterior sds are known
+_SEEN = 1e-12  # posterior probability of a node, given its question, from which it is kept
 _FAR = 1e4  # of the nodes of questions that none, or all, solve: p is 0 or 1 to double precision
 
 
@@ -88,15 +91,6 @@ class Counts:
         """How many judges that err marked the trials."""
         return 0 if self.marking is None else self.marking.judges
 
-    @property
-    def width(self) -> int:
-        """Rows of the tables that are worked out at a point and node."""
-        counts = len(self.system)
-        if self.marking is not None:  # all numbers of right trials
-            pairs = np.unique(np.stack([self.system, self.trials]), axis=1)
-            counts = max(counts, int((pairs[1] + 1).sum()))
-        return max(counts, len(self.repeats))
-
     @cached_property
     def incidence(self) -> csr_array:
         """Matrix (rows, columns) of ones where a row has the counts of a column."""
@@ -104,6 +98,53 @@ class Counts:
         ends = np.concatenate([[0], np.cumsum(tried.sum(axis=1))])
         shape = len(self.column), len(self.system)
         return csr_array((np.ones(ends[-1]), self.column[tried], ends), shape)
+
+    @cached_property
+    def log_orders(self) -> float:
+        """Log of how many orders the trials of all cells could have had."""
+        questions = self.incidence.T @ self.repeats
+        return float(questions @ log_choose(self.trials, self.successes))
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows of counts that have posterior probability at the same nodes.
+
+    Parameters
+    ----------
+    rows : ndarray of int
+    repeats : ndarray, shape (rows,)
+    columns : ndarray of int
+        Distinct counts that they have.
+    column : ndarray of int, shape (rows, systems)
+        Place of a cell's counts among these; -1 where there are no trials.
+    incidence : csr_array, shape (rows, columns)
+    nodes : ndarray of int
+    width : int
+        Rows of the tables that are worked out at a point and node.
+    """
+
+    rows: NDArray[np.intp]
+    repeats: Array
+    columns: NDArray[np.intp]
+    column: Ints
+    incidence: csr_array
+    nodes: NDArray[np.intp]
+    width: int
+
+    @classmethod
+    def of(cls, counts: Counts, rows: NDArray[np.intp], nodes: NDArray[np.intp]) -> "Block":
+        """Take some rows of counts."""
+        columns, place = np.unique(counts.column[rows], return_inverse=True)
+        absent = int(columns[0] < 0)
+        columns, place = columns[absent:], place.reshape(len(rows), -1) - absent
+        width = len(columns)
+        if counts.marking is not None:  # all numbers of right trials
+            pairs = np.unique([counts.system[columns], counts.trials[columns]], axis=1)
+            width = max(width, int((pairs[1] + 1).sum()))
+        incidence = counts.incidence[rows][:, columns]
+        width = max(width, len(rows))
+        return cls(rows, counts.repeats[rows], columns, place, incidence, nodes, width)
 
 
 @dataclass(frozen=True)
@@ -122,6 +163,8 @@ class Likelihood:
     counts: Counts
     z: Array
     atoms: tuple[float, float, float]
+    # First and last node of every row; those of other counts are others, so `replace` drops it.
+    window: Ints | None = field(init=False, default=None)
 
     @classmethod
     def on(cls, counts: Counts, step: float, atoms: tuple[float, float, float]) -> "Likelihood":
@@ -149,54 +192,134 @@ class Likelihood:
         u, z = rng.random(size), rng.standard_normal(size)
         return np.where(u < upto[0], -_FAR, np.where(u < upto[1], _FAR, z))
 
-    def table(self, theta: Array) -> Array:
-        """Log probability of distinct counts, (columns, points, nodes)."""
-        counts = self.counts
-        cells = counts.system, counts.successes, counts.trials
+    @classmethod
+    def around(
+        cls, counts: Counts, theta: Array, atoms: tuple[float, float, float]
+    ) -> "Likelihood":
+        """Return it on as many nodes as difficulties ask for, and on those alone, row by row.
+
+        Parameters
+        ----------
+        counts : Counts
+        theta : ndarray, shape (points, 3, columns)
+            Points all over the posterior of the parameters.
+        atoms : (float, float, float)
+        """
+        steepest = float(np.exp(np.median(theta[:, 1, : counts.systems].max(axis=1))))
+        step, found = COARSE, cls.on(counts, COARSE, atoms)
+        while True:
+            window, narrow = found._seen(theta)
+            # A step of 1.5 posterior sds is an error of 1e-4 of a density; a twentieth of the
+            # questions may have difficulties that are known better. The finest step makes a
+            # thousand nodes. A coarse grid cannot tell how much finer it should be.
+            wanted = float(np.clip(min(1.5 * narrow, 1.0 / steepest), 0.012, COARSE))
+            if wanted > 0.7 * step:
+                return found._within(window)
+            step = max(wanted, 0.25 * step)
+            found = cls.on(counts, step, atoms)._within(window)
+
+    def _seen(self, theta: Array) -> tuple[Array, float]:
+        """Range of probable difficulties of every row (2, rows), and a small one of their sds."""
+        window, variances = np.empty((2, len(self.counts.repeats))), []
+        window[0], window[1] = np.inf, -np.inf
+        for _, block, _, weight in self.by_block(theta):
+            inner, z = np.maximum(weight[:, :, 1:-1], 1e-300), self.z[block.nodes[1:-1]]
+            seen = (inner > _SEEN).any(axis=1)
+            rows = block.rows
+            window[0, rows] = np.minimum(window[0, rows], np.where(seen, z, np.inf).min(axis=1))
+            window[1, rows] = np.maximum(window[1, rows], np.where(seen, z, -np.inf).max(axis=1))
+            inner = inner / inner.sum(axis=2, keepdims=True)
+            variances.append(np.maximum(inner @ z**2 - (inner @ z) ** 2, 0.0).ravel())
+        return window, float(np.sqrt(np.quantile(np.concatenate(variances), 0.05)))
+
+    def _within(self, window: Array) -> "Likelihood":
+        """Return it on nodes from one before to one behind these difficulties (2, rows)."""
+        found, last = replace(self), len(self.z) - 2
+        nodes = np.searchsorted(self.z, window[0]) - 1, np.searchsorted(self.z, window[1]) + 1
+        object.__setattr__(found, "window", np.clip(nodes, 1, last))
+        return found
+
+    def table(self, theta: Array, block: Block) -> Array:
+        """Log probability of distinct counts in any order, (columns, points, nodes)."""
+        counts, z = self.counts, self.z[block.nodes]
+        cells = (
+            amounts[block.columns] for amounts in (counts.system, counts.successes, counts.trials)
+        )
         if counts.marking is None:
-            return log_chances(theta, self.z, *cells)
-        return counts.marking.log_marks(theta, self.z, *cells)
+            return log_chances(theta, z, *cells)
+        return counts.marking.log_marks(theta, z, *cells)
 
     @cached_property
-    def _blocks(self) -> list[tuple[slice, csr_array]]:
-        """Rows of counts in blocks that stay in the cache, with their parts of the incidence."""
-        size = max(1, 100_000 // len(self.z))
-        blocks = [slice(i, i + size) for i in range(0, len(self.counts.repeats), size)]
-        return [(rows, self.counts.incidence[rows]) for rows in blocks]
+    def blocks(self) -> list[Block]:
+        """Rows of counts in blocks of similar windows, which stay in the cache."""
+        rows, last = np.arange(len(self.counts.repeats)), len(self.z) - 1
+        if self.window is None:
+            groups = [rows]
+        else:
+            first, final = self.window
+            # Windows of a block together are about half as wide again as one of them.
+            bins = (first + final) // max(1, int(np.median(final - first)))
+            order = np.argsort(bins, kind="stable")
+            groups = np.split(order, np.flatnonzero(np.diff(bins[order])) + 1)
+        blocks = []
+        for group in groups:
+            ends = (1, last - 1)
+            if self.window is not None:
+                ends = int(self.window[0, group].min()), int(self.window[1, group].max())
+            nodes = np.concatenate([[0], np.arange(ends[0], ends[1] + 1), [last]])
+            size = max(1, _HELD // (2 * len(nodes)))
+            for start in range(0, len(group), size):
+                blocks.append(Block.of(self.counts, group[start : start + size], nodes))
+        return blocks
 
-    def by_block(
-        self, table: Array, log_weight: Array
-    ) -> Iterator[tuple[slice, csr_array, Array, Array]]:
-        """Yield rows, their incidence, log probabilities, and weights of nodes given the counts.
+    @property
+    def cells(self) -> int:
+        """Numbers that are worked out at a point."""
+        return sum((block.width + block.incidence.nnz) * len(block.nodes) for block in self.blocks)
 
-        Of a table (columns, points, nodes) log probabilities are (rows, points), and weights
+    @property
+    def states(self) -> int:
+        """Distinct counts and nodes."""
+        return sum(len(block.columns) * len(block.nodes) for block in self.blocks)
+
+    def by_block(self, theta: Array) -> Iterator[tuple[slice, Block, Array, Array]]:
+        """Yield points, a block, log probabilities, and weights of its nodes given the counts.
+
+        Of parameters (points, 3, columns) log probabilities are (rows, points), and weights
         (rows, points, nodes).
         """
+        log_weight = self.log_weight(theta)
+        for block in self.blocks:
+            step = max(1, _HELD // (block.width * len(block.nodes)))
+            for start in range(0, len(theta), step):
+                part = slice(start, start + step)
+                table = self.table(theta[part], block)
+                yield part, block, *self._given(block, table, log_weight[part])
+
+    def _given(self, block: Block, table: Array, log_weight: Array) -> tuple[Array, Array]:
+        """Log probabilities and weights of a table (columns, points, nodes), as `by_block`."""
         columns, points, nodes = table.shape
-        for rows, incidence in self._blocks:
-            logs = (incidence @ table.reshape(columns, -1)).reshape(-1, points, nodes)
-            logs += log_weight
-            top = logs.max(axis=2)
-            weight = np.exp(np.subtract(logs, top[:, :, None], out=logs), out=logs)
-            total = weight.sum(axis=2)
-            weight /= total[:, :, None]
-            yield rows, incidence, top + np.log(total), weight
+        logs = (block.incidence @ table.reshape(columns, -1)).reshape(-1, points, nodes)
+        logs += log_weight[:, block.nodes]
+        top = logs.max(axis=2)
+        weight = np.exp(np.subtract(logs, top[:, :, None], out=logs), out=logs)
+        total = weight.sum(axis=2)
+        weight /= total[:, :, None]
+        return top + np.log(total), weight
 
     def log_likelihood(self, theta: Array) -> Array:
         """Log probability of all trials in their order, (points,); theta (points, 3, columns)."""
-        log_likelihood = np.zeros(len(theta))
-        step = max(1, 1_000_000 // (self.counts.width * len(self.z)))  # arrays of 8 MB
-        for start in range(0, len(theta), step):
-            block = slice(start, start + step)
-            part = theta[block]
-            for rows, _, logs, _ in self.by_block(self.table(part), self.log_weight(part)):
-                log_likelihood[block] += self.counts.repeats[rows] @ logs
+        log_likelihood = np.full(len(theta), -self.counts.log_orders)
+        for part, block, logs, _ in self.by_block(theta):
+            log_likelihood[part] += block.repeats @ logs
         return log_likelihood
 
     def difficulties(self, theta: Array) -> Array:
         """Posterior probabilities of nodes; theta (3, columns) -> (rows, nodes)."""
-        blocks = self.by_block(self.table(theta[None]), self.log_weight(theta[None]))
-        return np.concatenate([weight[:, 0] for *_, weight in blocks])
+        found = np.zeros((len(self.counts.repeats), len(self.z)))
+        for _, block, _, weight in self.by_block(theta[None]):
+            found[np.ix_(block.rows, block.nodes)] = weight[:, 0]
+        return found
 
     def inner(self, theta: Array) -> tuple[Array, Array]:
         """Posterior of nodes if some systems could solve a question and some fail; and the nodes.
@@ -207,23 +330,40 @@ class Likelihood:
         return weight / weight.sum(axis=1, keepdims=True), self.z[1:-1]
 
     def draw_difficulties(self, theta: Array, rng: np.random.Generator) -> Array:
-        """Difficulties of all questions given parameters (3, columns) and counts: nodes."""
-        cumulative = np.cumsum(self.difficulties(theta), axis=1)
-        u = rng.random(len(self.counts.which)) * cumulative[self.counts.which, -1]
-        return np.asarray(self.z[(cumulative[self.counts.which] < u[:, None]).sum(axis=1)])
+        """Draw difficulties of all questions given parameters (points, 3, columns) and counts.
+
+        They are nodes, (points, questions).
+        """
+        which = self.counts.which
+        u, z = rng.random((len(which), len(theta))), np.empty((len(theta), len(which)))
+        place = np.empty(len(self.counts.repeats), int)
+        for part, block, _, weight in self.by_block(theta):
+            if part.start == 0:
+                place[:] = -1
+                place[block.rows] = np.arange(len(block.rows))
+                questions = np.flatnonzero(place[which] >= 0)
+                row = place[which[questions]]
+            upto = weight.cumsum(axis=2)
+            step = max(1, _HELD // upto[0].size)
+            for start in range(0, len(questions), step):
+                some = slice(start, start + step)
+                own = upto[row[some]]
+                node = (own < (u[questions[some], part] * own[..., -1])[..., None]).sum(axis=2)
+                z[part, questions[some]] = self.z[block.nodes[node]].T
+        return z
 
     def gradient(self, theta: Array) -> tuple[float, Array]:
         """Log likelihood, and its gradient in the shape of the parameters."""
-        table, first = self._first(theta)
-        total, expected, nodes = 0.0, np.zeros_like(table), np.zeros(len(self.z))
-        for rows, incidence, logs, weight in self.by_block(
-            table[:, None], self.log_weight(theta[None])
-        ):
-            repeats = self.counts.repeats[rows]
-            total += float(repeats @ logs[:, 0])
-            expected += incidence.T @ (weight[:, 0] * repeats[:, None])
-            nodes += repeats @ weight[:, 0]
-        by_column = np.einsum("uk,iuk->iu", expected, first)
+        total, nodes = -self.counts.log_orders, np.zeros(len(self.z))
+        by_column = np.zeros((self._ways + 1, len(self.counts.system)))
+        log_weight = self.log_weight(theta[None])
+        for block in self.blocks:
+            table, first = self._first(theta, block)
+            logs, weight = self._given(block, table[:, None], log_weight)
+            total += float(block.repeats @ logs[:, 0])
+            expected = block.incidence.T @ (weight[:, 0] * block.repeats[:, None])
+            by_column[:, block.columns] += np.einsum("uk,iuk->iu", expected, first)
+            nodes[block.nodes] += block.repeats @ weight[:, 0]
         of_shares = self._of_shares(theta)[0] @ nodes
         flat = np.concatenate([self._by_system(by_column).ravel(), of_shares])
         return total, (flat @ self._gather).reshape(theta.shape)
@@ -241,20 +381,21 @@ class Likelihood:
         alone, together = bent[1:3], bent[3:].reshape(2, 2, -1)
         return first, (together - alone[:, None] - alone) / (2.0 * _STEP**2)
 
-    def _first(self, theta: Array) -> tuple[Array, Array]:
+    def _first(self, theta: Array, block: Block) -> tuple[Array, Array]:
         """Log probabilities (columns, nodes), and their derivatives (kinds, columns, nodes).
 
         Kinds are the parameters of a column's system: mu, log a, log r, and its judge's scores.
         """
         unit = np.eye(self._ways)
         steps = _STEP * np.concatenate([0.0 * unit[:1], unit, -unit])
-        tables = np.moveaxis(self.table(theta + self._moves(steps)), 1, 0)
+        tables = np.moveaxis(self.table(theta + self._moves(steps), block), 1, 0)
         ahead, behind = np.split(tables[1:], 2)
-        return tables[0], self._by_kind((ahead - behind) / (2.0 * _STEP), theta)
+        return tables[0], self._by_kind((ahead - behind) / (2.0 * _STEP), theta, block)
 
-    def _by_kind(self, derivatives: Array, theta: Array) -> Array:
+    def _by_kind(self, derivatives: Array, theta: Array, block: Block) -> Array:
         """Insert those by log a: it moves the logit as mu does, by a z times as much."""
-        by_a = np.exp(theta[1, self.counts.system])[:, None] * self.z
+        system = self.counts.system[block.columns]
+        by_a = np.exp(theta[1, system])[:, None] * self.z[block.nodes]
         return np.insert(derivatives, 1, derivatives[0] * by_a, axis=0)
 
     @property
@@ -298,26 +439,27 @@ class Likelihood:
         By the formula of Louis (1982): the expected curvature given difficulties, less the
         variance of the gradient over them.
         """
-        size = self.counts.systems
-        table, first = self._first(theta)
-        second, kinds = self._second(theta, first), len(first)
+        size, kinds = self.counts.systems, self._ways + 1
         number = kinds * size + 2
         second_derivatives = np.zeros((number, number))
         complete, nodes = np.zeros((kinds, kinds, len(self.counts.system))), np.zeros(len(self.z))
         of_shares, bent_shares = self._of_shares(theta)
         log_weight = self.log_weight(theta[None])
-        for rows, incidence, _, weights in self.by_block(table[:, None], log_weight):
-            column, repeats = self.counts.column[rows], self.counts.repeats[rows]
-            weight = weights[:, 0]
-            expected = incidence.T @ (weight * repeats[:, None])
-            complete += np.einsum("uk,ijuk->iju", expected, second)
-            nodes += repeats @ weight
-            mean = np.zeros((len(column), number))
-            tried = column >= 0
-            for k, by_row in enumerate(weight.T):
+        for block in self.blocks:
+            table, first = self._first(theta, block)
+            weight = self._given(block, table[:, None], log_weight)[1][:, 0]
+            repeats = block.repeats
+            expected = block.incidence.T @ (weight * repeats[:, None])
+            second = self._second(theta, first, block)
+            complete[:, :, block.columns] += np.einsum("uk,ijuk->iju", expected, second)
+            nodes[block.nodes] += repeats @ weight
+            mean = np.zeros((len(repeats), number))
+            tried = block.column >= 0
+            for k, (node, by_row) in enumerate(zip(block.nodes, weight.T, strict=True)):
                 likely = by_row > 1e-10
-                score = np.where(tried[likely], first[:, column[likely], k], 0.0).transpose(1, 0, 2)
-                shared = np.broadcast_to(of_shares[:, k], (len(score), 2))
+                by_cell = first[:, block.column[likely], k]
+                score = np.where(tried[likely], by_cell, 0.0).transpose(1, 0, 2)
+                shared = np.broadcast_to(of_shares[:, node], (len(score), 2))
                 score = score.reshape(len(score), kinds * size)
                 score = np.concatenate([score, shared], axis=1)
                 second_derivatives -= score.T @ (score * (by_row * repeats)[likely, None])
@@ -332,16 +474,16 @@ class Likelihood:
         second_derivatives[:-2, :-2] = blocks.reshape(kinds * size, -1)
         return self._gather.T @ second_derivatives @ self._gather
 
-    def _second(self, theta: Array, first: Array) -> Array:
+    def _second(self, theta: Array, first: Array, block: Block) -> Array:
         """Second derivatives of log probabilities, (kinds, kinds, columns, nodes)."""
         unit = np.eye(self._ways)
         pairs = (unit[:, None] + unit).reshape(-1, len(unit))
         steps = _STEP * np.concatenate([0.0 * unit[:1], unit, pairs])
-        ahead, behind = (self.table(theta + self._moves(move)) for move in (steps, -steps))
+        ahead, behind = (self.table(theta + self._moves(move), block) for move in (steps, -steps))
         bent = np.moveaxis(ahead + behind - 2.0 * ahead[:, :1], 1, 0)
         alone, together = bent[1 : 1 + len(unit)], bent[1 + len(unit) :]
         mixed = together.reshape(len(unit), *alone.shape) - alone[:, None] - alone
-        by_kind = self._by_kind(mixed / (2.0 * _STEP**2), theta)
-        second = self._by_kind(np.moveaxis(by_kind, 0, 1), theta)
+        by_kind = self._by_kind(mixed / (2.0 * _STEP**2), theta, block)
+        second = self._by_kind(np.moveaxis(by_kind, 0, 1), theta, block)
         second[1, 1] += first[1]
         return second

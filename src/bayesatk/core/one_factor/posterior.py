@@ -2,13 +2,15 @@
 
 The likelihood is replaced by a normal one with the same value, gradient and curvature at the mode
 (Laplace). Under it the posterior of all parameters is normal given the sd of systems, which is
-integrated on a grid. Draws from that, moved to where a first few say that the posterior is, are
-weighted by the ratio of the two; whether the weights can be trusted is judged by their largest
-(Pareto k-hat, Vehtari et al. 2024). Where they cannot, the same draws start Markov chains:
-elliptical slice sampling (Murray, Adams and MacKay 2010) of the deviations from the normal
-posterior, which needs no tuning and moves freely where the normal is about right, and two steps for
-the sd of systems, one with parameters fixed and one with deviations fixed (Yu and Meng 2011). The
-chains give their effective number of independent draws.
+integrated on a grid. Draws with other sds to the left of the mode than to the right (Geweke 1989)
+are weighted by the posterior over their density; where weights are poor and parameters few, a
+multivariate t with the mean and covariance of these draws adds more, weighted as draws of the
+mixture (Owen and Zhou 2000). Whether the weights can be trusted is judged by their largest (Pareto
+k-hat, Vehtari et al. 2024). Where they cannot, the same draws start Markov chains: elliptical slice
+sampling (Murray, Adams and MacKay 2010) of the deviations from the normal posterior, which needs no
+tuning and moves freely where the normal is about right, and two steps for the sd of systems, one
+with parameters fixed and one with deviations fixed (Yu and Meng 2011). The chains give their
+effective number of independent draws.
 """
 
 from dataclasses import dataclass, field, replace
@@ -18,14 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.optimize import minimize
-from scipy.special import logit, logsumexp, softmax
+from scipy.special import gammaln, logit, logsumexp, softmax
 
 from bayesatk.core.numerics.elliptical import independent_draws, move_along_ellipse, systematic
 from bayesatk.core.numerics.weights import pareto_shape
-from bayesatk.core.one_factor.model import Counts, Likelihood
+from bayesatk.core.one_factor.model import COARSE, Counts, Likelihood
 from bayesatk.metrics.credit import Array
 from bayesatk.priors import LeaderboardPrior
-from bayesatk.priors.fields import HalfNormal
 
 _SPREADS = 24  # nodes of the sd of systems, both to find where it lies and there
 
@@ -55,10 +56,11 @@ class Spread:
 
     @cached_property
     def log_weight(self) -> Array:
-        """Log prior probabilities of nodes: half-normal, at equal steps of the log."""
-        logs, step = np.log(self.sd), np.log(self.sd[1] / self.sd[0])
-        density = HalfNormal(self.prior.spread_sd).log_density(logs[:, None])
-        return np.asarray(density + np.log(step))
+        """Log prior probabilities of nodes: chi, at equal steps of the log."""
+        scaled, step = self.sd / self.prior.spread_sd, np.log(self.sd[1] / self.sd[0])
+        half = 0.5 * self.prior.spread_df(self.systems)
+        logs = 2.0 * half * np.log(scaled) - 0.5 * scaled**2
+        return np.asarray(logs + (1.0 - half) * np.log(2.0) - gammaln(half) + np.log(step))
 
     @cached_property
     def centre(self) -> Array:
@@ -96,9 +98,7 @@ class Spread:
 class Laplace:
     """Normal likelihood: in logs ``height + slope d - d curvature d / 2``, with d from the mode.
 
-    Its curvature is made non-negative, and smaller along every parameter where the likelihood falls
-    less than that says on either side, as it does towards r = 0: the tails of the normal one must
-    not be shorter.
+    Its curvature is made non-negative.
     """
 
     mode: Array
@@ -111,16 +111,7 @@ class Laplace:
         """Return the one that agrees with a likelihood at these parameters."""
         height, slope = likelihood.gradient(theta)
         curvature = likelihood.curvature(theta)
-        diagonal = np.diag(curvature)
-        # The normal likelihood is to be no lower two conditional sds from the mode, or 3 logits.
-        steps = np.minimum(2.0 / np.sqrt(np.maximum(diagonal, 1e-12)), 3.0)
-        moves = np.concatenate([np.diag(steps), -np.diag(steps)])
-        logs = likelihood.log_likelihood(theta + moves.reshape(-1, *theta.shape))
-        fall = height + moves @ slope.ravel() - logs
-        secant = 2.0 * fall.reshape(2, -1).min(axis=0) / steps**2
-        ratio = np.divide(secant, diagonal, out=np.ones_like(diagonal), where=diagonal > 1e-12)
-        scale = np.sqrt(np.clip(ratio, 0.2, 1.0))
-        values, vectors = np.linalg.eigh(curvature * scale[:, None] * scale)
+        values, vectors = np.linalg.eigh(curvature)
         curvature = (vectors * np.maximum(values, 0.0)) @ vectors.T
         return cls(theta.ravel(), height, slope.ravel(), curvature)
 
@@ -161,14 +152,18 @@ class Normal:
         gap, unit = spread.centre - laplace.mode, np.eye(size)
         mean, logs = np.empty((len(spread.sd), size)), np.empty(len(spread.sd))
         roots = np.empty((2, len(spread.sd), size, size))
+        # A deviation moves its own parameter and, as far as they follow it, those before: those of
+        # skewed posteriors, r of a system and the scores of the last columns, are behind others.
+        order = np.arange(size).reshape(3, -1).T.ravel()
+        back = np.argsort(order)
         for i, sd in enumerate(spread.sd):
             prior = cholesky(spread.covariance(sd), lower=True)
             precision = cho_solve((prior, True), unit)
             pull = laplace.slope + precision @ gap
-            root = cholesky(laplace.curvature + precision, lower=True)
-            move = cho_solve((root, True), pull)
-            mean[i], roots[1, i] = laplace.mode + move, root.T
-            roots[0, i] = solve_triangular(root, unit, lower=True).T
+            root = cholesky((laplace.curvature + precision)[order][:, order], lower=True)
+            move = cho_solve((root, True), pull[order])[back]
+            mean[i], roots[1, i] = laplace.mode + move, root.T[:, back]
+            roots[0, i] = solve_triangular(root, unit, lower=True).T[back]
             logs[i] = 0.5 * pull @ move - 0.5 * gap @ precision @ gap
             logs[i] -= np.log(np.diag(prior)).sum() + np.log(np.diag(root)).sum()
         joint = logs + spread.log_weight
@@ -203,10 +198,18 @@ def _turned(matrices: Array, node: NDArray[np.intp], vectors: Array) -> Array:
     return turned
 
 
-_FIRST_STEP = 0.2  # of nodes of difficulty, until their posterior sds are known
-_WIDER = 1.5  # sds of scores that draws with weights have
-_FIRST = 2000  # draws with weights at a time, at most
-_ENOUGH = 400.0  # smallest effective number of draws that is accepted
+_WIDER = 1.5  # sds of draws that say where difficulties may be
+_AROUND = 32  # such draws
+_WAYS = (2.0, 4.0)  # deviations at which the two sides of the posterior are measured
+_ADAPTED = 30  # parameters, at most, whose covariance draws with weights estimate
+_ROUNDS = 5  # times that they do
+_TAIL = 8.0  # degrees of freedom of a proposal by such draws
+_SIZE = 2000  # draws, and draws with weights at a time, at most
+_MOST = 20_000  # draws with weights
+_WORK = 4e8  # cells x nodes x draws at once: a few seconds
+# Effective numbers of draws: the smallest that is accepted (a probability of 1/2 is then known to
+# .05), the smallest that is wanted, and the largest, where it is cheap.
+_ENOUGH, _WANTED = 100.0, (400.0, 2000.0)
 
 
 @dataclass(frozen=True)
@@ -260,15 +263,23 @@ class Fit:
     def of(cls, counts: Counts, prior: LeaderboardPrior) -> "Fit":
         """Find the mode, choose nodes by what the data say about difficulties, find it again."""
         spread = Spread.rough(prior, counts.systems, counts.judges)
-        likelihood = Likelihood.on(counts, _FIRST_STEP, prior.atoms)
-        theta = _start(counts, spread)
-        theta = _mode(likelihood, spread, float(prior.spread_sd), theta)
-        likelihood = Likelihood.on(counts, _step(likelihood, theta), prior.atoms)
+        likelihood = Likelihood.on(counts, COARSE, prior.atoms)
+        theta = _mode(likelihood, spread, float(prior.spread_sd), _start(counts, spread))
+        normal = Normal.integrated(spread, Laplace.at(likelihood, theta))
+        # Draws that are wider than the posterior say where difficulties may be.
+        wide = _WIDER * np.random.default_rng(0).standard_normal((_AROUND, theta.size))
+        around = normal.place(np.full(_AROUND, normal.log_weight.argmax()), wide)
+        likelihood = Likelihood.around(counts, around, prior.atoms)
         between = theta[0, : counts.systems].std()
         sd = float(np.clip(between, 0.05, prior.spread_sd))  # where the normal touches
         theta = _mode(likelihood, spread, sd, theta)
         laplace = Laplace.at(likelihood, theta)
         return cls(likelihood, laplace, Normal.integrated(spread, laplace))
+
+    def around(self, theta: Array) -> "Fit":
+        """Return it with nodes for difficulties as they are given these parameters."""
+        likelihood = Likelihood.around(self.likelihood.counts, theta, self.likelihood.atoms)
+        return replace(self, likelihood=likelihood)
 
     def log_ratio(self, theta: Array) -> Array:
         """Log of the likelihood over the normal one."""
@@ -276,58 +287,201 @@ class Fit:
 
     def draw(self, rng: np.random.Generator) -> Draws:
         """Draw by importance, or by slices where weights cannot be trusted."""
-        # 500 draws say where the posterior lies from the normal one.
-        shift = _shift(*self._weighted(500, 0.0, rng)[1:])
-        thetas: list[Array] = []
-        logs: list[Array] = []
-        cost = self.likelihood.counts.incidence.nnz * len(self.likelihood.z)
-        size = int(np.clip(4e8 / cost, 500, _FIRST))  # cells x nodes: a few seconds
-        while size * len(thetas) < 10_000:
-            drawn, _, log_weight = self._weighted(size, shift, rng)
-            thetas.append(drawn)
-            logs.append(log_weight)
-            log_weight = np.concatenate(logs)
-            weight = softmax(log_weight)
-            effective_draws, k_hat = 1.0 / float(weight @ weight), pareto_shape(weight)
-            trusted = effective_draws >= _ENOUGH and k_hat < 0.7
-            if trusted:
-                break
-        theta = np.concatenate(thetas)
-        if trusted:
-            evidence = float(logsumexp(log_weight)) - float(np.log(len(log_weight)))
-            evidence += self.normal.log_evidence + self._of_scores.shape[1] * float(np.log(_WIDER))
-            sample = theta[rng.permutation(systematic(weight, _FIRST, rng))]
-            return Draws(sample, effective_draws, k_hat, "importance", self.likelihood, evidence)
-        started = theta[systematic(weight, 40, rng)]
-        theta, effective_draws = Chains(self, rng, started).run()
-        return Draws(theta, effective_draws, k_hat, "slice", self.likelihood, np.nan)
-
-    def _weighted(
-        self, size: int, shift: Array | float, rng: np.random.Generator
-    ) -> tuple[Array, Array, Array]:
-        """Draw parameters by shifted deviations; return them, these, and the logs of weights."""
-        node = systematic(np.exp(self.normal.log_weight), size, rng)
-        standard = rng.standard_normal((size, self.normal.mean.shape[1]))
-        directions = self._of_scores
-        deviation = standard + shift + (_WIDER - 1.0) * (standard @ directions) @ directions.T
-        theta = self.normal.place(node, deviation)
-        logs = 0.5 * ((standard**2).sum(axis=1) - (deviation**2).sum(axis=1))
-        return theta, deviation, logs + self.log_ratio(theta)
+        cells = self.likelihood.cells
+        size = int(np.clip(_WORK / cells, 500, _SIZE))
+        wanted = float(np.clip(0.05 * _WORK / cells, *_WANTED))
+        proposal: Split | Student = Split(*self._sides)
+        fit, drawn = self, Weighted.none(self).more(self, proposal, 500, rng)
+        few = self.normal.mean.shape[1] <= _ADAPTED
+        while not drawn.trusted(wanted) and drawn.size + size <= _MOST:
+            poor = drawn.effective_draws < 0.1 * drawn.size or drawn.k_hat > 0.5
+            if few and poor and len(drawn.proposals) <= _ROUNDS:
+                first, proposal = isinstance(proposal, Split), Student.of(drawn)
+                fit = fit.around(drawn.resampled(_AROUND, rng))
+                if first:  # draws that a proposal was fitted to would make the evidence too low
+                    drawn = Weighted.none(self)
+            drawn = drawn.more(fit, proposal, size, rng)
+        if drawn.trusted(_ENOUGH):
+            evidence = drawn.log_mean + self.normal.log_evidence
+            # Twice as many as are effective: repetitions of them would say little more.
+            sample = drawn.resampled(min(_SIZE, int(2.0 * drawn.effective_draws)), rng)
+            return Draws(
+                sample, drawn.effective_draws, drawn.k_hat, "importance", fit.likelihood, evidence
+            )
+        theta, effective_draws = Chains(fit, rng, drawn.resampled(40, rng)).run()
+        return Draws(theta, effective_draws, drawn.k_hat, "slice", fit.likelihood, np.nan)
 
     @cached_property
-    def _of_scores(self) -> Array:
-        """Orthonormal directions of deviations (parameters, directions) that move scores.
+    def _sides(self) -> Array:
+        """Sds of deviations to the left and to the right, (2, parameters), as of Geweke (1989).
 
-        Of the rates of judges, and of the shares of questions that none or all solve.
-
-        Draws are wider along them: posteriors of scores are skewed, and the other parameters, which
-        follow them, would seldom be drawn in the longer tail.
+        Of the normal densities that are as high as the posterior at some way from its mode.
         """
-        width, normal = self.likelihood.width, self.normal
-        columns = np.arange(self.likelihood.counts.systems, width)
-        node = int(normal.log_weight.argmax())
-        moved = normal.root[node][np.concatenate([columns, columns + width])]
-        return np.linalg.qr(moved.T)[0]
+        size = self.normal.mean.shape[1]
+        node = np.full(2 * size, self.normal.log_weight.argmax())
+        axes = np.concatenate([-np.eye(size), np.eye(size)])
+        top = self.log_ratio(self.normal.place(node[:1], np.zeros((1, size))))
+        sides = []
+        for way in _WAYS:
+            fall = 0.5 * way**2 + top - self.log_ratio(self.normal.place(node, way * axes))
+            sides.append(way / np.sqrt(2.0 * np.maximum(fall, 1e-3)))
+        return np.clip(np.max(sides, axis=0), 0.5, 3.0).reshape(2, -1)
+
+
+@dataclass(frozen=True)
+class Split:
+    """Density of deviations: normal with other sds to the left than to the right of the mode.
+
+    Parameters
+    ----------
+    left, right : ndarray, shape (parameters,)
+    """
+
+    left: Array
+    right: Array
+
+    def draw(self, size: int, rng: np.random.Generator) -> Array:
+        """Return deviations (size, parameters)."""
+        standard = np.abs(rng.standard_normal((size, len(self.left))))
+        to_left = rng.random(standard.shape) * (self.left + self.right) < self.left
+        return np.where(to_left, -self.left, self.right) * standard
+
+    def log_density(self, deviation: Array) -> Array:
+        """Log densities of deviations (points, parameters)."""
+        standard = deviation / np.where(deviation < 0.0, self.left, self.right)
+        return np.asarray(_normal(standard) - np.log(0.5 * (self.left + self.right)).sum())
+
+
+@dataclass(frozen=True)
+class Student:
+    """Density of deviations: multivariate t, whose tails are longer than those of most posteriors.
+
+    Parameters
+    ----------
+    centre : ndarray, shape (parameters,)
+    root : ndarray, shape (parameters, parameters)
+    """
+
+    centre: Array
+    root: Array
+
+    @classmethod
+    def of(cls, drawn: "Weighted") -> "Student":
+        """Take mean and covariance from draws with weights."""
+        weight = _cut(drawn.log_weight)
+        centre = weight @ drawn.deviation
+        gap = drawn.deviation - centre
+        size = len(centre)
+        noise = size * float(weight @ weight)  # share of the covariance that is not known
+        covariance = (gap.T * weight) @ gap + noise * np.eye(size)
+        return cls(centre, cholesky(covariance / (1.0 + noise), lower=True))
+
+    def draw(self, size: int, rng: np.random.Generator) -> Array:
+        """Return deviations (size, parameters)."""
+        standard = rng.standard_normal((size, len(self.centre)))
+        standard /= np.sqrt(rng.chisquare(_TAIL, (size, 1)) / _TAIL)
+        return np.asarray(self.centre + standard @ self.root.T)
+
+    def log_density(self, deviation: Array) -> Array:
+        """Log densities of deviations (points, parameters)."""
+        number = len(self.centre)
+        standard = solve_triangular(self.root, (deviation - self.centre).T, lower=True)
+        logs = -0.5 * (_TAIL + number) * np.log1p((standard**2).sum(axis=0) / _TAIL)
+        logs += gammaln(0.5 * (_TAIL + number)) - gammaln(0.5 * _TAIL)
+        logs -= 0.5 * number * np.log(np.pi * _TAIL) + np.log(np.diag(self.root)).sum()
+        return np.asarray(logs)
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """Draws of parameters by one proposal or more, weighted as draws of their mixture.
+
+    Deterministic mixture weights (Owen and Zhou 2000; Cornuet et al. 2012).
+
+    Parameters
+    ----------
+    theta : ndarray, shape (draws, 3, columns)
+    deviation : ndarray, shape (draws, parameters)
+    log_target : ndarray, shape (draws,)
+        Log posterior density of deviations, up to the evidence under `Normal`.
+    proposals : tuple
+        Proposals, and numbers of draws by each.
+    """
+
+    theta: Array
+    deviation: Array
+    log_target: Array
+    proposals: tuple[tuple[Split | Student, int], ...]
+
+    @classmethod
+    def none(cls, fit: Fit) -> "Weighted":
+        """No draws yet."""
+        size = fit.normal.mean.shape[1]
+        return cls(np.empty((0, 3, size // 3)), np.empty((0, size)), np.empty(0), ())
+
+    def more(
+        self, fit: Fit, proposal: Split | Student, size: int, rng: np.random.Generator
+    ) -> "Weighted":
+        """Add draws of the sd of systems by the normal posterior, and deviations by a proposal."""
+        node = systematic(np.exp(fit.normal.log_weight), size, rng)
+        deviation = proposal.draw(size, rng)
+        theta = fit.normal.place(node, deviation)
+        log_target = _normal(deviation) + fit.log_ratio(theta)
+        return Weighted(
+            np.concatenate([self.theta, theta]), np.concatenate([self.deviation, deviation]),
+            np.concatenate([self.log_target, log_target]), (*self.proposals, (proposal, size)),
+        )  # fmt: skip
+
+    @cached_property
+    def log_weight(self) -> Array:
+        """Log of the posterior over the density of the draws."""
+        sizes: dict[int, int] = {}
+        for proposal, size in self.proposals:
+            sizes[id(proposal)] = sizes.get(id(proposal), 0) + size
+        logs = [
+            proposal.log_density(self.deviation) + np.log(sizes[key] / self.size)
+            for key, proposal in {id(proposal): proposal for proposal, _ in self.proposals}.items()
+        ]
+        return np.asarray(self.log_target - logsumexp(logs, axis=0))
+
+    @property
+    def size(self) -> int:
+        """How many draws."""
+        return len(self.theta)
+
+    @cached_property
+    def weight(self) -> Array:
+        """Weights that sum to one."""
+        return np.asarray(softmax(self.log_weight))
+
+    @cached_property
+    def effective_draws(self) -> float:
+        """Effective number of draws."""
+        return 1.0 / float(self.weight @ self.weight)
+
+    @cached_property
+    def k_hat(self) -> float:
+        """Pareto shape of the largest weights."""
+        return pareto_shape(self.weight)
+
+    @property
+    def log_mean(self) -> float:
+        """Log of the mean weight."""
+        return float(logsumexp(self.log_weight)) - float(np.log(self.size))
+
+    def trusted(self, enough: float) -> bool:
+        """Whether there are enough effective draws, and the largest weights are not too large."""
+        return self.effective_draws >= enough and self.k_hat < 0.7
+
+    def resampled(self, size: int, rng: np.random.Generator) -> Array:
+        """Equally probable draws of parameters, in any order."""
+        return np.asarray(self.theta[rng.permutation(systematic(self.weight, size, rng))])
+
+
+def _normal(deviation: Array) -> Array:
+    """Log density of standard normal deviations."""
+    square = (deviation**2).sum(axis=1)
+    return np.asarray(-0.5 * (square + deviation.shape[1] * np.log(2.0 * np.pi)))
 
 
 @dataclass
@@ -394,18 +548,10 @@ class Chains:
         self.theta[taken], self.log_ratio[taken] = theta[taken], log_ratio[taken]
 
 
-def _shift(deviation: Array, log_weight: Array) -> Array:
-    """Posterior mean of deviations, from weights cut at the top, shrunk for their noise.
-
-    Weights are cut at sqrt(n) times their mean (Ionides 2008); the mean is shrunk as James and
-    Stein (1961) do.
-    """
-    weight = softmax(log_weight)
-    weight = np.minimum(weight, 1.0 / np.sqrt(len(weight)))
-    weight /= weight.sum()
-    mean = weight @ deviation
-    noise = len(mean) * float(weight @ weight)
-    return np.asarray(max(0.0, 1.0 - noise / float(mean @ mean)) * mean)
+def _cut(log_weight: Array) -> Array:
+    """Weights that sum to one, cut at sqrt(n) times their mean (Ionides 2008)."""
+    weight = np.minimum(softmax(log_weight), len(log_weight) ** -0.5)
+    return np.asarray(weight / weight.sum())
 
 
 def _start(counts: Counts, spread: Spread) -> Array:
@@ -418,17 +564,6 @@ def _start(counts: Counts, spread: Spread) -> Array:
     theta = spread.centre.reshape(3, -1).copy()
     theta[0, : counts.systems] = 1.3 * logit((right + 1.0) / (trials + 2.0))
     return theta
-
-
-def _step(likelihood: Likelihood, theta: Array) -> float:
-    """Return the step of nodes that the posterior of difficulties asks for."""
-    weight, z = likelihood.inner(theta)
-    variance = np.maximum(weight @ z**2 - (weight @ z) ** 2, 0.0)
-    # A step of 1.5 posterior sds is an error of 1e-4 of a density; a twentieth of the questions may
-    # have difficulties that are known better. The finest step makes a thousand nodes.
-    narrow = np.sqrt(np.quantile(variance, 0.05))
-    steepest = float(np.exp(theta[1, : likelihood.counts.systems].max()))
-    return float(np.clip(min(1.5 * narrow, 1.0 / steepest), 0.012, _FIRST_STEP))
 
 
 def _mode(likelihood: Likelihood, spread: Spread, sd: float, start: Array) -> Array:

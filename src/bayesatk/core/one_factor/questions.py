@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array, hstack
 from scipy.special import expit
 
 from bayesatk.core.one_factor.chances import log_shares
@@ -20,7 +21,9 @@ from bayesatk.core.question.expected_credit import FARTHEST, ExpectedCredit
 from bayesatk.metrics.credit import Array, Credit
 
 Ints = NDArray[np.int64]
-_DRAWN = 3e7  # success probabilities that are drawn one by one; of more, the mean is normal
+_HELD = 200_000  # success probabilities at once, which then stay in the cache
+_DRAWN = 2.0  # cells for each distinct count and node: with more, means are normal
+_LEAST = 5e-324
 
 
 @dataclass(frozen=True)
@@ -210,31 +213,65 @@ class QuestionMeans:
             ``latent(p)`` of each metric.
         rng : numpy.random.Generator
         """
-        systems, questions = self.trials.shape
-        # The mean of 200 questions may be taken as normal, given parameters and difficulties; its
-        # variance is averaged over some draws of the parameters.
-        one_by_one = len(theta) * self.trials.size <= _DRAWN or questions < 200
-        noise_draws = min(8, len(theta))
+        likelihood, systems = self.likelihood, len(self.trials)
+        # The mean of 200 questions may be taken as normal, given parameters and difficulties. That
+        # pays where cells share counts and nodes.
+        shared = self.trials.size > _DRAWN * likelihood.states
+        if shared and likelihood.counts.marking is None and self.trials.shape[1] >= 200:
+            return self._normal(theta, rng)
         means = np.empty((len(theta), systems, len(self.credits)))
-        tables = [] if one_by_one else self._expected(theta[:, :, :systems])
-        noise = np.zeros((systems, len(self.credits)))
-        for i, parameters in enumerate(theta):
-            z = self.likelihood.draw_difficulties(parameters, rng)
+        step = max(1, _HELD // self.trials.size)
+        for start in range(0, len(theta), step):
+            block = slice(start, start + step)
+            parameters = theta[block]
+            z = likelihood.draw_difficulties(parameters, rng)
             right = self._right(parameters, z, rng)
-            logits, log_r = self._posterior(parameters[:, :systems], z, right)
-            if one_by_one:
-                p = rng.beta(*beta_of(logits, log_r))
-                for j, latent in enumerate(latents):
-                    means[i, :, j] = latent(p).mean(axis=1)  # type: ignore[operator]
-                continue
-            for j, table in enumerate(tables):
-                means[i, :, j] = table.mean(logits, log_r).mean(axis=1)
-                if i < noise_draws:
-                    noise[:, j] += table.variance(logits, log_r).sum(axis=1) / questions**2
-        if not one_by_one:
-            noise = np.sqrt(noise / noise_draws)
-            means = np.clip(means + noise * rng.standard_normal(means.shape), 0.0, 1.0)
+            mu, log_a, log_r = np.moveaxis(parameters[:, :, :systems], 1, 0)[..., None]
+            x, total = mu + np.exp(log_a) * z[:, None], np.exp(-log_r)
+            alpha, beta = expit(x) * total + right, expit(-x) * total + (self.trials - right)
+            p = rng.beta(np.maximum(alpha, _LEAST), np.maximum(beta, _LEAST))
+            for j, latent in enumerate(latents):
+                means[block, :, j] = latent(p).mean(axis=2)  # type: ignore[operator]
         return means
+
+    def _normal(self, theta: Array, rng: np.random.Generator) -> Array:
+        """Return the same as `draw`, normal given how many questions are at every node.
+
+        The variance given these is averaged over some draws of the parameters.
+        """
+        counts, (systems, questions) = self.likelihood.counts, self.trials.shape
+        noise_draws = min(8, len(theta))
+        tables = self._expected(theta[:, :, :systems])
+        means = np.zeros((len(self.credits), len(theta) * systems))
+        noise = np.zeros((len(self.credits), systems))
+        for part, block, _, weight in self.likelihood.by_block(theta):
+            located = rng.multinomial(block.repeats.astype(int)[:, None], weight)
+            untried = csr_array((block.column < 0).astype(float))
+            incidence = hstack([block.incidence, untried], format="csr")
+            by_column = incidence.T @ located.reshape(len(located), -1)
+            by_column = by_column.reshape(-1, *located.shape[1:])
+            column, point, node = np.nonzero(by_column)
+            share = by_column[column, point, node] / questions
+            system, right, trials = (
+                np.concatenate([amounts[block.columns], others])[column]
+                for amounts, others in (
+                    (counts.system, np.arange(systems)),
+                    (counts.successes, np.zeros(systems, int)),
+                    (counts.trials, np.zeros(systems, int)),
+                )
+            )
+            point += part.start
+            cells = theta[point, :, system], self.likelihood.z[block.nodes[node]], right, trials
+            logits, log_r = _logit_and_log_r(*cells)
+            place, first = point * systems + system, point < noise_draws
+            for j, table in enumerate(tables):
+                value = share * table.mean(logits, log_r)
+                means[j] += np.bincount(place, value, means.shape[1])
+                spread = share[first] * table.variance(logits[first], log_r[first]) / questions
+                noise[j] += np.bincount(system[first], spread, systems) / noise_draws
+        found = means.reshape(-1, len(theta), systems).transpose(1, 2, 0)
+        found = found + np.sqrt(noise.T) * rng.standard_normal(found.shape)
+        return np.asarray(np.clip(found, 0.0, 1.0))
 
     def _expected(self, theta: Array) -> list[ExpectedCredit]:
         """Tables that hold for all cells and draws."""
@@ -244,19 +281,25 @@ class QuestionMeans:
         return [ExpectedCredit.of(credit, (-FARTHEST, FARTHEST), log_r) for credit in self.credits]
 
     def _right(self, theta: Array, z: Array, rng: np.random.Generator) -> Ints:
-        """Successes: drawn, where judges that err marked the trials."""
+        """Successes (..., systems, questions): drawn, where judges that err marked the trials."""
         marking = self.likelihood.counts.marking
         if marking is None:
             return self.successes
         nodes = self.likelihood.z
-        node = np.searchsorted(nodes, z)
-        return marking.draw_right(theta, nodes, node, self.successes, self.trials, rng)
+        drawn = (
+            marking.draw_right(point, nodes, node, self.successes, self.trials, rng)
+            for point, node in zip(theta, np.searchsorted(nodes, z), strict=True)
+        )
+        return np.stack(list(drawn))
 
-    def _posterior(self, theta: Array, z: Array, successes: Ints) -> tuple[Array, Array]:
-        """Logit of the mean, and log r, of success probabilities given their trials."""
-        x = theta[0][:, None] + np.exp(theta[1])[:, None] * z
-        r = np.exp(theta[2])[:, None]
-        right, wrong = expit(x) + successes * r, expit(-x) + (self.trials - successes) * r
-        with np.errstate(divide="ignore"):
-            logits = np.clip(np.log(right) - np.log(wrong), -600.0, 600.0)
-        return logits, theta[2][:, None] - np.log1p(self.trials * r)
+
+def _logit_and_log_r(theta: Array, z: Array, right: Ints, trials: Ints) -> tuple[Array, Array]:
+    """Logit of the mean, and log r, of success probabilities given their trials.
+
+    Parameters (cells, 3), and difficulties, right trials and trials of these cells.
+    """
+    mu, log_a, log_r = theta.T
+    x, r = mu + np.exp(log_a) * z, np.exp(log_r)
+    with np.errstate(divide="ignore"):
+        logits = np.log(expit(x) + right * r) - np.log(expit(-x) + (trials - right) * r)
+    return np.clip(logits, -600.0, 600.0), log_r - np.log1p(trials * r)
