@@ -77,6 +77,7 @@ def every_plot(fit, compared, backend=None):
     yield plots.plot_systems(fit, "pass@4", backend=backend)
     yield plots.plot_difference(compared, backend=backend)
     yield plots.plot_ranks(compared, backend=backend)
+    yield plots.plot_leaderboard(bk.leaderboard(compared), backend=backend)
     yield plots.plot_questions(fit, backend=backend)
     yield plots.plot_shrinkage(fit, backend=backend)
     yield plots.plot_difficulty(fit, backend=backend)
@@ -187,6 +188,7 @@ def test_hostile_names_are_drawn_as_they_are(named):
         plots.plot_curve(named),
         plots.plot_systems(named),
         plots.plot_ranks(compared),
+        plots.plot_leaderboard(bk.leaderboard(compared)),
         plots.plot_shrinkage(named),
         plots.plot_baseline(bk.guessing.random_baseline(named, 0.25, t=5, rng=1), 0.25),
     ):
@@ -338,6 +340,25 @@ def test_ranks_write_every_probability_in_contrast(compared):
                 cell = plot.get_viz("cell", system=system, rank=rank).get_facecolor()[0, :3]
                 ink = matplotlib.colors.to_rgb(text.get_color())
                 assert contrast(cell, ink) > 4.5
+
+
+def test_a_leaderboard_has_its_numbers_and_a_line_between_tiers():
+    rng = np.random.default_rng(3)
+    p = np.concatenate([rng.beta(3, 7, (2, 80)), rng.beta(7, 3, (1, 80))])
+    fit = bk.evaluate(bk.tally((rng.binomial(4, p), 4), systems=["a", "b", "c"]), "pass@1", rng=1)
+    board = bk.leaderboard(fit)
+    plot = plots.plot_leaderboard(board, target="questions")
+    rows = board.table.query("target == 'questions'").set_index("system")
+    assert rows["tier"].tolist() == [1, 2, 2]
+    heights = {"c": 2.0, rows.index[1]: 1.0, rows.index[2]: 0.0}
+    for system, height in heights.items():
+        for visual in ("mean", "observed"):
+            ((x, y),) = plot.get_viz(visual, system=system).get_offsets()
+            assert (x, y) == pytest.approx((rows.loc[system, visual], height))
+    assert plot.get_viz("best", system="c").get_text().startswith("P(best) > 0.99")
+    assert set(plot.get_viz("tier_0").get_ydata()) == {1.5}
+    with pytest.raises(ValueError, match="must have the group 'leaderboard'"):
+        plots.plot_leaderboard(fit)
 
 
 def contrast(one, other):

@@ -9,5 +9,6 @@ from .questions import plot_difficulty as plot_difficulty
 from .questions import plot_questions as plot_questions
 from .questions import plot_shrinkage as plot_shrinkage
 from .rows import plot_difference as plot_difference
+from .rows import plot_leaderboard as plot_leaderboard
 from .rows import plot_ranks as plot_ranks
 from .rows import plot_systems as plot_systems

@@ -7,6 +7,8 @@ from typing import Any, Literal
 import numpy as np
 import xarray as xr
 
+from bayesatk.comparison.boards.leaderboard import Leaderboard
+from bayesatk.comparison.pairs.verdicts import chance_words
 from bayesatk.metrics.grid import Metric, MetricSpec
 from bayesatk.plots.canvas import COLORS, DARK, GREY, Backend, Canvas, Styles, legend_width
 from bayesatk.plots.request import (
@@ -370,6 +372,108 @@ def plot_ranks(
     return canvas.finish(
         f"Ranks on {TARGET_NAMES[shown_target]}", "In a cell: posterior probability of the rank."
     )
+
+
+def plot_leaderboard(
+    board: xr.DataTree | Result | Leaderboard,
+    metric: str | Metric | None = None,
+    target: str = "population",
+    *,
+    backend: str | None = None,
+) -> Any:
+    """Plot a leaderboard: means and intervals, observed values, P(best), and lines between tiers.
+
+    Parameters
+    ----------
+    board : Leaderboard, or a result with its group
+        From `bayesatk.leaderboard`, or from its ``attached()``.
+    metric : str or Metric, optional
+        Default: the first metric of the result.
+    target : {"population", "questions", "new_groups"}
+        ``"population"``: questions like these; ``"questions"``: these questions; ``"new_groups"``:
+        questions of new groups.
+    backend : {"matplotlib", "plotly", "bokeh"}, optional
+        Default: ArviZ's ``rcParams["plot.backend"]``.
+
+    Returns
+    -------
+    arviz_plots.PlotCollection
+        With visuals ``interval``, ``mean``, ``observed``, ``best`` and ``tier_0``, ``tier_1``
+        ... (lines between tiers), dims ``(metric, system)``.
+
+    Raises
+    ------
+    ValueError
+        If the result has no leaderboard, or lacks the metric or target.
+
+    See Also
+    --------
+    bayesatk.leaderboard : makes it.
+    bayesatk.plots.plot_ranks : the probabilities of ranks.
+
+    Notes
+    -----
+    Systems are in the order of their means, the best on top. Two systems of one tier are not
+    separated.
+
+    Examples
+    --------
+    >>> import bayesatk, matplotlib
+    >>> matplotlib.use("agg")
+    >>> runs = {"a": [[1, 1, 1, 1]] * 9, "b": [[1, 0, 1, 0]] * 9}
+    >>> board = bayesatk.leaderboard(bayesatk.evaluate(runs, "pass@1", rng=1))
+    >>> plot = plot_leaderboard(board, target="questions")
+    >>> plot.get_viz("best", system="a").get_text()
+    'P(best) > 0.99'
+    """
+    drawn = Backend.named(backend)
+    read = Result.of(board.attached() if isinstance(board, Leaderboard) else board, "leaderboard")
+    (shown_metric, *_), (shown_target,) = (
+        chosen_metrics(read, metric), chosen_targets(target or "", read.targets)
+    )  # fmt: skip
+    rows = _board_rows(read, shown_metric, shown_target)
+    height, size = _heights(rows, "system"), rows.sizes["system"]
+    canvas = _open_rows(drawn, rows, "metric", "system", 1.1, {})
+    _draw_rows(canvas, rows, height, color=COLORS[0])
+    canvas.draw(
+        canvas.marks.scatter, "observed", rows["observed"], height, color=DARK, area=60.0,
+        width=1.2, facecolor=drawn.invisible,
+    )  # fmt: skip
+    values = rows[["ci_lower", "ci_upper", "observed"]].to_array()
+    low, high = float(values.min()), float(values.max())
+    space = 0.04 * max(high - low, 0.02)
+    best = rows["prob_best"].clip(0.0, 1.0)
+    error = np.sqrt(best * (1.0 - best) / rows.attrs["effective_draws"])
+    canvas.draw(
+        canvas.marks.text, "best", high + space + 0.0 * best, height, color=DARK,
+        string=_written(lambda chance, of: chance_words("best", chance, of), best, error),
+        size=drawn.font(9), horizontal_align="left",
+    )  # fmt: skip
+    across = xr.DataArray([low - space, high + space], dims="end")
+    for line, below in enumerate(np.flatnonzero(np.diff(rows["tier"].isel(metric=0)))):
+        canvas.draw(
+            canvas.marks.line, f"tier_{line}", across, below + 0.5 + 0.0 * across, color=GREY,
+            width=1.0, linestyle=drawn.lines[1],
+        )  # fmt: skip
+    canvas.label(
+        [estimand(shown_metric)], ylim=(-0.6, size - 0.4),
+        xlim=(low - space, high + space + 0.55 * (high - low + space)),
+        yticks=(range(size), shortened(rows["system"].values.tolist())),
+    )  # fmt: skip
+    return canvas.finish(
+        f"Leaderboard on {TARGET_NAMES[shown_target]}",
+        f"Marker: posterior mean. Line: {interval_name(read.ci_prob, read.ci_kind)}. "
+        "Open marker: observed. Dashed: between tiers.",
+    )
+
+
+def _board_rows(board: Result, metric: Metric, target: str) -> xr.Dataset:
+    """Return the statistics of a leaderboard, dims (metric, system), the best mean last."""
+    group = board.group("leaderboard")
+    value = group["value"].sel(metric=[metric.label], target=target, drop=True)
+    order = value.isel(metric=0).sel(statistic="mean").argsort(kind="stable").values
+    rows = value.isel(system=order).transpose("metric", "system", ...).to_dataset("statistic")
+    return rows.assign_attrs(effective_draws=float(group.attrs["effective_draws"]))
 
 
 def _rank_table(compared: Result, metrics: list[Metric], target: str) -> xr.DataArray:
