@@ -31,7 +31,7 @@ from bayesatk.core.question.beta_binomial import beta_binomial_moments
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.model import CountModel
 from bayesatk.priors import HyperPrior
-from benchmarks import categories, guessing, leaderboards, scaling
+from benchmarks import categories, guessing, scaling, systems
 
 Row = tuple[str, str, str, str]
 POINTS = ("pass_at_k", "pass_hat_k", "maj_at_k", "mg_pass_at_k", "auc_at_k")
@@ -148,7 +148,8 @@ def main() -> None:
     target = options.parse_args().write
     found = [
         *point_metrics(), *moments(), *pooling(), *sampling(), *categories.rows(median_ms),
-        *guessing.rows(median_ms), *leaderboards.rows(median_ms), *scaling.rows(median_ms),
+        *guessing.rows(median_ms), *systems.rows(median_ms),
+        *scaling.rows(median_ms),
     ]  # fmt: skip
     table = Table(title="bayesatk benchmarks", title_justify="left", box=None)
     for heading in HEADINGS:

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, expit, ndtr
 
-from bayesatk.comparison.boards.board import Board, drawn_board
-from bayesatk.comparison.pairs.contrasts import rank_draws, separated
+from bayesatk.comparison.joint.contrasts import rank_draws, separated
+from bayesatk.comparison.joint.shared import Board, drawn_board
 from bayesatk.judge_error import JudgeError, Judges
 from bayesatk.metrics.grid import parse
 from bayesatk.priors import LeaderboardPrior

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import bayesatk as bk
-from bayesatk.comparison.pairs.contrasts import (
+from bayesatk.comparison.joint.contrasts import (
     Drawn,
     ExactMean,
     Independent,

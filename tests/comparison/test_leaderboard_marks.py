@@ -116,10 +116,10 @@ def test_a_wrong_key_is_found_under_a_judge() -> None:
     assert found["suspicious"].iloc[0]
 
 
-def test_calibration_that_is_not_updated_is_refused(marks) -> None:
+def test_calibration_that_is_not_updated_has_no_shared_difficulties(marks) -> None:
     cut = bk.JudgeError(tp=91, p=100, fp=9, n=100, updated=False)
     fit = _fit(marks, 4, cut)
-    with pytest.raises(
-        ValueError, match=r"updated=False for a leaderboard.*JudgeError with updated=True"
-    ):
-        bk.leaderboard(fit)
+    board = bk.leaderboard(fit)
+    assert board.method == "paired"
+    with pytest.raises(ValueError, match=r"updated=False for difficulties.*with updated=True"):
+        bk.next_questions(board)

@@ -5,7 +5,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from bayesatk.comparison.pairs.contrasts import separated
+from bayesatk.comparison.joint.contrasts import separated
 from bayesatk.comparison.plans.designs import _answered
 from bayesatk.core.numerics.elliptical import independent_draws
 from bayesatk.data.answers import Ballots

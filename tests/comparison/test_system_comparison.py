@@ -8,17 +8,16 @@ import xarray as xr
 from scipy.stats import beta as beta_distribution
 
 import bayesatk as bk
-from bayesatk.comparison.pairs.contrasts import (
+from bayesatk.comparison.joint.contrasts import (
     CONTRASTS,
     LEVELS,
     Drawn,
     ExactMean,
     Independent,
     Settings,
-    tiers,
 )
-from bayesatk.comparison.pairs.draws import Subset
-from bayesatk.comparison.pairs.pairwise import paired_draws
+from bayesatk.comparison.joint.draws import Subset
+from bayesatk.comparison.joint.paired import paired_draws
 from bayesatk.core.numerics.importance import importance_posterior
 from bayesatk.core.program import points as program_points
 from bayesatk.posterior import model
@@ -34,6 +33,8 @@ def _data(seed: int, questions: int = 25, shifts: tuple[float, ...] = (0.0, 0.7,
     return bk.tally((rng.binomial(trials, p), trials), systems=names)
 
 
+# With a prior of its own every system keeps its own posterior.
+APART = {"prior": bk.HyperPrior(mean=(2.0, 2.0))}
 PROMISED = 0.002  # error of probabilities that the documentation states
 
 
@@ -127,7 +128,7 @@ def test_averaged_probabilities_move_within_their_error(seed, monkeypatch) -> No
 
         monkeypatch.setattr(program_points, "importance_posterior", more)
         model._fitted.cache_clear()
-        compared = bk.compare(bk.evaluate(data, "pass@1,8 pass^4", rng=1), rng=1)
+        compared = bk.compare(bk.evaluate(data, "pass@1,8 pass^4", rng=1, **APART), rng=1)
         found.append(bk.comparison_table(compared).query("target == 'questions'"))
     model._fitted.cache_clear()
     gap = np.abs(found[0]["prob_greater"] - found[1]["prob_greater"])
@@ -136,9 +137,9 @@ def test_averaged_probabilities_move_within_their_error(seed, monkeypatch) -> No
     assert (gap < 3.5 * error).all()
 
 
-@pytest.mark.parametrize("pooling", ["none", "partial", "complete"])
-def test_these_questions_against_the_stored_draws(pooling) -> None:
-    fit = bk.evaluate(_data(3), "pass@2 bayes", pooling=pooling, draws=5000, rng=1)
+@pytest.mark.parametrize("model", [{"pooling": "none"}, {"pooling": "complete"}, APART])
+def test_these_questions_against_the_stored_draws(model) -> None:
+    fit = bk.evaluate(_data(3), "pass@2 bayes", draws=5000, rng=1, **model)
     result = bk.compare(fit, rope=0.05, rng=1)
     draws = fit["posterior"]["pass_at_k"].sel(k=2, target="questions").stack(s=("chain", "draw"))
     gap = (draws.sel(system="b") - draws.sel(system="a")).values
@@ -228,8 +229,9 @@ def test_intervals_and_probabilities_are_calibrated() -> None:
 @pytest.mark.slow
 def test_sampled_and_exact_comparisons_agree() -> None:
     data = _data(5, shifts=(0.0, 0.8))
-    fit = bk.evaluate(data, "pass@2", difficulty="beta", rng=1)
-    options = {"difficulty": "beta", "progressbar": False}
+    options = {"difficulty": "beta", **APART}
+    fit = bk.evaluate(data, "pass@2", rng=1, **options)
+    options |= {"progressbar": False}
     sampled = bk.sample(data, "pass@2", keep=["p"], rng=1, **options)
     ours, theirs = (bk.compare(one, rng=1)["comparison"]["pass_at_k"] for one in (fit, sampled))
     pair = {"system": "b", "other": "a"}
@@ -300,10 +302,10 @@ def test_pairs_are_compared_on_the_questions_that_both_tried() -> None:
     assert frame["sentence"].str.contains("of 16, those that both tried").all()
 
 
-@pytest.mark.parametrize("pooling", ["partial", "complete"])
-def test_few_questions_leave_the_population_as_open_as_evaluating_does(pooling) -> None:
+@pytest.mark.parametrize("model", [APART, {"pooling": "complete"}])
+def test_few_questions_leave_the_population_as_open_as_evaluating_does(model) -> None:
     runs = {"a": [[1, 1, 1, 0]] * 3, "b": [[1, 1, 1, 1], [0, 0, 0, 1], [0, 0, 0, 0]]}
-    fit = bk.evaluate(runs, "pass@2 pass^2", pooling=pooling, rng=1)
+    fit = bk.evaluate(runs, "pass@2 pass^2", rng=1, **model)
     table = bk.table(fit).query("target == 'population'").set_index(["metric", "system"])
     pairs = bk.comparison_table(bk.compare(fit, rng=1)).query("target == 'population'")
     for row in pairs.to_dict("records"):
@@ -340,9 +342,8 @@ def test_pairs_without_a_common_question_are_not_compared() -> None:
     assert not result["tiers"]["bayes"].any()
     assert set(bk.comparison_table(result)["system"]) <= {"a", "b"}
     apart = bk.tally({"a": [[1], [None]], "b": [[None], [1]]}, missing="ignore")
-    none = bk.compare(bk.evaluate(apart, "bayes", pooling="none", rng=1), rng=1)
-    assert bk.comparison_table(none).empty
-    assert {"metric", "sentence", "questions"} <= set(bk.comparison_table(none).columns)
+    with pytest.raises(ValueError, match="two systems that tried the same question"):
+        bk.compare(bk.evaluate(apart, "bayes", pooling="none", rng=1), rng=1)
 
 
 def test_votes_are_compared_on_the_same_questions() -> None:
@@ -420,14 +421,14 @@ def test_identical_systems_are_rarely_put_into_different_tiers() -> None:
         rng = np.random.default_rng(seed)
         counts = rng.binomial(4, rng.beta(2, 2, (1, 40)), (2, 40))
         both = joint_draws(template, counts, 4, seed)
-        apart += [tiers(each.values[:, 0], 0.1).max() > 1 for each in both]
+        apart += [each.declared(0, 0.1).any() for each in both]
     assert (apart <= 10).all()
 
 
 def test_bands_hold_whole_curves() -> None:
     rng = np.random.default_rng(4)
     marks = (rng.random((2, 40, 8)) < rng.beta(2, 2, (2, 40, 1))).astype(int)
-    fit = bk.evaluate(marks, "pass@1,2,4,8", rng=1)
+    fit = bk.evaluate(marks, "pass@1,2,4,8", rng=1, **APART)
     found = bk.compare(fit, rng=1)["comparison"]["pass_at_k"]
     pair = found.sel(system=0, other=1, target="questions")
     draws = fit["posterior"]["pass_at_k"].sel(target="questions")

@@ -9,7 +9,7 @@ from scipy.stats import beta as beta_distribution
 from scipy.stats import kstest
 
 import bayesatk as bk
-from bayesatk.comparison.pairs.pairwise import difficulty_correlation, question_noise, reordered
+from bayesatk.comparison.joint.paired import difficulty_correlation, question_noise, reordered
 from tests.comparison.test_system_comparison import joint_draws
 
 MU, SIGMA, RHO = np.array([0.3, 0.8]), 1.5, 0.85

@@ -6,7 +6,7 @@ import pymc as pm
 import pytest
 
 import bayesatk as bk
-from bayesatk.comparison.boards.board import board_of
+from bayesatk.comparison.joint.shared import board_of
 from bayesatk.core.one_factor.chances import log_shares
 from bayesatk.results.result import Result
 from tests.core.test_one_factor import simulate

@@ -137,7 +137,7 @@ def test_scores_have_groups_as_successes_have() -> None:
 
 
 def test_what_would_ignore_groups_refuses_them(fit) -> None:
-    for run in (bk.leaderboard, bk.tail_exponent):
+    for run in (bk.next_questions, bk.tail_exponent):
         with pytest.raises(ValueError, match="without groups"):
             run(fit)
     with pytest.raises(ValueError, match="evaluated without"):

@@ -385,7 +385,6 @@ def test_a_gate_weighs_the_questions_of_both() -> None:
 
 DATA = bk.tally({"a": RUNS[0], "b": RUNS[1]}, weight=WEIGHT)
 REFUSED = {
-    "leaderboard": bk.leaderboard,
     "next questions": bk.next_questions,
     "suspicious questions": bk.suspicious_questions,
     "random baseline": lambda fit: bk.guessing.random_baseline(fit, 0.5),

@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bayesatk as bk
-from bayesatk.comparison.pairs import pairwise
+from bayesatk.comparison.joint import paired
 
 DIMS = ("system", "question", "trial")
 QUIET = {"progress": False}
@@ -250,7 +250,7 @@ def test_pairs_compared_and_systems_criticised_on_a_cluster_are_the_same(
     marks = rng.integers(0, 2, (4, 6, 3)).astype(float)
     gaps = marks.copy()
     gaps[range(4), range(4)] = np.nan  # every pair has questions of its own
-    monkeypatch.setattr(pairwise, "_PAIRS", 4)
+    monkeypatch.setattr(paired, "_PAIRS", 4)
     for data in (marks, gaps):
         data = {name: own for name, own in zip("abcd", data, strict=True)}
         data = bk.tally(data, missing="ignore")

@@ -7,16 +7,16 @@ def digits(error: float) -> int:
 
 
 def number_words(value: float, error: float = 0.0, sign: bool = False) -> str:
-    """Write a number with the decimals that its Monte Carlo error leaves; no minus before a zero.
+    """Write a number with the decimals that its Monte Carlo error leaves; no sign before a zero.
 
     Examples
     --------
     >>> number_words(0.12345), number_words(0.12345, 0.002), number_words(-0.0001, sign=True)
-    ('0.123', '0.12', '+0.000')
+    ('0.123', '0.12', '0.000')
     """
     places = digits(error)
     rounded = round(value, places) + 0.0
-    return f"{rounded:+.{places}f}" if sign else f"{rounded:.{places}f}"
+    return f"{rounded:+.{places}f}" if sign and rounded else f"{rounded:.{places}f}"
 
 
 def probability_words(value: float, error: float = 0.0) -> str:

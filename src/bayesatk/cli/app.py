@@ -202,7 +202,7 @@ def report(
     evaluation = replace(evaluation, metric=metric or usual_metrics(data, evaluation.success))
     progress, model = False if quiet else None, evaluation.model(data, reading.formula)
     fit = evaluation.evaluate(data, model, progress)
-    if len(data.systems) > 1:
+    if (data.trials > 0).sum("system").max() > 1:  # else no two share a question
         fit, _ = _ranked(fit, rope, seed, True, progress)
     with working("Drawing ...", quiet):
         if guess is not None:
@@ -292,17 +292,18 @@ def _ranked(
 ) -> tuple[Any, Callable[[Any, Any], None]]:
     """Rank three systems or more, compare pairs where asked or few; and return how to print it."""
     from bayesatk.comparison.boards.leaderboard import leaderboard
+    from bayesatk.comparison.joint.posterior import has_ranks
     from bayesatk.comparison.pairs.systems import compare as compare_systems
     from bayesatk.results.result import Result
 
-    evaluated, board = Result.of(fit), None
-    if len(evaluated.systems) > 2 and evaluated.answers("leaderboard"):
-        board = leaderboard(evaluated, rng=seed)
-    if board is None or pairs_too or len(evaluated.systems) <= 4:
+    result = Result.of(fit)
+    ranked = len(result.systems) > 2 and has_ranks(result)
+    if pairs_too or len(result.systems) <= 4 or not ranked:
         fit = compare_systems(fit, rope=rope, rng=seed, progress=progress)
-    if board is None:
+    if not ranked:
         return fit, print_comparison
-    fit["leaderboard"] = board.attached()["leaderboard"]
+    board = leaderboard(fit, rng=None if "comparison" in fit else seed)
+    fit = board.attached()
 
     def show(console: Any, result: Any) -> None:
         print_leaderboard(console, board)

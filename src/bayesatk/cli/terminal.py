@@ -243,7 +243,7 @@ def _held(name: str, row: Row) -> str:
 
 def print_leaderboard(console: Console, board: Any) -> None:
     """Print a row per system and metric, ranked on questions like these."""
-    from bayesatk.comparison.boards.board import as_text
+    from bayesatk.comparison.boards.tables import as_text
 
     for metric in board.result.metrics:
         rows = board.table[board.table["metric"] == metric.label]
@@ -274,9 +274,6 @@ def print_comparison(console: Console, result: Any, tiers: bool = True) -> None:
 
     compared = Result.of(result, "comparison")
     frame = comparison_table(compared)
-    if frame.empty:
-        console.print("No comparison is possible: no two systems tried the same question.")
-        return
     columns = [
         Column("pair", "{system} - {other}", "name", once=True), _METRIC, _TARGET,
         Column("difference", "{mean:+.3f}"), Column("sd", "{sd:.3f}"),

@@ -70,14 +70,11 @@ def claim(
     With the ``alpha`` and ``rope`` that `bayesatk.compare` was given (0.05 and 0), a pair is
 
     * *practically equivalent* if P(difference within the ROPE) >= 1 - alpha, for rope > 0;
-    * *ahead by more than the ROPE* if P(difference above the ROPE) >= 1 - alpha/2;
-    * *ahead* if P(better) >= 1 - alpha/2;
+    * *ahead* if its order is declared: orders are declared one after the other, the surest first,
+      as long as all of them are right together with probability 1 - alpha/2 (for two systems: if
+      P(better) >= 1 - alpha/2); tiers follow from the same orders;
+    * *ahead by more than the ROPE* if also P(difference above the ROPE) >= 1 - alpha/2;
     * *not separated* otherwise.
-
-    A system is called ahead on questions like these only if it also leads on these questions. Among
-    three systems or more it must also be in a higher tier. If the result has a leaderboard
-    (``bayesatk.leaderboard(fit).attached()``), the pair must be separated there, so that all
-    claimed orders are right at the same time with the leaderboard's probability.
 
     Probabilities that are estimated from draws, and the numbers beside them, have as many digits as
     their Monte Carlo error allows.

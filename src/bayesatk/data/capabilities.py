@@ -19,7 +19,7 @@ Operation = Literal[
     "table", "compare", "exact_loo", "leaderboard", "criticise", "plan", "question_table",
     "noise_floor", "e_value", "claim", "gate", "extrapolation_range", "evidence", "equality",
     "random_baseline", "tail_exponent", "change_point", "difficulty_plot", "shrinkage_plot",
-    "chance", "horizon",
+    "chance", "horizon", "shared_difficulty",
 ]  # fmt: skip
 OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 
@@ -133,9 +133,6 @@ REFUSED = _pairs(
         "law": {
             "pooling none": _NO_LAW + " from which new questions could come",
         },
-        "bootstrap": {
-            "pooling complete": _ONE_P + " when they are drawn anew",
-        },
         "prior trials": {
             "votes": "prior trials are counts of marks, without answers",
         },
@@ -164,19 +161,26 @@ REFUSED = _pairs(
             "exact_loo": _CUT,
             "evidence": _CUT,
             "equality": _CUT,
-            "leaderboard": "the marks of all systems inform the judge's rates there",
+            "shared_difficulty": "the marks of all systems inform the judge's rates there",
         },
         "pooling none": {
+            "shared_difficulty": _NO_LAW,
             "plan": _NO_LAW + " from which new questions could come",
             "criticise": _NO_LAW + " that the data could contradict",
             "tail_exponent": _NO_LAW,
             "difficulty_plot": _NO_LAW,
         },
         "pooling complete": {
+            "shared_difficulty": _ONE_P,
             "tail_exponent": _ONE_P,
             "difficulty_plot": _ONE_P,
         },
+        "bootstrap": {
+            "pooling complete": _ONE_P + " when they are drawn anew",
+            "shared_difficulty": "its questions come from a law of difficulty, not from these",
+        },
         "crossed": {
+            "shared_difficulty": "the crossed model has difficulties of its own",
             "tail_exponent": "logit-normal difficulties follow no power law near zero",
             "difficulty_plot": "its difficulties are of all systems together",
             "exact_loo": _LOGIT_NORMAL,
@@ -201,18 +205,18 @@ NOT_BUILT = _pairs(
     {
         "group": {
             "votes": "groups have a model of right and wrong only so far",
-            "leaderboard": "it takes no account of groups yet",
+            "shared_difficulty": "it takes no account of groups yet",
             "tail_exponent": "it takes no account of groups yet",
             "extrapolation_range": "it takes no account of groups yet",
             "difficulty_plot": "there is a distribution for each group",
         },
         "covariates": {
-            "leaderboard": "it takes no account of covariates yet",
+            "shared_difficulty": "it takes no account of covariates yet",
             "tail_exponent": "it takes no account of covariates yet",
             "difficulty_plot": "there is a distribution for all values of covariates",
         },
         "weight": {
-            "leaderboard": "it takes all questions alike so far",
+            "shared_difficulty": "it takes all questions alike so far",
             "extrapolation_range": "its limits are of shares of questions, each counted once",
             "random_baseline": "the best guesser is known by its number of right trials, which "
             "have no weights",
@@ -229,14 +233,14 @@ NOT_BUILT = _pairs(
             "question_table": "without a question the rates would have to stay as they are",
         },
         "prior trials": {
-            "leaderboard": "it takes no account of prior trials yet",
+            "shared_difficulty": "it takes no account of prior trials yet",
         },
         "categories": {
-            "leaderboard": "it is of right and wrong so far",
+            "shared_difficulty": "it is of right and wrong so far",
             "question_table": "it is of right and wrong so far",
         },
         "votes": {
-            "leaderboard": "it is of right and wrong so far",
+            "shared_difficulty": "it is of right and wrong so far",
         },
         "pooling complete": {
             "plan": "it needs the icc, and all questions have one probability",
@@ -261,7 +265,7 @@ _WORDS: Mapping[Operation, str] = {
     "tail_exponent": "the law of large k", "change_point": "a change point",
     "difficulty_plot": "one distribution of difficulties", "shrinkage_plot": "a plot of shrinkage",
     "chance": "a comparison with guessing", "table": "a table", "compare": "a comparison",
-    "horizon": "a horizon",
+    "horizon": "a horizon", "shared_difficulty": "difficulties that systems share",
 }  # fmt: skip
 
 

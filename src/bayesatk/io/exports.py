@@ -19,7 +19,7 @@ import xarray as xr
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.words import probability_words
 from bayesatk._tools.writing import replacing_text
-from bayesatk.comparison.boards.board import leaderboard_rows
+from bayesatk.comparison.boards.tables import leaderboard_rows
 from bayesatk.comparison.checks.question_table import question_table
 from bayesatk.comparison.pairs.systems import comparison_table
 from bayesatk.costs.tables import cost_table

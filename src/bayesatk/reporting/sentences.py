@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from bayesatk._tools.words import number_words, probability_words
-from bayesatk.comparison.boards.board import leaderboard_rows
+from bayesatk.comparison.boards.tables import leaderboard_rows
 from bayesatk.comparison.checks.noise import noise_floor
 from bayesatk.comparison.checks.question_table import question_table
 from bayesatk.comparison.claims import claim
@@ -112,12 +112,6 @@ def _ceilings(result: Result) -> list[str]:
 def _differences(result: Result) -> list[str]:
     """Say which systems are ahead in the first metric: tiers, then pairs where they are few."""
     systems = result.systems
-    if (
-        not result.group("comparison")["shared_questions"]
-        .values[np.triu_indices(len(systems), 1)]
-        .any()
-    ):
-        return ["No two systems tried the same question: nothing can be compared."]
     sentences = [claim(result)] if len(systems) > 2 else []
     if len(systems) <= 4:  # the table has all pairs
         sentences += [claim(result, system=a, other=b) for a, b in pairwise(_in_order(result))]

@@ -90,7 +90,7 @@ class Result:
         """What was asked, with the data."""
         return Study(
             **(self._declaration | {"metrics": self.metrics}), outcomes=self.data,
-            prior_counts=self.prior_counts, notes=tuple(self.notes),
+            prior_counts=self.prior_counts, notes=tuple(self.described("notes", [])),
         )  # fmt: skip
 
     @cached_property
@@ -180,7 +180,8 @@ class Result:
     @cached_property
     def notes(self) -> list[str]:
         """What a reader of the numbers should know, in sentences."""
-        return [str(note) for note in self.described("notes", [])]
+        compared = [self.group("comparison").attrs["note"]] if self.has("comparison") else []
+        return [str(note) for note in [*self.described("notes", []), *compared] if note]
 
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:

@@ -13,25 +13,20 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.arguments import one_of, proper_probability
 from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk._tools.seeding import RandomSource, resolve_rng
+from bayesatk._tools.seeding import RandomSource
 from bayesatk._tools.threads import one_thread
-from bayesatk.comparison.boards.board import Board, as_text, board_of, leaderboard_group
-from bayesatk.comparison.pairs.contrasts import (
-    Drawn,
-    Settings,
-    rank_draws,
-    rank_probabilities,
-    separated,
-    tiers_of,
-)
+from bayesatk.comparison.boards.tables import as_text, leaderboard_group
+from bayesatk.comparison.joint.contrasts import Settings, tiers_of
+from bayesatk.comparison.joint.posterior import Joint, has_ranks, joint_again
+from bayesatk.comparison.joint.shared import Board
 from bayesatk.metrics.grid import Metric, MetricSpec, parse
+from bayesatk.posterior.models_of import observed_value
 from bayesatk.priors import LeaderboardPrior
 from bayesatk.results.result import Result
-from bayesatk.results.schema import TARGET_NAMES, TARGETS
+from bayesatk.results.schema import TARGET_NAMES
 
 Array = NDArray[np.float64]
-Target = Literal["questions", "population"]
-_TARGETS: tuple[Target, ...] = ("questions", "population")
+Target = Literal["questions", "population", "new_groups"]
 CITATIONS = (
     "Bock and Aitkin 1981, Psychometrika 46, 443-459 (marginal likelihood of item response models)",
     "Vehtari et al. 2024, arXiv:1507.02646 (Pareto k-hat)",
@@ -41,15 +36,15 @@ SLICE = "Murray, Adams and MacKay 2010, AISTATS (elliptical slice sampling)"
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """Systems ranked by a model in which they share the difficulty of questions.
+    """Systems ranked by their joint posterior.
 
     Print it for the table; made by `bayesatk.leaderboard`.
 
     Parameters
     ----------
     result : Result
-    board : Board
-    error : float
+    joint : Joint
+    alpha : float
         Share of boards of identical systems, about, in which any two are separated.
     seed : str
     metrics, targets : tuple
@@ -62,39 +57,56 @@ class Leaderboard:
     """
 
     result: Result
-    board: Board
-    error: float
+    joint: Joint
+    alpha: float
     seed: str
     metrics: tuple[Metric, ...]
-    targets: tuple[Target, ...]
+    targets: tuple[str, ...]
+
+    @property
+    def board(self) -> Board:
+        """Draws of difficulties that systems share, and of their parameters."""
+        if self.joint.board is None:
+            self.result.require("shared_difficulty", "board")
+            raise ArgumentError(
+                Argument("board"), " must be of a result whose systems share difficulties; this "
+                "one declares a prior of its own. Evaluate it without ", Argument("prior"), ".",
+            )  # fmt: skip
+        return self.joint.board
 
     @property
     def effective_draws(self) -> float:
         """Effective number of independent draws behind all probabilities."""
-        return self.board.draws.effective_draws
+        return float(self.joint.attrs["effective_draws"])
 
     @property
     def method(self) -> str:
-        """``"importance"`` sampling, or ``"slice"`` sampling where its weights are unreliable."""
-        return self.board.draws.method
+        """How the joint draws were made.
+
+        ``"importance"`` sampling; ``"slice"`` sampling where its weights are unreliable;
+        ``"paired"``, where every system has its own model; ``"crossed"``, of a sampled model.
+        """
+        return str(self.joint.attrs.get("joint_method", self.joint.model))
 
     @property
     def k_hat(self) -> float:
         """Pareto shape of the largest importance weights; at 0.7 or more, ``"slice"`` is used."""
-        return self.board.draws.k_hat
+        return float(self.joint.attrs.get("k_hat", np.nan))
 
     @property
     def citations(self) -> tuple[str, ...]:
         """Citation keys of the methods that were used, as `bayesatk.cite` takes them."""
+        if self.joint.board is None:
+            return ()
         return (*CITATIONS, SLICE) if self.method == "slice" else CITATIONS
 
-    def draws(self, metric: str | Metric | None = None, target: Target | None = None) -> Array:
+    def draws(self, metric: str | Metric | None = None, target: str | None = None) -> Array:
         """Return joint posterior draws of a metric, an array of shape (draws, systems).
 
         Default: the first metric for the last target. Columns are in the order of the systems in
         the result.
         """
-        return self.board.values[self._target(target), :, :, self._metric(metric)]
+        return self.joint.values(self._metric(metric), self._target(target))
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -102,37 +114,37 @@ class Leaderboard:
 
         Columns: ``observed`` (unbiased estimate from the trials that were run; with ``judge=``, of
         their marks as they are), ``mean``, ``sd``,
-        ``ci_lower``, ``ci_upper``, ``prob_best``, ``prob_top3`` (ties share a rank), ``rank``,
-        ``rank_lower``, ``rank_upper`` (of an interval of ranks with the result's probability),
-        ``tier``, ``questions`` (that the system tried), ``trials``.
+        ``ci_lower``, ``ci_upper``, ``prob_best``, ``prob_top3`` (ties are broken at random),
+        ``rank``, ``rank_lower``, ``rank_upper`` (of an interval of ranks with the result's
+        probability), ``tier``, ``questions`` (that the system tried, of those that all are ranked
+        on), ``trials``.
         """
         return self._tabulated(self.metrics, self.targets)
 
-    def _tabulated(self, metrics: Sequence[Metric], targets: Sequence[Target]) -> pd.DataFrame:
+    def _tabulated(self, metrics: Sequence[Metric], targets: Sequence[str]) -> pd.DataFrame:
         frame = pd.DataFrame(
             [row for metric in metrics for target in targets for row in self._rows(metric, target)]
         )
         frame.attrs["ci_prob"] = self.result.ci_prob
         return frame
 
-    def _rows(self, metric: Metric, target: Target) -> list[dict[str, Any]]:
-        draws, tails = self.draws(metric, target), list(self.result.tails)
-        ranks = rank_draws(draws)
-        mean = draws.mean(axis=0)
-        ends = np.quantile(draws, tails, axis=0)
-        places = np.quantile(ranks, tails, axis=0)
-        tier = tiers_of(self._declared(metric, target), mean)
-        cumulative = rank_probabilities(draws).cumsum(axis=1)
-        trials, names = self.result.trials, self.result.systems
-        cell = self._metric(metric)
+    def _rows(self, metric: Metric, target: str) -> list[dict[str, Any]]:
+        cell, tails = self._metric(metric), np.array(self.result.tails)
+        drawn, places = self.joint.drawn[self._target(target)], np.argsort(self.joint.systems)
+        mean, sd, ends = (numbers[..., places] for numbers in drawn.levels(cell, self.result.tails))
+        # In the order of the draws, as a comparison has them: equal means are ranked by it.
+        tier = tiers_of(drawn.declared(cell, self.alpha), drawn.means(cell))[places]
+        cumulative = drawn.ranks(cell)[places].cumsum(axis=1)
+        # The rank that is reached with a probability; a sum of shares may miss it by a rounding.
+        rank_ends = 1 + (cumulative[:, :, None] < tails - 1e-12).sum(axis=1)
+        names, trials = self.result.systems, self.result.trials * self.joint.kept
         return [
             {
                 "system": names[i], "metric": metric.label, "target": target,
-                "observed": self.board.observed[i, cell], "mean": mean[i],
-                "sd": draws[:, i].std(), "ci_lower": ends[0, i], "ci_upper": ends[1, i],
+                "observed": observed_value(self.result, i, metric, trials[i] > 0), "mean": mean[i],
+                "sd": sd[i], "ci_lower": ends[0, i], "ci_upper": ends[1, i],
                 "prob_best": cumulative[i, 0], "prob_top3": cumulative[i, :3][-1], "rank": rank,
-                "rank_lower": int(np.floor(places[0, i])),
-                "rank_upper": int(np.ceil(places[1, i])),
+                "rank_lower": int(rank_ends[i, 0]), "rank_upper": int(rank_ends[i, 1]),
                 "tier": int(tier[i]), "questions": int((trials[i] > 0).sum()),
                 "trials": int(trials[i].sum()),
             }
@@ -147,42 +159,42 @@ class Leaderboard:
         `bayesatk.tables_of` reads back; and ``separated``, dims ``(metric, target, system,
         other)``: 1 where the order of two systems is declared.
         """
+        result = self.result
         declared = [
-            [self._declared(metric, target) for target in _TARGETS]
-            for metric in self.result.metrics
+            [self._declared(metric, target) for target in result.targets]
+            for metric in result.metrics
         ]
-        attrs = {
-            "error": self.error, "seed": self.seed, "method": self.method,
-            "effective_draws": self.effective_draws, "k_hat": float(self.k_hat),
+        attrs = self.joint.attrs | {
+            "alpha": self.alpha, "seed": self.seed, "method": self.method, "k_hat": self.k_hat,
             "citations": json.dumps(list(self.citations)),
         }  # fmt: skip
-        rows = self._tabulated(self.result.metrics, _TARGETS)
-        tree = self.result.tree.copy()
-        group = leaderboard_group(self.result, rows, np.array(declared, np.int8), attrs)
+        rows = self._tabulated(result.metrics, result.targets)
+        tree = result.tree.copy()
+        group = leaderboard_group(result, rows, np.array(declared, np.int8), attrs)
         tree["leaderboard"] = xr.DataTree(group)
         return tree
 
-    def pairs(
-        self, metric: str | Metric | None = None, target: Target | None = None
-    ) -> pd.DataFrame:
+    def pairs(self, metric: str | Metric | None = None, target: str | None = None) -> pd.DataFrame:
         """Return every pair, the better first: the difference, and whether its order is declared.
 
         Columns ``system``, ``other``, ``mean``, ``sd``, ``ci_lower``, ``ci_upper`` of the
         difference, ``prob_greater`` (with half the probability of a tie), ``monte_carlo_error`` of
         that, and ``separated``: whether the order of the two is declared. All declared orders are
-        right at the same time with posterior probability ``1 - error / 2`` or more.
+        right at the same time with posterior probability ``1 - alpha / 2`` or more.
         """
-        draws, declared = self.draws(metric, target), self._declared(metric, target)
-        order = np.argsort(-draws.mean(axis=0), kind="stable")
+        cell, drawn = self._metric(metric), self.joint.drawn[self._target(target)]
+        order = np.argsort(-drawn.means(cell), kind="stable")
         i, j = (order[pair] for pair in np.triu_indices(len(order), 1))
-        drawn = Drawn.of(draws[:, None], draws[:, None], self.effective_draws)
-        contrasts = drawn.contrasts(0, i, j, Settings(self.result.ci_prob, "eti", 0.0))
-        names = [self.result.systems[system] for system in (*i, *j)]
+        settings = Settings(self.result.ci_prob, self.result.ci_kind, 0.0)
+        contrasts = drawn.contrasts(cell, i, j, settings)
+        systems = [self.joint.systems[column] for column in (*i, *j)]
+        names = [self.result.systems[system] for system in systems]
         columns = ["mean", "sd", "ci_lower", "ci_upper", "prob_greater", "monte_carlo_error"]
+        declared = self._declared(metric, target)
         return pd.DataFrame(
             {"system": names[: len(i)], "other": names[len(i) :]}
             | {name: contrasts[name] for name in columns}
-            | {"separated": declared[i, j]}
+            | {"separated": declared[systems[: len(i)], systems[len(i) :]]}
         )
 
     def separated(
@@ -190,7 +202,7 @@ class Leaderboard:
         system: object,
         other: object,
         metric: str | Metric | None = None,
-        target: Target | None = None,
+        target: str | None = None,
     ) -> bool:
         """Return whether the order of two systems is declared, with all systems allowed for."""
         names = self.result.systems
@@ -200,19 +212,22 @@ class Leaderboard:
         declared = self._declared(metric, target)
         return bool(declared[names.index(system), names.index(other)])
 
-    def _declared(self, metric: str | Metric | None, target: Target | None) -> NDArray[np.bool_]:
-        return separated(self.draws(metric, target), 0.5 * self.error)
+    def _declared(self, metric: str | Metric | None, target: str | None) -> NDArray[np.bool_]:
+        drawn, places = self.joint.drawn[self._target(target)], np.argsort(self.joint.systems)
+        orders = drawn.declared(self._metric(metric), self.alpha)
+        return np.asarray(orders[places[:, None], places])
 
     def _metric(self, metric: str | Metric | None) -> int:
-        if metric is None:
-            return self.result.metrics.index(self.metrics[0])
-        (listed_metric,) = _among(self.result, metric)
-        return self.result.metrics.index(listed_metric)
+        listed_metric = self.metrics[0]
+        if metric is not None:
+            (listed_metric,) = _among(self.result, metric)
+        return [*self.result.grid].index(listed_metric)
 
     def _target(self, target: str | None) -> int:
-        if target is None:
-            return TARGETS.index(self.targets[-1])
-        return TARGETS.index(one_of("target", target, TARGETS))
+        targets = self.result.targets
+        return targets.index(
+            self.targets[-1] if target is None else one_of("target", target, targets)
+        )
 
     def __str__(self) -> str:
         shown = self.table
@@ -227,9 +242,10 @@ class Leaderboard:
 
     def legend(self) -> str:
         """Return sentences that explain the columns and name the methods."""
-        sure = 1.0 - 0.5 * self.error
+        sure = 1.0 - 0.5 * self.alpha
+        shrunken = "mean: shrunken towards the other systems. " * (self.joint.board is not None)
         return (
-            "mean: shrunken towards the other systems. Systems of one tier are not separated; all "
+            f"{shrunken}Systems of one tier are not separated; all "
             f"pairs that are, are in the right order with probability {sure:g} or more. "
             f"From {self.effective_draws:.0f} independent draws ({self.method})."
             + " observed: by the marks; the rest is corrected for the judge."
@@ -254,11 +270,11 @@ def leaderboard(
     metric: MetricSpec | None = None,
     *,
     target: Target | None = None,
-    error: float = 0.05,
+    alpha: float | None = None,
     prior: LeaderboardPrior | None = None,
     rng: RandomSource = None,
 ) -> Leaderboard:
-    """Rank systems by a model in which they share the difficulty of questions.
+    """Rank systems by their joint posterior: one model in which they share difficulties.
 
     Probabilities are posterior: given the observed trials, over the unknown success probabilities
     and, for questions like these, over which questions are drawn.
@@ -266,21 +282,22 @@ def leaderboard(
     Parameters
     ----------
     fit : xarray.DataTree
-        Of right and wrong, with two systems or more, from `bayesatk.evaluate` or `bayesatk.sample`.
-        Its data, metrics, judges and interval are used; systems may lack questions, or share none.
+        With two systems or more, from `bayesatk.evaluate`, `bayesatk.sample` or
+        `bayesatk.compare`. Systems may lack questions.
     metric : str, Metric, or iterable of them, optional
         Metrics of the result to show; default: all.
     target : {"questions", "population"}, optional
         Show the mean over these questions only, or over questions like these only; default: both.
-    error : float
+    alpha : float, optional
         Orders are declared (`Leaderboard.separated`), the surest first, as long as all of them
-        are right at the same time with posterior probability ``1 - error / 2`` or more. The half
+        are right at the same time with posterior probability ``1 - alpha / 2`` or more. The half
         is there because either of two identical systems can come out ahead. Strictly between 0
-        and 1.
+        and 1; default: that of the comparison in the result, else 0.05.
     prior : LeaderboardPrior, optional
-        Default: ``LeaderboardPrior()``.
+        Default: that of the comparison in the result, else ``LeaderboardPrior()``.
     rng : int, numpy.random.Generator or None
-        Seed of the draws.
+        Seed of the draws; None: that of the comparison in the result, else 0. So the leaderboard
+        has the draws of `bayesatk.compare`.
 
     Returns
     -------
@@ -292,15 +309,20 @@ def leaderboard(
     Raises
     ------
     ValueError
-        If there are fewer than two systems, scored categories or votes.
+        If there are fewer than two systems, or some share no question with others.
 
     See Also
     --------
-    bayesatk.compare : pairs of systems one by one, each with a prior of its own.
+    bayesatk.compare : pairs of systems, by the same joint posterior.
+    bayesatk.plots.plot_leaderboard : the table as a picture.
     bayesatk.models.build_one_factor : the same model in PyMC.
 
     Notes
     -----
+    This is the model of right and wrong under partial pooling with the default prior. Where a
+    result declares something else (groups, weights, covariates, scores, votes, a prior, another
+    pooling), every system keeps its own posterior, and these are paired as `bayesatk.compare` says.
+
     The difficulty z of a question is standard normal; under system s its success probability is
     Beta with mean ``expit(mu_s + a_s z)``, the two-parameter logistic model, and intraclass
     correlation ``rho_s``. A share of the questions is solved by no system, and a share by all,
@@ -332,13 +354,19 @@ def leaderboard(
     """
     result = Result.of(fit)
     result.require("leaderboard")
-    proper_probability("error", error)
+    attrs = result.group("comparison").attrs if result.has("comparison") else {}
+    alpha = float(attrs.get("alpha", 0.05)) if alpha is None else alpha
+    proper_probability("alpha", alpha)
     if prior is not None and not isinstance(prior, LeaderboardPrior):
         raise TypeError(f"prior must be a LeaderboardPrior; got {prior!r:.80}.")
     metrics = result.metrics if metric is None else _among(result, metric)
     if target is not None:
-        one_of("target", target, TARGETS)
-    generator, seed = resolve_rng(rng)
-    board = board_of(result, prior or LeaderboardPrior(), int(generator.integers(2**63)))
-    targets = _TARGETS if target is None else (target,)
-    return Leaderboard(result, board, float(error), seed, metrics, targets)
+        one_of("target", target, result.targets)
+    joint, seed = joint_again(result, prior, rng)
+    if not has_ranks(result):
+        raise ArgumentError(
+            Argument("fit"), " must have questions that all systems tried, where every system has "
+            "a model of its own; it has none. Compare its pairs instead: bayesatk.compare(fit).",
+        )  # fmt: skip
+    targets = result.targets if target is None else (target,)
+    return Leaderboard(result, joint, float(alpha), seed, metrics, targets)

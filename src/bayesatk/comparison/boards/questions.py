@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from bayesatk._tools.arguments import whole_number
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
-from bayesatk.comparison.boards.board import Board
 from bayesatk.comparison.boards.leaderboard import Leaderboard, Target, leaderboard
+from bayesatk.comparison.joint.shared import Board
 from bayesatk.core.one_factor.model import Counts
 from bayesatk.core.one_factor.questions import (
     Cells,

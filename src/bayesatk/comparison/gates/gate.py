@@ -216,9 +216,9 @@ def gate(
     Notes
     -----
     The probability that the difference is above ``-margin`` (non-inferiority) or ``+margin``
-    (superiority) is the one that `bayesatk.compare` computes with ``rope=margin``, exact for these
-    questions. The gate passes if it is `level` or more, fails if it is ``1 - level`` or less, and
-    is inconclusive otherwise; a floor that fails, or is inconclusive, does the same to the gate.
+    (superiority) is the one that `bayesatk.compare` computes with ``rope=margin``. The gate passes
+    if it is `level` or more, fails if it is ``1 - level`` or less, and is inconclusive otherwise; a
+    floor that fails, or is inconclusive, does the same to the gate.
     Floors are tests of the trials of their own questions, with binomial tails, so that a verdict on
     one that is false is as rare as the level says, whatever the other questions are.
 

@@ -13,15 +13,13 @@ from scipy.special import betaincinv, ndtr
 from bayesatk._tools.arguments import real_number, whole_number
 from bayesatk._tools.batches import all_batches, misshapen
 from bayesatk._tools.threads import one_thread
+from bayesatk.comparison.joint.posterior import drawn_seed
+from bayesatk.comparison.joint.shared import drawn_board
 from bayesatk.comparison.order.stopping import StoppingRule, StoppingStudy
-from bayesatk.comparison.pairs.draws import QuestionSpread
-from bayesatk.comparison.pairs.pairwise import drawn_together
 from bayesatk.core.question.laws import finite
 from bayesatk.core.runs.e_values import Capital, Splits
-from bayesatk.data.scales import RIGHT_WRONG
 from bayesatk.metrics.grid import Metric, one_metric
-from bayesatk.posterior.models_of import Declared
-from bayesatk.priors import HyperPrior
+from bayesatk.priors import LeaderboardPrior
 from bayesatk.results.schema import TARGETS
 
 Array = NDArray[np.float64]
@@ -206,21 +204,9 @@ def _difference(
     rng: np.random.Generator,
 ) -> Array:  # fmt: skip
     """Draws of the difference of two systems, as `bayesatk.compare` makes them."""
-    size, draws = successes.shape[1], 1000
-    share, nothing = np.full(size, 1.0 / size), np.zeros(size)
-    counts = np.stack([trials - successes, successes], axis=-1)
-    declared = Declared(RIGHT_WRONG, "partial", HyperPrior(), counts)
-    means, spreads = [], []
-    for system in range(len(successes)):
-        drawn = declared.model(system).fit([metric]).draw(draws, rng, True)
-        assert drawn.p is not None  # they were asked to be kept
-        means.append(drawn.metrics)
-        values = metric.latent(drawn.p)[None]
-        spreads.append(QuestionSpread.of(share, values, drawn.p, nothing))
-    questions, population = np.moveaxis(np.stack(means, axis=-1), 2, 0)
-    rates = successes / trials
-    drawn_by_target = drawn_together(questions, population, spreads, rates, share, draws, rng)
-    values = drawn_by_target[target].values[:, 0]
+    full = np.full_like(successes, trials)
+    board = drawn_board(successes, full, [metric], LeaderboardPrior(), None, drawn_seed(rng))
+    values = board.values[target, :, :, 0]
     return np.asarray(values[:, 0] - values[:, 1])
 
 

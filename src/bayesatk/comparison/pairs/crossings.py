@@ -11,13 +11,14 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk._tools.seeding import RandomSource, resolve_rng
+from bayesatk._tools.seeding import RandomSource
 from bayesatk._tools.threads import one_thread
 from bayesatk._tools.words import probability_words
-from bayesatk.comparison.pairs.contrasts import Drawn, over_k, round_to_resolution
-from bayesatk.comparison.pairs.draws import SystemSampler
-from bayesatk.comparison.pairs.pairwise import paired_draws
-from bayesatk.comparison.pairs.systems import chosen_pairs, comparable, ordered_subset
+from bayesatk.comparison.joint.contrasts import Drawn, over_k, round_to_resolution
+from bayesatk.comparison.joint.draws import Subset
+from bayesatk.comparison.joint.paired import paired_draws
+from bayesatk.comparison.joint.posterior import Joint, joint_again
+from bayesatk.comparison.pairs.systems import chosen_pairs, comparable
 from bayesatk.comparison.pairs.verdicts import named
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGET_NAMES
@@ -120,7 +121,7 @@ def crossing(
     """
     result = comparable(fit)
     cells = _cells(result, metric)
-    generator, seed = resolve_rng(rng)
+    joint, seed = joint_again(result, None, rng)
     ks = np.array([[*result.grid][cell].k for cell in cells])
     order = np.argsort(ks)
     ks, cells = ks[order], [cells[index] for index in order]
@@ -128,8 +129,10 @@ def crossing(
     probabilities: list[dict[str, Any]] = []
     pairs = chosen_pairs(result, of, against)
     turn = of is None and against is None
-    for (i, j), questions, by_target in _pair_signs(result, cells, pairs, generator):
-        way = -1 if turn and by_target[0][0][0].mean() < 0.0 else 1
+    tried = (result.trials > 0).astype(int)
+    shared = tried @ tried.T
+    for (i, j), gap, by_target in _pair_signs(result, cells, pairs, joint):
+        way = -1 if turn and gap < 0.0 else 1
         system, rival = (result.systems[index] for index in (i, j)[::way])
         for target, (signs, effective) in zip(result.targets, by_target, strict=True):
             shares = lead_probabilities(way * signs)
@@ -137,14 +140,9 @@ def crossing(
             numbers = _summary(ks, shares, result.ci_prob, effective)
             ahead = float((way * signs[0] > 0).mean())
             sentence = _sentence(names, ks, numbers, ahead, result.ci_prob)
-            rows.append(names | numbers | {"questions": questions, "sentence": sentence})
+            rows.append(names | numbers | {"questions": int(shared[i, j]), "sentence": sentence})
             places = zip([*ks.tolist(), np.inf], shares.tolist(), strict=True)
             probabilities += [names | {"k": k, "prob": share} for k, share in places]
-    if not rows:
-        raise ArgumentError(
-            Argument("fit"), " must have two systems that tried the same question; of "
-            f"{len(result.systems)} systems no two did. Run them on the same questions.",
-        )  # fmt: skip
     attrs = {"metric": metric, "ci_prob": result.ci_prob, "seed": seed}
     return Crossing(pd.DataFrame(rows), pd.DataFrame(probabilities), attrs)
 
@@ -169,27 +167,26 @@ def _cells(fit: Result, metric: str) -> list[int]:
 
 
 def _pair_signs(
-    fit: Result, cells: list[int], pairs: list[Pair], rng: np.random.Generator
-) -> Iterator[tuple[Pair, int, list[tuple[Ints, float]]]]:
-    """Yield pairs, how many questions both tried, and by target who leads in every draw.
+    fit: Result, cells: list[int], pairs: list[Pair], joint: Joint
+) -> Iterator[tuple[Pair, float, list[tuple[Ints, float]]]]:
+    """Yield pairs, their mean difference at the smallest k, and who leads in every draw, by target.
 
     Who leads is 1 for the first system, 0 for a tie and -1 for the second, (k, draws); with the
     effective number of draws.
     """
-    tried, sampler = fit.trials > 0, SystemSampler(fit, rng)
-    seed, whole = int(rng.integers(2**63)), bool(tried.all()) or fit.joint
-    together = range(len(tried)), np.ones(tried.shape[1], bool)
-    drawn: tuple[Drawn, ...] = ()
+    tried = fit.trials > 0
     for i, j in pairs:
-        both = together[1] if whole else tried[i] & tried[j]
-        if not both.any():
-            continue
-        subset = ordered_subset(fit, together[0] if whole else [i, j], both)
-        if not (whole and drawn):
-            drawn = paired_draws(fit, subset, np.random.default_rng(seed), sampler)
-        places = np.array([subset.systems.index(system) for system in (i, j)])
-        signs = [(_signs(joint, cells, places), joint.effective) for joint in drawn]
-        yield (i, j), int(both.sum()), signs
+        both, systems, drawn = tried[i] & tried[j], joint.systems, joint.drawn
+        if not joint.whole:
+            if not both.any():
+                continue
+            subset = Subset.ordered(fit, [i, j], both)
+            rng = np.random.default_rng(joint.seed)
+            systems, drawn = subset.systems, paired_draws(fit, subset, rng, joint.sampler)
+        places = np.array([systems.index(system) for system in (i, j)])
+        signs = [(_signs(target, cells, places), target.effective) for target in drawn]
+        gap = drawn[0].means(cells[0])[places] @ [1.0, -1.0]
+        yield (i, j), float(gap), signs
 
 
 def _signs(drawn: Drawn, cells: list[int], places: NDArray[np.intp]) -> Ints:

@@ -15,8 +15,8 @@ from scipy.special import expit
 from bayesatk._tools.arguments import one_of, proper_probability, real_number
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
+from bayesatk.comparison.joint.paired import correlated_order
 from bayesatk.comparison.pairs.curve_scale import CurveScale, bisected
-from bayesatk.comparison.pairs.pairwise import correlated_order
 from bayesatk.comparison.pairs.verdicts import named
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.results.predictions import (

@@ -1,6 +1,6 @@
 """Which system is better, by how much, how surely: on these questions, on questions like these."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import product
 from typing import Any, Literal
@@ -15,17 +15,20 @@ from bayesatk._tools.batches import in_batches
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk._tools.threads import one_thread
-from bayesatk.comparison.pairs.contrasts import CONTRASTS, Settings
-from bayesatk.comparison.pairs.draws import Subset, SystemSampler, data_keys
-from bayesatk.comparison.pairs.pairwise import (
+from bayesatk.comparison.joint.contrasts import CONTRASTS, Settings
+from bayesatk.comparison.joint.draws import Subset, SystemSampler
+from bayesatk.comparison.joint.paired import (
     by_group,
+    declared_orders,
     pair_contrasts,
     paired_draws,
     rank_table,
     tier_table,
 )
+from bayesatk.comparison.joint.posterior import drawn_seed, joint_note, joint_posterior
 from bayesatk.comparison.pairs.verdicts import TURNED, PairSentences
 from bayesatk.metrics.grid import Metric
+from bayesatk.priors import LeaderboardPrior
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS, metric_values
 from bayesatk.results.tables import by_groups
@@ -40,6 +43,7 @@ def compare(
     *,
     rope: float = 0.0,
     alpha: float = 0.05,
+    prior: LeaderboardPrior | None = None,
     rng: RandomSource = None,
     progress: bool | None = None,
     client: Any = None,
@@ -59,10 +63,12 @@ def compare(
         Half-width of the region of practical equivalence, in units of the metric: differences
         within ``[-rope, rope]`` count as negligible.
     alpha : float
-        Probability, over repeated evaluations, with which two identical systems may be put into
-        different tiers.
+        Orders are declared as long as all are right together with probability ``1 - alpha / 2``:
+        two identical systems are separated in about a share `alpha` of evaluations.
+    prior : LeaderboardPrior, optional
+        Of the model of all systems; default: ``LeaderboardPrior()``.
     rng : int, numpy.random.Generator or None
-        Seed of the draws for questions like these.
+        Seed of the draws; None: 0, so that the same data have the same numbers.
     progress : bool, optional
         Show a progress bar. Default: after two seconds, if the output is a terminal.
     client : dask.distributed.Client, optional
@@ -78,17 +84,17 @@ def compare(
         probability of a tie), of a tie (``prob_tie``), of a difference below, inside and above the
         ROPE, expected loss of choosing ``system``, quantiles of the ratio, the standard error of
         ``prob_greater`` (of draws, weighted points or tables), the sd had the questions not been
-        paired, and the ends of a band that contains the curve of differences over k with the
-        interval's probability (from joint draws); and ``shared_questions(system, other)``.
-        ``ranks`` holds the probability of every rank (1 is best), dims ``(system, rank, ...,
-        target)``; ``tiers`` the tier of every system (1 is best): between tiers every system above
-        is ahead of every one below with probability 1 - alpha/2 or more. Of questions in groups
-        there is also ``group_comparison``, the contrasts on every group.
+        paired, the two means, the ends of a band that contains the curve of differences over k with
+        the interval's probability (from joint draws), and whether the order is declared (1 or 0);
+        and ``shared_questions(system, other)``. ``ranks`` holds the probability of every rank (1 is
+        best), dims ``(system, rank, ..., target)``; ``tiers`` the tier of every system (1 is best).
+        Of questions in groups there is also ``group_comparison``, the contrasts on every group.
 
     Raises
     ------
     ValueError
-        If there are fewer than two systems, or a sampled result lacks the draws that are needed.
+        If there are fewer than two systems, some share no question with others, or a sampled
+        result lacks the draws that are needed.
 
     See Also
     --------
@@ -98,19 +104,32 @@ def compare(
 
     Notes
     -----
-    *These questions*: given the data, systems are independent; differences, ratios and ranks are
-    sums over quantiles of the exact posteriors (over draws, for a sampled result or scored
-    categories). Means and sds are exact, probabilities right to 0.001 (those of ranks have a
-    standard error of 0.0016 or less), and ends of intervals to a hundredth of the width.
-    *Questions like these* and, of questions in groups, *new groups*: every system's own posterior
-    is that of the result: of its law, or the Bayesian bootstrap (Rubin 1981) over its questions.
-    The systems answer the same questions, so their difficulties are correlated. Draws of two
-    systems are therefore reordered (Iman and Conover 1982) to have the rank correlation that
-    follows from the covariance of the observed rates, corrected for the noise of trials (Spearman
-    1904): of rates within groups and, for new groups, of the means of groups. Differences are then
-    more certain than two separate intervals suggest. What partial pooling moves the means of all
-    systems by, from these questions to others, is left out of differences as far as the
-    difficulties are correlated: a mean difference is not exactly the difference of the means.
+    Differences, ranks and declared orders come from the joint posterior of all systems, that of
+    `bayesatk.leaderboard`: one model in which systems share the difficulty of questions, integrated
+    by quadrature and importance sampling. Its standard errors are stated (about 0.01 for a
+    probability of 1/2). The means that a difference rests on are ``mean_system`` and
+    ``mean_other``; a note says where they differ by more than 0.2 sd from those that
+    `bayesatk.table` shows, of each system alone.
+
+    Orders are declared one after the other, the surest first, as long as all of them are right
+    together with probability ``1 - alpha / 2`` or more. A tier ends where the next system is
+    declared worse than one of it.
+
+    Where a result declares something else than right and wrong, partial pooling and the default
+    prior (groups, weights, covariates, scores, votes, a prior, another pooling), every system keeps
+    its own posterior:
+
+    * *These questions*: systems are independent given the data; differences, ratios and ranks are
+      sums over quantiles of the exact posteriors (over draws, for a sampled result or scored
+      categories). Means and sds are exact, probabilities right to 0.001 (those of ranks have a
+      standard error of 0.0016 or less), and ends of intervals to a hundredth of the width.
+    * *Questions like these* and, of questions in groups, *new groups*: systems answer the same
+      questions, so their difficulties are correlated. Draws of two systems are reordered (Iman and
+      Conover 1982) to have the rank correlation that follows from the covariance of the observed
+      rates, corrected for the noise of trials (Spearman 1904): of rates within groups and, for new
+      groups, of the means of groups. What partial pooling moves the means of all systems by, from
+      these questions to others, is left out of differences as far as the difficulties are
+      correlated: a mean difference is not exactly the difference of the means.
 
     Systems marked by the same judge (``judge=``) share its error rates in every draw, so most of
     the uncertainty about the judge cancels in their difference.
@@ -121,11 +140,11 @@ def compare(
     exactly 1/2. With the same `rng`, the order of the systems in the data does not change any
     number.
 
-    If systems lack questions, every pair is compared on the questions that both tried, with
-    posteriors computed from these alone (``shared_questions`` counts them; a pair that shares none
-    is NaN). Ranks and tiers are on the questions that all systems tried (NaN, and tier 0, if there
-    are none). A result sampled with ``form="crossed"`` has joint draws of all systems and
-    questions, which are used as they are.
+    Systems may lack questions (``shared_questions`` counts those that both tried). Systems that
+    keep their own posterior are then compared in pairs on the questions that both tried, with
+    posteriors computed from these alone (NaN for a pair that shares none), and ranked on the
+    questions that all tried (NaN, and tier 0, if there are none). A result sampled with
+    ``form="crossed"`` has joint draws of all systems and questions, which are used as they are.
 
     Examples
     --------
@@ -140,66 +159,67 @@ def compare(
     True
     """
     result = comparable(fit, rope, alpha)
-    generator, seed = resolve_rng(rng)
+    generator, seed = resolve_rng(0 if rng is None else rng)
     settings = Settings(result.ci_prob, result.ci_kind, float(rope))
-    tried = result.trials > 0
-    sampler = SystemSampler(result, generator, progress)
-    common = tried.all(axis=0) | result.joint
-    attrs = {"rope": float(rope), "seed": seed, "ranked_on": int(common.sum())}
-    tree = result.tree.copy()
-    size, cells, targets = len(tried), len(result.grid), len(result.targets)
-    table = np.zeros((size, size, cells, targets, len(CONTRASTS)))
-    ranks = np.full((size, size, cells, targets), np.nan)
-    tiers, shared = np.zeros((size, cells, targets)), np.full((size, size), tried.shape[1])
+    joint = joint_posterior(result, drawn_seed(generator), prior, progress, client)
+    sampler = joint.sampler
+    attrs = {"rope": float(rope), "seed": seed} | joint.attrs
+    tree, grid, size = result.tree.copy(), result.grid, len(result.systems)
+    table = np.zeros((size, size, len(grid), len(result.targets), len(CONTRASTS)))
+    ranks = np.full((size, size, *table.shape[2:4]), np.nan)
+    tiers = np.zeros(ranks.shape[1:])
+    declared = np.zeros((*table.shape[2:4], size, size), bool)
     with np.errstate(divide="warn", over="warn", under="ignore", invalid="warn"):
-        if not common.all():
-            shared = tried.astype(int) @ tried.astype(int).T
-            run = partial(_row, result, sampler, int(generator.integers(2**63)), settings)
+        if joint.drawn:
+            places = np.argsort(joint.systems)  # in the draws
+            orders = declared_orders(grid, joint.drawn, alpha)
+            ranks, tiers = (
+                statistics[places]
+                for statistics in (
+                    rank_table(grid, joint.drawn), tier_table(grid, joint.drawn, orders)
+                )
+            )  # fmt: skip
+            declared = orders[:, :, places[:, None], places]
+        if joint.whole:
+            contrasts = pair_contrasts(grid, joint.drawn, orders, settings, client, progress)
+            table = contrasts[places[:, None], places]
+        else:
+            run = partial(_row, result, sampler, drawn_seed(generator), declared, settings, alpha)
             for i, row in in_batches(run, range(size - 1), client, "Comparing", progress):
                 table[i, i + 1 :], table[i + 1 :, i] = row
-        if common.any():
-            subset = ordered_subset(result, range(size), common)
-            drawn = paired_draws(result, subset, generator, sampler, client)
-            ranks[subset.systems] = rank_table(result.grid, drawn)
-            tiers[subset.systems] = tier_table(result.grid, drawn, alpha)
-        if common.all():
-            contrasts = pair_contrasts(result.grid, drawn, settings, client, progress)
-            table[np.ix_(subset.systems, subset.systems)] = contrasts
         if result.grouping is not None:
             differences = _group_differences(result, settings, sampler, generator)
             tree["group_comparison"] = xr.DataTree(differences.assign_attrs(attrs))
     groups = _groups(result, table, ranks, tiers)
-    groups["comparison"]["shared_questions"] = ("system", "other"), shared
+    tried = (result.trials > 0).astype(int)
+    groups["comparison"]["shared_questions"] = ("system", "other"), tried @ tried.T
+    note = "" if joint.board is None else joint_note(result, groups["comparison"])
+    groups["comparison"].attrs["note"] = note
     for name, group in groups.items():
         tree[name] = xr.DataTree(group.assign_attrs(attrs | {"alpha": alpha}))
     return tree
 
 
 def comparable(fit: xr.DataTree | Result, rope: float = 0.0, alpha: float = 0.05) -> Result:
-    """Return the result, if it has systems to compare and the options are within their ranges."""
+    """Return the result, if the options of a comparison are within their ranges."""
     result = Result.of(fit)
     if not rope >= 0.0:
         rule = f" must be 0 or more (the half-width of no difference); got {rope}."
         raise ArgumentError(Argument("rope"), rule)
     proper_probability("alpha", alpha)
-    if len(result.trials) < 2:
-        raise ArgumentError(
-            Argument("fit"), " must have at least two systems to compare; got one. Name them: ",
-            Argument("source", {"a": "first.csv", "b": "second.csv"}, "load"), ".",
-        )  # fmt: skip
+    result.require("compare")
     return result
 
 
-def ordered_subset(fit: Result, systems: Iterable[int], kept: NDArray[np.bool_]) -> Subset:
-    """Return systems in an order that their names and columns have no part in."""
-    subset = Subset(list(systems), kept)
-    keys = dict(zip(subset.systems, data_keys(fit, subset), strict=True))
-    return Subset(sorted(subset.systems, key=keys.__getitem__), kept)
-
-
 @np.errstate(under="ignore")  # what vanishes below 1e-308 is zero here, however strict the caller
-def _row(fit: Result, sampler: SystemSampler, seed: int, settings: Settings, i: int) -> Array:
-    """Compare a system with all that come later, (way round, other, cell, target, contrast)."""
+def _row(
+    fit: Result, sampler: SystemSampler, seed: int, declared: NDArray[np.bool_],
+    settings: Settings, alpha: float, i: int,
+) -> Array:  # fmt: skip
+    """Compare a system with all that come later, (way round, other, cell, target, contrast).
+
+    An order is declared only where it is among those of all systems on the questions of all.
+    """
     later, tried = range(i + 1, len(fit.systems)), fit.trials > 0
     shape = 2, len(later), len(fit.grid), len(fit.targets), len(CONTRASTS)
     row = np.full(shape, np.nan)
@@ -207,8 +227,11 @@ def _row(fit: Result, sampler: SystemSampler, seed: int, settings: Settings, i: 
         both = tried[i] & tried[j]
         if both.any():
             # The same random numbers for every pair: two systems alike fare alike with a third.
-            rng, subset = np.random.default_rng(seed), ordered_subset(fit, [i, j], both)
-            pair = pair_contrasts(fit.grid, paired_draws(fit, subset, rng, sampler), settings)
+            rng, subset = np.random.default_rng(seed), Subset.ordered(fit, [i, j], both)
+            drawn, places = paired_draws(fit, subset, rng, sampler), np.array(subset.systems)
+            orders = declared_orders(fit.grid, drawn, alpha)
+            orders &= declared[:, :, places[:, None], places]
+            pair = pair_contrasts(fit.grid, drawn, orders, settings)
             a, b = subset.systems.index(i), subset.systems.index(j)
             row[:, j - i - 1] = pair[a, b], pair[b, a]
     return row
@@ -225,14 +248,15 @@ def _group_differences(
     shape = len(labels), len(fit.systems), len(fit.systems), len(grid), len(TARGETS), len(CONTRASTS)
     table = np.full(shape, np.nan)
     if (fit.trials > 0).all():
+        none = np.zeros((len(grid), len(TARGETS), *shape[1:3]), bool)
         drawn_by_group = by_group(fit, sampler, rng)
-        table[:] = [pair_contrasts(grid, drawn, settings) for drawn in drawn_by_group]
+        table[:] = [pair_contrasts(grid, drawn, none, settings) for drawn in drawn_by_group]
     coords = {
         **grid.coords, "group": labels, "system": fit.systems, "other": fit.systems,
         "target": list(TARGETS), "contrast": list(CONTRASTS),
     }  # fmt: skip
     variables = grid.split(table, ("group", "system", "other"), ("target", "contrast"))
-    return xr.Dataset(variables, coords).drop_sel(contrast=["band_lower", "band_upper"])
+    return xr.Dataset(variables, coords).drop_sel(contrast=["band_lower", "band_upper", "declared"])
 
 
 def _groups(fit: Result, table: Array, ranks: Array, tiers: Array) -> dict[str, xr.Dataset]:
@@ -314,9 +338,9 @@ def comparison_table(
         pairs = [(pair.i, pair.j) for pair in leading]
     for metric in fit.metrics:
         for i, j in pairs:
-            if not shared[i, j]:
-                continue
             pair = sentences.of(metric, i, j)
+            if np.isnan(pair.rows[0]["mean"]):
+                continue
             systems = fit.systems[i], fit.systems[j]
             for target, contrasts, led, sentence in zip(
                 fit.targets, sentences.rows(metric, i, j), pair.verdicts, pair.sentences,
@@ -372,7 +396,7 @@ def _if_missing(
     """Return the mean difference with missing trials all against the system, and all for it.
 
     What two systems share of the way from these questions to others is taken out of the difference
-    on others (`pairwise.drawn_together`), which so lies between those of their two means.
+    on others (`joint.paired.drawn_together`), which so lies between those of their two means.
     """
     if not fit.has("missing_bounds"):
         return {}

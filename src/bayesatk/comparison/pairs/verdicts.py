@@ -14,7 +14,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk._tools.words import number_words, probability_words
-from bayesatk.comparison.pairs.contrasts import CONTRASTS
+from bayesatk.comparison.joint.contrasts import CONTRASTS
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.models_of import observed_value
 from bayesatk.results.result import Result
@@ -23,7 +23,9 @@ from bayesatk.results.schema import TARGET_NAMES, metric_values
 BEYOND_ROPE, AHEAD = "ahead by more than the ROPE", "ahead"
 BEHIND_ROPE, BEHIND = "behind by more than the ROPE", "behind"
 EQUIVALENT, OPEN = "practically equivalent", "not separated"
-TURNED = {AHEAD: BEHIND, BEYOND_ROPE: BEHIND_ROPE}  # of the pair the other way round
+# Of the pair the other way round.
+TURNED = {AHEAD: BEHIND, BEYOND_ROPE: BEHIND_ROPE, BEHIND: AHEAD, BEHIND_ROPE: BEYOND_ROPE}
+_MUCH = 0.2  # sds between the mean that a difference rests on and that of a system alone
 _LONGEST = 60  # letters of a system's name
 _NAMED = 8  # systems named in one tier
 
@@ -99,18 +101,22 @@ class PairSentences:
             i, j = j, i
             rows = self.rows(metric, i, j)
         names = named(self._result.systems[i]), named(self._result.systems[j])
-        if not self.shared[i, j]:
+        if np.isnan(rows[0]["mean"]):
             nothing = (
                 f"{names[0]} and {names[1]} have no question in common: nothing can be compared."
             )
             return PairClaim(i, j, rows, [OPEN] * len(rows), [nothing] * len(rows))
-        leads, verdicts, sentences = rows[0]["prob_greater"] > 0.5, [], []
-        for index, (target, row) in enumerate(zip(self._result.targets, rows, strict=True)):
-            tier = self._tiers(metric, index)[[i, j]].tolist()
-            verdicts.append(self.verdict(row, leads, self._apart(metric, index, i, j, tier)))
+        turned, verdicts, sentences = self.rows(metric, j, i), [], []
+        for index, target in enumerate(self._result.targets):
+            row, pair = rows[index], (i, j)
+            behind = bool(turned[index]["declared"])
+            if behind:  # on this target: its sentence begins with the better one, too
+                row, pair = turned[index], (j, i)
+            verdict = self.verdict(row)
+            verdicts.append(TURNED.get(verdict, verdict) if behind else verdict)
+            says = self._says(metric, index, verdict, pair, row)
             where = f"On {TARGET_NAMES[target]} "
-            verdict_words = self._says(verdicts[-1], *names, row, tier)
-            sentences.append(self._scores(metric, i, j, *names) + where + verdict_words)
+            sentences.append(self._scores(metric, i, j, *names) + where + says)
         return PairClaim(i, j, rows, verdicts, sentences)
 
     def _tiers(self, metric: Metric, target: int) -> NDArray[np.int64]:
@@ -123,15 +129,6 @@ class PairSentences:
         tier: NDArray[np.int64] = value.isel(target=target).sel(statistic="tier").values.astype(int)
         return tier
 
-    def _apart(self, metric: Metric, target: int, i: int, j: int, tier: list[int]) -> bool:
-        """Whether so many systems let one be called better than another."""
-        if len(self._result.systems) == 2:
-            return True
-        if not self._result.has("leaderboard"):
-            return tier[0] < tier[1]
-        declared = self._result.group("leaderboard")["separated"].sel(metric=metric.label)
-        return bool(declared.isel(target=target, system=i, other=j))
-
     def _array(self, group: xr.Dataset, metric: Metric, dims: tuple[str, ...]) -> NDArray[Any]:
         """Return the values of a metric, read once."""
         key = metric.label, dims
@@ -139,13 +136,13 @@ class PairSentences:
             self._arrays[key] = metric_values(group, metric).transpose(*dims).values
         return self._arrays[key]
 
-    def verdict(self, row: Row, leads: bool, apart: bool) -> str:
-        """Decide by the thresholds that `claim` states."""
+    def verdict(self, row: Row) -> str:
+        """Decide by the rule that `claim` states."""
         alpha, rope = self._attrs["alpha"], self._attrs["rope"]
         sure = 1.0 - 0.5 * alpha
         if rope > 0.0 and row["prob_in_rope"] >= 1.0 - alpha:
             return EQUIVALENT
-        if not (leads and apart and row["prob_greater"] >= sure):
+        if not row["declared"]:
             return OPEN
         return BEYOND_ROPE if rope > 0.0 and row["prob_above_rope"] >= sure else AHEAD
 
@@ -178,8 +175,12 @@ class PairSentences:
             self._observed[key] = observed_value(self._result, system, metric, kept)
         return self._observed[key]
 
-    def _says(self, verdict: str, one: str, other: str, row: Row, tiers: list[int]) -> str:
+    def _says(
+        self, metric: Metric, target: int, verdict: str, pair: tuple[int, int], row: Row
+    ) -> str:
         """Say who is ahead, by how much and how surely."""
+        one, other = (named(self._result.systems[system]) for system in pair)
+        tiers = self._tiers(metric, target)[list(pair)].tolist()
         rope, error = f"{self._attrs['rope']:g}", row["monte_carlo_error"]
         text = {
             BEYOND_ROPE: f"{one} is ahead of {other} by more than {rope}",
@@ -203,18 +204,35 @@ class PairSentences:
             chances.append(chance_words(event, chance, error))
         mean, low, high = _difference(row)
         percent = f"{100 * self._result.ci_prob:g}%"
-        return f"{text}: {mean} ({percent} interval {low} to {high}), {', '.join(chances)}."
+        text += f": {mean} ({percent} interval {low} to {high}), {', '.join(chances)}."
+        return text + self._joint_means(metric, target, pair, row)
+
+    def _joint_means(self, metric: Metric, target: int, pair: tuple[int, int], row: Row) -> str:
+        """Say what means a difference rests on, where they are not those of the systems alone."""
+        if self._attrs["joint_model"] != "shared difficulty":
+            return ""
+        alone = self._array(self._result.statistics, metric, ("system", "target", "statistic"))[
+            list(pair), target
+        ]
+        columns = self._result.statistics["statistic"].values.tolist()
+        mean, sd = (alone[:, columns.index(name)] for name in ("mean", "sd"))
+        joint = np.array([row["mean_system"], row["mean_other"]])
+        if (abs(joint - mean) <= _MUCH * sd).all():
+            return ""
+        means = " and ".join(number_words(value) for value in joint.tolist())
+        by_itself = " and ".join(number_words(value) for value in mean.tolist())
+        return f" Its means, of the model of all systems, are {means}; of each alone {by_itself}."
 
     def tiers(self, metric: Metric, target: str) -> str:
         """Say how many systems there are, and which are in which tier."""
         result, ranked = self._result, self._result.trials.shape[1]
-        questions, whole = ranked, result.joint or result.has("leaderboard")
-        if not result.has("leaderboard"):
-            ranked = int(result.group("tiers").attrs["ranked_on"])
+        questions = ranked
+        group = "leaderboard" if result.has("leaderboard") else "tiers"
+        ranked = int(result.group(group).attrs["ranked_on"])
         names = np.array([named(system) for system in result.systems], dtype=object)
         if not ranked:
             return f"{len(names)} systems: no question was tried by all, so there are no tiers."
-        shared = (result.trials > 0).all(axis=0) | whole
+        shared = (result.trials > 0).all(axis=0) | (ranked == questions)
         seen = np.array(
             [self._seen(metric, i, shared & (result.trials[i] > 0)) for i in range(len(names))]
         )

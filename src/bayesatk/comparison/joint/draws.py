@@ -1,7 +1,7 @@
 """Draws of every system's metrics on some questions, however its result was made."""
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -11,7 +11,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk._tools.batches import in_batches
-from bayesatk.comparison.pairs.contrasts import ExactMean
+from bayesatk.comparison.joint.contrasts import ExactMean
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.answers import answer_draws
 from bayesatk.posterior.models_of import Declared
@@ -38,6 +38,13 @@ class Subset:
         """All systems, on all questions."""
         systems, questions = fit.trials.shape
         return cls(list(range(systems)), np.ones(questions, bool))
+
+    @classmethod
+    def ordered(cls, fit: Result, systems: Iterable[int], kept: NDArray[np.bool_]) -> "Subset":
+        """Systems in an order that their names and columns have no part in."""
+        subset = cls(list(systems), kept)
+        keys = dict(zip(subset.systems, data_keys(fit, subset), strict=True))
+        return cls(sorted(subset.systems, key=keys.__getitem__), kept)
 
     def share(self, fit: Result) -> Array:
         """Return the share of every question of the part in a mean over them."""

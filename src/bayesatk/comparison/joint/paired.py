@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk._tools.batches import in_batches
-from bayesatk.comparison.pairs.contrasts import (
+from bayesatk.comparison.joint.contrasts import (
     CONTRASTS,
     Contrasts,
     Drawn,
@@ -28,9 +28,9 @@ from bayesatk.comparison.pairs.contrasts import (
     band_width,
     mirrored,
     over_k,
-    tiers,
+    tiers_of,
 )
-from bayesatk.comparison.pairs.draws import (
+from bayesatk.comparison.joint.draws import (
     QuestionSpread,
     Subset,
     SystemSampler,
@@ -108,6 +108,7 @@ def _effective(values: Array) -> float:
 def pair_contrasts(
     grid: MetricGrid,
     drawn: Sequence[Drawn],
+    declared: NDArray[np.bool_],
     settings: Settings,
     client: Any = None,
     progress: bool | None = False,
@@ -118,7 +119,7 @@ def pair_contrasts(
     table = np.zeros((size, size, len(grid), len(drawn), len(CONTRASTS)))
     starts = range(0, len(i), _PAIRS)
     blocks = {start: (i[start : start + _PAIRS], j[start : start + _PAIRS]) for start in starts}
-    run = partial(_block, grid, drawn, settings, blocks)
+    run = partial(_block, grid, drawn, declared, settings, blocks)
     for start, contrasts in in_batches(run, starts, client, "Comparing", progress):
         first, second = blocks[start]
         table[first, second], table[second, first] = contrasts
@@ -128,6 +129,7 @@ def pair_contrasts(
 def _block(
     grid: MetricGrid,
     drawn: Sequence[Drawn],
+    declared: NDArray[np.bool_],
     settings: Settings,
     blocks: dict[int, tuple[Places, Places]],
     start: int,
@@ -141,6 +143,8 @@ def _block(
             contrasts: Contrasts = systems.contrasts(cell, i, j, settings)
             for name, half in (("band_lower", -width), ("band_upper", width)):
                 contrasts[name] = contrasts["mean"] + half * contrasts["sd"]
+            orders = declared[cell, target]
+            contrasts |= {"declared": orders[i, j], "declared_other": orders[j, i]}
             for way, named in enumerate((contrasts, mirrored(contrasts))):
                 columns = [named[name] for name in CONTRASTS]
                 table[way, :, cell, target] = np.stack(columns, axis=-1)
@@ -159,20 +163,29 @@ def _band_width(systems: Drawn, cells: list[int], i: Places, j: Places, ci_prob:
 
 def rank_table(grid: MetricGrid, drawn: Sequence[Drawn]) -> Array:
     """Return the probability of every rank (system, rank, cell, target); 1 is best."""
-    cells, alike = range(len(grid)), drawn[0].alike
+    cells = range(len(grid))
     by_target = [np.stack([systems.ranks(cell) for cell in cells], axis=-1) for systems in drawn]
-    ranks = np.stack(by_target, axis=-1)
-    return np.stack([ranks[alike == number].mean(axis=0) for number in alike])
+    return np.stack(by_target, axis=-1)
 
 
-def tier_table(grid: MetricGrid, drawn: Sequence[Drawn], alpha: float) -> NDArray[np.int64]:
+def declared_orders(grid: MetricGrid, drawn: Sequence[Drawn], alpha: float) -> NDArray[np.bool_]:
+    """Return which systems (row) are declared better than which: (cell, target, system, other)."""
+    cells = range(len(grid))
+    return np.array([[joint.declared(cell, alpha) for joint in drawn] for cell in cells])
+
+
+def tier_table(
+    grid: MetricGrid, drawn: Sequence[Drawn], declared: NDArray[np.bool_]
+) -> NDArray[np.int64]:
     """Return the tier of every system (system, cell, target)."""
-    observed = drawn[0].values.mean(axis=0)
-    by_target = [
-        [tiers(systems.values[:, cell], alpha, observed[cell]) for systems in drawn]
+    tiers = [
+        [
+            tiers_of(orders, joint.means(cell))
+            for orders, joint in zip(declared[cell], drawn, strict=True)
+        ]
         for cell in range(len(grid))
     ]
-    return np.moveaxis(np.array(by_target), -1, 0)
+    return np.moveaxis(np.array(tiers), -1, 0)
 
 
 def by_group(

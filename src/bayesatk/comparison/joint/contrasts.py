@@ -4,7 +4,7 @@ Means whose posteriors are independent and exact are joint draws too: those of a
 of a lattice in their two levels, those of all systems a Latin hypercube.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Literal
@@ -23,7 +23,8 @@ Places = NDArray[np.intp]
 CONTRASTS = (
     "mean", "sd", "ci_lower", "ci_upper", "prob_greater", "prob_tie", "prob_below_rope",
     "prob_in_rope", "prob_above_rope", "expected_loss", "ratio_median", "ratio_lower",
-    "ratio_upper", "monte_carlo_error", "sd_unpaired", "band_lower", "band_upper",
+    "ratio_upper", "monte_carlo_error", "sd_unpaired", "mean_system", "mean_other", "band_lower",
+    "band_upper", "declared",
 )  # fmt: skip
 # What a contrast is called for the pair the other way round, and the sign it then has. Of a pair
 # of names each is worked out by itself: no probability is 1 minus another.
@@ -34,6 +35,8 @@ _OPPOSITE = {
     "expected_loss": "expected_gain",
     "ratio_lower": "ratio_upper",
     "band_lower": "band_upper",
+    "mean_system": "mean_other",
+    "declared": "declared_other",
 }
 _OPPOSITE |= {opposite: name for name, opposite in _OPPOSITE.items()}
 _SIGNED = ("mean", "ci_lower", "ci_upper", "band_lower", "band_upper")
@@ -84,8 +87,8 @@ class Drawn:
     effective : float
         Effective number of independent draws.
     alike : ndarray of int, shape (systems,), optional
-        Systems with the same number have the same data. Their posteriors are the same, so the
-        draws of the first stand for those of all; default: none has.
+        For every system the place of the first with the same data. Their posteriors are the same,
+        so the draws of the first stand for those of all; default: each its own.
     """
 
     values: Array
@@ -109,7 +112,26 @@ class Drawn:
 
     def ranks(self, cell: int) -> Array:
         """Return the probability of every rank, by system; ties are broken at random."""
-        return rank_probabilities(self.values[:, cell])
+        ranks = rank_probabilities(self.values[:, cell])
+        return np.stack([ranks[self.alike == number].mean(axis=0) for number in self.alike])
+
+    def levels(self, cell: int, probabilities: Sequence[float]) -> tuple[Array, Array, Array]:
+        """Return means, sds and quantiles (probabilities, systems); of systems alike the same."""
+        values = self.values[:, cell]
+        pooled = [values[:, self.alike == number] for number in self.alike]
+        ends = [np.quantile(column, probabilities) for column in pooled]
+        sd = np.array([column.std() for column in pooled])
+        return self.means(cell), sd, np.stack(ends, axis=1)
+
+    def means(self, cell: int) -> Array:
+        """Return the mean of every system; systems alike have the same."""
+        mean = self.values[:, cell].mean(axis=0)
+        total, number = (np.bincount(self.alike, weight) for weight in (mean, np.ones_like(mean)))
+        return np.asarray((total / np.maximum(number, 1.0))[self.alike])
+
+    def declared(self, cell: int, alpha: float) -> NDArray[np.bool_]:
+        """Return which systems (row) are declared better than which (column)."""
+        return separated(self.values[:, cell, self.alike], 0.5 * alpha)
 
     def representatives(self, i: Places, j: Places) -> tuple[Places, Places]:
         """Return the systems whose draws give the contrasts of pairs."""
@@ -138,6 +160,8 @@ class Drawn:
         inner = np.clip(contrasts["prob_greater"], ends, 1.0 - ends)
         contrasts["monte_carlo_error"] = np.sqrt(inner * (1.0 - inner) / self.effective)
         contrasts["sd_unpaired"] = np.hypot(self.sd[cell, first], self.sd[cell, second])
+        level = self.means(cell)
+        contrasts |= {"mean_system": level[first], "mean_other": level[second]}
         return contrasts
 
 
@@ -208,7 +232,21 @@ class Independent(Drawn):
         rng, values = np.random.default_rng(0), self._even(cell)
         number = int(np.clip(_RANKED / values.size, 3, 30))
         cubes = [rng.permuted(values, axis=1) for _ in range(number)]
-        return rank_probabilities(np.concatenate(cubes, axis=1).T)
+        ranks = rank_probabilities(np.concatenate(cubes, axis=1).T)
+        return np.stack([ranks[self.alike == number].mean(axis=0) for number in self.alike])
+
+    def levels(self, cell: int, probabilities: Sequence[float]) -> tuple[Array, Array, Array]:
+        """Return exact means, sds and quantiles, where they are known."""
+        if cell not in self.exact:
+            return super().levels(cell, probabilities)
+        ends = [mean.at(np.asarray(probabilities)) for mean in self.exact[cell]]
+        return self.means(cell), self.sd[cell], np.stack(ends, axis=1)
+
+    def means(self, cell: int) -> Array:
+        """Return the exact mean of every system, where it is known."""
+        if cell not in self.exact:
+            return super().means(cell)
+        return np.array([mean.mean for mean in self.exact[cell]])
 
     def contrasts(self, cell: int, i: Places, j: Places, settings: Settings) -> Contrasts:
         """Return the contrasts of systems i minus systems j, with exact means and sds."""
@@ -400,45 +438,6 @@ def rank_probabilities(values: Array) -> Array:
     )
     chance = np.cumsum((starts - ends).reshape(size, size + 1)[:, :-1], axis=1)
     return np.maximum(chance, 0.0)
-
-
-def tiers(draws: Array, alpha: float, observed: Array | None = None) -> Ints:
-    """Tier of every system, 1 for the best: the systems of a tier cannot be separated.
-
-    The systems are put in the order of their means, and a line is drawn where every system above is
-    ahead of every system below with probability ``1 - alpha/2`` or more: two identical systems are
-    separated in about a share ``alpha`` of evaluations.
-
-    Parameters
-    ----------
-    draws : ndarray, shape (draws, systems)
-        Joint draws.
-    alpha : float
-    observed : ndarray, shape (systems,), optional
-        Means over the questions that were asked: no line is drawn above a system that does as well
-        on these.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> tiers(rng.standard_normal((4000, 3)) + [0.0, 9.0, 8.9], 0.05).tolist()
-    [2, 1, 1]
-    """
-    order = np.argsort(-draws.mean(axis=0), kind="stable")
-    apart = _all_above(draws, order).mean(axis=0) >= 1.0 - alpha / 2.0
-    if observed is not None:
-        apart &= _all_above(observed[None], order)[0]
-    tier = np.empty(len(order), np.int64)
-    tier[order] = 1 + np.concatenate([[0], np.cumsum(apart)])
-    return tier
-
-
-def _all_above(values: Array, order: Places) -> NDArray[np.bool_]:
-    """Whether all up to each system of an order exceed all after it; (rows, systems - 1)."""
-    ranked = round_to_resolution(values)[0][:, order]  # what doubles cannot resolve is a tie
-    lowest = np.minimum.accumulate(ranked, axis=1)[:, :-1]
-    highest = np.maximum.accumulate(ranked[:, ::-1], axis=1)[:, ::-1][:, 1:]
-    return np.asarray(lowest > highest)
 
 
 def separated(values: Array, error: float) -> NDArray[np.bool_]:
