@@ -180,7 +180,7 @@ class Result:
     @cached_property
     def notes(self) -> list[str]:
         """What a reader of the numbers should know, in sentences."""
-        compared = [self.group("comparison").attrs["note"]] if self.has("comparison") else []
+        compared = [self.group("comparison").attrs.get("note")] if self.has("comparison") else []
         return [str(note) for note in [*self.described("notes", []), *compared] if note]
 
     @cached_property

@@ -309,7 +309,7 @@ def leaderboard(
     Raises
     ------
     ValueError
-        If there are fewer than two systems, or some share no question with others.
+        If there are fewer than two systems, or no two tried the same question.
 
     See Also
     --------

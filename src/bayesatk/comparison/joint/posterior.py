@@ -27,7 +27,7 @@ from bayesatk.priors.choice import describe_prior, prior_from
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGET_NAMES, metric_values
 
-_MUCH = 0.2  # sds between means of the joint model and of a system alone that are said
+MUCH = 0.2  # sds between means of the joint model and of a system alone that are said
 JointModel = Literal["shared difficulty", "paired", "crossed"]
 
 
@@ -176,7 +176,7 @@ def _check_shared(fit: Result, tried: NDArray[np.bool_]) -> None:
 
 def joint_note(fit: Result, comparison: xr.Dataset) -> str:
     """Say where the joint means differ most from those of every system alone, if by much."""
-    largest, text = _MUCH, ""
+    largest, text = MUCH, ""
     dims = ("system", "target")
     for metric in fit.metrics:
         joint = metric_values(comparison, metric).sel(contrast="mean_system")

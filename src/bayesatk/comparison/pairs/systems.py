@@ -93,8 +93,8 @@ def compare(
     Raises
     ------
     ValueError
-        If there are fewer than two systems, some share no question with others, or a sampled
-        result lacks the draws that are needed.
+        If there are fewer than two systems, no two tried the same question, or a sampled result
+        lacks the draws that are needed.
 
     See Also
     --------

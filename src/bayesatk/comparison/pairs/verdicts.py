@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.words import number_words, probability_words
 from bayesatk.comparison.joint.contrasts import CONTRASTS
+from bayesatk.comparison.joint.posterior import MUCH
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.models_of import observed_value
 from bayesatk.results.result import Result
@@ -25,7 +26,6 @@ BEHIND_ROPE, BEHIND = "behind by more than the ROPE", "behind"
 EQUIVALENT, OPEN = "practically equivalent", "not separated"
 # Of the pair the other way round.
 TURNED = {AHEAD: BEHIND, BEYOND_ROPE: BEHIND_ROPE, BEHIND: AHEAD, BEHIND_ROPE: BEYOND_ROPE}
-_MUCH = 0.2  # sds between the mean that a difference rests on and that of a system alone
 _LONGEST = 60  # letters of a system's name
 _NAMED = 8  # systems named in one tier
 
@@ -217,7 +217,7 @@ class PairSentences:
         columns = self._result.statistics["statistic"].values.tolist()
         mean, sd = (alone[:, columns.index(name)] for name in ("mean", "sd"))
         joint = np.array([row["mean_system"], row["mean_other"]])
-        if (abs(joint - mean) <= _MUCH * sd).all():
+        if (abs(joint - mean) <= MUCH * sd).all():
             return ""
         means = " and ".join(number_words(value) for value in joint.tolist())
         by_itself = " and ".join(number_words(value) for value in mean.tolist())
