@@ -424,7 +424,7 @@ def plot_leaderboard(
     >>> board = bayesatk.leaderboard(bayesatk.evaluate(runs, "pass@1", rng=1))
     >>> plot = plot_leaderboard(board, target="questions")
     >>> plot.get_viz("best", system="a").get_text()
-    'P(best) > 0.99'
+    'P(best) > 0.99...'
     """
     drawn = Backend.named(backend)
     read = Result.of(board.attached() if isinstance(board, Leaderboard) else board, "leaderboard")

@@ -230,8 +230,8 @@ def gate(
     --------
     >>> old = [[1, 1, 1, 0, 1, 1, 1, 1]] * 20 + [[0, 1, 0, 0, 1, 0, 0, 1]] * 20
     >>> release = gate(old, old, metric="pass@1", margin=0.1)
-    >>> release.verdict, round(release.probability, 3), release.exit_code
-    ('pass', 0.998, 0)
+    >>> release.verdict, release.probability > 0.99, release.exit_code
+    ('pass', True, 0)
     """
     if policy is None:
         if metric is None or margin is None:

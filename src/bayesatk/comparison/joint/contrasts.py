@@ -6,7 +6,7 @@ of a lattice in their two levels, those of all systems a Latin hypercube.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import combinations, groupby
 from typing import Literal
 
 import numpy as np
@@ -229,11 +229,27 @@ class Independent(Drawn):
         """Return the probability of every rank, by system."""
         if cell not in self.exact:
             return super().ranks(cell)
+        ranks = rank_probabilities(self._hypercube(cell))
+        return np.stack([ranks[self.alike == number].mean(axis=0) for number in self.alike])
+
+    def _hypercube(self, cell: int) -> Array:
+        """Joint draws (points, systems): quantiles at even levels, in orders drawn by chance."""
         rng, values = np.random.default_rng(0), self._even(cell)
         number = int(np.clip(_RANKED / values.size, 3, 30))
-        cubes = [rng.permuted(values, axis=1) for _ in range(number)]
-        ranks = rank_probabilities(np.concatenate(cubes, axis=1).T)
-        return np.stack([ranks[self.alike == number].mean(axis=0) for number in self.alike])
+        return np.concatenate([rng.permuted(values, axis=1) for _ in range(number)], axis=1).T
+
+    def declared(self, cell: int, alpha: float) -> NDArray[np.bool_]:
+        """Return which systems (row) are declared better than which; of one pair, by its row."""
+        if cell not in self.exact:
+            return super().declared(cell, alpha)
+        size = len(self.alike)
+        wrong = np.ones((size, size))
+        for i, j in combinations(range(size), 2):
+            if self.alike[i] != self.alike[j]:
+                rows = self.rows(cell, *self.representatives(np.array([i]), np.array([j])))
+                (a, b), _ = round_to_resolution(np.concatenate(rows))
+                wrong[i, j], wrong[j, i] = (a <= b).mean(), (b <= a).mean()
+        return separated(self._hypercube(cell)[:, self.alike], 0.5 * alpha, wrong)
 
     def levels(self, cell: int, probabilities: Sequence[float]) -> tuple[Array, Array, Array]:
         """Return exact means, sds and quantiles, where they are known."""
@@ -440,7 +456,7 @@ def rank_probabilities(values: Array) -> Array:
     return np.maximum(chance, 0.0)
 
 
-def separated(values: Array, error: float) -> NDArray[np.bool_]:
+def separated(values: Array, error: float, wrong: Array | None = None) -> NDArray[np.bool_]:
     """Which systems (row) are declared better than which (column).
 
     Pairs are declared one after the other, the surest first, as long as all those declared so far
@@ -451,6 +467,9 @@ def separated(values: Array, error: float) -> NDArray[np.bool_]:
     values : ndarray, shape (draws, systems)
         Joint draws.
     error : float
+    wrong : ndarray, shape (systems, systems), optional
+        Probability that the row's system is not above the column's, where it is known better than
+        by draws.
 
     Examples
     --------
@@ -461,18 +480,23 @@ def separated(values: Array, error: float) -> NDArray[np.bool_]:
     site, _ = round_to_resolution(values)
     size = site.shape[1]
     order = np.argsort(-site.mean(axis=0), kind="stable")
-    wrong = np.full((size, size), np.inf)
+    chance = np.full((size, size), np.inf)
     for rank, above in enumerate(order):
         below = order[rank + 1 :]
-        wrong[above, below] = (site[:, [above]] <= site[:, below]).mean(axis=0)
+        fails = (
+            (site[:, [above]] <= site[:, below]).mean(axis=0)
+            if wrong is None
+            else wrong[above, below]
+        )
+        chance[above, below] = fails
     declared = np.zeros((size, size), bool)
     failed = np.zeros(len(site), bool)
-    for pair in np.argsort(wrong, axis=None, kind="stable"):
+    for pair in np.argsort(chance, axis=None, kind="stable"):
         above, below = divmod(int(pair), size)
-        if wrong[above, below] > error:
+        if chance[above, below] > error:
             break
         failed |= site[:, above] <= site[:, below]
-        if failed.mean() > error:
+        if declared.any() and failed.mean() > error:
             break
         declared[above, below] = True
     return declared
