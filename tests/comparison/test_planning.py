@@ -175,11 +175,26 @@ def test_planned_widths_of_scores_are_those_of_evaluations(metric, target) -> No
         0
     ]
     questions = int(row["questions"])
-    found = _widths(lambda rng: _graded(rng, questions, 4), metric, target)
+    prior = bk.DirichletHyperPrior()
+    found = _widths(lambda rng: _graded(rng, questions, 4), metric, target, prior=prior)
     assert found == pytest.approx(0.1, rel=0.08)
-    pilot = bk.evaluate(_graded(np.random.default_rng(1), 300, 4), metric, rng=1)
+    pilot = bk.evaluate(_graded(np.random.default_rng(1), 300, 4), metric, prior=prior, rng=1)
     again = bk.plan(pilot, metric, width=0.1, target=target, trials=[4]).iloc[0]
     assert again["questions"] == pytest.approx(questions, rel=0.2)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("target", ["questions", "population"])
+def test_planned_widths_of_levels_in_order_are_those_of_evaluations(target) -> None:
+    def data(rng, questions):
+        grades = rng.binomial(4, rng.beta(4.0, 2.0, (questions, 1)), (questions, 4))
+        return bk.tally(grades, scores={level: level / 4 for level in range(5)})
+
+    pilot = bk.evaluate(data(np.random.default_rng(1), 300), "bayes", difficulty="beta", rng=1)
+    row = bk.plan(pilot, "bayes", width=0.06, target=target, trials=[4]).iloc[0]
+    questions = int(row["questions"])
+    found = _widths(lambda rng: data(rng, questions), "bayes", target, difficulty="beta")
+    assert found == pytest.approx(0.06, rel=0.1)
 
 
 def _answered(rng, questions, trials):

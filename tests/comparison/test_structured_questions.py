@@ -204,7 +204,8 @@ def test_categories_with_prior_trials_are_predicted_with_these():
     scores = {0: 0.0, 1: 0.5, 2: 1.0}
 
     def evidence(marks, **options):
-        fit = bk.evaluate(bk.tally(marks, scores=scores), "bayes", draws=8, rng=1, **options)
+        data = bk.tally(marks, scores=scores)
+        fit = bk.evaluate(data, "bayes", difficulty="beta", draws=8, rng=1, **options)
         return float(bk.log_evidence(fit)[0]), bk.exact_loo(fit).elpd
 
     before = grades[:, :2]

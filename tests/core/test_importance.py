@@ -8,7 +8,12 @@ from scipy.special import gammaln, ndtri
 from scipy.stats import loggamma, norm
 
 import bayesatk as bk
-from bayesatk.core.numerics.importance import _Kernels, importance_posterior, spread_evenly
+from bayesatk.core.numerics.importance import (
+    _ROUND_POINTS,
+    _Kernels,
+    importance_posterior,
+    spread_evenly,
+)
 from bayesatk.core.numerics.points import Points
 from bayesatk.core.numerics.weights import reweighted
 
@@ -69,7 +74,7 @@ def test_kernels_are_put_on_the_few_points_that_have_weight(size, distinct) -> N
     points = 100.0 + 10.0 * rng.normal(size=(1024, size))
     weight = np.zeros(1024)
     weight[:distinct] = 1.0 / distinct
-    kernels = _Kernels.fit(points, weight)
+    kernels = _Kernels.fit(points, weight, _ROUND_POINTS)
     drawn = kernels.draw(500)
     assert np.isfinite(drawn).all()
     assert np.isfinite(kernels.log_density(drawn)).all()
@@ -125,7 +130,7 @@ def test_what_is_stated_of_categories_covers_their_error() -> None:
     rng = np.random.default_rng(1)
     raw = [rng.choice(3, 4, p=p).tolist() for p in rng.dirichlet(np.ones(3), 30)]
     data = bk.tally(raw, scores={0: 0.0, 1: 0.5, 2: 1.0})
-    fit = bk.evaluate(data, "bayes", rng=1)
+    fit = bk.evaluate(data, "bayes", prior=bk.DirichletHyperPrior(), rng=1)
     closed = fit["closed_form"]
     assert closed["bayes"].attrs["mean_draws"] > 1000
     assert all(type(number) in (int, float) for number in closed["bayes"].attrs.values())
@@ -147,7 +152,8 @@ def test_nodes_of_two_categories_do_not_limit_what_is_said() -> None:
     """They are a quadrature rule, whatever their number: no draws stand behind a number."""
     rng = np.random.default_rng(2)
     raw = [rng.choice(2, 5, p=[1.0 - p, p]).tolist() for p in rng.beta(1.0, 1.3, 30)]
-    closed = bk.evaluate(bk.tally(raw, scores={0: 0.0, 1: 0.7}), "bayes", rng=1)["closed_form"]
+    data = bk.tally(raw, scores={0: 0.0, 1: 0.7})
+    closed = bk.evaluate(data, "bayes", difficulty="beta", rng=1)["closed_form"]
     for name in ("bayes", "reach_probability", "mean_p"):
         assert not {"mean_draws", "sd_draws", "interval_draws"} & closed[name].attrs.keys()
 
@@ -174,7 +180,10 @@ def test_one_heavy_tail_does_not_blunt_what_is_said_of_others() -> None:
     rng = np.random.default_rng(1)
     raw = [rng.choice(3, 8, p=p).tolist() for p in rng.dirichlet([300, 300, 400], 100)]
     data = bk.tally(raw, scores={0: 0.0, 1: 0.5, 2: 1.0})
-    alone, both = (bk.evaluate(data, one, rng=1, draws=400) for one in ("bayes", "bayes max@100"))
+    alone, both = (
+        bk.evaluate(data, metrics, prior=bk.DirichletHyperPrior(), rng=1, draws=400)
+        for metrics in ("bayes", "bayes max@100")
+    )
     for name in ("bayes", "mean_p", "icc"):
         found, other = (each["closed_form"][name].attrs["sd_draws"] for each in (alone, both))
         assert other == pytest.approx(found, rel=0.2)

@@ -49,6 +49,8 @@ def options_of(study: dict[str, Any]) -> dict[str, Any]:
         none = options.get("pooling", "partial") != "partial"
         kinds = (bk.HyperPrior, bk.BetaPrior, bk.DirichletHyperPrior, bk.DirichletPrior)
         options["prior"] = kinds[2 * categories + none](**fields)
+    elif "marks" in study and options.get("pooling", "partial") == "partial":
+        options["prior"] = bk.DirichletHyperPrior()  # the witness has no order of levels
     if "answer_prior" in options:
         options["answer_prior"] = bk.AnswerPrior(**options["answer_prior"])
     earlier = study.get("prior_trials")

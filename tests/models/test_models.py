@@ -197,14 +197,19 @@ def test_other_improper_priors_are_refused(icc) -> None:
 def test_categories_are_alike_wherever_questions_hardly_differ() -> None:
     """There the density was nothing but rounding errors, and one chain in a hundred got stuck."""
     data = bk.tally([[0, 1, 2, 2], [2, 1, 0, 2]], scores={0: 0.0, 1: 0.5, 2: 1.0})
-    model = bk.models.build(data, "bayes")
-    log_density = model.compile_logp(vars=model.potentials, jacobian=False)
-    slope = model.compile_dlogp()
     flat = 8.0 * np.log(1.0 / 3.0)  # trials alike in all questions
-    for logit in (-20.0, -35.0, -60.0, -200.0, -700.0):
-        point = {"mean_p_simplex__": np.zeros((1, 2)), "icc_logodds__": np.array([logit])}
-        assert float(log_density(point)) == pytest.approx(flat, abs=1e-6)
-        assert np.isfinite(slope(point)).all()
+    ordered = {"mean_p_logodds__": np.zeros(1), "shape": np.zeros((1, 1))}
+    for prior, point, error in (
+        (bk.DirichletHyperPrior(), {"mean_p_simplex__": np.zeros((1, 2))}, 1e-6),
+        (bk.HyperPrior(families="beta"), ordered, 0.01),  # as narrow as its grid can tell
+    ):
+        model = bk.models.build(data, "bayes", prior=prior)
+        log_density = model.compile_logp(vars=model.potentials, jacobian=False)
+        slope = model.compile_dlogp()
+        for logit in (-20.0, -35.0, -60.0, -200.0, -700.0):
+            at = point | {"icc_logodds__": np.array([logit])}
+            assert float(log_density(at)) == pytest.approx(flat, abs=error)
+            assert np.isfinite(slope(at)).all()
 
 
 def test_chains_that_have_not_mixed_are_noted() -> None:

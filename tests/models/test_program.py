@@ -8,6 +8,7 @@ import pytest
 from scipy.special import betaln, expit, gammaln, logit, roots_jacobi, softmax
 
 import bayesatk as bk
+from bayesatk.core.pooling.levels import shape_functions
 from bayesatk.data.study import Study, read_study
 from bayesatk.models.marks import beta_nodes
 from bayesatk.models.program import build_program
@@ -155,7 +156,7 @@ def test_categories_have_tilted_means(structure, earlier) -> None:
     scores = {0: 0.0, 1: 0.3, 2: 1.5}
     columns = {"x": X.tolist(), "second": SECOND.tolist()}
     data = bk.tally(counts, scores=scores, group=CODE.tolist(), covariates=columns)
-    options = dict(structure)
+    options = structure | {"prior": bk.DirichletHyperPrior()}
     if earlier:
         options |= {"prior_trials": bk.tally(old, scores=scores), "prior_weight": earlier}
     free, values = evaluated(build_program(asked("bayes", data, **options)), 3)
@@ -170,6 +171,39 @@ def test_categories_have_tilted_means(structure, earlier) -> None:
             expected += (gammaln(alpha + seen) - gammaln(alpha)).sum()
             expected += gammaln(alpha.sum()) - gammaln(alpha.sum() + seen.sum())
     assert values["log_likelihood"].sum() == pytest.approx(expected, abs=1e-8)
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+@pytest.mark.parametrize("family", ["beta", "inflated", "mixture"])
+def test_levels_are_tilts_of_a_base_with_the_mean_p(structure, family) -> None:
+    """By an integral over p for every Beta; tilts are found by halving intervals."""
+    counts = np.random.default_rng(2).integers(0, 3, (2, QUESTIONS, 4))
+    score, function = np.array([0.0, 0.2, 1.0]), shape_functions((0.0, 0.3, 1.5))[0]
+    columns = {"x": X.tolist(), "second": SECOND.tolist()}
+    data = bk.tally(
+        counts, scores={0: 0.0, 1: 0.3, 2: 1.5}, group=CODE.tolist(), covariates=columns
+    )
+    options = structure | {"difficulty": family}
+    free, values = evaluated(build_program(asked("bayes", data, **options), family), 3)
+    expected = 0.0
+    for system in range(2):
+        base = free["shape"][system] * function
+        for q, offset in enumerate(offsets(free, system)):
+            seen = np.bincount(counts[system, q], minlength=3)
+            share, alpha, beta, atoms = law(free, system, offset)
+            total = atoms[0] * (seen[0] == 4) + atoms[1] * (seen[2] == 4)
+            for w, a, b in zip(share, alpha, beta, strict=True):
+                nodes, weights = roots_jacobi(200, b - 1.0, a - 1.0)
+                p = 0.5 * (nodes + 1.0)
+                low, high = np.full(200, -400.0), np.full(200, 400.0)
+                for _ in range(80):
+                    middle = 0.5 * (low + high)
+                    vector = softmax(base + middle[:, None] * score, axis=1)
+                    below = vector @ score < p
+                    low, high = np.where(below, middle, low), np.where(below, high, middle)
+                total += w * weights @ np.prod(vector**seen, axis=1) / weights.sum()
+            expected += np.log(total)
+    assert values["log_likelihood"].sum() == pytest.approx(expected, abs=2e-4)
 
 
 @pytest.mark.parametrize("pooling", ["none", "complete"])

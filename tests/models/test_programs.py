@@ -105,8 +105,9 @@ def test_what_a_model_depends_on_beside_its_data_has_its_own_program(monkeypatch
         program(systems=2), program("full", difficulty="beta"),
         program("full", difficulty="beta", questions=9),
         program("full", "", pooling="none"), program("full", "", pooling="complete"),
-        program("marginal", "", metric="bayes", scored=3),
-        program("marginal", "", metric="bayes", scored=4),
+        program(metric="bayes", scored=3), program(metric="bayes", scored=4),
+        program("marginal", "", metric="bayes", scored=3, prior=bk.DirichletHyperPrior()),
+        program("marginal", "", metric="bayes", scored=4, prior=bk.DirichletHyperPrior()),
     ]  # fmt: skip
     assert len({id(one) for one in [first, *others]}) == 1 + len(others)
     assert program(judge=bk.JudgeError(tp=90, p=100, fp=5, n=100), difficulty="beta") is None

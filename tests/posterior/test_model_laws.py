@@ -48,7 +48,11 @@ def simulated(scale, questions=7, trials=4, seed=3):
 def test_a_beta_is_a_dirichlet_of_two_categories(pooling, counts) -> None:
     """Two ways to the same numbers: quadrature of Betas, and sums over Dirichlets."""
     counts[0, 0] += 1  # a trial at least
-    both = [model(SCALES[name], pooling, counts) for name in ("right or wrong", "two")]
+    dirichlet = bk.DirichletHyperPrior() if pooling == "partial" else None
+    both = [
+        model(SCALES["right or wrong"], pooling, counts),
+        model(SCALES["two"], pooling, counts, dirichlet),
+    ]
     marks, scores = (
         one.fit(judged(SCALES[name]))
         for one, name in zip(both, ("right or wrong", "two"), strict=True)

@@ -146,8 +146,6 @@ REFUSED = _pairs(
             "pooling complete": _ONE_P + " by any distribution",
         },
         "categories": {
-            "families": "the families are distributions of one success probability; "
-            "probabilities of categories are Dirichlet",
             "extrapolation_range": _RATE,
             "tail_exponent": _RATE,
             "e_value": "its bets are on which of two systems is right where the other is wrong",

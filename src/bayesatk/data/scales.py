@@ -15,7 +15,7 @@ from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.validation import Array, Ints
 from bayesatk.metrics.category_credit import Judged, reaching
 from bayesatk.metrics.grid import Metric
-from bayesatk.priors import CategoryPrior, Pooling, Prior
+from bayesatk.priors import CategoryPrior, DirichletHyperPrior, HyperPrior, Pooling, Prior
 from bayesatk.priors.choice import resolve_category_prior, resolve_prior
 
 
@@ -136,8 +136,13 @@ class Scored:
         """Return the scale of scored categories."""
         return cls(tuple(outcomes.dataset["score"].values.tolist()))
 
-    def resolve_prior(self, pooling: Pooling, prior: object) -> CategoryPrior:
-        """Return the prior given, checked, or the default."""
+    def resolve_prior(self, pooling: Pooling, prior: object) -> CategoryPrior | HyperPrior:
+        """Return the prior given, checked, or the default.
+
+        Where all scores are the same, they have no order.
+        """
+        if prior is None and pooling == "partial" and len(set(self.scores)) == 1:
+            return DirichletHyperPrior()
         return resolve_category_prior(pooling, prior)
 
     def judged(self, metric: Metric) -> Judged:

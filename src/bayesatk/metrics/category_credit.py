@@ -13,6 +13,8 @@ from scipy.special import betaln, gammaln, xlogy
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.metrics.credit import Array, check_k
 
+_MOST_REACHED = 20  # categories of which the probability to reach them is worked out
+
 ValueFunction = Callable[[NDArray[np.int64], Array], Array]
 
 
@@ -88,6 +90,9 @@ class CategoryCredit:
         0.59375
         """
         p, scores = np.asarray(p, float), np.asarray(scores, float)
+        if self.value is None and self.k == 1:
+            lowest = scores.min()
+            return np.asarray(lowest + p @ (scores - lowest))
         if self.value is None:
             scale, of_scores = by_score(scores, p)
             at_most = np.minimum(np.cumsum(of_scores, axis=-1)[..., :-1], 1.0)
@@ -173,13 +178,21 @@ def _best(ascending: Array, missed: Array) -> Array:
 def reachable(scores: ArrayLike) -> NDArray[np.intp]:
     """Positions of the categories above the lowest score: reaching the others is certain.
 
+    Of very many, twenty that are evenly spread over the order of scores.
+
     Examples
     --------
     >>> reachable([0.5, 0.0, 1.0]).tolist()
     [0, 2]
+    >>> reachable(np.arange(101.0)).tolist()[:3]
+    [1, 6, 11]
     """
     scores = np.asarray(scores, float)
-    return np.flatnonzero(scores > scores.min())
+    above = np.flatnonzero(scores > scores.min())
+    if len(above) <= _MOST_REACHED:
+        return above
+    order = above[np.argsort(scores[above], kind="stable")]
+    return np.sort(order[np.linspace(0, len(order) - 1, _MOST_REACHED).astype(np.intp)])
 
 
 @dataclass(frozen=True)

@@ -176,7 +176,8 @@ def one_latent_family[Kind](prior: Kind, form: str, by_default: bool, judged: bo
     by_default : bool
         Whether neither prior nor families were asked for.
     judged : bool
-        Whether judges that err marked the trials, or questions have covariates or groups.
+        Whether judges that err marked the trials, these are scored levels, or questions have
+        covariates or groups.
     """
     if not isinstance(prior, HyperPrior) or not (form == "full" or judged):
         return prior
@@ -186,8 +187,8 @@ def one_latent_family[Kind](prior: Kind, form: str, by_default: bool, judged: bo
         families = list(prior.family_prior)
         raise ArgumentError(
             Argument("difficulty"),
-            " must be one family with judge=, group= or covariates= in PyMC, where several are not "
-            "averaged; "
+            " must be one family with judge=, group=, covariates= or scores in PyMC, where several "
+            "are not averaged; "
             f"got {', '.join(families)}. Pass difficulty={families[0]!r}.",
         )
     if form != "full":

@@ -17,7 +17,15 @@ from bayesatk.metrics.grid import MetricSpec, parse
 from bayesatk.models.building import build_models, default_form, one_latent_family
 from bayesatk.models.program import Form
 from bayesatk.models.sampling import Sampling, sampled_result, with_data_of
-from bayesatk.priors import CategoryPrior, CrossedPrior, Families, ModelPrior, Pooling, Prior
+from bayesatk.priors import (
+    CategoryPrior,
+    CrossedPrior,
+    DirichletHyperPrior,
+    Families,
+    ModelPrior,
+    Pooling,
+    Prior,
+)
 from bayesatk.priors.choice import (
     prior_of,
     resolve_category_prior,
@@ -184,8 +192,15 @@ def compile_dirichlet_multinomial(
     >>> model = compile_dirichlet_multinomial(data)  # doctest: +SKIP
     >>> fits = [model.sample(runs, "max@2") for runs in simulated]  # doctest: +SKIP
     """
-    prior = resolve_category_prior(pooling, prior)
-    return _compiled(Scored, data, pooling, prior, form or default_form(pooling))
+    if prior is None and pooling == "partial":
+        prior = DirichletHyperPrior()
+    resolved = resolve_category_prior(pooling, prior)
+    if not isinstance(resolved, CategoryPrior):
+        raise TypeError(
+            f"prior must be a DirichletHyperPrior here; got {resolved!r:.80}. Levels in the order "
+            "of their scores are sampled by bayesatk.sample."
+        )
+    return _compiled(Scored, data, pooling, resolved, form or default_form(pooling))
 
 
 def compile_crossed(data: object, *, prior: CrossedPrior | None = None) -> CompiledModel:

@@ -384,7 +384,8 @@ def count_draws(
     whole, reach = np.split(whole, [len(judged)], axis=3)
     dims = {
         "mean_p": scale.axes, "p": ("question", *scale.axes), "coefficients": ("coefficient",),
-        "group_effect": ("group",), "group_mean": ("group", *scale.axes), "correlation": ("other",),
+        "shape": ("function",), "group_effect": ("group",), "group_mean": ("group", *scale.axes),
+        "correlation": ("other",),
     }  # fmt: skip
     variables = {
         name: ((*_DIMS, *dims.get(name, ())), together([values[name] for values in by_system]))

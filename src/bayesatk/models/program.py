@@ -9,7 +9,7 @@ In the marginal form probabilities are integrated out over distinct questions. T
 them as variables and the counts as observed data, so that PyMC can simulate.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -18,10 +18,13 @@ import pymc as pm
 import pytensor.tensor as pt
 from numpy.typing import NDArray
 
+from bayesatk.core.pooling.levels import shape_functions
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import Scale
 from bayesatk.data.study import Study
+from bayesatk.models.levels import MixedLevels, level_vectors
 from bayesatk.models.marks import log_marks, logit_nodes, mark_rates, right_trials
+from bayesatk.priors import DirichletHyperPrior, HyperPrior
 from bayesatk.priors.fields import Beta, Dirichlet, Field, Fields, HalfNormal
 from bayesatk.results.question_laws import concentration, declared_fields
 
@@ -159,8 +162,18 @@ class Law:
 
     def __init__(self, study: Study, family: str, simulated: bool = False) -> None:
         self.drawn = hyperparameters(declared_fields(study, family), simulated)
-        self.scores = np.array(study.scale.scores)
-        self.scored = bool(study.scale.axes)
+        self.scored = isinstance(study.prior, DirichletHyperPrior)
+        self.scores = np.array(study.scale.scores if self.scored else (0.0, 1.0))
+        self.levels, self.log_base = None, None
+        self.systems = len(study.outcomes.systems)
+        if study.scale.axes and not self.scored:
+            self.levels = study.scale.scores
+            functions = shape_functions(self.levels)
+            self.log_base = pt.zeros((self.systems, len(self.levels)))
+            if len(functions):
+                self.log_base = self.drawn["shape"] @ functions
+        trials = all_trials(study).sum(axis=-1)
+        self.trials = float(trials.max(initial=1.0))
         self.effect = None
         if study.grouping is not None:
             standard = pm.Normal("group_effect", dims=("system", "group"))
@@ -175,6 +188,19 @@ class Law:
             effect = self.effect[questions.system, questions.group]
             total = effect if total is None else total + effect
         return total
+
+    def counted(self, questions: Questions) -> "Mixed | MixedLevels":
+        """Return the distributions of what is counted of questions."""
+        if self.levels is None:
+            return self.mixed(questions)
+        row, base = None, questions.system
+        if self.offsets(questions) is None:  # all questions of a system are alike
+            row, base = questions.system, np.arange(self.systems)
+            questions = replace(questions, system=base)
+        mixed = self.mixed(questions)
+        return MixedLevels(
+            mixed.parts, mixed.log_atoms, self.log_base, base, row, self.levels, self.trials
+        )
 
     def mixed(self, questions: Questions) -> "Mixed":
         """Return the distributions of the probabilities of questions."""
@@ -278,6 +304,8 @@ def study_coordinates(study: Study) -> dict[str, Any]:
     coords = coordinates(study.outcomes, "category") | {"component": COMPONENTS, "kind": KINDS}
     if study.grouping is not None:
         coords["group"] = study.grouping.labels
+    if study.scale.axes and isinstance(study.prior, HyperPrior):
+        coords["function"] = np.arange(len(shape_functions(study.scale.scores)))
     if study.design is not None:
         coords["direction"] = np.arange(1, len(study.design.coefficients))
     return coords
@@ -289,7 +317,7 @@ def _marginal(study: Study, law: Law, rates: tuple[Tensor, Tensor] | None, disti
     held = questions.containers()
     mixed = law.mixed(held)
     if rates is None:
-        logs = mixed.log_counts(held.counts)
+        logs = law.counted(held).log_counts(held.counts)
     elif (questions.counts == np.round(questions.counts)).all():
         logs = _log_marks(questions, mixed, rates)
     else:
@@ -325,20 +353,33 @@ def question_probabilities(study: Study, law: Law) -> Tensor:
 
     alphas = [by_question(alpha) for alpha, _ in mixed.parts]
     dims = ("system", "question")
-    if study.scale.axes:
+    if law.scored:
         return pm.Dirichlet("p", alphas[0], dims=(*dims, "category"))
+    if law.levels is not None:
+        p = _drawn("expected_score", mixed, alphas, by_question, sizes)
+        vector = level_vectors(p, law.log_base, law.levels)
+        return pm.Deterministic("p", vector, dims=(*dims, "category"))
+    return _drawn("p", mixed, alphas, by_question, sizes)
+
+
+def _drawn(
+    name: str, mixed: "Mixed", alphas: Sequence[Tensor], by_question: Callable[[Tensor], Tensor],
+    sizes: tuple[int, ...],
+) -> Tensor:  # fmt: skip
+    """Add a probability of every question that is of one of several Betas, or an atom."""
+    dims = ("system", "question")
     if len(alphas) == 1 and not mixed.log_atoms:
-        return pm.Beta("p", alphas[0][..., 1], alphas[0][..., 0], dims=dims)
+        return pm.Beta(name, alphas[0][..., 1], alphas[0][..., 0], dims=dims)
     logs = [*(log_share for _, log_share in mixed.parts), *mixed.log_atoms]
     values = [
-        pm.Beta(f"p_{COMPONENTS[j]}", alpha[..., 1], alpha[..., 0], dims=dims)
+        pm.Beta(f"{name}_{COMPONENTS[j]}", alpha[..., 1], alpha[..., 0], dims=dims)
         for j, alpha in enumerate(alphas)
     ]
     values += [pt.zeros(sizes), pt.ones(sizes)][: len(mixed.log_atoms)]
     shares = pt.special.softmax(by_question(pt.stack(logs, axis=-1)), axis=-1)
     number = pm.Categorical("which", shares, dims=dims)
     p = sum(pt.eq(number, j) * value for j, value in enumerate(values))
-    return pm.Deterministic("p", p, dims=dims)
+    return pm.Deterministic(name, p, dims=dims)
 
 
 def _unpooled(study: Study, rates: tuple[Tensor, Tensor] | None) -> None:

@@ -25,7 +25,7 @@ from bayesatk.metrics.grid import Metric
 from bayesatk.models.marks import logit_nodes
 from bayesatk.models.program import all_trials
 from bayesatk.results.difficulty import flat_draws
-from bayesatk.results.question_laws import QuestionLaws, concentration
+from bayesatk.results.question_laws import QuestionLaws, concentration, shape_draws
 from bayesatk.results.result import Result
 from bayesatk.results.schema import RATES
 
@@ -72,11 +72,12 @@ def traced_laws(
     """
     if study.pooling != "partial" or (difficulty is None and not study.scale.axes):
         return None
-    names = ("mean_p", "icc", "slopes", "group_sd", "group_effect", *RATES)
+    names = ("mean_p", "icc", "slopes", "group_sd", "group_effect", "shape", *RATES)
     drawn = {name: flat_draws(posterior[name], system) for name in names if name in posterior}
     laws = QuestionLaws(
-        study, difficulty=difficulty, slopes=drawn.get("slopes"), group_sd=drawn.get("group_sd")
-    )
+        study, difficulty=difficulty, slopes=drawn.get("slopes"), group_sd=drawn.get("group_sd"),
+        shape=shape_draws(study, difficulty, drawn.get("shape")),
+    )  # fmt: skip
     if difficulty is None:
         laws = replace(laws, mean=drawn["mean_p"], icc=drawn["icc"])
     if "group_effect" in drawn:
@@ -92,6 +93,8 @@ def traced_laws(
 def expected(laws: QuestionLaws, metric: Any) -> Array:
     """Return the expected metric of a new question in every draw."""
     difficulty = laws.difficulty
+    if laws.levels is not None:
+        return laws.levels.expected(metric)
     if difficulty is None:
         return np.asarray(metric.predictive(_alpha(laws)))
     if laws.structured:
@@ -188,6 +191,8 @@ def log_states(law: QuestionLaws, states: NDArray[np.int64]) -> Array:
         assert law.icc is not None
         ratio = law.icc / np.maximum(1.0 - law.icc, np.finfo(float).tiny)
         return log_counts(states, law.mean[:, None], ratio[:, None])
+    if law.levels is not None:
+        return law.levels.log_counts(states)
     right, trials = states[:, 1], states.sum(axis=1)
     if law.rates is None:
         return law.difficulty.log_counts(right, trials)
@@ -280,6 +285,8 @@ def p_given(law: QuestionLaws, counts: Array, size: int, rng: np.random.Generato
     Of marks the right trials are drawn first.
     """
     difficulty, rates = law.difficulty, law.rates
+    if law.levels is not None:
+        return law.levels.draw_p(counts, size, rng)
     if difficulty is None:
         alpha = _alpha(law) + counts
         gamma = rng.standard_gamma(alpha[:, None], (len(alpha), size, alpha.shape[1]))

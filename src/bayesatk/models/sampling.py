@@ -162,7 +162,9 @@ def compiler_of(study: Study, form: Form, family: str) -> Compile | None:
     prior, sizes = study.prior, study.outcomes.dataset.sizes
     if isinstance(prior, HyperPrior) and family:
         prior = prior.of_family(family)
-    shape = [sizes["system"], sizes["category"]]
+    shape: list[Hashable] = [sizes["system"], sizes["category"]]
+    if study.scale.axes and isinstance(prior, HyperPrior):  # a base is summed over a fixed grid
+        shape += [study.scale.scores, int(study.outcomes.trials.max())]
     if form != "marginal":
         shape.append(sizes["question"])
     structure = type(study.scale), study.pooling, prior, form, *shape
@@ -295,6 +297,7 @@ def sample(
         check_crossed(study, keep)
     by_default = prior is None and difficulty is None
     alone = any(value is not None for value in (study.judges, study.design, study.grouping))
+    alone |= bool(study.scale.axes)
     resolved = crossed or one_latent_family(study.prior, form, by_default, alone)
     how = Sampling(draws, tune, chains, nuts_sampler, progressbar, sample_kwargs or {})
     study = replace(study, prior=resolved)
@@ -388,6 +391,8 @@ def _posterior(
     labels["other"] = labels["system"]
     if study.design is not None:
         labels["coefficient"] = np.array(study.design.coefficients, object)
+    if "shape" in variables:
+        labels["function"] = np.arange(variables["shape"][1].shape[-1])
     labels["reached"] = labels["category"][reachable(outcomes.dataset["score"].values)]
     used = {dim for dims, _ in variables.values() for dim in dims}
     return group.assign_coords({name: labels[name] for name in labels if name in used})
@@ -398,7 +403,7 @@ def _more_groups(
 ) -> dict[str, xr.Dataset]:
     """Return ``difficulty``, unless of single Betas, ``families`` of several, and of groups."""
     groups = {}
-    if averaged is not None and has_difficulty_group(study.prior):
+    if averaged is not None and has_difficulty_group(study.prior, bool(study.scale.axes)):
         groups["difficulty"] = difficulty_group(averaged.difficulties, averaged.family, posterior)
         if averaged.table is not None:
             groups["families"] = averaged.table

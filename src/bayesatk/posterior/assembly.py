@@ -29,7 +29,10 @@ from bayesatk.results.schema import (
 Array = NDArray[np.float64]
 Variables = dict[str, tuple[tuple[str, ...], Array]]
 Coords = dict[str, Any]
-AXES = {"coefficients": "coefficient"}  # of hyperparameters that are no vector over categories
+AXES = {
+    "coefficients": "coefficient",
+    "shape": "function",
+}  # of hyperparameters that are no vector over categories
 
 
 def statistics_table(

@@ -16,6 +16,7 @@ from bayesatk.core.numerics.weights import reweighted
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.program.laws import Common, DifficultyLaw
+from bayesatk.core.program.levels import Levels
 from bayesatk.core.program.moments import Metrics, Moments, Summed
 from bayesatk.core.program.predictor import Effects, Predictor
 from bayesatk.metrics.category_credit import CategoryCredit, Judged
@@ -91,6 +92,8 @@ class FamilyFit:
             return law.p(theta), np.zeros(len(theta))
         if isinstance(law, DifficultyLaw):
             mean, _, icc, _ = self.nodes(theta).overall()
+            if isinstance(self.predictor.observation, Levels):
+                mean = self.predictor.observation.typical(theta)
             return mean, icc
         alpha = law.alpha(theta, np.zeros((len(theta), 1)))[:, 0]
         total = alpha.sum(axis=1)
@@ -226,11 +229,15 @@ class CountPosterior:
             return None
         draws = min(fit.points.effective_draws for fit in sampled)
         names = ", ".join(fit.name for fit in sampled)
-        left = " and such a law is left out of the average" if len(self.model.families) > 1 else ""
+        unknown = [fit.name for fit in sampled if np.isnan(fit.points.log_evidence)]
+        evidence = "the evidence is that of the weights, roughly"
+        if unknown:
+            evidence = f"the evidence of {', '.join(unknown)} is not known"
+            if len(self.model.families) > 1:
+                evidence += " and such a law is left out of the average"
         return (
             f"importance weights of the hyperparameters cannot be trusted ({names}); Markov chains "
-            f"worth {draws:.0f} independent draws took their place, and the evidence is not known"
-            + left
+            f"worth {draws:.0f} independent draws took their place, and {evidence}"
         )
 
     @property
@@ -284,7 +291,7 @@ class CountPosterior:
         if from_draws.any():
             most = _DRAWS[2 if questions <= _FEW else 1]
             size = int(np.clip(_ENDS / questions, _DRAWS[0], most))
-            drawn = self.draw(size, np.random.default_rng(_SEED), False).metrics
+            drawn = self.draw(size, np.random.default_rng(_SEED), False, alone=True).metrics
 
         def of(k: int, target: int) -> Quantity:
             if from_draws[k, target]:
@@ -368,7 +375,9 @@ class CountPosterior:
         if model.cells.grouped:
             values["group_sd"] = fit.predictor.group_sd(theta)
         values["icc"] = icc
-        if model.scores is None and "inflated" in model.family_prior:
+        if "shape" in fit.fields.slices:
+            values["shape"] = theta[:, fit.fields.slices["shape"]]
+        if "inflated" in model.family_prior:
             atoms = fit.nodes(theta).atoms
             values |= {"never_solved": atoms[:, 0], "always_solved": atoms[:, 1]}
         return values | self._rates(fit, theta)
@@ -442,15 +451,18 @@ class CountPosterior:
 
     # Draws
 
-    def draw(self, size: int, rng: np.random.Generator, keep_p: bool) -> Draws:
-        """Independent draws of everything; of systems of one judge in the order of its rates."""
+    def draw(self, size: int, rng: np.random.Generator, keep_p: bool, alone: bool = False) -> Draws:
+        """Independent draws of everything, or of metrics alone.
+
+        Of systems of one judge they are in the order of its rates.
+        """
         shuffle = rng.permutation(size)
         number = rng.multinomial(size, [part.share for part in self.parts])
         pairs = [(part, int(n)) for part, n in zip(self.parts, number, strict=True) if n]
         drawn, nodes = [], []
         for part, n in pairs:
             place = rng.choice(len(part.points.weight), n, p=part.points.weight)
-            drawn.append(self._draw_part(part, place, rng, keep_p))
+            drawn.append(self._draw_part(part, place, rng, keep_p, alone))
             if drawn[-1].family is not None:
                 nodes.append(part.fit.nodes(part.points.theta[place]))
         joined = _joined(drawn)
@@ -473,8 +485,9 @@ class CountPosterior:
         return np.lexsort((turned, strata))[shuffle]
 
     def _draw_part(
-        self, part: Part, place: NDArray[np.intp], rng: np.random.Generator, keep_p: bool
-    ) -> Draws:
+        self, part: Part, place: NDArray[np.intp], rng: np.random.Generator, keep_p: bool,
+        alone: bool,
+    ) -> Draws:  # fmt: skip
         """Draws under one law, at some of its points."""
         model, cells = self.model, self.model.cells
         theta, effect = part.points.theta[place], np.zeros((len(place), cells.groups))
@@ -499,10 +512,12 @@ class CountPosterior:
         if cells.grouped:
             groups = GroupDraws(self._group_p(part, theta, effect, both), both,
                                 effect if part.fit.predictor.effective else None)  # fmt: skip
-        if model.structured and len(theta) * len(cells.which) <= _MOST:
+        costly = model.structured or isinstance(part.fit.predictor.observation, Levels)
+        if costly and not alone and len(theta) * len(cells.which) <= _MOST:
             likelihood = part.fit.predictor.log_cells_at(theta, offset)[:, cells.which]
             likelihood += self.model.states.log_ways[cells.which]
-        return Draws(whole, self.hyper(part.fit, theta), p, None, code, groups, likelihood)
+        hyper = self._rates(part.fit, theta) if alone else self.hyper(part.fit, theta)
+        return Draws(whole, hyper, p, None, code, groups, likelihood)
 
     def _effects(self, part: Part) -> Effects:
         theta, predictor = part.points.theta, part.fit.predictor
@@ -620,13 +635,15 @@ class CountPosterior:
         law = part.fit.predictor.observation.law
         if not part.fit.predictor.effective:
             return both[:, :, 0, 1]
+        scores = self.model.scores
         if isinstance(law, DifficultyLaw):
-            mean = law.nodes(theta, effect).overall()[0]
-            return np.asarray(mean.reshape(effect.shape))
-        assert self.model.scores is not None
+            mean = law.nodes(theta, effect).overall()[0].reshape(effect.shape)
+            lowest, width = (0.0, 1.0) if scores is None else (min(scores), np.ptp(scores))
+            return np.asarray(lowest + width * mean)
+        assert scores is not None
         assert not isinstance(law, Common)
         alpha = law.alpha(theta, effect)
-        return np.asarray(alpha @ np.array(self.model.scores) / alpha.sum(axis=2))
+        return np.asarray(alpha @ np.array(scores) / alpha.sum(axis=2))
 
 
 def _numbers(summed: Summed) -> tuple[Array, Array, Array]:

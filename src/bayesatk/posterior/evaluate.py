@@ -106,9 +106,12 @@ def evaluate(
         independent prior for every question. ``"complete"``: all questions of a system have the
         same success probability.
     prior : HyperPrior (partial) or BetaPrior (none, complete), optional
-        Default: uniform. For scored categories `DirichletHyperPrior` or `DirichletPrior`.
+        Default: uniform. For scored categories `HyperPrior`, of levels in the order of their
+        scores, or `DirichletHyperPrior`, of categories without order; `DirichletPrior` (none,
+        complete).
     difficulty : str, sequence of str, or mapping {family: prior probability}, optional
-        Families of the difficulty distribution, under partial pooling of right and wrong:
+        Families of the difficulty distribution under partial pooling: of success probabilities, or
+        of the expected scores of questions. One or several of
         ``"beta"``, ``"inflated"`` (a share of the questions is never or always solved),
         ``"mixture"`` (two Betas), several of them, or ``"averaged"`` (all three, the default).
         Several families are weighted by their posterior probabilities. See `HyperPrior`.
@@ -298,6 +301,11 @@ def _tables(study: Study, draws: int, each: Sequence[Evaluated]) -> dict[str, xr
         closed = closed.assign(question_statistics(question_p)).assign_coords(question=labels)
     closed = closed.assign(hyper_statistics(posteriors, study.ci_prob, study.ci_kind))
     closed = closed.assign(diagnostic_variables(posteriors)).merge(family_variables(posteriors))
+    if "function" in closed.dims:
+        functions = np.arange(closed.sizes["function"])
+        drawn, closed, levels = (
+            part.assign_coords(function=functions) for part in (drawn, closed, levels)
+        )
     if "category" in closed.dims:
         closed, levels = (one.assign_coords(category=categories) for one in (closed, levels))
     for name, attrs in monte_carlo(grid, draws, posteriors).items():

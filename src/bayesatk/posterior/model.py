@@ -17,10 +17,12 @@ from bayesatk.core.numerics.importance import spread_evenly
 from bayesatk.core.numerics.points import Points
 from bayesatk.core.numerics.tilts import Tilt
 from bayesatk.core.numerics.weights import pareto_shape
+from bayesatk.core.pooling.levels import scaled_scores, shape_functions
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.pooling.states import States
 from bayesatk.core.program.cells import Cells
 from bayesatk.core.program.laws import CategoryLaw, Common, DifficultyLaw
+from bayesatk.core.program.levels import Levels
 from bayesatk.core.program.observations import (
     AllAlike,
     Categories,
@@ -254,13 +256,16 @@ class CountModel:
         if isinstance(prior, DirichletHyperPrior):
             return prior.fields(categories, slopes, self.cells.grouped)
         assert isinstance(prior, HyperPrior)
-        return prior.fields(family, slopes, self.cells.grouped)
+        shapes = 0 if self.scores is None else len(shape_functions(self.scores))
+        return prior.fields(family, slopes, self.cells.grouped, shapes)
 
     def observation(self, fields: Fields) -> Observation:
         """Return what trials say of p under a law."""
         states, marked, known = self.cells.states, self.marking is not None, self.known_rates
         if self.pooling == "complete":
             return AllAlike(Common(fields, self.scores is not None), states, marked, known)
+        if self.scores is not None and isinstance(self.prior, HyperPrior):
+            return Levels(DifficultyLaw(fields), states, self.scores)
         alpha = tuple(self.alpha.tolist()) if self.pooling == "none" else None
         if self.scores is not None:
             return Categories(CategoryLaw(self.scores, fields, alpha), states)
@@ -296,7 +301,9 @@ class CountModel:
     @property
     def averaged(self) -> bool:
         """Whether draws belong to families of difficulty, of which not all are single Betas."""
-        return self.pooling == "partial" and not self.family_prior.keys() <= {"beta", "dirichlet"}
+        if self.pooling != "partial" or not isinstance(self.prior, HyperPrior):
+            return False
+        return self.scores is not None or self.family_prior.keys() != {"beta"}
 
     @property
     def _key(self) -> tuple[Any, ...]:
@@ -352,8 +359,8 @@ class CountModel:
 
     @property
     def described(self) -> dict[str, FamilyShare]:
-        """Probability and evidence of each law of right and wrong."""
-        if self.scores is not None or self.pooling != "partial":
+        """Probability and evidence of each law of difficulty."""
+        if not isinstance(self.prior, HyperPrior) or self.pooling != "partial":
             return {}
         rows = zip(self.families, *self.family_share[:2], strict=True)
         return {
@@ -597,9 +604,18 @@ def _family_fit(
         )  # fmt: skip
         work = len(model.cells.count) * (10 if model.structured else 1)
         most = int(np.clip(_WORK / work, 4 * last, 8 * last))
-        enough = 1000.0 if model.structured else 2500.0  # draws: to 2% of an sd
+        enough = 1000.0 if model.structured or model.scores else 2500.0  # draws: to 2% of an sd
         points = from_prior(
-            log_density, fields, laplace, simple, shared, seed, negligible, most, enough
+            log_density,
+            fields,
+            laplace,
+            simple,
+            shared,
+            seed,
+            negligible,
+            most,
+            enough,
+            4096 if model.scores else 1024,
         )
     return FamilyFit(family, predictor, fields, points)
 
@@ -630,6 +646,9 @@ def _starts(model: CountModel, fields: Fields) -> list[Array]:
             (a, b), (c, d) = model.marking.error.shapes
             s, f = a / (a + b), c / (c + d)
             rate = float(np.clip((rate - f) / max(s - f, 1e-3), 0.01, 0.99))
+        return [start_of(fields, rate, icc) for icc in starts]
+    if isinstance(model.prior, HyperPrior):
+        rate = float(total @ scaled_scores(model.scores) / total.sum())
         return [start_of(fields, rate, icc) for icc in starts]
     modes = []
     for icc in starts:

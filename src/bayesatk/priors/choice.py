@@ -45,8 +45,9 @@ def power_scaled[Kind: Prior | CategoryPrior](prior: Kind, power: float) -> Kind
 
     names = [field.name for field in fields(prior) if field.name in _SCALED]
     changed = {name: scaled(getattr(prior, name)) for name in names}
-    if isinstance(prior, HyperPrior | DirichletHyperPrior):
-        changed["slope_sd"] = prior.slope_sd / power**0.5
+    for name in ("slope_sd", "shape_sd"):
+        if hasattr(prior, name):
+            changed[name] = getattr(prior, name) / power**0.5
     return replace(prior, **changed)
 
 
@@ -80,16 +81,29 @@ def resolve_prior(pooling: Pooling, prior: object) -> Prior:
     return prior_of(kind, prior, f"for pooling={pooling!r}")
 
 
-def resolve_category_prior(pooling: Pooling, prior: object) -> CategoryPrior:
+def resolve_category_prior(pooling: Pooling, prior: object) -> CategoryPrior | HyperPrior:
     """Return the prior of categories for a kind of pooling: the one given, checked, or the default.
+
+    Under partial pooling levels of a score are in the order of their scores, unless a
+    `DirichletHyperPrior` is given.
 
     Examples
     --------
     >>> resolve_category_prior("none", None)
     DirichletPrior(concentration=1.0)
     """
-    kind: type[CategoryPrior] = DirichletHyperPrior if _partial(pooling) else DirichletPrior
-    return prior_of(kind, prior, f"for categories under pooling={pooling!r}")
+    where = f"for categories under pooling={pooling!r}"
+    if not _partial(pooling):
+        return prior_of(DirichletPrior, prior, where)
+    if isinstance(prior, DirichletHyperPrior):
+        return prior
+    chosen = prior_of(HyperPrior, prior, f"{where} must be a DirichletHyperPrior, or it")
+    if not chosen.proper:
+        raise ValueError(
+            "prior: icc must be proper for scored categories, whose levels have a prior of their "
+            f"own; got {chosen.icc}. Leave prior out, or pass bayesatk.HyperPrior()."
+        )
+    return chosen
 
 
 def _partial(pooling: Pooling) -> bool:
@@ -107,7 +121,7 @@ def with_families(prior: AnyPrior, difficulty: object) -> HyperPrior:
     if not isinstance(prior, HyperPrior):
         raise ArgumentError(
             Argument("difficulty"),
-            " must be left out except for right and wrong under pooling='partial', which "
+            " must be left out except under pooling='partial' with a HyperPrior, which "
             f"alone estimates how difficulties are spread; got {difficulty!r:.80} with a "
             f"{type(prior).__name__}.",
         )

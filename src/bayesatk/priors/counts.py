@@ -90,11 +90,23 @@ class HyperPrior:
         With groups, the scale of the half-normal prior of the sd of group effects, in logits. Where
         that sd is 1, two of three groups have means within 0.27 and 0.73 around a typical one of
         0.5.
+    shape_sd : float
+        Of scored categories, the prior sd of each coefficient of the base (see Notes).
+
+    Notes
+    -----
+    Of scored categories p is the expected score of a question on the scale from 0 (lowest) to 1
+    (highest), and its distribution is a difficulty family as for right and wrong. Given p, a mark
+    is in level c with probability proportional to ``b_c exp(t s_c)``: s are the scores on that
+    scale, b is a base that all questions share, and t is such that the expected score is p. The log
+    of the base is a sum of up to five functions of the level (the ends, then polynomials of the
+    score), orthogonal to constants and to the score and of mean square one; their coefficients are
+    ``Normal(0, shape_sd)``. With two levels there are none, and p is the success probability.
 
     See Also
     --------
     BetaPrior : for pooling none and complete.
-    DirichletHyperPrior : of scored categories.
+    DirichletHyperPrior : of scored categories without an order.
     bayesatk.models.build : the model.
 
     Examples
@@ -112,13 +124,14 @@ class HyperPrior:
     share: tuple[float, float] = (1.0, 1.0)
     slope_sd: float = 2.5
     group_sd: float = 1.0
+    shape_sd: float = 2.0
 
     def __post_init__(self) -> None:
         beta_parameters(self, "mean")
         beta_parameters(self, "icc", improper=True)
         concentration(self, "atoms", 3)
         concentration(self, "share", 2)
-        positive_numbers(self, "slope_sd", "group_sd")
+        positive_numbers(self, "slope_sd", "group_sd", "shape_sd")
         default = DIFFICULTY_FAMILIES if self.proper else DIFFICULTY_FAMILIES[:1]
         families = family_probabilities(default if self.families is None else self.families)
         if not self.proper and families != (("beta", 1.0),):
@@ -157,7 +170,9 @@ class HyperPrior:
         """
         return replace(self, families=name)
 
-    def fields(self, family: str, slopes: int = 0, grouped: bool = False) -> Fields:
+    def fields(
+        self, family: str, slopes: int = 0, grouped: bool = False, shapes: int = 0
+    ) -> Fields:
         """Return the prior of the hyperparameters of a family.
 
         The mean and the icc of the mixture family are pairs, of the lower Beta and of the upper.
@@ -170,6 +185,8 @@ class HyperPrior:
             Number of slopes of covariates.
         grouped : bool
             Whether questions have group effects.
+        shapes : int
+            Number of functions of the level that marks in more than two levels have a base of.
 
         Examples
         --------
@@ -180,11 +197,15 @@ class HyperPrior:
             share = Field("share", Beta(*self.share), fixed=True)
             means = Field("mean", Beta(*self.mean), 2, "component")
             iccs = Field("icc", Beta(*self.icc), 2, "component")
-            effects = _effects(self, slopes, grouped)
+            effects = self._effects(slopes, grouped, shapes)
             return Fields((means, share, *effects, iccs), ("mean", "icc"))
         shares = [Field("atoms", Dirichlet(self.atoms), fixed=True)] * (family == "inflated")
         mean, icc = Field("mean", Beta(*self.mean)), Field("icc", Beta(*self.icc))
-        return Fields((mean, *_effects(self, slopes, grouped), *shares, icc))
+        return Fields((mean, *self._effects(slopes, grouped, shapes), *shares, icc))
+
+    def _effects(self, slopes: int, grouped: bool, shapes: int) -> tuple[Field, ...]:
+        shape = Field("shape", Normal(self.shape_sd), shapes, "function")
+        return (*_effects(self, slopes, grouped), *(shape,) * (shapes > 0))
 
 
 def _effects(
@@ -228,11 +249,13 @@ class DirichletPrior:
 
 @dataclass(frozen=True)
 class DirichletHyperPrior:
-    """Prior of the distribution of category probabilities over questions, for pooling partial.
+    """Prior of category probabilities without an order over questions, for pooling partial.
 
     The category probabilities of a question are ``p ~ Dirichlet`` with a mean vector and an
     intraclass correlation; a priori the mean vector is Dirichlet and the correlation
-    ``Beta(*icc)``. For two categories this is the Beta family of `HyperPrior`.
+    ``Beta(*icc)``. For two categories this is the Beta family of `HyperPrior`. Questions differ in
+    every direction alike, not along the scores, so with many levels intervals of mean scores for
+    questions like these are too narrow where scores have an order: `HyperPrior` is the default.
 
     Parameters
     ----------

@@ -91,7 +91,7 @@ def _beyond(result: Result) -> list[str]:
 
 def _ceilings(result: Result) -> list[str]:
     """Say which share of questions is never solved, where some may be."""
-    if result.of_costs or "inflated" not in result.families:
+    if result.of_costs or result.scale.axes or "inflated" not in result.families:
         return []
     sentences = []
     for row in tail_exponent(result).to_dict("records"):

@@ -237,7 +237,7 @@ def _by_field(
     fields: Fields, law: QuestionLaws, rows: NDArray[np.intp] | slice
 ) -> dict[str, Array]:
     """Log density of the coordinates of every field at some of the draws."""
-    values = {"slopes": law.slopes, "group_sd": law.group_sd}
+    values = {"slopes": law.slopes, "group_sd": law.group_sd, "shape": law.shape}
     if law.difficulty is None:
         values |= {"mean": law.mean, "icc": law.icc}
     else:

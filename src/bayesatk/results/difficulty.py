@@ -21,9 +21,13 @@ ATOMS = {"never_solved": "never", "always_solved": "always"}  # in the posterior
 _OF_COMPONENTS = ("share", "mean", "icc")  # fields of a Difficulty that each Beta has
 
 
-def has_difficulty_group(prior: object) -> bool:
-    """Whether results under this prior have the group: under any but single Betas."""
-    return isinstance(prior, HyperPrior) and set(prior.family_prior) != {"beta"}
+def has_difficulty_group(prior: object, scored: bool = False) -> bool:
+    """Whether results under this prior have the group: under any but single Betas of p.
+
+    Of scored levels the posterior has the probabilities of levels, and the group has the
+    distribution of their expected score on a scale from 0 to 1.
+    """
+    return isinstance(prior, HyperPrior) and (scored or set(prior.family_prior) != {"beta"})
 
 
 def difficulty_group(

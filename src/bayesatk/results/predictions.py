@@ -1,7 +1,8 @@
 """Metrics of questions along covariates: the law of a result in every draw, moved in logits."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -12,8 +13,10 @@ from scipy.special import betainc, betaincinv, expit, log_softmax, logit
 
 from bayesatk._tools.arguments import proper_probability
 from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk.core.pooling.levels import LevelDraws
 from bayesatk.core.question.dirichlet_multinomial import log_counts
 from bayesatk.data.design import Design
+from bayesatk.metrics.category_credit import Judged
 from bayesatk.metrics.grid import Metric, MetricSpec, parse
 from bayesatk.results.difficulty import flat_draws
 from bayesatk.results.question_laws import QuestionLaws
@@ -253,6 +256,39 @@ def _cdf(alpha: Array, beta: Array, p: Array) -> Array:
 
 
 @dataclass(frozen=True)
+class LevelCurve:
+    """Levels of a score whose expected score has a law, those of all groups with their shares.
+
+    Parameters
+    ----------
+    levels : LevelDraws
+        At a logit of zero.
+    share : ndarray, shape (groups,)
+    effect : ndarray, shape (draws, groups)
+    """
+
+    levels: LevelDraws
+    share: Array
+    effect: Array
+
+    def average(self, metric: Metric, x: Array) -> Array:
+        """As of `Curve`."""
+        expected, ones = self._expected(metric), (1,) * (x.ndim - 1)
+        by_group = [expected(x + effect.reshape(len(x), *ones)) for effect in self.effect.T]
+        return np.asarray(np.tensordot(self.share, np.array(by_group), axes=1))
+
+    def _expected(self, metric: Metric) -> Callable[[Array], Array]:
+        if metric.label not in self._along:
+            judged = Judged(metric.category_credit, np.array(self.levels.scores))
+            self._along[metric.label] = self.levels.expected_along(judged)
+        return self._along[metric.label]
+
+    @cached_property
+    def _along(self) -> dict[str, Callable[[Array], Array]]:
+        return {}
+
+
+@dataclass(frozen=True)
 class CategoryCurve:
     """Dirichlets whose means are tilted, those of all groups with their shares.
 
@@ -296,7 +332,7 @@ def curve_of(result: Result, system: int) -> tuple[Array, Any]:
     Returns
     -------
     coefficients : ndarray, shape (draws, coefficients)
-    curve : RightWrongCurve or CategoryCurve
+    curve : RightWrongCurve, LevelCurve or CategoryCurve
     """
     coefficients = flat_draws(result.posterior["coefficients"], system)
     names = ("posterior", "difficulty")
@@ -309,6 +345,8 @@ def curve_of(result: Result, system: int) -> tuple[Array, Any]:
     share = np.ones(1) if grouping is None else grouping.shares(result.weight)
     effect = np.zeros((draws, 1)) if law.group_effect is None else law.group_effect
     difficulty = law.difficulty
+    if law.levels is not None:
+        return coefficients, LevelCurve(law.levels, share, effect)
     if difficulty is None:
         assert law.mean is not None
         assert law.icc is not None

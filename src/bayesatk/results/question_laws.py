@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit, softmax, xlog1py, xlogy
 
 from bayesatk.core.pooling.difficulty import Difficulty
+from bayesatk.core.pooling.levels import LevelDraws, shape_functions
 from bayesatk.core.pooling.marks import log_marked
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.pooling.states import States
@@ -53,6 +54,8 @@ class QuestionLaws:
         In logits.
     rates : ndarray, shape (draws, 2), optional
         Sensitivity and false positive rate of the judge.
+    shape : ndarray, shape (draws, functions), optional
+        Of the base of scored levels, whose expected score has the difficulty.
     """
 
     study: Study
@@ -65,6 +68,7 @@ class QuestionLaws:
     group_sd: Array | None = None
     group_effect: Array | None = None
     rates: Array | None = None
+    shape: Array | None = None
 
     @classmethod
     def of_result(
@@ -82,7 +86,8 @@ class QuestionLaws:
             Of every question, without pooling.
         """
         posterior, slopes, rates = groups["posterior"], None, None
-        names = ("mean_p", "icc", "typical_p", "coefficients", "group_sd", "group_effect", *RATES)
+        names = ("mean_p", "icc", "typical_p", "coefficients", "group_sd", "group_effect", "shape",
+                 *RATES)  # fmt: skip
         drawn = {name: flat_draws(posterior[name], system) for name in names if name in posterior}
         if set(RATES) <= set(drawn):
             rates = np.stack([drawn[name] for name in RATES], axis=1)
@@ -96,9 +101,11 @@ class QuestionLaws:
         if "difficulty" in groups:
             family = flat_draws(groups["difficulty"]["family"], system).astype(np.int64)
         alike = drawn if difficulty is None else {}
+        shape = shape_draws(study, difficulty, drawn.get("shape"))
         return cls(
             study, None if p is None else p[:, system], alike.get("mean_p"), alike.get("icc"),
             difficulty, family, slopes, drawn.get("group_sd"), drawn.get("group_effect"), rates,
+            shape,
         )  # fmt: skip
 
     @classmethod
@@ -127,11 +134,20 @@ class QuestionLaws:
         if study.grouping is not None:
             effect = rng.standard_normal((size, len(study.grouping.labels)))
             laws = replace(laws, group_effect=values["group_sd"][:, None] * effect)
-        if study.scale.axes:
+        if not isinstance(study.prior, HyperPrior):
             return replace(laws, mean=values["mean"], icc=values["icc"])
-        assert isinstance(study.prior, HyperPrior)
         difficulty, family = draw_prior(study.prior, size, rng)
-        return replace(laws, difficulty=difficulty, family=family)
+        base = shape_draws(study, difficulty, values.get("shape"))
+        return replace(laws, difficulty=difficulty, family=family, shape=base)
+
+    @property
+    def levels(self) -> LevelDraws | None:
+        """Scored levels, whose expected score has the difficulty."""
+        if self.difficulty is None or self.shape is None:
+            return None
+        scores = self.study.scale.scores
+        base = self.shape @ shape_functions(scores)
+        return LevelDraws(self.difficulty, base, tuple(scores))
 
     # Questions
 
@@ -147,6 +163,8 @@ class QuestionLaws:
             alpha = concentration(self.study, system)
             total = alpha.sum(axis=-1)
             return log_counts(counts, alpha / total[:, None], 1.0 / total)[None]
+        if self.levels is not None:
+            return self.levels.log_counts(counts)
         if self.difficulty is not None:
             return self.difficulty.log_counts(counts[:, 1], counts.sum(axis=1))
         assert self.mean is not None
@@ -183,7 +201,10 @@ class QuestionLaws:
         scale = self.study.scale
         drawn = None if self.p is None else scale.draw_counts(trials, self.p, rng)
         for questions, laws in self.alike() if drawn is None else ():
-            if laws.difficulty is not None:
+            if laws.levels is not None:
+                p = laws.levels.draw_new(len(questions), rng)
+                counts = scale.draw_counts(trials[questions], p, rng)
+            elif laws.difficulty is not None:
                 counts = laws.difficulty.draw_counts(trials[questions], rng)
             else:
                 counts = scale.replicates(laws.typical, laws.icc, trials[questions], rng)
@@ -242,6 +263,8 @@ class QuestionLaws:
     @property
     def typical(self) -> Array:
         """Mean of p, or of its vector; (draws, ...)."""
+        if self.levels is not None:
+            return self.levels.typical()
         if self.difficulty is not None:
             return self.difficulty.overall[0]
         assert self.mean is not None
@@ -265,9 +288,11 @@ class QuestionLaws:
             values |= {name: getattr(self.difficulty, atom) for name, atom in ATOMS.items()}
         elif self.icc is not None:
             values["icc"] = self.icc
+        if self.shape is not None and self.shape.shape[1]:
+            values["shape"] = self.shape
         if self.slopes is not None and self.study.design is not None:
             start = np.zeros(len(self.slopes))
-            if self.difficulty is not None:
+            if self.difficulty is not None and self.levels is None:
                 start = logit(np.clip(self.typical, _LEAST, _MOST))
             logits = np.column_stack([start, self.slopes])
             values["coefficients"] = self.study.design.basis.coefficients(logits)
@@ -285,6 +310,13 @@ class QuestionLaws:
         return values
 
 
+def shape_draws(study: Study, difficulty: Difficulty | None, drawn: Array | None) -> Array | None:
+    """Return the coefficients of the base of scored levels, of which two levels have none."""
+    if difficulty is None or not study.scale.axes:
+        return None
+    return np.zeros((len(difficulty), 0)) if drawn is None else drawn
+
+
 def declared_fields(study: Study, family: str = "beta") -> Fields:
     """Return the prior of the hyperparameters of a model with partial pooling."""
     slopes = 0 if study.design is None else len(study.design.names)
@@ -292,7 +324,8 @@ def declared_fields(study: Study, family: str = "beta") -> Fields:
     if isinstance(study.prior, DirichletHyperPrior):
         return study.prior.fields(len(study.scale.scores), slopes, grouped)
     assert isinstance(study.prior, HyperPrior)
-    return study.prior.fields(family, slopes, grouped)
+    shapes = len(shape_functions(study.scale.scores)) if study.scale.axes else 0
+    return study.prior.fields(family, slopes, grouped, shapes)
 
 
 def concentration(study: Study, system: int) -> Array:

@@ -153,7 +153,9 @@ def _prior_of_questions(asked: Replications, difficulty: Families) -> Any:
     if difficulty is not None:
         prior = with_families(prior, difficulty)
     by_default = asked.prior is None and difficulty is None
-    prior = one_latent_family(prior, asked.form or "marginal", by_default)
+    # The sampled model of scored levels is of one family.
+    alone = asked.scores is not None and asked.engine != "closed_form"
+    prior = one_latent_family(prior, asked.form or "marginal", by_default, alone)
     if isinstance(prior, HyperPrior) and not prior.proper:
         raise ArgumentError(
             Argument("prior"),

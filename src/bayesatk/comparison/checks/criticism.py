@@ -47,7 +47,8 @@ def family_row(fit: Result, system: int, alpha: float) -> dict[str, object] | No
         return None
     metrics = fit.judged
     whole = replace(prior, families=DIFFICULTY_FAMILIES)
-    averaged = replace(model_of(fit, system), prior=whole).fit(metrics)
+    judged = [fit.scale.judged(metric) for metric in metrics]
+    averaged = replace(model_of(fit, system), prior=whole).fit(judged)
     shares = {name: share.probability for name, share in averaged.families.items()}
     if any(np.isnan(share.log_evidence) for share in averaged.families.values()):
         return None
@@ -87,7 +88,7 @@ def _change(fit: Result, system: int, asked: list[Metric], found: SystemPosterio
         return "Averaging over all families changes no metric by more than its sd."
     quantity = found.distributions()[target][metric]
     if quantity is None:
-        raise AssertionError("partial pooling of right and wrong has every distribution")
+        raise AssertionError("partial pooling has every distribution")
     (low, high), _ = measured_interval(quantity, fit.ci_prob, "eti")
     mean, _, before, after = fitted[metric, target]
     return (
@@ -101,7 +102,7 @@ def group_row(fit: Result, system: int, alpha: float) -> dict[str, object] | Non
     """Return the posterior probability of the model of a fit, with or without groups.
 
     It is a row of `bayesatk.criticise`, flagged below `alpha`. Both models have Beta difficulties
-    (of scores: a Dirichlet) and the same priors of mean and icc, covariates and prior trials; that
+    and the same priors of mean and icc, covariates and prior trials; that
     with groups adds the sd between groups. None for data without groups, marks with error, or
     improper priors.
     """

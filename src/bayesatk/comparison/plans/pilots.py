@@ -15,10 +15,10 @@ from scipy.special import gammaln, logsumexp
 
 from bayesatk._tools.arguments import whole_number
 from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk.core.pooling.dirichlet import draw_probabilities
 from bayesatk.core.pooling.states import States
 from bayesatk.core.program.cells import Cells
-from bayesatk.core.program.laws import CategoryLaw, DifficultyLaw
+from bayesatk.core.program.laws import CategoryLaw, Common, DifficultyLaw
+from bayesatk.core.program.levels import Levels
 from bayesatk.core.program.observations import Categories, Observation, RightWrong
 from bayesatk.core.program.predictor import Predictor
 from bayesatk.core.question.categorical import category_finite
@@ -74,7 +74,7 @@ class Counts:
     def estimates(self) -> Array:
         """Unbiased estimate of the metric from each count; (counts,)."""
         states = self.observation.states
-        if isinstance(self.observation.law, CategoryLaw):
+        if isinstance(self.observation, Categories | Levels):
             return category_finite(self.metric.credit, states.counts, self.metric.scores)
         return np.asarray(finite(self.metric.credit, states.successes, states.trials))
 
@@ -121,19 +121,26 @@ class ComposedPilot:
 
     def counts(self, fit: FamilyFit, theta: Array, offset: Array, trials: int) -> Counts:
         """Return what may be counted in so many trials."""
-        law = fit.predictor.observation.law
-        if isinstance(law, DifficultyLaw):
+        law, scores = fit.predictor.observation.law, self.model.scores
+        if isinstance(law, DifficultyLaw) and scores is None:
             right = np.arange(trials + 1)
             states = States.of(right, np.full(trials + 1, trials))
             return Counts(RightWrong(law, states), self.metric, states.log_ways)
-        assert isinstance(law, CategoryLaw)
-        size = len(law.scores)
+        assert not isinstance(law, Common)
+        assert scores is not None
+        size = len(scores)
+
+        def observing(counts: Any) -> Levels | Categories:
+            number = len(counts)
+            states = States(counts, np.zeros(counts.shape), np.ones(number), np.arange(number))
+            if isinstance(law, CategoryLaw):
+                return Categories(law, states)
+            return Levels(law, states, scores)
+
         listed = comb(trials + size - 1, size - 1) <= _LISTED
-        counts = compositions(trials, size) if listed else _drawn(law, theta, offset, trials)
-        states = States(
-            counts, np.zeros(counts.shape), np.ones(len(counts)), np.arange(len(counts))
-        )
-        observation = Categories(law, states)
+        untried = observing(np.zeros((1, size), np.int64))
+        counts = compositions(trials, size) if listed else _drawn(untried, theta, offset, trials)
+        observation = observing(counts)
         ways = gammaln(trials + 1.0) - gammaln(counts + 1.0).sum(axis=1)
         if not listed:
             logs = observation.log_states(theta, offset)[0] + ways
@@ -216,11 +223,13 @@ def _prior_information(fit: FamilyFit, centre: Array) -> Array:
     return np.asarray((vectors * np.maximum(values, 1e-9)) @ vectors.T)
 
 
-def _drawn(law: CategoryLaw, theta: Array, offset: Array, trials: int) -> Any:
+def _drawn(untried: Observation, theta: Array, offset: Array, trials: int) -> Any:
     """Draw counts of questions at all offsets alike, by a fixed sample."""
-    rng, alpha = np.random.default_rng(0), law.alpha(theta, offset)[0]
-    rows = rng.integers(len(alpha), size=_DRAWN)
-    return rng.multinomial(trials, draw_probabilities(alpha[rows], rng))
+    rng = np.random.default_rng(0)
+    offsets = offset[0, rng.integers(offset.shape[1], size=_DRAWN)][:, None]
+    points = np.repeat(theta, _DRAWN, axis=0)
+    p = untried.draw(points, offsets, np.zeros(1, np.intp), rng)[:, 0]
+    return rng.multinomial(trials, p)
 
 
 @dataclass(frozen=True)

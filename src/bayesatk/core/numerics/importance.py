@@ -23,7 +23,8 @@ _ROUND_POINTS = 1024  # points of a round on the way
 _FINAL_POINTS = 4096  # points of the posterior, to begin with
 _SHARE = 0.1  # least effective number of draws of a round, as a share of its points
 _KERNELS = 24  # of the mixture
-_MANY = 6  # parameters from which points are too few for more than one kernel
+_MANY = 6  # parameters from which points are too few for more than one kernel,
+_SEVERAL = 4096  # unless they are as many as this
 _STEPS = 3  # of expectation and maximisation
 _DEFENSIVE_SHARE = 0.1  # of one more kernel, around all points: no point of the tails weighs much
 _DEFENSIVE_SCALE = 1.5  # its scale, in that of all points
@@ -73,6 +74,7 @@ def importance_posterior(
     last: int = _FINAL_POINTS,
     most: int | None = None,
     enough_draws: float = _ENOUGH_DRAWS,
+    per_round: int = _ROUND_POINTS,
 ) -> Importance:
     """Weighted points of a posterior of unconstrained parameters.
 
@@ -92,6 +94,8 @@ def importance_posterior(
         Up to so many, twice as many each time; default: four times as many as to begin with.
     enough_draws : float
         Effective number of draws from which no more points are drawn.
+    per_round : int
+        Points of a round on the way; more of them carry several kernels in many dimensions.
 
     Returns
     -------
@@ -106,22 +110,22 @@ def importance_posterior(
     >>> round(found.log_evidence, 2)  # -log(2)/2 - 1/4
     -0.6
     """
-    points = from_prior(spread_evenly(_ROUND_POINTS, size))
-    likelihood, excess = log_likelihood(points), np.zeros(_ROUND_POINTS)
+    points = from_prior(spread_evenly(per_round, size))
+    likelihood, excess = log_likelihood(points), np.zeros(per_round)
     power = 0.0
     for _ in range(_ROUNDS):
         power = _next_power(likelihood, excess, power)
         if power == 1.0:
             break
-        kernels = _Kernels.fit(points, normalised(excess + power * likelihood))
-        points = kernels.draw(_ROUND_POINTS)
+        kernels = _Kernels.fit(points, normalised(excess + power * likelihood), per_round)
+        points = kernels.draw(per_round)
         likelihood = log_likelihood(points)
         excess = log_prior(points) - kernels.log_density(points)
     logs = excess + power * likelihood
     best: Importance | None = None
     redraws = int(np.log2((most or 2**_REDRAWS * last) / last))
     for again in range(redraws + 1):
-        kernels = _Kernels.fit(points, normalised(logs))
+        kernels = _Kernels.fit(points, normalised(logs), per_round)
         points = kernels.draw(last * 2**again)
         logs = log_prior(points) + log_likelihood(points) - kernels.log_density(points)
         found = _weighted(points, logs)
@@ -180,30 +184,30 @@ class _Kernels:
     root: Array
 
     @classmethod
-    def fit(cls, points: Array, weight: Array) -> "_Kernels":
+    def fit(cls, points: Array, weight: Array, number_of_points: int) -> "_Kernels":
         """Kernels fitted to weighted points by a few steps of expectation and maximisation.
 
         They start as equal ones around points drawn by their weights. The scale of each keeps a
         small part of the overall one, so that none collapses.
         """
         size, place = points.shape[1], np.cumsum(weight)
-        number = _KERNELS if size < _MANY else 1
+        number = _KERNELS if size < _MANY or number_of_points >= _SEVERAL else 1
         # As many points as a round has, equally weighted, say as much as all of them.
-        steps = (np.arange(_ROUND_POINTS) + 0.5) / _ROUND_POINTS * place[-1]
+        steps = (np.arange(number_of_points) + 0.5) / number_of_points * place[-1]
         points = points[np.searchsorted(place, steps)]
         # In units of their own: products of raw points would be rounding errors where those are far
         # from 0 but close together.
         centre = points.mean(axis=0)
         unit = np.sqrt(points.var(axis=0) + 1e-10)
         z = (points - centre) / unit
-        overall = z.T @ z / _ROUND_POINTS + _RIDGE * np.eye(size)
+        overall = z.T @ z / number_of_points + _RIDGE * np.eye(size)
         longest = np.linalg.eigh(overall * unit * unit[:, None])[1][:, -1]
         order = np.argsort((unit * z) @ longest)
-        chosen = order[((np.arange(number) + 0.5) / number * _ROUND_POINTS).astype(int)]
+        chosen = order[((np.arange(number) + 0.5) / number * number_of_points).astype(int)]
         width = (4.0 / ((size + 2.0) * number)) ** (1.0 / (size + 4.0))
         root = np.tile(width * np.linalg.cholesky(overall), (number, 1, 1))
         found = cls(np.full(number, 1.0 / number), z[chosen], root)
-        products = (z[:, :, None] * z[:, None, :]).reshape(_ROUND_POINTS, -1)
+        products = (z[:, :, None] * z[:, None, :]).reshape(number_of_points, -1)
         for _ in range(_STEPS):
             logs = found._log_kernels(z)
             part = np.exp(logs - logs.max(axis=1, keepdims=True))

@@ -23,6 +23,7 @@ _CHAINS = 40
 _KEPT, _BURN, _THIN = 100, 100, 2  # draws of each chain; steps before, and for each, at first
 _RERUNS = 3  # times that chains run, twice as far each
 _ENOUGH = 400.0  # least effective number of draws of points and of chains
+_ROUGH = 30.0  # effective number of weighted points from which they tell the evidence to a fifth
 _WIDER = 1.2  # scale of the normal that chains move around, in that at the mode
 
 
@@ -246,7 +247,10 @@ def sliced(
         burn, thin = 0, 2 * thin
     theta = mode + kept.reshape(-1, len(mode)) @ wide.T
     weight = np.full(len(theta), 1.0 / len(theta))
-    return Points(theta, weight, np.nan, weighted.k_hat, effective_draws, "elliptical slices")
+    # Weights that are too uneven for the posterior still tell the evidence, roughly.
+    known = weighted.effective_draws > _ROUGH
+    evidence = weighted.log_evidence if known else np.nan
+    return Points(theta, weight, evidence, weighted.k_hat, effective_draws, "elliptical slices")
 
 
 def log_student(z: Array, n: float) -> Array:

@@ -32,6 +32,8 @@ _FLATTEST = 0.02  # curvature at the mode: nothing is wider than 7 units
 _FREEDOM = 6.0  # degrees of freedom of the variates around a mode
 _WIDER = 1.4  # scale of these variates where the mode is that of another law
 _ENOUGH = 400.0  # least effective number of draws of weighted points
+_NEGLIGIBLE_ODDS, _MINOR_ODDS = 0.05, 0.25  # of laws that hardly count beside others
+_FEWEST = 50.0  # effective number of draws of any law that counts
 _HOPELESS = -1e10  # log density where it is not a number
 _BOUND = 30.0  # unconstrained parameters, beyond which no mode is looked for
 
@@ -232,6 +234,7 @@ def from_prior(
     negligible: float,
     most: int,
     enough_draws: float,
+    per_round: int,
 ) -> Points:
     """Points of a posterior of a law with several parts.
 
@@ -253,6 +256,8 @@ def from_prior(
         Points that may be drawn at once, to begin with a few thousand.
     enough_draws : float
         Effective number of draws from which no more points are drawn.
+    per_round : int
+        Points of a round on the way.
     """
     law = replace(fields, fields=tuple(one for one in fields if one.name not in shared))
     columns = np.r_[tuple(fields.slices[one.name] for one in law)]
@@ -283,7 +288,7 @@ def from_prior(
 
     result = importance_posterior(
         from_uniform, lambda theta: np.maximum(log_base(theta), _HOPELESS), log_ratio, fields.size,
-        negligible, most=most, enough_draws=enough_draws,
+        negligible, most=most, enough_draws=enough_draws, per_round=per_round,
     )  # fmt: skip
     return _trusted_or_sliced(density, result, seed, negligible)
 
@@ -296,7 +301,11 @@ def _trusted_or_sliced(
         weighted.points, weighted.weight, weighted.log_evidence, weighted.k_hat,
         weighted.effective_draws, "importance sampling",
     )  # fmt: skip
-    trusted = weighted.effective_draws > _ENOUGH and weighted.k_hat < TRUSTED
+    # Of a law that is hardly probable beside others few draws will do.
+    odds = _NEGLIGIBLE_ODDS * np.exp(np.clip(weighted.log_evidence - negligible, -50.0, 50.0))
+    enough = max(_ENOUGH * odds / (1.0 + odds), _FEWEST)
+    uneven = 1.0 if odds < _MINOR_ODDS else TRUSTED
+    trusted = weighted.effective_draws > enough and weighted.k_hat < uneven
     if trusted or weighted.log_evidence < negligible:
         return points
     centre = points.weight @ points.theta

@@ -1,0 +1,508 @@
+"""Marks in scored levels as an observation (`bayesatk.core.pooling.levels` says what they are).
+
+All questions and points are summed over one grid of tilts, at which only p differs from point to
+point; what a law has beyond the grid, and its atoms, are two more nodes, at p = 0 and p = 1.
+Questions of so many trials that the grid is too coarse for them are normal around their observed
+mean.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaln, logsumexp, softmax
+
+from bayesatk.core.pooling.levels import scaled_scores, shape_functions
+from bayesatk.core.pooling.states import States
+from bayesatk.core.program.laws import DifficultyLaw
+from bayesatk.metrics.category_credit import Judged
+from bayesatk.metrics.credit import Array
+
+Ints = NDArray[np.intp]
+_STEP = 0.43  # step of logits over the inverse root of trials: two thirds of the narrowest width
+_WIDEST_STEP = 0.25
+_DEEP = 300.0  # trials of a question, times 4 p (1 - p), from which its mean is known to be normal
+_BASE = 10.0  # logits further out to which a base may move the expected score at a tilt
+_WIDENING = 8.0  # logits from which steps are longer, where likelihoods hardly change
+_NEGLIGIBLE = 1e-4  # expected marks of another level, at the ends of the grid
+_NARROWEST = 0.5  # sd of a law in steps of the grid: what is narrower is as good as a point
+_SAFE = 500.0  # log of numbers whose product is a number
+_NEWTON_STEPS, _NEWTON_STEP = 6, 2.0  # to a tilt, and the longest, in logs of level ratios
+_LEAST = 1e-300  # probability, whose logarithm is a number
+_BLOCK = 4_000_000  # floats in one array: 32 MB
+
+
+class Tilted(NamedTuple):
+    """The family of tilts at points, on a grid of tilts.
+
+    Parameters
+    ----------
+    log_base : ndarray, shape (points, levels)
+    log_scale : ndarray, shape (points, grid + 2)
+        Log of the sum of tilted bases, less that of the reference; at both ends last.
+    log_p, log_q, log_step : ndarray, shape (points, grid)
+        Logs of the expected score, of its complement, and of its distance to the next, over p q.
+    """
+
+    log_base: Array
+    log_scale: Array
+    log_p: Array
+    log_q: Array
+    log_step: Array
+
+
+class _Alike(NamedTuple):
+    """States of the same number of trials, whose likelihood is known by their sums of scores.
+
+    Parameters
+    ----------
+    states : ndarray of int
+    place : ndarray of int, shape (states,)
+        Of each among the distinct sums.
+    trials : float
+    logs : ndarray, shape (nodes, sums)
+        Log likelihood under the reference.
+    """
+
+    states: Ints
+    place: Ints
+    trials: float
+    logs: Array
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Trials in scored levels, whose expected score has a law of difficulty.
+
+    Parameters
+    ----------
+    law : DifficultyLaw
+        With ``shape`` among its fields, where there are more than two levels.
+    states : States
+        Prior trials count as so many trials more.
+    scores : tuple of float
+    """
+
+    law: DifficultyLaw
+    states: States
+    scores: tuple[float, ...]
+
+    # The grid of tilts, and the sums of scores that trials are known by
+
+    @cached_property
+    def _scaled(self) -> Array:
+        return scaled_scores(self.scores)
+
+    @cached_property
+    def _scaled_gap(self) -> float:
+        """Smaller of the distances of the end levels from their neighbours."""
+        levels = np.unique(self._scaled)
+        return float(min(levels[1], 1.0 - levels[-2]))
+
+    @cached_property
+    def _functions(self) -> Array:
+        return shape_functions(self.scores)
+
+    @cached_property
+    def _sums(self) -> tuple[Array, Array]:
+        """Trials and sums of scaled scores of each state."""
+        evidence = self.states.evidence
+        return evidence.sum(axis=1), evidence @ self._scaled
+
+    @cached_property
+    def _deep(self) -> NDArray[np.bool_]:
+        """States of which the observed mean is as good as normal."""
+        trials, total = self._sums
+        rate = total / np.maximum(trials, 1.0)
+        return np.asarray(4.0 * rate * (1.0 - rate) * trials > _DEEP)
+
+    @cached_property
+    def _tilts(self) -> tuple[Array, Array]:
+        """Tilts at steps of the logit of the expected score that widen outwards, and distances."""
+        trials, total = self._sums
+        rate = total / np.maximum(trials, 1.0)
+        narrow = np.where(self._deep, 0.0, 4.0 * rate * (1.0 - rate) * trials).max(initial=0.0)
+        step = min(_STEP / np.sqrt(max(narrow, 1.0)), _WIDEST_STEP)
+        rarest, levels = self._scaled_gap, self._scaled
+        end = np.log(max(trials.max(initial=0.0), 1.0) / (_NEGLIGIBLE * rarest)) + _BASE
+        # Tilts as a function of logits: found on a fine grid, then joined.
+        widest = (end + 8.0 + np.ptp(self._reference)) / rarest
+        fine = np.sinh(np.linspace(-np.arcsinh(widest), np.arcsinh(widest), 20_001))
+        vector = softmax(fine[:, None] * levels + self._reference, axis=1)
+        logits = np.log(vector @ levels + _LEAST) - np.log(vector @ (1.0 - levels) + _LEAST)
+        number = np.ceil(_WIDENING * np.arcsinh(end / _WIDENING) / step)
+        places = step * np.arange(-number, number + 1) / _WIDENING
+        logits = np.maximum.accumulate(logits + 1e-12 * np.arange(len(logits)))
+        tilts = np.interp(_WIDENING * np.sinh(places), logits, fine)
+        vector = softmax(tilts[:, None] * levels + self._reference, axis=1)
+        p, q = vector @ levels, vector @ (1.0 - levels)
+        variance = np.maximum(p * q - vector @ (levels * (1.0 - levels)), 1e-9 * p * q)
+        return tilts, step * np.cosh(places) * p * q / variance
+
+    @cached_property
+    def _reference(self) -> Array:
+        """Log of a base near those of the posterior: how often levels were seen."""
+        seen = self.states.count @ self.states.evidence
+        return np.asarray(np.log((seen + 0.5) / (seen.sum() + 0.5 * len(seen))))
+
+    @cached_property
+    def _of_reference(self) -> tuple[Array, Array]:
+        """Probabilities of levels under the reference (grid, levels), and log sums of its tilts."""
+        powers = self._tilts[0][:, None] * self._scaled + self._reference
+        return softmax(powers, axis=1), logsumexp(powers, axis=1)
+
+    @cached_property
+    def _weighted(self) -> Array:
+        """Probabilities under the reference, times 1, s, 1 - s and s (1 - s); (levels, 4 grid)."""
+        s = self._scaled
+        weights = np.stack([np.ones_like(s), s, 1.0 - s, s * (1.0 - s)])
+        return np.concatenate([(self._of_reference[0] * row).T for row in weights], axis=1)
+
+    def log_base(self, theta: Array) -> Array:
+        """Log of the base at points; (points, levels)."""
+        if not len(self._functions):
+            return np.zeros((len(theta), len(self.scores)))
+        return np.asarray(theta[:, self.law.fields.slices["shape"]] @ self._functions)
+
+    def _tilted(self, theta: Array) -> Tilted:
+        """Return the family at points; the sums at p = 0 and p = 1 come last."""
+        log_base = np.clip(self.log_base(theta), -300.0, 300.0)
+        s = self._scaled
+        ratio = log_base - self._reference
+        top = ratio.max(axis=1, keepdims=True)
+        base = np.exp(ratio - top)
+        sums = np.maximum(base @ self._weighted, _LEAST)
+        total, up, down, between = np.split(sums, 4, axis=1)
+        p, q = up / total, down / total
+        variance = np.maximum(p * q - between / total, 1e-12 * p * q)
+        log_step = np.log(variance / (p * q)) + np.log(self._tilts[1])
+        log_scale = np.log(total) + top
+        ends = [logsumexp(log_base[:, s == end], axis=1) for end in (0.0, 1.0)]
+        log_scale = np.concatenate([log_scale, np.stack(ends, axis=1)], axis=1)
+        return Tilted(log_base, log_scale, np.log(p), np.log(q), log_step)
+
+    def vectors(self, theta: Array) -> Array:
+        """Probabilities of levels at the nodes of points, ends last; (points, nodes, levels)."""
+        log_base = np.clip(self.log_base(theta), -300.0, 300.0)
+        ratio = log_base - self._reference
+        base = np.exp(ratio - ratio.max(axis=1, keepdims=True))
+        inner = base[:, None] * self._of_reference[0]
+        inner /= np.maximum(inner.sum(axis=2, keepdims=True), _LEAST)
+        ends = np.stack([(self._scaled == end).astype(float) for end in (0.0, 1.0)])
+        ends = np.exp(log_base - log_base.max(axis=1, keepdims=True))[:, None] * ends
+        ends /= np.maximum(ends.sum(axis=2, keepdims=True), _LEAST)
+        return np.concatenate([inner, ends], axis=1)
+
+    def typical(self, theta: Array) -> Array:
+        """Return expected probabilities of levels of a new question, at an offset of zero."""
+        points, point = np.unique(theta, axis=0, return_inverse=True)
+        mean = np.empty((len(points), len(self.scores)))
+        step = max(1, _BLOCK // ((len(self._tilts[0]) + 2) * len(self.scores)))
+        for start in range(0, len(points), step):
+            rows = points[start : start + step]
+            weight = self.weights(rows, np.zeros((len(rows), 1)))
+            mean[start : start + step] = (weight @ self.vectors(rows))[:, 0]
+        return np.asarray(mean[point.ravel()])
+
+    def weights(self, theta: Array, offset: Array, family: Tilted | None = None) -> Array:
+        """Prior probabilities of the nodes, ends last; (points, offsets, nodes)."""
+        tilted = self._tilted(theta) if family is None else family
+        nodes = self.law.nodes(theta, offset)
+        shape = (*offset.shape, tilted.log_p.shape[1])
+        weight = np.zeros((*offset.shape, shape[2] + 2))
+        weight[..., -2:] = nodes.atoms.reshape(*offset.shape, 2)
+        for share, alpha, beta in nodes.components:
+            columns = (column.reshape(*offset.shape, 1) for column in (share, alpha, beta))
+            density = self._of_beta(tilted, *columns)
+            weight += density
+        return weight
+
+    def _of_beta(self, tilted: Tilted, share: Array, alpha: Array, beta: Array) -> Array:
+        """Probabilities of the nodes under one Beta, times its share."""
+        log_p, log_q, log_step = (
+            column[:, None] for column in (tilted.log_p, tilted.log_q, tilted.log_step)
+        )
+        alpha, beta = self._no_narrower(alpha, beta, tilted)
+        logs = np.empty((*alpha.shape[:2], log_p.shape[2] + 2))
+        inner = alpha * log_p + beta * log_q
+        logs[..., :-2] = inner + log_step
+        # Beyond the grid p^alpha falls off exponentially in logits, from half a step further out.
+        half = 0.5 * np.exp(log_step[..., [0, -1]])
+        logs[..., -2] = inner[..., 0] - (alpha * half)[..., 0] - np.log(alpha[..., 0])
+        logs[..., -1] = inner[..., -1] - (beta * half)[..., 1] - np.log(beta[..., 0])
+        logs -= logs.max(axis=2, keepdims=True)
+        density = np.exp(logs)
+        return np.asarray(share * density / density.sum(axis=2, keepdims=True))
+
+    def _no_narrower(self, alpha: Array, beta: Array, tilted: Tilted) -> tuple[Array, Array]:
+        """Return parameters of Betas that the grid can tell from a point, of the same mean."""
+        total = alpha + beta
+        mean, complement = alpha / total, beta / total
+        # In logits the sd is about sqrt(icc / (p q)), and here the parameters sum to about 1 / icc.
+        widest = np.exp(tilted.log_step.max(axis=1))[:, None, None]
+        narrow = total * (_NARROWEST * widest) ** 2 * mean * complement > 1.0
+        if not narrow.any():
+            return alpha, beta
+        below = tilted.log_p[:, None] < np.log(mean)
+        node = np.clip(below.sum(axis=2, keepdims=True), 0, below.shape[2] - 1)
+        step = np.exp(np.take_along_axis(tilted.log_step[:, None], node, axis=2))
+        most = 1.0 / np.maximum((_NARROWEST * step) ** 2 * mean * complement, _LEAST)
+        shrunk = np.minimum(most / total, 1.0)
+        return np.maximum(alpha * shrunk, _LEAST), np.maximum(beta * shrunk, _LEAST)
+
+    # What trials say
+
+    @cached_property
+    def _groups(self) -> list["_Alike"]:
+        """States of the same number of trials, which the grid is fine enough for."""
+        trials, total = self._sums
+        tilts, log_reference = self._tilts[0], self._of_reference[1]
+        groups = []
+        for number in np.unique(trials[~self._deep]):
+            states = np.flatnonzero((trials == number) & ~self._deep)
+            sums, node = np.unique(np.round(total[states], 9), return_inverse=True)
+            logs = tilts[:, None] * sums - number * log_reference[:, None]
+            ends = [np.abs(sums - end * number) <= 1e-8 * max(number, 1.0) for end in (0.0, 1.0)]
+            with np.errstate(divide="ignore"):
+                logs = np.concatenate([logs, np.log(np.array(ends, float))])
+            groups.append(_Alike(states, node, float(number), logs))
+        return groups
+
+    def _likelihoods(self, tilted: Tilted) -> Iterator[tuple["_Alike", Array, Array, Array]]:
+        """Yield states alike, and their likelihood at the nodes as a product, with its scale.
+
+        Of factors (points, nodes) and (nodes, sums), or (points, nodes, sums) where their product
+        could be too small a number; and the log of the scale, (points, sums).
+        """
+        spread = np.ptp(tilted.log_scale, axis=1).max()
+        for alike in self._groups:
+            of_points = -alike.trials * tilted.log_scale
+            if alike.trials * spread < _SAFE:
+                top = of_points.max(axis=1, keepdims=True)
+                peak = alike.logs.max(axis=0)
+                yield alike, np.exp(of_points - top), np.exp(alike.logs - peak), top + peak
+                continue
+            logs = of_points[:, :, None] + alike.logs
+            top = logs.max(axis=1, keepdims=True)
+            yield alike, np.ones(of_points.shape), np.exp(logs - top), top[:, 0]
+
+    def log_states(self, theta: Array, offset: Array) -> Array:
+        """As of `Observation`."""
+        tilted = self._tilted(theta)
+        weight = self.weights(theta, offset, tilted)
+        logs = np.empty((*offset.shape, len(self.states)))
+        for alike, of_points, of_sums, scale in self._likelihoods(tilted):
+            sums = (weight * of_points[:, None]) @ of_sums
+            totals = np.log(np.maximum(sums, _LEAST)) + scale[:, None]
+            logs[..., alike.states] = totals[..., alike.place]
+        deep = np.flatnonzero(self._deep)
+        if len(deep):
+            logs[..., deep] = self._log_deep(theta, offset, tilted, deep)
+        return logs + (tilted.log_base @ self.states.evidence.T)[:, None]
+
+    def both(self, metrics: Sequence[Judged], theta: Array, offset: Array) -> tuple[Array, Array]:
+        """As of `Observation`."""
+        tilted, values = self._tilted(theta), self._values(metrics, theta)
+        weight = self.weights(theta, offset, tilted)
+        powers = np.concatenate([np.ones((*values.shape[:2], 1)), values, values**2, values**3], 2)
+        observed = np.empty((*offset.shape, len(self.states), len(metrics), 3))
+        for alike, of_points, of_sums, _ in self._likelihoods(tilted):
+            for j in range(offset.shape[1]):
+                joint = (weight[:, j] * of_points)[..., None] * powers
+                raw = np.swapaxes(np.swapaxes(joint, 1, 2) @ of_sums, 1, 2)
+                raw = raw[..., 1:] / np.maximum(raw[..., :1], _LEAST)
+                observed[:, j, alike.states] = _cumulants(raw, len(metrics))[:, alike.place]
+        deep = np.flatnonzero(self._deep)
+        if len(deep):
+            observed[..., deep, :, :] = self._deep_cumulants(metrics, tilted, deep)[:, None]
+        new = _cumulants(weight @ powers[..., 1:], len(metrics))[..., :2]
+        lowest, width = self._span(metrics)
+        observed[..., 0] = lowest + width * observed[..., 0]
+        new[..., 0] = lowest + width * new[..., 0]
+        observed[..., 1:] *= np.stack([width**2, width**3], axis=-1)
+        new[..., 1] *= width**2
+        return observed, new
+
+    def cumulants(self, metrics: Sequence[Judged], theta: Array, offset: Array) -> Array:
+        """As of `Observation`."""
+        return self.both(metrics, theta, offset)[0]
+
+    def new_cumulants(self, metrics: Sequence[Judged], theta: Array, offset: Array) -> Array:
+        """As of `Observation`."""
+        return self.both(metrics, theta, offset)[1]
+
+    def _span(self, metrics: Sequence[Judged]) -> tuple[Array, Array]:
+        """Lowest value of each metric, and the width of its scale."""
+        lowest = np.array([metric.scores.min() for metric in metrics])
+        return lowest, np.maximum([np.ptp(metric.scores) for metric in metrics], _LEAST)
+
+    def _values(self, metrics: Sequence[Judged], theta: Array) -> Array:
+        """Metrics at the nodes, on scales from 0 to 1; (points, nodes, metrics)."""
+        vectors = self.vectors(theta)
+        lowest, width = self._span(metrics)
+        values = np.stack([metric.latent(vectors) for metric in metrics], axis=-1)
+        return np.asarray((values - lowest) / width)
+
+    @property
+    def heavier(self) -> int:
+        """Memory of tables, which have a row for each node besides one for each state."""
+        nodes = len(self._tilts[0]) * max(1.0, len(self.scores) / 4.0)
+        return 2 + int(nodes / max(len(self.states), 1))
+
+    def order(self, theta: Array) -> Array:
+        """Any order will do."""
+        return np.zeros(len(theta))
+
+    # Questions of very many trials
+
+    def _solved(self, tilted: Tilted, state: Ints) -> tuple[Array, Array, Array]:
+        """Tilts whose expected score is the observed one of deep states, by Newton's method.
+
+        Returns
+        -------
+        tilt, log_sum, variance : ndarray, shape (points, states)
+            Of levels' scores, and the log sum of the tilted base.
+        """
+        trials, total = self._sums
+        rate = total[state] / trials[state]
+        logit_rate = np.log(rate) - np.log1p(-rate)
+        logits = tilted.log_p - tilted.log_q
+        tilt = np.stack([np.interp(logit_rate, row, self._tilts[0]) for row in logits])
+        s = self._scaled
+        for _ in range(_NEWTON_STEPS):
+            powers = tilted.log_base[:, None] + tilt[..., None] * s
+            vector = softmax(powers, axis=2)
+            mean, complement = vector @ s, vector @ (1.0 - s)
+            variance = np.maximum(mean * complement - vector @ (s * (1.0 - s)), _LEAST)
+            # In logits of the mean the tilt is close to a straight line.
+            mean, complement = np.maximum(mean, _LEAST), np.maximum(complement, _LEAST)
+            gap = logit_rate - np.log(mean) + np.log(complement)
+            move = gap * mean * complement / variance
+            longest = _NEWTON_STEP / self._scaled_gap
+            tilt = tilt + np.clip(move, -longest, longest)
+        return tilt, logsumexp(tilted.log_base[:, None] + tilt[..., None] * s, axis=2), variance
+
+    def _log_deep(self, theta: Array, offset: Array, tilted: Tilted, deep: Ints) -> Array:
+        """Log probability of trials around their mean, by Laplace's method, without base."""
+        trials, total = (column[deep] for column in self._sums)
+        tilt, log_sum, variance = self._solved(tilted, deep)
+        rate = total / trials
+        top = tilt * total - trials * log_sum
+        width = 0.5 * np.log(2.0 * np.pi * variance / trials)
+        logs = []
+        for share, alpha, beta in self.law.nodes(theta, offset).components:
+            a, b, w = (column.reshape(*offset.shape, 1) for column in (alpha, beta, share))
+            # What is narrower than the trials tell has their width.
+            most = np.maximum(trials / (rate * (1.0 - rate)) * 1e3 / (a + b), 0.0)
+            a, b = a * np.minimum(most, 1.0), b * np.minimum(most, 1.0)
+            density = (a - 1.0) * np.log(rate) + (b - 1.0) * np.log1p(-rate) - betaln(a, b)
+            logs.append(density + np.log(np.maximum(w, _LEAST)))
+        return np.asarray(np.logaddexp.reduce(logs) + (top + width)[:, None])
+
+    def _deep_cumulants(self, metrics: Sequence[Judged], tilted: Tilted, deep: Ints) -> Array:
+        """Cumulants of metrics at the observed means; (points, states, metrics, 3)."""
+        tilt, _, variance = self._solved(tilted, deep)
+        trials = self._sums[0][deep]
+        width = 1.0 / np.sqrt(trials * variance)
+        lowest, span = self._span(metrics)
+        values = []
+        for sign in (-1.0, 0.0, 1.0):
+            powers = tilted.log_base[:, None] + (tilt + sign * width)[..., None] * self._scaled
+            vector = softmax(powers, axis=2)
+            values.append(np.stack([metric.latent(vector) for metric in metrics], axis=-1))
+        low, middle, high = ((value - lowest) / span for value in values)
+        spread = (0.5 * (high - low)) ** 2
+        return np.stack([middle, spread, np.zeros_like(middle)], axis=-1)
+
+    # Draws
+
+    @cached_property
+    def _kinds(self) -> tuple[Ints, Ints]:
+        """First state of each number of trials and sum of scores, and the node of every state."""
+        pairs = np.stack([self._sums[0], np.round(self._sums[1], 9)], axis=1)
+        _, first, node = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
+        return first, node.ravel()
+
+    def draw(
+        self, theta: Array, offset: Array, state: Ints, rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """As of `Observation`; with one more dimension of levels."""
+        drawn = np.empty((*offset.shape, len(self.scores)))
+        nodes, wide = len(self._tilts[0]) + 2, 4 * len(self.scores) * len(state)
+        if offset.any():
+            step = max(1, _BLOCK // (2 * nodes * len(state) + wide))
+            for start in range(0, len(theta), step):
+                rows = np.arange(start, min(start + step, len(theta)))
+                drawn[rows] = self._draw(theta[rows], offset[rows], state, np.arange(len(rows)),
+                                         np.arange(len(state)), rng)  # fmt: skip
+            return drawn
+        # Draws of one point, and questions of the same sum of scores, have the same probabilities.
+        points, point = np.unique(theta, axis=0, return_inverse=True)
+        kinds, column = np.unique(self._kinds[1][state], return_inverse=True)
+        first = self._kinds[0][kinds]
+        step = max(1, _BLOCK // (2 * nodes * len(kinds)))
+        order = np.argsort(point.ravel(), kind="stable")
+        ends = np.searchsorted(point.ravel()[order], np.arange(0, len(points) + step, step))
+        for number, (low, high) in enumerate(pairwise(ends)):
+            block = points[number * step : (number + 1) * step]
+            for start in range(low, high, max(1, _BLOCK // wide)):
+                rows = order[start : min(start + max(1, _BLOCK // wide), high)]
+                node = point.ravel()[rows] - number * step
+                drawn[rows] = self._draw(block, np.zeros((len(block), 1)), first, node, column, rng)
+        return drawn
+
+    def _draw(
+        self, theta: Array, offset: Array, state: Ints, point: Ints, column: Ints,
+        rng: np.random.Generator,
+    ) -> NDArray[np.float64]:  # fmt: skip
+        """Draw at points, for questions whose state is that of a column."""
+        tilted = self._tilted(theta)
+        chance = self.weights(theta, offset, tilted)
+        chance = np.repeat(chance, len(state) // chance.shape[1], axis=1)
+        for alike, of_points, of_sums, _ in self._likelihoods(tilted):
+            columns = np.flatnonzero(np.isin(state, alike.states))
+            node = alike.place[np.searchsorted(alike.states, state[columns])]
+            of_state = np.swapaxes(of_sums[..., node], -1, -2)
+            chance[:, columns] *= of_points[:, None] * of_state
+        cumulative = np.cumsum(chance, axis=2)
+        cumulative /= np.maximum(cumulative[..., -1:], _LEAST)
+        nodes = cumulative.shape[2]
+        # All rows are searched at once, each with a whole number of its own.
+        numbers = np.arange(cumulative[..., 0].size).reshape(cumulative.shape[:2])
+        edges = (np.minimum(cumulative, 1.0) + numbers[..., None]).ravel()
+        row = point[:, None] * len(state) + column
+        node = np.searchsorted(edges, row + rng.random(row.shape)) - row * nodes
+        node = np.clip(node, 0, nodes - 1)
+        tilts, gaps = self._tilts
+        inside = np.minimum(node, len(tilts) - 1)
+        tilt = tilts[inside] + gaps[inside] * (rng.random(node.shape) - 0.5)
+        deep = np.flatnonzero(self._deep[state][column])
+        if len(deep):
+            centre, width = self._deep_tilts(tilted, state[column[deep]])
+            tilt[:, deep] = centre[point] + width[point] * rng.standard_normal(tilt[:, deep].shape)
+            node[:, deep] = 0
+        base = tilted.log_base[point][:, None]
+        vector = softmax(base + tilt[..., None] * self._scaled, axis=2)
+        for number, end in enumerate((0.0, 1.0)):
+            at_end = node == len(tilts) + number
+            if at_end.any():
+                sure = softmax(np.where(self._scaled == end, base, -np.inf), axis=2)
+                vector = np.where(at_end[..., None], sure, vector)
+        return np.asarray(vector)
+
+    def _deep_tilts(self, tilted: Tilted, state: Ints) -> tuple[Array, Array]:
+        """Tilts of questions of very many trials, and their widths; (points, questions)."""
+        tilt, _, variance = self._solved(tilted, state)
+        return tilt, 1.0 / np.sqrt(self._sums[0][state] * variance)
+
+
+def _cumulants(raw: Array, metrics: int) -> Array:
+    """Mean, variance and third cumulant from raw moments (..., 3 metrics), metric by metric."""
+    first, second, third = (raw[..., j * metrics : (j + 1) * metrics] for j in range(3))
+    variance = np.maximum(second - first**2, 0.0)
+    skewed = third - first * (3.0 * second - 2.0 * first**2)
+    return np.stack([first, variance, skewed], axis=-1)

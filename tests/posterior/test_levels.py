@@ -1,0 +1,261 @@
+"""Scored levels whose expected score has a law of difficulty: witnesses, laws and coverage."""
+
+from time import process_time
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp, softmax
+from scipy.stats import beta as beta_law
+from scipy.stats import norm
+from scipy.stats import t as student
+
+import bayesatk as bk
+from bayesatk.core.pooling.difficulty import Difficulty
+from bayesatk.core.pooling.levels import LevelDraws, shape_functions
+from bayesatk.core.program import levels
+from bayesatk.metrics.category_credit import CategoryCredit, Judged
+
+FAMILIES = ("beta", "inflated", "mixture")
+
+
+def tallied(grades: np.ndarray, size: int, **columns) -> bk.Outcomes:
+    scale = {level: level / (size - 1) for level in range(size)}
+    return bk.tally(grades, scores=scale, **columns)
+
+
+def binomial_grades(p: np.ndarray, trials: int, size: int, rng: np.random.Generator) -> np.ndarray:
+    return rng.binomial(size - 1, p[:, None], (len(p), trials))
+
+
+def numbers(fit, metric: str = "bayes") -> np.ndarray:
+    """Mean, sd and ends of the interval, by target."""
+    rows = bk.table(fit).query("metric == @metric")
+    return rows[["mean", "sd", "ci_lower", "ci_upper"]].to_numpy()
+
+
+# A witness that shares nothing but the definition: every integral is a sum over a grid, and tilts
+# are found by halving intervals.
+
+
+def _tilted(p: np.ndarray, base: np.ndarray) -> np.ndarray:
+    """Probabilities of three levels 0, 1/2, 1 with mean p; (p, levels)."""
+    score, low, high = np.array([0.0, 0.5, 1.0]), np.full(len(p), -300.0), np.full(len(p), 300.0)
+    for _ in range(80):
+        middle = 0.5 * (low + high)
+        vector = softmax(np.log(base) + middle[:, None] * score, axis=1)
+        below = vector @ score < p
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return vector
+
+
+def _witness(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """Means and sds of the mean score by target, and the log evidence, under one Beta."""
+    edges = np.linspace(0.0, 1.0, 22)
+    mean, icc = 0.5 * (edges[1:] + edges[:-1]), 0.5 * (edges[1:] + edges[:-1])
+    shape = np.linspace(-7.0, 7.0, 29)
+    prior = norm(0.0, bk.HyperPrior().shape_sd).pdf(shape)
+    prior /= prior.sum()
+    p = beta_law(0.5, 0.5).ppf((np.arange(1500) + 0.5) / 1500)
+    weight, first, second, population = [], [], [], []
+    for value, chance in zip(shape, prior, strict=True):
+        vector = _tilted(p, np.exp(value * shape_functions((0.0, 0.5, 1.0))[0]))
+        trials = np.exp(np.log(np.maximum(vector, 1e-300)) @ counts.T)
+        for m in mean:
+            for r in icc:
+                total = (1.0 - r) / r
+                law = beta_law(m * total, (1.0 - m) * total).cdf
+                mass = np.diff(law(beta_law(0.5, 0.5).ppf(np.arange(1501) / 1500)))
+                joint = mass[:, None] * trials
+                likelihood = joint.sum(axis=0)
+                mean_p = (p @ joint) / likelihood
+                square = (p**2 @ joint) / likelihood
+                weight.append(np.log(chance) + np.log(likelihood).sum())
+                first.append(mean_p.mean())
+                second.append((square - mean_p**2).sum() / len(counts) ** 2)
+                population.append(mass @ p)
+    logs = np.array(weight) - 2.0 * np.log(len(mean))
+    share = np.exp(logs - logsumexp(logs))
+    values = np.stack([first, population])
+    means = values @ share
+    spread = np.array([share @ np.array(second), 0.0])
+    sds = np.sqrt(((values - means[:, None]) ** 2) @ share + spread)
+    return means, sds, float(logsumexp(logs))
+
+
+@pytest.mark.slow
+def test_one_beta_is_that_of_a_grid() -> None:
+    grades = np.array([[0, 1, 2], [1, 1, 2], [2, 2, 2], [0, 0, 1], [1, 2, 1]])
+    counts = np.stack([(grades == level).sum(axis=1) for level in range(3)], axis=1)
+    fit = bk.evaluate(tallied(grades, 3), "bayes", difficulty="beta", rng=1)
+    means, sds, evidence = _witness(counts)
+    np.testing.assert_allclose(numbers(fit)[:, 0], means, atol=0.03 * sds.min())
+    np.testing.assert_allclose(numbers(fit)[:, 1], sds, rtol=0.04)
+    stated = float(fit["closed_form"]["log_evidence"].squeeze())
+    assert stated == pytest.approx(evidence, abs=0.05)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_two_levels_are_right_and_wrong(family) -> None:
+    rng = np.random.default_rng(3)
+    marks = rng.binomial(1, rng.beta(2.0, 1.0, (30, 1)), (30, 5))
+    options = {"difficulty": family, "rng": 1, "draws": 50}
+    half = bk.tally(marks, scores={0: 0.0, 1: 0.5})
+    scored = 2.0 * numbers(bk.evaluate(half, "bayes", **options))
+    plain = numbers(bk.evaluate(marks, "pass@1", **options), "pass@1")
+    # To a thousandth of an sd; points of several parameters are weighted, so to some hundredths.
+    error = 1e-3 if family == "beta" else 0.05
+    np.testing.assert_allclose(scored[:, 0], plain[:, 0], atol=error * plain[:, 1].min())
+    np.testing.assert_allclose(scored[:, 1], plain[:, 1], rtol=max(error, 2e-3))
+
+
+@pytest.mark.parametrize("size", [3, 6, 11])
+def test_a_scale_that_is_turned_over_gives_the_mirror_image(size) -> None:
+    rng = np.random.default_rng(size)
+    grades = binomial_grades(rng.beta(6.0, 2.0, 25), 3, size, rng)
+    fits = [
+        numbers(bk.evaluate(tallied(values, size), "bayes", difficulty="beta", rng=1, draws=50))
+        for values in (grades, size - 1 - grades)
+    ]
+    sd = fits[0][:, 1].min()
+    np.testing.assert_allclose(fits[0][:, 0], 1.0 - fits[1][:, 0], atol=0.06 * sd)
+    np.testing.assert_allclose(fits[0][:, 1], fits[1][:, 1], rtol=0.05)
+
+
+def test_units_and_names_of_scores_do_not_matter() -> None:
+    rng = np.random.default_rng(5)
+    grades = binomial_grades(rng.beta(3.0, 2.0, 20), 3, 4, rng)
+    options = {"metrics": "bayes max@2", "difficulty": "beta", "rng": 1, "draws": 50}
+    one = bk.evaluate(bk.tally(grades, scores={0: 0, 1: 1, 2: 2, 3: 3}), **options)
+    other = bk.evaluate(bk.tally(grades, scores={3: 10, 2: 0, 1: -10, 0: -20}), **options)
+    for metric in ("bayes", "max@2"):
+        first, second = numbers(one, metric), numbers(other, metric)
+        np.testing.assert_allclose(10.0 * first[:, 0] - 20.0, second[:, 0], rtol=1e-6)
+        np.testing.assert_allclose(10.0 * first[:, 1], second[:, 1], rtol=1e-6)
+
+
+def test_many_trials_go_over_to_their_mean(monkeypatch) -> None:
+    """A question of 200 trials is the same on the grid and as normal around its mean."""
+    rng = np.random.default_rng(7)
+    grades = binomial_grades(rng.beta(3.0, 3.0, 12), 200, 5, rng)
+    fits = []
+    for deep in (1e9, 100.0):
+        monkeypatch.setattr(levels, "_DEEP", deep)
+        data = tallied(grades if deep == 1e9 else grades[::-1], 5)  # else points are remembered
+        fits.append(bk.evaluate(data, "bayes max@4", difficulty="beta", rng=1, draws=50))
+    for metric in ("bayes", "max@4"):
+        first, second = (numbers(fit, metric) for fit in fits)
+        np.testing.assert_allclose(first[:, 0], second[:, 0], atol=0.05 * first[:, 1].min())
+        np.testing.assert_allclose(first[:, 1], second[:, 1], rtol=0.05)
+
+
+@pytest.mark.parametrize(
+    "grades",
+    [
+        [[2]],
+        [[0] * 4] * 20,
+        [[4] * 4] * 20,
+        [[2] * 4] * 20,
+        [[0, 4, 0, 4]] * 20,
+        [[0] * 4] * 10 + [[4] * 4] * 10,
+        np.random.default_rng(0).integers(0, 5, (6, 3000)).tolist(),
+    ],
+    ids=["one", "lowest", "highest", "middle", "ends", "halves", "deep"],
+)
+def test_odd_data_have_an_answer_in_seconds(grades) -> None:
+    start = process_time()
+    fit = bk.evaluate(tallied(np.array(grades), 5), "bayes max@2", rng=1, draws=100)
+    assert process_time() - start < 40.0
+    table = bk.table(fit)
+    inside = (table["ci_lower"] <= table["mean"]) & (table["mean"] <= table["ci_upper"])
+    assert inside.all()
+    assert ((table["ci_lower"] >= 0.0) & (table["ci_upper"] <= 1.0)).all()
+
+
+def test_draws_of_levels_are_what_counts_say() -> None:
+    """Of draws of the law: probabilities of counts add up, and vectors have the mean p."""
+    half = np.array([0.3, 0.6])
+    law = Difficulty.of_beta(half, [0.2, 0.4])
+    drawn = LevelDraws(law, np.array([[0.0, 1.5, 0.0], [0.0, -1.0, 0.0]]), (0.0, 0.5, 1.0))
+    counts = np.array([[a, b, 3 - a - b] for a in range(4) for b in range(4 - a)])
+    np.testing.assert_allclose(np.exp(drawn.log_counts(counts)).sum(axis=1), 1.0, atol=1e-6)
+    np.testing.assert_allclose(drawn.typical() @ [0.0, 0.5, 1.0], half, atol=1e-6)
+    logits = np.array([[-30.0, -2.0, 0.0, 5.0], [-8.0, 0.0, 1.0, np.inf]])
+    mean = drawn.vectors(logits) @ [0.0, 0.5, 1.0]
+    np.testing.assert_allclose(mean, 1.0 / (1.0 + np.exp(-logits)), rtol=1e-9)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_sampled_model_agrees(family) -> None:
+    rng = np.random.default_rng(1)
+    p = rng.beta(6.0, 2.0, 40) * (rng.random(40) > 0.2)
+    data = tallied(binomial_grades(p, 4, 5, rng), 5)
+    fit = bk.evaluate(data, "bayes max@4", difficulty=family, rng=1)
+    sampled = bk.sample(data, "bayes max@4", difficulty=family, draws=1000, rng=1)
+    assert bk.verify(fit, sampled).verdict == "agree"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("structure", ["group", "covariates", "prior trials"])
+def test_the_sampled_model_agrees_with_structure(structure) -> None:
+    rng = np.random.default_rng(2)
+    length = {"length": rng.standard_normal(24).tolist()} if structure == "covariates" else None
+    data = tallied(binomial_grades(rng.beta(3.0, 2.0, 24), 3, 4, rng), 4, covariates=length)
+    options: dict = {"metrics": "bayes max@2", "difficulty": "beta", "rng": 1}
+    if structure == "group":
+        options["group"] = list("abc") * 8
+    elif structure == "covariates":
+        options["covariates"] = ["length"]
+    else:
+        before = tallied(binomial_grades(rng.beta(3.0, 2.0, 24), 4, 4, rng), 4)
+        options |= {"prior_trials": before, "prior_weight": 0.5}
+    fit = bk.evaluate(data, **options)
+    assert bk.verify(fit, bk.sample(data, draws=1000, **options)).verdict == "agree"
+
+
+SHAPES = ("beta", "two clusters", "a fifth at zero", "u")
+
+
+def _questions(shape: str, size: int, rng: np.random.Generator) -> tuple[np.ndarray, float]:
+    """Expected scores of questions, of no law that is assumed but one; and their mean."""
+    if shape == "beta":
+        return rng.beta(6.0, 2.0, size), 0.75
+    if shape == "two clusters":
+        low = rng.random(size) < 0.3
+        p = np.where(low, rng.beta(2.0, 20.0, size), rng.beta(12.0, 3.0, size))
+        return p, 0.3 * 2.0 / 22.0 + 0.7 * 0.8
+    if shape == "u":
+        return rng.beta(0.5, 0.5, size), 0.5
+    return rng.beta(6.0, 2.0, size) * (rng.random(size) > 0.2), 0.6
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("shape", SHAPES)
+def test_intervals_cover_scores_that_the_model_did_not_draw(shape) -> None:
+    """.95 of 30 is 26 or more with probability .98; the Dirichlet covered .60."""
+    hits, widths = [], []
+    for number in range(30):
+        rng = np.random.default_rng([number, 11])
+        p, truth = _questions(shape, 40, rng)
+        grades = binomial_grades(p, 4, 11, rng)
+        fit = bk.evaluate(tallied(grades, 11), "bayes", rng=1, draws=100)
+        lower, upper = numbers(fit)[:, 2:].T
+        hits.append((lower <= [p.mean(), truth]) & ([p.mean(), truth] <= upper))
+        means = grades.mean(axis=1) / 10.0
+        half = student.ppf(0.975, 39) * means.std(ddof=1) / np.sqrt(40)
+        widths.append((upper - lower)[1] / (2.0 * half))
+    assert (np.sum(hits, axis=0) >= 25).all()
+    assert np.mean(widths) == pytest.approx(1.0, abs=0.15)
+
+
+def test_offsets_move_the_expected_score_as_a_logit() -> None:
+    """Of one Beta the expected score at an offset is that of its moved mean."""
+    law = Difficulty.of_beta([0.3, 0.6, 0.5], [0.2, 0.05, 0.95])
+    base = np.array([[0.0, 1.5, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, 0.0]])
+    drawn = LevelDraws(law, base, (0.0, 0.5, 1.0))
+    judged = Judged(CategoryCredit(1), np.array([0.0, 0.5, 1.0]))
+    offset = np.array([[-2.0, 0.0, 1.0]] * 3)
+    mean = np.array([[0.3], [0.6], [0.5]])
+    moved = 1.0 / (1.0 + (1.0 - mean) / mean * np.exp(-offset))
+    np.testing.assert_allclose(drawn.expected_along(judged)(offset), moved, atol=2e-4)
+    np.testing.assert_allclose(drawn.expected(judged), mean[:, 0], atol=1e-6)
