@@ -61,7 +61,11 @@ CLOSED = [
     ),
     Run(
         "categories-partial", "three categories, partial", (6, 3), "bayes max@3", 2_000,
-        {"scores": SCORES},
+        {"scores": SCORES, "prior": bk.DirichletHyperPrior()},
+    ),
+    Run(
+        "levels-partial", "three levels in order; icc ~ Beta(2, 6)", (12, 4), "bayes max@2", 300,
+        {"scores": SCORES, "prior": bk.HyperPrior(icc=(2.0, 6.0), families="beta")},
     ),
     Run(
         "categories-complete", "three categories, complete", (6, 3), "bayes max@3", 10_000,
@@ -95,7 +99,7 @@ SAMPLED = [
     Run("pymc-crossed", "crossed, two systems", (6, 4), "pass@1,3", 200, {"form": "crossed"}),
     Run(
         "pymc-categories", "three categories, partial, marginal", (6, 3), "bayes max@2", 200,
-        {"scores": SCORES},
+        {"scores": SCORES, "prior": bk.DirichletHyperPrior()},
     ),
     Run(
         "pymc-categories-none", "three categories, none", (6, 3), "bayes", 200,

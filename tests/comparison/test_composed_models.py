@@ -98,10 +98,10 @@ def test_new_questions_have_the_mean_of_the_population() -> None:
 def test_scores_always_lowest_are_flagged() -> None:
     rng = np.random.default_rng(5)
     marks = rng.choice(3, (150, TRIALS), p=[0.3, 0.3, 0.4])
-    usual = bk.evaluate(bk.tally(marks, scores=SCORES), "bayes", rng=1)
+    usual = bk.evaluate(bk.tally(marks, scores=SCORES), "bayes", difficulty="beta", rng=1)
     assert not bk.criticise(usual, rng=1)["flagged"].any()
     marks[:30] = 0
-    fit = bk.evaluate(bk.tally(marks, scores=SCORES), "bayes", rng=1)
+    fit = bk.evaluate(bk.tally(marks, scores=SCORES), "bayes", difficulty="beta", rng=1)
     row = bk.criticise(fit, rng=1).set_index("check")
     assert row.loc["questions always of the lowest score minus nearly so", "flagged"]
 

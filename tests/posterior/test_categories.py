@@ -238,9 +238,11 @@ def test_two_categories_of_any_score_are_the_binary_case() -> None:
                     fit["closed_form"][name].sel(target=target) for fit in (binary, scored)
                 )
                 mean = 2.0 + 3.0 * one.sel(statistic="mean")
-                np.testing.assert_allclose(other.sel(statistic="mean"), mean, rtol=1e-7)
+                # Levels are summed on another grid, under partial pooling.
+                error = 1e-6 if pooling == "partial" else 1e-7
+                np.testing.assert_allclose(other.sel(statistic="mean"), mean, rtol=error)
                 sd = 3.0 * one.sel(statistic="sd")
-                np.testing.assert_allclose(other.sel(statistic="sd"), sd, rtol=1e-5)
+                np.testing.assert_allclose(other.sel(statistic="sd"), sd, rtol=100.0 * error)
 
 
 def test_evidence_of_poolings_ranks_them_as_the_data_were_made() -> None:

@@ -108,6 +108,20 @@ def test_parity_of_graded_scores(graded, prior) -> None:
         bk.published.bayes(graded, w, prior), published.bayes(graded, w, prior), rtol=1e-10
     )
     np.testing.assert_allclose(bk.published.avg(graded, w), published.avg(graded, w), rtol=1e-10)
+    for k in (1, 2, 6):
+        ours, theirs = bk.published.max_at_k(graded, k, w), published.max_at_k(graded, k, w)
+        assert ours == pytest.approx(theirs, rel=1e-10, abs=1e-12)
+    for k in (1, 3, 9):
+        np.testing.assert_allclose(
+            bk.published.max_at_k_ci(graded, k, w, prior),
+            published.max_at_k_ci(graded, k, w, prior), rtol=1e-9,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize(("k", "message"), [(0, "1 <= k"), (6, "here N = 5"), (2.0, "1 <= k")])
+def test_numbers_of_trials_that_are_none_are_refused(k, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        bk.published.max_at_k(R, k)
 
 
 INTERVALS = [f"{name}_ci" for name in POINTS]

@@ -49,13 +49,21 @@ def test_pymc_is_calibrated() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("pooling", "size"),
-    [("none", 400), ("complete", 400), pytest.param("partial", 100, marks=LONG)],
-)
-def test_scored_categories_are_calibrated(pooling, size) -> None:
+    ("pooling", "prior", "size"),
+    [
+        ("none", None, 400), ("complete", None, 400),
+        pytest.param("partial", bk.DirichletHyperPrior(), 100, marks=LONG),
+        # Expected scores within 1e-5 of an end are drawn as that end, which ranks would tell.
+        pytest.param(
+            "partial", bk.HyperPrior(icc=(2.0, 6.0), families="beta"), 100, marks=LONG
+        ),
+    ],
+)  # fmt: skip
+def test_scored_categories_are_calibrated(pooling, prior, size) -> None:
     found = bk.calibrate(
-        5, 4, "bayes max@3", pooling=pooling, scores=SCORES, replications=size, rng=6, **QUIET
-    )
+        5, 4, "bayes max@3", pooling=pooling, prior=prior, scores=SCORES, replications=size,
+        rng=6, **QUIET,
+    )  # fmt: skip
     assert found.verdict == "calibrated", found.table.to_string()
     names = set(found.table.index)
     assert ("mean_p lowest" in names) == (pooling != "none")

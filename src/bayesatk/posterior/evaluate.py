@@ -301,19 +301,17 @@ def _tables(study: Study, draws: int, each: Sequence[Evaluated]) -> dict[str, xr
         closed = closed.assign(question_statistics(question_p)).assign_coords(question=labels)
     closed = closed.assign(hyper_statistics(posteriors, study.ci_prob, study.ci_kind))
     closed = closed.assign(diagnostic_variables(posteriors)).merge(family_variables(posteriors))
-    if "function" in closed.dims:
-        functions = np.arange(closed.sizes["function"])
-        drawn, closed, levels = (
-            part.assign_coords(function=functions) for part in (drawn, closed, levels)
-        )
     if "category" in closed.dims:
         closed, levels = (one.assign_coords(category=categories) for one in (closed, levels))
     for name, attrs in monte_carlo(grid, draws, posteriors).items():
         if name in closed:  # equal scores have none to reach
             closed[name].attrs.update(attrs)
+    names: dict[str, Any] = {}
+    if "function" in closed.dims:
+        names["function"] = np.arange(closed.sizes["function"])
     if study.design is not None:
-        names = {"coefficient": study.design.coefficients}
-        drawn, closed, levels = (one.assign_coords(names) for one in (drawn, closed, levels))
+        names["coefficient"] = study.design.coefficients
+    drawn, closed, levels = (one.assign_coords(names) for one in (drawn, closed, levels))
     bootstrapped = draws if study.bootstrapped else 0
     return {
         "posterior": drawn,

@@ -67,6 +67,7 @@ _MOST_RIGHT = 64  # trials of a question up to which a judge's marks are mixture
 _MINOR_SHARE = 0.05  # of the most probable family's probability, below which few points will do
 _STARTS = (-6.0, -3.0, -1.0, 1.0, 4.0)  # logit icc from which the mode is looked for
 _CONJUGATE_POINTS = 16_384  # of a probability vector common to all questions
+_PER_ROUND = (1024, 4096)  # points on the way to those of a law of several parts: plain, and levels
 _FEWEST = 1e-4  # probability of a family from which it counts
 
 
@@ -596,28 +597,27 @@ def _family_fit(
         laplace = located(log_density, _starts(model, fields))
         points = around(log_density, laplace, seed, last)
     else:
-        simple = model.fields("beta")
-        shared = [field.name for field in fields if field.name not in
-                  ("mean", "icc", "share", "atoms")]  # fmt: skip
-        laplace = _laplace_of_beta(model) if shared else Laplace(
-            np.zeros(simple.size), np.eye(simple.size)
-        )  # fmt: skip
-        work = len(model.cells.count) * (10 if model.structured else 1)
-        most = int(np.clip(_WORK / work, 4 * last, 8 * last))
-        enough = 1000.0 if model.structured or model.scores else 2500.0  # draws: to 2% of an sd
-        points = from_prior(
-            log_density,
-            fields,
-            laplace,
-            simple,
-            shared,
-            seed,
-            negligible,
-            most,
-            enough,
-            4096 if model.scores else 1024,
-        )
+        points = _of_several_parts(model, fields, log_density, seed, negligible, last)
     return FamilyFit(family, predictor, fields, points)
+
+
+def _of_several_parts(
+    model: CountModel, fields: Fields, log_density: Callable[[Array], Array], seed: int,
+    negligible: float, last: int,
+) -> Points:  # fmt: skip
+    """Points of a law of several parts, from its prior, and from the mode of one Beta."""
+    simple = model.fields("beta")
+    of_law = ("mean", "icc", "share", "atoms")
+    shared = [field.name for field in fields if field.name not in of_law]
+    size = simple.size
+    laplace = _laplace_of_beta(model) if shared else Laplace(np.zeros(size), np.eye(size))
+    work = len(model.cells.count) * (10 if model.structured else 1)
+    most = int(np.clip(_WORK / work, 4 * last, 8 * last))
+    enough = 1000.0 if model.structured or model.scores else 2500.0  # draws: to 2% of an sd
+    return from_prior(
+        log_density, fields, laplace, simple, shared, seed, negligible, most, enough,
+        _PER_ROUND[bool(model.scores)],
+    )  # fmt: skip
 
 
 def _evidence_of(points: Points, fields: Fields) -> Points:

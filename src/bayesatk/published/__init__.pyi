@@ -19,3 +19,5 @@ from .scores import avg as avg
 from .scores import avg_ci as avg_ci
 from .scores import bayes as bayes
 from .scores import bayes_ci as bayes_ci
+from .scores import max_at_k as max_at_k
+from .scores import max_at_k_ci as max_at_k_ci

@@ -1,8 +1,10 @@
-"""The published Bayes@N and Avg@N of scored categories, under their published names."""
+"""The published Bayes@N, Avg@N and Max@k of scored categories, under their published names."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayesatk.core.question.categorical import category_finite, category_moments
+from bayesatk.metrics.category_credit import CategoryCredit
 from bayesatk.published._shared import (
     Bounds,
     Estimate,
@@ -149,6 +151,111 @@ def avg_ci(
     1.0
     """
     return normal_interval(avg(R, w), confidence, _score_range(w) if bounds is None else bounds)
+
+
+def max_at_k(R: ArrayLike, k: int, w: ArrayLike | None = None) -> float:
+    """Max@k: unbiased estimate of the expected best score of k trials of these questions.
+
+    Parameters
+    ----------
+    R : array_like, shape (M, N) or (N,)
+        Category 0..C of every trial, of M questions or of one.
+    k : int
+        Trials of which the best counts, 1 <= k <= N.
+    w : array_like, shape (C + 1,), optional
+        Score of each category; default ``(0, 1)``, for which this is pass@k.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If k is not a whole number from 1 to N, entries are not whole numbers 0..C, or a score is
+        not finite.
+
+    See Also
+    --------
+    max_at_k_ci : posterior mean and sd, and the published interval.
+    bayesatk.evaluate : metric ``"max@4"``, with exact intervals and both targets.
+
+    Notes
+    -----
+    With the scores of a question in ascending order the estimate is ``sum_i C(i - 1, k - 1) g_i /
+    C(N, k)``. Source: Bagirov et al. 2025, arXiv:2510.23393, appendix C.1.
+
+    Examples
+    --------
+    Of the ten pairs of the first question's marks 1, 1/2, 1, 1/2, 0 seven have a 1, two more have a
+    1/2 as the better one, and so on.
+
+    >>> round(max_at_k([[0, 1, 2, 2, 1], [1, 1, 0, 2, 2]], 2, (0, 0.5, 1)), 6)
+    0.85
+    """
+    scores, power = _scaled(_scores(w))
+    count = _category_counts(R, len(scores), "R")
+    trials = int(count[0].sum())
+    _check_k(k, trials)
+    value = category_finite(CategoryCredit(int(k)), count, scores).mean()
+    return float(np.ldexp(value, power))
+
+
+def max_at_k_ci(
+    R: ArrayLike,
+    k: int,
+    w: ArrayLike | None = None,
+    R0: ArrayLike | None = None,
+    confidence: float = 0.95,
+    bounds: Bounds | None = None,
+) -> Interval:
+    """Max@k with a normal interval, clipped to ``bounds`` (default: the range of the scores).
+
+    Parameters
+    ----------
+    R, w
+        As of `max_at_k`.
+    k : int
+        Trials of which the best counts; more than there are is allowed.
+    R0 : array_like, shape (M, D) or (M D,), optional
+        Prior trials, as of `bayes`.
+    confidence : float
+    bounds : (float, float), optional
+
+    Returns
+    -------
+    tuple of float
+        ``(mu, sigma, lo, hi)``: posterior mean and sd under a uniform Dirichlet prior of every
+        question, and the normal interval.
+
+    See Also
+    --------
+    max_at_k : the unbiased estimate.
+    bayesatk.evaluate : exact intervals; metric ``"max@4"``.
+
+    Examples
+    --------
+    >>> R = [[0, 1, 2, 2, 1], [1, 1, 0, 2, 2]]
+    >>> [round(x, 4) for x in max_at_k_ci(R, 2, (0, 0.5, 1))]
+    [0.75, 0.0881, 0.5773, 0.9227]
+    """
+    scores, power = _scaled(_scores(w))
+    _check_k(k, None)
+    count = _category_counts(R, len(scores), "R")
+    if R0 is not None:
+        count = count + _prior_counts(R0, *count.shape)
+    mean, variance = category_moments(CategoryCredit(int(k)), count + 1.0, scores)
+    mu, sigma = float(mean.mean()), float(np.sqrt(variance.sum()) / len(mean))
+    estimate = float(np.ldexp(mu, power)), float(np.ldexp(sigma, power))
+    return normal_interval(estimate, confidence, _score_range(w) if bounds is None else bounds)
+
+
+def _check_k(k: object, trials: int | None) -> None:
+    """Refuse numbers of trials that are none, or more than there are."""
+    whole = isinstance(k, int | np.integer) and not isinstance(k, bool)
+    if not whole or k < 1 or (trials is not None and k > trials):  # type: ignore[operator]
+        most = "" if trials is None else f" <= N, the trials of a question, here N = {trials}"
+        raise ValueError(f"k must satisfy 1 <= k{most}; got k={k!r}. Try k=1.")
 
 
 def _scores(w: ArrayLike | None) -> NDArray[np.float64]:
