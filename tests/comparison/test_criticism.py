@@ -156,7 +156,8 @@ def test_scored_categories_have_predictive_groups(pooling) -> None:
     rng = np.random.default_rng(2)
     marks = rng.choice(3, p=[0.5, 0.3, 0.2], size=(12, 6))
     data = bk.tally(marks, scores={0: 0.0, 1: 0.5, 2: 1.0})
-    fit = bk.evaluate(data, "bayes", pooling=pooling, draws=1000, rng=1)
+    prior_of_questions = bk.DirichletHyperPrior() if pooling == "partial" else None
+    fit = bk.evaluate(data, "bayes", pooling=pooling, prior=prior_of_questions, draws=1000, rng=1)
     replicated = fit["posterior_predictive"]["count"]
     assert replicated.sizes["category"] == 3
     assert (replicated.sum("category") == 6).all()

@@ -2,6 +2,7 @@
 
 from time import process_time
 
+import arviz as az
 import numpy as np
 import pytest
 from scipy.special import logsumexp, softmax
@@ -182,6 +183,24 @@ def test_draws_of_levels_are_what_counts_say() -> None:
     logits = np.array([[-30.0, -2.0, 0.0, 5.0], [-8.0, 0.0, 1.0, np.inf]])
     mean = drawn.vectors(logits) @ [0.0, 0.5, 1.0]
     np.testing.assert_allclose(mean, 1.0 / (1.0 + np.exp(-logits)), rtol=1e-9)
+
+
+def test_levels_have_the_groups_that_arviz_checks_models_with() -> None:
+    rng = np.random.default_rng(4)
+    data = tallied(binomial_grades(rng.beta(4.0, 2.0, 25), 5, 3, rng), 3)
+    fit = bk.evaluate(data, "bayes", draws=1000, rng=1)
+    replicated = fit["posterior_predictive"]["count"]
+    assert (replicated.sum("category") == 5).all()
+    mean = fit["posterior"]["mean_p"].mean(("chain", "draw")).values[0]
+    np.testing.assert_allclose(
+        replicated.mean(("chain", "draw", "question")).values[0] / 5, mean, atol=0.01
+    )
+    shape = fit["posterior"]["shape"].values
+    expected = norm(0.0, bk.HyperPrior().shape_sd).logpdf(shape).sum(axis=-1)
+    np.testing.assert_allclose(fit["log_prior"]["shape"].values, expected, rtol=1e-9)
+    assert az.loo(fit).elpd == pytest.approx(bk.exact_loo(fit).elpd, abs=0.2)
+    sensitivity = az.psense(fit, var_names=["bayes"])
+    assert 0.0 <= float(sensitivity["bayes"].sel(target="population").squeeze()) < 0.5
 
 
 @pytest.mark.long

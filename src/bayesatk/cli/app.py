@@ -321,7 +321,8 @@ def _compare_with_sampler(
     from bayesatk.results.result import Result
 
     model, console = evaluation.model(data, formula), terminal()
-    if model["judge"] is not None and evaluation.pooling == "partial":
+    scored = not data.binary and model["success"] is None
+    if (model["judge"] is not None or scored) and evaluation.pooling == "partial":
         model["difficulty"] = model["difficulty"] or "beta"  # PyMC samples one family at a time
     fit = evaluation.evaluate(data, model, None)
     if not delivery.silent:
