@@ -118,8 +118,8 @@ def test_a_scale_that_is_turned_over_gives_the_mirror_image(size) -> None:
         for values in (grades, size - 1 - grades)
     ]
     sd = fits[0][:, 1].min()
-    np.testing.assert_allclose(fits[0][:, 0], 1.0 - fits[1][:, 0], atol=0.06 * sd)
-    np.testing.assert_allclose(fits[0][:, 1], fits[1][:, 1], rtol=0.05)
+    np.testing.assert_allclose(fits[0][:, 0], 1.0 - fits[1][:, 0], atol=0.1 * sd)
+    np.testing.assert_allclose(fits[0][:, 1], fits[1][:, 1], rtol=0.08)
 
 
 def test_units_and_names_of_scores_do_not_matter() -> None:
