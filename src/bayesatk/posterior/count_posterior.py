@@ -290,7 +290,8 @@ class CountPosterior:
         drawn = np.empty((0, *from_draws.shape))
         if from_draws.any():
             most = _DRAWS[2 if questions <= _FEW else 1]
-            size = int(np.clip(_ENDS / questions, _DRAWS[0], most))
+            width = 1.0 if self.model.scores is None else max(1.0, len(self.model.scores) / 4.0)
+            size = int(np.clip(_ENDS / (questions * width), _DRAWS[0], most))
             drawn = self.draw(size, np.random.default_rng(_SEED), False, alone=True).metrics
 
         def of(k: int, target: int) -> Quantity:

@@ -30,6 +30,7 @@ _BASE = 10.0  # logits further out to which a base may move the expected score a
 _WIDENING = 8.0  # logits from which steps are longer, where likelihoods hardly change
 _NEGLIGIBLE = 1e-4  # expected marks of another level, at the ends of the grid
 _NARROWEST = 0.5  # sd of a law in steps of the grid: what is narrower is as good as a point
+_SUMS = 6.0  # arrays over the nodes that are held at once, for each of the states' own
 _SAFE = 500.0  # log of numbers whose product is a number
 _NEWTON_STEPS, _NEWTON_STEP = 6, 2.0  # to a tilt, and the longest, in logs of level ratios
 _LEAST = 1e-300  # probability, whose logarithm is a number
@@ -350,8 +351,7 @@ class Levels:
     @property
     def heavier(self) -> int:
         """Memory of tables, which have a row for each node besides one for each state."""
-        nodes = len(self._tilts[0]) * max(1.0, len(self.scores) / 4.0)
-        return 2 + int(nodes / max(len(self.states), 1))
+        return 2 + int(_SUMS * len(self._tilts[0]) / max(len(self.states), 1))
 
     def order(self, theta: Array) -> Array:
         """Any order will do."""
