@@ -1,6 +1,6 @@
 """What cannot be combined is what the table says, with a message made from it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import combinations
 from pathlib import Path
@@ -11,6 +11,7 @@ import pytest
 
 import bayesatk as bk
 from bayesatk.data.capabilities import FEATURES, NOT_BUILT, REFUSED, reason, refused_pairs
+from bayesatk.posterior import count_posterior
 
 COMBINED = (
     "group", "covariates", "judge", "weight", "prior trials", "pooling none", "pooling complete",
@@ -55,6 +56,14 @@ OPERATIONS: dict[str, Callable[[Any], object]] = {
     "equality": bk.log_bayes_factor_equal,
     "chance": lambda fit: bk.log_bayes_factor_chance(fit, 0.25),
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_points() -> Iterator[None]:
+    """No number is looked at here, only whether there is one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(count_posterior, "_POINTS", (100, 200))
+        yield
 
 
 def study_with(*names: str, systems: tuple[str, ...] = ("a", "b")) -> dict[str, Any]:
