@@ -1,4 +1,7 @@
-"""Scored levels whose expected score has a law of difficulty: witnesses, laws and coverage."""
+"""Scored levels whose expected score has a law of difficulty: witnesses and laws.
+
+Coverage is simulated in `benchmarks.coverage_scores`.
+"""
 
 from time import process_time
 
@@ -8,7 +11,6 @@ import pytest
 from scipy.special import logsumexp, softmax
 from scipy.stats import beta as beta_law
 from scipy.stats import norm
-from scipy.stats import t as student
 
 import bayesatk as bk
 from bayesatk.core.pooling.difficulty import Difficulty
@@ -215,37 +217,6 @@ def test_the_sampled_model_agrees() -> None:
     fit = bk.evaluate(data, "bayes max@4", difficulty="inflated", rng=1)
     sampled = bk.sample(data, "bayes max@4", difficulty="inflated", draws=800, rng=1)
     assert bk.verify(fit, sampled).verdict != "disagree"
-
-
-SHAPES = ("a fifth at zero",)
-
-
-def _questions(shape: str, size: int, rng: np.random.Generator) -> tuple[np.ndarray, float]:
-    """Expected scores of questions, and their mean."""
-    if shape == "two clusters":
-        low = rng.random(size) < 0.3
-        p = np.where(low, rng.beta(2.0, 20.0, size), rng.beta(12.0, 3.0, size))
-        return p, 0.3 * 2.0 / 22.0 + 0.7 * 0.8
-    return rng.beta(6.0, 2.0, size) * (rng.random(size) > 0.2), 0.6
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("shape", SHAPES)
-def test_intervals_cover_scores_of_many_levels(shape) -> None:
-    """.93 of 24 is 19 or more with probability .99; of .60, .04: that of a Dirichlet."""
-    hits, widths = [], []
-    for number in range(24):
-        rng = np.random.default_rng([number, 11])
-        p, truth = _questions(shape, 40, rng)
-        grades = binomial_grades(p, 4, 11, rng)
-        fit = bk.evaluate(tallied(grades, 11), "bayes", rng=1, draws=100)
-        lower, upper = numbers(fit)[:, 2:].T
-        hits.append((lower <= [p.mean(), truth]) & ([p.mean(), truth] <= upper))
-        means = grades.mean(axis=1) / 10.0
-        half = student.ppf(0.975, 39) * means.std(ddof=1) / np.sqrt(40)
-        widths.append((upper - lower)[1] / (2.0 * half))
-    assert (np.sum(hits, axis=0) >= 19).all()
-    assert np.mean(widths) == pytest.approx(1.0, abs=0.15)
 
 
 def test_offsets_move_the_expected_score_as_a_logit() -> None:
