@@ -111,6 +111,12 @@ def test_success_is_a_stated_mapping(graded, pooling) -> None:
         (lambda data: bk.evaluate(data, "bayes", prior=bk.HyperPrior.bda3()), "must be proper"),
         (
             lambda data: bk.evaluate(
+                bk.tally([[0, 1]], scores={0: 2.0, 1: 2.0}), "bayes", prior=bk.HyperPrior()
+            ),
+            "have no order",
+        ),
+        (
+            lambda data: bk.evaluate(
                 data, "bayes", prior=bk.DirichletHyperPrior(), difficulty="beta"
             ),
             "with a HyperPrior",

@@ -141,8 +141,13 @@ class Scored:
 
         Where all scores are the same, they have no order.
         """
-        if prior is None and pooling == "partial" and len(set(self.scores)) == 1:
-            return DirichletHyperPrior()
+        if pooling == "partial" and len(set(self.scores)) == 1:
+            if isinstance(prior, HyperPrior):
+                raise ValueError(
+                    "prior must be a DirichletHyperPrior where all scores are the same, which have "
+                    f"no order; got {prior!r:.80}. Leave it out."
+                )
+            prior = DirichletHyperPrior() if prior is None else prior
         return resolve_category_prior(pooling, prior)
 
     def judged(self, metric: Metric) -> Judged:

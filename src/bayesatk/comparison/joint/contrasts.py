@@ -6,7 +6,7 @@ of a lattice in their two levels, those of all systems a Latin hypercube.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations, groupby
+from itertools import groupby
 from typing import Literal
 
 import numpy as np
@@ -244,11 +244,12 @@ class Independent(Drawn):
             return super().declared(cell, alpha)
         size = len(self.alike)
         wrong = np.ones((size, size))
-        for i, j in combinations(range(size), 2):
-            if self.alike[i] != self.alike[j]:
-                rows = self.rows(cell, *self.representatives(np.array([i]), np.array([j])))
-                (a, b), _ = round_to_resolution(np.concatenate(rows))
-                wrong[i, j], wrong[j, i] = (a <= b).mean(), (b <= a).mean()
+        for i in range(size - 1):
+            j = i + 1 + np.flatnonzero(self.alike[i + 1 :] != self.alike[i])
+            if len(j):
+                rows = self.rows(cell, *self.representatives(np.full(len(j), i), j))
+                (a, b), _ = round_to_resolution(np.stack(rows))
+                wrong[i, j], wrong[j, i] = (a <= b).mean(axis=1), (b <= a).mean(axis=1)
         return separated(self._hypercube(cell)[:, self.alike], 0.5 * alpha, wrong)
 
     def levels(self, cell: int, probabilities: Sequence[float]) -> tuple[Array, Array, Array]:

@@ -246,4 +246,6 @@ class LevelDraws:
     def draw_new(self, questions: int, rng: np.random.Generator) -> Array:
         """Draw vectors of new questions; (draws, questions, levels)."""
         with np.errstate(divide="ignore"):
-            return self.vectors(logit(self.difficulty.draw_p(questions, rng)))
+            logits = logit(self.difficulty.draw_p(questions, rng))
+        blocks = self._blocks(3 * (_GRID + questions) * len(self.scores))
+        return np.concatenate([block.vectors(logits[span]) for span, block in blocks])
