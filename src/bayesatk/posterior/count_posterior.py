@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _WORK = (6e4, 8e5)  # points times cells of moments: plain, and with structure
 _BY_QUESTION = 1000  # points of moments by question, with structure
-_POINTS = (200, 4000)  # of moments: fewest and most
+_POINTS = ((200, 4000), (200, 1500))  # of moments, fewest and most: plain, and with structure
 _FEW = 25  # questions up to which intervals come from draws of p
 _FEW_SKEWED = 2000  # the same where means are very skew
 _SKEWED = 0.5  # skewness given the points, in parts of an sd, up to which matched gammas were tried
@@ -137,13 +137,12 @@ class CountPosterior:
         """Points of every law that counts, as many as the work allows."""
         cells = self.model.cells
         structured = cells.grouped or cells.rows.shape[1] > 0
-        work, (fewest, most) = _WORK[structured], _POINTS
+        work, (fewest, most) = _WORK[structured], _POINTS[structured]
         width = len(cells.count) if cells.rows.shape[1] else cells.groups + len(cells.states)
         number = int(np.clip(work / width, fewest, most))
         parts = []
         for fit, share in self.model.counted:
-            several = 2 if fit.predictor.observation.law.parts else 1  # a rougher posterior
-            points = fit.points.at_most(int(max(several * number * np.sqrt(share), fewest)))
+            points = fit.points.at_most(int(max(number * np.sqrt(share), fewest)))
             moments = self._given(fit).at(points.theta)
             parts.append(Part(fit, share, points, moments))
         return parts

@@ -17,11 +17,13 @@ from bayesatk.core.numerics.elliptical import independent_draws, move_along_elli
 from bayesatk.core.numerics.importance import TRUSTED, Importance, importance_posterior
 from bayesatk.metrics.credit import Array
 
+Ints = NDArray[np.intp]
 LogDensity = Callable[[Array], Array]
 _FREEDOM = 6.0  # degrees of freedom of the density around the mode
 _CHAINS = 40
 _KEPT, _BURN, _THIN = 100, 100, 2  # draws of each chain; steps before, and for each, at first
 _RERUNS = 3  # times that chains run, twice as far each
+_POINTS_TO_A_PRODUCT = 20  # for each product of parameters whose mean fewer points shall keep
 _ENOUGH = 400.0  # least effective number of draws of points and of chains
 _ROUGH = 30.0  # effective number of weighted points from which they tell the evidence to a fifth
 _WIDER = 1.2  # scale of the normal that chains move around, in that at the mode
@@ -68,30 +70,39 @@ class Points:
         """Whether importance weights could not be trusted."""
         return self.method == "elliptical slices"
 
-    def thinned(self, size: int) -> "Points":
-        """Return at most so many points that stand for all, equally probable.
-
-        At equal steps of probability, in order of the first parameter.
-        """
-        if size >= len(self.theta):
-            return self
-        order = np.argsort(self.theta[:, 0], kind="stable")
-        upto = np.cumsum(self.weight[order])
-        chosen = order[np.searchsorted(upto, (np.arange(size) + 0.5) / size * upto[-1])]
-        weight = np.full(size, 1.0 / size)
-        return replace(self, theta=self.theta[chosen], weight=weight)
-
     def at_most(self, size: int) -> "Points":
-        """Return at most so many points, with the means and variances of all; a lattice whole."""
-        number = len(self.weight)
-        if number <= size or self.method == "quadrature":
+        """Return at most so many points, with the means and covariances of all; a lattice whole.
+
+        At equal steps of probability along a path through the first two parameters; then weights
+        change by factors linear in the parameters and their products (calibration: Deville and
+        Sarndal 1992, JASA 87), so that means of smooth functions lose little. Nearly so where
+        factors come out negative, which are made 0: of many parameters and few points.
+        """
+        if len(self.weight) <= size or self.method == "quadrature":
             return self
-        rows = np.arange(size)
-        if self.sampled:  # only the first of importance points are spread as all are
-            rows = np.linspace(0, number - 1, size).astype(np.intp)
-        if self.weight[rows].sum() < 0.2 * size / number:
-            return self.thinned(size)
-        return self.calibrated(rows)
+        order = _path(self.theta, self.weight, int(np.sqrt(size)))
+        upto = np.cumsum(self.weight[order])
+        steps = (np.arange(size) + 0.5) / size * upto[-1]
+        kept, times = np.unique(order[np.searchsorted(upto, steps)], return_counts=True)
+        weight, features = times / size, self._features(size)
+        own = features[kept]
+        missing = self.weight @ features - weight @ own
+        factor = 1.0 + own @ np.linalg.lstsq((own.T * weight) @ own, missing)[0]
+        weight = weight * np.maximum(factor, 0.0)
+        weight /= weight.sum()
+        effective = min(self.effective_draws, 1.0 / float(weight @ weight))
+        return replace(self, theta=self.theta[kept], weight=weight, effective_draws=effective)
+
+    def _features(self, size: int) -> Array:
+        """Parameters in their sds, squares, and products where points are many; a row each."""
+        mean = self.weight @ self.theta
+        scale = np.sqrt(np.maximum(self.weight @ (self.theta - mean) ** 2, 1e-300))
+        z = (self.theta - mean) / scale
+        first, second = np.triu_indices(z.shape[1], 1)
+        columns = [np.ones((len(z), 1)), z, z**2]
+        if _POINTS_TO_A_PRODUCT * len(first) <= size:
+            columns.append(z[:, first] * z[:, second])
+        return np.concatenate(columns, axis=1)
 
     def draws_behind(self, values: Array) -> dict[str, Array]:
         """Effective numbers of draws of means, sds and quantiles of functions of the parameters.
@@ -106,24 +117,15 @@ class Points:
         of_sds = np.maximum(2.0 / (kurtosis - 1.0) * number, 1.0)
         return {"mean_draws": number, "sd_draws": of_sds, "interval_draws": number}
 
-    def calibrated(self, kept: NDArray[np.intp]) -> "Points":
-        """Return some of the points, with weights that give the means and variances of all.
 
-        Weights change by factors linear in the parameters and their squares (calibration:
-        Deville and Sarndal 1992, JASA 87), so that means of smooth functions lose little. Nearly so
-        where factors come out negative, which are made 0: of many parameters and few points.
-        """
-        mean = self.weight @ self.theta
-        scale = np.sqrt(np.maximum(self.weight @ (self.theta - mean) ** 2, 1e-300))
-        z = (self.theta - mean) / scale
-        features = np.concatenate([np.ones((len(z), 1)), z, z**2], axis=1)
-        own, weight = features[kept], self.weight[kept] / self.weight[kept].sum()
-        missing = self.weight @ features - weight @ own
-        factor = 1.0 + own @ np.linalg.lstsq((own.T * weight) @ own, missing)[0]
-        weight = weight * np.maximum(factor, 0.0)
-        weight /= weight.sum()
-        effective = min(self.effective_draws, 1.0 / float(weight @ weight))
-        return replace(self, theta=self.theta[kept], weight=weight, effective_draws=effective)
+def _path(theta: Array, weight: Array, strata: int) -> Ints:
+    """Order of points by strata of the first parameter, up and down by the second."""
+    order = np.argsort(theta[:, 0], kind="stable")
+    upto = np.cumsum(weight[order])
+    stratum = np.empty(len(order), np.intp)
+    stratum[order] = np.minimum(upto / upto[-1] * strata, strata - 1).astype(np.intp)
+    other = theta[:, min(1, theta.shape[1] - 1)]
+    return np.lexsort((np.where(stratum % 2 == 0, other, -other), stratum))
 
 
 def with_slope(log_density: LogDensity, theta: Array, step: float) -> tuple[float, Array]:
@@ -228,7 +230,7 @@ def sliced(
     start = weighted.theta[systematic(np.sqrt(weighted.weight), _CHAINS, rng)]
     deviation = (start - mode) @ np.linalg.inv(wide).T
 
-    def ratio_of(_: NDArray[np.intp], at: Array) -> Array:
+    def ratio_of(_: Ints, at: Array) -> Array:
         return np.asarray(log_density(mode + at @ wide.T) + 0.5 * (at**2).sum(axis=1))
 
     log_ratio = ratio_of(np.arange(_CHAINS), deviation)

@@ -11,6 +11,9 @@ from scipy.special import expit
 from bayesatk.core.question.dirichlet_multinomial import log_rise
 from bayesatk.metrics.credit import Array
 
+_FACTORS = 16  # of a product that is a number: bases are at most 1e15
+_CHUNK = 1 << 14  # bases at once: products stay near the processor
+
 
 @dataclass(frozen=True)
 class Nodes:
@@ -143,12 +146,31 @@ class Nodes:
         >>> Nodes.single(1.0, 1.0).log_likelihood(np.array([1]), np.array([1])).round(9).tolist()
         [[-1.791759469]]
         """
-        if self.alpha.shape[1] == 1 and not self.atoms.any():
-            return log_ordered(self.alpha[:, 0], self.beta[:, 0], successes, failures)
-        return np.asarray(np.logaddexp.reduce(self.log_parts(successes, failures), axis=0))
+        betas = [
+            log_ordered(alpha, beta, successes, failures) for _, alpha, beta in self.components
+        ]
+        if len(betas) == 1 and not self.atoms.any():
+            return betas[0]
+        with np.errstate(divide="ignore"):
+            shares, atoms = np.log(self.share), np.log(self.atoms)
+        total = betas[0] + shares[:, :1]
+        for column, logs in enumerate(betas[1:], 1):
+            logs += shares[:, column, None]
+            total = _log_sum(total, logs)
+        for column, gone in enumerate((successes, failures)):
+            pure = np.flatnonzero(gone == 0)
+            if np.isfinite(atoms[:, column]).any():
+                total[:, pure] = _log_sum(total[:, pure], atoms[:, column, None])
+        return np.asarray(total)
 
     def __len__(self) -> int:
         return len(self.weight)
+
+
+def _log_sum(first: Array, second: Array) -> Array:
+    """Log of the sum of exponentials, of which one is finite."""
+    larger = np.maximum(first, second)
+    return np.asarray(larger + np.log1p(np.exp(np.minimum(first, second) - larger)))
 
 
 def log_ordered(
@@ -162,6 +184,35 @@ def log_ordered(
 
 
 def rises(base: Array, counts: NDArray[Any]) -> Array:
-    """``log(Gamma(base + count) / Gamma(base))`` by state, each distinct count once."""
+    """``log(Gamma(base + count) / Gamma(base))`` by state, each distinct count once.
+
+    Whole counts that are few are logarithms of products, which cost a tenth of log-gammas.
+
+    Examples
+    --------
+    >>> np.exp(rises(np.array([0.5]), np.array([2, 0, 1]))).round(12).tolist()  # 0.5 * 1.5
+    [[0.75, 1.0, 0.5]]
+    """
     distinct, which = np.unique(counts, return_inverse=True)
-    return log_rise(base[..., None], distinct)[..., which]
+    if distinct.max(initial=0) > _FACTORS * len(distinct) or (distinct % 1 != 0).any():
+        return log_rise(base[..., None], distinct)[..., which]
+    logs = np.empty((len(distinct), base.size))
+    for start in range(0, base.size, _CHUNK):
+        chunk = slice(start, start + _CHUNK)
+        _log_products(base.ravel()[chunk], distinct, logs[:, chunk])
+    return np.moveaxis(logs.reshape(-1, *base.shape)[which], 0, -1)
+
+
+def _log_products(base: Array, counts: NDArray[Any], logs: Array) -> None:
+    """Write logs of ``base (base + 1) ... (base + count - 1)`` by rising count; (counts, bases)."""
+    product, before = np.ones(len(base)), np.zeros(len(base))
+    row = 0
+    for factors in range(int(counts[-1]) + 1):
+        if factors:
+            product *= base + (factors - 1)
+        if factors == counts[row]:
+            np.add(np.log(product), before, out=logs[row])
+            row += 1
+        if factors % _FACTORS == _FACTORS - 1:
+            before += np.log(product)
+            product[:] = 1.0

@@ -213,12 +213,13 @@ def _kernels(a: ArrayLike, b: ArrayLike, rule: BetaRule) -> Array:
     return np.asarray(powers @ np.stack([rule.log_p, rule.log_q]))
 
 
-def _parts(nodes: Nodes, rule: BetaRule) -> Iterator[tuple[Index, Array]]:
+def _parts(nodes: Nodes, rule: BetaRule) -> Iterator[tuple[Index | slice, Array]]:
     """Yield nodes that have a component, and its log density on the points of a rule."""
     alone = nodes.alpha.shape[1] == 1 and not nodes.atoms.any()
     for share, alpha, beta in nodes.components:
-        some = np.flatnonzero(share)
-        logs = _kernels(alpha[some], beta[some], rule) + rule.log_weight
+        some = slice(None) if share.all() else np.flatnonzero(share)
+        logs = _kernels(alpha[some], beta[some], rule)
+        logs += rule.log_weight
         if not alone:
             logs += (np.log(share[some]) - betaln(alpha[some], beta[some]))[:, None]
         yield some, logs
@@ -234,11 +235,13 @@ def _prior(nodes: Nodes, rule: BetaRule, ends: bool) -> Array:
     top = atoms.max(axis=1)
     for some, logs in parts:
         top[some] = np.maximum(top[some], logs.max(axis=1))
-    density = np.zeros((len(nodes), len(rule) + 2))
+    density = np.zeros((len(nodes), len(rule) + 2 * ends))
     for some, logs in parts:
-        density[some, :-2] += np.exp(logs - top[some, None])
-    density[:, -2:] = np.exp(atoms - top[:, None])
-    return density if ends else density[:, :-2]
+        logs -= top[some, None]
+        density[some, : len(rule)] += np.exp(logs, out=logs)
+    if ends:
+        density[:, -2:] = np.exp(atoms - top[:, None])
+    return density
 
 
 def prior_on_rule(nodes: Nodes, rule: BetaRule) -> Array:

@@ -30,7 +30,7 @@ _BASE = 10.0  # logits further out to which a base may move the expected score a
 _WIDENING = 8.0  # logits from which steps are longer, where likelihoods hardly change
 _NEGLIGIBLE = 1e-4  # expected marks of another level, at the ends of the grid
 _NARROWEST = 0.5  # sd of a law in steps of the grid: what is narrower is as good as a point
-_SUMS = 6.0  # arrays over the nodes that are held at once, for each of the states' own
+_ARRAYS = 4  # over the nodes that are held at once
 _SAFE = 500.0  # log of numbers whose product is a number
 _NEWTON_STEPS, _NEWTON_STEP = 6, 2.0  # to a tilt, and the longest, in logs of level ratios
 _LEAST = 1e-300  # probability, whose logarithm is a number
@@ -336,6 +336,13 @@ class Levels:
         """As of `Observation`."""
         return self.both(metrics, theta, offset)[1]
 
+    def new_means(self, metrics: Sequence[Judged], theta: Array, offset: Array) -> Array:
+        """As of `Observation`."""
+        lowest, width = self._span(metrics)
+        return np.asarray(
+            lowest + width * (self.weights(theta, offset) @ self._values(metrics, theta))
+        )
+
     def _span(self, metrics: Sequence[Judged]) -> tuple[Array, Array]:
         """Lowest value of each metric, and the width of its scale."""
         lowest = np.array([metric.scores.min() for metric in metrics])
@@ -348,10 +355,9 @@ class Levels:
         values = np.stack([metric.latent(vectors) for metric in metrics], axis=-1)
         return np.asarray((values - lowest) / width)
 
-    @property
-    def heavier(self) -> int:
-        """Memory of tables, which have a row for each node besides one for each state."""
-        return 2 + int(_SUMS * len(self._tilts[0]) / max(len(self.states), 1))
+    def floats(self, columns: int) -> int:
+        """As of `Observation`: some arrays have a number for each node."""
+        return columns * len(self.states) + _ARRAYS * (len(self._tilts[0]) + 2)
 
     def order(self, theta: Array) -> Array:
         """Any order will do."""

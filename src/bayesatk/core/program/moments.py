@@ -202,8 +202,8 @@ class Metrics:
     def _new_means(self, theta: Array) -> Table:
         """Means of metrics of a new question over offsets."""
         grid, first, step = self.predictor.grid(theta, _WIDER)
-        new = self.predictor.observation.new_cumulants(self.metrics, theta, grid)
-        return Table(new[:, :, None, :, 0], first, step)
+        new = self.predictor.observation.new_means(self.metrics, theta, grid)
+        return Table(new[:, :, None], first, step)
 
     def _of_groups(self, tables: tuple[Table, Table], offset: Array) -> GroupSums:
         """Return cumulants of each group, question by question."""

@@ -54,9 +54,8 @@ class Observation(Protocol):
         """Distribution of p given the hyperparameters and an offset."""
         ...
 
-    @property
-    def heavier(self) -> int:
-        """Memory of tables, relative to that of their values."""
+    def floats(self, columns: int) -> int:
+        """Return how many numbers tables of so many columns hold at once, at an offset."""
         ...
 
     def order(self, theta: Array) -> Array:
@@ -75,8 +74,12 @@ class Observation(Protocol):
         """Mean and variance of metrics of a new question; (points, offsets, metrics, 2)."""
         ...
 
+    def new_means(self, metrics: Sequence[Any], theta: Array, offset: Array) -> Array:
+        """Return the means of a new question alone; (points, offsets, metrics)."""
+        ...
+
     def both(self, metrics: Sequence[Any], theta: Array, offset: Array) -> tuple[Array, Array]:
-        """Return both, which may cost less together."""
+        """Return both cumulants, which may cost less together."""
         ...
 
     def draw(
@@ -104,7 +107,9 @@ class RightWrong:
         """States of all trials, those before included."""
         return replace(self.states.merged(), weight=None)
 
-    heavier = 1
+    def floats(self, columns: int) -> int:
+        """As of `Observation`."""
+        return columns * len(self.states)
 
     def order(self, theta: Array) -> Array:
         """Any order will do."""
@@ -132,10 +137,15 @@ class RightWrong:
 
     def new_cumulants(self, metrics: Sequence[Any], theta: Array, offset: Array) -> Array:
         """As of `Observation`."""
-        nodes, credits = self.law.nodes(theta, offset), [metric.credit for metric in metrics]
+        nodes = self.law.nodes(theta, offset)
         variance = self._on_nodes(nodes, States.of([0], [0]), metrics, offset)[:, :, 0, :, 1]
-        mean = expected_credits(nodes, credits).reshape(variance.shape)
-        return np.stack([mean, variance], axis=-1)
+        return np.stack([self.new_means(metrics, theta, offset), variance], axis=-1)
+
+    def new_means(self, metrics: Sequence[Any], theta: Array, offset: Array) -> Array:
+        """As of `Observation`."""
+        credits = [metric.credit for metric in metrics]
+        mean = expected_credits(self.law.nodes(theta, offset), credits)
+        return mean.reshape(*offset.shape, len(metrics))
 
     def both(self, metrics: Sequence[Any], theta: Array, offset: Array) -> tuple[Array, Array]:
         """As of `Observation`: a new question is one without trials."""
@@ -145,9 +155,8 @@ class RightWrong:
             counts, counts=more, prior=np.zeros(more.shape), count=np.append(counts.count, 0.0)
         )
         values = self._on_nodes(nodes, untried, metrics, offset)
-        mean = expected_credits(nodes, [metric.credit for metric in metrics])
-        variance = values[:, :, -1, :, 1]
-        return values[:, :, :-1], np.stack([mean.reshape(variance.shape), variance], axis=-1)
+        new = [self.new_means(metrics, theta, offset), values[:, :, -1, :, 1]]
+        return values[:, :, :-1], np.stack(new, axis=-1)
 
     def right_trials(self, theta: Array, state: Ints) -> Iterator[tuple[Any, Any, Array]]:
         """Yield right and wrong trials of questions in states, and log chances (points, questions).
@@ -255,7 +264,9 @@ class Marked(RightWrong):
 
     known: tuple[float, float] | None = None
 
-    heavier = 4
+    def floats(self, columns: int) -> int:
+        """As of `Observation`."""
+        return 4 * columns * len(self.states)
 
     def rates(self, theta: Array) -> Array:
         """Sensitivity and false positive rate; (points, 2)."""
@@ -327,7 +338,9 @@ class MarkedOnRule(Marked):
     factors, so tables are matrix products.
     """
 
-    heavier = 16
+    def floats(self, columns: int) -> int:
+        """As of `Observation`."""
+        return 16 * columns * len(self.states)
 
     def order(self, theta: Array) -> Array:
         """Points whose Betas are similarly narrow share a rule."""
@@ -435,7 +448,9 @@ class Categories:
     law: CategoryLaw
     states: States
 
-    heavier = 1
+    def floats(self, columns: int) -> int:
+        """As of `Observation`."""
+        return columns * len(self.states)
 
     def order(self, theta: Array) -> Array:
         """Any order will do."""
@@ -465,6 +480,10 @@ class Categories:
     def new_cumulants(self, metrics: Sequence[Judged], theta: Array, offset: Array) -> Array:
         """As of `Observation`."""
         return np.stack(judged_moments(metrics, self.law.alpha(theta, offset)), axis=-1)
+
+    def new_means(self, metrics: Sequence[Judged], theta: Array, offset: Array) -> Array:
+        """As of `Observation`."""
+        return judged_moments(metrics, self.law.alpha(theta, offset))[0]
 
     def both(self, metrics: Sequence[Any], theta: Array, offset: Array) -> tuple[Array, Array]:
         """As of `Observation`."""
@@ -497,7 +516,9 @@ class AllAlike:
     marked: bool = False
     known: tuple[float, float] | None = None
 
-    heavier = 1
+    def floats(self, columns: int) -> int:
+        """As of `Observation`."""
+        return columns * len(self.states)
 
     def order(self, theta: Array) -> Array:
         """Any order will do."""
@@ -520,16 +541,20 @@ class AllAlike:
 
     def cumulants(self, metrics: Sequence[Any], theta: Array, offset: Array) -> Array:
         """As of `Observation`: given p nothing is left to vary."""
-        mean = self.new_cumulants(metrics, theta, offset)[:, :, None, :, 0]
+        mean = self.new_means(metrics, theta, offset)[:, :, None]
         every = np.repeat(mean, len(self.states), axis=2)
         return np.stack([every, np.zeros_like(every), np.zeros_like(every)], axis=-1)
 
     def new_cumulants(self, metrics: Sequence[Any], theta: Array, offset: Array) -> Array:
         """As of `Observation`."""
+        mean = self.new_means(metrics, theta, offset)
+        return np.stack([mean, np.zeros_like(mean)], axis=-1)
+
+    def new_means(self, metrics: Sequence[Any], theta: Array, offset: Array) -> Array:
+        """As of `Observation`."""
         p = self.law.p(theta)
         mean = np.stack([metric.latent(p) for metric in metrics], axis=-1)[:, None]
-        mean = np.repeat(mean, offset.shape[1], axis=1)
-        return np.stack([mean, np.zeros_like(mean)], axis=-1)
+        return np.repeat(mean, offset.shape[1], axis=1)
 
     def both(self, metrics: Sequence[Any], theta: Array, offset: Array) -> tuple[Array, Array]:
         """As of `Observation`."""

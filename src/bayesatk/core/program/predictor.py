@@ -17,7 +17,7 @@ from bayesatk.core.program.cells import Cells, Ints
 from bayesatk.core.program.observations import Observation
 from bayesatk.metrics.credit import Array
 
-_BLOCK = 3_000_000  # floats in one array: 24 MB
+_BLOCK = 700_000  # floats in one array: 6 MB
 _NODES = 9  # of the rule for a group's effect
 WIDE_NODES, WIDER = 15, 1.6  # of it, and width, that carry it also without one question
 NEW_NODES = 21  # of the rule for the effect of a new group
@@ -199,8 +199,8 @@ class Predictor:
             keys.insert(0, np.log(self.group_sd(theta)))
         order = np.lexsort(keys)
         offsets = 60 if self._structured else 1
-        width = max(offsets * columns * len(self.cells.states), 8 * columns * len(self.cells.count))
-        step = max(1, _BLOCK // (width * self.observation.heavier))
+        width = max(offsets * self.observation.floats(columns), 8 * columns * len(self.cells.count))
+        step = max(1, _BLOCK // width)
         ends = np.flatnonzero(np.diff(similar[order])) + 1
         return [
             run[start : start + step]
@@ -241,7 +241,8 @@ class Predictor:
     def log_table(self, theta: Array) -> Table:
         """Log probabilities of states over offsets."""
         grid, first, step = self.grid(theta)
-        return Table(self.observation.log_states(theta, grid), first, step)
+        logs = np.ascontiguousarray(self.observation.log_states(theta, grid))
+        return Table(logs, first, step)
 
     def by_group(self, theta: Array, table: Table) -> Callable[[Array, bool], Array]:
         """Return the log-likelihood of each group, with derivatives if asked, by its effect."""
