@@ -3,8 +3,9 @@
     python -m benchmarks.coverage_scores --replications 100 --output results.jsonl
 
 Levels are equally spaced; the marks of a question with expected score p are binomial over the
-levels. Every replication has a seed of its own; results are appended a cell at a time, and a run
-that is started again skips what is there. ``--shard 0/2`` and ``--shard 1/2`` share the work.
+levels, or numbers with the distribution Beta(6 p, 6 (1 - p)) (0 levels). Every replication has a
+seed of its own; results are appended a cell at a time, and a run that is started again skips what
+is there. ``--shard 0/2`` and ``--shard 1/2`` share the work.
 """
 
 import argparse
@@ -14,16 +15,19 @@ from pathlib import Path
 from time import process_time
 
 import numpy as np
+from scipy.stats import beta, binom
 from scipy.stats import t as student
 
+import bayesatk as bk
 from bayesatk.core.engine.interval_ends import measured_interval
 from bayesatk.metrics.category_credit import CategoryCredit, Judged
 from bayesatk.posterior.model import CountModel
 from bayesatk.priors import DirichletHyperPrior, HyperPrior
 
-LEVELS, QUESTIONS, TRIALS = (3, 5, 11, 101), (40, 150), (1, 4)
+LEVELS, QUESTIONS, TRIALS = (3, 5, 11, 101, 0), (40, 150), (1, 4)
 SHAPES = ("Beta(6, 2)", "two clusters", "20% at zero", "Beta(.5, .5)")
 PRIORS = {"levels in order": HyperPrior(), "Dirichlet": DirichletHyperPrior()}
+_NUMBERS = 6.0  # parameters of a question's numbers, in all
 _BEST = 4  # of so many trials, whose expected best score is the second metric
 
 
@@ -45,14 +49,21 @@ def one(cell: tuple[str, int, int, int, str], number: int) -> dict[str, float]:
     prior, levels, size, trials, shape = cell
     rng = np.random.default_rng([number, levels, size, trials, SHAPES.index(shape)])
     p, truth = questions(shape, size, rng)
-    grades = rng.binomial(levels - 1, p[:, None], (size, trials))
-    counts = np.stack([(grades == level).sum(axis=1) for level in range(levels)], axis=1)
-    scores = np.arange(levels) / (levels - 1)
+    if levels:
+        marks = rng.binomial(levels - 1, p[:, None], (size, trials)) / (levels - 1)
+        data = bk.tally(
+            marks, scores={level / (levels - 1): level / (levels - 1) for level in range(levels)}
+        )
+    else:
+        parameters = np.maximum(_NUMBERS * np.stack([p, 1.0 - p])[..., None], 1e-12)
+        marks = np.where(p[:, None] > 0.0, rng.beta(*parameters, (size, trials)), 0.0)
+        data = bk.tally(marks, scores=(0, 1))
+    counts, scores = data.dataset["count"].values[0], data.dataset["score"].values
     start = process_time()
     model = CountModel.of(PRIORS[prior], counts, scores=tuple(scores.tolist()))
     metrics = [Judged(CategoryCredit(k), scores) for k in (1, _BEST)[: 1 + (trials > 1)]]
     distributions = model.fit(metrics).distributions()
-    means = grades.mean(axis=1) / (levels - 1)
+    means = marks.mean(axis=1)
     half = student.ppf(0.975, size - 1) * means.std(ddof=1) / np.sqrt(size)
     values = {
         "cpu": process_time() - start,
@@ -62,18 +73,21 @@ def one(cell: tuple[str, int, int, int, str], number: int) -> dict[str, float]:
         (low, high), _ = measured_interval(distributions[target][0], 0.95, "eti")
         name = ("these", "like these")[target]
         values |= {f"{name} covers": float(low <= true <= high), f"{name} width": high - low}
-    if trials > 1:  # the best of four binomial grades, given p
-        below = np.cumsum(_binomial(levels - 1, p), axis=1)[:, :-1]
-        best = (1.0 - below**_BEST).sum(axis=1) / (levels - 1)
+    if trials > 1:
         (low, high), _ = measured_interval(distributions[0][1], 0.95, "eti")
-        values["best of 4, these, covers"] = float(low <= best.mean() <= high)
+        best = _best(p, levels)
+        values["best of 4, these, covers"] = float(low <= best <= high)
     return values
 
 
-def _binomial(size: int, p: np.ndarray) -> np.ndarray:
-    from scipy.stats import binom
-
-    return np.asarray(binom.pmf(np.arange(size + 1), size, p[:, None]))
+def _best(p: np.ndarray, levels: int) -> float:
+    """Return the expected best of four marks of questions, a mean over them."""
+    if levels:
+        below = binom.cdf(np.arange(levels - 1), levels - 1, p[:, None])
+        return float((1.0 - below**_BEST).mean())
+    x = (np.arange(2000) + 0.5) / 2000
+    below = beta.cdf(x, _NUMBERS * p[:, None], _NUMBERS * (1.0 - p[:, None]))
+    return float((1.0 - np.where(p[:, None] > 0.0, below, 1.0) ** _BEST).mean())
 
 
 def main() -> None:

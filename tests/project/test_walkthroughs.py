@@ -18,8 +18,8 @@ CELL = re.compile(r"```\{code-cell\} python\n((?::[^\n]*\n)*)(.*?)```", re.DOTAL
 SAMPLING = ("tutorial", "verification", "how_to/add_a_metric")  # with one run of PyMC each
 LONGER = (
     "index", "limits", "comparing_systems", "model_comparison", "random_baseline", "estimands",
-    "categories", "stopping", "changes", "leaderboards", "single_questions", "covariates",
-    "weights", "judge_error", "groups", "costs",
+    "categories", "rewards", "stopping", "changes", "leaderboards", "single_questions",
+    "covariates", "weights", "judge_error", "groups", "costs",
 )  # fmt: skip
 OTHERS = (
     "how_to/more_trials_than_run", "how_to/prior_data", "how_to/from_the_published_package",

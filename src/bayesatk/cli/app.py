@@ -26,7 +26,6 @@ from bayesatk.cli.options import (
     Reading,
     Rope,
     Seed,
-    Success,
     as_options,
     check_file,
     command,
@@ -94,7 +93,6 @@ def cost_of_success(
     difficulty: Difficulty = None,
     ci_prob: Probability = 0.95,
     ci_kind: Kind = "eti",
-    success: Success = None,
     seed: Seed = None,
 ) -> None:
     """Compute cost per success, and success at a budget; name the column with --cost."""
@@ -103,7 +101,7 @@ def cost_of_success(
 
     fit = evaluate_cost(
         data, whole_numbers(k), spend or (), difficulty=families(difficulty),
-        success=success, ci_prob=ci_prob, ci_kind=ci_kind, rng=seed, progress=delivery.progress,
+        ci_prob=ci_prob, ci_kind=ci_kind, rng=seed, progress=delivery.progress,
     )  # fmt: skip
     delivery.deliver(fit, print_costs, data)
 
@@ -199,7 +197,7 @@ def report(
             f"Random guessing: the best of t = {DEFAULT_T:g} guessers. If you tried another number "
             "of configurations (prompts, seeds), say so with --t.",
         )
-    evaluation = replace(evaluation, metric=metric or usual_metrics(data, evaluation.success))
+    evaluation = replace(evaluation, metric=metric or usual_metrics(data))
     progress, model = False if quiet else None, evaluation.model(data, reading.formula)
     fit = evaluation.evaluate(data, model, progress)
     if (data.trials > 0).sum("system").max() > 1:  # else no two share a question
@@ -215,7 +213,7 @@ def report(
         raise Exit(DISAGREE)
 
 
-@command(app, "Example: bayesatk doctor logs/", without=("missing", "shared", "system"))
+@command(app, "Example: bayesatk doctor logs/", without=("missing", "shared", "system", "success"))
 def doctor(reading: Reading) -> None:
     """Report the format and contents of files, what is doubtful, and the next command."""
 
@@ -236,7 +234,7 @@ def doctor(reading: Reading) -> None:
 
 @command(
     app, "Example: bayesatk convert logs/ -o runs.csv --answers",
-    without=("missing", "score", "system", "shared", "cost_unit", "missing_cost"),
+    without=("missing", "score", "success", "system", "shared", "cost_unit", "missing_cost"),
 )  # fmt: skip
 def convert(
     reading: Reading,
@@ -321,8 +319,7 @@ def _compare_with_sampler(
     from bayesatk.results.result import Result
 
     model, console = evaluation.model(data, formula), terminal()
-    scored = not data.binary and model["success"] is None
-    if (model["judge"] is not None or scored) and evaluation.pooling == "partial":
+    if (model["judge"] is not None or not data.binary) and evaluation.pooling == "partial":
         model["difficulty"] = model["difficulty"] or "beta"  # PyMC samples one family at a time
     fit = evaluation.evaluate(data, model, None)
     if not delivery.silent:

@@ -18,7 +18,6 @@ from bayesatk.cli.options import (
     Population,
     Reading,
     Seed,
-    Success,
     check_file,
     check_output,
     families,
@@ -70,7 +69,6 @@ def plan(
     ] = 0.0,
     group_weight: GroupWeight = None,
     population: Population = None,
-    success: Success = None,
 ) -> None:
     """Find numbers of questions and trials, from a pilot or a stated difficulty."""
     by_statement = any("=" in text for text in difficulty or [])
@@ -90,7 +88,7 @@ def plan(
         voted = any(parsed.voted for parsed in parse(metric))
         source = evaluate(
             data, metric, pooling="none" if voted else "partial",
-            difficulty=families(difficulty), success=success, population=population, rng=0,
+            difficulty=families(difficulty), population=population, rng=0,
             **structure(data, None, group_weight),
         )  # fmt: skip
     with working("Planning ...", delivery.silent):
@@ -122,7 +120,6 @@ def baseline(
     alpha: Annotated[float, Option(help="Level of significance.")] = 0.05,
     pooling: Pooling = "partial",
     difficulty: Difficulty = None,
-    success: Success = None,
     seed: Seed = None,
 ) -> None:
     """Compare systems, or a published accuracy, with the best of t random guessers."""
@@ -147,7 +144,7 @@ def baseline(
 
     with working("Comparing with random guessers ...", delivery.silent):
         fit = evaluate(
-            data if success is None else data.with_success(success), "bayes", pooling=pooling,
+            data, "bayes", pooling=pooling,
             difficulty=families(difficulty), rng=seed,
         )  # fmt: skip
         result = random_baseline(fit, p, t, correlation=correlation, alpha=alpha, rng=seed)

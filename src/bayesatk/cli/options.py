@@ -38,7 +38,6 @@ Pooling = Annotated[
 ]
 Probability = Annotated[float, Option(help="Probability of the interval.")]
 Kind = Annotated[Literal["eti", "hdi"], Option(help="Kind of interval.")]
-Success = Annotated[str | None, Option(help="Rule for success: --success 'score >= 0.5'.")]
 Seed = Annotated[int | None, Option(help="Seed of the draws; recorded in the result.")]
 AsJson = Annotated[bool, Option("--json", help="Print JSON instead of tables.")]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="No progress, no data card.")]
@@ -146,8 +145,14 @@ class Reading:
     ] = "error"
     score: Annotated[
         list[str] | None,
-        Option(help="Score of an outcome: --score C=1 --score I=0."),
+        Option(
+            help="Score of an outcome: --score C=1 --score I=0; or numbers as they are: --score "
+            "numbers, or --score 0:1 for numbers between two ends.",
+        ),
     ] = None
+    success: Annotated[str | None, Option(help="Rule for success: --success 'score >= 0.5'.")] = (
+        None
+    )
     column: Annotated[
         list[str] | None,
         Option(help="Column of a role: --column answer=text."),
@@ -236,9 +241,8 @@ class Reading:
             from bayesatk.data.design import covariates_of
 
             columns += sorted(covariates_of(self.formula))
-        scores = pairs(self.score, "--score")
         texts = {
-            "scores": {label(name): float(value) for name, value in scores.items()},
+            "scores": _scores(self.score),
             "columns": pairs(self.column, "--column"),
             "covariates": list(dict.fromkeys(columns)),
             "progress": not self.quiet and sys.stderr.isatty(),
@@ -285,6 +289,27 @@ def of_systems(data: Any, names: Collection[str]) -> Any:
 READING = [field.name for field in fields(Reading)]
 
 
+def _scores(texts: list[str] | None) -> Any:
+    """Return scores as `bayesatk.load` takes them.
+
+    Examples
+    --------
+    >>> _scores(["C=1", "I=0"]), _scores(["numbers"]), _scores(["0:1"])
+    ({'C': 1.0, 'I': 0.0}, 'numbers', (0.0, 1.0))
+    """
+    if texts and len(texts) == 1 and "=" not in texts[0]:
+        low, colon, high = texts[0].partition(":")
+        if not colon:
+            return texts[0]
+        try:
+            return float(low), float(high)
+        except ValueError:
+            raise ValueError(
+                f"--score must be 'numbers', LOW:HIGH, or OUTCOME=SCORE; got {texts[0]!r}."
+            ) from None
+    return {label(name): float(value) for name, value in pairs(texts, "--score").items()}
+
+
 @dataclass(frozen=True)
 class Evaluation:
     """Options of what is asked of the data, and under which model."""
@@ -299,7 +324,6 @@ class Evaluation:
     population: Population = None
     ci_prob: Probability = 0.95
     ci_kind: Kind = "eti"
-    success: Success = None
     judge: Annotated[
         Path | None,
         Option(
@@ -318,8 +342,7 @@ class Evaluation:
             judge = pd.read_csv(self.judge, dtype={"system": str})  # labels of systems are text
         return {
             "pooling": self.pooling, "difficulty": families(self.difficulty),
-            "success": self.success, "judge": judge, "rng": self.seed,
-            "population": self.population,
+            "judge": judge, "rng": self.seed, "population": self.population,
             **structure(data, formula, self.group_weight),
         }  # fmt: skip
 

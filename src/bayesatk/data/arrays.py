@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import AnswerRules
 from bayesatk.data.long_form import (
-    CODE_INVALID,
-    Codes,
     LongForm,
     codes_of,
     count_codes,
@@ -29,8 +27,11 @@ from bayesatk.data.long_form import (
     of_counts,
     refuse,
 )
+from bayesatk.data.number_scale import NumberScale
 from bayesatk.data.question_columns import OWN, by_question
 from bayesatk.data.validation import (
+    CODE_INVALID,
+    Codes,
     Ints,
     OutcomeError,
     Scores,
@@ -403,7 +404,8 @@ def read_data_array(data: xr.DataArray, scale: Scores) -> LongForm:
     trial = data.indexes["trial"].tolist() if "trial" in data.indexes else None
     as_coordinate(trial or [], "trials")
     values = oriented(data, "a DataArray of outcomes", *DIMS)
-    long = read_nested(values.values, scale) if data.chunks is None else _lazily(values, scale)
+    whole = data.chunks is None or isinstance(scale, NumberScale)
+    long = read_nested(values.values, scale) if whole else _lazily(values, scale)
     return _with_columns(replace(long, trial_labels=trial), data)
 
 

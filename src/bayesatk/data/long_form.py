@@ -17,8 +17,12 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import UNKNOWN, AnswerRules, Answers, group
+from bayesatk.data.number_scale import NumberScale
 from bayesatk.data.validation import (
+    CODE_INVALID,
+    CODE_MISSING,
     Array,
+    Codes,
     Ints,
     Labels,
     OutcomeError,
@@ -29,10 +33,7 @@ from bayesatk.data.validation import (
     shown,
 )
 
-Codes = NDArray[np.signedinteger[Any]]
 MissingPolicy = Literal["error", "ignore", "wrong", "bounds"]
-CODE_MISSING = -1
-CODE_INVALID = -2
 _BLOCK = 2**17  # cells encoded or counted at a time: they stay in the cache of a processor
 _HASHED = frozenset({int, bool, str})  # looked up without a check: none of these can be missing
 
@@ -96,14 +97,32 @@ class LongForm:
         return cell, np.tile(np.arange(trials), cells), self.code.ravel()
 
     def slots(self, scores: Scores) -> Ints:
-        """Count the trials by system, question and slot; slot 0 is of missing outcomes."""
+        """Count the trials by system, question and slot; slot 0 is of missing outcomes.
+
+        Numbers that are not levels yet have one slot.
+        """
         if self.counted is not None:
             return self.counted
+        if isinstance(scores, NumberScale):
+            return replace(self, code=np.minimum(self.code, 0)).slots({0: 0.0})
         if self.cell is None:
             return count_codes(self.code, range(CODE_MISSING, len(scores)))
         shape = len(self.systems), len(self.questions), len(scores) + 1
         slot = self.cell * shape[2] + self.code + 1
         return np.bincount(slot, minlength=math.prod(shape)).reshape(shape)
+
+    def levelled(
+        self, scores: NumberScale, success: str | None = None
+    ) -> tuple["LongForm", Scores]:
+        """Return the trials with levels, or right and wrong, for numbers; and their scale."""
+        cell, position, code = self.rows()
+        order = np.lexsort((position, cell))
+        system = cell[order] // max(len(self.questions), 1)
+        moved, scale, notes = scores.levelled(code[order], system, success)
+        codes = np.empty_like(moved)
+        codes[order] = moved
+        codes = codes.reshape(self.code.shape)
+        return replace(self, code=codes, notes=(*self.notes, *notes)), scale
 
     def grouped(self, scores: Scores) -> tuple[Answers | None, tuple[str, ...]]:
         """Count the distinct answers, if there are any, and return notes on them."""
@@ -162,6 +181,8 @@ def encode(values: NDArray[Any] | list[Any], scores: Scores) -> Codes:
     >>> encode([0, 1, None, "1", True], {0: 0.0, 1: 1.0}).tolist()
     [0, 1, -1, -2, 1]
     """
+    if isinstance(scores, NumberScale):
+        return scores.codes(values)
     kind = np.min_scalar_type(-len(scores) - 2)  # a byte, up to 126 outcomes
     if isinstance(values, list):
         return _encode_objects(values, scores, kind)
@@ -221,15 +242,23 @@ def first_invalid(codes: Codes) -> int | None:
 
 def refuse(value: Any, where: str, scores: Scores) -> OutcomeError:
     """Return the error for an outcome that no score covers."""
-    allowed = ", ".join(shown(label) for label in scores)
+    allowed = "one of " + ", ".join(shown(label) for label in scores)
     remedy: tuple[str | Argument, ...] = ("Write every outcome as text, a number or true/false.",)
-    if is_category(value) and value not in (math.inf, -math.inf):
+    if isinstance(scores, NumberScale):
+        allowed, remedy = scores.words, ("Correct it, or change ", Argument("scores"), ".")
+    elif is_category(value) and value not in (math.inf, -math.inf):
         # A duration is compared with numbers under a warning: it stands here by its text.
         key = str(value) if isinstance(value, np.timedelta64) else value
         all_scores = Argument("scores", {**scores, key: ...}, "tally")
         remedy = ("Score every outcome that may occur: ", all_scores, ".")
+        if not isinstance(value, str | bool | np.bool_):
+            remedy += (
+                " Or keep numbers as they are: ",
+                Argument("scores", "numbers", "tally"),
+                ".",
+            )
     return OutcomeError(
-        f"outcome {shown(value)} at {where} is not one of {allowed}. ", *remedy,
+        f"outcome {shown(value)} at {where} is not {allowed}. ", *remedy,
         " Write an unknown or failed one as None, and use ",
         Argument("missing", "ignore", "tally"), ".",
     )  # fmt: skip

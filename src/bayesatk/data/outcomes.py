@@ -87,6 +87,12 @@ class Outcomes:
         >>> data.with_success("score >= 0.5").successes.values.tolist()
         [[2]]
         """
+        if "numbers" in self.dataset.attrs:
+            raise OutcomeError(
+                Argument("success"), f" must be given where {self.dataset.attrs['numbers']} "
+                "different numbers are read, of which levels are kept: ",
+                Argument("success", rule, "tally"), ".",
+            )  # fmt: skip
         succeeds = succeeding(rule, self.dataset["score"].values)
         names = self.dataset["category"].values[succeeds].tolist()
         pairs = {
@@ -280,6 +286,7 @@ def with_costs(dataset: xr.Dataset, sums: Array, unit: str) -> xr.Dataset:
     return dataset.assign_coords(cost_sum=["number", "total", "log_total"])
 
 
+_SHOWN = 12  # categories that a card names
 _COLUMNS = ("trials min/median/max", "missing", "mean score")
 Card = tuple[str, list[tuple[str, ...]], list[str]]  # title, rows with remarks, lines below
 
@@ -315,8 +322,10 @@ def html_card(dataset: xr.Dataset, answers: Answers | None, notes: tuple[str, ..
 def _card(dataset: xr.Dataset, answers: Answers | None, notes: tuple[str, ...]) -> Card:
     """Return what a card says: a row for each system, and a row of two cells for a remark."""
     scores, trials = dataset["score"], dataset["count"].sum("category")
-    scale = ", ".join(f"{label} = {score:g}" for label, score in
-                      zip(dataset["category"].values, scores.values, strict=True))  # fmt: skip
+    pairs = zip(dataset["category"].values, scores.values, strict=True)
+    scale = ", ".join(f"{label} = {score:g}" for label, score in pairs)
+    if len(scores) > _SHOWN:
+        scale = f"{len(scores)} from {scores.values.min():g} to {scores.values.max():g}"
     systems, questions = trials.shape
     title = (
         f"Outcomes: {systems} system{'s' * (systems > 1)} x {questions} questions, "

@@ -24,10 +24,12 @@ from bayesatk.data.columns import (
     trial_text,
 )
 from bayesatk.data.content import digests
-from bayesatk.data.long_form import Codes, LongForm, codes_of, encode, first_invalid, refuse
+from bayesatk.data.long_form import LongForm, codes_of, encode, first_invalid, refuse
+from bayesatk.data.number_scale import NumberScale
 from bayesatk.data.question_columns import Agreement
 from bayesatk.data.requests import read_costs
 from bayesatk.data.validation import (
+    Codes,
     Flags,
     Ints,
     OutcomeError,
@@ -224,6 +226,12 @@ class Counter:
             raise OutcomeError(
                 Argument(COST), " must be left out for tables that are counted part by part. "
                 "Read the table whole: ", Argument("stream", False), ", or table.compute().",
+            )  # fmt: skip
+        if isinstance(self.scores, NumberScale):
+            raise OutcomeError(
+                Argument("scores"), " must map outcomes where tables are counted part by part; got "
+                "numbers. Read the table whole: ", Argument("stream", False),
+                ", or table.compute().",
             )  # fmt: skip
         system, question = self._cells(table)
         self._slots = _grown(self._slots, (*self._shape, self._slots.shape[2]))

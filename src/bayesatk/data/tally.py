@@ -24,6 +24,7 @@ from bayesatk.data.arrays import (
 )
 from bayesatk.data.columns import WEIGHT, with_roles
 from bayesatk.data.long_form import LongForm, MissingPolicy
+from bayesatk.data.number_scale import NumberScale
 from bayesatk.data.outcomes import Outcomes, with_costs
 from bayesatk.data.question_columns import weights
 from bayesatk.data.requests import MissingCost, Request
@@ -47,7 +48,8 @@ def tally(
     trials: object = None,
     systems: Sequence[object] | None = None,
     questions: Sequence[object] | None = None,
-    scores: Mapping[Any, float] | None = None,
+    scores: Mapping[Any, float] | str | tuple[float, float] | None = None,
+    success: str | None = None,
     missing: MissingPolicy = "error",
     columns: Mapping[str, str] | None = None,
     answers: object = None,
@@ -74,9 +76,13 @@ def tally(
         Trials per question; then `data` holds success counts.
     systems, questions : sequence, optional
         Labels; default ``"system"`` (or 0, 1, ...) and 0, 1, ....
-    scores : mapping, optional
+    scores : mapping, "numbers", or (low, high), optional
         Score of every outcome that may occur, as in ``{"I": 0, "C": 1}``. Default ``{0: 0, 1: 1}``
-        (False and True count as 0 and 1).
+        (False and True count as 0 and 1). ``"numbers"``: outcomes are numbers, and their own
+        scores, such as rewards, F1 or seconds; ``(0, 1)``: numbers between these ends. Of more than
+        51 different ones levels are kept, each number at one beside it (docs/rewards.md).
+    success : str, optional
+        Rule on the scores, as in ``"score >= 0.8"``, by which outcomes are right or wrong.
     missing : {"error", "ignore", "wrong", "bounds"}
         What to do with an outcome that is NaN or None. ``"error"``: raise. ``"ignore"``: leave the
         trial out. ``"wrong"``: count it as the lowest score. ``"bounds"``: leave it out, and let
@@ -150,19 +156,20 @@ def tally(
     if answers is not None:
         _refuse_given("answers in arrays", columns=columns, trials=trials)
         long = read_answers(data, answers, reference, rules, scale, labels)
-        return finish(request.add_to(long), scale, missing, request)
+        return finish(request.add_to(long), scale, missing, request, success)
     _refuse_given("data without answers=", reference=reference)
     if isinstance(data, Outcomes | xr.Dataset) and trials is None:
         _refuse_given("data that are counts already", scores=scores, columns=columns, cost=cost)
-        return _from_counts(data, missing, request, labels)
+        counted = _from_counts(data, missing, request, labels)
+        return counted if success is None else counted.with_success(success)
     pair = trials is None and isinstance(data, tuple) and len(data) == 2
     if pair or trials is not None:
-        _refuse_given("success counts", scores=scores, columns=columns)
+        _refuse_given("success counts", scores=scores, columns=columns, success=success)
         long = read_successes(*(data if pair else (data, trials)))  # type: ignore[misc]
         long = replace(long, notes=("the pair was read as (successes, trials)",) * pair)
     else:
         long = read_trials(data, scale, rules, columns, request.roles)
-    return finish(request.add_to(long.labelled(**labels)), scale, missing, request)
+    return finish(request.add_to(long.labelled(**labels)), scale, missing, request, success)
 
 
 def read_trials(
@@ -189,7 +196,8 @@ def check_options(scores: object, missing: object) -> Scores:
     if not isinstance(missing, str) or missing not in get_args(MissingPolicy):
         policies = ", ".join(map(repr, get_args(MissingPolicy)))
         raise OutcomeError(f"missing must be one of {policies}; got {shown(missing)}.")
-    return check_scores(BINARY if scores is None else scores)
+    numbers = scores if isinstance(scores, NumberScale) else NumberScale.of(scores)
+    return numbers if numbers is not None else check_scores(BINARY if scores is None else scores)
 
 
 def _refuse_given(subject: str, **options: object) -> None:
@@ -229,7 +237,7 @@ def _from_counts(
                 f"missing must be left out or {policy!r}, the policy by which these counts were "
                 f"made; got {missing!r}. Use the outcomes themselves for another policy."
             )
-    counted = finish(long, scale, policy if applied else missing, request, applied)
+    counted = finish(long, scale, policy if applied else missing, request, applied=applied)
     result = counted.dataset
     if "cost_sums" in dataset:
         dims = "system", "question", "category", "cost_sum"
@@ -243,9 +251,18 @@ def finish(
     scale: Scores,
     missing: MissingPolicy,
     request: Request,
+    success: str | None = None,
+    *,
     applied: bool = False,
 ) -> Outcomes:
     """Count, and build the canonical Dataset, by a missing policy that may have been applied."""
+    attributes: dict[str, Any] = {"missing_policy": missing}
+    if isinstance(scale, NumberScale):
+        number = len(scale)
+        long, scale = long.levelled(scale, success)
+        success = None
+        if len(scale) < number and len(scale) > 2:
+            attributes["numbers"] = number
     labels = {
         "system": as_coordinate(long.systems, "systems"),
         "question": as_coordinate(long.questions, "questions"),
@@ -277,11 +294,12 @@ def finish(
             "category": [str(label) for label in scale],
             "score": ("category", list(scale.values())),
         },
-        attrs={"missing_policy": missing},
+        attrs=attributes,
     )
     if costs is not None:
         dataset = with_costs(dataset, costs[:, :, 1:], request.unit)
-    return Outcomes(dataset, notes, answers)
+    outcomes = Outcomes(dataset, notes, answers)
+    return outcomes if success is None else outcomes.with_success(success)
 
 
 def _missing_notes(long: LongForm, slots: Ints, missing: MissingPolicy) -> tuple[str, ...]:

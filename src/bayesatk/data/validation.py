@@ -24,6 +24,8 @@ from bayesatk._tools.messages import Argument, ArgumentError, Message
 Scores = Mapping[Any, float]
 
 Labels = Sequence[Any]
+Codes = NDArray[np.signedinteger[Any]]  # outcomes by their position among the scored ones, or:
+CODE_MISSING, CODE_INVALID = -1, -2
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -110,7 +112,9 @@ def check_scores(scores: object) -> Scores:
     if not isinstance(scores, Mapping) or len(scores) < 2:
         raise OutcomeError(
             Argument("scores"), " must map at least two outcomes to numbers, as in ",
-            Argument("scores", {"I": 0, "C": 1}), f"; got {shown(scores)}.",
+            Argument("scores", {"I": 0, "C": 1}), f"; got {shown(scores)}. For numbers as they "
+            "are: ", Argument("scores", "numbers"), ", or with their ends ",
+            Argument("scores", (0, 1)), ".",
         )  # fmt: skip
     labels: dict[str, object] = {}
     for label, score in scores.items():

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import AnswerRules, check_rules
 from bayesatk.data.long_form import LongForm, MissingPolicy
+from bayesatk.data.number_scale import NumberScale
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.requests import MissingCost, Request
 from bayesatk.data.tables import read_rows
@@ -42,7 +43,8 @@ def load(
     *,
     systems: Sequence[object] | None = None,
     questions: Sequence[object] | None = None,
-    scores: Mapping[Any, float] | None = None,
+    scores: Mapping[Any, float] | str | tuple[float, float] | None = None,
+    success: str | None = None,
     missing: MissingPolicy = "error",
     columns: Mapping[str, str] | None = None,
     records: str | None = None,
@@ -81,7 +83,7 @@ def load(
         LiveCodeBench, MathArena, EvalPlus and HumanEval (docs/logs.md). A folder stands for the
         logs in it; for its tables, if it holds no logs, which must have columns of the same names.
         Other objects go to `bayesatk.tally`.
-    systems, questions, scores, missing, columns, answer_rules, group, covariates, weight,
+    systems, questions, scores, success, missing, columns, answer_rules, group, covariates, weight,
     cost_unit
         As in `bayesatk.tally`. In CSV a blank cell or NaN is a missing outcome; a cell is
         an outcome if its text is one of `scores`, or is exactly one of its numbers, or true/false.
@@ -185,9 +187,9 @@ def load(
         refuse_options(options, ["data that are no files"])
         replace(layout, columns={}).refuse_for("data that are no files")
         return tally(
-            source, scores=scores, columns=columns, answer_rules=answer_rules, missing=missing,
-            group=group, covariates=covariates, weight=weight, cost=cost, cost_unit=cost_unit,
-            missing_cost=missing_cost, **labels,
+            source, scores=scores, success=success, columns=columns, answer_rules=answer_rules,
+            missing=missing, group=group, covariates=covariates, weight=weight, cost=cost,
+            cost_unit=cost_unit, missing_cost=missing_cost, **labels,
         )  # fmt: skip
     request.refuse_given_costs()
     scale = check_options(scores, missing)
@@ -200,7 +202,7 @@ def load(
                     "answer_rules must be left out unless ", Argument("answers", True), " is given."
                 )
             rows = read_logs(inputs, options, layout)
-            long, scale = to_long(rows, scores, missing, rules)
+            long, scale = to_long(rows, None if scores is None else scale, missing, rules)
         else:
             long, scale = _from_tables(inputs, options, layout, scores, scale, rules, stream)
             long = replace(long, notes=(*long.notes, *inputs.notes))
@@ -209,7 +211,7 @@ def load(
             request, long = request.of_logs(), note_uneven(long, scale)
         else:
             long = note_parts(long, scale, inputs.sources)
-        done = finish(long, scale, missing, request)
+        done = finish(long, scale, missing, request, success)
     return replace(done, sources=tuple((file.name, file.sha256) for file in inputs.sources))
 
 
@@ -217,14 +219,15 @@ def _from_tables(
     inputs: InputFiles,
     options: LogOptions,
     layout: Layout,
-    scores: Mapping[Any, float] | None,
+    scores: object,
     scale: Scores,
     rules: AnswerRules,
     stream: bool | None,
 ) -> tuple[LongForm, Scores]:
     """Return the trials of tables, or their counts if they are counted in parts, and the scores."""
     check_tables(inputs, options)
-    if in_parts(inputs, layout, stream):
+    whole = isinstance(scale, NumberScale) and not stream  # numbers become levels together
+    if in_parts(inputs, layout, stream) and not whole:
         return count_parts(inputs, layout, None if scores is None else scale, scale)
     read = read_tables(inputs, layout, scale)
     if scores is None and is_correct_incorrect(read):

@@ -22,7 +22,6 @@ from bayesatk.data.validation import (
     OutcomeError,
     OutcomeWarning,
     Scores,
-    check_scores,
     is_missing,
     shown,
 )
@@ -234,10 +233,10 @@ def _said(rows: Rows, role: str, name: str) -> list[object]:
 
 
 def to_long(
-    rows: Rows, scores: Mapping[Any, float] | None, missing: MissingPolicy, rules: AnswerRules
+    rows: Rows, scores: Scores | None, missing: MissingPolicy, rules: AnswerRules
 ) -> tuple[LongForm, Scores]:
     """Return the trials of all logs in the long form, and the scores of their outcomes."""
-    scale = check_scores(scores) if scores is not None else _usual_scores(rows)
+    scale = scores if scores is not None else _usual_scores(rows)
     if GROUP not in rows.roles and len({trial.task for trial in rows.trials}) > 1:
         rows.roles[GROUP] = "task"  # as it can be asked for
     columns = to_columns(rows, scale)

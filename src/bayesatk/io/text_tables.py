@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, TextIO
 from bayesatk._tools.messages import Argument
 from bayesatk.data.columns import COVARIATE, Columns, find_columns, pick_columns
 from bayesatk.data.content import Contents
+from bayesatk.data.number_scale import NumberScale
 from bayesatk.data.validation import OutcomeError, Scores, shown
 from bayesatk.io.budget import largest, too_large
 from bayesatk.io.json_stream import at, decoded, members, parsed_lines, parts_of
@@ -270,7 +271,8 @@ def _from_text(text: str, scores: Scores, numbers: Mapping[Decimal, object]) -> 
     if not stripped or stripped.lower() == "nan":
         return None
     if is_number(stripped):
-        return numbers.get(Decimal(stripped), stripped)
+        kept = isinstance(scores, NumberScale)
+        return float(stripped) if kept else numbers.get(Decimal(stripped), stripped)
     return {"true": True, "false": False}.get(stripped.lower(), stripped)
 
 

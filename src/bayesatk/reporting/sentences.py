@@ -270,7 +270,7 @@ GROUPED_TARGETS = {
 }
 
 
-def usual_metrics(data: Outcomes, success: str | None = None) -> list[str]:
+def usual_metrics(data: Outcomes) -> list[str]:
     """Return metrics for a report when none are named: what the trials of a question allow.
 
     Examples
@@ -282,6 +282,6 @@ def usual_metrics(data: Outcomes, success: str | None = None) -> list[str]:
     trials = data.trials.values
     most = int(trials[trials > 0].min())
     ks = ",".join(str(2**power) for power in range(most.bit_length()))
-    if data.binary or success is not None:
+    if data.binary:
         return [f"pass@{ks}", f"pass^{ks.removeprefix('1,')}"] if most > 1 else ["pass@1"]
     return ["bayes", f"max@{ks}"]

@@ -31,7 +31,7 @@ _WIDENING = 8.0  # logits from which steps are longer, where likelihoods hardly 
 _NEGLIGIBLE = 1e-4  # expected marks of another level, at the ends of the grid
 _NARROWEST = 0.5  # sd of a law in steps of the grid: what is narrower is as good as a point
 _ARRAYS = 4  # over the nodes that are held at once
-_SAFE = 500.0  # log of numbers whose product is a number
+_SAFE = 600.0  # log of numbers whose product is a number
 _NEWTON_STEPS, _NEWTON_STEP = 6, 2.0  # to a tilt, and the longest, in logs of level ratios
 _LEAST = 1e-300  # probability, whose logarithm is a number
 _BLOCK = 4_000_000  # floats in one array: 32 MB
@@ -54,6 +54,11 @@ class Tilted(NamedTuple):
     log_p: Array
     log_q: Array
     log_step: Array
+
+    @property
+    def spread(self) -> Array:
+        """Range of the logs of sums over the grid; (points,)."""
+        return np.asarray(np.ptp(self.log_scale, axis=1))
 
 
 class _Alike(NamedTuple):
@@ -279,7 +284,7 @@ class Levels:
         Of factors (points, nodes) and (nodes, sums), or (points, nodes, sums) where their product
         could be too small a number; and the log of the scale, (points, sums).
         """
-        spread = np.ptp(tilted.log_scale, axis=1).max()
+        spread = tilted.spread.max()
         for alike in self._groups:
             of_points = -alike.trials * tilted.log_scale
             if alike.trials * spread < _SAFE:
@@ -294,8 +299,13 @@ class Levels:
     def log_states(self, theta: Array, offset: Array) -> Array:
         """As of `Observation`."""
         tilted = self._tilted(theta)
-        weight = self.weights(theta, offset, tilted)
         logs = np.empty((*offset.shape, len(self.states)))
+        far = self._sums[0][~self._deep].max(initial=0.0) * tilted.spread >= _SAFE
+        if far.any() and not far.all():  # products of factors for all others
+            for rows in (far, ~far):
+                logs[rows] = self.log_states(theta[rows], offset[rows])
+            return logs
+        weight = self.weights(theta, offset, tilted)
         for alike, of_points, of_sums, scale in self._likelihoods(tilted):
             sums = (weight * of_points[:, None]) @ of_sums
             totals = np.log(np.maximum(sums, _LEAST)) + scale[:, None]
