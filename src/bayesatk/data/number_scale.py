@@ -60,7 +60,7 @@ class NumberScale(dict[Any, float]):
         """Return the scale that ``scores="numbers"`` or ``scores=(low, high)`` asks for, if any."""
         if isinstance(scores, str) and scores == "numbers":
             return cls()
-        if not isinstance(scores, tuple | list) or len(scores) != 2:
+        if not isinstance(scores, tuple) or len(scores) != 2:
             return None
         ends = [number_of(end) for end in scores]
         low, high = (math.nan if end is None else float(end) for end in ends)
