@@ -98,7 +98,7 @@ def test_a_rule_of_success_is_about_the_numbers_themselves() -> None:
     assert "success is score >= 0.8" in data.card()
     graded = bk.tally([["no", "part"]], scores={"no": 0, "part": 0.5}, success="score > 0")
     assert graded.successes.values.tolist() == [[1]]
-    with pytest.raises(OutcomeError, match="success must be given where .* numbers are read"):
+    with pytest.raises(OutcomeError, match=r"success must be given where .* numbers are read"):
         bk.tally(raw, scores=(0, 1)).with_success("score >= 0.8")
 
 

@@ -17,6 +17,7 @@ from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.core.pooling.levels import LevelDraws, shape_functions
 from bayesatk.core.program import levels
 from bayesatk.metrics.category_credit import CategoryCredit, Judged
+from bayesatk.posterior.model import CountModel
 
 FAMILIES = ("beta", "inflated", "mixture")
 
@@ -132,8 +133,9 @@ def test_units_and_names_of_scores_do_not_matter() -> None:
     other = bk.evaluate(bk.tally(grades, scores={3: 10, 2: 0, 1: -10, 0: -20}), **options)
     for metric in ("bayes", "max@2"):
         first, second = numbers(one, metric), numbers(other, metric)
-        np.testing.assert_allclose(10.0 * first[:, 0] - 20.0, second[:, 0], rtol=1e-6)
-        np.testing.assert_allclose(10.0 * first[:, 1], second[:, 1], rtol=1e-6)
+        # Rounding may choose another of the points that stand for all.
+        np.testing.assert_allclose(10.0 * first[:, 0] - 20.0, second[:, 0], rtol=1e-4)
+        np.testing.assert_allclose(10.0 * first[:, 1], second[:, 1], rtol=1e-3)
 
 
 def test_many_trials_go_over_to_their_mean(monkeypatch) -> None:
@@ -230,3 +232,18 @@ def test_offsets_move_the_expected_score_as_a_logit() -> None:
     moved = 1.0 / (1.0 + (1.0 - mean) / mean * np.exp(-offset))
     np.testing.assert_allclose(drawn.expected_along(judged)(offset), moved, atol=2e-4)
     np.testing.assert_allclose(drawn.expected(judged), mean[:, 0], atol=1e-6)
+
+
+@pytest.mark.parametrize("gap", [0.3, 1e-3, 1e-6, 1e-12])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_probabilities_of_all_that_may_be_seen_sum_to_one(family: str, gap: float) -> None:
+    """Of three trials in four levels, also where two of them nearly have one score."""
+    trials, scores = 3, (0.0, gap, 0.6, 1.0)
+    every = np.array([row for row in np.ndindex(*[trials + 1] * 4) if sum(row) == trials])
+    model = CountModel.of(bk.HyperPrior(families=family), every, scores=scores)
+    predictor, fields = model.part(family)
+    theta = fields.from_uniform(np.random.default_rng(2).random((40, fields.size)))
+    theta = theta[np.abs(theta[:, fields.slices["mean"]]).max(axis=1) < 4.0]
+    logs = predictor.observation.log_states(theta, np.zeros((len(theta), 1)))[:, 0]
+    total = np.exp(logs + predictor.observation.states.log_ways).sum(axis=1)
+    np.testing.assert_allclose(total, 1.0, atol=1e-4)

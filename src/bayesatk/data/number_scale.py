@@ -1,10 +1,10 @@
 """Numbers as outcomes: rewards, F1, shares of tests passed, seconds, as they are.
 
-Up to `MOST_LEVELS` different numbers are the levels of a scale themselves. Of more, levels are
-quantiles of all numbers, and a number between two levels goes to one of them so that sums stay:
-what was added to one trial is taken from the next. So means of a system move by less than the
-distance of two levels over the number of its trials, and numbers that are levels, such as the ends,
-stay as they are.
+Up to `MOST_LEVELS` different numbers, none of them close to another, are the levels of a scale
+themselves. Of others levels are quantiles, and a number between two levels goes to one of them so
+that sums stay: what was added to one trial is taken from the next. So means of a system move by
+less than the distance of two levels over the number of its trials, and numbers that are levels,
+such as the ends, stay as they are.
 """
 
 import math
@@ -32,7 +32,7 @@ from bayesatk.data.validation import (
 
 MOST_LEVELS = 51  # whose marks are as good as the numbers: their variance differs by 1 part in 300
 _LARGEST = 1e100  # of a number: squares and products of larger ones overflow
-_DIGITS = 5  # of a level, in the range of all
+_CLOSEST = 1e-3  # distance of levels, in the range of all: nearer ones are the same to a mean
 
 
 class NumberScale(dict[Any, float]):
@@ -152,12 +152,15 @@ class NumberScale(dict[Any, float]):
             return numbers
         ends = (numbers.min(), numbers.max()) if self.ends is None else self.ends
         every = np.unique(np.concatenate([numbers, ends]))
-        if len(every) <= MOST_LEVELS:
+        least = _CLOSEST * (ends[1] - ends[0])
+        if len(every) <= MOST_LEVELS and np.diff(every).min(initial=np.inf) >= least:
             return every
-        digits = _DIGITS - math.floor(math.log10(ends[1] - ends[0]))
-        steps = (np.arange(MOST_LEVELS - 2) + 0.5) / (MOST_LEVELS - 2)
-        inner = np.quantile(numbers[(numbers > ends[0]) & (numbers < ends[1])], steps)
-        return np.unique(np.concatenate([np.round(inner, digits).clip(*ends), ends]))
+        inner = numbers[(numbers > ends[0] + least) & (numbers < ends[1] - least)]
+        if len(every) > MOST_LEVELS and len(inner):
+            steps = (np.arange(MOST_LEVELS - 2) + 0.5) / (MOST_LEVELS - 2)
+            inner = np.quantile(inner, steps)
+        inner = ends[0] + least * np.unique(np.round((inner - ends[0]) / least))
+        return np.concatenate([[ends[0]], inner, [ends[1]]])
 
 
 def _labels(levels: Array) -> list[float]:

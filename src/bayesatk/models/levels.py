@@ -62,7 +62,9 @@ class TiltSums:
         )
         vector = pt.exp(powers - log_sum[..., None])
         p, q = pt.exp(log_p), pt.exp(log_q)
-        variance = pt.maximum(p * q - (vector * (s * complement)).sum(axis=2), 1e-12 * p * q)
+        squares = ((vector * side**2).sum(axis=2) for side in (s, complement))
+        below, above = (square - mean**2 for square, mean in zip(squares, (p, q), strict=True))
+        variance = pt.maximum(pt.switch(pt.lt(p, 0.5), below, above), _LEAST)  # nothing cancels
         log_width = pt.log(variance) - log_p - log_q + np.log(gaps)
         lowest, highest = (pt.logsumexp(log_base[:, s == end], axis=1) for end in (0.0, 1.0))
         return cls(tilts, log_sum, log_p, log_q, log_width, (lowest, highest))
@@ -105,7 +107,7 @@ class MixedLevels:
         inner = sums.tilts * total[:, None] - trials[:, None] * sums.log_sum[base]
         ends = []
         for end, log_end in zip((0.0, 1.0), sums.log_ends, strict=True):
-            hit = pt.lt(abs(total - end * trials), 1e-8)
+            hit = pt.eq(counts[..., s != end].sum(axis=-1), 0.0)
             ends.append(pt.switch(hit, -trials * log_end[base], _IMPOSSIBLE))
         kernel = pt.concatenate([inner, pt.stack(ends, axis=1)], axis=1)
         terms = []
@@ -153,8 +155,10 @@ def _even_tilts(s: Array, trials: float) -> tuple[Array, Array]:
     power = tilts[:, None] * scale
     vector = np.exp(power - power.max(axis=1, keepdims=True))
     vector /= vector.sum(axis=1, keepdims=True)
-    product = (vector @ scale) * (vector @ (1.0 - scale))
-    variance = product - vector @ (scale * (1.0 - scale))
+    mean, complement = vector @ scale, vector @ (1.0 - scale)
+    product = np.maximum(mean * complement, _LEAST)
+    below, above = vector @ scale**2 - mean**2, vector @ (1.0 - scale) ** 2 - complement**2
+    variance = np.maximum(np.where(mean < 0.5, below, above), _LEAST)
     # Steps of the logit over its derivative, the variance of the score over p q.
     return tilts, 10.0 * np.cosh(x) * (x[1] - x[0]) * product / variance
 

@@ -21,6 +21,7 @@ from scipy.special import gammaln, log_expit, logit, logsumexp, softmax
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.metrics.credit import Array
 
+_CLOSEST = 1e-7  # distance of scores that are two on the scale from 0 to 1
 MOST_SHAPES = 5  # functions of which the log of a base is made
 _GRID = 401  # tilts at which expected scores are looked up
 _FARTHEST = 45.0  # logits of expected scores on either side that tilts reach
@@ -33,7 +34,7 @@ _BLOCK = 2_000_000  # numbers worked out at once
 
 
 def scaled_scores(scores: Sequence[float]) -> Array:
-    """Scores on the scale from 0 to 1.
+    """Scores on the scale from 0 to 1; those that nearly are the same, are.
 
     Examples
     --------
@@ -41,7 +42,11 @@ def scaled_scores(scores: Sequence[float]) -> Array:
     [0.0, 0.25, 1.0]
     """
     values = np.array(scores, float)
-    return np.asarray((values - values.min()) / np.ptp(values))
+    scaled = (values - values.min()) / np.ptp(values)
+    distinct = np.unique(scaled)
+    first = np.flatnonzero(np.diff(distinct, prepend=-1.0) >= _CLOSEST)
+    groups = np.where(distinct[first] > 1.0 - _CLOSEST, 1.0, distinct[first])
+    return np.asarray(groups[np.searchsorted(distinct[first], scaled, side="right") - 1])
 
 
 def shape_functions(scores: Sequence[float]) -> Array:

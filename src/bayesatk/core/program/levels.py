@@ -145,9 +145,9 @@ class Levels:
         logits = np.maximum.accumulate(logits + 1e-12 * np.arange(len(logits)))
         tilts = np.interp(_WIDENING * np.sinh(places), logits, fine)
         vector = softmax(tilts[:, None] * levels + self._reference, axis=1)
-        p, q = vector @ levels, vector @ (1.0 - levels)
-        variance = np.maximum(p * q - vector @ (levels * (1.0 - levels)), 1e-9 * p * q)
-        return tilts, step * np.cosh(places) * p * q / variance
+        up, down = vector @ levels, vector @ (1.0 - levels)
+        squares = vector @ levels**2, vector @ (1.0 - levels) ** 2
+        return tilts, step * np.cosh(places) / _relative_variance(up, down, *squares)
 
     @cached_property
     def _reference(self) -> Array:
@@ -163,9 +163,9 @@ class Levels:
 
     @cached_property
     def _weighted(self) -> Array:
-        """Probabilities under the reference, times 1, s, 1 - s and s (1 - s); (levels, 4 grid)."""
+        """Probabilities under the reference, times 1, s, 1 - s and squares; (levels, 5 grid)."""
         s = self._scaled
-        weights = np.stack([np.ones_like(s), s, 1.0 - s, s * (1.0 - s)])
+        weights = np.stack([np.ones_like(s), s, 1.0 - s, s**2, (1.0 - s) ** 2])
         return np.concatenate([(self._of_reference[0] * row).T for row in weights], axis=1)
 
     def log_base(self, theta: Array) -> Array:
@@ -182,10 +182,9 @@ class Levels:
         top = ratio.max(axis=1, keepdims=True)
         base = np.exp(ratio - top)
         sums = np.maximum(base @ self._weighted, _LEAST)
-        total, up, down, between = np.split(sums, 4, axis=1)
-        p, q = up / total, down / total
-        variance = np.maximum(p * q - between / total, 1e-12 * p * q)
-        log_step = np.log(variance / (p * q)) + np.log(self._tilts[1])
+        total, *moments = np.split(sums, 5, axis=1)
+        p, q, *squares = (moment / total for moment in moments)
+        log_step = np.log(_relative_variance(p, q, *squares) * self._tilts[1])
         log_scale = np.log(total) + top
         ends = [logsumexp(log_base[:, s == end], axis=1) for end in (0.0, 1.0)]
         log_scale = np.concatenate([log_scale, np.stack(ends, axis=1)], axis=1)
@@ -267,14 +266,17 @@ class Levels:
         """States of the same number of trials, which the grid is fine enough for."""
         trials, total = self._sums
         tilts, log_reference = self._tilts[0], self._of_reference[1]
+        evidence, ends = self.states.evidence, [self._scaled == end for end in (0.0, 1.0)]
+        at_end = np.stack([evidence[:, ~end].sum(axis=1) == 0.0 for end in ends], axis=1)
         groups = []
         for number in np.unique(trials[~self._deep]):
             states = np.flatnonzero((trials == number) & ~self._deep)
-            sums, node = np.unique(np.round(total[states], 9), return_inverse=True)
+            keys = np.column_stack([np.round(total[states], 12), at_end[states]])
+            distinct, node = np.unique(keys, axis=0, return_inverse=True)
+            sums, node = distinct[:, 0], node.ravel()
             logs = tilts[:, None] * sums - number * log_reference[:, None]
-            ends = [np.abs(sums - end * number) <= 1e-8 * max(number, 1.0) for end in (0.0, 1.0)]
             with np.errstate(divide="ignore"):
-                logs = np.concatenate([logs, np.log(np.array(ends, float))])
+                logs = np.concatenate([logs, np.log(distinct[:, 1:].T)])
             groups.append(_Alike(states, node, float(number), logs))
         return groups
 
@@ -514,6 +516,15 @@ class Levels:
         """Tilts of questions of very many trials, and their widths; (points, questions)."""
         tilt, _, variance = self._solved(tilted, state)
         return tilt, 1.0 / np.sqrt(self._sums[0][state] * variance)
+
+
+def _relative_variance(p: Array, q: Array, square: Array, other: Array) -> Array:
+    """Variance of the score over p q, by mean squares of the score and of its complement.
+
+    From the nearer end, so that nothing cancels.
+    """
+    variance = np.where(p < 0.5, square - p**2, other - q**2)
+    return np.maximum(variance, _LEAST) / np.maximum(p * q, _LEAST)
 
 
 def _cumulants(raw: Array, metrics: int) -> Array:
