@@ -120,13 +120,13 @@ class NumberScale(dict[Any, float]):
         >>> scale.levelled(codes, np.zeros(3, int), "score > 0.5")[0].tolist()
         [0, 1, 0]
         """
-        numbers, known = np.array(list(self)), code >= 0
+        numbers, present = np.array(list(self)), code >= 0
         if success is not None:
             succeeds = succeeding(success, numbers)
             words = f"{int(succeeds.sum())} of {len(numbers)} different numbers"
-            codes = np.where(known, succeeds[np.maximum(code, 0)], code)
+            codes = np.where(present, succeeds[np.maximum(code, 0)], code)
             return codes, {0: 0.0, 1: 1.0}, [f"success is {success}: {words}"]
-        marks = numbers[code[known]]
+        marks = numbers[code[present]]
         levels = self._levels(marks)
         if len(levels) < 2:
             raise OutcomeError(
@@ -136,9 +136,9 @@ class NumberScale(dict[Any, float]):
         scale = dict(zip(_labels(levels), levels.tolist(), strict=True))
         codes = code.copy()
         if np.isin(numbers, levels).all():
-            codes[known] = np.searchsorted(levels, marks)
+            codes[present] = np.searchsorted(levels, marks)
             return codes, scale, []
-        codes[known], moved = _moved(marks, system[known], levels)
+        codes[present], moved = _moved(marks, system[present], levels)
         words = f"{len(numbers)} different numbers from {numbers.min():g} to {numbers.max():g}"
         note = (
             f"{words} are kept as {len(levels)} levels, each at one beside it; mean scores of "
@@ -151,12 +151,12 @@ class NumberScale(dict[Any, float]):
         if not len(numbers):
             return numbers
         ends = (numbers.min(), numbers.max()) if self.ends is None else self.ends
-        every = np.unique(np.concatenate([numbers, ends]))
+        distinct = np.unique(np.concatenate([numbers, ends]))
         least = _CLOSEST * (ends[1] - ends[0])
-        if len(every) <= MOST_LEVELS and np.diff(every).min(initial=np.inf) >= least:
-            return every
+        if len(distinct) <= MOST_LEVELS and np.diff(distinct).min(initial=np.inf) >= least:
+            return distinct
         inner = numbers[(numbers > ends[0] + least) & (numbers < ends[1] - least)]
-        if len(every) > MOST_LEVELS and len(inner):
+        if len(distinct) > MOST_LEVELS and len(inner):
             steps = (np.arange(MOST_LEVELS - 2) + 0.5) / (MOST_LEVELS - 2)
             inner = np.quantile(inner, steps)
         inner = ends[0] + least * np.unique(np.round((inner - ends[0]) / least))

@@ -271,8 +271,9 @@ def _from_text(text: str, scores: Scores, numbers: Mapping[Decimal, object]) -> 
     if not stripped or stripped.lower() == "nan":
         return None
     if is_number(stripped):
-        kept = isinstance(scores, NumberScale)
-        return float(stripped) if kept else numbers.get(Decimal(stripped), stripped)
+        if isinstance(scores, NumberScale):
+            return float(stripped)
+        return numbers.get(Decimal(stripped), stripped)
     return {"true": True, "false": False}.get(stripped.lower(), stripped)
 
 

@@ -83,15 +83,15 @@ class Points:
         order = _path(self.theta, self.weight, int(np.sqrt(size)))
         upto = np.cumsum(self.weight[order])
         steps = (np.arange(size) + 0.5) / size * upto[-1]
-        kept, times = np.unique(order[np.searchsorted(upto, steps)], return_counts=True)
+        rows, times = np.unique(order[np.searchsorted(upto, steps)], return_counts=True)
         weight, features = times / size, self._features(size)
-        own = features[kept]
-        missing = self.weight @ features - weight @ own
-        factor = 1.0 + own @ np.linalg.lstsq((own.T * weight) @ own, missing)[0]
+        sample = features[rows]
+        missing = self.weight @ features - weight @ sample
+        factor = 1.0 + sample @ np.linalg.lstsq((sample.T * weight) @ sample, missing)[0]
         weight = weight * np.maximum(factor, 0.0)
         weight /= weight.sum()
         effective = min(self.effective_draws, 1.0 / float(weight @ weight))
-        return replace(self, theta=self.theta[kept], weight=weight, effective_draws=effective)
+        return replace(self, theta=self.theta[rows], weight=weight, effective_draws=effective)
 
     def _features(self, size: int) -> Array:
         """Parameters in their sds, squares, and products where points are many; a row each."""
