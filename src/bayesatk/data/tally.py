@@ -258,15 +258,10 @@ def finish(
     """Count, and build the canonical Dataset, by a missing policy that may have been applied."""
     attributes: dict[str, Any] = {"missing_policy": missing}
     if isinstance(scale, NumberScale):
-        number = len(scale)
-        long, scale = long.levelled(scale, success)
-        success = None
-        if len(scale) < number and len(scale) > 2:
-            attributes["numbers"] = number
-    labels = {
-        "system": as_coordinate(long.systems, "systems"),
-        "question": as_coordinate(long.questions, "questions"),
-    }
+        numbers, rule, success = scale, success, None
+        long, scale = long.levelled(numbers, rule)
+        if rule is None and not set(numbers.values()) <= set(scale.values()):
+            attributes["numbers"] = len(numbers)
     slots = long.slots(scale)
     answers, remarks = long.grouped(scale)
     costs = long.cost_sums(slots.shape)
@@ -278,9 +273,6 @@ def finish(
     count = np.ascontiguousarray(slots[..., 1:])
     if costs is not None:
         notes += request.notes(count - costs[..., 1:, 0].astype(int), int(count.sum()), long)
-    columns = dict(long.columns)
-    if WEIGHT in columns:
-        columns[WEIGHT] = weights(columns[WEIGHT].tolist(), long.questions)
     if not count.any():
         raise OutcomeError("data must have at least one outcome; got no trials at all.")
     dataset = xr.Dataset(
@@ -289,8 +281,7 @@ def finish(
             "missing": (("system", "question"), slots[..., 0].copy()),
         },
         coords={
-            **labels,
-            **{name: ("question", values) for name, values in columns.items()},
+            **_coordinates(long),
             "category": [str(label) for label in scale],
             "score": ("category", list(scale.values())),
         },
@@ -300,6 +291,18 @@ def finish(
         dataset = with_costs(dataset, costs[:, :, 1:], request.unit)
     outcomes = Outcomes(dataset, notes, answers)
     return outcomes if success is None else outcomes.with_success(success)
+
+
+def _coordinates(long: LongForm) -> dict[str, Any]:
+    """Labels of systems and questions, and what is known of the questions."""
+    columns = dict(long.columns)
+    if WEIGHT in columns:
+        columns[WEIGHT] = weights(columns[WEIGHT].tolist(), long.questions)
+    return {
+        "system": as_coordinate(long.systems, "systems"),
+        "question": as_coordinate(long.questions, "questions"),
+        **{name: ("question", values) for name, values in columns.items()},
+    }
 
 
 def _missing_notes(long: LongForm, slots: Ints, missing: MissingPolicy) -> tuple[str, ...]:

@@ -38,9 +38,9 @@ from bayesatk.results.schema import RATES
 if TYPE_CHECKING:
     from bayesatk.posterior.model import CountModel
 
-_WORK = (6e4, 8e5)  # points times cells of moments: plain, and with structure
+_WORK = (1.2e5, 8e5)  # points times cells of moments: plain, and with structure
 _BY_QUESTION = 1000  # points of moments by question, with structure
-_POINTS = ((200, 4000), (200, 1500))  # of moments, fewest and most: plain, and with structure
+_POINTS = ((200, 20_000), (200, 3000))  # of moments, fewest and most: plain, and with structure
 _FEW = 25  # questions up to which intervals come from draws of p
 _FEW_SKEWED = 2000  # the same where means are very skew
 _SKEWED = 0.5  # skewness given the points, in parts of an sd, up to which matched gammas were tried
