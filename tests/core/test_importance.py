@@ -123,6 +123,9 @@ def test_some_points_keep_the_means_and_variances_of_all() -> None:
     for power in (1, 2):
         exact = every.weight @ every.theta**power
         assert some.weight @ some.theta**power == pytest.approx(exact, rel=1e-8)
+    for i, j in ((0, 1), (0, 2), (1, 2)):
+        products = [points.theta[:, i] * points.theta[:, j] for points in (every, some)]
+        assert some.weight @ products[1] == pytest.approx(every.weight @ products[0], rel=1e-6)
     assert some.effective_draws == pytest.approx(1.0 / (some.weight @ some.weight))
 
 

@@ -1,5 +1,6 @@
 """Difficulty families against integrals that share no code with them."""
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,7 +12,7 @@ import bayesatk as bk
 from bayesatk.core.numerics.importance import importance_posterior
 from bayesatk.core.numerics.weights import pareto_shape
 from bayesatk.core.pooling.difficulty import Difficulty
-from bayesatk.core.pooling.nodes import Nodes
+from bayesatk.core.pooling.nodes import Nodes, rises
 from bayesatk.posterior.count_posterior import FamilyFit
 from bayesatk.priors import DIFFICULTY_FAMILIES, HyperPrior
 from tests.core.agreement import modelled, posterior_of
@@ -282,3 +283,15 @@ def test_results_say_how_they_were_found() -> None:
     assert method["beta"] == "quadrature"
     assert method["inflated"] == "importance sampling"
     assert method["averaged"] == "quadrature, importance sampling"
+
+
+@given(
+    st.lists(st.floats(-690.0, 34.5), min_size=1, max_size=5),
+    st.lists(st.integers(0, 70), min_size=1, max_size=6),
+)
+def test_products_are_ratios_of_gamma_functions(logs: list[float], counts: list[int]) -> None:
+    """Also across the sizes at which products are begun anew, and where counts are too few."""
+    with mpmath.workdps(60):
+        exact = [[float(mpmath.log(mpmath.rf(mpmath.exp(x), c))) for c in counts] for x in logs]
+    values = rises(np.exp(np.array(logs)), np.array(counts))
+    np.testing.assert_allclose(values, exact, rtol=1e-12, atol=1e-12)
