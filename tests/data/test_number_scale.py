@@ -1,6 +1,7 @@
 """Numbers as outcomes: what is kept of them, and what is refused."""
 
 import re
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -161,3 +162,26 @@ def test_tables_in_parts_have_no_levels_together(tmp_path) -> None:
     with pytest.raises(OutcomeError, match="stream=False"):
         bk.load(path, scores="numbers", stream=True)
     assert bk.load(path, scores="numbers").dataset.sizes["category"] == 2
+
+
+def test_logs_have_numbers_too(tmp_path) -> None:
+    """Rewards of verifiers, of which one trial returned nothing."""
+    rows = [
+        {"example_id": q, "prompt": f"task {q}", "completion": "", "reward": 0.1 * q + 0.03 * t}
+        for q in range(4)
+        for t in range(3)
+    ]
+    path = tmp_path / "results.jsonl"
+    pd.DataFrame(rows).to_json(path, orient="records", lines=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        data = bk.load(path, scores=(0, 1), format="verifiers")
+        passed = bk.load(path, scores=(0, 1), success="score >= 0.3", format="verifiers")
+    assert means(data)[0] == pytest.approx(np.mean([row["reward"] for row in rows]), abs=1e-3)
+    assert passed.successes.values.sum() == sum(row["reward"] >= 0.3 for row in rows)
+
+
+def test_counts_of_successes_have_no_scores() -> None:
+    table = pd.DataFrame({"question": ["a"], "n": [4], "c": [2]})
+    with pytest.raises(OutcomeError, match="scores must be left out for counts of successes"):
+        bk.tally(table, scores="numbers")

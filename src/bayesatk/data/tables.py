@@ -227,7 +227,7 @@ class Counter:
                 Argument(COST), " must be left out for tables that are counted part by part. "
                 "Read the table whole: ", Argument("stream", False), ", or table.compute().",
             )  # fmt: skip
-        if isinstance(self.scores, NumberScale):
+        if isinstance(self.scores, NumberScale) and "successes" not in table.roles:
             raise OutcomeError(
                 Argument("scores"), " must map outcomes where tables are counted part by part; got "
                 "numbers. Read the table whole: ", Argument("stream", False),

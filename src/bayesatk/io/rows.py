@@ -16,6 +16,7 @@ from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import AnswerRules
 from bayesatk.data.columns import COST, GROUP, WEIGHT, Columns
 from bayesatk.data.long_form import LongForm, MissingPolicy
+from bayesatk.data.number_scale import NumberScale
 from bayesatk.data.tables import read_rows
 from bayesatk.data.tally import BINARY
 from bayesatk.data.validation import (
@@ -334,7 +335,10 @@ def _note_marks(rows: Rows) -> None:
 def _check_empty(rows: Rows, scale: Scores | None) -> None:
     """Warn of trials that returned nothing, or failed, and yet have the lowest mark."""
     scores = {**CORRECT_INCORRECT, **BINARY} if scale is None else scale
-    lowest = min(scores.values())
+    if isinstance(scores, NumberScale):  # which has no numbers before they are read
+        numbers = [trial.outcome for trial in rows.trials if not is_missing(trial.outcome)]
+        scores = {number: number for number in numbers if isinstance(number, int | float)}
+    lowest = min(scores.values(), default=None)
     faulty = [
         row
         for row, trial in enumerate(rows.trials)
