@@ -1,10 +1,11 @@
 """What is known of a judge that errs, from trials that were marked twice."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv
 
 from bayesatk._tools.arguments import whole_number
@@ -22,7 +23,8 @@ class JudgeError:
     A priori the sensitivity (probability that a right trial is marked right) and the false positive
     rate (probability that a wrong trial is marked right) are uniform. Given the calibration set
     they are ``Beta(tp + 1, p - tp + 1)`` and ``Beta(fp + 1, n - fp + 1)``. They are assumed to be
-    the same for all questions and trials.
+    the same for all questions and trials. ``JudgeError(0, 0, 0, 0)`` has no calibration set: then
+    the truth of some trials must be known (``truth=`` of `bayesatk.tally`).
 
     Parameters
     ----------
@@ -39,15 +41,11 @@ class JudgeError:
         Plummer 2015, Statistics and Computing 25, 37-43). Use it for judges whose error rates
         differ between questions, where the distribution of the marks would bias the rates.
 
-    Raises
-    ------
-    ValueError
-        If the probability that the sensitivity is not larger than the false positive rate is above
-        0.001. Such marks have little information about success, or contradict it.
-
     See Also
     --------
-    bayesatk.evaluate : takes it as ``judge``.
+    bayesatk.evaluate : takes it as ``judge``. It refuses one whose sensitivity is not larger than
+        its false positive rate with a probability above 0.001: such marks have little information
+        about success, or contradict it.
 
     Examples
     --------
@@ -72,6 +70,9 @@ class JudgeError:
                     Argument(marked), f" must be at most {size}, of which it is a part; got "
                     f"{marked}={found} with {size}={most}. Count trials, not rates.",
                 )  # fmt: skip
+
+    def check_direction(self) -> None:
+        """Refuse a judge of whom it is not nearly certain that its marks tell right from wrong."""
         if self.wrong_way > _WRONG_WAY:
             raise ArgumentError(
                 Argument("judge"), " must mark right trials right more often than wrong ones, with "
@@ -94,6 +95,22 @@ class JudgeError:
     def shapes(self) -> tuple[Shape, Shape]:
         """Beta parameters of the sensitivity and of the false positive rate."""
         return self.sensitivity, self.false_positive_rate
+
+    def with_labels(self, kinds: NDArray[np.int64]) -> "JudgeError":
+        """Return the counts together with trials of the evaluation whose truth is known.
+
+        Parameters
+        ----------
+        kinds : ndarray of int, shape (kinds,)
+            As of `bayesatk.data.outcomes.Outcomes.kinds`.
+        """
+        if len(kinds) == 2:
+            return self
+        _, rejected, fp, _, missed, tp = map(int, kinds[2:])
+        return replace(
+            self, tp=self.tp + tp, p=self.p + tp + missed, fp=self.fp + fp,
+            n=self.n + fp + rejected,
+        )  # fmt: skip
 
     @property
     def wrong_way(self) -> float:
@@ -129,6 +146,20 @@ class Judges:
     def among(self, systems: list[int]) -> "Judges":
         """Return the judges of some systems."""
         return Judges(tuple(self.by_system[i] for i in systems))
+
+    def with_labels(self, kinds: NDArray[np.int64]) -> "Judges":
+        """Return the judges with what is known of them by trials of known truth.
+
+        Parameters
+        ----------
+        kinds : ndarray of int, shape (system, question, kinds)
+        """
+        by_system = list(self.by_system)
+        for judge, places in self.groups().items():
+            labelled = judge.with_labels(kinds[places].sum(axis=(0, 1)))
+            for place in places:
+                by_system[place] = labelled
+        return Judges(tuple(by_system))
 
     def described(self) -> list[dict[str, Any]]:
         """Return them as plain data, for the attributes of a result."""

@@ -277,7 +277,7 @@ def test_what_is_no_judge_is_refused(judge, words) -> None:
 )
 def test_a_judge_that_may_be_no_better_than_a_coin_is_refused(counts, words) -> None:
     with pytest.raises(ValueError, match=words):
-        bk.JudgeError(*counts)
+        bk.evaluate([[1, 0], [1, 1]], "pass@1", judge=bk.JudgeError(*counts))
 
 
 def test_what_a_judge_has_no_model_for_is_refused() -> None:

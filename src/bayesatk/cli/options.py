@@ -177,6 +177,13 @@ class Reading:
     missing_cost: Annotated[
         Literal["error", "ignore"], Option(help="Treatment of trials without a cost.")
     ] = "error"
+    truth: Annotated[
+        str | None,
+        Option(
+            help="Column with what is true of a trial, where it is known (0, 1 or empty), to "
+            "correct for errors of the judge."
+        ),
+    ] = None
     records: Annotated[
         str | None, Option(help="Path of the records in a JSON document: output.runs.")
     ] = None
@@ -325,18 +332,19 @@ class Evaluation:
     ci_prob: Probability = 0.95
     ci_kind: Kind = "eti"
     judge: Annotated[
-        Path | None,
+        str | None,
         Option(
-            help="Table (.csv) of trials of known truth, to correct for errors of the judge: "
-            "columns mark and truth, and system if error rates may differ between systems.",
+            help="Table (.csv) of other trials of known truth, to correct for errors of the judge: "
+            "columns mark and truth, and system if error rates may differ between systems. With "
+            "--truth: system (default) or shared, whose error rates these trials tell.",
         ),
     ] = None
     seed: Seed = None
 
     def model(self, data: Any, formula: str | None = None) -> dict[str, Any]:
         """Return the options that `bayesatk.evaluate` and `bayesatk.sample` share."""
-        judge = None
-        if self.judge is not None:
+        judge: Any = self.judge
+        if self.judge is not None and self.judge not in ("system", "shared"):
             import pandas as pd
 
             judge = pd.read_csv(self.judge, dtype={"system": str})  # labels of systems are text

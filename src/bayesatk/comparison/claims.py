@@ -142,11 +142,12 @@ def level_sentence(result: Result, system: int, metric: Metric, target: str) -> 
     interval = f"({100 * result.ci_prob:g}% interval {lower} to {upper})"
     observed = observed_value(result, system, metric)
     trials = result.trials[[system]]
-    if result.judges is not None:
+    judges = result.study.known_judges
+    if judges is not None:
         seen = "" if np.isnan(observed) else f"{number_words(observed)} "
         return (
             f"{name} was marked {seen}in {label} on {design_words(trials)} by a judge that errs "
-            f"({result.judges.by_system[system]}, of trials of known truth). Corrected for that, "
+            f"({judges.by_system[system]}, of trials of known truth). Corrected for that, "
             f"on {TARGET_NAMES[target]} its {label} is {mean} {interval}."
         )
     if not np.isnan(observed):

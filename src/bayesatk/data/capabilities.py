@@ -12,8 +12,8 @@ from bayesatk._tools.messages import Argument, ArgumentError
 
 Capability = Literal[
     "group", "covariates", "judge", "weight", "prior trials", "pooling none", "pooling complete",
-    "categories", "votes", "families", "success metrics", "pooling partial", "cut judge", "costs",
-    "crossed", "law", "bootstrap",
+    "categories", "votes", "families", "truth", "success metrics", "pooling partial", "cut judge",
+    "costs", "crossed", "law", "bootstrap",
 ]  # fmt: skip
 Operation = Literal[
     "table", "compare", "exact_loo", "leaderboard", "criticise", "plan", "question_table",
@@ -71,6 +71,9 @@ FEATURES: Mapping[Capability, Feature] = {
     "group": _left_out("groups", "group"),
     "covariates": _left_out("covariates", "covariates"),
     "judge": _left_out("marks of a judge that errs", "judge"),
+    "truth": Feature(
+        "trials of known truth", Argument("truth"), ("read the data without ", Argument("truth"))
+    ),
     "weight": Feature("weights", Argument("weight"), ("use data.unweighted()",)),
     "prior trials": _left_out("prior trials", "prior_trials"),
     "pooling none": _pooled("none", "partial"),
@@ -108,8 +111,12 @@ _LOGIT_NORMAL = "its logit-normal difficulties have no closed likelihood of a qu
 def _pairs(
     table: Mapping[Capability, Mapping[Capability | Operation, str]],
 ) -> dict[Pair, str]:
-    """Return reasons by pair, from reasons by capability and what it cannot be combined with."""
-    return {(first, second): why for first, row in table.items() for second, why in row.items()}
+    """Return reasons by pair, from reasons by capability and what it cannot be combined with.
+
+    Trials of known truth come with marks of a judge, and have its reasons.
+    """
+    rows = {**table, "truth": {**table["judge"], **table.get("truth", {})}}
+    return {(first, second): why for first, row in rows.items() for second, why in row.items()}
 
 
 # Reasons of statistics: these stay.
@@ -227,6 +234,9 @@ NOT_BUILT = _pairs(
             "gate": "it takes marks as they are so far",
             "chance": "it takes marks as they are so far",
         },
+        "truth": {
+            "shared_difficulty": "it takes marks alone, or marks with a JudgeError, so far",
+        },
         "cut judge": {
             "question_table": "without a question the rates would have to stay as they are",
         },
@@ -251,6 +261,10 @@ NOT_BUILT_TOGETHER: Mapping[tuple[Capability, Capability, Capability], str] = {
     ("judge", "group", "pooling none"): "what groups share by the judge's rates is not worked out "
     "without pooling yet",
     ("judge", "prior trials", "pooling none"): "prior trials of a judge are not worked out without "
+    "pooling yet",
+    ("truth", "group", "pooling none"): "what groups share by the judge's rates is not worked out "
+    "without pooling yet",
+    ("truth", "prior trials", "pooling none"): "prior trials of a judge are not worked out without "
     "pooling yet",
 }
 

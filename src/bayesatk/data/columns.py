@@ -18,6 +18,9 @@ from bayesatk.data.validation import Ints, Labels, OutcomeError, is_missing, lab
 GROUP = "group"
 WEIGHT = "weight"
 COST = "cost"
+TRUTH = "truth"
+TRUTHS, MARKS = ("wrong", "right"), ("none", "wrong", "right")  # of trials of known truth
+BY_TRIAL = (COST, TRUTH)  # roles of numbers of trials beside their outcomes
 COVARIATE = "covariate "  # role of a column that is one, before its name
 
 ROLES: dict[str, tuple[str, ...]] = {
@@ -56,12 +59,13 @@ ROLES: dict[str, tuple[str, ...]] = {
     "reference": (),
     "content": (),  # what was asked, or what is right: must agree wherever the question does
     COST: (),  # of the trial; never guessed, since it has a unit
+    TRUTH: (),  # what is true of a trial that a judge marked; never guessed
     GROUP: (),  # of the question; never guessed: a group may be one of trials, or of systems
     WEIGHT: (),  # likewise
 }
 _COUNTS = ("trials", "successes")
 _JSON = (list, dict, tuple, np.ndarray)
-_BY_TRIAL = ("outcome", "answer", COST)  # roles of columns whose cells may be lists
+_LISTED = ("outcome", "answer", *BY_TRIAL)  # roles of columns whose cells may be lists
 
 
 @dataclass(frozen=True)
@@ -207,7 +211,7 @@ def _check_told(names: Labels, columns: object) -> None:
             "Name answer and reference, or answer and outcome.",
         ),
         (
-            roles & set(_COUNTS) and roles & {"outcome", "answer", "trial", COST},
+            roles & set(_COUNTS) and roles & {"outcome", "answer", "trial", *BY_TRIAL},
             ": trials and successes count the outcomes of a row, which then has none of its own",
             "Name the one or the other.",
         ),
@@ -305,9 +309,7 @@ def one_row_a_trial(table: Columns) -> Columns:
     lengths = [1 if cell is None else len(cell) for cell in cells]
     rows = np.repeat(np.arange(len(cells)), lengths)
     values = {
-        role: _by_trial(table, role, lengths)
-        if role in _BY_TRIAL
-        else _at(table.listed(role), rows)
+        role: _by_trial(table, role, lengths) if role in _LISTED else _at(table.listed(role), rows)
         for role in table.roles
     }
     if "trial" in values:

@@ -17,12 +17,14 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import UNKNOWN, AnswerRules, Answers, group
+from bayesatk.data.columns import COST, MARKS, TRUTH, TRUTHS
 from bayesatk.data.number_scale import NumberScale
 from bayesatk.data.validation import (
     CODE_INVALID,
     CODE_MISSING,
     Array,
     Codes,
+    Flags,
     Ints,
     Labels,
     OutcomeError,
@@ -63,8 +65,8 @@ class LongForm:
         What was assumed.
     columns : mapping of str to ndarray, shape (question,)
         What is known of the questions: their group, weight, covariates.
-    cost : ndarray, optional
-        Of every trial, NaN where it is unknown.
+    by_trial : mapping of str to ndarray, shape (rows,)
+        Cost and truth of every trial, where they are read; NaN where one is unknown.
     """
 
     systems: Labels
@@ -77,7 +79,7 @@ class LongForm:
     rules: AnswerRules = field(default_factory=AnswerRules)
     notes: tuple[str, ...] = ()
     columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    cost: Array | None = None
+    by_trial: Mapping[str, Array] = field(default_factory=dict)
 
     def labelled(self, systems: object, questions: object) -> "LongForm":
         """Replace the labels, checking their number."""
@@ -134,14 +136,33 @@ class LongForm:
 
     def cost_sums(self, shape: tuple[int, ...]) -> Array | None:
         """Return number, sum and sum of logs of known costs; (system, question, slot, 3)."""
-        if self.cost is None:
+        if COST not in self.by_trial:
             return None
         cell, _, code = self.rows()
-        has_cost = ~np.isnan(self.cost)
-        slot, cost = cell[has_cost] * shape[2] + code[has_cost] + 1, self.cost[has_cost]
+        costs = self.by_trial[COST]
+        has_cost = ~np.isnan(costs)
+        slot, cost = cell[has_cost] * shape[2] + code[has_cost] + 1, costs[has_cost]
         terms = np.ones_like(cost), cost, np.log(cost)
         sums = [np.bincount(slot, term, math.prod(shape)) for term in terms]
         return np.stack(sums, axis=-1).reshape(*shape, 3)
+
+    def truth_counts(self, succeeds: Flags) -> Ints | None:
+        """Count trials of known truth; (system, question, truth, mark), of `TRUTHS` and `MARKS`.
+
+        Parameters
+        ----------
+        succeeds : ndarray of bool, shape (scored outcomes,)
+            Which outcomes mark a trial right.
+        """
+        if TRUTH not in self.by_trial:
+            return None
+        cell, _, code = self.rows()
+        truth = self.by_trial[TRUTH]
+        has_truth = ~np.isnan(truth)
+        mark = np.append(1 + succeeds, 0)[code[has_truth]]  # a missing code is -1: the last
+        shape = len(self.systems), len(self.questions), len(TRUTHS), len(MARKS)
+        place = (cell[has_truth] * shape[2] + truth[has_truth].astype(np.int64)) * shape[3] + mark
+        return np.bincount(place, minlength=math.prod(shape)).reshape(shape)
 
 
 def default_systems(number: int) -> Labels:

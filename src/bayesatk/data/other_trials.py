@@ -25,14 +25,23 @@ def read_judges(judge: object, outcomes: Outcomes) -> Judges | None:
 
     Parameters
     ----------
-    judge : JudgeError, mapping {system: JudgeError}, table, Judges or None
+    judge : JudgeError, mapping {system: JudgeError}, table, "system", "shared", Judges or None
         A table has a row for each trial that was marked twice: columns ``mark`` (by the judge),
-        ``truth``, and ``system`` where the judge may treat systems differently.
+        ``truth``, and ``system`` where the judge may treat systems differently. Text, where the
+        truth of some trials is known: whose error rates these tell.
     outcomes : Outcomes
     """
-    if judge is None or isinstance(judge, Judges):
+    labelled = "truth_count" in outcomes.dataset
+    if isinstance(judge, Judges) or (judge is None and not labelled):
         return judge
     systems, judges = outcomes.systems, judge
+    if judge is None or isinstance(judge, str):
+        _check_words(judge, labelled)
+        names = [str(system) if judge != "shared" else "" for system in systems]
+        judges = {
+            system: JudgeError(0, 0, 0, 0, name)
+            for system, name in zip(systems, names, strict=True)
+        }
     if not isinstance(judge, JudgeError) and is_table(judge):
         judges = judge_of_table(judge)
     if isinstance(judges, JudgeError):
@@ -49,7 +58,48 @@ def read_judges(judge: object, outcomes: Outcomes) -> Judges | None:
             Argument("judge"), f" must have a JudgeError for each of {systems}; got "
             f"{judges!r:.160}. Give one JudgeError where one judge marked all systems.",
         )  # fmt: skip
-    return Judges(tuple(judges[system] for system in systems))
+    by_system = Judges(tuple(judges[system] for system in systems))
+    _check_labels(by_system, outcomes, labelled)
+    return by_system
+
+
+def _check_words(judge: object, labelled: bool) -> None:
+    """Refuse words that are none, and those that say nothing without trials of known truth."""
+    if judge not in (None, "system", "shared"):
+        raise ArgumentError(
+            Argument("judge"), " must be 'system' or 'shared' where it is text; got "
+            f"{judge!r:.80}. 'system': the judge has error rates of its own for each system; "
+            "'shared': the same for all.",
+        )  # fmt: skip
+    if not labelled:
+        raise ArgumentError(
+            Argument("judge"), f" must be counts where the truth of no trial is known; got "
+            f"{judge!r}. Use JudgeError(tp=178, p=197, fp=2, n=401), or say what is true of some "
+            "trials: ", Argument("truth", ..., "tally"), ".",
+        )  # fmt: skip
+
+
+def _check_labels(judges: Judges, outcomes: Outcomes, labelled: bool) -> None:
+    """Refuse judges of whom no right, or no wrong, trial is known.
+
+    Without trials of known truth the marks must also tell right from wrong.
+    """
+    for judge, places in judges.groups().items():
+        if not labelled:
+            judge.check_direction()
+        counted = judge
+        if labelled:
+            counted = judge.with_labels(outcomes.kinds[places].sum(axis=(0, 1)))
+        if counted.p and counted.n:
+            continue
+        of = ", ".join(str(outcomes.systems[place]) for place in places)
+        lacking = "right" if not counted.p else "wrong"
+        also = ", or pass judge='shared', where the judge errs alike with all systems"
+        raise ArgumentError(
+            Argument("truth" if labelled else "judge"), f" must have right and wrong trials with "
+            f"marks; of {of:.160} it has {counted.p} right and {counted.n} wrong ones. Mark more "
+            f"by hand, of those that may be {lacking}{also * (len(judges.groups()) > 1)}.",
+        )  # fmt: skip
 
 
 def judge_of_table(table: Any) -> JudgeError | dict[Any, JudgeError]:

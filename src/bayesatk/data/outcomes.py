@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import Answers
-from bayesatk.data.columns import GROUP, WEIGHT
+from bayesatk.data.columns import GROUP, MARKS, TRUTHS, WEIGHT
 from bayesatk.data.question_columns import question_coordinates, unequal
-from bayesatk.data.validation import Array, Flags, OutcomeError, shown, succeeding
+from bayesatk.data.validation import Array, Flags, Ints, OutcomeError, shown, succeeding
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,8 @@ class Outcomes:
         ``count(system, question, category)`` and ``missing(system, question)``, int64, with the
         coordinate ``score(category)``, and further coordinates of the questions, if any;
         where costs are known ``cost_sums(system, question, category, cost_sum)``, and the
-        attribute ``cost_unit``.
+        attribute ``cost_unit``; where the truth of trials is known
+        ``truth_count(system, question, truth, mark)``.
     notes : tuple of str
         What was assumed when the data were read; shown on the data card and kept in results.
     answers : Answers, optional
@@ -121,6 +122,43 @@ class Outcomes:
             )
         correct = self.dataset["count"].isel(category=int(np.argmax(scores)), drop=True)
         return correct.rename("successes")
+
+    @property
+    def kinds(self) -> Ints:
+        """Trials by what is known of them (system, question, kind); the data must be binary.
+
+        Those marked wrong and marked right. Where the truth of some trials is known, these two
+        are of the others, and wrong trials without a mark, marked wrong and marked right follow,
+        and right ones in the same order (`bayesatk.core.pooling.marks.KINDS`).
+
+        Examples
+        --------
+        >>> import bayesatk
+        >>> bayesatk.tally([[1, 1, 0]], truth=[[1, None, None]]).kinds.tolist()
+        [[[1, 1, 0, 0, 0, 0, 0, 1]]]
+        """
+        right, trials = self.successes.values, self.trials.values
+        marks = np.stack([trials - right, right], axis=-1)
+        if "truth_count" not in self.dataset:
+            return marks
+        labelled = self.dataset["truth_count"].values
+        by_truth = labelled.reshape(*marks.shape[:2], -1)
+        return np.concatenate([marks - labelled.sum(axis=2)[..., 1:], by_truth], axis=-1)
+
+    def settled(self) -> "Outcomes | None":
+        """Return what is true as the outcomes, where it is known of every trial; else None."""
+        if "truth_count" not in self.dataset or self.kinds[..., :2].any():
+            return None
+        count = self.dataset["truth_count"].sum("mark").values
+        dataset = self.dataset.drop_vars(["truth_count", "truth", "mark"])
+        order = np.argsort(self.dataset["score"].values)
+        counts = np.empty_like(count)
+        counts[..., order] = count
+        dataset = dataset.assign(
+            count=(("system", "question", "category"), counts), missing=0 * dataset["missing"]
+        )
+        note = "the truth of every trial is known: marks say nothing more and are left out"
+        return replace(self, dataset=dataset, notes=(*self.notes, note))
 
     def shared(self) -> "Outcomes":
         """Return the outcomes of the questions that every system tried.
@@ -234,8 +272,9 @@ class Outcomes:
             digest.update(np.ascontiguousarray(values).tobytes())
         if self.weight is not None:
             digest.update(np.ascontiguousarray(self.weight).tobytes())
-        if "cost_sums" in self.dataset:
-            digest.update(np.ascontiguousarray(self.dataset["cost_sums"].values).tobytes())
+        for name in ("cost_sums", "truth_count"):
+            if name in self.dataset:
+                digest.update(np.ascontiguousarray(self.dataset[name].values).tobytes())
         return digest.hexdigest()
 
     @property
@@ -284,6 +323,13 @@ def with_costs(dataset: xr.Dataset, sums: Array, unit: str) -> xr.Dataset:
     dims = "system", "question", "category", "cost_sum"
     dataset = dataset.assign(cost_sums=(dims, sums)).assign_attrs(cost_unit=unit)
     return dataset.assign_coords(cost_sum=["number", "total", "log_total"])
+
+
+def with_truth(dataset: xr.Dataset, counts: Ints) -> xr.Dataset:
+    """Add counts of trials of known truth (system, question, truth, mark)."""
+    dims = "system", "question", "truth", "mark"
+    dataset = dataset.assign(truth_count=(dims, counts))
+    return dataset.assign_coords(truth=list(TRUTHS), mark=list(MARKS))
 
 
 _SHOWN = 12  # categories that a card names
@@ -348,6 +394,7 @@ def _card(dataset: xr.Dataset, answers: Answers | None, notes: tuple[str, ...]) 
             rows.append(("", f"mean score with missing at worst {worst:.4f}, at best {best:.4f}"))
     lines = [] if answers is None else [answers.card()]
     lines += [_costs(dataset)] if "cost_sums" in dataset else []
+    lines += _truths(dataset) if "truth_count" in dataset else []
     columns = [
         f"{name} ({_distinct(values)} values)"
         for name, values in question_coordinates(dataset).items()
@@ -375,6 +422,20 @@ def _costs(dataset: xr.Dataset) -> str:
     if not number:
         return "costs: none is known"
     return f"costs: of {int(number):,} trials, mean {total / number:.4g}{f' {unit}' * bool(unit)}"
+
+
+def _truths(dataset: xr.Dataset) -> list[str]:
+    """Return how many trials have a known truth, and how the judge marked them, by system."""
+    lines = []
+    counts = dataset["truth_count"].sum("question").values
+    for name, (wrong, right) in zip(dataset["system"].values.tolist(), counts, strict=True):
+        labels, unmarked = int((wrong + right).sum()), int(wrong[0] + right[0])
+        line = (
+            f"{name}: truth known of {labels:,} trials: {right[2]} of {right[1:].sum()} right and "
+            f"{wrong[2]} of {wrong[1:].sum()} wrong ones marked right"
+        )
+        lines.append(line + f", {unmarked} without a mark" * bool(unmarked))
+    return lines
 
 
 def _distinct(values: NDArray[Any]) -> int:

@@ -16,7 +16,7 @@ import pandas as pd
 
 from bayesatk._tools.messages import Argument
 from bayesatk.data.arrays import arranged_like
-from bayesatk.data.columns import COST, COVARIATE, GROUP, WEIGHT
+from bayesatk.data.columns import BY_TRIAL, COST, COVARIATE, GROUP, TRUTH, WEIGHT
 from bayesatk.data.long_form import LongForm
 from bayesatk.data.question_columns import OWN, question_column
 from bayesatk.data.validation import Array, Ints, Labels, OutcomeError, number_of, shown
@@ -57,6 +57,7 @@ class Request:
         cost: object,
         unit: object = None,
         missing_cost: object = "error",
+        truth: object = None,
     ) -> "Request":
         """Read the arguments of `bayesatk.tally`.
 
@@ -72,7 +73,7 @@ class Request:
         if not isinstance(missing_cost, str) or missing_cost not in get_args(MissingCost):
             rule = f" must be 'error' or 'ignore'; got {shown(missing_cost)}."
             raise OutcomeError(Argument("missing_cost"), rule)
-        arguments = {GROUP: group, WEIGHT: weight, COST: cost}
+        arguments = {GROUP: group, WEIGHT: weight, COST: cost, TRUTH: truth}
         values = {name: value for name, value in arguments.items() if value is not None}
         roles: dict[str, Any] = {name: own for name, own in values.items() if isinstance(own, str)}
         if isinstance(covariates, pd.DataFrame):
@@ -91,34 +92,36 @@ class Request:
         """Return it with the unit of what logs say under the name, where none was given."""
         return replace(self, unit=self.unit or _UNITS.get(self.roles.get(COST, ""), ""))
 
-    def refuse_given_costs(self) -> None:
-        """Refuse costs that are no name of a column, where files are read."""
-        if COST in self.given:
-            rule = f" must be the name of a column of the files; got {shown(self.given[COST])}."
-            raise OutcomeError(Argument(COST), rule)
+    def refuse_given_by_trial(self) -> None:
+        """Refuse costs and truths that are no name of a column, where files are read."""
+        for role in BY_TRIAL:
+            if role in self.given:
+                rule = f" must be the name of a column of the files; got {shown(self.given[role])}."
+                raise OutcomeError(Argument(role), rule)
 
     def add_to(self, long: LongForm) -> LongForm:
         """Keep the columns that were named and the values that were given."""
-        columns, cost = dict(long.columns), long.cost
+        columns, by_trial = dict(long.columns), dict(long.by_trial)
         for role, name in self.roles.items():
             kept_name = role.removeprefix(COVARIATE)
             if role in (GROUP, WEIGHT) and name in columns:  # of an array, under its name
                 columns[kept_name] = question_column(
                     kept_name, columns.pop(name).tolist(), long.questions
                 )
-            if kept_name not in columns and not (role == COST and cost is not None):
+            if kept_name not in columns and role not in by_trial:
                 raise _not_there(role, name)
         for name, values in self.given.items():
-            if name != COST:
+            if name not in READERS:
                 columns[name] = question_column(name, values, long.questions)
             elif long.counted is not None:
                 raise OutcomeError(
-                    Argument(COST), " must be left out for counts, which do not say which trials "
+                    Argument(name), " must be left out for counts, which do not say which trials "
                     "they count. Give the outcome of every trial.",
                 )  # fmt: skip
             else:
-                cost = read_costs(arranged_like(long, values, COST), _place_of(long), COST)
-        return replace(long, columns=columns, cost=cost)
+                cells = arranged_like(long, values, name)
+                by_trial[name] = READERS[name](cells, _place_of(long), name)
+        return replace(long, columns=columns, by_trial=by_trial)
 
     def notes(self, lacking: Ints, trials: int, long: LongForm) -> tuple[str, ...]:
         """Refuse missing costs, or say how many there are.
@@ -147,7 +150,7 @@ class Request:
 
 def _check_names(names: Labels) -> None:
     """Refuse covariates whose names are no text, come twice, or are taken."""
-    taken = OWN | {GROUP, WEIGHT}
+    taken = OWN | {GROUP, WEIGHT, TRUTH}
     for name in names:
         if not isinstance(name, str) or name in taken or names.count(name) > 1:
             raise OutcomeError(
@@ -159,9 +162,9 @@ def _check_names(names: Labels) -> None:
 
 def _not_there(role: str, name: object) -> OutcomeError:
     """Return the error for a name that the data do not have."""
-    if role == COST:
+    if role in BY_TRIAL:
         return OutcomeError(
-            Argument(COST), " must have the cost of every trial, arranged like data, where data "
+            Argument(role), f" must have the {role} of every trial, arranged like data, where data "
             f"are no table; got {shown(name)}.",
         )  # fmt: skip
     covariate = role.startswith(COVARIATE)
@@ -210,3 +213,41 @@ def _cost(value: Any) -> float:
     words = isinstance(value, str) and value.strip().lower() in ("nan", "none", "null")
     number = math.nan if words else number_of(value)
     return math.inf if number is None else number
+
+
+def read_truths(values: Labels, place: Callable[[int], str], name: str) -> Array:
+    """Return what is true of trials, NaN where it is not known, or refuse what is neither 0 nor 1.
+
+    Examples
+    --------
+    >>> read_truths([1, "0", None, "", False], str, "human").tolist()
+    [1.0, 0.0, nan, nan, 0.0]
+    """
+    truths = np.array([_truth(value) for value in values], float)
+    wrong = np.flatnonzero(np.isinf(truths))
+    if len(wrong):
+        row = int(wrong[0])
+        raise OutcomeError(
+            Argument(TRUTH), " must be 0 or 1 (or False and True), and None or empty where it is "
+            f"not known; got {shown(values[row])} in {shown(name)} at {place(row)}, and "
+            f"{len(wrong) - 1} more such values. Write right trials as 1 and wrong ones as 0.",
+        )  # fmt: skip
+    return truths
+
+
+def _truth(value: Any) -> float:
+    """Return 0 or 1, NaN for a truth that is not known, infinity for what is none."""
+    if isinstance(value, str):
+        text = value.strip().lower()
+        value = {"true": 1, "false": 0, "nan": None, "none": None, "null": None}.get(text, value)
+    flag = isinstance(value, bool | np.bool_)
+    number = float(value) if flag else number_of(value)
+    if number is None or not (math.isnan(number) or number in (0.0, 1.0)):
+        return math.inf
+    return number
+
+
+# Readers of what is known of every trial beside its outcome, by role.
+READERS: Mapping[str, Callable[[Labels, Callable[[int], str], str], Array]] = {
+    COST: read_costs, TRUTH: read_truths,
+}  # fmt: skip

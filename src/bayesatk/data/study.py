@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
 
+import numpy as np
+
 from bayesatk._tools.arguments import one_of, proper_probability
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.capabilities import Capability, require_together
@@ -15,7 +17,7 @@ from bayesatk.data.grouping import Grouping, ungrouped_note, with_groups
 from bayesatk.data.other_trials import check_trials, read_judges, read_prior_trials
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
-from bayesatk.data.validation import Array, OutcomeError
+from bayesatk.data.validation import Array, Ints, OutcomeError
 from bayesatk.judge_error import Judges
 from bayesatk.metrics.grid import Metric, MetricGrid, MetricSpec, check_sizes, parse
 from bayesatk.priors import (
@@ -107,6 +109,24 @@ class Study:
         return declared_values(self.declaration)
 
     @cached_property
+    def counts(self) -> Ints:
+        """Trials (system, question, category), or of all kinds where some have a known truth."""
+        return self.scale.counts(self.outcomes) if self.judges is None else self.outcomes.kinds
+
+    @cached_property
+    def earlier(self) -> Array | None:
+        """Prior trials at their weight, where there are any, arranged like `counts`."""
+        if self.prior_counts is None:
+            return None
+        more = self.counts.shape[-1] - self.prior_counts.shape[-1]
+        return np.pad(self.prior_counts, [(0, 0), (0, 0), (0, more)])
+
+    @cached_property
+    def known_judges(self) -> Judges | None:
+        """The judges with what trials of known truth tell of them."""
+        return None if self.judges is None else self.judges.with_labels(self.outcomes.kinds)
+
+    @cached_property
     def design(self) -> Design | None:
         """Covariates that success depends on."""
         names = self.covariates
@@ -151,6 +171,10 @@ class Study:
             values["group"] = f"{len(self.grouping.labels)} groups"
         if self.prior_counts is not None:
             values["prior trials"] = f"{self.prior_counts.sum():.4g} trials"
+        if "truth_count" in self.outcomes.dataset and "judge" in values:
+            del values["judge"]
+            labels = int(self.outcomes.dataset["truth_count"].sum())
+            values["truth"] = f"the truth of {labels} trials"
         if isinstance(self.prior, CategoryPrior):  # of two categories, as a model may take them
             values["categories"] = self.scale.scores
         return values
@@ -271,6 +295,7 @@ def read_study(
     Sampled models take also what is `combined` of three, each pair of which has a closed form.
     """
     outcomes = with_groups(data, group)
+    outcomes = outcomes.settled() or outcomes
     proper_probability("ci_prob", ci_prob, 0.95)
     one_of("ci_kind", ci_kind, ("eti", "hdi"))
     one_of("pooling", pooling, ("none", "partial", "complete"))
@@ -292,7 +317,7 @@ def read_study(
         notes=(*notes, *([] if names else more)),
     )  # fmt: skip
     require_together(study.values, built=not combined)
-    if "judge" in study.values:
+    if study.judges is not None:
         check_trials(outcomes, pooling)
     if isinstance(study.scale, Scored):
         for metric in study.judged:

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import AnswerRules
 from bayesatk.data.columns import (
-    COST,
     ROLES,
     Columns,
     labels,
@@ -27,7 +26,7 @@ from bayesatk.data.content import digests
 from bayesatk.data.long_form import LongForm, codes_of, encode, first_invalid, refuse
 from bayesatk.data.number_scale import NumberScale
 from bayesatk.data.question_columns import Agreement
-from bayesatk.data.requests import read_costs
+from bayesatk.data.requests import READERS
 from bayesatk.data.validation import (
     Codes,
     Flags,
@@ -222,9 +221,9 @@ class Counter:
 
     def add(self, table: Columns) -> None:
         """Count another part; its rows are numbered as in the whole."""
-        if COST in table.roles:
+        for role in filter(table.roles.__contains__, READERS):
             raise OutcomeError(
-                Argument(COST), " must be left out for tables that are counted part by part. "
+                Argument(role), " must be left out for tables that are counted part by part. "
                 "Read the table whole: ", Argument("stream", False), ", or table.compute().",
             )  # fmt: skip
         if isinstance(self.scores, NumberScale) and "successes" not in table.roles:
@@ -259,12 +258,14 @@ class Counter:
         else:
             right = self._references(table, question, rules)
             codes = codes_of(answers or [], question, right, self.scores)
-        costs = None
-        if COST in table.roles:
-            costs = read_costs(table.listed(COST), table.place, table.roles[COST])
+        by_trial = {
+            role: read(table.listed(role), table.place, table.roles[role])
+            for role, read in READERS.items()
+            if role in table.roles
+        }
         return replace(
-            self.long_form(), code=codes, cell=cell, counted=None, cost=costs, answer=answers,
-            rules=rules, trial_labels=table.values.get("trial"),
+            self.long_form(), code=codes, cell=cell, counted=None, by_trial=by_trial,
+            answer=answers, rules=rules, trial_labels=table.values.get("trial"),
         )  # fmt: skip
 
     def long_form(self) -> LongForm:

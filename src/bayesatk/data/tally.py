@@ -22,10 +22,10 @@ from bayesatk.data.arrays import (
     read_nested,
     read_successes,
 )
-from bayesatk.data.columns import WEIGHT, with_roles
+from bayesatk.data.columns import TRUTH, WEIGHT, with_roles
 from bayesatk.data.long_form import LongForm, MissingPolicy
 from bayesatk.data.number_scale import NumberScale
-from bayesatk.data.outcomes import Outcomes, with_costs
+from bayesatk.data.outcomes import Outcomes, with_costs, with_truth
 from bayesatk.data.question_columns import weights
 from bayesatk.data.requests import MissingCost, Request
 from bayesatk.data.tables import read_rows
@@ -37,6 +37,7 @@ from bayesatk.data.validation import (
     as_coordinate,
     check_scores,
     shown,
+    succeeding,
 )
 
 BINARY: Scores = {0: 0.0, 1: 1.0}
@@ -61,6 +62,7 @@ def tally(
     cost: object = None,
     cost_unit: str | None = None,
     missing_cost: MissingCost = "error",
+    truth: object = None,
 ) -> Outcomes:
     """Count the outcomes of repeated trials by system, question and category.
 
@@ -124,6 +126,12 @@ def tally(
         What to do with a trial whose cost is unknown: raise; or assume that its cost is
         distributed like that of other trials of the question with the same outcome. The data card
         gives their number.
+    truth : str, array_like or mapping, optional
+        What is true of trials that a judge marked, where it is known, such as what a person marked
+        by hand: the name of a column, or values arranged like `data`, each 0 or 1, and None or
+        empty where it is not known. `bayesatk.evaluate` then corrects for the errors of the judge
+        (docs/judge_error.md). Which trials are marked by hand may depend on chance or on the mark.
+        A trial of known truth without a mark (None under ``missing="ignore"``) counts as known.
 
     Returns
     -------
@@ -152,14 +160,16 @@ def tally(
     scale = check_options(scores, missing)
     labels: dict[str, Any] = {"systems": systems, "questions": questions}
     rules = check_rules(answer_rules)
-    request = Request.of(group, covariates, weight, cost, cost_unit, missing_cost)
+    request = Request.of(group, covariates, weight, cost, cost_unit, missing_cost, truth)
     if answers is not None:
         _refuse_given("answers in arrays", columns=columns, trials=trials)
         long = read_answers(data, answers, reference, rules, scale, labels)
         return finish(request.add_to(long), scale, missing, request, success)
     _refuse_given("data without answers=", reference=reference)
     if isinstance(data, Outcomes | xr.Dataset) and trials is None:
-        _refuse_given("data that are counts already", scores=scores, columns=columns, cost=cost)
+        _refuse_given(
+            "data that are counts already", scores=scores, columns=columns, cost=cost, truth=truth
+        )
         counted = _from_counts(data, missing, request, labels)
         return counted if success is None else counted.with_success(success)
     pair = trials is None and isinstance(data, tuple) and len(data) == 2
@@ -243,6 +253,9 @@ def _from_counts(
         dims = "system", "question", "category", "cost_sum"
         sums = dataset["cost_sums"].transpose(*dims).values
         result = with_costs(result, sums, str(dataset.attrs.get("cost_unit", "")))
+    if "truth_count" in dataset:
+        counts = dataset["truth_count"].transpose("system", "question", "truth", "mark").values
+        result = with_truth(result, counts)
     return replace(counted, dataset=result, answers=outcomes.answers)
 
 
@@ -289,8 +302,36 @@ def finish(
     )
     if costs is not None:
         dataset = with_costs(dataset, costs[:, :, 1:], request.unit)
+    if TRUTH in long.by_trial:
+        dataset = with_truth(dataset, _truth_counts(long, scale, missing, success))
     outcomes = Outcomes(dataset, notes, answers)
     return outcomes if success is None else outcomes.with_success(success)
+
+
+def _truth_counts(
+    long: LongForm, scale: Scores, missing: MissingPolicy, success: str | None
+) -> Ints:
+    """Count trials of known truth by mark, or say why they cannot be."""
+    scores = np.array(list(scale.values()))
+    succeeds = succeeding(success, scores) if success is not None else scores == 1.0
+    if success is None and sorted(scores.tolist()) != [0.0, 1.0]:
+        raise OutcomeError(
+            Argument(TRUTH), f" needs marks that are right or wrong, scored 1 and 0; got scores "
+            f"{shown(dict(scale))}. Say which marks are right: ",
+            Argument("success", "score >= 0.5", "tally"), ".",
+        )  # fmt: skip
+    if missing == "bounds":
+        raise OutcomeError(
+            Argument("missing", missing), " must be left out with ", Argument(TRUTH),
+            ": bounds of marks are none of what is true. Use ",
+            Argument("missing", "ignore", "tally"), ".",
+        )  # fmt: skip
+    counts = long.truth_counts(succeeds)
+    assert counts is not None  # there are truths
+    if missing == "wrong":
+        counts[..., 1] += counts[..., 0]
+        counts[..., 0] = 0
+    return counts
 
 
 def _coordinates(long: LongForm) -> dict[str, Any]:

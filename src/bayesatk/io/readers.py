@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
 from bayesatk._tools.messages import Argument, File
-from bayesatk.data.columns import Columns, one_row_a_trial
+from bayesatk.data.columns import BY_TRIAL, Columns, one_row_a_trial
 from bayesatk.data.long_form import LongForm
 from bayesatk.data.tables import Counter
 from bayesatk.data.validation import OutcomeError, Scores, shown
@@ -120,7 +120,7 @@ def in_parts(inputs: InputFiles, layout: Layout, stream: object) -> bool:
     if stream not in (None, True, False):
         raise OutcomeError(f"stream must be True, False or None; got {shown(stream)}.")
     kinds = ("parquet", "csv", "tsv")
-    read_whole = ("answer", "reference", "cost")
+    read_whole = ("answer", "reference", *BY_TRIAL)
     obstacles = [f"columns={{{role!r}: ...}}" for role in read_whole if role in layout.named]
     obstacles += [f"{name}=" for name, value in layout.options.items() if value]
     if not set(inputs.kinds) <= set(kinds):

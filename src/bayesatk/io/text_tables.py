@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Any, BinaryIO, TextIO
 
 from bayesatk._tools.messages import Argument
-from bayesatk.data.columns import COVARIATE, Columns, find_columns, pick_columns
+from bayesatk.data.columns import BY_TRIAL, COVARIATE, Columns, find_columns, pick_columns
 from bayesatk.data.content import Contents
 from bayesatk.data.number_scale import NumberScale
 from bayesatk.data.validation import OutcomeError, Scores, shown
@@ -159,7 +159,7 @@ def delimited_blocks(
             required = {
                 role: name
                 for role, name in gathered.roles.items()
-                if role not in ("outcome", "answer", "cost") and not role.startswith(COVARIATE)
+                if role not in ("outcome", "answer", *BY_TRIAL) and not role.startswith(COVARIATE)
             }
             for line, row in islice(rows, size):
                 _check_row(line, row, header)

@@ -71,6 +71,20 @@ def log_marks(marks: Ints, trials: Ints, log_right: Tensor, s: Tensor, f: Tensor
     return pt.logsumexp(log_right + pt.logsumexp(logs, axis=2), axis=1)
 
 
+def log_labels(counts: NDArray[Any], s: Tensor, f: Tensor) -> Tensor:
+    """Log probability of the marks of trials of known truth, given it; (counts,).
+
+    Parameters
+    ----------
+    counts : ndarray, shape (counts, 6)
+        Wrong trials without a mark, marked wrong and marked right, then right ones.
+    s, f : tensor, shape (counts,)
+    """
+    _, rejected, accepted, _, missed, found = counts.T
+    of_wrong = accepted * pt.log(f) + rejected * pt.log1p(-f)
+    return of_wrong + found * pt.log(s) + missed * pt.log1p(-s)
+
+
 def logit_nodes(
     parts: Sequence[tuple[Tensor, Tensor | float]],
     log_atoms: Sequence[Tensor],

@@ -23,7 +23,7 @@ from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import Scale
 from bayesatk.data.study import Study
 from bayesatk.models.levels import MixedLevels, level_vectors
-from bayesatk.models.marks import log_marks, logit_nodes, mark_rates, right_trials
+from bayesatk.models.marks import log_labels, log_marks, logit_nodes, mark_rates, right_trials
 from bayesatk.priors import DirichletHyperPrior, HyperPrior
 from bayesatk.priors.fields import Beta, Dirichlet, Field, Fields, HalfNormal
 from bayesatk.results.question_laws import concentration, declared_fields
@@ -31,6 +31,7 @@ from bayesatk.results.question_laws import concentration, declared_fields
 Form = Literal["full", "marginal", "crossed"]
 Tensor = Any  # a symbolic array: PyTensor has no types to check
 Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
 KINDS = ("never", "always", "between")  # of questions, where a law has atoms
 COMPONENTS = ("first", "second")
 _NEAR = 1e-12  # of an icc or a share to 0 or 1: beyond it the likelihood no longer changes
@@ -93,8 +94,8 @@ def hyperparameters(fields: Fields, simulated: bool = False) -> dict[str, Tensor
 
 def all_trials(study: Study) -> Array:
     """Trials (system, question, category), with those before at their weight."""
-    counts = study.scale.counts(study.outcomes).astype(float)
-    return counts if study.prior_counts is None else counts + study.prior_counts
+    counts = study.counts.astype(float)
+    return counts if study.earlier is None else counts + study.earlier
 
 
 @dataclass(frozen=True)
@@ -137,6 +138,13 @@ class Questions:
         first, counts, group, rows = np.split(table, [1, categories + 1, categories + 2], axis=1)
         owner, code = (column[:, 0].astype(np.intp) for column in (first, group))
         return cls(counts, repeats, owner, code, rows)
+
+    @property
+    def labelled(self) -> Array:
+        """Wrong and right trials of known truth, beside the marks of the others; (questions, 2)."""
+        kinds = self.counts[:, 2:]
+        columns = kinds[:, :3].sum(axis=1), kinds[:, 3:].sum(axis=1)
+        return np.stack(columns, axis=1)
 
     def containers(self) -> "Questions":
         """Return counts and systems in containers of the model in context, to be exchanged."""
@@ -327,20 +335,30 @@ def _marginal(study: Study, law: Law, rates: tuple[Tensor, Tensor] | None, disti
 
 def _log_marks(questions: Questions, mixed: Mixed, rates: tuple[Tensor, Tensor]) -> Tensor:
     """Log probability of marks in their order: the numbers of right trials are added up."""
-    wrong, marks = questions.counts.T.astype(int)
+    wrong, marks = questions.counts[:, :2].T.astype(int)
+    labelled = questions.labelled
     right = right_trials(wrong + marks)
     alternatives = np.stack([(wrong + marks)[:, None] - right, right], axis=-1).astype(float)
-    log_right = mixed.log_counts(pt.as_tensor_variable(alternatives))
-    return log_marks(marks, wrong + marks, log_right, *(rate[questions.system] for rate in rates))
+    log_right = mixed.log_counts(pt.as_tensor_variable(alternatives + labelled[:, None]))
+    s, f = (rate[questions.system] for rate in rates)
+    logs = log_marks(marks, wrong + marks, log_right, s, f)
+    return logs + log_labels(questions.counts[:, 2:], s, f) if labelled.any() else logs
 
 
 def _log_fractions(questions: Questions, mixed: Mixed, rates: tuple[Tensor, Tensor]) -> Tensor:
     """Log probability of fractions of marked trials: an integral over p for every Beta."""
-    s, f = (rate[questions.system][:, None] for rate in rates)
-    wrong, right = questions.counts.T[:, :, None]
+    s, f = (rate[questions.system] for rate in rates)
+    wrong, right = questions.counts[:, :2].T[:, :, None]
     p, q, logs = logit_nodes(mixed.parts, mixed.log_atoms, pt)
-    logs = logs + right * pt.log(s * p + f * q) + wrong * pt.log((1.0 - s) * p + (1.0 - f) * q)
-    return pt.logsumexp(logs, axis=1)
+    for_right, for_wrong = (rate[:, None] * p + other[:, None] * q
+                            for rate, other in ((s, f), (1.0 - s, 1.0 - f)))  # fmt: skip
+    logs = logs + right * pt.log(for_right) + wrong * pt.log(for_wrong)
+    labelled = questions.labelled
+    if not labelled.any():
+        return pt.logsumexp(logs, axis=1)
+    for count, chance in zip(labelled.T[:, :, None], (q, p), strict=True):
+        logs = logs + pt.switch(count > 0.0, count * pt.log(chance), 0.0)
+    return pt.logsumexp(logs, axis=1) + log_labels(questions.counts[:, 2:], s, f)
 
 
 def question_probabilities(study: Study, law: Law) -> Tensor:
@@ -408,10 +426,18 @@ def observe(
     rates: tuple[Tensor, Tensor] | None = None,
     before: Array | None = None,
 ) -> None:
-    """Add the counts given the probabilities, and earlier trials at their weight."""
+    """Add the counts given the probabilities, and earlier trials at their weight.
+
+    Where the truth of some trials is known, ``successes`` are marks of the others.
+    """
     dims = ("system", "question")
-    trials = pm.Data("trials", outcomes.trials.values, dims=dims)
-    counts = scale.observed(outcomes).values
+    counts, sizes = scale.observed(outcomes).values, outcomes.trials.values
+    if rates is not None:
+        kinds = outcomes.kinds
+        counts, sizes = kinds[..., 1], kinds[..., :2].sum(axis=-1)
+        if kinds.shape[-1] > 2:
+            pm.Potential("known_truth", _log_known(kinds, p, rates))
+    trials = pm.Data("trials", sizes, dims=dims)
     if scale.axes:
         observed = pm.Data("count_data", counts, dims=(*dims, "category"))
         pm.Multinomial("count", n=trials, p=p, observed=observed, dims=(*dims, "category"))
@@ -426,6 +452,16 @@ def observe(
     if before is not None and before.any():
         counted = pt.switch(before > 0.0, before * logs, 0.0)
         pm.Potential("prior_trials", counted.sum(axis=(1, 2)))
+
+
+def _log_known(kinds: Ints, p: Tensor, rates: tuple[Tensor, Tensor]) -> Tensor:
+    """Log probability of trials of known truth, and of their marks; (systems, questions)."""
+    systems, questions, _ = kinds.shape
+    labelled = kinds[..., 2:].reshape(systems, questions, 2, 3).sum(axis=-1)
+    logs = labelled[..., 0] * pt.log1p(-p) + labelled[..., 1] * pt.log(p)
+    s, f = (pt.repeat(rate, questions) for rate in rates)
+    labels = log_labels(kinds[..., 2:].reshape(-1, 6), s, f)
+    return logs + labels.reshape((systems, questions))
 
 
 def _inside(share: Tensor) -> Tensor:

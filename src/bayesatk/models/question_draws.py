@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, xlogy
 from scipy.stats import binom
 
 from bayesatk._tools.messages import Argument, ArgumentError
@@ -21,6 +21,7 @@ from bayesatk.core.pooling.marks import log_marked
 from bayesatk.core.pooling.states import States
 from bayesatk.core.question.dirichlet_multinomial import log_counts, log_ordered
 from bayesatk.data.study import Study
+from bayesatk.metrics.credit import log_choose
 from bayesatk.metrics.grid import Metric
 from bayesatk.models.marks import logit_nodes
 from bayesatk.models.program import all_trials
@@ -171,7 +172,7 @@ def question_likelihood(
     ndarray, shape (draws, systems, questions)
     """
     by_system = []
-    for system, counts in enumerate(study.scale.counts(study.outcomes)):
+    for system, counts in enumerate(study.counts):
         difficulty = difficulties[system] if difficulties else None
         laws = traced_laws(study, posterior, system, difficulty)
         assert laws is not None
@@ -196,7 +197,7 @@ def log_states(law: QuestionLaws, states: NDArray[np.int64]) -> Array:
     right, trials = states[:, 1], states.sum(axis=1)
     if law.rates is None:
         return law.difficulty.log_counts(right, trials)
-    marked = States.of(right, trials)
+    marked = States.of_counts(states)
     return log_marked(replace(law.difficulty.nodes, rates=law.rates), marked)[:, marked.which]
 
 
@@ -238,7 +239,7 @@ def p_of_result(result: Result, system: int, rng: np.random.Generator) -> Array:
                 Argument("fit"), " must have draws of p, which marks of a judge without pooling "
                 "need for this. Sample with keep=['p'].",
             )  # fmt: skip
-        alpha = concentration(study, system) + study.scale.counts(study.outcomes)[system]
+        alpha = concentration(study, system) + study.counts[system]
         draws = posterior.sizes["chain"] * posterior.sizes["draw"]
         gamma = rng.standard_gamma(alpha, (draws, *alpha.shape))
         p = gamma / gamma.sum(axis=-1, keepdims=True)
@@ -282,7 +283,7 @@ def probabilities(
 def p_given(law: QuestionLaws, counts: Array, size: int, rng: np.random.Generator) -> Array:
     """Draw probabilities of some questions with these counts; (draws, size, ...).
 
-    Of marks the right trials are drawn first.
+    Of marks the right trials are drawn first, beside those whose truth is known.
     """
     difficulty, rates = law.difficulty, law.rates
     if law.levels is not None:
@@ -297,17 +298,26 @@ def p_given(law: QuestionLaws, counts: Array, size: int, rng: np.random.Generato
         return success_p(difficulty, counts, size, rng)
     if (counts != np.round(counts)).any():
         return marked_p(difficulty, rates, counts, size, rng)
-    wrong, right = np.round(counts).astype(int)
-    trials = wrong + right
-    numbers = np.arange(trials + 1)
-    chance = np.exp(difficulty.log_counts(numbers, np.full(trials + 1, trials)))
-    number = _drawn_columns(chance * mark_chances(rates, right, trials), size, rng)
+    unmarked, marks = np.round(counts[:2]).astype(int)
+    labelled_wrong, labelled_right = _labelled(counts).astype(int)
+    unknown = unmarked + marks
+    hidden = np.arange(unknown + 1)
+    right, trials = hidden + labelled_right, unknown + labelled_wrong + labelled_right
+    logs = difficulty.log_counts(right, np.full(unknown + 1, trials))
+    logs += log_choose(unknown, hidden) - log_choose(trials, right)
+    chance = np.exp(logs - logs.max(axis=1, keepdims=True))
+    number = _drawn_columns(chance * mark_chances(rates, marks, unknown), size, rng)
     p = np.empty(number.shape)
     for t in np.unique(number):
         draw, question = np.nonzero(number == t)
-        seen = np.array([trials - t, t], float)
+        seen = np.array([unknown - t + labelled_wrong, t + labelled_right], float)
         p[draw, question] = success_p(difficulty.among(draw), seen, 1, rng)[:, 0]
     return p
+
+
+def _labelled(counts: Array) -> Array:
+    """Wrong and right trials of known truth, of all kinds of trials of a question."""
+    return np.array([counts[2:5].sum(), counts[5:].sum()])
 
 
 def success_p(difficulty: Difficulty, counts: Array, size: int, rng: np.random.Generator) -> Array:
@@ -346,13 +356,13 @@ def marked_p(
     ----------
     difficulty : Difficulty
     rates : ndarray, shape (draws, 2)
-    counts : ndarray, shape (2,)
-        Trials marked wrong and right.
+    counts : ndarray, shape (2,) or (kinds,)
+        Trials marked wrong and right; and those whose truth is known.
     size : int
         Number of questions.
     rng : numpy.random.Generator
     """
-    wrong, right = counts
+    (wrong, right), labelled = counts[:2], _labelled(counts)
     s, f = rates[:, :1], rates[:, 1:]
     alphas = np.stack([difficulty.beta, difficulty.alpha], axis=-1).swapaxes(0, 1)
     with np.errstate(divide="ignore", under="ignore"):
@@ -360,6 +370,7 @@ def marked_p(
         parts = list(zip(alphas, np.log(difficulty.share.T), strict=True))
         p, q, logs = logit_nodes(parts, atoms, np)
         logs = logs + right * np.log(s * p + f * q) + wrong * np.log((1.0 - s) * p + (1.0 - f) * q)
+        logs = logs + xlogy(labelled[0], q) + xlogy(labelled[1], p)
         weight = np.exp(logs - logs.max(axis=1, keepdims=True))
     return np.take_along_axis(p, _drawn_columns(weight, size, rng), axis=1)
 

@@ -229,7 +229,7 @@ def sample(
     prior_trials, prior_weight, answer_prior, covariates, group, group_weights, population
         As in `bayesatk.evaluate`. Votes between answers get their own model, and a variable
         ``plurality_votes_at_k`` of votes simulated one by one.
-    judge : JudgeError, mapping {system: JudgeError}, or table, optional
+    judge : JudgeError, mapping {system: JudgeError}, table, "system" or "shared", optional
         As in `bayesatk.evaluate`. The rates of every judge are then sampled too. With a judge,
         groups or covariates there is one difficulty family at a time; default: ``"beta"``.
     form : {"marginal", "full", "crossed"}, optional

@@ -169,11 +169,11 @@ class Analysis:
             )  # fmt: skip
         fewest = int(model.states.trials.min())
         self.remarks += family_note(self._name, posterior.families, study.judged, fewest)
-        if study.judges is not None:
+        if study.known_judges is not None:
             first = study.metrics[0]
             self.remarks += judge_notes(
-                self._name, study.judges.by_system[index], model.judge_rates, first, posterior,
-                list(study.grid).index(first),
+                self._name, study.known_judges.by_system[index], model.judge_rates, first,
+                posterior, list(study.grid).index(first), "truth" in study.values,
             )  # fmt: skip
         size = len(study.grid)
         return [*places, *range(size, size + len(reach))], posterior

@@ -118,14 +118,16 @@ def evaluate(
     success : str, optional
         Rule that says which scores count as a success, such as ``"score >= 0.5"``, for metrics of
         right and wrong on data with other scores.
-    judge : JudgeError, mapping {system: JudgeError}, or table, optional
-        Error rates of the judge that marked the trials, from a calibration set of trials with
+    judge : JudgeError, mapping {system: JudgeError}, table, "system" or "shared", optional
+        Error rates of the judge that marked the trials, from a calibration set of other trials with
         known truth. Every posterior is then of true success, corrected for these errors;
         ``estimate`` remains that of the marks as they are. One `JudgeError` means that the same
         judge marked all systems, which then share its error rates; a mapping gives each system its
         own. A table has a row for each trial of the calibration set: columns ``mark``, ``truth``
-        and, if error rates may differ between systems, ``system``. At most 256 trials of a
-        question, except under complete pooling.
+        and, if error rates may differ between systems, ``system``. Where the truth of some trials
+        of the data is known (``truth=`` of `bayesatk.tally`), nothing is needed: these tell the
+        error rates, for each system its own (``"system"``) or the same for all (``"shared"``). At
+        most 256 trials of a question, except under complete pooling.
     prior_trials : Outcomes or anything `bayesatk.tally` accepts, optional
         Earlier trials of the same questions, either by one system (used for all systems) or by the
         same systems. They enter the posterior but not ``estimate``.
@@ -319,7 +321,7 @@ def _tables(study: Study, draws: int, each: Sequence[Evaluated]) -> dict[str, xr
         "closed_form_quantiles": levels,
         **_difficulty_groups(samples, drawn),
         **_of_groups(study, draws, each, drawn),
-        **judge_groups(study.judges, posteriors, grid, coords),
+        **judge_groups(study.known_judges, posteriors, grid, coords),
         **(points_group([one.points for one in each], coords["system"]) if each[0].points else {}),
     }
 

@@ -45,6 +45,7 @@ def judge_notes(
     metric: Metric,
     posterior: SystemPosterior,
     place: int,
+    labelled: bool,
 ) -> list[str]:
     """Say what the judge costs, and whether its calibration set fits the marks.
 
@@ -59,11 +60,15 @@ def judge_notes(
     posterior : SystemPosterior
     place : int
         Position of the metric.
+    labelled : bool
+        Whether trials of known truth say what the judge's rates are.
     """
+    keeps = "JudgeError(updated=False) keeps it as calibrated"
+    remedy = "More trials of known truth would tell" if labelled else keeps
     share = 0.0 if posterior.judge_share is None else float(posterior.judge_share[place, 0])
     weight, values = rates
     notes = [
-        f"{system}: corrected for the judge, who marked {error}. {100 * share:.0f}% of the "
+        f"{system}: corrected for the judge ({error}). {100 * share:.0f}% of the "
         f"variance of {metric.label} on these questions is due to its rates; the estimate is of "
         "the marks as they are."
     ]
@@ -84,8 +89,7 @@ def judge_notes(
         elif moved(weight, values[:, column], getattr(error, name.replace(" ", "_"))) > _MOVED:
             notes.append(
                 f"{system}: the marks move the judge's {name} from {marked} of {size} to "
-                f"{mean:.3f}, by the shape of difficulties that the model assumes. "
-                "JudgeError(updated=False) keeps it as calibrated."
+                f"{mean:.3f}, by the shape of difficulties that the model assumes. {remedy}."
             )
     return notes
 

@@ -18,6 +18,7 @@ from bayesatk.core.numerics.points import Points
 from bayesatk.core.numerics.tilts import Tilt
 from bayesatk.core.numerics.weights import pareto_shape
 from bayesatk.core.pooling.levels import scaled_scores, shape_functions
+from bayesatk.core.pooling.marks import KINDS, marks_alone
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.pooling.states import States
 from bayesatk.core.program.cells import Cells
@@ -209,7 +210,9 @@ class CountModel:
         """Unbiased finite-law value of every cell."""
         if self.scores is not None:
             return category_finite(metric.credit, self.states.counts, metric.scores)
-        return np.asarray(finite(metric.credit, self.states.successes, self.states.trials))
+        counts = self.states.counts
+        wrong, right = (counts if self.marking is None else marks_alone(counts)).T
+        return np.asarray(finite(metric.credit, right, wrong + right))
 
     def estimate(self, metrics: Sequence[Any]) -> Array:
         """Unbiased finite-law values, groups with their weights."""
@@ -243,11 +246,7 @@ class CountModel:
 
     def _of_law(self, family: str) -> Fields:
         """Prior of the hyperparameters without those of a judge."""
-        slopes, prior, categories = (
-            self.cells.rows.shape[1],
-            self.prior,
-            self.states.counts.shape[1],
-        )
+        slopes, prior = self.cells.rows.shape[1], self.prior
         if self.pooling == "none":
             return Fields(())
         if self.pooling == "complete":
@@ -255,7 +254,7 @@ class CountModel:
             common: Beta | Dirichlet = Beta(vector[1], vector[0])
             return Fields((Field("mean", common if self.scores is None else Dirichlet(vector)),))
         if isinstance(prior, DirichletHyperPrior):
-            return prior.fields(categories, slopes, self.cells.grouped)
+            return prior.fields(self.states.counts.shape[1], slopes, self.cells.grouped)
         assert isinstance(prior, HyperPrior)
         shapes = 0 if self.scores is None else len(shape_functions(self.scores))
         return prior.fields(family, slopes, self.cells.grouped, shapes)
@@ -418,7 +417,8 @@ class CountModel:
     @property
     def alpha(self) -> Array:
         """Dirichlet parameters of a fixed prior, or of the mean's prior."""
-        vector: Array = self.prior.vector(self.states.counts.shape[1])
+        categories = self.states.counts.shape[1] if self.scores is not None else 2
+        vector: Array = self.prior.vector(categories)
         return vector
 
     def prior_sensitivity(
@@ -641,10 +641,10 @@ def _starts(model: CountModel, fields: Fields) -> list[Array]:
     if model.pooling == "none":  # only rates of a judge are not known
         return [start_of(fields, 0.5, 0.0)]
     if model.scores is None:
-        rate = float(total[-1] / total.sum())
+        wrong, right = total if model.marking is None else marks_alone(total)
+        rate = float(right / (wrong + right))
         if model.marking is not None:
-            (a, b), (c, d) = model.marking.error.shapes
-            s, f = a / (a + b), c / (c + d)
+            s, f = _rough_rates(model.marking.error, total)
             rate = float(np.clip((rate - f) / max(s - f, 1e-3), 0.01, 0.99))
         return [start_of(fields, rate, icc) for icc in starts]
     if isinstance(model.prior, HyperPrior):
@@ -658,6 +658,17 @@ def _starts(model: CountModel, fields: Fields) -> list[Array]:
     return modes
 
 
+def _rough_rates(error: JudgeError, kinds: Array) -> list[float]:
+    """Sensitivity and false positive rate, by a calibration set and counts of kinds of trials."""
+    rates = []
+    for truth, (marked, unmarked) in zip((True, False), error.shapes, strict=True):
+        for right, mark, count in zip(*zip(*KINDS, strict=True), kinds, strict=False):
+            marked += count * (right is truth and mark is True)
+            unmarked += count * (right is truth and mark is False)
+        rates.append(marked / (marked + unmarked))
+    return rates
+
+
 def _message_to(model: CountModel) -> Callable[[Array], Array]:
     """Return what others say of a judge's rates; for a cut, minus what this system says.
 
@@ -665,7 +676,9 @@ def _message_to(model: CountModel) -> Callable[[Array], Array]:
     """
     assert model.marking is not None
     marking = model.marking
-    alone = replace(marking, others=(), error=replace(marking.error, updated=True))
+    kinds = (model.states.count @ model.states.counts).astype(np.int64)
+    labelled = replace(marking.error.with_labels(kinds), updated=True)
+    alone = replace(marking, others=(), error=labelled)
     cut = not marking.error.updated
     sources = (model,) if cut else marking.others
     tilts = [_marks_by_rates(replace(source, marking=alone)) for source in sources]

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesatk.core.pooling.marks import truth_alone
 from bayesatk.data.design import Basis
 from bayesatk.data.grouping import Grouping
 from bayesatk.data.scales import RIGHT_WRONG, RightWrong, Scale
@@ -62,8 +63,8 @@ class Declared:
     def of_study(cls, study: Study, seed: int = 0) -> "Declared":
         """Return what a study declares."""
         return cls(
-            study.scale, study.pooling, study.prior, study.scale.counts(study.outcomes),
-            study.prior_counts, None if study.design is None else study.design.basis,
+            study.scale, study.pooling, study.prior, study.counts, study.earlier,
+            None if study.design is None else study.design.basis,
             study.outcomes.weight, study.grouping, study.judges,
             study.bootstrapped, seed,
         )  # fmt: skip
@@ -74,8 +75,8 @@ class Declared:
         keep = np.ones(result.counts.shape[1], bool) if kept is None else kept
         groups = result.grouping
         return cls(
-            result.scale, result.pooling, result.prior, result.counts[:, keep],
-            None if result.prior_counts is None else result.prior_counts[:, keep],
+            result.scale, result.pooling, result.prior, result.study.counts[:, keep],
+            None if result.study.earlier is None else result.study.earlier[:, keep],
             None if result.design is None else result.design.basis.among(keep),
             None if result.weight is None else result.weight[keep],
             None if groups is None else groups.among(keep), result.judges,
@@ -97,8 +98,12 @@ class Declared:
             return model
         for number, (error, places) in enumerate(self.judges.groups().items()):
             if system in places:
-                others = tuple(self._alone(place) for place in places if place != system)
-                marking = Marking(error, others, self.seed + number)
+                rest = [place for place in places if place != system]
+                # What trials of known truth tell of the rates is exact: the prior has it.
+                labelled = error.with_labels(self.counts[rest].sum(axis=(0, 1)))
+                unlabelled = replace(self, counts=truth_alone(self.counts))
+                others = tuple(unlabelled._alone(place) for place in rest)
+                marking = Marking(labelled, others, self.seed + number)
         return replace(model, marking=marking)
 
     def of_questions(self, questions: NDArray[np.intp]) -> "Declared":
@@ -211,5 +216,8 @@ def observed_value(
         ballots = answers.on_questions(kept).of(system)
         return float(finite_estimates(ballots, [metric.k], weight)[0])
     # Of the marks as they are, if a judge errs.
-    model = replace(Declared.of_result(result, kept), judges=None).model(system)
+    marks = replace(
+        Declared.of_result(result, kept), counts=result.counts[:, kept], before=None, judges=None
+    )
+    model = marks.model(system)
     return float(model.estimate([result.scale.judged(metric)])[0])

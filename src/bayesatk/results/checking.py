@@ -97,7 +97,7 @@ def _log_likelihood(
     question is the same in every draw, the draws therefore carry an even variation around it, of
     1e-11 from end to end: leave-one-out finds the constant, and a Pareto k far below zero.
     """
-    counts = study.scale.counts(study.outcomes)
+    counts = study.counts
     shape = draws, *counts.shape[:2]
     if not _kept(int(np.prod(shape)), keep):
         return None

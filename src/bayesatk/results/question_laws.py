@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
-from scipy.special import expit, logit, softmax, xlog1py, xlogy
+from scipy.special import expit, logit, softmax
 
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.core.pooling.levels import LevelDraws, shape_functions
-from bayesatk.core.pooling.marks import log_marked
+from bayesatk.core.pooling.marks import log_kinds, log_marked
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.pooling.states import States
 from bayesatk.core.question.dirichlet_multinomial import log_counts
@@ -158,7 +158,7 @@ class QuestionLaws:
         questions), of which discounted earlier trials are part.
         """
         if self.rates is not None:
-            return self._log_marks(self.rates, States.of(counts[:, 1], counts.sum(axis=1)))
+            return self._log_marks(self.rates, States.of_counts(counts))
         if self.mean is None and self.difficulty is None:
             alpha = concentration(self.study, system)
             total = alpha.sum(axis=-1)
@@ -180,10 +180,8 @@ class QuestionLaws:
     def _log_marks(self, rates: Array, states: States) -> Array:
         """Log probability of marks by a judge in every draw, (draws, questions)."""
         if self.mean is not None:
-            mark = (rates[:, 1] + (rates[:, 0] - rates[:, 1]) * self.mean)[:, None]
-            wrong = states.trials - states.successes
-            logs = xlogy(states.successes, mark) + xlog1py(wrong, -mark) + states.log_ways
-            return np.asarray(logs[:, states.which])
+            logs = log_kinds(np.log(self.mean), np.log1p(-self.mean), rates, states.counts.shape[1])
+            return np.asarray((logs @ states.counts.T + states.log_ways)[:, states.which])
         if self.difficulty is not None:
             nodes = self.difficulty.nodes
         else:

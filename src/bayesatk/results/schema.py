@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from bayesatk.data.answers import AnswerRules, Answers
 from bayesatk.data.grouping import Grouping
-from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.outcomes import Outcomes, with_truth
 from bayesatk.data.study import Study
 from bayesatk.metrics.grid import Metric, MetricGrid
 
@@ -306,6 +306,8 @@ def data_groups(study: Study) -> dict[str, xr.Dataset]:
         prior_count = ("system", "question", "category"), study.prior_counts
         constant = constant.assign(prior_count=prior_count)
     observed = scale.observed(data).to_dataset()
+    if "truth_count" in data.dataset:
+        observed = observed.assign(truth_count=data.dataset["truth_count"])
     if study.votes and data.answers is not None:
         entries = data.answers
         columns = {
@@ -353,6 +355,8 @@ def outcomes_of(observed: xr.Dataset, constant: xr.Dataset, attrs: Mapping[Any, 
         dataset = dataset.assign(cost_sums=constant["cost_sums"].variable)
         dataset = dataset.assign_coords(cost_sum=constant["cost_sum"].values)
         dataset.attrs["cost_unit"] = str(attrs.get("cost_unit", ""))
+    if "truth_count" in observed:
+        dataset = with_truth(dataset, observed["truth_count"].values)
     answers = _answers(observed, constant) if "answer_count" in observed else None
     notes, files = (json.loads(attrs.get(name, "[]")) for name in ("assumptions", "input_files"))
     sources = tuple((str(name), str(digest)) for name, digest in files)

@@ -60,7 +60,7 @@ class Subset:
 
 def data_keys(fit: Result, part: Subset) -> list[bytes]:
     """Return all that a system's posterior depends on, equal for systems with the same data."""
-    arrays: list[Any] = [fit.trials, fit.counts, fit.prior_counts]
+    arrays: list[Any] = [fit.trials, fit.study.counts, fit.prior_counts]
     held = [array for array in arrays if array is not None]
     weight = b"" if fit.weight is None else fit.weight[part.kept].tobytes()
     keys = [

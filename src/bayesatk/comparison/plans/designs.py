@@ -334,6 +334,7 @@ class MarkedPilot:
         if (
             result is None
             or result.judges is None
+            or "truth_count" in result.data.dataset
             or len(result.systems) != 1
             or result.pooling != "partial"
             or result.covariates is not None

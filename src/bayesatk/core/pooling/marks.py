@@ -4,9 +4,15 @@ A right trial is marked right with probability s (sensitivity) and a wrong one w
 (false positive rate). Of n trials of a question t are right, which nobody sees; c are marked right,
 as Binomial(t, s) plus Binomial(n - t, f). So the trials of a question are a mixture over t of
 ordinary counts, and everything known of those carries over: no integral over p is worked out anew.
+
+Where the truth of some trials is known, these are ordinary counts, too; what the judge marked them
+says what its rates are. So a question has up to eight kinds of trials (`KINDS`), of which the first
+two, marks alone, are all that there are where nothing else is known.
 """
 
-from functools import lru_cache
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,11 +20,126 @@ from scipy.special import gammaln
 
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.pooling.states import States
-from bayesatk.metrics.credit import Array
+from bayesatk.metrics.credit import Array, log_choose
 
 _BLOCK = 4_000_000  # floats in one array: 32 MB
 _AT_ONCE = 100_000  # complex numbers in one array: those of a few rates, which stay in the cache
 _LEAST = 1e-300  # probability of a count, whose logarithm is a number
+# Truth (None where it is not known) and mark (None where there is none) of each kind of trial.
+KINDS: tuple[tuple[bool | None, bool | None], ...] = (
+    (None, False), (None, True),
+    (False, None), (False, False), (False, True),
+    (True, None), (True, False), (True, True),
+)  # fmt: skip
+
+
+def marks_alone[Number: np.generic](counts: NDArray[Number]) -> NDArray[Number]:
+    """Return trials marked wrong and marked right, whatever is known of the truth; (..., 2).
+
+    Examples
+    --------
+    >>> marks_alone(np.array([[3, 1, 0, 1, 0, 1, 0, 2]])).tolist()
+    [[4, 3]]
+    """
+    kinds = KINDS[: counts.shape[-1]]
+    columns = [[mark is value for _, mark in kinds] for value in (False, True)]
+    return np.stack([counts[..., column].sum(axis=-1) for column in columns], axis=-1)
+
+
+def truth_alone(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return kinds of trials without the marks of those whose truth is known; (..., kinds).
+
+    Examples
+    --------
+    >>> truth_alone(np.array([[3, 1, 0, 1, 0, 1, 0, 2]])).tolist()
+    [[3, 1, 1, 0, 0, 3, 0, 0]]
+    """
+    alone = np.zeros_like(counts)
+    for column, (truth, _) in enumerate(KINDS[: counts.shape[-1]]):
+        place = column if truth is None else KINDS.index((truth, None))
+        alone[..., place] += counts[..., column]
+    return alone
+
+
+def log_kinds(log_p: Array, log_q: Array, rates: Array, kinds: int) -> Array:
+    """Log probability of a trial of each kind, given p and which kind of knowledge there is.
+
+    Parameters
+    ----------
+    log_p, log_q : ndarray, shape (...)
+        Logs of p and 1 - p.
+    rates : ndarray, shape (..., 2)
+        Sensitivity and false positive rate, of the same shape or one that broadcasts.
+    kinds : int
+        How many of `KINDS`.
+
+    Returns
+    -------
+    ndarray, shape (..., kinds)
+
+    Examples
+    --------
+    >>> logs = log_kinds(np.log(0.5), np.log(0.5), np.array([0.9, 0.2]), 8)
+    >>> np.exp(logs).round(3).tolist()
+    [0.45, 0.55, 0.5, 0.4, 0.1, 0.5, 0.05, 0.45]
+    """
+    s, f = rates[..., 0], rates[..., 1]
+    marked = {True: s, False: f, None: s * np.exp(log_p) + f * np.exp(log_q)}
+    log_truth = {True: log_p, False: log_q, None: np.zeros(1)}
+    columns = []
+    for truth, mark in KINDS[:kinds]:
+        logs: Array = log_truth[truth]
+        if mark is not None:
+            chance = marked[truth] if mark else 1.0 - marked[truth]
+            logs = logs + np.log(np.maximum(chance, _LEAST))
+        columns.append(logs)
+    return np.stack(np.broadcast_arrays(*columns), axis=-1)
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What is known of the trials of questions that a judge marked.
+
+    Parameters
+    ----------
+    counts : ndarray of int, shape (states, kinds)
+        Trials of each of `KINDS`, or of the first two.
+    """
+
+    counts: NDArray[np.int64]
+
+    @cached_property
+    def unknown(self) -> NDArray[np.int64]:
+        """Trials of which only the mark is known; (states,)."""
+        return np.asarray(self.counts[:, :2].sum(axis=1))
+
+    @cached_property
+    def wrong(self) -> NDArray[np.int64]:
+        """Trials that are known to be wrong; (states,)."""
+        return np.asarray(self.counts[:, 2:5].sum(axis=1))
+
+    @cached_property
+    def right(self) -> NDArray[np.int64]:
+        """Trials that are known to be right; (states,)."""
+        return np.asarray(self.counts[:, 5:].sum(axis=1))
+
+    def alike(self) -> Iterator[tuple[int, int, int, NDArray[np.intp]]]:
+        """Yield unknown, wrong and right trials, and the states that have as many of each."""
+        keys = np.stack([self.unknown, self.wrong, self.right], axis=1)
+        distinct, which = np.unique(keys, axis=0, return_inverse=True)
+        for number, (unknown, wrong, right) in enumerate(distinct.tolist()):
+            yield unknown, wrong, right, np.flatnonzero(which.ravel() == number)
+
+    def log_labels(self, rates: Array) -> Array:
+        """Log probability of the marks of trials of known truth, at rates (points, 2).
+
+        Shape (points, states).
+        """
+        given = self.counts[:, 2:]
+        if not given.any():
+            return np.zeros((len(rates), len(given)))
+        logs = log_kinds(np.zeros(1), np.zeros(1), rates, len(KINDS))[:, 2:]
+        return np.asarray(logs @ given.T)
 
 
 def mark_chances(rates: Array, trials: int, marked: ArrayLike) -> Array:
@@ -87,7 +208,7 @@ def right_given_marked(nodes: Nodes, states: States, right: States) -> Array:
     nodes : Nodes
         With the rates of the judge at each.
     states : States
-        Marks.
+        Of kinds of trials.
     right : States
         From `right_counts`.
 
@@ -99,26 +220,50 @@ def right_given_marked(nodes: Nodes, states: States, right: States) -> Array:
     assert nodes.rates is not None
     rates, which = np.unique(nodes.rates, axis=0, return_inverse=True)
     found = np.zeros((len(nodes), len(states), len(right)))
-    for trials in np.unique(states.trials):
-        own, all_ = states.trials == trials, right.trials == trials
-        prior = count_chances(nodes, int(trials))
-        chances = mark_chances(rates, int(trials), states.successes[own])[:, which.ravel()]
+    for unknown, wrong_known, right_known, alike in Marks(states.counts).alike():
+        total = unknown + wrong_known + right_known
+        possible = (right.successes >= right_known) & (right.successes <= right_known + unknown)
+        columns = np.flatnonzero((right.trials == total) & possible)
+        prior, _ = count_chances(nodes, unknown, wrong_known, right_known)
+        chances = mark_chances(rates, unknown, states.counts[alike, 1])[:, which.ravel()]
         joint = prior[:, None, :] * chances.transpose(1, 2, 0) + _LEAST
         joint /= joint.sum(axis=2, keepdims=True)
-        found[np.ix_(np.arange(len(nodes)), own, all_)] = joint
+        found[np.ix_(np.arange(len(nodes)), alike, columns)] = joint
     return found
 
 
-def count_chances(nodes: Nodes, trials: int) -> Array:
-    """Probability of 0, 1, ... right trials of a new question at each node."""
-    right = np.arange(trials + 1)
-    wrong = trials - right
-    ways = gammaln(trials + 1.0) - gammaln(right + 1.0) - gammaln(wrong + 1.0)
-    return np.exp(nodes.log_likelihood(right, wrong) + ways)
+def count_chances(nodes: Nodes, trials: int, wrong: int = 0, right: int = 0) -> tuple[Array, Array]:
+    """Probability of 0, 1, ... right ones among some trials of a question, and of known ones.
+
+    Parameters
+    ----------
+    nodes : Nodes
+    trials : int
+        Of unknown truth.
+    wrong, right : int
+        Further trials, of known truth.
+
+    Returns
+    -------
+    chances : ndarray, shape (nodes, trials + 1)
+        Joint with the known trials in their order, divided by the exponential of `log_scale`.
+    log_scale : ndarray, shape (nodes,)
+        Zero where no truth is known.
+    """
+    number = np.arange(trials + 1)
+    rest = trials - number
+    ways = gammaln(trials + 1.0) - gammaln(number + 1.0) - gammaln(rest + 1.0)
+    logs = nodes.log_likelihood(number + right, rest + wrong) + ways
+    if not wrong + right:
+        return np.exp(logs), np.zeros(len(logs))
+    scale = logs.max(axis=1)
+    return np.exp(logs - scale[:, None]), scale
 
 
 def log_marked(nodes: Nodes, states: States) -> Array:
-    """Log probability of a new question's marks, in any order, at nodes with rates of the judge.
+    """Log probability of what is known of a new question's trials, in any order.
+
+    Nodes have rates of the judge. Given which trials have a known truth.
 
     Returns
     -------
@@ -133,14 +278,16 @@ def log_marked(nodes: Nodes, states: States) -> Array:
     """
     assert nodes.rates is not None
     found = np.empty((len(nodes), len(states)))
-    sizes = [int(n) for n in np.unique(states.trials)]
-    step = max(1, _BLOCK // ((max(sizes) + 1) * len(states)))
+    marks = Marks(states.counts)
+    step = max(1, _BLOCK // ((int(marks.unknown.max()) + 1) * len(states)))
     for start in range(0, len(nodes), step):
         some = nodes.among(np.arange(len(nodes))[start : start + step])
         rates, which = np.unique(np.asarray(some.rates), axis=0, return_inverse=True)
-        for trials in sizes:
-            own = states.trials == trials
-            chances = mark_chances(rates, trials, states.successes[own])[:, which.ravel()]
-            joint = np.einsum("gt,tgs->gs", count_chances(some, trials), chances)
-            found[start : start + step, own] = np.log(np.maximum(joint, _LEAST))
-    return found
+        for unknown, wrong, right, alike in marks.alike():
+            chances = mark_chances(rates, unknown, states.counts[alike, 1])[:, which.ravel()]
+            prior, scale = count_chances(some, unknown, wrong, right)
+            joint = np.einsum("gt,tgs->gs", prior, chances)
+            logs = np.log(np.maximum(joint, _LEAST)) + scale[:, None]
+            found[start : start + step, alike] = logs
+    orders = states.log_ways - log_choose(marks.unknown, states.counts[:, 1])
+    return found + marks.log_labels(nodes.rates) + orders

@@ -17,7 +17,7 @@ from scipy.special import expit
 
 from bayesatk.core.numerics.quadrature import BetaRule, beta_rule, resolving_degree
 from bayesatk.core.pooling.dirichlet import draw_probabilities
-from bayesatk.core.pooling.marks import count_chances, mark_chances_once
+from bayesatk.core.pooling.marks import Marks, count_chances, log_kinds, mark_chances_once
 from bayesatk.core.pooling.nodes import Nodes, rises
 from bayesatk.core.pooling.states import States
 from bayesatk.core.program.credits import at_ends, credit_cumulants, prior_on_rule
@@ -25,7 +25,7 @@ from bayesatk.core.program.laws import CategoryLaw, Common, DifficultyLaw
 from bayesatk.core.question.beta_binomial import beta_binomial_means
 from bayesatk.core.question.categorical import judged_moments
 from bayesatk.core.question.dirichlet_multinomial import log_ordered
-from bayesatk.core.question.laws import log_binomials
+from bayesatk.core.question.laws import log_binomials, log_choose
 from bayesatk.core.question.moments import latent_on_nodes
 from bayesatk.metrics.category_credit import Judged
 from bayesatk.metrics.credit import Array, Credit
@@ -38,6 +38,7 @@ _LEAST = 1e-300  # probability, whose logarithm is a number
 _SMALLEST = 5e-324  # Beta parameter of draws
 _SMALLEST_RULE = 1e-8  # Beta parameter that a rule reaches: beyond its tail lie 2e-10
 _NARROWEST = 1000.0  # concentration, in trials of a question, from which a Beta is a point to them
+_FAR = 1e10  # below any log probability of trials that are possible
 _FINER = 4  # points of a rule for one, where p is drawn from them
 
 
@@ -254,7 +255,8 @@ class Marked(RightWrong):
     """Marks of a judge: right with probability ``f + (s - f) p``, its rates hyperparameters.
 
     Of n trials t are right, which nobody sees: a state is a mixture over t of ordinary states, with
-    the probability of the marks given t (`bayesatk.core.pooling.marks`).
+    the probability of the marks given t (`bayesatk.core.pooling.marks`). The truth of some trials
+    may be known: states are counts of the kinds of trials that are listed there.
 
     Parameters
     ----------
@@ -272,22 +274,31 @@ class Marked(RightWrong):
         """Sensitivity and false positive rate; (points, 2)."""
         return rates_at(theta, self.law.fields, self.known)
 
-    def _by_trials(self, theta: Array) -> Iterator[tuple[int, Ints, Array]]:
-        """Yield a number of trials, its states, and mark chances (points, right trials, states)."""
+    @cached_property
+    def _marks(self) -> Marks:
+        return Marks(self.states.counts)
+
+    def _alike(self, theta: Array) -> Iterator[tuple[tuple[int, int, int], Ints, Array]]:
+        """Yield unknown, wrong and right trials, the states that have them, and mark chances.
+
+        Shape (points, right trials among the unknown, states).
+        """
         rates = self.rates(theta)
-        for trials in np.unique(self.states.trials):
-            some = np.flatnonzero(self.states.trials == trials)
-            chances = mark_chances_once(rates, int(trials), self.states.successes[some])
-            yield int(trials), some, np.moveaxis(chances, 0, 1)
+        for unknown, wrong, right, alike in self._marks.alike():
+            chances = mark_chances_once(rates, unknown, self.states.counts[alike, 1])
+            yield (unknown, wrong, right), alike, np.moveaxis(chances, 0, 1)
 
     def log_states(self, theta: Array, offset: Array) -> Array:
         """As of `Observation`."""
         nodes = self.law.nodes(theta, offset)
         logs = np.empty((*offset.shape, len(self.states)))
-        for trials, some, chances in self._by_trials(theta):
-            prior = count_chances(nodes, trials).reshape(*offset.shape, -1)
-            logs[..., some] = np.log(np.maximum(prior @ chances, _LEAST))
-        return logs - self.states.log_ways
+        for trials, alike, chances in self._alike(theta):
+            prior, scale = count_chances(nodes, *trials)
+            joint = prior.reshape(*offset.shape, -1) @ chances
+            scale = scale.reshape(*offset.shape, 1)
+            logs[..., alike] = np.log(np.maximum(joint, _LEAST)) + scale
+        logs += self._marks.log_labels(self.rates(theta))[:, None]
+        return logs - log_choose(self._marks.unknown, self.states.counts[:, 1])
 
     def both(self, metrics: Sequence[Any], theta: Array, offset: Array) -> tuple[Array, Array]:
         """As of `Observation`."""
@@ -301,31 +312,33 @@ class Marked(RightWrong):
 
     def right_trials(self, theta: Array, state: Ints) -> Iterator[tuple[Any, Any, Array]]:
         """As of `RightWrong`: nobody sees how many were right."""
-        tables = list(self._by_trials(theta))
-        trials = self.states.trials[state]
-        for number in range(int(trials.max(initial=0)) + 1):
+        tables, marks = list(self._alike(theta)), self._marks
+        unknown = marks.unknown[state]
+        for number in range(int(unknown.max(initial=0)) + 1):
             logs = np.full((len(theta), len(self.states)), -np.inf)
-            for size, some, chances in tables:
+            for (size, _, _), alike, chances in tables:
                 if number <= size:
                     with np.errstate(divide="ignore"):
-                        logs[:, some] = np.log(chances[:, number]) + log_binomials(size)[number]
-            right = np.minimum(number, trials)
-            yield right.astype(float), (trials - right).astype(float), logs[:, state]
+                        logs[:, alike] = np.log(chances[:, number]) + log_binomials(size)[number]
+            hidden = np.minimum(number, unknown)
+            right, wrong = hidden + marks.right[state], unknown - hidden + marks.wrong[state]
+            yield right.astype(float), wrong.astype(float), logs[:, state]
 
     def draw(
         self, theta: Array, offset: Array, state: Ints, rng: np.random.Generator
     ) -> NDArray[np.float64]:
         """As of `Observation`: first how many trials were right, by its probability."""
         right = np.empty(offset.shape)
-        for trials, some, chances in self._by_trials(theta):
-            columns = np.flatnonzero(np.isin(state, some))
+        for trials, alike, chances in self._alike(theta):
+            columns = np.flatnonzero(np.isin(state, alike))
             if len(columns):
                 nodes = self.law.nodes(theta, offset[:, columns])
-                prior = count_chances(nodes, trials).reshape(len(theta), len(columns), -1)
-                place = np.searchsorted(some, state[columns])
+                prior, _ = count_chances(nodes, *trials)
+                place = np.searchsorted(alike, state[columns])
+                prior = prior.reshape(len(theta), len(columns), -1)
                 joint = prior * np.swapaxes(chances[:, :, place], 1, 2) + _LEAST
-                drawn = _draw_column(np.log(joint.reshape(-1, trials + 1)), rng)
-                right[:, columns] = drawn.reshape(len(theta), -1)
+                drawn = _draw_column(np.log(joint.reshape(-1, joint.shape[-1])), rng)
+                right[:, columns] = drawn.reshape(len(theta), -1) + trials[2]
         wrong = self.states.trials[state] - right
         return self._draw_given(theta, offset, right.ravel(), wrong.ravel(), rng)
 
@@ -362,12 +375,9 @@ class MarkedOnRule(Marked):
 
     def _likelihood(self, theta: Array, rule: BetaRule) -> tuple[Array, Array]:
         """Likelihood (points, rule, states), scaled to at most one, and logs of the scales."""
-        wrong, right = self._counts.counts.T
-        s, f = self.rates(theta).T[..., None]
-        marked = f * np.exp(rule.log_q) + s * np.exp(rule.log_p)
-        unmarked = (1.0 - f) * np.exp(rule.log_q) + (1.0 - s) * np.exp(rule.log_p)
-        both = np.log(np.maximum([marked, unmarked], _LEAST))
-        logs = both[0][..., None] * right + both[1][..., None] * wrong
+        counts = self._counts.counts
+        kinds = log_kinds(rule.log_p, rule.log_q, self.rates(theta)[:, None], counts.shape[1])
+        logs: Array = np.where(np.isfinite(kinds), kinds, -_FAR) @ counts.T
         scale = logs.max(axis=1, keepdims=True)
         return np.exp(logs - scale), scale[:, 0]
 
@@ -532,11 +542,8 @@ class AllAlike:
         """As of `Observation`."""
         logs = self.law.log_chances(theta)
         if self.marked:
-            wrong, right = np.exp(logs).T[..., None]
-            sensitivity, false_positives = np.split(self.rates(theta), 2, axis=1)
-            marked_right = right * sensitivity + wrong * false_positives
-            chances = [1.0 - marked_right, marked_right]
-            logs = np.log(np.maximum(np.concatenate(chances, axis=1), _LEAST))
+            kinds = self.states.counts.shape[1]
+            logs = log_kinds(logs[:, 1], logs[:, 0], self.rates(theta), kinds)
         return np.asarray(logs @ self.states.evidence.T)[:, None] + 0.0 * offset[..., None]
 
     def cumulants(self, metrics: Sequence[Any], theta: Array, offset: Array) -> Array:

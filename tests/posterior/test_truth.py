@@ -1,0 +1,288 @@
+"""Marks of a judge where the truth of some of the trials is known."""
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.special import betaln
+from scipy.stats import beta as beta_law
+
+import bayesatk as bk
+from bayesatk.core.pooling.marks import KINDS
+from bayesatk.core.pooling.states import States
+from bayesatk.core.program.laws import Common, DifficultyLaw
+from bayesatk.core.program.observations import AllAlike, Marked, MarkedOnRule
+from bayesatk.judge_error import JudgeError
+from bayesatk.priors import HyperPrior
+from bayesatk.priors.fields import Beta, Field, Fields
+
+RATES = tuple(Field(name, Beta(1.0, 1.0)) for name in ("sensitivity", "false_positive_rate"))
+
+
+def simulated(rng, questions=60, trials=4, labels=80, rates=(0.95, 0.3), p=None):
+    """Marks, and truth of some trials chosen at random (NaN elsewhere)."""
+    p = rng.beta(2.0, 1.0, questions) if p is None else p
+    right = rng.random((questions, trials)) < p[:, None]
+    marks = (rng.random(right.shape) < np.where(right, *rates)).astype(int)
+    known = np.zeros(right.size, bool)
+    known[rng.choice(right.size, labels, replace=False)] = True
+    return marks, np.where(known.reshape(right.shape), right, np.nan), right.astype(int)
+
+
+def chance_of(counts, p, s, f):
+    """Probability of trials in their order at p, from the definition alone."""
+    total = 1.0
+    for (truth, mark), count in zip(KINDS, counts, strict=True):
+        chance = 0.0
+        for right in (True, False):
+            if truth is None or truth is right:
+                marked = s if right else f
+                given_right = 1.0 if mark is None else marked if mark else 1.0 - marked
+                chance += (p if right else 1.0 - p) * given_right
+        total *= chance**count
+    return total
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(st.integers(0, 3), min_size=8, max_size=8), st.floats(0.1, 0.9), st.floats(0.05, 0.9),
+    st.floats(0.05, 0.95), st.floats(0.05, 0.95),
+)  # fmt: skip
+def test_the_likelihood_is_the_integral_over_p(counts, mean, icc, s, f) -> None:
+    total = (1.0 - icc) / icc
+    a, b = mean * total, (1.0 - mean) * total
+    one = quad(lambda u: chance_of(counts, beta_law.ppf(u, a, b), s, f), 0, 1, limit=200)[0]
+    states = States.of_counts(np.array([counts]))
+    fields = HyperPrior().fields("beta", 0, False, 0)
+    fields = Fields((*fields, *RATES))
+    values = {"mean": mean, "icc": icc, "sensitivity": s, "false_positive_rate": f}
+    theta = np.array([[np.log(value / (1.0 - value)) for value in values.values()]])
+    for kind in (Marked, MarkedOnRule):
+        observation = kind(DifficultyLaw(fields), states)
+        logs = observation.log_states(theta, np.zeros((1, 1)))
+        assert np.exp(logs.item()) == pytest.approx(one, rel=2e-5)
+    alike = Fields((Field("mean", Beta(1.0, 1.0)), *RATES))
+    observation = AllAlike(Common(alike, False), states, True)
+    logs = observation.log_states(theta[:, [0, 2, 3]], np.zeros((1, 1)))
+    assert np.exp(logs.item()) == pytest.approx(chance_of(counts, mean, s, f), rel=1e-9)
+
+
+def test_the_posterior_is_that_of_an_enumeration_of_what_is_hidden() -> None:
+    """Hyperparameters from their prior, hidden truths enumerated, nothing shared but the model."""
+    marks = [[1, 1, 0], [1, 0, 0], [1, 1, 1], [0, 1, 0]]
+    truth = [[1, None, None], [None, 0, None], [1, None, 0], [None, None, 0]]
+    fit = bk.evaluate(
+        bk.tally(marks, truth=truth), "pass@1,2", difficulty="beta", rng=1, draws=4000
+    )
+    rng = np.random.default_rng(5)
+    size = 200_000
+    mean, icc, s, f = rng.random((4, size))
+    total = (1.0 - icc) / icc
+    a, b = np.maximum(mean * total, 1e-12), np.maximum((1.0 - mean) * total, 1e-12)
+    weight, values = np.ones(size), np.zeros((2, size))
+    for row, known in zip(marks, truth, strict=True):
+        chance, credit = np.zeros(size), np.zeros((2, size))
+        for right in product((0, 1), repeat=3):
+            if any(t is not None and t != r for t, r in zip(known, right, strict=True)):
+                continue
+            number = sum(right)
+            ways = np.exp(betaln(a + number, b + 3 - number) - betaln(a, b))
+            for mark, r in zip(row, right, strict=True):
+                rate = s if r else f
+                ways = ways * (rate if mark else 1.0 - rate)
+            chance += ways
+            up, down, n = a + number, b + 3 - number, total + 3.0
+            credit += ways * np.stack([up / n, 1.0 - down * (down + 1.0) / (n * (n + 1.0))])
+        weight *= chance
+        values += credit / chance / len(marks)
+    weight /= weight.sum()
+    error = np.sqrt((weight**2 * (values - values @ weight[:, None]) ** 2).sum(axis=1))
+    table = bk.table(fit)
+    found = table[table["target"] == "questions"]["mean"].values
+    sd = table[table["target"] == "questions"]["sd"].values
+    assert np.all(np.abs(found - values @ weight) < 5.0 * error + 0.02 * sd)
+    second = ((values - values @ weight[:, None]) ** 2) @ weight  # less than the variance
+    assert np.all(sd**2 > second * 0.95)
+
+
+def test_the_truth_of_all_trials_is_the_answer_without_marks() -> None:
+    rng = np.random.default_rng(1)
+    marks, _, right = simulated(rng)
+    fit = bk.evaluate(bk.tally(marks, truth=right), "pass@1,4", difficulty="beta", rng=1)
+    alone = bk.evaluate(right, "pass@1,4", difficulty="beta", rng=1)
+    pd.testing.assert_frame_equal(bk.table(fit), bk.table(alone))
+    assert any("truth of every trial is known" in note for note in fit_notes(fit))
+
+
+def fit_notes(fit):
+    """Return all that is said of the data and of the result."""
+    return [*bk.notes(fit), fit.attrs["assumptions"]]
+
+
+def test_a_judge_known_to_be_perfect_adds_nothing() -> None:
+    rng = np.random.default_rng(2)
+    marks, truth, right = simulated(rng, rates=(1.0, 0.0))
+    perfect = JudgeError(10**11, 10**11, 0, 10**11)
+    fit = bk.evaluate(
+        bk.tally(marks, truth=truth), "pass@1,4", judge=perfect, difficulty="beta", rng=1
+    )
+    alone = bk.evaluate(right, "pass@1,4", difficulty="beta", rng=1)
+    names = ["mean", "sd", "ci_lower", "ci_upper"]
+    np.testing.assert_allclose(bk.table(fit)[names], bk.table(alone)[names], atol=2e-3)
+    np.testing.assert_allclose(bk.table(fit)["mean"], bk.table(alone)["mean"], atol=1e-5)
+
+
+def test_the_interval_is_narrower_than_those_of_labels_alone_and_of_a_set_from_elsewhere() -> None:
+    rng = np.random.default_rng(3)
+    marks, truth, _ = simulated(rng, 250, 4, 150, (0.95, 0.4))
+    known = ~np.isnan(truth)
+    right, said = truth[known] == 1.0, marks[known] == 1
+    elsewhere = JudgeError(
+        int((right & said).sum()), int(right.sum()), int((~right & said).sum()), int((~right).sum())
+    )
+
+    def width(data, **options):
+        row = bk.table(bk.evaluate(data, "pass@1", difficulty="beta", rng=1, **options)).iloc[0]
+        return row["ci_upper"] - row["ci_lower"]
+
+    own = width(bk.tally(marks, truth=truth))
+    share = right.mean()
+    alone = 2.0 * 1.96 * np.sqrt(share * (1.0 - share) / known.sum())
+    assert own < 0.85 * alone
+    assert own < 0.6 * width(marks, judge=elsewhere)
+
+
+def test_rates_are_those_of_each_system_or_shared() -> None:
+    rng = np.random.default_rng(4)
+    strict, lenient = (simulated(rng, rates=rates) for rates in ((0.9, 0.05), (0.95, 0.5)))
+    data = bk.tally({"a": strict[0], "b": lenient[0]}, truth={"a": strict[1], "b": lenient[1]})
+    rates = {}
+    for judge in ("system", "shared"):
+        fit = bk.evaluate(data, "pass@1", judge=judge, difficulty="beta", rng=1)
+        rates[judge] = fit["posterior"]["false_positive_rate"].mean(("chain", "draw")).values
+    default = bk.evaluate(data, "pass@1", difficulty="beta", rng=1)
+    assert default["posterior"]["false_positive_rate"].mean(
+        ("chain", "draw")
+    ).values == pytest.approx(rates["system"])
+    assert rates["system"][1] - rates["system"][0] > 0.2
+    assert abs(rates["shared"][1] - rates["shared"][0]) < 0.1
+    sizes = np.stack([fit["judge"][name].values for name in ("p", "n")])
+    assert (sizes[:, 0] == sizes[:, 1]).all()
+    assert sizes[:, 0].sum() == 160
+
+
+def test_all_that_takes_a_result_takes_this_one(tmp_path) -> None:
+    rng = np.random.default_rng(6)
+    parts = [simulated(rng, 30, 4, 40) for _ in range(2)]
+    data = bk.tally(
+        {"a": parts[0][0], "b": parts[1][0]}, truth={"a": parts[0][1], "b": parts[1][1]},
+        group=["x", "y"] * 15, weight=[1.0, 2.0] * 15, covariates={"length": list(rng.random(30))},
+    )  # fmt: skip
+    fit = bk.evaluate(data, "pass@1,4", difficulty="beta", rng=1)
+    bk.save(fit, tmp_path / "fit.nc")
+    again = bk.load_result(tmp_path / "fit.nc")
+    pd.testing.assert_frame_equal(bk.table(again), bk.table(fit))
+    assert again["observed_data"]["truth_count"].sum() == 80
+    ahead = bk.compare(again, rng=1)
+    board = bk.leaderboard(again, rng=1)
+    probability = bk.comparison_table(ahead)["prob_greater"].iloc[0]
+    assert 0.5 <= probability <= 1.0
+    assert "corrected for the judge" in str(board)
+    assert np.isfinite(bk.exact_loo(again).elpd)
+    assert len(bk.question_table(again)) == 60
+    assert "of trials of known truth" in bk.claim(again, system="a")
+    for options in ({"group": "group"}, {"covariates": ["length"]}, {"population": "bootstrap"}):
+        more = bk.evaluate(data["a"], "pass@1", difficulty="beta", rng=1, **options)
+        assert bk.table(more)["sd"].between(0.01, 0.3).all()
+    for refused in (bk.e_value, bk.log_bayes_factor_equal):
+        with pytest.raises(ValueError, match=r"without trials of known truth .* without truth"):
+            refused(fit)
+
+
+@pytest.mark.long
+def test_the_sampled_model_agrees() -> None:
+    rng = np.random.default_rng(4)
+    parts = [simulated(rng, 40, 4, 50, rates) for rates in ((0.95, 0.4), (0.9, 0.1))]
+    data = bk.tally(
+        {"a": parts[0][0], "b": parts[1][0]}, truth={"a": parts[0][1], "b": parts[1][1]}
+    )
+    for options in (
+        {"difficulty": "beta"}, {"difficulty": "inflated"}, {"pooling": "none"},
+        {"pooling": "complete"},
+    ):  # fmt: skip
+        fit = bk.evaluate(data, "pass@1,4 pass^4", rng=1, **options)
+        drawn = bk.sample(data, "pass@1,4 pass^4", rng=1, **options)
+        assert bk.verify(fit, drawn).agree, options
+
+
+# Data
+
+
+def test_truth_is_read_from_columns_and_arrays_and_shown() -> None:
+    table = pd.DataFrame(
+        {"task": ["a", "a", "b", "b"], "passed": [1, 0, 1, 1], "human": [1, None, 0, None]}
+    )
+    data = bk.tally(table, truth="human")
+    array = bk.tally([[1, 0], [1, 1]], truth=[[1, None], [0, None]])
+    expected = [[1, 0, 0, 0, 0, 0, 0, 1], [0, 1, 0, 0, 1, 0, 0, 0]]
+    assert data.kinds[0].tolist() == array.kinds[0].tolist() == expected
+    card = str(data)
+    assert "truth known of 2 trials: 1 of 1 right and 1 of 1 wrong ones marked right" in card
+    texts = table.assign(human=["True", "", "0", " "])
+    assert bk.tally(texts, truth="human").kinds[0].tolist() == expected
+    assert data.sha256() != bk.tally(table).sha256()
+    again = bk.tally(data, group=["x", "y"])
+    assert again.kinds.tolist() == data.kinds.tolist()
+    scored = bk.tally([["C", "P"]], scores={"C": 1, "P": 0.5, "I": 0}, success="score >= 0.5",
+                      truth=[[1, 0]])  # fmt: skip
+    assert scored.kinds[0].tolist() == [[0, 0, 0, 0, 1, 0, 0, 1]]
+
+
+def test_truth_of_a_trial_without_a_mark_counts() -> None:
+    data = bk.tally([[1, None, 0]], truth=[[None, 1, 0]], missing="ignore")
+    assert data.kinds[0].tolist() == [[0, 1, 0, 1, 0, 1, 0, 0]]
+    assert "1 without a mark" in str(data)
+    wrong = bk.tally([[1, None, 0]], truth=[[None, 1, 0]], missing="wrong")
+    assert wrong.kinds[0].tolist() == [[0, 1, 0, 1, 0, 0, 1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "words"),
+    [
+        ([[1, 0]], {"truth": [[2, None]]}, r"must be 0 or 1 .* got 2 in 'truth' at system"),
+        ([[1, 0]], {"truth": [[1]]}, "must be arranged like data"),
+        ([["a", "b"]], {"scores": {"a": 0, "b": 0.5}, "truth": [[1, 0]]}, "right or wrong, scored"),
+        ([[1, None]], {"truth": [[1, 0]], "missing": "bounds"}, "must be left out with truth"),
+        (([1], [2]), {"truth": [[1, 0]]}, "truth must be left out for counts"),
+    ],
+)
+def test_bad_truth_is_refused(data, options, words) -> None:
+    with pytest.raises(ValueError, match=words):
+        bk.tally(data, **options)
+
+
+@pytest.mark.parametrize(
+    ("truth", "judge", "words"),
+    [
+        (
+            [[1, None], [1, None]],
+            None,
+            r"right and wrong trials with marks; .* 2 right and 0 wrong",
+        ),
+        ([[1, None], [0, None]], "pooled", "'system' or 'shared'"),
+        ([[None, None], [None, None]], None, "0 right and 0 wrong"),
+    ],
+)
+def test_labels_that_say_too_little_are_refused(truth, judge, words) -> None:
+    data = bk.tally([[1, 0], [1, 1]], truth=truth)
+    with pytest.raises(ValueError, match=words):
+        bk.evaluate(data, "pass@1", judge=judge)
+
+
+def test_words_need_trials_of_known_truth() -> None:
+    with pytest.raises(ValueError, match="truth of no trial is known"):
+        bk.evaluate([[1, 0], [1, 1]], "pass@1", judge="shared")
