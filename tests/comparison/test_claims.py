@@ -215,17 +215,17 @@ def test_with_a_leaderboard_only_its_declared_orders_are_claimed(missing) -> Non
     data = bk.tally((rng.binomial(trials, p), trials), systems=list("abcde"), missing="ignore")
     fit = bk.compare(bk.evaluate(data, "pass@1", draws=50, rng=1), rng=1)
     board = bk.leaderboard(fit, rng=1)
-    result = board.attached()
-    frame = bk.comparison_table(result)
+    frame = bk.comparison_table(board)
+    separated = board["leaderboard"]["separated"].sel(metric="pass@1")
     assert frame["verdict"].isin(["ahead", "not separated"]).all()
     assert {"ahead", "not separated"} == set(frame["verdict"])
     for row in frame.to_dict("records"):
-        declared = board.separated(row["system"], row["other"], "pass@1", row["target"])
+        pair = {name: row[name] for name in ("system", "other", "target")}
+        declared = bool(separated.sel(pair))
         assert (row["verdict"] == "ahead") == (declared and row["prob_greater"] >= 0.975)
     for target in ("questions", "population"):
         text = claim(board, target=target)
-        assert text == claim(result, target=target)
-        tiers = board.table.query("target == @target").sort_values("system")
+        tiers = bk.table(board, "leaderboard").query("target == @target").sort_values("system")
         tiers = tiers.set_index("system")["tier"]
         said = [", ".join(tiers.index[tiers == one]) for one in range(1, tiers.max() + 1)]
         assert text.endswith(f"there are {len(said)} tiers: {' > '.join(said)}.")

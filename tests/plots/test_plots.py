@@ -348,7 +348,7 @@ def test_a_leaderboard_has_its_numbers_and_a_line_between_tiers():
     fit = bk.evaluate(bk.tally((rng.binomial(4, p), 4), systems=["a", "b", "c"]), "pass@1", rng=1)
     board = bk.leaderboard(fit)
     plot = plots.plot_leaderboard(board, target="questions")
-    rows = board.table.query("target == 'questions'").set_index("system")
+    rows = bk.table(board, "leaderboard").query("target == 'questions'").set_index("system")
     assert rows["tier"].tolist() == [1, 2, 2]
     heights = {"c": 2.0, rows.index[1]: 1.0, rows.index[2]: 0.0}
     for system, height in heights.items():

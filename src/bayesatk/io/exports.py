@@ -19,12 +19,12 @@ import xarray as xr
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.words import probability_words
 from bayesatk._tools.writing import replacing_text
-from bayesatk.comparison.boards.tables import leaderboard_rows
 from bayesatk.comparison.checks.question_table import question_table
 from bayesatk.comparison.pairs.systems import comparison_table
 from bayesatk.costs.tables import cost_table
 from bayesatk.guessing.baseline import baseline_table
 from bayesatk.io.text_tables import defused
+from bayesatk.results.analyses import analyses_of, analysis_table
 from bayesatk.results.citations import citations
 from bayesatk.results.result import Result
 from bayesatk.results.schema import metric_values
@@ -49,7 +49,7 @@ def tables_of(result: Exportable, *, questions: bool = False) -> dict[str, pd.Da
     -------
     dict of str to pandas.DataFrame
         ``results``; ``categories`` of scored categories; ``coefficients`` of covariates;
-        ``leaderboard`` after ``leaderboard(fit).attached()``; ``comparison``, ``ranks`` and
+        ``leaderboard`` after `leaderboard`; ``comparison``, ``ranks`` and
         ``tiers`` after `compare`; ``baseline`` after `random_baseline`; ``questions`` if requested;
         ``verification``; ``table`` for a table that was given itself.
 
@@ -75,7 +75,7 @@ def tables_of(result: Exportable, *, questions: bool = False) -> dict[str, pd.Da
         ("categories", "reach_probability" in fit.posterior, category_table),
         ("coefficients", fit.covariates is not None, coefficient_table),
         ("costs", fit.of_costs, cost_table),
-        ("leaderboard", fit.has("leaderboard"), leaderboard_rows),
+        *((name, True, partial(analysis_table, name=name)) for name in analyses_of(fit.tree)),
         ("groups", fit.grouping is not None, partial(table, by="group")),
         ("group_comparison", fit.has("group_comparison"), partial(comparison_table, by="group")),
         ("comparison", fit.has("comparison"), comparison_table),

@@ -237,11 +237,14 @@ def check_result(result: object, group: str | None = "posterior") -> xr.DataTree
     return result
 
 
+# Groups that are a table each (`bayesatk.results.analyses`), in the order in which they are shown.
+ANALYSES = ("leaderboard",)
 _COMPARED = "bayesatk.compare(fit): compare first", "differences between systems"
 _BASELINE = "bayesatk.guessing.random_baseline(fit, p)", "a random baseline"
 # Groups whose values depend on which systems a result has.
 OF_ALL_SYSTEMS = ("comparison", "group_comparison", "ranks", "tiers", "leaderboard")
 _MAKERS = {
+    "leaderboard": ("bayesatk.leaderboard(fit)", "systems ranked by their joint posterior"),
     "comparison": _COMPARED,
     "ranks": _COMPARED,
     "group_comparison": (
