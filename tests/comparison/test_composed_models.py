@@ -175,7 +175,7 @@ def test_predictions_average_to_the_population(kind) -> None:
     rows = bk.predict(fit, {"size": list(range(6))}, metric).query("question == 'average'")
     exact = bk.table(fit).set_index("target").loc["population", "mean"]
     assert rows["mean"].mean() == pytest.approx(exact, abs=0.005)
-    place = bk.horizon(fit, "size", metric, rng=1).table["median"].iloc[0]
+    place = bk.horizon(fit, "size", metric, rng=1)["horizon"]["median"].values[0]
     again = bk.predict(fit, {"size": [place]}, metric).query("question == 'average'")
     assert again["mean"].iloc[0] == pytest.approx(0.5, abs=0.02)
 

@@ -2,7 +2,7 @@
 
 An analysis is a table with what it says and how it was made. As a group of a result it has a
 variable for every column, whose dimensions are the columns that name what a row is of; attributes
-are text and numbers, so that files keep them. `blocks_of` says how tables are shown.
+are text and numbers, so that files keep them.
 """
 
 import json
@@ -74,8 +74,12 @@ def analysis_group(
 
 
 def with_analyses(tree: xr.DataTree, groups: Mapping[str, xr.Dataset]) -> xr.DataTree:
-    """Return a copy of a result with analyses added, in place of earlier ones of their names."""
-    analysed = tree.copy()
+    """Return a copy of a result with the groups of an analysis, in place of earlier ones.
+
+    The name of the first one begins the names of the others.
+    """
+    stem = next(iter(groups))
+    analysed = tree.copy().drop_nodes([name for name in analyses_of(tree) if name.startswith(stem)])
     for name, group in groups.items():
         analysed[name] = xr.DataTree(group)
     return analysed
@@ -121,11 +125,14 @@ class AnalysisTable(pd.DataFrame):
         return [*json.loads(self.attrs["sentences"])]
 
     def _shown(self) -> tuple[list[tuple[str, pd.DataFrame]], list[str]] | None:
-        """Return readable tables under their headings, and sentences; None of other columns."""
+        """Return readable tables under their headings, and sentences; None if shown as it is."""
         if self.attrs.get("columns") != json.dumps(list(map(str, self.columns))):
             return None
-        of_rows = self.get("sentence", pd.Series(dtype=object))
-        return [*blocks_of(self)], [*of_rows, *self.sentences]
+        blocks = _BLOCKS.get(self.attrs["analysis"])
+        of_rows = [*self.get("sentence", [])]
+        if blocks is None and not of_rows:
+            return None
+        return [] if blocks is None else [*blocks(self)], [*of_rows, *self.sentences]
 
     def __repr__(self) -> str:
         shown = self._shown()
@@ -153,17 +160,6 @@ class AnalysisTable(pd.DataFrame):
 
 
 Blocks = Iterable[tuple[str, pd.DataFrame]]
-
-
-def blocks_of(table: pd.DataFrame) -> Blocks:
-    """Return the rows of an analysis as readable tables under headings.
-
-    An analysis that is not listed here, and has no sentence in every row, is shown as it stands.
-    """
-    show = _BLOCKS.get(table.attrs["analysis"])
-    if show is not None:
-        return show(table)
-    return [] if "sentence" in table else [("", pd.DataFrame(table))]
 
 
 def _leaderboard_blocks(table: pd.DataFrame) -> Blocks:
@@ -198,4 +194,6 @@ def readable_board(rows: pd.DataFrame, attrs: Mapping[Any, Any]) -> pd.DataFrame
     })  # fmt: skip
 
 
+# Readable tables of an analysis under their headings. One that is not listed here is shown by the
+# sentences of its rows, or else as it stands.
 _BLOCKS: dict[str, Callable[[pd.DataFrame], Blocks]] = {"leaderboard": _leaderboard_blocks}

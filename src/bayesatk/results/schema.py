@@ -238,12 +238,19 @@ def check_result(result: object, group: str | None = "posterior") -> xr.DataTree
 
 
 # Groups that are a table each (`bayesatk.results.analyses`), in the order in which they are shown.
-ANALYSES = ("leaderboard",)
+ANALYSES = (
+    "leaderboard", "gate", "horizon", "horizon_pairs", "horizon_curves", "horizon_observed",
+)  # fmt: skip
 _COMPARED = "bayesatk.compare(fit): compare first", "differences between systems"
 _BASELINE = "bayesatk.guessing.random_baseline(fit, p)", "a random baseline"
 # Groups whose values depend on which systems a result has.
-OF_ALL_SYSTEMS = ("comparison", "group_comparison", "ranks", "tiers", "leaderboard")
+OF_ALL_SYSTEMS = ("comparison", "group_comparison", "ranks", "tiers", "leaderboard", "gate")
 _MAKERS = {
+    **dict.fromkeys(
+        ("horizon", "horizon_pairs", "horizon_curves", "horizon_observed"),
+        ("bayesatk.horizon(fit, covariate)", "where a metric crosses a level"),
+    ),
+    "gate": ("bayesatk.gate(new, baseline, policy)", "the verdict on a new system"),
     "leaderboard": ("bayesatk.leaderboard(fit)", "systems ranked by their joint posterior"),
     "comparison": _COMPARED,
     "ranks": _COMPARED,
