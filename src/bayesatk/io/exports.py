@@ -68,11 +68,12 @@ def tables_of(result: Exportable, *, questions: bool = False) -> dict[str, pd.Da
         return {"table": result}
     if isinstance(result, Verification):
         return {"verification": result.table}
-    fit = Result.of(result)
+    fit = Result.of(result, None)
+    evaluated = fit.has("posterior")
     ranked = fit.has("comparison") and bool(fit.group("ranks").attrs["ranked_on"])
     tabulated: tuple[tuple[str, bool, Callable[[Result], pd.DataFrame]], ...] = (
-        ("results", True, table),
-        ("categories", "reach_probability" in fit.posterior, category_table),
+        ("results", evaluated, table),
+        ("categories", evaluated and "reach_probability" in fit.posterior, category_table),
         ("coefficients", fit.covariates is not None, coefficient_table),
         ("costs", fit.of_costs, cost_table),
         *((name, True, partial(analysis_table, name=name)) for name in analyses_of(fit.tree)),
@@ -135,7 +136,7 @@ def provenance(result: object = None) -> dict[str, Any]:
     origin: dict[str, Any] = {"versions": {"bayesatk": version("bayesatk")}, "command": _command()}
     if not isinstance(result, xr.DataTree | Result):
         return origin
-    fit = Result.of(result)
+    fit = Result.of(result, None)
     attrs = fit.tree.attrs
     for name in ("method", "seed", "missing_policy", "created_at", "input_sha256"):
         origin[name] = attrs.get(name)
@@ -144,7 +145,7 @@ def provenance(result: object = None) -> dict[str, Any]:
     study = fit.described("study", {})
     for name in ("metrics", "pooling", "prior", "population", "ci_prob", "ci_kind"):
         origin[name] = study.get(name)
-    if fit.weight is not None:
+    if fit.has("constant_data") and fit.weight is not None:
         origin["weights_of_questions"] = f"{fit.weight.min():.4g} to {fit.weight.max():.4g}"
     return {**origin, "notes": fit.notes, "citations": citations(fit)}
 

@@ -9,11 +9,11 @@ from scipy.special import expit, logit
 from scipy.stats import rankdata
 
 from bayesatk._tools.arguments import proper_probability
-from bayesatk.comparison.order.changes import ChangePoint
 from bayesatk.costs.tables import read_result
 from bayesatk.metrics.grid import Metric
 from bayesatk.plots.canvas import COLORS, DARK, Backend, Canvas, legend_width
 from bayesatk.plots.request import chosen_curve, chosen_targets, estimand, shortened
+from bayesatk.results.analyses import analysis_table
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGET_NAMES
 from bayesatk.results.tables import ranges_beyond
@@ -442,12 +442,12 @@ def _regions(draws: xr.Dataset, probability: float) -> tuple[xr.DataArray, xr.Da
     return like.copy(data=np.exp(around[0])), like.copy(data=expit(around[1]))
 
 
-def plot_change_point(found: ChangePoint, *, backend: str | None = None) -> Any:
+def plot_change_point(result: xr.DataTree | Result, *, backend: str | None = None) -> Any:
     """Plot success rates by day, the probability of a change on each, and the alarm.
 
     Parameters
     ----------
-    found : ChangePoint
+    result : xarray.DataTree
         From `bayesatk.change_point`.
     backend : {"matplotlib", "plotly", "bokeh"}, optional
         Default: ArviZ's ``rcParams["plot.backend"]``.
@@ -470,24 +470,19 @@ def plot_change_point(found: ChangePoint, *, backend: str | None = None) -> Any:
     >>> plot.get_viz("line", panel="rate").get_ydata().tolist()
     [1.0, 0.5]
     """
-    drawn = Backend.named(backend)
-    if not isinstance(found, ChangePoint):
-        raise TypeError(
-            f"found must be the result of bayesatk.change_point; got {type(found).__name__}."
-        )
+    drawn, table = Backend.named(backend), analysis_table(result, "change_point")
     titles = {
         "rate": "observed success rate",
         "probability": "probability that a change came on this day",
         "log_e": "alarm: log of the evidence against no change so far",
     }
-    table = found.by_day
     numbers = table[list(titles)].to_numpy(float)
     y = xr.DataArray(numbers.T, {"panel": list(titles)}, ("panel", "day"))
     x = xr.DataArray(np.arange(len(table), dtype=float), dims="day")
     canvas = Canvas(drawn, y.to_dataset(name="value"), (6.4, 7.4), rows=["panel"])
     canvas.draw(canvas.marks.line, "line", x, y, color=COLORS[0], width=1.6)
     canvas.draw(canvas.marks.scatter, "points", x, y, color=COLORS[0], area=26.0)
-    level = -np.log(float(found.attrs["alpha"]))
+    level = -np.log(float(table.attrs["alpha"]))
     threshold = xr.full_like(y, level).where(y["panel"] == "log_e")
     canvas.draw(
         canvas.marks.line, "threshold", x, threshold, color=DARK, width=1.2,
@@ -498,6 +493,6 @@ def plot_change_point(found: ChangePoint, *, backend: str | None = None) -> Any:
     ticks = x.values[::day_step].tolist(), labels[::day_step]
     canvas.label("day", titles=list(titles.values()), xticks=ticks)
     return canvas.finish(
-        "Has it changed?", str(found),
+        "Has it changed?", *table.sentences,
         f"Dashed: the alarm is raised above log(1/alpha) = {level:.2f}.",
     )  # fmt: skip

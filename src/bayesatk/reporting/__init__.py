@@ -40,6 +40,8 @@ _HEADINGS = {
     "costs": "Success and cost",
     "leaderboard": "Leaderboard",
     "gate": "Gate",
+    "change_point": "Has it changed?",
+    "plan": "Plan",
     "horizon": "Where success falls to a level",
     "horizon_pairs": "Differences of where success falls to a level",
     "horizon_curves": "Success against the covariate",

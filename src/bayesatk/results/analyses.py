@@ -16,8 +16,9 @@ import xarray as xr
 
 from bayesatk._tools.arguments import one_of
 from bayesatk._tools.words import probability_words
+from bayesatk.data.outcomes import Outcomes
 from bayesatk.results.result import Result
-from bayesatk.results.schema import ANALYSES, TARGET_NAMES
+from bayesatk.results.schema import ANALYSES, TARGET_NAMES, build, root_attributes
 
 _ROW = "table_row"  # place of a cell's row in the table; -1 where there is no row
 _ABSENT = {"f": np.nan, "b": False, "i": 0, "u": 0}  # by kind of number, where there is no row
@@ -66,10 +67,11 @@ def analysis_group(
         array[cells] = kept
         variables[name] = list(keys), array
     described = {"columns": list(map(str, table)), "sentences": list(sentences), **attrs}
-    texts = {
-        name: json.dumps(value, default=str) if isinstance(value, list | dict) else value
-        for name, value in described.items()
-    }
+    texts: dict[str, Any] = {}
+    for name, value in described.items():
+        plain = isinstance(value, str | int | float)
+        as_json = isinstance(value, list | dict)
+        texts[name] = json.dumps(value, default=str) if as_json else value if plain else str(value)
     return xr.Dataset(variables, {key: index.to_numpy() for key, index in indexes.items()}, texts)
 
 
@@ -83,6 +85,19 @@ def with_analyses(tree: xr.DataTree, groups: Mapping[str, xr.Dataset]) -> xr.Dat
     for name, group in groups.items():
         analysed[name] = xr.DataTree(group)
     return analysed
+
+
+def tree_of(data: Outcomes | None, method: str, seed: str = "") -> xr.DataTree:
+    """Return a result of data that an analysis takes as they are, without a posterior of metrics.
+
+    Without data: of numbers that were stated.
+    """
+    attrs = root_attributes(method, "", seed, data, ())
+    if data is None:
+        return build({}, attrs)
+    constant = xr.Dataset({"trials": data.trials, "missing": data.dataset["missing"]})
+    observed = data.successes.rename("successes").to_dataset()
+    return build({"observed_data": observed, "constant_data": constant}, attrs)
 
 
 def analyses_of(tree: xr.DataTree) -> list[str]:
@@ -194,6 +209,20 @@ def readable_board(rows: pd.DataFrame, attrs: Mapping[Any, Any]) -> pd.DataFrame
     })  # fmt: skip
 
 
+def _day_blocks(table: pd.DataFrame) -> Blocks:
+    """Return the table of days, rounded."""
+    rows = pd.DataFrame(table)
+    yield "", pd.DataFrame({
+        "day": rows["day"], "questions": rows["questions"], "trials": rows["trials"],
+        "rate": [f"{x:.3f}" for x in rows["rate"]],
+        "P(change began)": [probability_words(x) for x in rows["probability"]],
+        "evidence (log e)": [f"{x:.2f}" for x in rows["log_e"]],
+        "alarm": ["yes" if x else "" for x in rows["alarm"]],
+    })  # fmt: skip
+
+
 # Readable tables of an analysis under their headings. One that is not listed here is shown by the
 # sentences of its rows, or else as it stands.
-_BLOCKS: dict[str, Callable[[pd.DataFrame], Blocks]] = {"leaderboard": _leaderboard_blocks}
+_BLOCKS: dict[str, Callable[[pd.DataFrame], Blocks]] = {
+    "leaderboard": _leaderboard_blocks, "change_point": _day_blocks,
+}  # fmt: skip
