@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import bayesatk as bk
 from bayesatk.comparison.claims import claim
 from bayesatk.comparison.pairs.verdicts import design_words
+from bayesatk.comparison.plans.planning import plan_table
 from bayesatk.results.result import Result
 from bayesatk.results.schema import metric_values
 
@@ -159,7 +160,7 @@ def test_advice_is_the_plan(monkeypatch) -> None:
     more, deeper = map(float, found.groups())
     assert more < deeper  # for equal cost more questions are never worse
     for trials, width, questions in ((3, more, 120), (6, deeper, 60)):
-        needed = bk.plan(fit, "pass@1", width=width, trials=[trials])["questions"].item()
+        needed = plan_table(fit, "pass@1", width=width, trials=[trials])["questions"].item()
         assert needed == pytest.approx(questions, rel=0.02)
     assert "plan" not in claim(
         bk.evaluate([[1, 0]] * 9, "pass@1", pooling="none", rng=1), advice=True

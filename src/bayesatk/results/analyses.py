@@ -221,8 +221,24 @@ def _day_blocks(table: pd.DataFrame) -> Blocks:
     })  # fmt: skip
 
 
+def _plan_blocks(table: pd.DataFrame) -> Blocks:
+    """Return designs with whole numbers, and which one to choose."""
+    rows = pd.DataFrame(table).dropna(axis="columns", how="all")
+    shown: dict[str, list[str]] = {}
+    for name, values in rows.items():
+        if name in ("cheapest", "best"):
+            chosen = "fewest trials" if name == "cheapest" else "best"
+            shown[""] = [chosen if x else "" for x in values]
+        elif name in ("width", "prob_correct", "cost"):
+            shown[str(name)] = ["-" if np.isnan(x) else f"{x:.3f}" for x in values]
+        else:
+            shown[str(name)] = [f"{x:,.0f}" if np.isfinite(x) else "-" for x in values]
+    counted = "Groups" if "groups" in rows else "Questions"
+    yield f"{counted} needed for {table.attrs['metric']}", pd.DataFrame(shown)
+
+
 # Readable tables of an analysis under their headings. One that is not listed here is shown by the
 # sentences of its rows, or else as it stands.
 _BLOCKS: dict[str, Callable[[pd.DataFrame], Blocks]] = {
-    "leaderboard": _leaderboard_blocks, "change_point": _day_blocks,
+    "leaderboard": _leaderboard_blocks, "change_point": _day_blocks, "plan": _plan_blocks,
 }  # fmt: skip
