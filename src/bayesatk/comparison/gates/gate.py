@@ -433,6 +433,11 @@ def _shared(data: Outcomes, shared: bool) -> tuple[Outcomes, int]:
     """Return outcomes on the questions that both tried, and how many only one did, if allowed."""
     tried = (data.trials > 0).sel(system=[NEW, BASELINE]).values
     lacking = int((tried[0] != tried[1]).sum())
+    if not tried.all(axis=0).any():
+        raise ArgumentError(
+            Argument(NEW), " must have tried questions of the baseline; it shares none of "
+            f"{tried.shape[1]} with it. Run both on the same questions.",
+        )  # fmt: skip
     if lacking and not shared:
         raise ArgumentError(
             f"both systems must have tried the same questions; {lacking} of {tried.shape[1]} were "
