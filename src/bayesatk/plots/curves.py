@@ -290,7 +290,7 @@ def plot_horizon(fit: xr.DataTree | Result, *, backend: str | None = None) -> An
     systems = curves["system"].values.tolist()
     names = shortened(systems)
     canvas = Canvas(
-        drawn, curves, (5.6 + legend_width(names), 4.4),
+        drawn, curves[["mean"]], (5.6 + legend_width(names), 4.4),
         drawn.distinct("system", range(len(systems))),
     )  # fmt: skip
     _draw_horizon(canvas, read, curves, logarithmic)
