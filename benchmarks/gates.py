@@ -17,7 +17,7 @@ from rich.progress import track
 from rich.table import Table
 
 import bayesatk as bk
-from bayesatk.comparison.gates.gate import Gate
+from bayesatk.comparison.gates.gate import Gate, gate_of, together
 
 # Questions, trials, metric, margin, target; difficulties are Beta with this mean and icc.
 DESIGNS = (
@@ -41,7 +41,9 @@ def gates(
     policy = bk.GatePolicy(metric, margin=margin, target=target, pooling=pooling)
     full = np.full((questions,), trials)
     return [
-        bk.gate((rng.binomial(full, p**worse), full), (rng.binomial(full, p), full), policy)
+        gate_of(
+            together((rng.binomial(full, p**worse), full), (rng.binomial(full, p), full)), policy
+        )
         for _ in track(range(replications), description=f"{design} {worse}")
     ]
 

@@ -38,7 +38,7 @@ def rows(_median_ms: object) -> list[tuple[str, str, str, str]]:
         unit = _cpu(_loop)
         fits = []
         evaluated = _cpu(lambda d=data, m=metrics, f=fits: f.append(bk.evaluate(d, m, rng=1)))
-        ranked = _cpu(lambda f=fits: bk.leaderboard(f[0]).table)
+        ranked = _cpu(lambda f=fits: bk.leaderboard(f[0]))
         ratio = f"{ranked / unit:.1f} units, evaluate {evaluated / unit:.1f}"
         timed.append((f"leaderboard, {label}", f"{ranked:.1f} s CPU", ratio, bound))
     return timed

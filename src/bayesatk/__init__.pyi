@@ -8,7 +8,6 @@ from . import guessing as guessing
 from . import models as models
 from . import plots as plots
 from . import published as published
-from .comparison.boards.leaderboard import Leaderboard as Leaderboard
 from .comparison.boards.leaderboard import leaderboard as leaderboard
 from .comparison.boards.questions import next_questions as next_questions
 from .comparison.boards.questions import suspicious_questions as suspicious_questions

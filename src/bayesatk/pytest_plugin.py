@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from bayesatk.comparison.gates.gate import Gate
+    import xarray as xr
 
 _GATES = pytest.StashKey[list[tuple[str, str]]]()
 _INI = "bayesatk_inconclusive"
@@ -26,7 +26,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture
-def bayesatk_gate(request: pytest.FixtureRequest) -> Callable[..., "Gate"]:
+def bayesatk_gate(request: pytest.FixtureRequest) -> Callable[..., "xr.DataTree"]:
     """Return a function that fails the test where a gate does not pass.
 
     ``bayesatk_gate(new, baseline, policy, **options)`` takes what `bayesatk.gate` takes; files and
@@ -38,21 +38,24 @@ def bayesatk_gate(request: pytest.FixtureRequest) -> Callable[..., "Gate"]:
     if choice not in _CHOICES:
         raise pytest.UsageError(f"{_INI} must be one of {', '.join(_CHOICES)}; got {choice!r}.")
 
-    def check(new: Any, baseline: Any, policy: Any = None, **options: Any) -> "Gate":
-        gate = _verdict(new, baseline, policy, options)
-        for name, value in (("verdict", gate.verdict), ("policy_sha256", gate.policy.sha256)):
-            request.node.user_properties.append((f"bayesatk_gate_{name}", value))
-        request.config.stash[_GATES].append((request.node.nodeid, str(gate).splitlines()[0]))
-        if gate.verdict == "inconclusive" and choice == "skip":
-            pytest.skip(str(gate))
-        if gate.verdict == "fail" or (gate.verdict == "inconclusive" and choice == "fail"):
-            pytest.fail(str(gate), pytrace=False)
+    def check(new: Any, baseline: Any, policy: Any = None, **options: Any) -> "xr.DataTree":
+        import bayesatk as bk
+
+        gate = _decide(new, baseline, policy, options)
+        attrs, text = gate["gate"].attrs, str(bk.table(gate, "gate"))
+        for name in ("verdict", "policy_sha256"):
+            request.node.user_properties.append((f"bayesatk_gate_{name}", attrs[name]))
+        request.config.stash[_GATES].append((request.node.nodeid, text.splitlines()[0]))
+        if attrs["verdict"] == "inconclusive" and choice == "skip":
+            pytest.skip(text)
+        if attrs["verdict"] == "fail" or (attrs["verdict"] == "inconclusive" and choice == "fail"):
+            pytest.fail(text, pytrace=False)
         return gate
 
     return check
 
 
-def _verdict(new: Any, baseline: Any, policy: Any, options: dict[str, Any]) -> "Gate":
+def _decide(new: Any, baseline: Any, policy: Any, options: dict[str, Any]) -> "xr.DataTree":
     """Read what are paths, and ask `bayesatk.gate`."""
     import bayesatk as bk
 

@@ -626,7 +626,7 @@ def test_systems_are_chosen_by_name(tmp_path) -> None:
     done = run("plan", path, "-m", "pass@1", "--width", 0.2, "--system", "new", "--json")
     assert done.exit_code == 0, done.stderr
     done = run("plan", path, "-m", "pass@1", "--width", 0.2)
-    assert "of a pilot choose them: --system a --system b" in done.stderr
+    assert "of a pilot choose them: --system old --system new" in done.stderr
     done = run("gate", path, "--policy", policy, "--system", "new", "--system", "old", "--json")
     answer = json.loads(done.output)
     assert answer["observed"] == {"new": 0.75, "baseline": 0.5}

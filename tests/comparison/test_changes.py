@@ -1,6 +1,7 @@
 """A change between days: its posterior against PyMC, how often it is right, what is refused."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import expit, logit, softmax
 
@@ -17,57 +18,86 @@ def drawn(rng, questions: int, days: int, trials: int, first: int | None, shift:
     return {day: (own, np.full(questions, trials)) for day, own in enumerate(counts)}
 
 
+def change(*days, **options):
+    """Return the group of a change point."""
+    return bk.change_point(*days, **options)["change_point"]
+
+
 def test_days_by_hand() -> None:
     found = bk.change_point({"Mon": GOOD, "Tue": GOOD, "Wed": BAD, "Thu": BAD}, rng=1)
-    table = found.by_day.set_index("day")
+    shown, group = bk.table(found, "change_point"), found["change_point"]
+    table = shown.set_index("day")
     assert table["rate"].tolist() == [0.75, 0.75, 0.25, 0.25]
-    assert table["probability"].sum() == pytest.approx(found.probability)
-    assert found.before > 0.6 > 0.4 > found.after
-    assert found.shift["ci_upper"] < 0.0
-    assert "likeliest on Wed" in str(found)
-    assert "success is lower since" in str(found)
+    probability = group.attrs["probability"]
+    assert table["probability"].sum() == pytest.approx(probability)
+    assert group.attrs["before"] > 0.6 > 0.4 > group.attrs["after"]
+    assert group["shift"].sel(statistic="ci_upper") < 0.0
+    assert "likeliest on Wed" in str(shown)
+    assert "success is lower since" in str(shown)
     # The same odds by hand: half of the prior for no change, a sixth for each day.
-    odds = np.exp(table["log_evidence"].iloc[1:] - found.log_evidence_same).sum() / 3
-    assert found.probability / (1 - found.probability) == pytest.approx(odds)
-    steady = bk.change_point(dict.fromkeys("abcd", GOOD), rng=1)
-    assert steady.probability < 0.5
-    assert steady.alarm is None
+    odds = table["log_evidence"].iloc[1:] - group.attrs["log_evidence_same"]
+    assert probability / (1 - probability) == pytest.approx(np.exp(odds).sum() / 3)
+    steady = change(dict.fromkeys("abcd", GOOD), rng=1).attrs
+    assert steady["probability"] < 0.5
+    assert "alarm" not in steady
+
+
+@pytest.mark.parametrize("ending", ["nc", "zarr"])
+def test_it_is_kept_with_the_data_or_with_their_result(tmp_path, ending) -> None:
+    days = {"Mon": GOOD, "Tue": GOOD, "Wed": BAD}
+    found = bk.change_point(days, rng=1)
+    again = bk.load_result(bk.save(found, tmp_path / f"days.{ending}"))
+    assert again.identical(found)
+    assert str(bk.table(again, "change_point")) == str(bk.table(found, "change_point"))
+    assert again["observed_data"]["successes"].sel(system="Wed").values.tolist() == [1] * 12
+    tables = bk.tables_of(again)
+    assert list(tables) == ["change_point"]
+    path = bk.export(again, tmp_path / "days.csv")
+    assert pd.read_csv(path, comment="#")["day"].tolist() == list(days)
+    assert bk.provenance(again)["input_sha256"] == bk.tally(days).sha256()
+    assert "Vovk" in bk.cite(again)
+    fit = bk.evaluate(days, "pass@1", rng=1, draws=10)
+    whole = bk.change_point(fit, rng=1)
+    assert whole["change_point"].identical(found["change_point"])
+    assert list(bk.tables_of(whole)) == ["results", "change_point"]
+    with pytest.raises(ValueError, match="must have the group 'posterior'"):
+        bk.table(found)
 
 
 def test_days_may_be_systems_and_lack_questions() -> None:
     days = {"a": [[1, 0], [1, 1]], "b": [[0, 0], [0, 1]]}
     whole = bk.change_point(days, rng=2)
     same = bk.change_point(bk.tally(days), rng=2)
-    assert whole.by_day.equals(same.by_day)
+    assert whole["change_point"].identical(same["change_point"])
     labels = {"a": bk.tally([[1, 0], [1, 1]], questions=["x", "y"]),
               "b": bk.tally([[0, 1]], questions=["y"])}  # fmt: skip
-    found = bk.change_point(labels, rng=2)
-    assert found.by_day["questions"].tolist() == [2, 1]
-    assert found.by_day["rate"].tolist() == [0.75, 0.5]
+    found = change(labels, rng=2)
+    assert found["questions"].values.tolist() == [2, 1]
+    assert found["rate"].values.tolist() == [0.75, 0.5]
 
 
 def test_what_was_said_of_earlier_days_stays() -> None:
     days = drawn(np.random.default_rng(1), 10, 6, 2, None, 0.0)
-    early = bk.change_point({day: days[day] for day in range(4)}, rng=3).by_day
-    late = bk.change_point(days, rng=3).by_day.iloc[:4]
+    early = change({day: days[day] for day in range(4)}, rng=3)
+    late = change(days, rng=3).isel(day=slice(4))
     for name in ("score", "log_e", "alarm"):
-        assert early[name].tolist() == late[name].tolist()
+        assert early[name].values.tolist() == late[name].values.tolist()
 
 
 def test_a_change_is_found_within_a_day_or_two() -> None:
     rng = np.random.default_rng(4)
     for _ in range(2):
-        found = bk.change_point(drawn(rng, 60, 8, 4, 5, -0.8), rng=rng)
-        assert 5 <= found.alarm <= 6
-        assert found.day == 5
+        found = change(drawn(rng, 60, 8, 4, 5, -0.8), rng=rng).attrs
+        assert 5 <= found["alarm"] <= 6
+        assert found["day"] == 5
 
 
 @pytest.mark.slow
 @pytest.mark.long
 def test_false_alarms() -> None:
     rng = np.random.default_rng(4)
-    false = [bk.change_point(drawn(rng, 8, 12, 1, None, 0.0), rng=rng).alarm for _ in range(60)]
-    assert sum(day is not None for day in false) <= 8  # P(more) < 0.005 at 5%, > 0.85 at 20%
+    false = [change(drawn(rng, 8, 12, 1, None, 0.0), rng=rng)["alarm"].any() for _ in range(60)]
+    assert sum(false) <= 8  # P(more) < 0.005 at 5%, > 0.85 at 20%
 
 
 @pytest.mark.slow
@@ -82,12 +112,13 @@ def test_probabilities_are_right_as_often_as_they_say() -> None:
         changed, first, shift = rng.random() < 0.5, int(rng.integers(1, 4)), rng.standard_normal()
         later = (np.arange(4) >= first) & changed
         counts = rng.binomial(3, expit(logit(p) + later[:, None] * shift))
-        found = bk.change_point({day: (c, np.full(8, 3)) for day, c in enumerate(counts)}, rng=rng)
-        said.append(found.probability)
+        found = change({day: (c, np.full(8, 3)) for day, c in enumerate(counts)}, rng=rng)
+        said.append(found.attrs["probability"])
         was.append(changed)
         if changed:
-            ranks.append(found.shift["ci_lower"] <= shift <= found.shift["ci_upper"])
-            by_day = found.by_day["probability"] / found.probability
+            low, high = (found["shift"].sel(statistic=f"ci_{end}") for end in ("lower", "upper"))
+            ranks.append(bool(low <= shift <= high))
+            by_day = (found["probability"] / found.attrs["probability"]).values
             of_day.append((by_day**2).sum() - 2 * by_day[first] + 1)  # Brier score of the day
     said, was = np.array(said), np.array(was)
     error = np.sqrt((said * (1 - said)).sum())
@@ -105,7 +136,8 @@ def test_pymc_finds_the_same_days_and_shift() -> None:
     import pymc as pm
 
     days = drawn(np.random.default_rng(6), 6, 3, 3, 1, -1.2)
-    exact = bk.change_point(days, rng=1)
+    exact = change(days, rng=1)
+    probability = exact.attrs["probability"]
     with bk.models.build_change_point(days):
         trace = pm.sample(
             1000, tune=1000, chains=2, cores=1, nuts_sampler="nutpie", progressbar=False,
@@ -113,8 +145,8 @@ def test_pymc_finds_the_same_days_and_shift() -> None:
         )  # fmt: skip
     draws = trace["posterior"].to_dataset()
     share = softmax(draws["log_change"].transpose("chain", "draw", "change").values, axis=-1)
-    expected = [1 - exact.probability, *exact.by_day["probability"].iloc[1:]]
-    given = exact.probability * exact.shift["mean"]  # and 0 without a change
+    expected = [1 - probability, *exact["probability"].values[1:]]
+    given = probability * exact["shift"].sel(statistic="mean").item()  # and 0 without a change
     pairs = [(share[:, :, i], value) for i, value in enumerate(expected)]
     for own, value in [*pairs, (draws["shift"].values, given)]:
         error = own.std() / np.sqrt(float(az.ess(own, method="mean")))

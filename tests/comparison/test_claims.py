@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import bayesatk as bk
 from bayesatk.comparison.claims import claim
 from bayesatk.comparison.pairs.verdicts import design_words
+from bayesatk.comparison.plans.planning import plan_table
 from bayesatk.results.result import Result
 from bayesatk.results.schema import metric_values
 
@@ -159,7 +160,7 @@ def test_advice_is_the_plan(monkeypatch) -> None:
     more, deeper = map(float, found.groups())
     assert more < deeper  # for equal cost more questions are never worse
     for trials, width, questions in ((3, more, 120), (6, deeper, 60)):
-        needed = bk.plan(fit, "pass@1", width=width, trials=[trials])["questions"].item()
+        needed = plan_table(fit, "pass@1", width=width, trials=[trials])["questions"].item()
         assert needed == pytest.approx(questions, rel=0.02)
     assert "plan" not in claim(
         bk.evaluate([[1, 0]] * 9, "pass@1", pooling="none", rng=1), advice=True
@@ -215,17 +216,17 @@ def test_with_a_leaderboard_only_its_declared_orders_are_claimed(missing) -> Non
     data = bk.tally((rng.binomial(trials, p), trials), systems=list("abcde"), missing="ignore")
     fit = bk.compare(bk.evaluate(data, "pass@1", draws=50, rng=1), rng=1)
     board = bk.leaderboard(fit, rng=1)
-    result = board.attached()
-    frame = bk.comparison_table(result)
+    frame = bk.comparison_table(board)
+    separated = board["leaderboard"]["separated"].sel(metric="pass@1")
     assert frame["verdict"].isin(["ahead", "not separated"]).all()
     assert {"ahead", "not separated"} == set(frame["verdict"])
     for row in frame.to_dict("records"):
-        declared = board.separated(row["system"], row["other"], "pass@1", row["target"])
+        pair = {name: row[name] for name in ("system", "other", "target")}
+        declared = bool(separated.sel(pair))
         assert (row["verdict"] == "ahead") == (declared and row["prob_greater"] >= 0.975)
     for target in ("questions", "population"):
         text = claim(board, target=target)
-        assert text == claim(result, target=target)
-        tiers = board.table.query("target == @target").sort_values("system")
+        tiers = bk.table(board, "leaderboard").query("target == @target").sort_values("system")
         tiers = tiers.set_index("system")["tier"]
         said = [", ".join(tiers.index[tiers == one]) for one in range(1, tiers.max() + 1)]
         assert text.endswith(f"there are {len(said)} tiers: {' > '.join(said)}.")

@@ -7,6 +7,7 @@ import pytest
 from scipy.special import expit
 
 import bayesatk as bk
+from bayesatk.comparison.plans.planning import plan_table
 from bayesatk.posterior.models_of import Declared
 from bayesatk.posterior.replicates import draw_new_p
 
@@ -112,8 +113,8 @@ def test_a_covariate_without_effect_leaves_the_plan_as_it_was(target) -> None:
     x, p = rng.normal(size=300), rng.beta(3, 2, 300)
     c = rng.binomial(TRIALS, p)
     asked = {"width": 0.08, "trials": [2, 8], "target": target}
-    plain = bk.plan(_fit(c, difficulty="beta"), "pass@1", **asked)
-    other = bk.plan(_fit(c, x), "pass@1", **asked)
+    plain = plan_table(_fit(c, difficulty="beta"), "pass@1", **asked)
+    other = plan_table(_fit(c, x), "pass@1", **asked)
     np.testing.assert_allclose(plain["questions"], other["questions"], rtol=0.06)
 
 
@@ -132,7 +133,7 @@ def test_planned_widths_are_those_of_evaluations(kind, target) -> None:
         data = bk.tally((rng.binomial(trials, p), np.full(questions, trials)), **held)
         return bk.evaluate(data, "pass@1", draws=1000, rng=1, **options)
 
-    row = bk.plan(evaluation(400, 8), "pass@1", width=0.1, target=target, trials=[4]).iloc[0]
+    row = plan_table(evaluation(400, 8), "pass@1", width=0.1, target=target, trials=[4]).iloc[0]
     tables = [bk.table(evaluation(int(row["questions"]), 4)) for _ in range(6)]
     widths = [
         float((table["ci_upper"] - table["ci_lower"])[table["target"] == target].iloc[0])
@@ -150,7 +151,7 @@ def test_plans_of_groups_take_families_and_weights() -> None:
     for weight in (np.ones(96), rng.gamma(0.5, 1.0, 96) + 0.01):
         data = bk.tally(counts, group=group.tolist(), weight=weight)
         fit = bk.evaluate(data, "pass@1", group="group", difficulty="beta", draws=50, rng=1)
-        row = bk.plan(fit, "pass@1", width=0.1, target="questions", trials=[4], questions=[8])
+        row = plan_table(fit, "pass@1", width=0.1, target="questions", trials=[4], questions=[8])
         needed.append(float(row["groups"].iloc[0]))
     assert needed[1] > 1.5 * needed[0]
 
@@ -175,7 +176,7 @@ def test_predictions_average_to_the_population(kind) -> None:
     rows = bk.predict(fit, {"size": list(range(6))}, metric).query("question == 'average'")
     exact = bk.table(fit).set_index("target").loc["population", "mean"]
     assert rows["mean"].mean() == pytest.approx(exact, abs=0.005)
-    place = bk.horizon(fit, "size", metric, rng=1).table["median"].iloc[0]
+    place = bk.horizon(fit, "size", metric, rng=1)["horizon"]["median"].values[0]
     again = bk.predict(fit, {"size": [place]}, metric).query("question == 'average'")
     assert again["mean"].iloc[0] == pytest.approx(0.5, abs=0.02)
 
@@ -221,8 +222,8 @@ def test_weights_change_no_evidence_that_systems_differ() -> None:
     plain = bk.tally(counts)
     weighted = bk.tally(counts, weight=rng.gamma(1.0, 1.0, 30).tolist())
     assert bk.e_value(weighted).equals(bk.e_value(plain))
-    changes = [bk.change_point(data, rng=1) for data in (weighted, plain)]
-    assert changes[0].probability == changes[1].probability
+    changes = [bk.change_point(data, rng=1)["change_point"] for data in (weighted, plain)]
+    assert changes[0].attrs["probability"] == changes[1].attrs["probability"]
     with pytest.raises(ValueError, match=r"metric must be left out .* with weights"):
         bk.e_value(weighted, "pass@1")
 

@@ -9,6 +9,7 @@ from scipy.special import betaln
 
 import bayesatk as bk
 from bayesatk.comparison.pairs.crossings import lead_probabilities
+from bayesatk.comparison.plans.planning import plan_table
 
 KS = [1, 2, 4, 8]
 ERROR = 0.035  # four standard errors of a share of 4000 draws
@@ -207,15 +208,15 @@ def test_plans_of_some_systems_of_a_fit_or_of_data() -> None:
     rng = np.random.default_rng(7)
     data = bk.tally({name: rng.binomial(1, 0.4, (30, 4)) for name in "abc"})
     fit, goal = bk.evaluate(data, "pass@1", rng=0), {"width": 0.1, "trials": [2]}
-    alone = bk.plan(bk.evaluate(data["b"], "pass@1", rng=0), "pass@1", **goal)
-    assert bk.plan(fit, "pass@1", system="b", **goal)["questions"].item() == pytest.approx(
+    alone = plan_table(bk.evaluate(data["b"], "pass@1", rng=0), "pass@1", **goal)
+    assert plan_table(fit, "pass@1", system="b", **goal)["questions"].item() == pytest.approx(
         alone["questions"].item(), rel=0.05
     )
-    assert bk.plan(data, "pass@1", system="b", **goal).equals(alone)
+    assert plan_table(data, "pass@1", system="b", **goal).equals(alone)
     with pytest.raises(ValueError, match=r"choose them: system=\['a', 'b'\]"):
-        bk.plan(data, "pass@1", **goal)
+        plan_table(data, "pass@1", **goal)
     with pytest.raises(ValueError, match="system must be left out"):
-        bk.plan((0.6, 0.3), "pass@1", system="a", **goal)
+        plan_table((0.6, 0.3), "pass@1", system="a", **goal)
 
 
 @pytest.mark.parametrize(("first", "second"), [*pairwise(["a", "a ", "  a"]), ("é", "e\u0301")])

@@ -11,7 +11,7 @@ from scipy.stats import beta
 
 import bayesatk as bk
 from bayesatk.comparison.gates.floors import decided
-from bayesatk.comparison.gates.gate import EXIT_CODES, together
+from bayesatk.comparison.gates.gate import EXIT_CODES, Gate, gate_of, together
 from bayesatk.comparison.gates.policy import GateDesign, GateRates, run_noise
 from bayesatk.metrics.grid import parse
 from bayesatk.results.result import Result
@@ -25,18 +25,27 @@ def _runs(seed: int, questions: int = 40, trials: int = 4, worse: float = 1.0) -
     return rng.binomial(1, p[:, None] ** worse, (questions, trials))
 
 
+def _gate(new: object, baseline: object, policy: bk.GatePolicy) -> Gate:
+    return gate_of(together(new, baseline), policy)
+
+
 @pytest.mark.parametrize("rule", ["non-inferiority", "superiority"])
 def test_the_probability_is_that_of_independent_draws(rule) -> None:
     """Without pooling every question has its Beta posterior: a million draws of the difference."""
     new, old, rng = _runs(1), _runs(2), np.random.default_rng(3)
     policy = bk.GatePolicy("pass@2", margin=0.05, rule=rule, pooling="none")
-    found = bk.gate(new, old, policy)
+    found = _gate(new, old, policy)
     means = []
     for runs in (new, old):
         right = runs.sum(axis=1)
         p = rng.beta(right + 1.0, runs.shape[1] - right + 1.0, (100_000, len(right)))
         means.append((1.0 - (1.0 - p) ** 2).mean(axis=1))
     gap = means[0] - means[1]
+    density = found.group()["density"]
+    width = float(np.diff(density["difference"])[0])
+    assert float(density.sum()) * width == pytest.approx(1.0, abs=0.01)
+    above = float(density.where(density["difference"] > policy.threshold).sum()) * width
+    assert above == pytest.approx(found.probability, abs=0.03)
     assert found.probability == pytest.approx((gap > policy.threshold).mean(), abs=0.006)
     assert found.difference["mean"] == pytest.approx(gap.mean(), abs=0.001)
     assert found.error < 2e-3  # as promised of probabilities
@@ -55,14 +64,14 @@ def test_a_system_is_not_worse_where_the_other_is_not_better(
     """Non-inferiority with a margin passes where superiority of the other by it fails."""
     new, old = _runs(seed, questions, trials, worse), _runs(seed + 1, questions, trials)
     rules = {"margin": margin, "level": 0.9, "target": target, "pooling": "none"}
-    one = bk.gate(new, old, bk.GatePolicy("pass@1", **rules))
-    other = bk.gate(old, new, bk.GatePolicy("pass@1", rule="superiority", **rules))
+    one = _gate(new, old, bk.GatePolicy("pass@1", **rules))
+    other = _gate(old, new, bk.GatePolicy("pass@1", rule="superiority", **rules))
     assert one.probability == pytest.approx(1.0 - other.probability, abs=1e-9)
     turned = {"pass": "fail", "fail": "pass", "inconclusive": "inconclusive"}
     assert one.verdict == turned[other.verdict] == decided(one.probability, 0.9)
     assert one.exit_code == EXIT_CODES[one.verdict]
     assert 0.0 <= one.replication <= 1.0
-    assert one.as_dict() == bk.gate(new, old, bk.GatePolicy("pass@1", **rules)).as_dict() | {
+    assert one.as_dict() == _gate(new, old, bk.GatePolicy("pass@1", **rules)).as_dict() | {
         "origin": one.origin
     }
     assert json.loads(json.dumps(one.as_dict(), allow_nan=False))["verdict"] == one.verdict
@@ -112,17 +121,17 @@ def test_floors_of_questions_and_groups() -> None:
     new = old.copy()
     new[0, :] = 0
     rules = {"margin": 0.2, "pooling": "none", "level": 0.9}
-    passing = bk.gate(new, old, bk.GatePolicy("pass@1", **rules))
+    passing = _gate(new, old, bk.GatePolicy("pass@1", **rules))
     assert passing.verdict == "pass"
     floors = {0: 0.5, 1: 0.3, "rest": 0.5}
     policy = bk.GatePolicy("pass@1", floors=floors, groups={"rest": [2, 3, 4, 5]}, **rules)
-    found = bk.gate(new, old, policy)
+    found = _gate(new, old, policy)
     assert [one.verdict for one in found.floors] == ["fail", "pass", "pass"]
     assert found.verdict == "fail"
     assert found.floors[0].below == pytest.approx(1 - 0.5**8)
     assert found.floors[1].above == pytest.approx(beta(7, 2).sf(0.3))  # Clopper and Pearson's
     assert found.floors[2].value == pytest.approx(7 / 8)
-    posterior = bk.gate(new, old, replace(policy, pooled_floors=True)).floors
+    posterior = _gate(new, old, replace(policy, pooled_floors=True)).floors
     assert posterior[0].above == pytest.approx(beta(1, 9).sf(0.5), abs=0.01)
     assert posterior[1].above == pytest.approx(beta(8, 2).sf(0.3), abs=0.01)
     assert str(found).count("floor") == 3
@@ -132,15 +141,15 @@ def test_floors_of_questions_and_groups() -> None:
 
 def test_identical_data_pass_with_a_margin_and_never_fail() -> None:
     same = _runs(4)
-    found = bk.gate(same, same, metric="pass@1", margin=0.15)
+    found = _gate(same, same, bk.GatePolicy("pass@1", margin=0.15))
     assert found.verdict == "pass"
     assert found.difference["mean"] == pytest.approx(0.0, abs=1e-12)
     rates = f"{found.replication:.2f} if the true difference is as uncertain as this run leaves it"
     unchanged = f"with {found.design.same_system.passes:.2f} if the systems do not differ."
     assert f"{rates}, and {unchanged}" in str(found)
-    assert bk.gate(same, same, metric="pass@1", margin=0.001).verdict == "inconclusive"
+    assert _gate(same, same, bk.GatePolicy("pass@1", margin=0.001)).verdict == "inconclusive"
     right = np.ones((10, 4), int)
-    sure = bk.gate(right, right, metric="pass@1", margin=0.1, level=0.8)
+    sure = _gate(right, right, bk.GatePolicy("pass@1", margin=0.1, level=0.8))
     assert np.isnan(list(sure.difference.values())).sum() == 0
 
 
@@ -157,8 +166,32 @@ def test_systems_are_aligned_on_their_questions() -> None:
     with pytest.raises(ValueError, match=r"1 of 12 were tried by one.*shared=True"):
         bk.gate(fewer, frame, metric="pass@1", margin=0.1)
     found = bk.gate(fewer, frame, metric="pass@1", margin=0.1, shared=True)
-    assert found.origin["questions"] == 11
-    assert found.origin["questions_left_out"] == 1
+    origin = json.loads(found["gate"].attrs["record"])["origin"]
+    assert origin["questions"] == 11
+    assert origin["questions_left_out"] == 1
+
+
+def test_the_group_has_the_verdict_and_every_reason(tmp_path) -> None:
+    new, old = _runs(1), _runs(2)
+    policy = bk.GatePolicy(
+        "pass@1", margin=0.1, floors={3: 0.1, "some": 0.99}, groups={"some": [1]}
+    )
+    tree, gate = bk.gate(new, old, policy), _gate(new, old, policy)
+    group, table = tree["gate"], bk.table(tree, "gate")
+    assert str(table) == str(gate)
+    assert group.attrs["verdict"] == gate.verdict
+    assert group.attrs["exit_code"] == EXIT_CODES[gate.verdict]
+    record = json.loads(group.attrs["record"])
+    assert record == gate.as_dict() | {"origin": record["origin"]}
+    assert table["check"].tolist() == ["difference", "floor 3", "floor some"]
+    assert table["threshold"].tolist() == [-0.1, 0.1, 0.99]
+    assert table["verdict"].tolist()[1:] == [floor.verdict for floor in gate.floors]
+    row = group.sel(check="difference")
+    assert {name: row[name].item() for name in gate.difference} == gate.difference
+    again = bk.load_result(bk.save(tree, tmp_path / "gate.nc"))
+    assert again.identical(tree)
+    assert bk.table(again, "gate").equals(table)
+    assert "gate" not in bk.select_systems(again, "new")
 
 
 @pytest.mark.parametrize(
@@ -228,16 +261,16 @@ def test_markdown_shows_labels_as_they_are() -> None:
     policy = bk.GatePolicy(
         "pass@1", margin=0.2, floors={"<b>*0*</b>": 0.1}, groups={"<b>*0*</b>": [0]}
     )
-    text = bk.gate(runs, runs, policy).markdown()
+    text = _gate(runs, runs, policy).markdown()
     assert r"\<b\>\*0\*\</b\>" in text
     assert policy.sha256[:16] in text
     assert text.startswith("### ")
 
 
-def _verdicts(policy: bk.GatePolicy, p: np.ndarray, trials: int, times: int) -> list[bk.gate]:
+def _verdicts(policy: bk.GatePolicy, p: np.ndarray, trials: int, times: int) -> list[Gate]:
     rng = np.random.default_rng(9)
     return [
-        bk.gate(*(rng.binomial(1, p[:, None], (len(p), trials)) for _ in range(2)), policy)
+        _gate(*(rng.binomial(1, p[:, None], (len(p), trials)) for _ in range(2)), policy)
         for _ in range(times)
     ]
 

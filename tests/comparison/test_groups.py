@@ -6,6 +6,7 @@ from scipy.special import expit
 
 import bayesatk as bk
 from bayesatk.comparison.checks.criticism import log_evidence_ratio
+from bayesatk.comparison.plans.planning import plan_table
 from bayesatk.posterior.models_of import model_of
 from bayesatk.results.result import Result
 
@@ -97,7 +98,9 @@ def test_plans_have_the_widths_that_come_out() -> None:
     runs, groups = simulated(rng, 60, 10, 0.8)
     pilot = bk.evaluate(bk.tally(runs[0], group=groups), "pass@1", group="group", rng=1)
     for target in ("new_groups", "population", "questions"):
-        row = bk.plan(pilot, "pass@1", width=0.12, target=target, trials=[4], questions=[6]).iloc[0]
+        row = plan_table(
+            pilot, "pass@1", width=0.12, target=target, trials=[4], questions=[6]
+        ).iloc[0]
         widths = []
         for _ in range(6):
             runs, groups = simulated(rng, int(row["groups"]), 6, 0.8)
@@ -111,28 +114,27 @@ def test_plans_need_more_groups_for_new_groups() -> None:
     runs, groups = simulated(np.random.default_rng(1), 10, 6, 1.0)
     pilot = bk.evaluate(bk.tally(runs[0], group=groups), "pass@1", group="group", draws=100, rng=1)
     needed = {
-        target: bk.plan(pilot, "pass@1", width=0.1, target=target, trials=[4], questions=[2, 8])
+        target: plan_table(pilot, "pass@1", width=0.1, target=target, trials=[4], questions=[2, 8])
         for target in ("questions", "population", "new_groups")
     }
     groups_needed = [needed[target]["groups"].to_numpy() for target in needed]
     assert (groups_needed[0] < groups_needed[1]).all()
     assert (groups_needed[1] < groups_needed[2]).all()
     assert all((own[1] < own[0]) for own in groups_needed)  # more questions, fewer groups
-    beyond = bk.plan(pilot, "pass@8", width=0.1, trials=[4], questions=[2])
+    beyond = plan_table(pilot, "pass@8", width=0.1, trials=[4], questions=[2])
     assert np.isinf(beyond["groups"]).all()
     with pytest.raises(ValueError, match="must have the goal"):
-        bk.plan(pilot, "pass@1", prob_correct=0.9)
+        plan_table(pilot, "pass@1", prob_correct=0.9)
     with pytest.raises(ValueError, match="must be left out without groups"):
-        bk.plan((0.5, 0.3), "pass@1", width=0.1, questions=[3])
+        plan_table((0.5, 0.3), "pass@1", width=0.1, questions=[3])
 
 
 def test_floors_of_gates_may_name_groups_of_the_data() -> None:
     new, groups = [[1, 1, 1, 1]] * 20 + [[0, 0, 1, 0]] * 20, ["easy"] * 20 + ["hard"] * 20
     policy = bk.GatePolicy("pass@1", margin=0.2, floors={"easy": 0.8, "hard": 0.8})
     both = [bk.tally(new, group=groups) for _ in range(2)]
-    found = bk.gate(*both, policy)
-    verdicts = {floor.label: floor.verdict for floor in found.floors}
-    assert verdicts == {"easy": "pass", "hard": "fail"}
+    verdict = bk.gate(*both, policy)["gate"]["verdict"]
+    assert verdict.sel(check=["floor easy", "floor hard"]).values.tolist() == ["pass", "fail"]
     with pytest.raises(ValueError, match="is neither"):
         bk.gate(new, new, policy)
     other = bk.tally(new, group=groups[::-1])

@@ -60,8 +60,10 @@ def test_the_horizon_of_a_line_is_minus_intercept_over_slope(fit) -> None:
     found = bk.horizon(fit, "doublings", level=0.7, rng=1)
     coefficients, _ = curve_of(Result.of(fit), 1)
     exact = np.maximum((logit(0.7) - coefficients[:, 0]) / coefficients[:, 1], 0.0)
-    assert np.sort(found.draws.sel(system="s1")) == pytest.approx(np.sort(exact), abs=1e-9)
-    row = found.table.set_index("system").loc["s1"]
+    assert np.sort(found["horizon"]["draws"].sel(system="s1")) == pytest.approx(
+        np.sort(exact), abs=1e-9
+    )
+    row = bk.table(found, "horizon").set_index("system").loc["s1"]
     assert row["median"] == pytest.approx(np.median(exact), abs=0.01)
     assert row["prob_none"] == np.mean(exact == 0.0) < 0.01  # below the level everywhere
     assert "falls to 0.7 at doublings" in row["sentence"]
@@ -74,7 +76,9 @@ def test_the_metric_has_the_level_at_the_horizon(fit, question, metric) -> None:
     coefficients, curve = curve_of(Result.of(fit), 1)
     # One system alone keeps the order of its draws.
     alone = fit.map_over_datasets(lambda own: own.isel(system=[1]) if "system" in own.dims else own)
-    values = bk.horizon(alone, "doublings", metric, 0.4, question=question).draws.values[:, 0]
+    values = bk.horizon(alone, "doublings", metric, 0.4, question=question)["horizon"][
+        "draws"
+    ].values[:, 0]
     reached = at_logits(one, coefficients[:, 0] + coefficients[:, 1] * values, curve, question)
     crossed = values > 0.0
     assert crossed.mean() > 0.5
@@ -84,7 +88,7 @@ def test_the_metric_has_the_level_at_the_horizon(fit, question, metric) -> None:
 def test_a_flat_curve_has_an_unbounded_interval_and_says_so() -> None:
     data = simulated(5, questions=30, starts=(1.5,), slope=0.0, trials=2)
     found = bk.horizon(bk.evaluate(data, "pass@1", covariates=["minutes"], rng=1), "minutes", rng=1)
-    row = found.table.iloc[0]
+    row = bk.table(found, "horizon").iloc[0]
     assert 0.05 < row["prob_none"] < 0.95
     assert row["ci_upper"] == np.inf
     assert "infinity" in row["sentence"]
@@ -95,7 +99,7 @@ def test_a_flat_curve_has_an_unbounded_interval_and_says_so() -> None:
 def test_a_covariate_may_help() -> None:
     data = simulated(2, starts=(-2.0,), slope=0.7)
     fit = bk.evaluate(data, "pass@1", covariates=["doublings"], rng=1)
-    row = bk.horizon(fit, "doublings", rng=1).table.iloc[0]
+    row = bk.table(bk.horizon(fit, "doublings", rng=1), "horizon").iloc[0]
     assert "rises to 0.5" in row["sentence"]
     assert row["ci_lower"] < 2.0 / 0.7 < row["ci_upper"]
 
@@ -105,11 +109,11 @@ def test_lengths_are_never_negative() -> None:
     data = simulated(3, starts=(-3.0, 3.0), slope=-0.3)
     fit = bk.evaluate(data, "pass@1", covariates=["minutes"], rng=1)
     found = bk.horizon(fit, "minutes", rng=1)
-    rows = found.table.set_index("system")
+    rows = bk.table(found, "horizon").set_index("system")
     assert rows.loc["s0", "median"] == 0.0
     assert rows.loc["s0", "prob_none"] > 0.9
-    assert (found.draws >= 0.0).all()
-    (pair,) = found.pairs.to_dict("records")
+    assert (found["horizon"]["draws"] >= 0.0).all()
+    (pair,) = bk.table(found, "horizon_pairs").to_dict("records")
     assert pair["system"] == "s1"
     assert pair["ratio_upper"] == np.inf
     assert pair["prob_greater"] > 0.99
@@ -119,16 +123,16 @@ def test_systems_that_share_difficulty_err_together() -> None:
     many = simulated(questions=400, shared=0.9)
     fit = bk.evaluate(many, "pass@1", covariates=["doublings"], draws=500, rng=1)
     found = bk.horizon(fit, "doublings", rng=1)
-    assert spearmanr(*found.draws.values.T).statistic > 0.1
-    (pair,) = found.pairs.to_dict("records")
+    assert spearmanr(*found["horizon"]["draws"].values.T).statistic > 0.1
+    (pair,) = bk.table(found, "horizon_pairs").to_dict("records")
     width = pair["difference_upper"] - pair["difference_lower"]
-    rng, draws = np.random.default_rng(1), found.draws.values
+    rng, draws = np.random.default_rng(1), found["horizon"]["draws"].values
     apart = np.quantile(draws[:, 1] - rng.permutation(draws[:, 0]), [0.025, 0.975])
     assert width < 0.98 * (apart[1] - apart[0])
     assert pair["prob_greater"] > 0.99
     assert "longer by" in pair["sentence"]
     turned = bk.horizon(fit, "doublings", rng=2)
-    assert turned.table.equals(found.table)
+    assert bk.table(turned, "horizon").equals(bk.table(found, "horizon"))
 
 
 def test_a_formula_is_turned_round() -> None:
@@ -136,14 +140,15 @@ def test_a_formula_is_turned_round() -> None:
     data = simulated(questions=40)
     for formula in ("~ log10(minutes) * domain", "~ sqrt(minutes)"):
         fit = bk.evaluate(data, "pass@1", covariates=formula, draws=250, rng=1)
-        found = bk.horizon(fit, "minutes", rng=1).table.set_index("system")
+        found = bk.table(bk.horizon(fit, "minutes", rng=1), "horizon").set_index("system")
         for system in ("s0", "s1"):
             at = bk.predict(fit, {"minutes": found.loc[system, "median"]})
             (row,) = at[at["system"] == system].query("question == 'average'").to_dict("records")
             assert row["mean"] == pytest.approx(0.5, abs=0.02)
     both = bk.evaluate(data, "pass@1", covariates="~ log2(minutes) + domain", draws=99, rng=1)
     rows = [
-        bk.horizon(both, "minutes", at={"domain": one}, rng=1).table for one in ("code", "maths")
+        bk.table(bk.horizon(both, "minutes", at={"domain": one}, rng=1), "horizon")
+        for one in ("code", "maths")
     ]
     coefficient = both["posterior"]["coefficients"].sel(coefficient="domain[T.maths]")
     longer = rows[1]["median"].to_numpy() > rows[0]["median"].to_numpy()
@@ -151,7 +156,7 @@ def test_a_formula_is_turned_round() -> None:
     same = bk.evaluate(data, "pass@1", covariates=["doublings"], draws=99, rng=1)
     log = bk.evaluate(data, "pass@1", covariates="~ log2(minutes)", draws=99, rng=1)
     medians = [
-        bk.horizon(each, name, rng=1).table["median"].to_numpy()
+        bk.table(bk.horizon(each, name, rng=1), "horizon")["median"].to_numpy()
         for each, name in ((same, "doublings"), (log, "minutes"))
     ]
     assert 2.0 ** medians[0] == pytest.approx(medians[1], rel=1e-6)
@@ -200,9 +205,9 @@ def test_intervals_of_horizons_and_their_difference_hold_the_truth() -> None:
         )
         found = bk.horizon(fit, "doublings", rng=1)
         truth = np.array([1.5, 3.0]) / 0.7
-        rows = found.table
+        rows = bk.table(found, "horizon")
         inside[:2] += (rows["ci_lower"] <= truth) & (truth <= rows["ci_upper"])
-        (pair,) = found.pairs.to_dict("records")
+        (pair,) = bk.table(found, "horizon_pairs").to_dict("records")
         inside[2] += pair["difference_lower"] <= truth[1] - truth[0] <= pair["difference_upper"]
     # Fewer than 42 of 50 hold the truth once in 1,000 studies at 95%; at 75%, in 9 of 10.
     assert (inside >= 42).all(), inside

@@ -3,13 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
-import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 from scipy.stats import kstest
 
 import bayesatk as bk
+from bayesatk.comparison.boards.leaderboard import rank
 from bayesatk.comparison.joint.contrasts import rank_draws, separated, tiers_of
 from bayesatk.core.one_factor.model import Counts
 from bayesatk.core.one_factor.questions import Cells
@@ -30,7 +30,7 @@ def board():
 
 
 def test_a_row_for_every_system_metric_and_target(board) -> None:
-    rows = board.table
+    rows = bk.table(board, "leaderboard")
     assert len(rows) == 6 * 2 * 2
     for _, own in rows.groupby(["metric", "target"]):
         assert own["rank"].tolist() == [1, 2, 3, 4, 5, 6]
@@ -43,48 +43,51 @@ def test_a_row_for_every_system_metric_and_target(board) -> None:
         assert own["ci_lower"].lt(own["mean"]).all()
         assert own["ci_upper"].gt(own["mean"]).all()
     assert rows.query("system == 2")["questions"].unique().tolist() == [25]
-    text = str(board)
-    assert "P(best)" in text
-    assert "tier" in text
-
-
-def test_a_board_of_one_metric_and_target_is_a_part_of_the_whole(board) -> None:
-    one = bk.leaderboard(board.result, "pass@2", target="questions", rng=1)
-    rows = board.table.query("metric == 'pass@2' and target == 'questions'")
-    pd.testing.assert_frame_equal(one.table, rows.reset_index(drop=True))
-    np.testing.assert_array_equal(one.draws(), board.draws("pass@2", "questions"))
-    pd.testing.assert_frame_equal(one.pairs(), board.pairs("pass@2", "questions"))
-    whole, part = (each.attached()["leaderboard"].to_dataset() for each in (board, one))
-    xr.testing.assert_equal(whole, part)
+    one = rows.query("metric == 'pass@2' and target == 'questions'")
+    assert str(one).count("P(best)") == 1
     assert "pass@1" not in str(one)
-    for metric, target, said in (("pass@8", None, "pass@8"), (None, "these", "these")):
-        with pytest.raises(ValueError, match=f"got '{said}'"):
-            bk.leaderboard(board.result, metric, target=target, rng=1)
+    assert str(rows).startswith("pass@1 on these questions")
+    assert str(rows).count("P(best)") == 4
+    assert str(rows).endswith("(importance).")
+
+
+def test_the_group_has_every_number_of_the_table(board) -> None:
+    group = board["leaderboard"]
+    for row in bk.table(board, "leaderboard").to_dict("records"):
+        cell = group.sel({name: row.pop(name) for name in ("metric", "target", "system")})
+        for name, value in row.items():
+            assert cell[name].item() == value
 
 
 def test_pairs_and_tiers_tell_one_story(board) -> None:
+    pairs = bk.comparison_table(bk.compare(board, rng=1)).query("metric == 'pass@2'")
     for target in ("questions", "population"):
-        pairs = board.pairs("pass@2", target)
-        tier = board.table.query("metric == 'pass@2' and target == @target")
-        tier = tier.set_index("system")["tier"]
-        assert len(pairs) == 15
-        for row in pairs.to_dict("records"):
-            assert row["separated"] == board.separated(
-                row["system"], row["other"], "pass@2", target
+        rows = bk.table(board, "leaderboard").query("metric == 'pass@2' and target == @target")
+        tier = rows.set_index("system")["tier"]
+        separated = board["leaderboard"]["separated"].sel(metric="pass@2", target=target)
+        own = pairs.query("target == @target")
+        assert len(own) == 15
+        for row in own.to_dict("records"):
+            ways = [("system", "other"), ("other", "system")]
+            first, second = (
+                separated.sel(system=row[one], other=row[other]).item() for one, other in ways
             )
-            if row["separated"]:
+            assert row["declared"] == first
+            assert not (first and second)
+            if first:
                 assert row["prob_greater"] > 0.95
                 assert tier[row["system"]] < tier[row["other"]]
-            assert not board.separated(row["other"], row["system"], "pass@2", target)
 
 
 def test_names_and_order_change_nothing() -> None:
     rng = np.random.default_rng(7)
     c, n, _ = simulate(rng, 4, 20, 2)
     turned = np.array([2, 0, 3, 1])
-    one = bk.leaderboard(_fit(c, n), rng=3)
-    other = bk.leaderboard(_fit(c[turned], n[turned], systems=list("wxyz")), rng=3)
-    assert np.array_equal(other.draws(), one.draws()[:, turned])
+    one = rank(_fit(c, n), rng=3)
+    other = rank(_fit(c[turned], n[turned], systems=list("wxyz")), rng=3)
+    assert np.array_equal(other.joint.values(0, 1), one.joint.values(0, 1)[:, turned])
+    tables = [ranking.table().drop(columns="system") for ranking in (one, other)]
+    pd.testing.assert_frame_equal(*tables)
 
 
 def test_systems_that_share_no_question_are_refused() -> None:
@@ -107,7 +110,8 @@ def test_ordinary_data_are_ranked(seed) -> None:
     n[rng.integers(systems), rng.integers(questions)] += 1
     n[:2, 0] += 1  # two that tried the same question
     p = rng.choice([0.0, 1.0, 0.5], (systems, questions), p=rng.dirichlet(np.ones(3)))
-    rows = bk.leaderboard(_fit(rng.binomial(n, p), n, "pass@1,4"), rng=1).table
+    board = bk.leaderboard(_fit(rng.binomial(n, p), n, "pass@1,4"), rng=1)
+    rows = bk.table(board, "leaderboard")
     assert np.isfinite(rows["mean"]).all()
     assert rows["mean"].between(0, 1).all()
     assert (rows["ci_lower"] <= rows["ci_upper"]).all()
@@ -140,10 +144,10 @@ def test_refusals() -> None:
         bk.leaderboard(fit, prior=bk.HyperPrior())
     with pytest.raises(ValueError, match="spread_sd must be"):
         bk.LeaderboardPrior(spread_sd=0)
-    with pytest.raises(ValueError, match="metric must be one"):
-        bk.leaderboard(fit, rng=1).draws("pass@3")
-    with pytest.raises(ValueError, match="system must be one"):
-        bk.leaderboard(fit, rng=1).separated("none", 0)
+    with pytest.raises(ValueError, match=r"group 'leaderboard', systems ranked.*bayesatk.lead"):
+        bk.table(fit, "leaderboard")
+    with pytest.raises(ValueError, match=r"what must be 'results'.*got 'board'"):
+        bk.table(fit, "board")
 
 
 def test_next_questions_say_what_a_trial_will_tell(board) -> None:
@@ -208,12 +212,13 @@ def test_a_large_board_has_fewer_draws_and_says_so(monkeypatch) -> None:
     rng = np.random.default_rng(5)
     runs = rng.binomial(1, [[[0.3]], [[0.6]]], (2, 50, 3))
     fit = bk.evaluate(bk.tally(runs), "pass@1", rng=1, draws=10)
-    whole = bk.leaderboard(fit, rng=2)
+    whole = rank(fit, rng=2)
     monkeypatch.setattr("bayesatk.comparison.joint.shared._CELLS", 0)
-    few = bk.leaderboard(fit, rng=3)
-    assert few.effective_draws <= 400 < whole.effective_draws
+    few = rank(fit, rng=3)
+    effective = few.joint.attrs["effective_draws"]
+    assert effective <= 400 < whole.joint.attrs["effective_draws"]
     rows = [
-        one.table.set_index(["system", "metric", "target"]).sort_index() for one in (few, whole)
+        one.table().set_index(["system", "metric", "target"]).sort_index() for one in (few, whole)
     ]
     gap = rows[0]["mean"] - rows[1]["mean"]
-    assert (abs(gap) < 5.0 * rows[1]["sd"] / np.sqrt(few.effective_draws)).all()
+    assert (abs(gap) < 5.0 * rows[1]["sd"] / np.sqrt(effective)).all()

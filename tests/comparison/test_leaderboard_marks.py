@@ -5,6 +5,7 @@ import pytest
 from scipy.special import expit
 
 import bayesatk as bk
+from bayesatk.comparison.boards.leaderboard import rank
 
 
 def _marks(rng, p, trials, s=0.9, f=0.1):
@@ -43,24 +44,26 @@ def board(fit):
 
 def test_the_judge_is_corrected_for(board, marks, truth) -> None:
     """Intervals hold the truth where those of the marks do not; what was observed are marks."""
-    rows = board.table.query("metric == 'pass@1' and target == 'questions'").set_index("system")
+    rows = bk.table(board, "leaderboard")
+    rows = rows.query("metric == 'pass@1' and target == 'questions'").set_index("system")
     rows = rows.sort_index()
     own = truth.mean(axis=1)
     assert rows["observed"].tolist() == pytest.approx(marks.mean(axis=1) / 4)
     assert (rows["ci_lower"] < own).all()
     assert (own < rows["ci_upper"]).all()
-    plain = bk.leaderboard(_fit(marks, 4, None), target="questions", rng=1).table
-    plain = plain.set_index("system").sort_index()
+    plain = bk.table(bk.leaderboard(_fit(marks, 4, None), rng=1), "leaderboard")
+    plain = plain.query("target == 'questions'").set_index("system").sort_index()
     assert abs(rows["mean"] - own).mean() < abs(plain["mean"] - own).mean()
     assert (rows["sd"] > plain["sd"]).all()
-    assert "corrected for the judge" in str(board)
+    assert "corrected for the judge" in str(bk.table(board, "leaderboard"))
     assert "are 3 tiers" in bk.claim(board) or "are 2 tiers" in bk.claim(board)
 
 
 def test_one_system_at_a_time_says_about_the_same(board, fit) -> None:
     """The board moves means towards each other, and knows questions that nobody solves."""
     alone = bk.table(fit).query("target == 'questions'").set_index(["metric", "system"])
-    rows = board.table.query("target == 'questions'").set_index(["metric", "system"])
+    rows = bk.table(board, "leaderboard").query("target == 'questions'")
+    rows = rows.set_index(["metric", "system"])
     gap = (rows["mean"] - alone["mean"].loc[rows.index]) / alone["sd"].loc[rows.index]
     assert abs(gap).max() < 1.0
     ratio = rows["sd"] / alone["sd"].loc[rows.index]
@@ -69,10 +72,10 @@ def test_one_system_at_a_time_says_about_the_same(board, fit) -> None:
 
 def test_a_judge_that_never_errs_gives_the_board_of_the_trials(marks) -> None:
     sure = bk.JudgeError(tp=10**9, p=10**9, fp=0, n=10**9)
-    own, plain = (bk.leaderboard(_fit(marks, 4, one), rng=1) for one in (sure, None))
-    for target in ("questions", "population"):
-        ours, theirs = (one.draws("pass@1", target) for one in (own, plain))
-        error = np.sqrt(1.0 / own.effective_draws + 1.0 / plain.effective_draws)
+    joints = [rank(_fit(marks, 4, judge), rng=1).joint for judge in (sure, None)]
+    error = np.sqrt(sum(1.0 / joint.attrs["effective_draws"] for joint in joints))
+    for target in range(2):
+        ours, theirs = (joint.values(0, target) for joint in joints)
         gap = abs(ours.mean(axis=0) - theirs.mean(axis=0)) / theirs.std(axis=0)
         assert (gap < 4.5 * error).all()
         assert (abs(np.log(ours.std(axis=0) / theirs.std(axis=0))) < 4.5 * error).all()
@@ -88,13 +91,14 @@ def test_a_judge_biased_towards_one_system(truth) -> None:
     fair = bk.JudgeError(tp=180, p=200, fp=10, n=200, name="fair")
     lenient = bk.JudgeError(tp=196, p=200, fp=120, n=200, name="lenient")
     fit = _fit(marks, 4, {"x": fair, "y": lenient, "z": fair}, systems=["x", "y", "z"])
-    board = bk.leaderboard(fit, target="questions", rng=1)
-    best = board.table.iloc[0]
+    ranking = rank(fit, rng=1)
+    best = ranking.table().query("target == 'questions'").iloc[0]
     assert best["system"] == "x"
     assert best["prob_best"] > 0.9
     turned = _fit(marks[::-1], 4, {"z": fair, "y": lenient, "x": fair}, systems=["z", "y", "x"])
-    again = bk.leaderboard(turned, target="questions", rng=1)
-    np.testing.assert_array_equal(again.draws(), board.draws()[:, ::-1])
+    again = rank(turned, rng=1)
+    values = ranking.joint.values(0, 0)
+    np.testing.assert_array_equal(again.joint.values(0, 0), values[:, ::-1])
 
 
 def test_questions_of_a_marked_board(board, marks) -> None:
@@ -120,6 +124,6 @@ def test_calibration_that_is_not_updated_has_no_shared_difficulties(marks) -> No
     cut = bk.JudgeError(tp=91, p=100, fp=9, n=100, updated=False)
     fit = _fit(marks, 4, cut)
     board = bk.leaderboard(fit)
-    assert board.method == "paired"
+    assert board["leaderboard"].attrs["method"] == "paired"
     with pytest.raises(ValueError, match=r"updated=False for difficulties.*with updated=True"):
         bk.next_questions(board)

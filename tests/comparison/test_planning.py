@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import beta as beta_distribution
 from scipy.stats import betabinom, binom
@@ -10,6 +11,7 @@ from typer.testing import CliRunner
 
 import bayesatk as bk
 from bayesatk.cli.app import app
+from bayesatk.comparison.plans.planning import plan_table
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.core.runs import planning
 from bayesatk.core.runs.planning import category_design, difficulty_design
@@ -70,7 +72,7 @@ def test_no_trial_is_worth_less_than_none_and_none_more_than_knowing() -> None:
 def test_planned_widths_are_those_of_evaluations(metric, trials) -> None:
     rng = np.random.default_rng(0)
     for target in ("questions", "population"):
-        row = bk.plan((MEAN, ICC), metric, width=0.1, target=target, trials=[trials]).iloc[0]
+        row = plan_table((MEAN, ICC), metric, width=0.1, target=target, trials=[trials]).iloc[0]
         questions, widths = int(row["questions"]), []
         for _ in range(10):
             p = rng.beta(MEAN * TOTAL, (1 - MEAN) * TOTAL, questions)
@@ -83,7 +85,7 @@ def test_planned_widths_are_those_of_evaluations(metric, trials) -> None:
 @pytest.mark.slow
 def test_planned_decisions_are_right_as_often_as_planned() -> None:
     pairs, prior = {"a": (0.6, 0.3), "b": (0.67, 0.3)}, bk.HyperPrior(families="beta")
-    row = bk.plan(pairs, "pass@1", prob_correct=0.85, trials=[4]).iloc[0]
+    row = plan_table(pairs, "pass@1", prob_correct=0.85, trials=[4]).iloc[0]
     questions, rng = int(row["questions"]), np.random.default_rng(1)
     right = 0
     for _ in range(120):
@@ -102,8 +104,8 @@ def test_planned_decisions_are_right_as_often_as_planned() -> None:
 def test_perfectly_correlated_difficulties_leave_the_trials_only() -> None:
     """If the same questions are hard for both, their difference is that on these questions."""
     pair, options = {"a": (0.6, 0.3), "b": (0.6, 0.3)}, {"width": 0.1, "trials": [2, 4]}
-    alike = bk.plan(pair, "pass@2", correlation=1 - 1e-12, **options)
-    these = bk.plan(pair, "pass@2", target="questions", **options)
+    alike = plan_table(pair, "pass@2", correlation=1 - 1e-12, **options)
+    these = plan_table(pair, "pass@2", target="questions", **options)
     assert alike["questions"].tolist() == these["questions"].tolist()
     np.testing.assert_allclose(alike["width"], these["width"], rtol=1e-6)
 
@@ -112,8 +114,8 @@ def test_perfectly_correlated_difficulties_leave_the_trials_only() -> None:
 def test_the_same_questions_for_both_are_worth_what_planning_says() -> None:
     """Width of the paired comparison on questions with difficulties correlated at 0.8."""
     pairs, options = {"a": (0.6, 0.3), "b": (0.6, 0.3)}, {"width": 0.15, "trials": [4]}
-    unpaired = bk.plan(pairs, "pass@1", **options).iloc[0]
-    row = bk.plan(pairs, "pass@1", correlation=0.8, **options).iloc[0]
+    unpaired = plan_table(pairs, "pass@1", **options).iloc[0]
+    row = plan_table(pairs, "pass@1", correlation=0.8, **options).iloc[0]
     questions = int(row["questions"])
     assert questions < 0.6 * unpaired["questions"]
     study = bk.simulate_stopping(
@@ -171,15 +173,15 @@ def _graded(rng, questions, trials):
 @pytest.mark.parametrize("target", ["questions", "population"])
 @pytest.mark.parametrize("metric", ["bayes", "max@3"])
 def test_planned_widths_of_scores_are_those_of_evaluations(metric, target) -> None:
-    row = bk.plan((SHARES, ICC), metric, width=0.1, target=target, trials=[4], scores=SCORES).iloc[
-        0
-    ]
+    row = plan_table(
+        (SHARES, ICC), metric, width=0.1, target=target, trials=[4], scores=SCORES
+    ).iloc[0]
     questions = int(row["questions"])
     prior = bk.DirichletHyperPrior()
     found = _widths(lambda rng: _graded(rng, questions, 4), metric, target, prior=prior)
     assert found == pytest.approx(0.1, rel=0.08)
     pilot = bk.evaluate(_graded(np.random.default_rng(1), 300, 4), metric, prior=prior, rng=1)
-    again = bk.plan(pilot, metric, width=0.1, target=target, trials=[4]).iloc[0]
+    again = plan_table(pilot, metric, width=0.1, target=target, trials=[4]).iloc[0]
     assert again["questions"] == pytest.approx(questions, rel=0.2)
 
 
@@ -191,7 +193,7 @@ def test_planned_widths_of_levels_in_order_are_those_of_evaluations(target) -> N
         return bk.tally(grades, scores={level: level / 4 for level in range(5)})
 
     pilot = bk.evaluate(data(np.random.default_rng(1), 300), "bayes", difficulty="beta", rng=1)
-    row = bk.plan(pilot, "bayes", width=0.06, target=target, trials=[4]).iloc[0]
+    row = plan_table(pilot, "bayes", width=0.06, target=target, trials=[4]).iloc[0]
     questions = int(row["questions"])
     found = _widths(lambda rng: data(rng, questions), "bayes", target, difficulty="beta")
     assert found == pytest.approx(0.06, rel=0.1)
@@ -213,7 +215,7 @@ def test_planned_widths_of_votes_are_those_of_evaluations(trials, target) -> Non
     pilot = bk.evaluate(
         _answered(np.random.default_rng(9), 600, 6), "plurality@3", pooling="none", rng=1
     )
-    row = bk.plan(pilot, "plurality@3", width=0.1, target=target, trials=[trials]).iloc[0]
+    row = plan_table(pilot, "plurality@3", width=0.1, target=target, trials=[trials]).iloc[0]
     questions = int(row["questions"])
     found = _widths(
         lambda rng: _answered(rng, questions, trials), "plurality@3", target, pooling="none"
@@ -236,7 +238,9 @@ def test_trials_without_an_answer_are_planned_for() -> None:
     options = {"pooling": "none", "rng": 1}
     pilot = bk.evaluate(data(np.random.default_rng(2), 300, 10), "plurality@3", **options)
     for trials in (6, 20):
-        row = bk.plan(pilot, "plurality@3", width=0.1, target="questions", trials=[trials]).iloc[0]
+        row = plan_table(pilot, "plurality@3", width=0.1, target="questions", trials=[trials]).iloc[
+            0
+        ]
         questions = int(row["questions"])
         found = _widths(
             lambda rng, q=questions, n=trials: data(rng, q, n), "plurality@3", "questions",
@@ -252,15 +256,15 @@ def test_votes_are_planned_from_a_pilot_of_two_systems() -> None:
     }
     data = bk.tally(None, answers=rows, reference=["a"] * 10)
     pilot = bk.evaluate(data, "plurality@3", pooling="none", rng=1)
-    table = bk.plan(pilot, "plurality@3", prob_correct=0.8, trials=[3, 6])
+    table = plan_table(pilot, "plurality@3", prob_correct=0.8, trials=[3, 6])
     assert (table["prob_correct"] >= 0.8).all()
     assert table["questions"].between(2, 10**4).all()
     pooled = bk.evaluate([[1, 0]], "bayes", rng=1)
     for source in ((0.5, 0.3), pooled):
         with pytest.raises(ValueError, match="source must be a pilot evaluated for plurality@3"):
-            bk.plan(source, "plurality@3", width=0.1)
+            plan_table(source, "plurality@3", width=0.1)
     with pytest.raises(ValueError, match="scores must be left out for votes"):
-        bk.plan(pilot, "plurality@3", width=0.1, scores=SCORES)
+        plan_table(pilot, "plurality@3", width=0.1, scores=SCORES)
 
 
 def test_stated_categories_need_shares_and_scores() -> None:
@@ -270,7 +274,7 @@ def test_stated_categories_need_shares_and_scores() -> None:
         (([0.5, 0.2, 0.2], 0.3), SCORES),
     ):
         with pytest.raises(ValueError, match="source must be a result"):
-            bk.plan(source, "bayes", width=0.1, scores=scores)
+            plan_table(source, "bayes", width=0.1, scores=scores)
     for bad in (
         {0: 0.0, 1: 1.0},
         "012",
@@ -280,26 +284,26 @@ def test_stated_categories_need_shares_and_scores() -> None:
         (0, np.inf, 1),
     ):
         with pytest.raises(ValueError, match="scores"):
-            bk.plan((SHARES, 0.3), "bayes", width=0.1, scores=bad)
+            plan_table((SHARES, 0.3), "bayes", width=0.1, scores=bad)
     with pytest.raises(ValueError, match="judges right and wrong"):
-        bk.plan((SHARES, 0.3), "pass@2", width=0.1, scores=SCORES)
+        plan_table((SHARES, 0.3), "pass@2", width=0.1, scores=SCORES)
     with pytest.raises(ValueError, match="scores must be left out"):
-        bk.plan(bk.evaluate([[1, 0]], "bayes", rng=1), "bayes", width=0.1, scores=SCORES)
+        plan_table(bk.evaluate([[1, 0]], "bayes", rng=1), "bayes", width=0.1, scores=SCORES)
 
 
 def test_a_pilot_is_averaged_over() -> None:
     rng = np.random.default_rng(2)
     p = rng.beta(MEAN * TOTAL, (1 - MEAN) * TOTAL, 400)
     fit = bk.evaluate((rng.binomial(8, p), 8), "pass@1", rng=1)
-    pilot, stated = (bk.plan(one, "pass@1", width=0.1, trials=[4]) for one in (fit, (MEAN, ICC)))
+    pilot, stated = (plan_table(one, "pass@1", width=0.1, trials=[4]) for one in (fit, (MEAN, ICC)))
     assert pilot["questions"][0] == pytest.approx(stated["questions"][0], rel=0.15)
 
 
 def test_single_trials_cannot_show_pass_at_k() -> None:
-    table = bk.plan((MEAN, ICC), "pass@4", width=0.1, trials=[1, 4])
+    table = plan_table((MEAN, ICC), "pass@4", width=0.1, trials=[1, 4])
     assert table["questions"].tolist()[0] == np.inf
     for icc in (1e-4, 0.99):  # no icc makes a single trial say how questions differ
-        assert bk.plan((MEAN, icc), "pass@3", width=0.1, trials=[1])["questions"][0] == np.inf
+        assert plan_table((MEAN, icc), "pass@3", width=0.1, trials=[1])["questions"][0] == np.inf
     assert table["cheapest"].tolist() == [False, True]
 
 
@@ -321,15 +325,15 @@ def test_single_trials_cannot_show_pass_at_k() -> None:
 )
 def test_impossible_plans_are_refused(options, message) -> None:
     with pytest.raises(ValueError, match=message):
-        bk.plan((MEAN, ICC), "pass@1", **options)
+        plan_table((MEAN, ICC), "pass@1", **options)
 
 
 @pytest.mark.parametrize("source", [(0.0, 0.5), 3, "x", {"a": (0.5,)}, {}])
 def test_sources_must_be_difficulties(source) -> None:
     with pytest.raises(ValueError, match="source must be"):
-        bk.plan(source, "pass@1", width=0.1)
+        plan_table(source, "pass@1", width=0.1)
     with pytest.raises(ValueError, match="metric must be one"):
-        bk.plan((0.5, 0.5), "pass@1,2", width=0.1)
+        plan_table((0.5, 0.5), "pass@1,2", width=0.1)
 
 
 def test_the_command_plans_from_a_pilot_and_from_stated_difficulties(tmp_path) -> None:
@@ -397,7 +401,7 @@ def test_a_pilot_of_all_families_knows_of_impossible_questions() -> None:
     """A third impossible: pass@32 varies less between questions than under the Beta's shape."""
     pilot = bk.tally(([0] * 30 + [8] * 30 + [12] * 30, [16] * 90))
     plans = {
-        name: bk.plan(
+        name: plan_table(
             bk.evaluate(pilot, "pass@32", difficulty=name, rng=1), "pass@32", width=0.1, trials=[8]
         )
         for name in ("beta", "averaged")
@@ -406,3 +410,31 @@ def test_a_pilot_of_all_families_knows_of_impossible_questions() -> None:
     needed = plans["averaged"]["questions"][0]
     assert 300 < needed < 400
     assert plans["beta"]["questions"][0] < 300
+
+
+@pytest.mark.parametrize("ending", ["nc", "zarr"])
+def test_a_plan_is_a_group_of_its_pilot_or_stands_alone(tmp_path, ending) -> None:
+    options = {"width": 0.2, "trials": [1, 4]}
+    data = bk.tally({"a": [[1, 1, 0, 1], [0, 1, 0, 0]] * 9, "b": [[1, 0], [1, 1]] * 9})
+    fit = bk.evaluate(data, "pass@1", rng=1, draws=50)
+    stated, pilot, of_data = (
+        bk.plan(source, "pass@2", system=system, **options)
+        for source, system in (((MEAN, ICC), None), (fit, "a"), (data, "a"))
+    )
+    for tree, source in ((stated, (MEAN, ICC)), (pilot, bk.select_systems(fit, "a"))):
+        table = bk.table(tree, "plan")
+        pd.testing.assert_frame_equal(pd.DataFrame(table), plan_table(source, "pass@2", **options))
+        again = bk.load_result(bk.save(tree, tmp_path / f"plan.{ending}"))
+        assert again.identical(tree)
+        assert str(bk.table(again, "plan")) == str(table)
+        assert tree["plan"]["total"].sel(trials=4) == table["total"][1]
+        assert "Questions needed for pass@2" in str(table)
+        assert "no number is enough" in str(table)  # of single trials, for k = 2
+        path = bk.export(again, tmp_path / "plan.csv", table="plan")
+        assert pd.read_csv(path, comment="#")["trials"].tolist() == [1, 4]
+    assert list(bk.tables_of(stated)) == ["plan"]
+    assert list(bk.tables_of(pilot)) == ["results", "plan"]
+    assert of_data["posterior"]["system"].values.tolist() == ["a"]
+    assert stated["plan"].attrs["source"] == "(0.6, 0.3)"
+    with pytest.raises(ValueError, match="trials must name every number once"):
+        bk.plan((MEAN, ICC), "pass@1", width=0.1, trials=[4, 4])

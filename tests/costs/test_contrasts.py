@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 
 import bayesatk as bk
 from bayesatk import costs as bkc
+from bayesatk.comparison.plans.planning import plan_table
 
 FAST: dict[str, Any] = {"difficulty": "beta", "draws": 100, "rng": 1}
 
@@ -99,17 +100,17 @@ def test_a_plan_in_money_is_the_plan_in_trials(costs: xr.DataTree) -> None:
     price = float(
         costs["posterior"]["mean_cost"].sel(target="population").mean(("chain", "draw")).sum()
     )
-    plan = bk.plan(pilot, "pass@1", width=0.2, trials=[1, 4], price=costs)
+    plan = plan_table(pilot, "pass@1", width=0.2, trials=[1, 4], price=costs)
     assert_allclose(plan["cost"], price * plan["total"])
-    spent = bk.plan(pilot, "pass@1", spend=300.0, trials=[1, 4], price=price)
+    spent = plan_table(pilot, "pass@1", spend=300.0, trials=[1, 4], price=price)
     assert (spent["questions"] == np.floor(300.0 / price / spent["trials"])).all()
     assert (spent["cost"] <= 300.0).all()
     assert spent["best"].sum() == 1
     assert spent.loc[spent["best"], "prob_correct"].item() == spent["prob_correct"].max()
     for questions, n, width in spent[["questions", "trials", "width"]].to_numpy():
-        again = bk.plan(pilot, "pass@1", width=width * 1.000001, trials=[int(n)])
+        again = plan_table(pilot, "pass@1", width=width * 1.000001, trials=[int(n)])
         assert again["questions"].item() == questions
-    poor = bk.plan(pilot, "pass@1", spend=0.01, trials=[1], price=price)
+    poor = plan_table(pilot, "pass@1", spend=0.01, trials=[1], price=price)
     assert poor["questions"].item() == 0.0
     assert not poor["best"].any()
 
@@ -123,7 +124,7 @@ def test_plans_in_money_that_cannot_be_are_refused(costs: xr.DataTree) -> None:
         ({"spend": 1.0, "price": 1.0, "width": 0.1}, "exactly one goal"), ({}, "exactly one goal"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=message):
-            bk.plan(source, "pass@1", **options)
+            plan_table(source, "pass@1", **options)
 
 
 @pytest.mark.full

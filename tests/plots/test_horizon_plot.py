@@ -23,16 +23,17 @@ def found():
 
 def test_curves_crossings_and_rates(found) -> None:
     plot = bk.plots.plot_horizon(found)
+    curves, horizons = (bk.table(found, name) for name in ("horizon_curves", "horizon"))
     for system in ("slow", "fast"):
-        rows = found.curves[found.curves["system"] == system]
+        rows = curves[curves["system"] == system]
         line = plot.get_viz("line", system=system)
         assert line.get_ydata() == pytest.approx(rows["mean"].to_numpy())
         assert line.get_xdata() == pytest.approx(np.log2(rows["value"]))
-        (row,) = found.table[found.table["system"] == system].to_dict("records")
+        (row,) = horizons[horizons["system"] == system].to_dict("records")
         ends = np.clip([row["ci_lower"], row["ci_upper"]], rows["value"].min(), rows["value"].max())
         assert plot.get_viz("horizon", system=system).get_xdata() == pytest.approx(np.log2(ends))
     assert plot.get_viz("level").get_ydata().tolist() == [0.5, 0.5]
-    assert len(found.observed) == 16
+    assert len(bk.table(found, "horizon_observed")) == 16
     text = plot.get_viz("figure")._suptitle.get_text()
     assert "pass@1 against minutes" in text
 
@@ -44,5 +45,8 @@ def test_other_backends(found, backend) -> None:
 
 
 def test_only_a_horizon_is_drawn() -> None:
-    with pytest.raises(TypeError, match=r"bayesatk\.horizon"):
-        bk.plots.plot_horizon(3)
+    fit = bk.evaluate([[1, 0]], "pass@1", rng=1, draws=2)
+    with pytest.raises(
+        ValueError, match=r"group 'horizon', where a metric.*bayesatk\.horizon\(fit"
+    ):
+        bk.plots.plot_horizon(fit)

@@ -78,6 +78,8 @@ def every_plot(fit, compared, backend=None):
     yield plots.plot_difference(compared, backend=backend)
     yield plots.plot_ranks(compared, backend=backend)
     yield plots.plot_leaderboard(bk.leaderboard(compared), backend=backend)
+    gate = bk.gate([[1, 1, 0]] * 9, [[1, 0, 0]] * 9, metric="pass@1", margin=0.1)
+    yield plots.plot_gate(gate, backend=backend)
     yield plots.plot_questions(fit, backend=backend)
     yield plots.plot_shrinkage(fit, backend=backend)
     yield plots.plot_difficulty(fit, backend=backend)
@@ -348,7 +350,7 @@ def test_a_leaderboard_has_its_numbers_and_a_line_between_tiers():
     fit = bk.evaluate(bk.tally((rng.binomial(4, p), 4), systems=["a", "b", "c"]), "pass@1", rng=1)
     board = bk.leaderboard(fit)
     plot = plots.plot_leaderboard(board, target="questions")
-    rows = board.table.query("target == 'questions'").set_index("system")
+    rows = bk.table(board, "leaderboard").query("target == 'questions'").set_index("system")
     assert rows["tier"].tolist() == [1, 2, 2]
     heights = {"c": 2.0, rows.index[1]: 1.0, rows.index[2]: 0.0}
     for system, height in heights.items():
@@ -359,6 +361,35 @@ def test_a_leaderboard_has_its_numbers_and_a_line_between_tiers():
     assert set(plot.get_viz("tier_0").get_ydata()) == {1.5}
     with pytest.raises(ValueError, match="must have the group 'leaderboard'"):
         plots.plot_leaderboard(fit)
+
+
+@pytest.mark.parametrize("rule", ["non-inferiority", "superiority"])
+def test_a_gate_has_its_threshold_and_the_posterior_on_both_sides(rule):
+    rng = np.random.default_rng(3)
+    runs = rng.binomial(1, rng.beta(1, 1, (1, 40, 1)), (2, 40, 4))
+    gate = bk.gate(*runs, bk.GatePolicy("pass@1", margin=0.05, rule=rule, floors={3: 0.2}))
+    plot, row = plots.plot_gate(gate), bk.table(gate, "gate").iloc[0]
+    assert set(plot.get_viz("threshold").get_xdata()) == {row["threshold"]}
+    assert plot.get_viz("mean").get_offsets()[0, 0] == pytest.approx(row["mean"])
+    assert plot.get_viz("interval").get_xdata().tolist() == [row["ci_lower"], row["ci_upper"]]
+    areas = {}
+    for side in ("above", "below"):
+        (path,) = plot.get_viz(side).get_paths()
+        x, y = path.vertices[:-1].T
+        areas[side] = 0.5 * abs(np.dot(x, np.roll(y, 1)) - np.dot(y, np.roll(x, 1)))
+    share = areas["above"] / (areas["above"] + areas["below"])
+    assert share == pytest.approx(row["above"], abs=0.03)
+    words = title(plot).replace("\n", " ")
+    for sentence in bk.table(gate, "gate")["sentence"]:
+        assert sentence in words
+
+
+def test_a_gate_that_leaves_nothing_open_is_drawn():
+    gate = bk.gate([[1] * 4] * 5, [[1] * 4] * 5, metric="pass@1", margin=0.1, level=0.8)
+    gate["gate"]["density"][:] = np.nan  # as where all draws are the same
+    assert plots.plot_gate(gate).get_viz("mean") is not None
+    with pytest.raises(ValueError, match="must have the group 'gate'"):
+        plots.plot_gate(gate.drop_nodes("gate"))
 
 
 def contrast(one, other):

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import bayesatk as bk
+from bayesatk.comparison.plans.planning import plan_table
 
 JUDGE = bk.JudgeError(tp=27, p=30, fp=4, n=32)
 PERFECT = bk.JudgeError(tp=10**15, p=10**15, fp=0, n=10**15)
@@ -353,7 +354,7 @@ def test_a_plan_has_the_width_that_an_evaluation_then_has() -> None:
 
     known = {"difficulty": "beta", "draws": 200, "rng": 1}
     pilot = bk.evaluate(marks(150), "pass@1", judge=bk.JudgeError(90, 100, 10, 100), **known)
-    table = bk.plan(pilot, "pass@1", width=0.12, trials=[4], labels=[0, 400]).set_index("labels")
+    table = plan_table(pilot, "pass@1", width=0.12, trials=[4], labels=[0, 400]).set_index("labels")
     assert table.loc[400, "questions"] < 0.5 * table.loc[0, "questions"]
     # 400 labels of trials of which some 58% are right.
     judge = bk.JudgeError(tp=299, p=332, fp=27, n=268)
@@ -363,6 +364,6 @@ def test_a_plan_has_the_width_that_an_evaluation_then_has() -> None:
     ]
     assert ends[1] - ends[0] == pytest.approx(0.12, rel=0.25)
     with pytest.raises(ValueError, match=r"a judge that errs for .* leave out judge"):
-        bk.plan(pilot, "pass@1", width=0.12)
+        plan_table(pilot, "pass@1", width=0.12)
     with pytest.raises(ValueError, match="pilot of one system"):
-        bk.plan((0.6, 0.3), "pass@1", width=0.12, labels=[0])
+        plan_table((0.6, 0.3), "pass@1", width=0.12, labels=[0])

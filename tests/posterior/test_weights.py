@@ -1,5 +1,7 @@
 """Weights of questions in every metric and target, and where they are refused."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -377,7 +379,8 @@ def test_influence_is_what_an_evaluation_without_the_question_gives(pooling) -> 
 def test_a_gate_weighs_the_questions_of_both() -> None:
     both = [bk.tally(RUNS[i], weight=WEIGHT) for i in (0, 1)]
     gate = bk.gate(*both, metric="pass@1", margin=0.05, rng=1)
-    assert gate.observed["new"] == pytest.approx(SHARE @ RUNS[0].mean(axis=1))
+    observed = json.loads(gate["gate"].attrs["record"])["observed"]
+    assert observed["new"] == pytest.approx(SHARE @ RUNS[0].mean(axis=1))
     other = bk.tally(RUNS[1], weight=[4, 1, 1, 1])
     for second, said in ((RUNS[1], "given for both"), (other, r"of 2 is 0.5 and 1")):
         with pytest.raises(ValueError, match=said):

@@ -165,7 +165,7 @@ TWINS = [
     ("guessing.random_baseline_distribution", "models.sample_random_baseline"),
     ("verify", "plots.plot_verification"), ("calibrate", "plots.plot_calibration"),
     ("compare", "plots.plot_difference"), ("compare", "plots.plot_ranks"),
-    ("leaderboard", "plots.plot_leaderboard"),
+    ("leaderboard", "plots.plot_leaderboard"), ("gate", "plots.plot_gate"),
     ("evaluate", "plots.plot_curve"), ("criticise", "plots.plot_difficulty"),
     ("models.build_crossed", "models.compile_crossed"),
 ]  # fmt: skip

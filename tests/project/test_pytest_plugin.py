@@ -21,7 +21,7 @@ runs = {
 
 def test_passes(bayesatk_gate):
     found = bayesatk_gate(runs["same"], main, metric="pass@1", margin=0.2)
-    assert found.verdict == "pass"
+    assert found["gate"].attrs["verdict"] == "pass"
 
 def test_fails(bayesatk_gate):
     bayesatk_gate(runs["worse"], main, metric="pass@1", margin=0.02)

@@ -44,7 +44,7 @@ def data():
 def fit(data):
     found = bk.evaluate(data, ["pass@1,2,4", "pass^2"], rng=1)
     found = bk.compare(found, rng=1)
-    found["leaderboard"] = bk.leaderboard(found, rng=1).attached()["leaderboard"]
+    found["leaderboard"] = bk.leaderboard(found, rng=1)["leaderboard"]
     return bk.guessing.random_baseline(found, 0.25, 10, rng=1)
 
 
@@ -137,7 +137,7 @@ def test_many_systems_make_no_large_page(tmp_path) -> None:
 def test_scores_come_first_with_tiers_and_no_rope_that_nobody_asked_for(page, fit) -> None:
     text = page.read_text(encoding="utf-8")
     first = _Parts(text[text.index('id="scores"') : text.index('id="claims"')]).text
-    board = bk.leaderboard(fit, rng=1).table
+    board = bk.table(fit, "leaderboard")
     rows = board.query("metric == 'pass@1' and target == 'population'")
     places = [first.index(str(name)) for name in rows["system"]]
     assert places == sorted(places)

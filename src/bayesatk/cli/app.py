@@ -300,11 +300,10 @@ def _ranked(
         fit = compare_systems(fit, rope=rope, rng=seed, progress=progress)
     if not ranked:
         return fit, print_comparison
-    board = leaderboard(fit, rng=None if "comparison" in fit else seed)
-    fit = board.attached()
+    fit = leaderboard(fit, rng=None if "comparison" in fit else seed)
 
     def show(console: Any, result: Any) -> None:
-        print_leaderboard(console, board)
+        print_leaderboard(console, result)
         if "comparison" in result:
             print_comparison(console, result, tiers=False)
 

@@ -79,7 +79,7 @@ def plan(
     stated = pairs(difficulty, "--difficulty") if by_statement else {}
     check_output(delivery.output, reading.files)
     data = None if by_statement else reading.load(delivery.output)
-    from bayesatk.comparison.plans.planning import plan as draw_up
+    from bayesatk.comparison.plans.planning import plan_table as draw_up
     from bayesatk.metrics.grid import parse
     from bayesatk.posterior.evaluate import evaluate
 

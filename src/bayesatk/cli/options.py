@@ -589,6 +589,8 @@ def _written(argument: Argument, offered: Collection[str]) -> str:
         "p": "guess", "scores": "score",
     }  # fmt: skip
     parameter = renamed.get(name, name)
+    if parameter == "shared" and "only_shared" in offered:  # of a gate, which says what it leaves
+        return "--shared"
     if parameter not in offered:
         return str(argument)
     option = f"--{parameter.replace('_', '-')}"

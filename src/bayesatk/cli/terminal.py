@@ -243,12 +243,12 @@ def _held(name: str, row: Row) -> str:
 
 def print_leaderboard(console: Console, board: Any) -> None:
     """Print a row per system and metric, ranked on questions like these."""
-    from bayesatk.comparison.boards.tables import as_text
+    from bayesatk.results.analyses import analysis_table, readable_board
 
-    for metric in board.result.metrics:
-        rows = board.table[board.table["metric"] == metric.label]
+    table = analysis_table(board, "leaderboard")
+    for metric, rows in table.groupby("metric", sort=False):
         of_these, of_others = (
-            as_text(rows[rows["target"] == target], board.effective_draws, board.result)
+            readable_board(rows[rows["target"] == target], table.attrs)
             for target in ("questions", "population")
         )
         percent = next(str(name) for name in of_others if str(name).endswith("interval"))
@@ -260,10 +260,11 @@ def print_leaderboard(console: Console, board: Any) -> None:
             *map(Column, (percent, "P(best)", "P(top 3)", "ranks", "tier")),
         ]  # fmt: skip
         print_table(
-            console, f"{metric.label}: systems ranked on questions like these", columns,
+            console, f"{metric}: systems ranked on questions like these", columns,
             of_others.join(pair, on="system").to_dict("records"),
         )  # fmt: skip
-    say(console, board.legend())
+    for sentence in table.sentences:
+        say(console, sentence)
 
 
 def print_comparison(console: Console, result: Any, tiers: bool = True) -> None:

@@ -7,7 +7,6 @@ import xarray as xr
 
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.words import number_words
-from bayesatk.comparison.boards.leaderboard import Leaderboard
 from bayesatk.comparison.pairs.verdicts import ENDS, PairSentences, design_words, named
 from bayesatk.comparison.plans.planning import expected_widths
 from bayesatk.metrics.grid import Metric, parse
@@ -18,7 +17,7 @@ from bayesatk.results.tables import ranges_beyond
 
 
 def claim(
-    result: xr.DataTree | Result | Leaderboard,
+    result: xr.DataTree | Result,
     metric: str | Metric | None = None,
     *,
     target: Literal["questions", "population", "new_groups"] = "population",
@@ -32,7 +31,7 @@ def claim(
 
     Parameters
     ----------
-    result : xarray.DataTree or Leaderboard
+    result : xarray.DataTree
         From `bayesatk.evaluate` or `bayesatk.sample`; for pairs from `bayesatk.compare`; for tiers
         from `bayesatk.leaderboard` or `bayesatk.compare`.
     metric : str or Metric, optional
@@ -89,7 +88,7 @@ def claim(
     a scored 1.000 and b 0.500 in bayes on the same 6 questions (4 trials each). On these questions
     a is ahead of b: +0.333 (95% interval +0.1... to +0.5...), P(better) > 0.999.
     """
-    fit = Result.of(result.attached() if isinstance(result, Leaderboard) else result)
+    fit = Result.of(result)
     if target not in fit.targets:
         targets = " or ".join(map(repr, fit.targets))
         raise ArgumentError(Argument("target"), f" must be {targets}; got {target!r}.")

@@ -172,8 +172,9 @@ class Outcomes:
         """
         tried = (self.trials > 0).all("system").values
         if not tried.any():
+            fewer = "Choose fewer" if len(self.systems) > 2 else "Run both on the same questions"
             raise OutcomeError(
-                "systems must share a question; none was tried by all of them. Compare fewer."
+                f"systems must share a question; none was tried by all of them. {fewer}."
             )
         note = f"questions that every system tried: {int(tried.sum())} of {len(tried)}"
         return self._selected(np.ones(len(self.systems), bool), tried, note)

@@ -19,12 +19,12 @@ import xarray as xr
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.words import probability_words
 from bayesatk._tools.writing import replacing_text
-from bayesatk.comparison.boards.tables import leaderboard_rows
 from bayesatk.comparison.checks.question_table import question_table
 from bayesatk.comparison.pairs.systems import comparison_table
 from bayesatk.costs.tables import cost_table
 from bayesatk.guessing.baseline import baseline_table
 from bayesatk.io.text_tables import defused
+from bayesatk.results.analyses import analyses_of, analysis_table
 from bayesatk.results.citations import citations
 from bayesatk.results.result import Result
 from bayesatk.results.schema import metric_values
@@ -49,7 +49,7 @@ def tables_of(result: Exportable, *, questions: bool = False) -> dict[str, pd.Da
     -------
     dict of str to pandas.DataFrame
         ``results``; ``categories`` of scored categories; ``coefficients`` of covariates;
-        ``leaderboard`` after ``leaderboard(fit).attached()``; ``comparison``, ``ranks`` and
+        ``leaderboard`` after `leaderboard`; ``comparison``, ``ranks`` and
         ``tiers`` after `compare`; ``baseline`` after `random_baseline`; ``questions`` if requested;
         ``verification``; ``table`` for a table that was given itself.
 
@@ -68,14 +68,15 @@ def tables_of(result: Exportable, *, questions: bool = False) -> dict[str, pd.Da
         return {"table": result}
     if isinstance(result, Verification):
         return {"verification": result.table}
-    fit = Result.of(result)
+    fit = Result.of(result, None)
+    evaluated = fit.has("posterior")
     ranked = fit.has("comparison") and bool(fit.group("ranks").attrs["ranked_on"])
     tabulated: tuple[tuple[str, bool, Callable[[Result], pd.DataFrame]], ...] = (
-        ("results", True, table),
-        ("categories", "reach_probability" in fit.posterior, category_table),
+        ("results", evaluated, table),
+        ("categories", evaluated and "reach_probability" in fit.posterior, category_table),
         ("coefficients", fit.covariates is not None, coefficient_table),
         ("costs", fit.of_costs, cost_table),
-        ("leaderboard", fit.has("leaderboard"), leaderboard_rows),
+        *((name, True, partial(analysis_table, name=name)) for name in analyses_of(fit.tree)),
         ("groups", fit.grouping is not None, partial(table, by="group")),
         ("group_comparison", fit.has("group_comparison"), partial(comparison_table, by="group")),
         ("comparison", fit.has("comparison"), comparison_table),
@@ -135,7 +136,7 @@ def provenance(result: object = None) -> dict[str, Any]:
     origin: dict[str, Any] = {"versions": {"bayesatk": version("bayesatk")}, "command": _command()}
     if not isinstance(result, xr.DataTree | Result):
         return origin
-    fit = Result.of(result)
+    fit = Result.of(result, None)
     attrs = fit.tree.attrs
     for name in ("method", "seed", "missing_policy", "created_at", "input_sha256"):
         origin[name] = attrs.get(name)
@@ -144,7 +145,7 @@ def provenance(result: object = None) -> dict[str, Any]:
     study = fit.described("study", {})
     for name in ("metrics", "pooling", "prior", "population", "ci_prob", "ci_kind"):
         origin[name] = study.get(name)
-    if fit.weight is not None:
+    if fit.has("constant_data") and fit.weight is not None:
         origin["weights_of_questions"] = f"{fit.weight.min():.4g} to {fit.weight.max():.4g}"
     return {**origin, "notes": fit.notes, "citations": citations(fit)}
 

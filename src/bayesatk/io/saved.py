@@ -58,7 +58,7 @@ def save(result: xr.DataTree | Result, path: str | Path) -> Path:
     True
     """
     path = Path(path)
-    tree = Result.of(result).tree.map_over_datasets(_writable)
+    tree = Result.of(result, None).tree.map_over_datasets(_writable)
     if path.suffix not in (".nc", ".zarr"):
         raise ValueError(f"path must end in .nc or .zarr; got {path.name!r}.")
     _refuse_foreign(path)
@@ -191,4 +191,4 @@ def load_result(path: str | Path) -> xr.DataTree:
                 f"says {size}. Is it damaged, or made to fill the memory? If not, open it lazily: "
                 "xarray.open_datatree."
             )
-        return check_result(opened.load().copy())
+        return check_result(opened.load().copy(), None)

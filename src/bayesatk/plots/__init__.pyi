@@ -5,6 +5,7 @@ from .curves import plot_change_point as plot_change_point
 from .curves import plot_cost as plot_cost
 from .curves import plot_curve as plot_curve
 from .curves import plot_horizon as plot_horizon
+from .gates import plot_gate as plot_gate
 from .questions import plot_difficulty as plot_difficulty
 from .questions import plot_questions as plot_questions
 from .questions import plot_shrinkage as plot_shrinkage

@@ -3,19 +3,17 @@
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 from scipy.stats import rankdata
 
 from bayesatk._tools.arguments import proper_probability
-from bayesatk.comparison.order.changes import ChangePoint
-from bayesatk.comparison.pairs.horizons import Horizon
 from bayesatk.costs.tables import read_result
 from bayesatk.metrics.grid import Metric
 from bayesatk.plots.canvas import COLORS, DARK, Backend, Canvas, legend_width
 from bayesatk.plots.request import chosen_curve, chosen_targets, estimand, shortened
+from bayesatk.results.analyses import analysis_table
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGET_NAMES
 from bayesatk.results.tables import ranges_beyond
@@ -250,12 +248,12 @@ def simultaneous_band(draws: ArrayLike, probability: float) -> tuple[Array, Arra
     return ordered[c - 1], ordered[size - c]
 
 
-def plot_horizon(found: Horizon, *, backend: str | None = None) -> Any:
+def plot_horizon(fit: xr.DataTree | Result, *, backend: str | None = None) -> Any:
     """Plot a metric against a covariate, by system, and where it crosses the level.
 
     Parameters
     ----------
-    found : Horizon
+    fit : xarray.DataTree
         From `bayesatk.horizon`.
     backend : {"matplotlib", "plotly", "bokeh"}, optional
         Default: ArviZ's ``rcParams["plot.backend"]``.
@@ -283,22 +281,19 @@ def plot_horizon(found: Horizon, *, backend: str | None = None) -> Any:
     >>> plot.get_viz("level").get_ydata().tolist()
     [0.5, 0.5]
     """
-    drawn = Backend.named(backend)
-    if not isinstance(found, Horizon):
-        raise TypeError(
-            f"found must be the result of bayesatk.horizon; got {type(found).__name__}."
-        )
-    values, attrs = found.curves["value"], found.attrs
+    drawn, read = Backend.named(backend), Result.of(fit, "horizon")
+    attrs, group = read.group("horizon").attrs, read.group("horizon_curves")
+    values = group["value"].values
     low, high = float(values.min()), float(values.max())
     logarithmic = low > 0.0 and high > 8.0 * low
-    curves = _of_systems(found, found.curves)
+    curves = group.rename(value="point").drop_vars("point").assign(value=("point", values))
     systems = curves["system"].values.tolist()
     names = shortened(systems)
     canvas = Canvas(
-        drawn, curves, (5.6 + legend_width(names), 4.4),
+        drawn, curves[["mean"]], (5.6 + legend_width(names), 4.4),
         drawn.distinct("system", range(len(systems))),
     )  # fmt: skip
-    _draw_horizon(canvas, found, curves, logarithmic)
+    _draw_horizon(canvas, read, curves, logarithmic)
     left, right = (np.log2([low, high]) if logarithmic else np.array([low, high])).tolist()
     wide = 0.03 * (right - left)
     powers = np.arange(np.ceil(left), np.floor(right) + 1)
@@ -315,21 +310,14 @@ def plot_horizon(found: Horizon, *, backend: str | None = None) -> Any:
         f"Line and band: posterior mean and {percent} interval at each value.",
         f"Thick: {percent} interval of where {attrs['level']:g} is crossed, within the picture.",
     ]
-    if len(found.observed):
+    if read.has("horizon_observed"):
         details.append("Open markers: observed rates of questions of about equal values.")
     return canvas.finish(f"{attrs['metric']} against {attrs['covariate']}", *details)
 
 
-def _of_systems(horizon: Horizon, table: pd.DataFrame) -> xr.Dataset:
-    """Return the numbers of a table, dims (system, point); systems in the order of the result."""
-    numbered = table.assign(point=table.groupby("system").cumcount())
-    indexed = numbered.set_index(["system", "point"]).to_xarray()
-    return indexed.reindex(system=horizon.table["system"].tolist())
-
-
-def _draw_horizon(canvas: Canvas, horizon: Horizon, curves: xr.Dataset, logarithmic: bool) -> None:
+def _draw_horizon(canvas: Canvas, fit: Result, curves: xr.Dataset, logarithmic: bool) -> None:
     """Draw bands below lines below crossings."""
-    marks, backend = canvas.marks, canvas.backend
+    marks, backend, horizon = canvas.marks, canvas.backend, fit.group("horizon")
     level = float(horizon.attrs["level"])
 
     def on_axis(values: xr.DataArray) -> xr.DataArray:
@@ -340,19 +328,18 @@ def _draw_horizon(canvas: Canvas, horizon: Horizon, curves: xr.Dataset, logarith
     curves = curves.rename(ci_lower="lower", ci_upper="upper")
     _draw_band(canvas, x, curves)
     canvas.draw(marks.line, "line", x, curves["mean"], width=1.8)
-    ends = x.isel(system=0, point=[0, -1], drop=True)
+    ends = x.isel(point=[0, -1])
     canvas.draw(marks.line, "level", ends, level, color=DARK, width=0.8, linestyle=backend.lines[2])
-    crossing = horizon.table.set_index("system").to_xarray()
-    sides = xr.concat([crossing["ci_lower"], crossing["ci_upper"]], dim="side")
+    sides = xr.concat([horizon["ci_lower"], horizon["ci_upper"]], dim="side")
     sides = on_axis(sides).clip(float(x.min()), float(x.max()))
     canvas.draw(
         marks.line, "horizon", sides, level, width=4.5, alpha=0.6, linestyle=backend.lines[0]
     )
-    middle = on_axis(crossing["median"])
+    middle = on_axis(horizon["median"])
     middle = middle.where((middle >= x.min()) & (middle <= x.max()))
     canvas.draw(marks.scatter, "median", middle, level, area=50.0)
-    if len(horizon.observed):
-        observed = _of_systems(horizon, horizon.observed)
+    if fit.has("horizon_observed"):
+        observed = fit.group("horizon_observed").rename(bin="point")
         canvas.draw(
             marks.scatter, "observed", on_axis(observed["value"]), observed["rate"], area=34.0,
             facecolor=backend.invisible, width=1.1,
@@ -455,12 +442,12 @@ def _regions(draws: xr.Dataset, probability: float) -> tuple[xr.DataArray, xr.Da
     return like.copy(data=np.exp(around[0])), like.copy(data=expit(around[1]))
 
 
-def plot_change_point(found: ChangePoint, *, backend: str | None = None) -> Any:
+def plot_change_point(result: xr.DataTree | Result, *, backend: str | None = None) -> Any:
     """Plot success rates by day, the probability of a change on each, and the alarm.
 
     Parameters
     ----------
-    found : ChangePoint
+    result : xarray.DataTree
         From `bayesatk.change_point`.
     backend : {"matplotlib", "plotly", "bokeh"}, optional
         Default: ArviZ's ``rcParams["plot.backend"]``.
@@ -483,24 +470,19 @@ def plot_change_point(found: ChangePoint, *, backend: str | None = None) -> Any:
     >>> plot.get_viz("line", panel="rate").get_ydata().tolist()
     [1.0, 0.5]
     """
-    drawn = Backend.named(backend)
-    if not isinstance(found, ChangePoint):
-        raise TypeError(
-            f"found must be the result of bayesatk.change_point; got {type(found).__name__}."
-        )
+    drawn, table = Backend.named(backend), analysis_table(result, "change_point")
     titles = {
         "rate": "observed success rate",
         "probability": "probability that a change came on this day",
         "log_e": "alarm: log of the evidence against no change so far",
     }
-    table = found.by_day
     numbers = table[list(titles)].to_numpy(float)
     y = xr.DataArray(numbers.T, {"panel": list(titles)}, ("panel", "day"))
     x = xr.DataArray(np.arange(len(table), dtype=float), dims="day")
     canvas = Canvas(drawn, y.to_dataset(name="value"), (6.4, 7.4), rows=["panel"])
     canvas.draw(canvas.marks.line, "line", x, y, color=COLORS[0], width=1.6)
     canvas.draw(canvas.marks.scatter, "points", x, y, color=COLORS[0], area=26.0)
-    level = -np.log(float(found.attrs["alpha"]))
+    level = -np.log(float(table.attrs["alpha"]))
     threshold = xr.full_like(y, level).where(y["panel"] == "log_e")
     canvas.draw(
         canvas.marks.line, "threshold", x, threshold, color=DARK, width=1.2,
@@ -511,6 +493,6 @@ def plot_change_point(found: ChangePoint, *, backend: str | None = None) -> Any:
     ticks = x.values[::day_step].tolist(), labels[::day_step]
     canvas.label("day", titles=list(titles.values()), xticks=ticks)
     return canvas.finish(
-        "Has it changed?", str(found),
+        "Has it changed?", *table.sentences,
         f"Dashed: the alarm is raised above log(1/alpha) = {level:.2f}.",
     )  # fmt: skip

@@ -7,7 +7,6 @@ from typing import Any, Literal
 import numpy as np
 import xarray as xr
 
-from bayesatk.comparison.boards.leaderboard import Leaderboard
 from bayesatk.comparison.pairs.verdicts import chance_words
 from bayesatk.metrics.grid import Metric, MetricSpec
 from bayesatk.plots.canvas import COLORS, DARK, GREY, Backend, Canvas, Styles, legend_width
@@ -375,7 +374,7 @@ def plot_ranks(
 
 
 def plot_leaderboard(
-    board: xr.DataTree | Result | Leaderboard,
+    board: xr.DataTree | Result,
     metric: str | Metric | None = None,
     target: str = "population",
     *,
@@ -385,8 +384,8 @@ def plot_leaderboard(
 
     Parameters
     ----------
-    board : Leaderboard, or a result with its group
-        From `bayesatk.leaderboard`, or from its ``attached()``.
+    board : xarray.DataTree
+        From `bayesatk.leaderboard`.
     metric : str or Metric, optional
         Default: the first metric of the result.
     target : {"population", "questions", "new_groups"}
@@ -427,7 +426,7 @@ def plot_leaderboard(
     'P(best) > 0.99...'
     """
     drawn = Backend.named(backend)
-    read = Result.of(board.attached() if isinstance(board, Leaderboard) else board, "leaderboard")
+    read = Result.of(board, "leaderboard")
     (shown_metric, *_), (shown_target,) = (
         chosen_metrics(read, metric), chosen_targets(target or "", read.targets)
     )  # fmt: skip
@@ -470,10 +469,9 @@ def plot_leaderboard(
 def _board_rows(board: Result, metric: Metric, target: str) -> xr.Dataset:
     """Return the statistics of a leaderboard, dims (metric, system), the best mean last."""
     group = board.group("leaderboard")
-    value = group["value"].sel(metric=[metric.label], target=target, drop=True)
-    order = value.isel(metric=0).sel(statistic="mean").argsort(kind="stable").values
-    rows = value.isel(system=order).transpose("metric", "system", ...).to_dataset("statistic")
-    return rows.assign_attrs(effective_draws=float(group.attrs["effective_draws"]))
+    rows = group.drop_dims("other").sel(metric=[metric.label], target=target, drop=True)
+    order = rows["rank"].isel(metric=0).argsort(kind="stable").values[::-1]
+    return rows.isel(system=order).transpose("metric", "system")
 
 
 def _rank_table(compared: Result, metrics: list[Metric], target: str) -> xr.DataArray:

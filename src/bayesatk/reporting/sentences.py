@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 
 from bayesatk._tools.words import number_words, probability_words
-from bayesatk.comparison.boards.tables import leaderboard_rows
 from bayesatk.comparison.checks.noise import noise_floor
 from bayesatk.comparison.checks.question_table import question_table
 from bayesatk.comparison.claims import claim
@@ -15,6 +14,7 @@ from bayesatk.comparison.pairs.verdicts import named
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.posterior.models_of import observed_value
 from bayesatk.posterior.tail import tail_exponent
+from bayesatk.results.analyses import analysis_table
 from bayesatk.results.result import Result
 from bayesatk.results.tables import ranges_beyond, table
 from bayesatk.verification.verify import Verification
@@ -156,7 +156,7 @@ def scores(result: Result) -> list[dict[str, Any]]:
     Of a result with a leaderboard they are its rows, with tiers and the probability of being best;
     else those of `bayesatk.table` by their means.
     """
-    board = leaderboard_rows(result) if result.has("leaderboard") else None
+    board = analysis_table(result, "leaderboard") if result.has("leaderboard") else None
     frame = pd.DataFrame(table(result)) if board is None else board
     frame = frame[frame["target"] == "population"].rename(columns={"estimate": "observed"})
     if "observed" not in frame:  # a sampled result holds no estimates

@@ -1,5 +1,6 @@
 """What to cite: BibTeX of the methods that a result used."""
 
+import json
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
@@ -7,6 +8,7 @@ from typing import Any
 
 import xarray as xr
 
+from bayesatk.results.analyses import analyses_of
 from bayesatk.results.result import Result
 
 RUBIN = "Rubin 1981, Annals of Statistics 9(1), 130-134 (Bayesian bootstrap)"
@@ -48,6 +50,8 @@ def citations(result: xr.DataTree | Result | None = None) -> list[str]:
         return list(entries())
     fit = Result.of(result, None)
     references: list[Any] = list(fit.described("citations"))
+    for name in analyses_of(fit.tree):
+        references += json.loads(fit.group(name).attrs.get("citations", "[]"))
     if fit.covariates is not None:
         references.append(CROWDER)
     elif fit.pooling == "partial":

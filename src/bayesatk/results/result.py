@@ -367,7 +367,7 @@ class Result:
     def described(self, name: str, absent: Any = ()) -> Any:
         """Return what a root attribute describes in JSON."""
         text = self.tree.attrs.get(name)
-        return absent if text is None else json.loads(str(text))
+        return json.loads(str(text)) if text else absent
 
     def _text(self, name: str, absent: str = "") -> str:
         return str(self.tree.attrs.get(name, absent))

@@ -59,20 +59,24 @@ def root_attributes(
     method: str,
     study: str,
     seed: str,
-    data: Outcomes,
+    data: Outcomes | None,
     citations: tuple[str, ...],
     **more: str | float | int,
 ) -> dict[str, Any]:
-    """Return the provenance that every result carries on its root, and the text of its study."""
+    """Return the provenance that every result carries on its root, and the text of its study.
+
+    Without data: of what was worked out from numbers that were stated.
+    """
+    missing = "error" if data is None else data.dataset.attrs.get("missing_policy", "error")
     return {
         "schema_version": SCHEMA_VERSION,
         "method": method,
         "study": study,
         "seed": seed,
-        "missing_policy": str(data.dataset.attrs.get("missing_policy", "error")),
-        "assumptions": json.dumps(list(data.notes)),
-        "input_sha256": data.sha256(),
-        "input_files": json.dumps([list(source) for source in data.sources]),
+        "missing_policy": str(missing),
+        "assumptions": json.dumps([] if data is None else list(data.notes)),
+        "input_sha256": "" if data is None else data.sha256(),
+        "input_files": json.dumps([] if data is None else [list(own) for own in data.sources]),
         "citations": json.dumps(list(citations)),
         "versions": _versions(),
         "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -237,11 +241,33 @@ def check_result(result: object, group: str | None = "posterior") -> xr.DataTree
     return result
 
 
+# Groups that are a table each (`bayesatk.results.analyses`), in the order in which they are shown.
+ANALYSES = (
+    "leaderboard", "gate", "horizon", "horizon_pairs", "horizon_curves", "horizon_observed",
+    "change_point", "plan",
+)  # fmt: skip
 _COMPARED = "bayesatk.compare(fit): compare first", "differences between systems"
 _BASELINE = "bayesatk.guessing.random_baseline(fit, p)", "a random baseline"
 # Groups whose values depend on which systems a result has.
-OF_ALL_SYSTEMS = ("comparison", "group_comparison", "ranks", "tiers", "leaderboard")
+OF_ALL_SYSTEMS = (
+    "comparison",
+    "group_comparison",
+    "ranks",
+    "tiers",
+    "leaderboard",
+    "gate",
+    "change_point",
+    "plan",
+)
 _MAKERS = {
+    "change_point": ("bayesatk.change_point(outcomes_by_day)", "a change between days"),
+    "plan": ("bayesatk.plan(source, metric, width=0.1)", "sizes of evaluations"),
+    **dict.fromkeys(
+        ("horizon", "horizon_pairs", "horizon_curves", "horizon_observed"),
+        ("bayesatk.horizon(fit, covariate)", "where a metric crosses a level"),
+    ),
+    "gate": ("bayesatk.gate(new, baseline, policy)", "the verdict on a new system"),
+    "leaderboard": ("bayesatk.leaderboard(fit)", "systems ranked by their joint posterior"),
     "comparison": _COMPARED,
     "ranks": _COMPARED,
     "group_comparison": (

@@ -15,6 +15,7 @@ from bayesatk.data.study import outcome_values, text_of_systems
 from bayesatk.data.tally import tally
 from bayesatk.results.result import Result
 from bayesatk.results.schema import OF_ALL_SYSTEMS
+from bayesatk.results.schema import outcomes_of as outcomes_of_groups
 
 Ints = NDArray[np.int64]
 
@@ -149,6 +150,16 @@ def read_days(data: object) -> tuple[list[Any], list[Any], Ints, Ints]:
     >>> questions, days, successes.tolist(), trials.tolist()
     ([0], ['Mon', 'Tue'], [[1, 1]], [[2, 1]])
     """
+    outcomes = outcomes_by_day(data)
+    dims = "question", "system"
+    successes, trials = (
+        table.transpose(*dims).values for table in (outcomes.successes, outcomes.trials)
+    )
+    return outcomes.dataset["question"].values.tolist(), outcomes.systems, successes, trials
+
+
+def outcomes_by_day(data: object) -> Outcomes:
+    """Return right and wrong on successive days, which are its systems, in their order."""
     if isinstance(data, Mapping) and not isinstance(data, xr.DataTree):  # which is a mapping too
         read = [(day, outcomes_of(outcomes, "change_point")) for day, outcomes in data.items()]
         many = next((day for day, outcomes in read if len(outcomes.systems) != 1), None)
@@ -168,11 +179,16 @@ def read_days(data: object) -> tuple[list[Any], list[Any], Ints, Ints]:
     columns = []
     for day, outcomes in read:
         row = outcomes.systems.index(day) if len(outcomes.systems) > 1 else 0
-        counts = xr.Dataset({"successes": outcomes.successes, "trials": outcomes.trials})
+        counts = xr.Dataset(
+            {"successes": outcomes.successes, "trials": outcomes.trials,
+             "missing": outcomes.dataset["missing"]}
+        )  # fmt: skip
         columns.append(counts.isel(system=row).reset_coords(drop=True))
     labels = [column["question"].values.tolist() for column in columns]
     questions = list(dict.fromkeys(chain(*labels)))
     aligned = [column.reindex(question=questions, fill_value=0) for column in columns]
-    table = xr.concat(aligned, dim="day").transpose("question", "day")
-    days = [day for day, _ in read]
-    return questions, days, table["successes"].values, table["trials"].values
+    table = xr.concat(aligned, dim="system").assign_coords(system=[day for day, _ in read])
+    notes = dict.fromkeys(note for _, outcomes in read for note in outcomes.notes)
+    sources = dict.fromkeys(source for _, outcomes in read for source in outcomes.sources)
+    attrs = {"assumptions": json.dumps([*notes]), "input_files": json.dumps([*sources])}
+    return outcomes_of_groups(table[["successes"]], table[["trials", "missing"]], attrs)

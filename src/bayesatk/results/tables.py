@@ -15,6 +15,7 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.pooling.moment_range import metric_ranges
 from bayesatk.core.pooling.states import States
 from bayesatk.metrics.grid import Metric
+from bayesatk.results.analyses import analysis_table
 from bayesatk.results.result import Result
 from bayesatk.results.schema import GROUPED_TARGETS, TARGET_NAMES, TARGETS, by_metric, metric_values
 
@@ -23,14 +24,21 @@ _NEEDED = {"system", "metric", "target", "mean", "sd", "ci_lower", "ci_upper"}  
 
 
 def table(
-    result: xr.DataTree | Result, *, by: Literal["system", "group"] = "system"
+    result: xr.DataTree | Result,
+    what: str = "results",
+    *,
+    by: Literal["system", "group"] = "system",
 ) -> pd.DataFrame:
-    """Tabulate a result: one row per system, metric and target.
+    """Tabulate a result: one row per system, metric and target; or an analysis that it has.
 
     Parameters
     ----------
     result : xarray.DataTree
         From `bayesatk.evaluate` (exact statistics) or `bayesatk.sample` (statistics of the draws).
+    what : str
+        ``"results"``: the metrics, described below; or the group that an analysis added, such as
+        ``"leaderboard"``. The function that made it describes its columns. Printed it is shown as a
+        person reads it.
     by : {"system", "group"}
         ``"group"``, for a result with groups: a row for each system, group, metric and target, with
         ``questions``, the size of the group. ``estimate`` is from the group's trials alone; the
@@ -74,6 +82,8 @@ def table(
     >>> bool(rows["mean"].iloc[2] > 0.15)
     True
     """
+    if what != "results":
+        return analysis_table(result, what)
     fit = Result.of(result)
     if by_groups(fit, by):
         return _of_groups(fit)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,8 @@ from numpy.typing import NDArray
 from bayesatk._tools.arguments import whole_number
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
-from bayesatk.comparison.boards.leaderboard import Leaderboard, Target, leaderboard
+from bayesatk.comparison.boards.leaderboard import rank
+from bayesatk.comparison.joint.posterior import joint_attrs
 from bayesatk.comparison.joint.shared import Board
 from bayesatk.core.one_factor.model import Counts
 from bayesatk.core.one_factor.questions import (
@@ -28,11 +30,11 @@ Array = NDArray[np.float64]
 
 
 def next_questions(
-    board: Leaderboard | xr.DataTree | Result,
+    board: xr.DataTree | Result,
     count: int | None = 10,
     *,
     systems: Sequence[object] | None = None,
-    target: Target = "questions",
+    target: Literal["questions", "population"] = "questions",
     rng: RandomSource = None,
 ) -> pd.DataFrame:
     """Rank questions by how much one more trial of each would reduce the variance of mean scores.
@@ -41,7 +43,8 @@ def next_questions(
 
     Parameters
     ----------
-    board : Leaderboard, or a result that `bayesatk.leaderboard` takes
+    board : xarray.DataTree
+        From `bayesatk.leaderboard`, or a result that it takes.
     count : int, optional
         Number of questions to return, the most informative first; None: all.
     systems : sequence, optional
@@ -50,7 +53,7 @@ def next_questions(
         ``"questions"``: the means over these questions; ``"population"``: over questions like
         these.
     rng : int, numpy.random.Generator or None
-        Seed of the leaderboard, if `board` is a result.
+        Seed of the draws; None: those of the leaderboard.
 
     Returns
     -------
@@ -80,7 +83,7 @@ def next_questions(
     >>> next_questions(board, 1)["question"].tolist()  # both had one of two right
     [1]
     """
-    ranking = board if isinstance(board, Leaderboard) else leaderboard(board, rng=rng)
+    ranking = rank(board, rng=rng)
     names = ranking.result.systems
     system_indices = _indices_of(names, systems)
     trials = ranking.result.trials
@@ -136,7 +139,7 @@ class _QuestionMoments:
     difficulty_sd: Array
 
     @classmethod
-    def of(cls, board: Board, target: Target) -> "_QuestionMoments":
+    def of(cls, board: Board, target: Literal["questions", "population"]) -> "_QuestionMoments":
         """Given parameters questions are independent; draws of parameters connect them."""
         draw_indices = np.linspace(0, len(board.draws.theta) - 1, 300).astype(int)
         draws = replace(board.draws, theta=board.draws.theta[draw_indices])
@@ -168,7 +171,7 @@ class _QuestionMoments:
 
 
 def suspicious_questions(
-    board: Leaderboard | xr.DataTree | Result,
+    board: xr.DataTree | Result,
     *,
     rate: float = 0.1,
     rng: RandomSource = None,
@@ -177,7 +180,8 @@ def suspicious_questions(
 
     Parameters
     ----------
-    board : Leaderboard, or a result that `bayesatk.leaderboard` takes
+    board : xarray.DataTree
+        From `bayesatk.leaderboard`, or a result that it takes.
     rate : float
         Upper bound on the expected share of questions without defect among those marked (false
         discovery rate, Benjamini and Hochberg 1995).
@@ -213,7 +217,8 @@ def suspicious_questions(
     if not 0.0 < rate < 1.0:
         raise ValueError(f"rate must lie strictly between 0 and 1; got {rate}. Try 0.1.")
     generator, _ = resolve_rng(rng)
-    ranking = board if isinstance(board, Leaderboard) else leaderboard(board, rng=generator)
+    made = joint_attrs(Result.of(board))
+    ranking = rank(board, rng=None if made else generator)  # a leaderboard keeps its draws
     draws = ranking.board.draws
     theta, likelihood = draws.theta.mean(axis=0), draws.likelihood
     counts = likelihood.counts

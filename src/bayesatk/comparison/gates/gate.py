@@ -1,12 +1,14 @@
 """The gate: whether a new system passes against a baseline, by a policy stated beforehand."""
 
-import json
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 import xarray as xr
+from numpy.typing import NDArray
 from scipy.special import ndtri
+from scipy.stats import gaussian_kde
 
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource
@@ -21,16 +23,18 @@ from bayesatk.comparison.gates.policy import (
     design_of,
     run_noise,
 )
-from bayesatk.comparison.pairs.systems import compare
+from bayesatk.comparison.pairs.systems import compared as compare_joint
 from bayesatk.comparison.pairs.verdicts import PairSentences
 from bayesatk.data.columns import GROUP, WEIGHT
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.tally import tally
 from bayesatk.posterior.evaluate import evaluate
 from bayesatk.posterior.models_of import observed_value
+from bayesatk.results.analyses import analysis_group, with_analyses
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGET_NAMES, TARGETS
 
+_POINTS = 201  # at which the density of the difference is kept
 EXIT_CODES = {"pass": 0, "fail": 1, "inconclusive": 3}
 
 
@@ -62,8 +66,12 @@ class Gate:
         The rules.
     claim : str
         The sentence of `bayesatk.claim` about the two systems.
-    origin : dict
-        Digest of the counts, seed and versions.
+    compared : Result
+        Of the two systems.
+    draws : ndarray
+        Of the difference.
+    left_out : int
+        Questions that only one of them tried.
     """
 
     verdict: Verdict
@@ -76,12 +84,50 @@ class Gate:
     floors: tuple[FloorCheck, ...]
     policy: GatePolicy
     claim: str
-    origin: dict[str, Any]
+    compared: Result
+    draws: NDArray[np.float64]
+    left_out: int
 
     @property
     def exit_code(self) -> int:
         """0 pass, 1 fail, 3 inconclusive."""
         return EXIT_CODES[self.verdict]
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        """Digest of the counts, seed and versions."""
+        attrs = self.compared.tree.attrs
+        return {
+            "input_sha256": attrs["input_sha256"],
+            "input_files": self.compared.described("input_files"),
+            "seed": attrs["seed"], "versions": self.compared.described("versions"),
+            "created_at": attrs["created_at"], "questions": self.compared.trials.shape[1],
+            "questions_left_out": self.left_out,
+        }  # fmt: skip
+
+    def group(self) -> xr.Dataset:
+        """Return the group ``gate``: the difference and all floors, and what was decided."""
+        policy, above = self.policy, self.probability
+        rows = [
+            {"check": "difference", **self.difference, "threshold": policy.threshold,
+             "above": above, "below": 1.0 - above, "verdict": decided(above, policy.level),
+             "sentence": self._verdict()},
+            *(
+                {"check": f"floor {floor.label}", "mean": floor.value, "threshold": floor.floor,
+                 "above": floor.above, "below": floor.below, "verdict": floor.verdict,
+                 "sentence": floor.sentence}
+                for floor in self.floors
+            ),
+        ]  # fmt: skip
+        record = self.as_dict()
+        attrs = {
+            **{name: record[name] for name in ("verdict", "exit_code", "policy_sha256")},
+            "metric": policy.metric, "target": policy.target, "level": policy.level,
+            "ci_prob": self.compared.ci_prob, "seed": record["origin"]["seed"], "record": record,
+        }  # fmt: skip
+        group = analysis_group(pd.DataFrame(rows), ["check"], attrs, sentences=self._reasons())
+        at, density = _density(self.draws)
+        return group.assign(density=("difference", density)).assign_coords(difference=at)
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything in a form that JSON can store; docs/schema.md describes it."""
@@ -107,6 +153,10 @@ class Gate:
 
     def sentences(self) -> list[str]:
         """Return the verdict, its reasons and its long run, a sentence or two each."""
+        floors = [check.sentence for check in self.floors]
+        return [self._verdict(), *floors, *self._reasons()]
+
+    def _verdict(self) -> str:
         policy = self.policy
         rule = (
             f"not worse than the baseline by more than {policy.margin:g}"
@@ -114,15 +164,15 @@ class Gate:
             else f"better than the baseline by more than {policy.margin:g}"
         )
         chance = probability_words(self.probability, self.error)
-        sentences = [
+        return (
             f"{self.verdict.upper()}: in {policy.metric} on {TARGET_NAMES[policy.target]} the new "
             f"system is {rule} with probability {chance} (pass at {policy.level:g}, fail at "
-            f"{1.0 - policy.level:g}).",
-            self.claim,
-            *self._repeated(),
-            *self.design.lines(),
-        ]
-        return sentences + [check.sentence for check in self.floors]
+            f"{1.0 - policy.level:g})."
+        )
+
+    def _reasons(self) -> list[str]:
+        """Return what was found of both systems, and what other runs would find."""
+        return [self.claim, *self._repeated(), *self.design.lines()]
 
     def _repeated(self) -> list[str]:
         """Say how often a second run gives this verdict, by what this one found and by no change.
@@ -180,7 +230,7 @@ def gate(
     effect: float | None = None,
     shared: bool = False,
     rng: RandomSource = 0,
-) -> Gate:
+) -> xr.DataTree:
     """Decide whether a new system passes against a baseline on the same questions.
 
     Parameters
@@ -200,8 +250,16 @@ def gate(
 
     Returns
     -------
-    Gate
-        Print it to read it; `Gate.markdown` is for pull requests, `Gate.as_dict` for programs.
+    xarray.DataTree
+        The result of both systems, named ``"new"`` and ``"baseline"``, after `bayesatk.compare`,
+        with the group ``gate``. ``bayesatk.table(tree, "gate")`` shows verdict and reasons, with a
+        row for the difference and for each floor: ``check``, ``mean`` (of a floor the estimate),
+        ``sd``, ``ci_lower`` and ``ci_upper`` of the difference, ``threshold``, the probability (of
+        a floor the confidence) that the value is ``above`` and ``below`` it, ``verdict`` and
+        ``sentence``. Attributes of the group: ``verdict`` of the difference and all floors,
+        ``exit_code`` (0 pass, 1 fail, 3 inconclusive), ``policy_sha256``, and ``record``, the
+        JSON document of docs/schema.md. ``density`` is that of the difference. ``bayesatk gate
+        --markdown`` writes a summary for a pull request.
 
     Raises
     ------
@@ -210,6 +268,7 @@ def gate(
 
     See Also
     --------
+    bayesatk.plots.plot_gate : the posterior of the difference, and the threshold.
     bayesatk.gate_design : how often verdicts change between runs, and power, before any data.
     bayesatk.claim : the sentence that a comparison supports without a policy.
 
@@ -230,8 +289,10 @@ def gate(
     --------
     >>> old = [[1, 1, 1, 0, 1, 1, 1, 1]] * 20 + [[0, 1, 0, 0, 1, 0, 0, 1]] * 20
     >>> release = gate(old, old, metric="pass@1", margin=0.1)
-    >>> release.verdict, release.probability > 0.99, release.exit_code
-    ('pass', True, 0)
+    >>> release["gate"].attrs["verdict"], release["gate"].attrs["exit_code"]
+    ('pass', 0)
+    >>> bool(release["gate"]["above"].sel(check="difference") > 0.99)
+    True
     """
     if policy is None:
         if metric is None or margin is None:
@@ -250,7 +311,8 @@ def gate(
             Argument("metric"), " must judge marks or scores here; for votes between answers load "
             "both systems together: bayesatk gate on the command line does.",
         )  # fmt: skip
-    return gate_of(together(new, baseline), policy, shared=shared, rng=rng)
+    found = gate_of(together(new, baseline), policy, shared=shared, rng=rng)
+    return with_analyses(found.compared.tree, {"gate": found.group()})
 
 
 def together(new: object, baseline: object) -> Outcomes:
@@ -328,7 +390,8 @@ def gate_of(
         data, policy.metric, pooling=policy.pooling, keep=["p"] if drawn else (), rng=rng,
         draws=2500 if drawn else 50, progress=False,
     )  # fmt: skip
-    compared = Result.of(compare(fit, rope=policy.margin, rng=rng, progress=False))
+    tree, joint = compare_joint(fit, policy.margin, rng=rng, progress=False)
+    compared = Result.of(tree)
     places = {name: compared.systems.index(name) for name in (NEW, BASELINE)}
     i, j = places.values()
     sentences, target = PairSentences(compared), TARGETS.index(policy.target)
@@ -346,6 +409,8 @@ def gate_of(
     target_sd, question_sd = on_target["sd"], on_questions["sd"]
     run_sd = max(noise, question_sd)
     scale = target_sd / question_sd if question_sd > 0.0 else 1.0
+    pair = (joint.systems.index(system) for system in (i, j))
+    draws = joint.drawn[target].differences([*compared.grid].index(policy.asked), *pair)
     observed = {name: observed_value(compared, k, policy.asked) for name, k in places.items()}
     return Gate(
         worst,
@@ -358,7 +423,9 @@ def gate_of(
         floors,
         policy,
         sentences.of(policy.asked, i, j).sentences[target],
-        _origin(compared, lacking),
+        compared,
+        draws,
+        lacking,
     )
 
 
@@ -366,6 +433,11 @@ def _shared(data: Outcomes, shared: bool) -> tuple[Outcomes, int]:
     """Return outcomes on the questions that both tried, and how many only one did, if allowed."""
     tried = (data.trials > 0).sel(system=[NEW, BASELINE]).values
     lacking = int((tried[0] != tried[1]).sum())
+    if not tried.all(axis=0).any():
+        raise ArgumentError(
+            Argument(NEW), " must have tried questions of the baseline; it shares none of "
+            f"{tried.shape[1]} with it. Run both on the same questions.",
+        )  # fmt: skip
     if lacking and not shared:
         raise ArgumentError(
             f"both systems must have tried the same questions; {lacking} of {tried.shape[1]} were "
@@ -375,15 +447,13 @@ def _shared(data: Outcomes, shared: bool) -> tuple[Outcomes, int]:
     return data if tried.all() else data.shared(), lacking
 
 
-def _origin(result: Result, left_out: int) -> dict[str, object]:
-    """Return what the verdict was worked out from."""
-    attrs = result.tree.attrs
-    return {
-        "input_sha256": attrs["input_sha256"], "input_files": result.described("input_files"),
-        "seed": attrs["seed"], "versions": json.loads(attrs["versions"]),
-        "created_at": attrs["created_at"], "questions": result.trials.shape[1],
-        "questions_left_out": left_out,
-    }  # fmt: skip
+def _density(draws: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return even points over the range of draws, and their density; NaN if all are the same."""
+    low, high = np.quantile(draws, [0.0005, 0.9995]).tolist()
+    at = np.linspace(low, high, _POINTS)
+    if not high - low > 1e-9:
+        return at, np.full(_POINTS, np.nan)
+    return at, np.asarray(gaussian_kde(draws)(at))
 
 
 def _repeat_probability(

@@ -142,6 +142,12 @@ class Drawn:
         b[a == b] = [second[g] for g in group[i][a == b].tolist()]
         return a, b
 
+    def differences(self, cell: int, i: int, j: int) -> Array:
+        """Return draws of system i minus system j; of systems alike either way round."""
+        a, b = self.rows(cell, *self.representatives(np.array([i]), np.array([j])))
+        gap = (a - b)[0]
+        return np.append(gap, -gap) if self.alike[i] == self.alike[j] else gap
+
     def contrasts(self, cell: int, i: Places, j: Places, settings: Settings) -> Contrasts:
         """Return the contrasts of systems i minus systems j."""
         first, second = self.representatives(i, j)

@@ -143,7 +143,7 @@ def joint_posterior(
 def joint_again(
     fit: Result, prior: LeaderboardPrior | None, rng: RandomSource
 ) -> tuple[Joint, str]:
-    """Draw the joint posterior that a comparison of the result was made of, or a first one.
+    """Draw the joint posterior that a result was compared or ranked by, or a first one.
 
     Returns
     -------
@@ -151,13 +151,19 @@ def joint_again(
     seed : str
         As results record it.
     """
-    attrs = fit.group("comparison").attrs if fit.has("comparison") else {}
+    attrs = joint_attrs(fit)
     if rng is None and attrs:
         if prior is None and "joint_prior" in attrs:
             prior = prior_from(json.loads(attrs["joint_prior"]))
         return joint_posterior(fit, int(attrs["joint_seed"]), prior), str(attrs["seed"])
     generator, seed = resolve_rng(0 if rng is None else rng)
     return joint_posterior(fit, drawn_seed(generator), prior), seed
+
+
+def joint_attrs(fit: Result) -> dict[Any, Any]:
+    """Return what a comparison or leaderboard in a result records of its joint posterior."""
+    made_of_it = (name for name in ("comparison", "leaderboard") if fit.has(name))
+    return next((fit.group(name).attrs for name in made_of_it), {})
 
 
 def _check_shared(fit: Result, tried: NDArray[np.bool_]) -> None:

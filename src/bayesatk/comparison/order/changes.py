@@ -1,8 +1,6 @@
 """Has it got worse? A change between days or versions, and drift within one evaluation."""
 
-import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -31,65 +29,15 @@ from bayesatk.data.tally import read_trials
 from bayesatk.data.validation import OutcomeError, Scores, check_scores, shown
 from bayesatk.priors import HyperPrior
 from bayesatk.priors.choice import describe_prior
+from bayesatk.results.analyses import analysis_group, tree_of, with_analyses
+from bayesatk.results.result import Result
+from bayesatk.results.selection import outcomes_by_day as by_day
 from bayesatk.results.selection import read_days
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class ChangePoint:
-    """Posterior of a change of a success rate, and the alarm; made by `bayesatk.change_point`.
-
-    Parameters
-    ----------
-    by_day : pandas.DataFrame
-        One row per day: ``day``, its ``questions`` and ``trials``, the observed ``rate``,
-        ``log_evidence`` and posterior ``probability`` of a change that begins on this day; for the
-        alarm, the normal ``score`` of the day given the days before, ``log_e`` against "no change
-        so far", and whether there is an ``alarm`` on this or an earlier day.
-    probability : float
-        Posterior probability that there was a change.
-    log_evidence_same : float
-        Log marginal likelihood of no change.
-    shift : pandas.Series
-        Given a change: ``mean``, ``sd``, ``ci_lower`` and ``ci_upper`` of the shift of all logits.
-    before, after : float
-        Given a change: mean success probability of questions like these on either side of it.
-    attrs : dict
-        How it was computed: prior, sd, alpha, seed, and what to cite.
-    """
-
-    by_day: pd.DataFrame
-    probability: float
-    log_evidence_same: float
-    shift: "pd.Series[float]"
-    before: float
-    after: float
-    attrs: dict[str, Any] = field(default_factory=dict, repr=False)
-
-    @property
-    def day(self) -> Any:
-        """Return the most probable first day of a change."""
-        return self.by_day["day"].iloc[int(self.by_day["probability"].argmax())]
-
-    @property
-    def alarm(self) -> Any:
-        """Return the first day with an alarm, or None."""
-        on = self.by_day["day"][self.by_day["alarm"]]
-        return on.iloc[0] if len(on) else None
-
-    def __str__(self) -> str:
-        share = _equal(float(self.by_day["probability"].max()))
-        way = "lower" if self.after < self.before else "higher"
-        alpha = 100.0 * float(self.attrs["alpha"])
-        alarm = "none" if self.alarm is None else f"since {self.alarm}"
-        return (
-            f"P(change) {_equal(self.probability)}; if there was one it was likeliest on "
-            f"{self.day} (P {share}), and success is {way} since: {self.before:.3f} before, "
-            f"{self.after:.3f} after, on questions like these. Alarm: {alarm} (false in at most "
-            f"{alpha:g}% of series without a change, however long)."
-        )
+_SHIFT = ("mean", "sd", "ci_lower", "ci_upper")
+_VOVK = "Vovk, Gammerman and Shafer 2005, Algorithmic Learning in a Random World, chapter 8"
 
 
 @one_thread()
@@ -102,7 +50,7 @@ def change_point(
     alpha: float = 0.05,
     ci_prob: float = 0.95,
     rng: RandomSource = None,
-) -> ChangePoint:
+) -> xr.DataTree:
     """Estimate whether the success rate of a system changed, on which day, and by how much.
 
     The same questions are evaluated on successive days, or by successive versions. There are two
@@ -133,13 +81,17 @@ def change_point(
 
     Returns
     -------
-    ChangePoint
-        Printing it gives one sentence. ``by_day`` is a table with a row per day: its success
-        ``rate``; the posterior ``probability`` that a change began on this day; and for the alarm
-        the ``score`` of the day, ``log_e`` and whether there is an ``alarm`` up to this day.
-        ``probability`` is that of any change, ``day`` the most probable first day, ``alarm`` the
-        first day with an alarm. Given a change, ``shift`` has mean, sd and interval of the shift in
-        logits, ``before`` and ``after`` the mean success probability of questions like these.
+    xarray.DataTree
+        The data, with the group ``change_point`` (of a result: the result with this group).
+        ``bayesatk.table(tree, "change_point")`` has a row per day: ``day``, its ``questions`` and
+        ``trials``, its success ``rate``, ``log_evidence`` and posterior ``probability`` of a change
+        that begins on this day; for the alarm, the normal ``score`` of the day given the days
+        before, ``log_e`` against "no change so far", and whether there is an ``alarm`` by then.
+        Printed it has a sentence, too. Attributes of the group: ``probability`` of any
+        change, the most probable first ``day``, ``alarm`` (the first day with one; absent without),
+        ``log_evidence_same`` of no change and, given a change, ``before`` and ``after``, the mean
+        success probability of questions like these. Its variable ``shift(statistic)`` has mean, sd
+        and interval of the shift in logits, given a change.
 
     See Also
     --------
@@ -164,13 +116,15 @@ def change_point(
     --------
     >>> good, bad = [[1, 1, 1, 0]] * 12, [[0, 1, 0, 0]] * 12
     >>> change = change_point({"Mon": good, "Tue": good, "Wed": bad, "Thu": bad}, rng=1)
-    >>> change.day, change.probability > 0.99, change.alarm
+    >>> found = change["change_point"].attrs
+    >>> found["day"], found["probability"] > 0.99, found["alarm"]
     ('Wed', True, 'Wed')
     """
     difficulty_prior = _checked(prior, sd, prob_change, ci_prob)
     alpha = proper_probability("alpha", alpha)
     generator, seed = resolve_rng(rng)
-    days, successes, trials = read_days(outcomes_by_day)[1:]
+    data = by_day(outcomes_by_day)
+    _, days, successes, trials = read_days(data)
     changes = Changes(successes, trials, difficulty_prior, float(sd))
     shifts = [changes.at(first) for first in range(1, len(days))]
     same = float(changes.same.log_evidence)
@@ -190,27 +144,46 @@ def change_point(
         "score": scores, "log_e": log_e,
         "alarm": np.logical_or.accumulate(log_e >= -np.log(alpha)),
     })  # fmt: skip
-    vovk = "Vovk, Gammerman and Shafer 2005, Algorithmic Learning in a Random World, chapter 8"
-    attrs = {
-        "alpha": alpha, "sd": float(sd), "prob_change": float(prob_change), "seed": seed,
-        "ci_prob": float(ci_prob), "prior": json.dumps(describe_prior(difficulty_prior)),
-        "method": "quadrature", "citations": [vovk],
-    }  # fmt: skip
     day_weights = softmax(evidence)
-    return ChangePoint(
-        table, float(probability[:-1].sum()), same, _shift(shifts, day_weights, ci_prob),
-        float(day_weights @ [shift.before for shift in shifts]),
-        float(day_weights @ [shift.after for shift in shifts]),
-        attrs,
-    )  # fmt: skip
+    before, after = (
+        float(day_weights @ [getattr(shift, side) for shift in shifts])
+        for side in ("before", "after")
+    )
+    attrs = {
+        "probability": float(probability[:-1].sum()), "before": before, "after": after,
+        "log_evidence_same": same, "alpha": alpha, "sd": float(sd),
+        "prob_change": float(prob_change), "seed": seed, "ci_prob": float(ci_prob),
+        "prior": describe_prior(difficulty_prior), "method": "quadrature", "citations": [_VOVK],
+    }  # fmt: skip
+    attrs["day"] = days[int(np.argmax(probability[:-1])) + 1]
+    if table["alarm"].any():
+        attrs["alarm"] = days[int(table["alarm"].argmax())]
+    group = analysis_group(table, ["day"], attrs, sentences=[_sentence(attrs, probability[:-1])])
+    shift = ("statistic", _shift(shifts, day_weights, ci_prob))
+    group = group.assign(shift=shift).assign_coords(statistic=list(_SHIFT))
+    if isinstance(outcomes_by_day, xr.DataTree | Result):
+        tree = Result.of(outcomes_by_day, None).tree
+    else:
+        tree = tree_of(data, "quadrature", seed)
+    return with_analyses(tree, {"change_point": group})
 
 
-def _shift(
-    shifts: list[ShiftPosterior], day_weights: NDArray[np.float64], ci_prob: float
-) -> "pd.Series[float]":
+def _sentence(attrs: Mapping[str, Any], probability: NDArray[np.float64]) -> str:
+    """Say how probable a change is, when and which way, and whether there is an alarm."""
+    way = "lower" if attrs["after"] < attrs["before"] else "higher"
+    alarm = f"since {attrs['alarm']}" if "alarm" in attrs else "none"
+    return (
+        f"P(change) {_equal(attrs['probability'])}; if there was one it was likeliest on "
+        f"{attrs['day']} (P {_equal(float(probability.max()))}), and success is {way} since: "
+        f"{attrs['before']:.3f} before, {attrs['after']:.3f} after, on questions like these. "
+        f"Alarm: {alarm} (false in at most {100.0 * attrs['alpha']:g}% of series without a change, "
+        "however long)."
+    )
+
+
+def _shift(shifts: list[ShiftPosterior], day_weights: NDArray[np.float64], ci_prob: float) -> Array:
     tail = 0.5 * (1.0 - ci_prob)
-    values = mixed_shift(shifts, day_weights, (tail, 1.0 - tail))
-    return pd.Series(values, index=["mean", "sd", "ci_lower", "ci_upper"], name="shift")
+    return np.array(mixed_shift(shifts, day_weights, (tail, 1.0 - tail)))
 
 
 def _checked(prior: HyperPrior | None, sd: float, prob_change: float, ci_prob: float) -> HyperPrior:

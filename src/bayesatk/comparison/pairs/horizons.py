@@ -1,8 +1,6 @@
 """At which value of a covariate a metric crosses a level: the horizon of a system."""
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
@@ -19,6 +17,7 @@ from bayesatk.comparison.joint.paired import correlated_order
 from bayesatk.comparison.pairs.curve_scale import CurveScale, bisected
 from bayesatk.comparison.pairs.verdicts import named
 from bayesatk.metrics.grid import Metric, parse
+from bayesatk.results.analyses import analysis_group, with_analyses
 from bayesatk.results.predictions import (
     QUESTIONS,
     Question,
@@ -38,43 +37,6 @@ _CURVE = 40  # values of the covariate at which curves are drawn
 _CURVE_OF_MIXTURE = 12  # the same of medians of mixtures, which cost more
 
 
-@dataclass(frozen=True, eq=False)
-class Horizon:
-    """Posterior horizons of systems, made by `bayesatk.horizon`. Printing it gives sentences.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        One row per system: posterior ``median`` of the horizon with ``ci_lower`` and ``ci_upper``,
-        ``prob_none``, the probability that the curve does not cross the level in this direction;
-        ``prob_outside``, the probability that the horizon is outside the range of the covariate in
-        the data (no crossing included); and a ``sentence``.
-    pairs : pandas.DataFrame
-        One row per pair, the longer median first: ``difference`` and ``ratio`` of the horizons
-        with intervals, ``prob_greater``, and a ``sentence``. A ratio is NaN where values below 0
-        are possible.
-    draws : xarray.DataArray
-        Joint draws ``(draw, system)``; infinite, or the lowest value, without a crossing.
-    curves, observed : pandas.DataFrame
-        For `bayesatk.plots.plot_horizon`: the metric against the covariate by system, and observed
-        rates of questions of about equal values.
-    attrs : dict
-        The arguments of `bayesatk.horizon`, the seed, and citation keys.
-    """
-
-    table: pd.DataFrame
-    pairs: pd.DataFrame
-    draws: xr.DataArray
-    curves: pd.DataFrame
-    observed: pd.DataFrame
-    attrs: dict[str, Any] = field(default_factory=dict, repr=False)
-
-    def __str__(self) -> str:
-        return "\n".join([*self.table["sentence"], *self.pairs.get("sentence", [])])
-
-    __repr__ = __str__
-
-
 def horizon(
     fit: xr.DataTree | Result,
     covariate: str,
@@ -85,7 +47,7 @@ def horizon(
     question: Question = "average",
     ci_prob: float | None = None,
     rng: RandomSource = None,
-) -> Horizon:
+) -> xr.DataTree:
     """Find the value of a covariate at which a metric crosses a level, for every system.
 
     An example is METR's time horizon [1]_: the task length at which the success rate of new
@@ -115,7 +77,22 @@ def horizon(
 
     Returns
     -------
-    Horizon
+    xarray.DataTree
+        The result with groups, each of which is a table (``bayesatk.table(tree, "horizon")``) and
+        has its columns as variables:
+
+        ``horizon``: by system, the posterior ``median`` of the horizon with ``ci_lower`` and
+        ``ci_upper``; ``prob_none``, the probability that the curve does not cross the level in
+        this direction; ``prob_outside``, the probability that the horizon is outside the range of
+        the covariate in the data (no crossing included); and a ``sentence``. The group also has
+        the joint ``draws(draw, system)``: infinite, or the lowest value, without a crossing.
+
+        ``horizon_pairs``: by pair, the longer median first, ``difference`` and ``ratio`` of the
+        horizons with intervals, ``prob_greater``, and a ``sentence``. A ratio is NaN where values
+        below 0 are possible.
+
+        ``horizon_curves``: the metric against the covariate, by system; ``horizon_observed``, for
+        metrics of one trial: observed rates of questions of about equal values (``bin``).
 
     Raises
     ------
@@ -155,7 +132,7 @@ def horizon(
     >>> size = [1, 2, 3, 4, 5, 6] * 6
     >>> runs = bayesatk.tally([[x < 4, x < 3, x < 5] for x in size], covariates={"size": size})
     >>> fit = bayesatk.evaluate(runs, "pass@1", covariates=["size"], rng=1)
-    >>> row = bayesatk.horizon(fit, "size", rng=1).table.iloc[0]
+    >>> row = bayesatk.table(bayesatk.horizon(fit, "size", rng=1), "horizon").iloc[0]
     >>> bool(3.0 < row["median"] < 4.0), float(row["prob_none"])
     (True, 0.0)
     """
@@ -178,20 +155,31 @@ def horizon(
     joint = _paired(result, [values for values, _ in drawn], generator)
     attrs = {
         "covariate": covariate, "metric": parsed_metric.label, "level": float(level),
-        "question": question, "at": json.dumps({} if at is None else dict(at), default=str),
-        "ci_prob": probability, "seed": seed, "citations": ["arXiv:2503.14499"],
+        "question": question, "at": {} if at is None else dict(at),
+        "ci_prob": probability, "seed": seed, "method": result.method,
+        "citations": ["arXiv:2503.14499"],
     }  # fmt: skip
     rows = [
         _system_row(name, *crossings, scale, attrs, falls)
         for name, crossings in zip(result.systems, drawn, strict=True)
     ]
-    coords = {"draw": np.arange(len(joint)), "system": result.systems}
-    return Horizon(
-        pd.DataFrame(rows), _pair_rows(result.systems, joint, scale, attrs),
-        xr.DataArray(joint, coords, ("draw", "system"), name="horizon"),
-        _curves(result, scale, parsed_metric, question, probability, at),
-        _observed(result, covariate, parsed_metric), attrs,
-    )  # fmt: skip
+    names = result.systems
+    labels = {"system": names, "other": names}
+    tables = {
+        "horizon": (pd.DataFrame(rows), ["system"]),
+        "horizon_pairs": (_pair_rows(names, joint, scale, attrs), ["system", "other"]),
+        "horizon_curves": (
+            _curves(result, scale, parsed_metric, question, probability, at), ["system", "value"]
+        ),
+        "horizon_observed": (_observed(result, covariate, parsed_metric), ["system", "bin"]),
+    }  # fmt: skip
+    groups = {
+        name: analysis_group(table, keys, attrs, labels=labels)
+        for name, (table, keys) in tables.items()
+        if len(table)
+    }
+    groups["horizon"] = groups["horizon"].assign(draws=(("draw", "system"), joint))
+    return with_analyses(result.tree, groups)
 
 
 def _checked(result: Result, metric: str | Metric, level: float) -> Metric:
@@ -315,7 +303,7 @@ def _observed(result: Result, covariate: str, metric: Metric) -> pd.DataFrame:
     Of metrics of a single trial alone.
     """
     if metric.k != 1:
-        return pd.DataFrame(columns=["system", "value", "rate", "questions"])
+        return pd.DataFrame()
     result.require("horizon")
     values = np.asarray(result.of_questions[covariate], float)
     scores = result.scores if result.scale.axes else np.array([0.0, 1.0])
@@ -323,14 +311,13 @@ def _observed(result: Result, covariate: str, metric: Metric) -> pd.DataFrame:
     bins = np.array_split(order, min(8, max(1, len(values) // 4)))
     rows = []
     for name, c, n in zip(result.systems, result.counts @ scores, result.trials, strict=True):
-        for questions in bins:
+        for number, questions in enumerate(bins):
             tried = questions[n[questions] > 0]
             if len(tried):
                 rate = float((c[tried] / n[tried]).mean())
                 middle = float(np.median(values[tried]))
-                rows.append(
-                    {"system": name, "value": middle, "rate": rate, "questions": len(tried)}
-                )
+                row = {"system": name, "bin": number, "value": middle, "rate": rate}
+                rows.append(row | {"questions": len(tried)})
     return pd.DataFrame(rows)
 
 

@@ -25,7 +25,7 @@ from bayesatk.comparison.joint.paired import (
     rank_table,
     tier_table,
 )
-from bayesatk.comparison.joint.posterior import drawn_seed, joint_note, joint_posterior
+from bayesatk.comparison.joint.posterior import Joint, drawn_seed, joint_note, joint_posterior
 from bayesatk.comparison.pairs.verdicts import TURNED, PairSentences
 from bayesatk.metrics.grid import Metric
 from bayesatk.priors import LeaderboardPrior
@@ -36,8 +36,6 @@ from bayesatk.results.tables import by_groups
 Array = NDArray[np.float64]
 
 
-@one_thread()
-@np.errstate(under="ignore")  # what vanishes below 1e-308 is zero here, however strict the caller
 def compare(
     fit: xr.DataTree | Result,
     *,
@@ -158,6 +156,17 @@ def compare(
     >>> float(exact.sel(contrast="prob_greater")) > 0.999
     True
     """
+    return compared(fit, rope, alpha, prior, rng, progress, client)[0]
+
+
+@one_thread()
+@np.errstate(under="ignore")  # what vanishes below 1e-308 is zero here, however strict the caller
+def compared(
+    fit: xr.DataTree | Result, rope: float, alpha: float = 0.05,
+    prior: LeaderboardPrior | None = None, rng: RandomSource = None,
+    progress: bool | None = None, client: Any = None,
+) -> tuple[xr.DataTree, Joint]:  # fmt: skip
+    """Return what `compare` returns, and the joint draws that it is made of."""
     result = comparable(fit, rope, alpha)
     generator, seed = resolve_rng(0 if rng is None else rng)
     settings = Settings(result.ci_prob, result.ci_kind, float(rope))
@@ -197,7 +206,7 @@ def compare(
     groups["comparison"].attrs["note"] = note
     for name, group in groups.items():
         tree[name] = xr.DataTree(group.assign_attrs(attrs | {"alpha": alpha}))
-    return tree
+    return tree, joint
 
 
 def comparable(fit: xr.DataTree | Result, rope: float = 0.0, alpha: float = 0.05) -> Result:

@@ -125,9 +125,8 @@ class PairSentences:
             group = self._result.group("tiers")
             tiers: NDArray[np.int64] = self._array(group, metric, ("target", "system"))[target]
             return tiers
-        value = self._result.group("leaderboard")["value"].sel(metric=metric.label)
-        tier: NDArray[np.int64] = value.isel(target=target).sel(statistic="tier").values.astype(int)
-        return tier
+        tier = self._result.group("leaderboard")["tier"].sel(metric=metric.label)
+        return np.asarray(tier.isel(target=target).values)
 
     def _array(self, group: xr.Dataset, metric: Metric, dims: tuple[str, ...]) -> NDArray[Any]:
         """Return the values of a metric, read once."""

@@ -88,7 +88,6 @@ def designs_of(
     else:
         raise ArgumentError(Argument("scores"), " must be left out for a pilot, which has them.")
     systems = len(questions_by_draw[0])
-    _check_systems(systems)
 
     def by_draw(trials: int) -> Expected:
         if trials == 1 and metric.k > 1:
@@ -109,17 +108,18 @@ def _checked_scores(scores: object) -> list[float]:
     return values
 
 
-def _check_systems(systems: int) -> None:
-    if systems > 2:
+def _check_systems(systems: Sequence[object]) -> None:
+    if len(systems) > 2:
         raise ArgumentError(
-            Argument("source"), f" must be of one system or two; got {systems}. Plan for two at a "
-            "time; of a pilot choose them: ", Argument("system", ["a", "b"]), ".",
+            Argument("source"), f" must be of one system or two; got {len(systems)}. Plan for two "
+            "at a time; of a pilot choose them: ", Argument("system", list(systems[:2])), ".",
         )  # fmt: skip
 
 
 def _of_pilot(pilot: Result, metric: Metric) -> list[list[Question]]:
     """Questions at some draws of the pilot's difficulty distribution, by draw and system."""
     pilot.require("plan", "source")
+    _check_systems(pilot.systems)
     if pilot.grouping is not None:
         raise ArgumentError(
             Argument("source"), " must be without groups here: only the plan of a width takes "
@@ -150,6 +150,7 @@ def _inside(values: ArrayLike) -> Array:
 
 def _stated(source: Any, metric: Metric, scores: Sequence[float] | None) -> list[list[Question]]:
     stated = list(source.values()) if isinstance(source, Mapping) else [source]
+    _check_systems(list(source) if isinstance(source, Mapping) else [])
     size = 1 if scores is None else len(scores)
     try:
         pairs = [(np.atleast_1d(np.array(mean, float)), float(icc)) for mean, icc in stated]
@@ -193,7 +194,7 @@ def _votes(source: object, metric: Metric) -> tuple[Designs, int]:
         )  # fmt: skip
     require("plan", outcome_values(pilot.data), "source")
     prior, systems = pilot.answer_prior, len(pilot.systems)
-    _check_systems(systems)
+    _check_systems(pilot.systems)
     pilots = [answers.of(system) for system in range(systems)]
     silent = answers.unanswered * (answers.rules.unanswered == "exclude")
 

@@ -25,12 +25,15 @@ from bayesatk.comparison.plans.pilots import DRAWS, ComposedPilot, group_designs
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.evaluate import evaluate
+from bayesatk.results.analyses import analysis_group, tree_of, with_analyses
 from bayesatk.results.result import Result
 from bayesatk.results.schema import GROUPED_TARGETS, TARGETS
 from bayesatk.results.selection import select_systems
 
 Array = NDArray[np.float64]
 _MOST = 10**7  # questions beyond which a design is out of reach
+_METHOD = "expected posterior variance"
+_BEYOND = "-: no number is enough with so few trials of each question."
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ def plan(
     spend: float | None = None,
     labels: Sequence[int] | None = None,
     system: object = None,
-) -> pd.DataFrame:
+) -> xr.DataTree:
     """Find the number of questions at each number of trials, for a width or a right decision.
 
     Widths and probabilities are expectations before the data: over the counts that the evaluation
@@ -138,15 +141,16 @@ def plan(
 
     Returns
     -------
-    pandas.DataFrame
-        One row per number of ``trials``: ``questions`` needed (infinite beyond 10^7), ``total``
-        trials of a system, the expected ``width`` and ``prob_correct``, and ``cheapest``, true
-        for the smallest total. With `price` also the total cost. With `spend`, ``best`` in place of
-        ``cheapest``: the smallest width, or highest ``prob_correct``. Single trials do not identify
-        how much questions differ, so for k > 1 no number of questions with one trial each is enough
-        (except for votes, whose prior is fixed). For a pilot with groups: one row per number of
-        trials and of ``questions`` per group, with the number of ``groups`` needed (infinite where
-        k exceeds the trials).
+    xarray.DataTree
+        The pilot (of data: its evaluation; of stated difficulties: nothing else) with the group
+        ``plan``. ``bayesatk.table(tree, "plan")`` has a row per number of ``trials``: ``questions``
+        needed (infinite beyond 10^7), ``total`` trials of a system, the expected ``width`` and
+        ``prob_correct``, and ``cheapest``, true for the smallest total. With `price` also the total
+        cost. With `spend`, ``best`` in place of ``cheapest``: the smallest width, or highest
+        ``prob_correct``. Single trials do not identify how much questions differ, so for k > 1 no
+        number of questions with one trial each is enough (except for votes, whose prior is fixed).
+        For a pilot with groups: one row per number of trials and of ``questions`` per group, with
+        the number of ``groups`` needed (infinite where k exceeds the trials).
 
     Raises
     ------
@@ -191,20 +195,62 @@ def plan(
 
     Examples
     --------
-    >>> table = plan((0.6, 0.3), "pass@1", width=0.1, trials=[1, 4])
+    >>> import bayesatk
+    >>> needed = plan((0.6, 0.3), "pass@1", width=0.1, trials=[1, 4])
+    >>> table = bayesatk.table(needed, "plan")
     >>> table[["trials", "questions", "total"]].values.tolist()
     [[1.0, 367.0, 367.0], [4.0, 174.0, 696.0]]
     """
-    (parsed_metric, *more_metrics) = parse(metric)
-    if more_metrics:
-        raise ArgumentError(
-            Argument("metric"),
-            f" must be one metric at one k; got {metric!r}. Plan for the one that matters most.",
-        )
+    parsed_metric = _one_metric(metric)
+    pilot = _pilot_of(source, parsed_metric, system)
+    table = plan_table(
+        pilot, metric, width=width, prob_correct=prob_correct, target=target, trials=trials,
+        questions=questions, ci_prob=ci_prob, correlation=correlation, scores=scores, price=price,
+        spend=spend, labels=labels,
+    )  # fmt: skip
+    keys = [name for name in ("labels", "trials") if name in table]
+    keys += ["questions"] * ("groups" in table)
+    if table.duplicated(keys).any():
+        rule = f" must name every number once; got {list(trials)!r:.80}."
+        raise ArgumentError(Argument("trials"), rule)
+    asked = {
+        "metric": parsed_metric.label, "target": target, "ci_prob": ci_prob, "width": width,
+        "prob_correct": prob_correct, "spend": spend, "correlation": correlation,
+        "method": _METHOD, "citations": [],
+    }  # fmt: skip
+    attrs = {name: value for name, value in asked.items() if value is not None}
+    needless = not np.isfinite(table["total"]).all()
+    group = analysis_group(table, keys, attrs, sentences=[_BEYOND] * needless)
+    if isinstance(pilot, xr.DataTree | Result):
+        return with_analyses(Result.of(pilot).tree, {"plan": group})
+    stated = {"source": repr(source), "scores": "" if scores is None else repr(scores)}
+    return with_analyses(tree_of(None, _METHOD), {"plan": group.assign_attrs(stated)})
+
+
+@one_thread()
+def plan_table(
+    source: object,
+    metric: str | Metric,
+    *,
+    width: float | None = None,
+    prob_correct: float | None = None,
+    target: Literal["questions", "population", "new_groups"] = "population",
+    trials: Sequence[int] = (1, 2, 4, 8, 16, 32),
+    questions: Sequence[int] | None = None,
+    ci_prob: float = 0.95,
+    correlation: float = 0.0,
+    scores: Sequence[float] | None = None,
+    price: object = None,
+    spend: float | None = None,
+    labels: Sequence[int] | None = None,
+    system: object = None,
+) -> pd.DataFrame:
+    """Return the table of `plan`."""
+    parsed_metric = _one_metric(metric)
     source = _pilot_of(source, parsed_metric, system)
     if labels is not None:
         goal_of = partial(
-            plan, metric=parsed_metric, width=width, prob_correct=prob_correct, target=target,
+            plan_table, metric=parsed_metric, width=width, prob_correct=prob_correct, target=target,
             trials=trials, ci_prob=ci_prob, price=price, spend=spend,
         )  # fmt: skip
         return by_labels(source, parsed_metric, labels, goal_of)
@@ -233,6 +279,16 @@ def plan(
             row = {**names, "total": number * size * n, "width": width_reached}
             rows.append(row if pilot is not None else row | {"prob_correct": correct})
     return _with_choice(pd.DataFrame(rows), systems, money, trial_cost)
+
+
+def _one_metric(metric: str | Metric) -> Metric:
+    (parsed_metric, *more_metrics) = parse(metric)
+    if more_metrics:
+        raise ArgumentError(
+            Argument("metric"),
+            f" must be one metric at one k; got {metric!r}. Plan for the one that matters most.",
+        )
+    return parsed_metric
 
 
 def _trial_counts(trials: object) -> list[int]:

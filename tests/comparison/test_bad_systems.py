@@ -1,0 +1,106 @@
+"""Systems that cannot be compared: one clear line each, in Python and in a shell."""
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import bayesatk as bk
+from bayesatk.cli.app import app
+
+APART = "system,question,outcome\na,q1,1\na,q1,0\nb,q2,0\nb,q2,1\n"
+
+
+def _line(raised: pytest.ExceptionInfo[ValueError]) -> str:
+    """Return what an error says, which is one line."""
+    text = str(raised.value)
+    assert "\n" not in text
+    assert len(text) < 250
+    return text
+
+
+@pytest.fixture(scope="module")
+def apart():
+    """Two systems that tried different questions."""
+    trials = np.array([[2, 2, 0, 0], [0, 0, 2, 2]])
+    data = bk.tally((trials // 2, trials), systems=["a", "b"], missing="ignore")
+    return data, bk.evaluate(data, "pass@1,2", rng=1, draws=10)
+
+
+@pytest.mark.parametrize("name", ["compare", "leaderboard", "crossing", "next_questions"])
+def test_systems_without_a_common_question_are_refused(apart, name) -> None:
+    with pytest.raises(ValueError, match="must have two systems that tried the same") as raised:
+        getattr(bk, name)(apart[1])
+    assert _line(raised).endswith("of 2 systems no two did. Run them on the same questions.")
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_gate_of_different_questions_is_refused(apart, shared) -> None:
+    data, _ = apart
+    with pytest.raises(ValueError, match="new must have tried questions of") as raised:
+        bk.gate(data["a"], data["b"], metric="pass@1", margin=0.1, shared=shared)
+    assert _line(raised).endswith("it shares none of 4 with it. Run both on the same questions.")
+    with pytest.raises(ValueError, match="none was tried by all") as raised:
+        data.shared()
+    assert _line(raised).endswith("Run both on the same questions.")
+
+
+@pytest.mark.parametrize("name", ["compare", "leaderboard", "crossing", "suspicious_questions"])
+def test_one_system_cannot_be_compared(name) -> None:
+    fit = bk.evaluate([[1, 0], [1, 1]], "pass@1,2", rng=1, draws=10)
+    with pytest.raises(ValueError, match="at least two systems to compare; got one") as raised:
+        getattr(bk, name)(fit)
+    assert "bayesatk.load({'a': 'first.csv', 'b': 'second.csv'})" in _line(raised)
+    with pytest.raises(ValueError, match="prob_correct needs two systems") as raised:
+        bk.plan(fit, "pass@1", prob_correct=0.9)
+    assert _line(raised).endswith("got one.")
+
+
+ALIKE = [("a", "a "), ("a", "  a"), ("é", "e\u0301"), ("m\u00a0x", "m x")]
+
+
+@pytest.mark.parametrize(("first", "second"), ALIKE)
+def test_names_that_are_equal_once_normalised_are_refused(tmp_path, first, second) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text(f"system,question,outcome\n{first},q,1\n{second},q,0\n", encoding="utf-8")
+    one = tmp_path / "one.csv"
+    one.write_text("question,outcome\nq,1\n")
+    runs = [[[1, 0]], [[1, 1]]]
+    for read in (
+        lambda: bk.tally(dict(zip((first, second), runs, strict=True))),
+        lambda: bk.tally(runs, systems=[first, second]),
+        lambda: bk.load(path),
+        lambda: bk.load({first: one, second: one}),
+    ):
+        with pytest.raises(ValueError, match="names that can be told apart") as raised:
+            read()
+        assert "Rename one of them" in _line(raised)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["compare", "apart.csv", "-m", "pass@1", "--missing", "ignore"],
+         "FILE must have two systems that tried the same question; of 2 systems no two did."),
+        (["compare", "apart.csv", "-m", "pass@1", "--missing", "ignore", "--system", "a"],
+         "FILE must have at least two systems to compare; got one."),
+        (["gate", "apart.csv", "--system", "a", "--system", "b", "--policy", "gate.toml",
+          "--missing", "ignore"], "it shares none of 2 with it. Run both on the same questions."),
+        (["gate", "partly.csv", "--system", "a", "--system", "b", "--policy", "gate.toml",
+          "--missing", "ignore"], "Run them, or use those that both tried: --shared."),
+        (["plan", "three.csv", "-m", "pass@1", "--width", "0.3"],
+         "choose them: --system a --system b."),
+        (["compare", "alike.csv", "-m", "pass@1"], "got 'a' and 'a ', which differ in blanks"),
+    ],
+)  # fmt: skip
+def test_in_a_shell_each_is_a_line(tmp_path, monkeypatch, arguments, said) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, text in (
+        ("apart.csv", APART), ("partly.csv", APART + "b,q1,1\n"), ("gate.toml",
+        'metric = "pass@1"\nmargin = 0.2\n'), ("three.csv", APART.replace("q2", "q1")
+        + "c,q1,1\n"), ("alike.csv", "system,question,outcome\na,q,1\na ,q,0\n"),
+    ):  # fmt: skip
+        (tmp_path / name).write_text(text)
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 2
+    (line,) = done.stderr.splitlines()
+    assert said in line
