@@ -132,8 +132,9 @@ def print_result(console: Console, fit: Any) -> None:
         say(console, f"{column.heading}: {meaning}")
     if "reach_probability" in result.posterior:
         rows = category_table(result)
-        rows = rows[rows["score"] > rows["score"].min()]
-        score = Column("score", ">= {score:g}", "word", once=True)
+        higher = result.scale.direction > 0
+        rows = rows[rows["score"] != (rows["score"].min() if higher else rows["score"].max())]
+        score = Column("score", f"{'>=' if higher else '<='} {{score:g}}", "word", once=True)
         print_table(
             console, "Probability that a trial reaches a score",
             [*systems, score, _TARGET, *posterior], rows.to_dict("records"), ["system", "score"],

@@ -92,7 +92,8 @@ def plot_systems(
     else:
         rows, panels = by_metric(metrics, lambda shown: _interval_rows(fit, shown)), metrics
         names = {target: TARGET_NAMES[target] for target in fit.targets}
-        order = rows["mean"].isel(metric=0).sel(target="questions").argsort(kind="stable")
+        mean = rows["mean"].isel(metric=0).sel(target="questions")
+        order = (fit.scale.direction * mean).argsort(kind="stable")
         rows, headline, remark = rows.isel(system=order.values), "Systems", ""
     targets, dim = list(names), "group" if grouped else "system"
     labels = shortened(rows[dim].values.tolist())
@@ -139,7 +140,8 @@ def _group_rows(fit: Result, metric: Metric) -> xr.Dataset:
     """Return the rows of all groups together, and of every group, the hardest last."""
     all_groups = _interval_rows(fit, metric).sel(target=list(TARGETS))
     groups = _interval_rows(fit, metric, "group_")
-    order = (-groups["mean"].sel(target="questions").mean("system")).argsort(kind="stable").values
+    level = fit.scale.direction * groups["mean"].sel(target="questions").mean("system")
+    order = (-level).argsort(kind="stable").values
     labels = [str(label) for label in groups["group"].values]
     groups = groups.assign_coords(group=labels).isel(group=order)
     rows = xr.concat([all_groups.expand_dims(group=["all groups"]), groups], dim="group")
@@ -185,7 +187,7 @@ def plot_difference(
 
     Notes
     -----
-    Every pair of up to six systems, the one with the higher mean (of the first metric) first; of
+    Every pair of up to six systems, the one with the better mean (of the first metric) first; of
     more systems, the best against each other one.
 
     Examples
@@ -237,10 +239,11 @@ def plot_difference(
 
 
 def _difference_rows(compared: Result, metrics: list[Metric], target: str) -> xr.Dataset:
-    """Return contrasts of the pairs to show, dims (metric, pair), the largest difference last."""
+    """Return contrasts of the pairs to show, dims (metric, pair), the largest lead last."""
     dataset = compared.group("comparison").sel(target=target)
     values = by_metric(metrics, lambda metric: metric_values(dataset, metric))
     first = values.isel(metric=0).sel(contrast="mean").transpose("system", "other").values
+    first = compared.scale.direction * first
     size, best = len(first), int(np.argmax(first.sum(axis=1)))
     candidates = list(combinations(range(size), 2))
     if size > 6:
@@ -471,7 +474,8 @@ def _board_rows(board: Result, metric: Metric, target: str) -> xr.Dataset:
     """Return the statistics of a leaderboard, dims (metric, system), the best mean last."""
     group = board.group("leaderboard")
     value = group["value"].sel(metric=[metric.label], target=target, drop=True)
-    order = value.isel(metric=0).sel(statistic="mean").argsort(kind="stable").values
+    mean = value.isel(metric=0).sel(statistic="mean")
+    order = (board.scale.direction * mean).argsort(kind="stable").values
     rows = value.isel(system=order).transpose("metric", "system", ...).to_dataset("statistic")
     return rows.assign_attrs(effective_draws=float(group.attrs["effective_draws"]))
 

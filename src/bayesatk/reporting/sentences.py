@@ -122,7 +122,8 @@ def _in_order(result: Result) -> list[object]:
     """Return the systems by their posterior mean in the first metric on questions like these."""
     rows = table(result)
     in_first_metric = (rows["metric"] == result.metrics[0].label) & (rows["target"] == "population")
-    ordered = rows[in_first_metric].sort_values("mean", ascending=False, kind="stable")
+    ascending = result.scale.direction < 0
+    ordered = rows[in_first_metric].sort_values("mean", ascending=ascending, kind="stable")
     return list(ordered["system"])
 
 
@@ -167,7 +168,7 @@ def scores(result: Result) -> list[dict[str, Any]]:
     tables = []
     for metric in result.metrics:
         metric_rows = frame[frame["metric"] == metric.label].sort_values(
-            "mean", ascending=False, kind="stable"
+            "mean", ascending=result.scale.direction < 0, kind="stable"
         )
         low, high = _ends(metric_rows)
         rows = metric_rows.to_dict("records")
@@ -284,4 +285,4 @@ def usual_metrics(data: Outcomes) -> list[str]:
     ks = ",".join(str(2**power) for power in range(most.bit_length()))
     if data.binary:
         return [f"pass@{ks}", f"pass^{ks.removeprefix('1,')}"] if most > 1 else ["pass@1"]
-    return ["bayes", f"max@{ks}"]
+    return ["bayes", f"{'max' if data.direction > 0 else 'min'}@{ks}"]

@@ -176,6 +176,7 @@ def category_table(result: xr.DataTree | Result) -> pd.DataFrame:
     pandas.DataFrame
         Columns ``system``, ``category``, ``score``, ``target``, ``mean``, ``sd``, ``ci_lower``,
         ``ci_upper``; for every system from the best category to the worst, whose probability is 1.
+        A better score is a lower one where the data say so (``better="lower"``).
 
     See Also
     --------
@@ -198,7 +199,7 @@ def category_table(result: xr.DataTree | Result) -> pd.DataFrame:
             "result must be of scored categories; it is of right and wrong. There pass@1 is the "
             "probability to reach the better of the two."
         )
-    scores = scores.isel(category=np.argsort(-scores.values, kind="stable"))
+    scores = scores.isel(category=np.argsort(-fit.data.utility, kind="stable"))
     numbers = {"statistic": ["mean", "sd", "ci_lower", "ci_upper"]}
     # The worst score is always reached; where all scores are equal there is no other.
     certain = xr.DataArray([1.0, 0.0, 1.0, 1.0], numbers, "statistic")

@@ -133,7 +133,7 @@ class Leaderboard:
         drawn, places = self.joint.drawn[self._target(target)], np.argsort(self.joint.systems)
         mean, sd, ends = (numbers[..., places] for numbers in drawn.levels(cell, self.result.tails))
         # In the order of the draws, as a comparison has them: equal means are ranked by it.
-        tier = tiers_of(drawn.declared(cell, self.alpha), drawn.means(cell))[places]
+        tier = tiers_of(drawn.declared(cell, self.alpha), drawn.order(cell))[places]
         cumulative = drawn.ranks(cell)[places].cumsum(axis=1)
         # The rank that is reached with a probability; a sum of shares may miss it by a rounding.
         rank_ends = 1 + (cumulative[:, :, None] < tails - 1e-12).sum(axis=1)
@@ -148,7 +148,7 @@ class Leaderboard:
                 "tier": int(tier[i]), "questions": int((trials[i] > 0).sum()),
                 "trials": int(trials[i].sum()),
             }
-            for rank, i in enumerate(np.argsort(-mean, kind="stable"), 1)
+            for rank, i in enumerate(np.argsort(-drawn.direction * mean, kind="stable"), 1)
         ]  # fmt: skip
 
     def attached(self) -> xr.DataTree:
@@ -183,7 +183,7 @@ class Leaderboard:
         right at the same time with posterior probability ``1 - alpha / 2`` or more.
         """
         cell, drawn = self._metric(metric), self.joint.drawn[self._target(target)]
-        order = np.argsort(-drawn.means(cell), kind="stable")
+        order = drawn.order(cell)
         i, j = (order[pair] for pair in np.triu_indices(len(order), 1))
         settings = Settings(self.result.ci_prob, self.result.ci_kind, 0.0)
         contrasts = drawn.contrasts(cell, i, j, settings)
