@@ -238,7 +238,6 @@ NOT_BUILT = _pairs(
         },
         "categories": {
             "shared_difficulty": "it is of right and wrong so far",
-            "question_table": "it is of right and wrong so far",
         },
         "votes": {
             "shared_difficulty": "it is of right and wrong so far",

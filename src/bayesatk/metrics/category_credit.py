@@ -13,7 +13,7 @@ from scipy.special import betaln, gammaln, xlogy
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.metrics.credit import Array, check_k
 
-_MOST_REACHED = 20  # categories of which the probability to reach them is worked out
+_MOST_REACHED = 50  # categories of which the probability to reach them is worked out
 
 ValueFunction = Callable[[NDArray[np.int64], Array], Array]
 
@@ -200,14 +200,14 @@ def _best(ascending: Array, missed: Array) -> Array:
 def reachable(scores: ArrayLike) -> NDArray[np.intp]:
     """Positions of the categories above the lowest score: reaching the others is certain.
 
-    Of very many, twenty that are evenly spread over the order of scores.
+    Of more than fifty, fifty that are evenly spread over the order of scores.
 
     Examples
     --------
     >>> reachable([0.5, 0.0, 1.0]).tolist()
     [0, 2]
     >>> reachable(np.arange(101.0)).tolist()[:3]
-    [1, 6, 11]
+    [1, 3, 5]
     """
     scores = np.asarray(scores, float)
     above = np.flatnonzero(scores > scores.min())

@@ -49,14 +49,18 @@ def of_questions(result: Result) -> list[str]:
         return []
     sentences = []
     if result.answers("noise_floor"):
-        sentences = noise_floor(result, "pass@1")["sentence"].tolist()
+        metric = "pass@1" if result.data.binary else "bayes"
+        sentences = noise_floor(result, metric)["sentence"].tolist()
     rows = question_table(result)
+    near_an_end = "their success probability is within 0.05 of 0 or 1"
+    if not result.data.binary:
+        near_an_end = "their expected score is within 5% of the scale of one of its ends"
     for system, system_rows in rows.groupby("system", sort=False):
         saturated = int((system_rows["prob_saturated"] > _SURE).sum())
         if saturated:
             sentences.append(
                 f"{saturated} of {len(system_rows)} questions hardly distinguish {named(system)} "
-                "from better or worse systems: their success probability is within 0.05 of 0 or 1."
+                f"from better or worse systems: {near_an_end}."
             )
         odd = system_rows["question"][system_rows["suspicious"]]
         listed = ", ".join(f"{question!s:.40}" for question in odd[:5])
