@@ -127,7 +127,7 @@ def test_declared_orders_hold_together() -> None:
     assert len(above) > 0
     assert (fresh[:, above] <= fresh[:, below]).any(axis=1).mean() < 0.12
     assert (separated(values, 0.3) >= declared).all()
-    tier = tiers_of(declared, values.mean(axis=0))
+    tier = tiers_of(declared, np.argsort(-values.mean(axis=0)))
     assert (tier[above] < tier[below]).all()
     assert not separated(np.ones((10, 3)), 0.05).any()
     assert rank_draws(np.ones((1, 3))).tolist() == [[2.0, 2.0, 2.0]]

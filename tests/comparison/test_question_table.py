@@ -165,11 +165,90 @@ def test_what_cannot_be_asked_is_refused(options, said):
         bk.question_table(fit, **options)
 
 
-def test_scored_categories_are_refused_with_a_remedy():
-    data = bk.tally([[0, 0.5, 1]], scores={0: 0, 0.5: 0.5, 1: 1})
-    fit = bk.evaluate(data, "bayes", draws=8, rng=1)
-    with pytest.raises(ValueError, match="success="):
-        bk.question_table(fit)
+SCORES = {"no": 0.0, "part": 0.5, "yes": 1.0}
+GRADES = [
+    ["no", "part", "yes"], ["no", "no", "part"], ["yes", "yes", "yes"], ["part", "part", "yes"],
+    ["no", "no", "no"], ["part", "yes", "yes"], ["no", "part", "part"], ["yes", "yes", "part"],
+]  # fmt: skip
+
+
+def scored(grades, **options):
+    data = bk.tally(grades, scores=SCORES)
+    return bk.evaluate(data, "bayes max@2", draws=50, rng=1, **options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"pooling": "none"}, {"pooling": "complete"}, {"difficulty": "beta"},
+     {"prior": bk.DirichletHyperPrior()}],
+    ids=["none", "complete", "ordered", "unordered"],
+)  # fmt: skip
+@pytest.mark.parametrize("metric", ["bayes", "max@2"])
+def test_influence_on_scores_is_what_a_fit_without_the_question_gives(options, metric):
+    grades = GRADES if "pooling" in options else 4 * GRADES  # the points of few are few
+    fit = scored(grades, **options)
+    rows = bk.question_table(fit, metric)
+    for target in ("questions", "population"):
+        found = bk.question_table(fit, metric, target=target)["influence"]
+        for question in (0, 4):
+            rest = scored(grades[:question] + grades[question + 1 :], **options)
+            means = [
+                bk.table(each).query(f"metric == '{metric}' and target == '{target}'")["mean"]
+                for each in (fit, rest)
+            ]
+            sd = bk.table(fit).query(f"metric == '{metric}' and target == '{target}'")["sd"]
+            gap = float(means[0].iloc[0] - means[1].iloc[0]) - found[question]
+            assert abs(gap) < 0.03 * float(sd.iloc[0])
+    whole = bk.table(fit).query("metric == 'bayes' and target == 'questions'")["mean"]
+    assert rows["mean"].mean() == pytest.approx(float(whole.iloc[0]), abs=1e-9)
+
+
+def test_a_question_of_scores_without_pooling_by_hand():
+    """Dirichlet(1 + n_c): its mean, sd, interval, and the Dirichlet-multinomial of new trials."""
+    fit = scored({"weak": GRADES[::-1], "strong": [["yes"] * 3] * 7 + [["no"] * 3]},
+                 pooling="none")  # fmt: skip
+    rows = bk.question_table(fit).set_index(["system", "question"])
+    row = rows.loc["weak", 7]  # no, part, yes: Dirichlet(2, 2, 2)
+    assert row["score"] == pytest.approx(0.5)
+    assert row["mean"] == pytest.approx(0.5)
+    # E sum p s^2 - mean^2 = 5/12 - 1/4, over 6 + 1
+    assert row["sd"] == pytest.approx(np.sqrt((5 / 12 - 1 / 4) / 7))
+    assert row["prob_flip"] == pytest.approx(2 / 3, abs=0.01)
+    p = np.random.default_rng(3).dirichlet([2, 2, 2], 200_000)
+    expected = p @ [0, 0.5, 1]
+    ends = np.quantile(expected, [0.025, 0.975])
+    np.testing.assert_allclose(row[["ci_lower", "ci_upper"]].tolist(), ends, atol=0.03)
+    near = ((expected < 0.05) | (expected > 0.95)).mean()
+    assert row["prob_saturated"] == pytest.approx(near, abs=0.01)
+    # The strong system has no, no, no: a total of 0 has the probability 2 3 4 / (6 7 8).
+    strong = rows.loc["strong", 7]
+    assert strong["prob_weaker"] == pytest.approx(24 / 336, abs=0.02)
+    assert not rows["suspicious"].any()
+    assert rows.loc["weak", "prob_weaker"].isna().all()
+
+
+def test_a_failure_where_a_weaker_system_is_sure_is_suspicious_in_scores_too():
+    seconds = np.tile([9.0, 9.0, 8.0, 9.0, 7.0, 9.0, 8.0, 9.0], (12, 1))
+    slow, fast = seconds.copy(), seconds - 6.0
+    slow[3], fast[3] = 1.0, 9.0
+    data = bk.tally({"slow": slow, "fast": fast}, scores="numbers", better="lower")
+    rows = bk.question_table(bk.evaluate(data, "bayes", pooling="none", draws=5, rng=1))
+    assert rows.loc[rows["suspicious"], ["system", "question"]].values.tolist() == [["fast", 3]]
+    higher = bk.tally({"slow": slow, "fast": fast}, scores="numbers")
+    rows = bk.question_table(bk.evaluate(higher, "bayes", pooling="none", draws=5, rng=1))
+    assert rows.loc[rows["suspicious"], ["system", "question"]].values.tolist() == [["slow", 3]]
+
+
+def test_parts_of_scores_add_up_to_the_difference_also_in_groups():
+    group = ["x", "y"] * 4
+    data = bk.tally({"a": GRADES, "b": GRADES[::-1]}, scores=SCORES, group=group)
+    for options in ({"pooling": "none"}, {"group": "group", "pooling": "none"}):
+        fit = bk.evaluate(data, "bayes", draws=50, rng=1, **options)
+        pair = bk.question_table(fit, system="a", other="b")
+        means = bk.table(fit).query("target == 'questions'").set_index("system")["mean"]
+        assert pair["part"].sum() == pytest.approx(means["a"] - means["b"], abs=1e-9)
+        assert {"score", "other_score", "group"} <= set(pair.columns)
+        assert set(bk.question_table(fit)["group"]) == {"x", "y"}
 
 
 # --- the noise of a run ---

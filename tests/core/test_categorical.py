@@ -186,3 +186,40 @@ def test_a_value_must_return_a_number_for_each_composition() -> None:
     bad = CategoryCredit(2, lambda counts, scores: counts)
     with pytest.raises(ValueError, match="value must return one finite number"):
         bad.latent([0.5, 0.5], [0.0, 1.0])
+
+
+def worst(drawn: Counts, scores: tuple[Fraction, ...]) -> Fraction:
+    return min(score for score, c in zip(scores, drawn, strict=True) if c)
+
+
+@pytest.mark.parametrize(("counts", "scores", "k"), list(cases(40)))
+def test_worst_of_k_under_the_three_laws(counts, scores, k) -> None:
+    credit, values = CategoryCredit(k, lowest=True), [float(w) for w in scores]
+
+    def moment(weigh: Weigh) -> Fraction:
+        drawn = ways(k, len(scores))
+        return sum((weigh(c) * worst(c, scores) for c in drawn), start=Fraction(0))
+
+    if k <= sum(counts):
+        found = category_finite(credit, counts, values)
+        assert float(found) == pytest.approx(float(moment(hypergeometric(counts))), abs=1e-13)
+    else:
+        assert np.isnan(category_finite(credit, counts, values))
+    alpha = tuple(Fraction(2 * c + 1, 2) for c in counts)
+    exact = float(moment(dirichlet_multinomial(alpha)))
+    mean, variance = category_moments(credit, [float(a) for a in alpha], values)
+    assert float(mean) == pytest.approx(exact, abs=1e-12)
+    assert float(credit.predictive([float(a) for a in alpha], values)) == pytest.approx(exact)
+    listed = CategoryCredit(k, lambda n, w: np.where(n > 0, w, np.inf).min(axis=1))
+    other = category_moments(listed, [float(a) for a in alpha], values)[1]
+    assert float(variance) == pytest.approx(float(other), abs=1e-12)
+    total = sum(alpha, Fraction(0))
+    p = tuple(a / total for a in alpha)
+    latent = credit.latent([float(q) for q in p], values)
+    assert float(latent) == pytest.approx(float(moment(multinomial(p))), abs=1e-13)
+    np.testing.assert_array_equal(credit.values(values)[1], listed.values(values)[1])
+
+
+def test_a_value_function_has_no_lowest() -> None:
+    with pytest.raises(ValueError, match="lowest must be left out"):
+        CategoryCredit(2, lambda n, w: n @ w, lowest=True)

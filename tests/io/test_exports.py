@@ -109,6 +109,7 @@ def test_other_results_have_tables_too() -> None:
         bk.tally([["b", "a", "b"]], scores={"c": 0, "b": 0.5, "a": 1}), "bayes", rng=1
     )
     assert list(bk.tables_of(scored)) == ["results", "categories"]
+    assert "score" in bk.tables_of(scored, questions=True)["questions"]
 
 
 def test_the_hash_is_of_counts_labels_and_scores(tmp_path) -> None:

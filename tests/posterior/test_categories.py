@@ -527,3 +527,20 @@ def test_scores_out_of_a_hundred_in_steps_of_two_are_answered() -> None:
     assert 0.5 < float(row.sel(statistic="mean")) < runs.mean() / 100.0
     for name in ("mean_p", "icc"):
         assert np.isfinite(fit["closed_form"][name].sel(statistic="sd")).all()
+
+
+@pytest.mark.parametrize("levels", [51, 101])
+def test_scores_of_many_levels_are_reached_with_probabilities_that_fall(levels) -> None:
+    rng = np.random.default_rng(5)
+    raw = rng.integers(0, levels, (6, 8))
+    data = bk.tally(raw, scores={level: level / (levels - 1) for level in range(levels)})
+    fit = bk.evaluate(data, "bayes", pooling="none", draws=50, rng=1)
+    rows = bk.category_table(fit).query("target == 'questions'")
+    assert len(rows) == 51
+    assert rows["score"].iloc[0] == 1.0
+    assert rows["score"].iloc[-1] == 0.0
+    assert rows["mean"].is_monotonic_increasing
+    # A flat Dirichlet: one of each category, and eight trials of each question.
+    reached = np.array([(raw / (levels - 1) >= score - 1e-12).sum() / 6 for score in rows["score"]])
+    above = np.array([round((1 - score) * (levels - 1)) + 1 for score in rows["score"]])
+    np.testing.assert_allclose(rows["mean"], (reached + above) / (levels + 8), atol=1e-9)

@@ -234,7 +234,9 @@ def doctor(reading: Reading) -> None:
 
 @command(
     app, "Example: bayesatk convert logs/ -o runs.csv --answers",
-    without=("missing", "score", "success", "system", "shared", "cost_unit", "missing_cost"),
+    without=(
+        "missing", "score", "success", "better", "system", "shared", "cost_unit", "missing_cost",
+    ),
 )  # fmt: skip
 def convert(
     reading: Reading,

@@ -153,6 +153,10 @@ class Reading:
     success: Annotated[str | None, Option(help="Rule for success: --success 'score >= 0.5'.")] = (
         None
     )
+    better: Annotated[
+        Literal["higher", "lower"],
+        Option(help="Which scores are better; lower: seconds, errors, costs."),
+    ] = "higher"
     column: Annotated[
         list[str] | None,
         Option(help="Column of a role: --column answer=text."),
@@ -323,7 +327,7 @@ class Evaluation:
 
     metric: Annotated[
         list[str],
-        Option("--metric", "-m", help="Such as 'pass@1,4', 'pass^4', 'maj@5', 'max@4'."),
+        Option("--metric", "-m", help="Such as 'pass@1,4', 'pass^4', 'maj@5', 'max@4', 'min@4'."),
     ]
     pooling: Pooling = "partial"
     difficulty: Difficulty = None

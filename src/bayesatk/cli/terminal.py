@@ -95,6 +95,7 @@ def system_column(systems: int = 2, once: bool = True) -> list[Column]:
     return [Column("system", style="name", once=once)] * (systems > 1)
 
 
+_MOST_LEVELS = 20  # of which the probabilities are printed; files have those of all
 _TARGET = Column("target", lambda row: TARGETS[str(row.get("target", ""))], "word")
 _METRIC = Column("metric", style="word", once=True)
 
@@ -130,10 +131,11 @@ def print_result(console: Console, fit: Any) -> None:
     print_table(console, title, columns, frame.to_dict("records"), ["system", "metric"])
     for column, meaning in legends:
         say(console, f"{column.heading}: {meaning}")
-    if "reach_probability" in result.posterior:
+    if 0 < result.posterior.sizes.get("reached", 0) <= _MOST_LEVELS:
         rows = category_table(result)
-        rows = rows[rows["score"] > rows["score"].min()]
-        score = Column("score", ">= {score:g}", "word", once=True)
+        higher = result.scale.direction > 0
+        rows = rows[rows["score"] != (rows["score"].min() if higher else rows["score"].max())]
+        score = Column("score", f"{'>=' if higher else '<='} {{score:g}}", "word", once=True)
         print_table(
             console, "Probability that a trial reaches a score",
             [*systems, score, _TARGET, *posterior], rows.to_dict("records"), ["system", "score"],

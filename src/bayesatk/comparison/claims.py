@@ -7,7 +7,13 @@ import xarray as xr
 
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.words import number_words
-from bayesatk.comparison.pairs.verdicts import ENDS, PairSentences, design_words, named
+from bayesatk.comparison.pairs.verdicts import (
+    ENDS,
+    PairSentences,
+    design_words,
+    metric_words,
+    named,
+)
 from bayesatk.comparison.plans.planning import expected_widths
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.models_of import observed_value
@@ -136,6 +142,7 @@ def _index_of(result: Result, name: object, argument: str) -> int:
 def level_sentence(result: Result, system: int, metric: Metric, target: str) -> str:
     """Say what one system scored, what the posterior is, and what that rests on."""
     name, label = named(result.systems[system]), metric.label
+    words = metric_words(result, metric)
     values = metric_values(result.statistics, metric).isel(system=system).sel(target=target)
     mean, lower, upper = _level(result, system, metric, target, values)
     interval = f"({100 * result.ci_prob:g}% interval {lower} to {upper})"
@@ -151,13 +158,13 @@ def level_sentence(result: Result, system: int, metric: Metric, target: str) -> 
         )
     if not np.isnan(observed):
         return (
-            f"{name} scored {number_words(observed)} in {label} on "
+            f"{name} scored {number_words(observed)} in {words} on "
             f"{design_words(trials, result.weight is not None)}. "
             f"On {TARGET_NAMES[target]} its {label} is {mean} {interval}."
         )
     fewest = int(trials[trials > 0].min())
     text = (
-        f"{name}: {label} judges more trials than some questions have ({fewest}). On "
+        f"{name}: {words} judges more trials than some questions have ({fewest}). On "
         f"{TARGET_NAMES[target]} it is {mean} {interval}"
     )
     low, high = ranges_beyond(result, [metric])[system, 0, result.targets.index(target)].tolist()

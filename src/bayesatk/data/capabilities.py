@@ -66,7 +66,10 @@ def _pooled(pooling: str, instead: str) -> Feature:
 
 
 _APART = "ask for votes between answers in an evaluation without other options"
-_OF_SCORES = "ask for metrics of scores, 'bayes' or 'max@k' (pass@k of right 1 and wrong 0)"
+_OF_SCORES = (
+    "ask for metrics of scores: 'bayes', 'max@k' or 'min@k' (pass@k and pass^k of right 1 and "
+    "wrong 0)"
+)
 FEATURES: Mapping[Capability, Feature] = {
     "group": _left_out("groups", "group"),
     "covariates": _left_out("covariates", "covariates"),
@@ -245,7 +248,6 @@ NOT_BUILT = _pairs(
         },
         "categories": {
             "shared_difficulty": "it is of right and wrong so far",
-            "question_table": "it is of right and wrong so far",
         },
         "votes": {
             "shared_difficulty": "it is of right and wrong so far",

@@ -29,7 +29,8 @@ class Outcomes:
     ----------
     dataset : xarray.Dataset
         ``count(system, question, category)`` and ``missing(system, question)``, int64, with the
-        coordinate ``score(category)``, and further coordinates of the questions, if any;
+        coordinate ``score(category)``, whose attribute ``better`` is ``"lower"`` where lower scores
+        are better, and further coordinates of the questions, if any;
         where costs are known ``cost_sums(system, question, category, cost_sum)``, and the
         attribute ``cost_unit``; where the truth of trials is known
         ``truth_count(system, question, truth, mark)``.
@@ -69,6 +70,24 @@ class Outcomes:
         return unequal(self.dataset[WEIGHT].values) if WEIGHT in self.dataset.coords else None
 
     @property
+    def direction(self) -> int:
+        """1 where higher scores are better, -1 where lower ones are.
+
+        Examples
+        --------
+        >>> import bayesatk
+        >>> data = bayesatk.tally([[9.5, 12], [7, 30]], scores="numbers", better="lower")
+        >>> data.direction, data.with_success("score <= 10").direction
+        (-1, 1)
+        """
+        return -1 if self.dataset["score"].attrs.get("better") == "lower" else 1
+
+    @property
+    def utility(self) -> Array:
+        """Scores of the categories, with the sign by which more is better."""
+        return np.asarray(self.direction * self.dataset["score"].values)
+
+    @property
     def binary(self) -> bool:
         """Whether there are two categories, scored 0 and 1."""
         return sorted(self.dataset["score"].values.tolist()) == [0.0, 1.0]
@@ -79,7 +98,7 @@ class Outcomes:
         Parameters
         ----------
         rule : str
-            ``"score >= 0.5"`` or ``"score > 0.5"``: the scores that count as a success.
+            ``"score >= 0.5"``, or with ``>``, ``<=`` or ``<``: the scores that count as a success.
 
         Examples
         --------
@@ -243,7 +262,7 @@ class Outcomes:
         return self.sel(system=system)
 
     def bounds(self) -> "tuple[Outcomes, Outcomes]":
-        """Return the outcomes with every missing one at the lowest score, and at the highest.
+        """Return the outcomes with every missing one at the worst score, and at the best.
 
         Examples
         --------
@@ -252,9 +271,8 @@ class Outcomes:
         >>> [each.successes.values.tolist() for each in data.bounds()]
         [[[1, 1]], [[2, 1]]]
         """
-        scores, missing = self.dataset["score"].values, self.dataset["missing"]
-        ends = []
-        for end in (int(scores.argmin()), int(scores.argmax())):
+        missing, ends = self.dataset["missing"], []
+        for end in (int(self.utility.argmin()), int(self.utility.argmax())):
             count = self.dataset["count"].copy()
             count[{"category": end}] += missing
             dataset = self.dataset.drop_vars(["cost_sums", "cost_sum"], errors="ignore")
@@ -285,7 +303,7 @@ class Outcomes:
 
     def card(self) -> str:
         """Return the data card: systems, questions, trials, missing outcomes and assumptions."""
-        return data_card(self.dataset, self.answers, self.notes)
+        return data_card(self)
 
     def __str__(self) -> str:
         return self.card()
@@ -293,7 +311,7 @@ class Outcomes:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return html_card(self.dataset, self.answers, self.notes)
+        return html_card(self)
 
 
 def kept_labels(labels: list[Any], name: str, wanted: Any) -> tuple[Flags, str]:
@@ -338,9 +356,9 @@ _COLUMNS = ("trials min/median/max", "missing", "mean score")
 Card = tuple[str, list[tuple[str, ...]], list[str]]  # title, rows with remarks, lines below
 
 
-def data_card(dataset: xr.Dataset, answers: Answers | None, notes: tuple[str, ...]) -> str:
+def data_card(outcomes: Outcomes) -> str:
     """Return what is there, what is missing and what was assumed, in lines of text."""
-    title, rows, lines = _card(dataset, answers, notes)
+    title, rows, lines = _card(outcomes)
     width = max([6, *(len(name) for name, *_ in rows)])
     text = [title]
     for name, *cells in (("system", *_COLUMNS), *rows):
@@ -350,9 +368,9 @@ def data_card(dataset: xr.Dataset, answers: Answers | None, notes: tuple[str, ..
     return "\n".join(text + [f"  {line}" for line in lines])
 
 
-def html_card(dataset: xr.Dataset, answers: Answers | None, notes: tuple[str, ...]) -> str:
+def html_card(outcomes: Outcomes) -> str:
     """Return the data card as a fragment of HTML, for notebooks; all text is escaped."""
-    title, rows, lines = _card(dataset, answers, notes)
+    title, rows, lines = _card(outcomes)
     head = "".join(f"<th>{name}</th>" for name in ("system", *_COLUMNS))
     body = ""
     for name, *cells in rows:
@@ -366,13 +384,15 @@ def html_card(dataset: xr.Dataset, answers: Answers | None, notes: tuple[str, ..
     )
 
 
-def _card(dataset: xr.Dataset, answers: Answers | None, notes: tuple[str, ...]) -> Card:
+def _card(outcomes: Outcomes) -> Card:
     """Return what a card says: a row for each system, and a row of two cells for a remark."""
+    dataset, answers = outcomes.dataset, outcomes.answers
     scores, trials = dataset["score"], dataset["count"].sum("category")
     pairs = zip(dataset["category"].values, scores.values, strict=True)
     scale = ", ".join(f"{label} = {score:g}" for label, score in pairs)
     if len(scores) > _SHOWN:
         scale = f"{len(scores)} from {scores.values.min():g} to {scores.values.max():g}"
+    scale += "; lower is better" * (outcomes.direction < 0)
     systems, questions = trials.shape
     title = (
         f"Outcomes: {systems} system{'s' * (systems > 1)} x {questions} questions, "
@@ -390,7 +410,7 @@ def _card(dataset: xr.Dataset, answers: Answers | None, notes: tuple[str, ...]) 
         )
         rows.append((str(name), spread, str(gaps), f"{total / runs:.4f}" if runs else "-"))
         if gaps and dataset.attrs["missing_policy"] in ("ignore", "bounds"):
-            ends = scores.values.min(), scores.values.max()
+            ends = np.sort(outcomes.utility)[[0, -1]] * outcomes.direction
             worst, best = ((total + gaps * end) / (runs + gaps) for end in ends)
             rows.append(("", f"mean score with missing at worst {worst:.4f}, at best {best:.4f}"))
     lines = [] if answers is None else [answers.card()]
@@ -403,7 +423,7 @@ def _card(dataset: xr.Dataset, answers: Answers | None, notes: tuple[str, ...]) 
     ]
     lines += [f"questions have: {', '.join(columns)}"] if columns else []
     lines += [_weights(dataset[WEIGHT].values)] if WEIGHT in dataset.coords else []
-    return title, rows, lines + [f"assumed: {note}" for note in notes]
+    return title, rows, lines + [f"assumed: {note}" for note in outcomes.notes]
 
 
 def _weights(weight: Array) -> str:

@@ -44,12 +44,15 @@ class RightWrong:
         What `rate` returns.
     scores : tuple of float
         Of the categories.
+    direction : int
+        1 where higher values of all metrics are better, -1 where lower ones are.
     """
 
     variable: ClassVar[str] = "successes"
     axes: ClassVar[tuple[str, ...]] = ()
     rated: ClassVar[str] = "p"
     scores: ClassVar[tuple[float, ...]] = (0.0, 1.0)
+    direction: ClassVar[int] = 1
 
     @classmethod
     def of(cls, outcomes: Outcomes) -> "RightWrong":
@@ -124,9 +127,12 @@ class Scored:
     Parameters
     ----------
     scores : tuple of float
+    direction : int
+        1 where higher scores are better, -1 where lower ones are.
     """
 
     scores: tuple[float, ...]
+    direction: int = 1
     variable: ClassVar[str] = "count"
     axes: ClassVar[tuple[str, ...]] = ("category",)
     rated: ClassVar[str] = "score"
@@ -134,7 +140,7 @@ class Scored:
     @classmethod
     def of(cls, outcomes: Outcomes) -> "Scored":
         """Return the scale of scored categories."""
-        return cls(tuple(outcomes.dataset["score"].values.tolist()))
+        return cls(tuple(outcomes.dataset["score"].values.tolist()), outcomes.direction)
 
     def resolve_prior(self, pooling: Pooling, prior: object) -> CategoryPrior | HyperPrior:
         """Return the prior given, checked, or the default.
@@ -155,8 +161,8 @@ class Scored:
         return Judged(metric.category_credit, np.array(self.scores))
 
     def reaching(self) -> list[Judged]:
-        """Probabilities to reach each score above the lowest."""
-        return reaching(np.array(self.scores))
+        """Probabilities to reach each score but the worst, or a better one."""
+        return reaching(self.direction * np.array(self.scores))
 
     def rate(self, p: Array) -> Array:
         """Mean scores."""

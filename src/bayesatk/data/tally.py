@@ -7,11 +7,12 @@ here too.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import xarray as xr
 
+from bayesatk._tools.arguments import one_of
 from bayesatk._tools.messages import Argument
 from bayesatk.data import tables
 from bayesatk.data.answers import AnswerRules, Answers, check_rules
@@ -41,6 +42,7 @@ from bayesatk.data.validation import (
 )
 
 BINARY: Scores = {0: 0.0, 1: 1.0}
+Better = Literal["higher", "lower"]
 
 
 def tally(
@@ -51,6 +53,7 @@ def tally(
     questions: Sequence[object] | None = None,
     scores: Mapping[Any, float] | str | tuple[float, float] | None = None,
     success: str | None = None,
+    better: Better = "higher",
     missing: MissingPolicy = "error",
     columns: Mapping[str, str] | None = None,
     answers: object = None,
@@ -84,10 +87,15 @@ def tally(
         scores, such as rewards, F1 or seconds; ``(0, 1)``: numbers between these ends. Of more than
         51 different ones levels are kept, each number at one beside it (docs/rewards.md).
     success : str, optional
-        Rule on the scores, as in ``"score >= 0.8"``, by which outcomes are right or wrong.
+        Rule on the scores, as in ``"score >= 0.8"`` or ``"score <= 30"``, by which outcomes are
+        right or wrong.
+    better : {"higher", "lower"}
+        Whether higher or lower scores are better; ``"lower"`` for seconds, errors or costs. It is
+        kept with the data, and by it results say which system is better. It is no part of right and
+        wrong, which `success` makes.
     missing : {"error", "ignore", "wrong", "bounds"}
         What to do with an outcome that is NaN or None. ``"error"``: raise. ``"ignore"``: leave the
-        trial out. ``"wrong"``: count it as the lowest score. ``"bounds"``: leave it out, and let
+        trial out. ``"wrong"``: count it as the worst score. ``"bounds"``: leave it out, and let
         `bayesatk.evaluate` also compute all results with every missing outcome wrong, and with
         every one right. A question that a system never ran is left out under ``"ignore"`` and
         ``"bounds"`` and is an error otherwise, because its number of trials is not known.
@@ -157,29 +165,32 @@ def tally(
     >>> tally({"a": [3, 1], "b": [0, 4]}, trials={"a": 4, "b": [5, 4]}).trials.values.tolist()
     [[4, 4], [5, 4]]
     """
-    scale = check_options(scores, missing)
+    scale = check_options(scores, missing, better)
     labels: dict[str, Any] = {"systems": systems, "questions": questions}
     rules = check_rules(answer_rules)
     request = Request.of(group, covariates, weight, cost, cost_unit, missing_cost, truth)
     if answers is not None:
         _refuse_given("answers in arrays", columns=columns, trials=trials)
         long = read_answers(data, answers, reference, rules, scale, labels)
-        return finish(request.add_to(long), scale, missing, request, success)
+        return finish(request.add_to(long), scale, missing, request, success, better)
     _refuse_given("data without answers=", reference=reference)
     if isinstance(data, Outcomes | xr.Dataset) and trials is None:
         _refuse_given(
             "data that are counts already", scores=scores, columns=columns, cost=cost, truth=truth
         )
-        counted = _from_counts(data, missing, request, labels)
+        counted = _from_counts(data, missing, request, labels, better)
         return counted if success is None else counted.with_success(success)
     pair = trials is None and isinstance(data, tuple) and len(data) == 2
     if pair or trials is not None:
-        _refuse_given("success counts", scores=scores, columns=columns, success=success)
+        lower = None if better == "higher" else better
+        _refuse_given(
+            "success counts", scores=scores, columns=columns, success=success, better=lower
+        )
         long = read_successes(*(data if pair else (data, trials)))  # type: ignore[misc]
         long = replace(long, notes=("the pair was read as (successes, trials)",) * pair)
     else:
         long = read_trials(data, scale, rules, columns, request.roles)
-    return finish(request.add_to(long.labelled(**labels)), scale, missing, request, success)
+    return finish(request.add_to(long.labelled(**labels)), scale, missing, request, success, better)
 
 
 def read_trials(
@@ -201,8 +212,9 @@ def read_trials(
     return read_nested(data, scores)
 
 
-def check_options(scores: object, missing: object) -> Scores:
-    """Return the score mapping, and refuse a policy that is none."""
+def check_options(scores: object, missing: object, better: object = "higher") -> Scores:
+    """Return the score mapping, and refuse a policy or a direction that is none."""
+    one_of("better", better, get_args(Better))
     if not isinstance(missing, str) or missing not in get_args(MissingPolicy):
         policies = ", ".join(map(repr, get_args(MissingPolicy)))
         raise OutcomeError(f"missing must be one of {policies}; got {shown(missing)}.")
@@ -225,13 +237,18 @@ def _from_counts(
     missing: MissingPolicy,
     request: Request,
     labels: Mapping[str, object],
+    better: Better,
 ) -> Outcomes:
     """Take counts whose missing policy is applied already, or apply it."""
     outcomes = data if isinstance(data, Outcomes) else Outcomes(data)
     relabelled = any(texts is not None for texts in labels.values())
+    kept: Better = "higher"
+    if "score" in outcomes.dataset.variables and outcomes.direction < 0:
+        kept = "lower"
     if (
         outcomes is data
         and missing == "error"
+        and better in ("higher", kept)
         and not (request.roles or request.given or relabelled)
     ):
         return outcomes
@@ -247,7 +264,10 @@ def _from_counts(
                 f"missing must be left out or {policy!r}, the policy by which these counts were "
                 f"made; got {missing!r}. Use the outcomes themselves for another policy."
             )
-    counted = finish(long, scale, policy if applied else missing, request, applied=applied)
+    better = kept if better == "higher" else better
+    counted = finish(
+        long, scale, policy if applied else missing, request, None, better, applied=applied
+    )
     result = counted.dataset
     if "cost_sums" in dataset:
         dims = "system", "question", "category", "cost_sum"
@@ -265,6 +285,7 @@ def finish(
     missing: MissingPolicy,
     request: Request,
     success: str | None = None,
+    better: Better = "higher",
     *,
     applied: bool = False,
 ) -> Outcomes:
@@ -273,6 +294,7 @@ def finish(
     if isinstance(scale, NumberScale):
         numbers, rule, success = scale, success, None
         long, scale = long.levelled(numbers, rule)
+        better = better if rule is None else "higher"  # of right and wrong
         if rule is None and not set(numbers.values()) <= set(scale.values()):
             attributes["numbers"] = len(numbers)
     slots = long.slots(scale)
@@ -282,7 +304,9 @@ def finish(
     if not applied:
         notes += _missing_notes(long, slots, missing)
         if missing == "wrong":
-            slots, answers, costs = _gaps_as_lowest(slots, answers, costs, scale)
+            worst = (min if better == "higher" else max)(scale.values())
+            category = list(scale.values()).index(worst)
+            slots, answers, costs = _gaps_as_worst(slots, answers, costs, category)
     count = np.ascontiguousarray(slots[..., 1:])
     if costs is not None:
         notes += request.notes(count - costs[..., 1:, 0].astype(int), int(count.sum()), long)
@@ -296,7 +320,7 @@ def finish(
         coords={
             **_coordinates(long),
             "category": [str(label) for label in scale],
-            "score": ("category", list(scale.values())),
+            "score": ("category", list(scale.values()), _direction(better)),
         },
         attrs=attributes,
     )
@@ -305,7 +329,19 @@ def finish(
     if TRUTH in long.by_trial:
         dataset = with_truth(dataset, _truth_counts(long, scale, missing, success))
     outcomes = Outcomes(dataset, notes, answers)
-    return outcomes if success is None else outcomes.with_success(success)
+    if success is not None:
+        return outcomes.with_success(success)
+    if outcomes.binary and outcomes.direction < 0:
+        raise OutcomeError(
+            Argument("better", better), " is of scores, and these are 0 and 1, which are wrong and "
+            "right. Say what a success is: ", Argument("success", "score <= 0"), ".",
+        )  # fmt: skip
+    return outcomes
+
+
+def _direction(better: Better) -> dict[str, str]:
+    """Return the attribute of the scores that says which are better."""
+    return {} if better == "higher" else {"better": better}
 
 
 def _truth_counts(
@@ -347,7 +383,7 @@ def _coordinates(long: LongForm) -> dict[str, Any]:
 
 
 def _missing_notes(long: LongForm, slots: Ints, missing: MissingPolicy) -> tuple[str, ...]:
-    """Refuse missing outcomes, or say how many are left out or counted as the lowest score."""
+    """Refuse missing outcomes, or say how many are left out or counted as the worst score."""
     gaps, absent = slots[..., 0], ~slots.any(axis=-1)
     outcomes, cells = int(gaps.sum()), int(absent.sum())
     if not outcomes and not cells:
@@ -361,7 +397,7 @@ def _missing_notes(long: LongForm, slots: Ints, missing: MissingPolicy) -> tuple
     fault = "has no trials" if absent[s, q] else f"has {gaps[s, q]} missing outcomes"
     ignored, wrong = (Argument("missing", policy, "tally") for policy in ("ignore", "wrong"))
     remedy: tuple[str | Argument, ...] = ("Say what they mean: ", ignored, " leaves them out")
-    remedy += (".",) if cells else (", ", wrong, " counts them as the lowest score.")
+    remedy += (".",) if cells else (", ", wrong, " counts them as the worst score.")
     if missing == "wrong":
         remedy = (
             "The number of trials to count as wrong is not known. Use ", ignored,
@@ -373,15 +409,15 @@ def _missing_notes(long: LongForm, slots: Ints, missing: MissingPolicy) -> tuple
     )  # fmt: skip
 
 
-def _gaps_as_lowest(
-    slots: Ints, answers: Answers | None, costs: Array | None, scale: Scores
+def _gaps_as_worst(
+    slots: Ints, answers: Answers | None, costs: Array | None, category: int
 ) -> tuple[Ints, Answers | None, Array | None]:
-    """Count missing outcomes, with their costs, as the lowest score; their answers are none."""
-    lowest, gaps = 1 + int(np.argmin(list(scale.values()))), slots[..., 0]
+    """Count missing outcomes, with their costs, in the worst category; their answers are none."""
+    worst, gaps = 1 + category, slots[..., 0]
     slots = slots.copy()
-    slots[..., lowest] += gaps
+    slots[..., worst] += gaps
     if answers is not None:
         answers = replace(answers, unanswered=answers.unanswered + gaps)
     if costs is not None:
-        costs[..., lowest, :] += costs[..., 0, :]
+        costs[..., worst, :] += costs[..., 0, :]
     return slots, answers, costs

@@ -145,14 +145,16 @@ def check_scores(scores: object) -> Scores:
 
 def succeeding(rule: str, scores: Array) -> Flags:
     """Return which categories succeed under a rule such as ``score >= 0.5``."""
-    match = re.fullmatch(r"\s*score\s*(>=|>)\s*(\S+)\s*", rule) if isinstance(rule, str) else None
+    match = re.fullmatch(r"\s*score\s*([<>]=?)\s*(\S+)\s*", rule) if isinstance(rule, str) else None
     bound = match and number_of(match.group(2))
     if match is None or bound is None:
         raise OutcomeError(
-            f"success must be 'score >= NUMBER' or 'score > NUMBER'; got {shown(rule)}. To count "
-            "single categories as successes, score them 1 and the others 0."
+            "success must be 'score >= NUMBER', or have >, <= or < in place of >=; got "
+            f"{shown(rule)}. To count single categories as successes, score them 1 and the others "
+            "0."
         )
-    succeeds = scores >= bound if match.group(1) == ">=" else scores > bound
+    relations = {">=": np.greater_equal, ">": np.greater, "<=": np.less_equal, "<": np.less}
+    succeeds = relations[match.group(1)](scores, bound)
     if succeeds.all() or not succeeds.any():
         raise OutcomeError(
             f"success must split the scores {sorted(scores.tolist())}; {rule!r} holds for "

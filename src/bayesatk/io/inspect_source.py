@@ -155,7 +155,7 @@ def _metrics(data: Outcomes) -> tuple[str, ...]:
         votes = (f"maj@{k - 1 + k % 2}",) if k >= 3 else ()
         drawn = (f"pass@1,{k}", f"pass^{k}") if k > 1 else ("pass@1",)
         return (*drawn, *votes, "bayes", *voted)
-    return ("bayes", f"max@{k}", *voted)
+    return ("bayes", f"{'max' if data.direction > 0 else 'min'}@{k}", *voted)
 
 
 def _command(

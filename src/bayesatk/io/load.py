@@ -11,7 +11,7 @@ from bayesatk.data.number_scale import NumberScale
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.requests import MissingCost, Request
 from bayesatk.data.tables import read_rows
-from bayesatk.data.tally import check_options, finish, tally
+from bayesatk.data.tally import Better, check_options, finish, tally
 from bayesatk.data.validation import OutcomeError, Scores
 from bayesatk.io.budget import BUDGET, keeps_budget
 from bayesatk.io.readers import (
@@ -45,6 +45,7 @@ def load(
     questions: Sequence[object] | None = None,
     scores: Mapping[Any, float] | str | tuple[float, float] | None = None,
     success: str | None = None,
+    better: Better = "higher",
     missing: MissingPolicy = "error",
     columns: Mapping[str, str] | None = None,
     records: str | None = None,
@@ -84,8 +85,8 @@ def load(
         LiveCodeBench, MathArena, EvalPlus and HumanEval (docs/logs.md). A folder stands for the
         logs in it; for its tables, if it holds no logs, which must have columns of the same names.
         Other objects go to `bayesatk.tally`.
-    systems, questions, scores, success, missing, columns, answer_rules, group, covariates, weight,
-    cost_unit
+    systems, questions, scores, success, better, missing, columns, answer_rules, group, covariates,
+    weight, cost_unit
         As in `bayesatk.tally`. In CSV a blank cell or NaN is a missing outcome; a cell is
         an outcome if its text is one of `scores`, or is exactly one of its numbers, or true/false.
         In logs, C and I are right and wrong; other marks need `scores`. Groups and covariates of
@@ -191,12 +192,13 @@ def load(
         refuse_options(options, ["data that are no files"])
         replace(layout, columns={}).refuse_for("data that are no files")
         return tally(
-            source, scores=scores, success=success, columns=columns, answer_rules=answer_rules,
-            missing=missing, group=group, covariates=covariates, weight=weight, cost=cost,
-            cost_unit=cost_unit, missing_cost=missing_cost, truth=truth, **labels,
+            source, scores=scores, success=success, better=better, columns=columns,
+            answer_rules=answer_rules, missing=missing, group=group, covariates=covariates,
+            weight=weight, cost=cost, cost_unit=cost_unit, missing_cost=missing_cost, truth=truth,
+            **labels,
         )  # fmt: skip
     request.refuse_given_by_trial()
-    scale = check_options(scores, missing)
+    scale = check_options(scores, missing, better)
     rules = check_rules(answer_rules)
     inputs = find_files(source, format, progress, strict)
     with in_file(inputs):
@@ -215,7 +217,7 @@ def load(
             request, long = request.of_logs(), note_uneven(long, scale)
         else:
             long = note_parts(long, scale, inputs.sources)
-        done = finish(long, scale, missing, request, success)
+        done = finish(long, scale, missing, request, success, better)
     return replace(done, sources=tuple((file.name, file.sha256) for file in inputs.sources))
 
 

@@ -406,7 +406,7 @@ def _check_missing(rows: Rows, missing: MissingPolicy) -> None:
             f"missing: {len(gaps)} of {len(rows.trials)} trials have no outcome ({reason_text}); "
             f"the first is {rows.place(gaps[0])}. Say what they mean: ",
             Argument("missing", "ignore"), " leaves them out, ", Argument("missing", "wrong"),
-            " counts them as the lowest score.",
+            " counts them as the worst score.",
         )  # fmt: skip
     rows.note(f"without outcome: {reason_text}")
 

@@ -13,7 +13,7 @@ from scipy.special import betaln, gammaln, xlogy
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.metrics.credit import Array, check_k
 
-_MOST_REACHED = 20  # categories of which the probability to reach them is worked out
+_MOST_REACHED = 50  # categories of which the probability to reach them is worked out
 
 ValueFunction = Callable[[NDArray[np.int64], Array], Array]
 
@@ -28,8 +28,10 @@ class CategoryCredit:
         Number of trials that the metric judges.
     value : callable, optional
         ``value(counts, scores)`` returns one number for each row of ``counts``, an array of shape
-        (compositions, categories) whose rows sum to ``k``. Default: the best score among the
+        (compositions, categories) whose rows sum to ``k``. Default: the highest score among the
         ``k`` trials, which has closed forms.
+    lowest : bool
+        The lowest score in place of the highest; `value` is then left out.
 
     See Also
     --------
@@ -46,18 +48,33 @@ class CategoryCredit:
     >>> p = np.full((1, 3), 1 / 3)
     >>> CategoryCredit(2, spread).latent(p, [0, 1, 3]).round(12).item()  # 2(1 + 2 + 3)/9
     1.333333333333
+
+    It is the highest less the lowest of two:
+
+    >>> CategoryCredit(2).latent(p, [0, 1, 3]).round(12).item()  # (0 + 3 * 1 + 5 * 3)/9
+    2.0
+    >>> CategoryCredit(2, lowest=True).latent(p, [0, 1, 3]).round(12).item()  # (3 * 1 + 3)/9
+    0.666666666667
     """
 
     k: int
     value: ValueFunction | None = None
+    lowest: bool = False
 
     def __post_init__(self) -> None:
         check_k(self.k)
+        if self.lowest and self.value is not None:
+            raise ValueError(
+                "lowest must be left out with a value function, which has values of its own; got "
+                f"lowest={self.lowest!r}. Leave one of them out."
+            )
 
     def values(self, scores: ArrayLike) -> tuple[NDArray[np.int64], Array]:
         """Compositions of k, and the value of each."""
         scores = np.asarray(scores, float)
         counts = compositions(self.k, len(scores))
+        if self.lowest:
+            return counts, np.where(counts > 0, scores, np.inf).min(axis=1)
         if self.value is None:
             return counts, np.where(counts > 0, scores, -np.inf).max(axis=1)
         values = np.asarray(self.value(counts, scores), float)
@@ -93,6 +110,8 @@ class CategoryCredit:
         if self.value is None and self.k == 1:
             lowest = scores.min()
             return np.asarray(lowest + p @ (scores - lowest))
+        if self.lowest:
+            return -CategoryCredit(self.k).latent(p, -scores)
         if self.value is None:
             scale, of_scores = by_score(scores, p)
             at_most = np.minimum(np.cumsum(of_scores, axis=-1)[..., :-1], 1.0)
@@ -113,9 +132,10 @@ class CategoryCredit:
         Returns
         -------
         ndarray, shape (...)
-            For the best score, from ``E F_c^k = B(A_c + k, A - A_c) / B(A_c, A - A_c)``, where
+            For the highest score, from ``E F_c^k = B(A_c + k, A - A_c) / B(A_c, A - A_c)``, where
             ``F_c`` is the probability of a score up to that of category c, ``A_c`` the sum of
-            alpha over those categories and ``A`` over all. Absolute error below 1e-7.
+            alpha over those categories and ``A`` over all. The lowest is minus the highest of the
+            scores with the other sign. Absolute error below 1e-7.
 
         Examples
         --------
@@ -123,6 +143,8 @@ class CategoryCredit:
         0.625
         """
         alpha, scores = np.asarray(alpha, float), np.asarray(scores, float)
+        if self.lowest:
+            return -CategoryCredit(self.k).predictive(alpha, -scores)
         if self.value is None:
             scale, of_scores = by_score(scores, alpha)
             total = alpha.sum(axis=-1)[..., None]
@@ -168,7 +190,7 @@ def by_score(scores: Array, values: Array) -> tuple[Array, Array]:
 
 
 def _best(ascending: Array, missed: Array) -> Array:
-    """Return the expected best score; `missed` says how likely no draw is above each lower one.
+    """Return the expected highest score; `missed` says how likely no draw is above each lower one.
 
     A sum of steps above the lowest score: equal scores give that score exactly.
     """
@@ -178,14 +200,14 @@ def _best(ascending: Array, missed: Array) -> Array:
 def reachable(scores: ArrayLike) -> NDArray[np.intp]:
     """Positions of the categories above the lowest score: reaching the others is certain.
 
-    Of very many, twenty that are evenly spread over the order of scores.
+    Of more than fifty, fifty that are evenly spread over the order of scores.
 
     Examples
     --------
     >>> reachable([0.5, 0.0, 1.0]).tolist()
     [0, 2]
     >>> reachable(np.arange(101.0)).tolist()[:3]
-    [1, 6, 11]
+    [1, 3, 5]
     """
     scores = np.asarray(scores, float)
     above = np.flatnonzero(scores > scores.min())
@@ -238,7 +260,7 @@ def compositions(k: int, categories: int) -> NDArray[np.int64]:
             Argument("k"),
             f" must leave at most {most} compositions over {categories} categories "
             f"for a metric with its own value function; got k={k} with {size}. Lower k, or merge "
-            "categories. The best of k has no such limit.",
+            "categories. The highest and the lowest of k have no such limit.",
         )
     bars = np.array(list(combinations(range(k + categories - 1), categories - 1)), np.int64)
     bars = bars.reshape(size, categories - 1)

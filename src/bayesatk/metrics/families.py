@@ -5,6 +5,7 @@ A `Family` is a metric before ``k`` is chosen, a `Metric` one member of it.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -113,7 +114,7 @@ class Metric:
             raise ArgumentError(
                 f"{self.label} judges right and wrong, and the data have categories with other "
                 "scores. Say which of them succeed, as in ", Argument("success", "score >= 0.5"),
-                "; metrics of scores are 'bayes' and 'max@k'.",
+                "; metrics of scores are 'bayes', 'max@k' and 'min@k'.",
             )  # fmt: skip
         return self.family.category(self.k)
 
@@ -224,8 +225,13 @@ FAMILIES: dict[str, Family] = {family.symbol: family for family in (
     ),
     Family(
         "max_at_k", "max@", credits.pass_at, category=CategoryCredit, source="arXiv:2510.23393",
-        meaning="the expected best score among k new trials of a question",
+        meaning="the expected highest score among k new trials of a question",
         formula="E[max of k scores]",
+    ),
+    Family(
+        "min_at_k", "min@", credits.pass_hat, category=partial(CategoryCredit, lowest=True),
+        meaning="the expected lowest score among k new trials of a question",
+        formula="E[min of k scores]",
     ),
     Family(
         "plurality_at_k", "plurality@", _no_credit, on_answers=True, unit="probability",

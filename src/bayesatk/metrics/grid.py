@@ -24,8 +24,9 @@ _MEAN = ("bayes", "avg", "mean", "average", "accuracy")
 
 _HELP = (
     "Known metrics: 'pass@1,4', 'pass^4', 'maj@5', 'g-pass@8:0.5', 'mg-pass@8', 'auc@8', "
-    "'bayes' (mean score; also 'mean', 'avg@n', 'accuracy'), 'max@4' (best score of k), "
-    "'plurality@5' (majority vote on answers); several ks or taus are separated by commas."
+    "'bayes' (mean score; also 'mean', 'avg@n', 'accuracy'), 'max@4' and 'min@4' (highest and "
+    "lowest score of k), 'plurality@5' (majority vote on answers); several ks or taus are "
+    "separated by commas."
 )
 
 MetricSpec = str | Metric | Iterable[str | Metric]

@@ -393,7 +393,7 @@ def _posterior(
         labels["coefficient"] = np.array(study.design.coefficients, object)
     if "shape" in variables:
         labels["function"] = np.arange(variables["shape"][1].shape[-1])
-    labels["reached"] = labels["category"][reachable(outcomes.dataset["score"].values)]
+    labels["reached"] = labels["category"][reachable(outcomes.utility)]
     used = {dim for dims, _ in variables.values() for dim in dims}
     return group.assign_coords({name: labels[name] for name in labels if name in used})
 

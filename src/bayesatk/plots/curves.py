@@ -125,7 +125,7 @@ def _metric_curves(result: Result, metrics: list[Metric], targets: list[str]) ->
         values |= {
             f"range_{name}": mean.copy(data=ranges.values[i]) for i, name in enumerate(_ENDS)
         }
-    order = np.argsort(-mean.isel(k=-1, target=0).values, kind="stable")
+    order = np.argsort(-result.scale.direction * mean.isel(k=-1, target=0).values, kind="stable")
     member = np.arange(len(order)) // 4  # curves with bands that can be told apart
     group = xr.DataArray(member, {"system": mean["system"].values[order]}, "system")
     curves = xr.Dataset(values).isel(system=order)

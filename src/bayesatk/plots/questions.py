@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 def plot_questions(
     result: xr.DataTree | Result, system: Any = None, *, backend: str | None = None
 ) -> Any:
-    """Plot the posterior of every question's success probability, the hardest questions first.
+    """Plot the posterior of every question's p or expected score, the hardest questions first.
 
     Parameters
     ----------
@@ -65,7 +65,8 @@ def plot_questions(
     systems = chosen_systems(fit, system)
     columns = ["mean", "ci_lower", "ci_upper", "suspicious"]
     rows = question_table(fit).set_index(["system", "question"])[columns].to_xarray()
-    rows = rows.isel(question=rows["mean"].mean("system").argsort(kind="stable").values)
+    level = fit.scale.direction * rows["mean"].mean("system")
+    rows = rows.isel(question=level.argsort(kind="stable").values)
     rows = rows.sel(system=systems)
     size = rows.sizes["question"]
     # All places, or as many at equal steps as can be told apart in a panel.
@@ -90,9 +91,12 @@ def plot_questions(
         canvas.draw(
             scatter, "suspicious", x, odd, color=COLORS[1], marker=drawn.markers[3], area=40.0
         )
+    low, high = float(fit.scores.min()), float(fit.scores.max())
+    space = 0.04 * (high - low)
     canvas.label(
-        "question (hardest first)", "success probability p", titles=shortened(systems),
-        ylim=(-0.04, 1.04),
+        "question (hardest first)",
+        "success probability p" if fit.data.binary else "expected score",
+        titles=shortened(systems), ylim=(low - space, high + space),
     )  # fmt: skip
     drawn_note = f" Drawn: {len(shown)} of {size} questions." if len(shown) < size else ""
     return canvas.finish(

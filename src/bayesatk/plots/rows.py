@@ -91,7 +91,8 @@ def plot_systems(
     else:
         rows, panels = by_metric(metrics, lambda shown: _interval_rows(fit, shown)), metrics
         names = {target: TARGET_NAMES[target] for target in fit.targets}
-        order = rows["mean"].isel(metric=0).sel(target="questions").argsort(kind="stable")
+        mean = rows["mean"].isel(metric=0).sel(target="questions")
+        order = (fit.scale.direction * mean).argsort(kind="stable")
         rows, headline, remark = rows.isel(system=order.values), "Systems", ""
     targets, dim = list(names), "group" if grouped else "system"
     labels = shortened(rows[dim].values.tolist())
@@ -138,7 +139,8 @@ def _group_rows(fit: Result, metric: Metric) -> xr.Dataset:
     """Return the rows of all groups together, and of every group, the hardest last."""
     all_groups = _interval_rows(fit, metric).sel(target=list(TARGETS))
     groups = _interval_rows(fit, metric, "group_")
-    order = (-groups["mean"].sel(target="questions").mean("system")).argsort(kind="stable").values
+    level = fit.scale.direction * groups["mean"].sel(target="questions").mean("system")
+    order = (-level).argsort(kind="stable").values
     labels = [str(label) for label in groups["group"].values]
     groups = groups.assign_coords(group=labels).isel(group=order)
     rows = xr.concat([all_groups.expand_dims(group=["all groups"]), groups], dim="group")
@@ -184,7 +186,7 @@ def plot_difference(
 
     Notes
     -----
-    Every pair of up to six systems, the one with the higher mean (of the first metric) first; of
+    Every pair of up to six systems, the one with the better mean (of the first metric) first; of
     more systems, the best against each other one.
 
     Examples
@@ -236,10 +238,11 @@ def plot_difference(
 
 
 def _difference_rows(compared: Result, metrics: list[Metric], target: str) -> xr.Dataset:
-    """Return contrasts of the pairs to show, dims (metric, pair), the largest difference last."""
+    """Return contrasts of the pairs to show, dims (metric, pair), the largest lead last."""
     dataset = compared.group("comparison").sel(target=target)
     values = by_metric(metrics, lambda metric: metric_values(dataset, metric))
     first = values.isel(metric=0).sel(contrast="mean").transpose("system", "other").values
+    first = compared.scale.direction * first
     size, best = len(first), int(np.argmax(first.sum(axis=1)))
     candidates = list(combinations(range(size), 2))
     if size > 6:

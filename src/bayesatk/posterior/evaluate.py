@@ -98,8 +98,8 @@ def evaluate(
     metrics : str, Metric, or iterable of them
         As in ``["pass@1,4", "pass^4", "maj@5", "g-pass@8:0.5", "bayes"]``. Every variable is
         computed at the union of all ``k``; `bayesatk.table` shows the metrics as they were named.
-        For scored categories: ``"bayes"`` (mean score) and ``"max@4"`` (best score of k); for
-        answers: ``"plurality@5"``.
+        For scored categories: ``"bayes"`` (mean score), ``"max@4"`` and ``"min@4"`` (highest and
+        lowest score of k); for answers: ``"plurality@5"``.
     pooling : {"partial", "none", "complete"}
         ``"partial"``: success probabilities of questions come from one difficulty distribution per
         system, whose mean and intraclass correlation are integrated out. ``"none"``: an
@@ -289,7 +289,7 @@ def _tables(study: Study, draws: int, each: Sequence[Evaluated]) -> dict[str, xr
     samples, posteriors = [one.drawn for one in each], [one.posterior for one in each]
     question_p = [one.question_p for one in each if one.question_p is not None]
     categories = [str(one) for one in dataset["category"].values]
-    reached = [categories[i] for i in reachable(dataset["score"].values)]
+    reached = [categories[i] for i in reachable(study.outcomes.utility)]
     targets = list(GROUPED_TARGETS[: rows[0].shape[1]])
     coords = {"system": dataset["system"].values, "target": targets}
     drawn = posterior_dataset(grid, samples, coords, categories, reached)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +16,8 @@ from bayesatk.core.program.moments import Metrics
 from bayesatk.core.program.observations import AllAlike, MarkedOnRule, RightWrong, log_components
 from bayesatk.core.program.predictor import WIDE_NODES, WIDER, Predictor, Table
 from bayesatk.core.program.question_laws import QuestionLaws
+from bayesatk.data.scales import MetricFunction
+from bayesatk.metrics.category_credit import CategoryCredit, Judged
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.count_posterior import SUCCESS, CountPosterior, FamilyFit
@@ -26,6 +29,8 @@ _LEFT_OUT, _FEWEST = 800, 200  # points on which questions are left out, and at 
 _FEW = 100.0  # effective number of points without a question, below which it is refitted
 _OUTER, _OUTSIDE = 1e-7, 1e-4  # weight of outer points, and what may lie there without a question
 _TRUSTED = 0.7  # shape of the tail of importance weights
+_DRAWS, _FLOATS = (500, 2000), 15e6  # of the probabilities of scores; numbers of a system: 120 MB
+_RARE, _REPEATS = 0.02, 20  # chance of a total of which new trials are drawn again, and how often
 
 
 class _Block(NamedTuple):
@@ -73,10 +78,69 @@ def question_laws(model: CountModel, metric: Metric) -> QuestionLaws:
     return Questions(model, metric).laws()
 
 
-def question_values(model: CountModel, metric: Metric) -> QuestionValues:
+def question_values(model: CountModel, metric: MetricFunction) -> QuestionValues:
     """Return the posterior of a metric by question, and the influence of each."""
     mean, variance, _ = CountPosterior(model, (metric,)).of_questions([metric])
     return QuestionValues(mean[:, 0], variance[:, 0], Questions(model, metric).influence())
+
+
+@dataclass(frozen=True)
+class ScoreLaws:
+    """Posterior of every question's expected score, and draws of the probabilities of its scores.
+
+    Parameters
+    ----------
+    mean, variance : ndarray, shape (questions,)
+    p : ndarray, shape (draws, questions, categories)
+    scores : ndarray, shape (categories,)
+    """
+
+    mean: Array
+    variance: Array
+    p: Array
+    scores: Array
+
+    @classmethod
+    def of(cls, model: CountModel) -> "ScoreLaws":
+        """Draw from the posterior of a model of scores, always with the same seed."""
+        scores = np.array(model.scores)
+        expected = (Judged(CategoryCredit(1), scores),)
+        posterior = CountPosterior(model, expected)
+        mean, variance, _ = posterior.of_questions(expected)
+        size = int(np.clip(_FLOATS / (len(mean) * len(scores)), *_DRAWS))
+        drawn = posterior.draw(size, np.random.default_rng(0), True, alone=True).p
+        assert drawn is not None  # it was asked for
+        p = drawn / drawn.sum(axis=-1, keepdims=True)
+        return cls(mean[:, 0], variance[:, 0], p, scores)
+
+    @cached_property
+    def expected(self) -> Array:
+        """Expected scores, (draws, questions)."""
+        return np.asarray(self.p @ self.scores)
+
+    def chance_of_total(self, trials: Ints, total: Array, direction: int) -> Array:
+        """Probability that new trials have a total as bad, by question; 1 without trials.
+
+        Parameters
+        ----------
+        trials, total : ndarray, shape (questions,)
+            Of the questions, and what their scores add up to.
+        direction : int
+            1 where a lower total is worse, -1 where a higher one is.
+        """
+        rng, near = np.random.default_rng(1), 1e-9 * max(1.0, float(np.abs(self.scores).max()))
+
+        def share(columns: Ints) -> Array:
+            drawn = rng.multinomial(trials[columns], self.p[:, columns]) @ self.scores
+            as_bad = direction * drawn <= direction * total[columns] + near
+            return np.asarray(as_bad.mean(axis=0))
+
+        chance = share(np.arange(len(trials)))
+        rare = np.flatnonzero(chance < _RARE)
+        if len(rare):
+            more = [share(rare) for _ in range(_REPEATS)]
+            chance[rare] = np.mean([chance[rare], *more], axis=0)
+        return chance
 
 
 @dataclass(frozen=True)
@@ -86,12 +150,11 @@ class Questions:
     Parameters
     ----------
     model : CountModel
-        Of right and wrong.
-    metric : Metric
+    metric : MetricFunction
     """
 
     model: CountModel
-    metric: Metric
+    metric: MetricFunction
 
     def _blocks(self, fit: FamilyFit, share: float, points: Points) -> Iterator[_Block]:
         """Yield points of one law, weights summing to the probability of the law."""

@@ -49,14 +49,18 @@ def of_questions(result: Result) -> list[str]:
         return []
     sentences = []
     if result.answers("noise_floor"):
-        sentences = noise_floor(result, "pass@1")["sentence"].tolist()
+        metric = "pass@1" if result.data.binary else "bayes"
+        sentences = noise_floor(result, metric)["sentence"].tolist()
     rows = question_table(result)
+    near_an_end = "their success probability is within 0.05 of 0 or 1"
+    if not result.data.binary:
+        near_an_end = "their expected score is within 5% of the scale of one of its ends"
     for system, system_rows in rows.groupby("system", sort=False):
         saturated = int((system_rows["prob_saturated"] > _SURE).sum())
         if saturated:
             sentences.append(
                 f"{saturated} of {len(system_rows)} questions hardly distinguish {named(system)} "
-                "from better or worse systems: their success probability is within 0.05 of 0 or 1."
+                f"from better or worse systems: {near_an_end}."
             )
         odd = system_rows["question"][system_rows["suspicious"]]
         listed = ", ".join(f"{question!s:.40}" for question in odd[:5])
@@ -122,7 +126,8 @@ def _in_order(result: Result) -> list[object]:
     """Return the systems by their posterior mean in the first metric on questions like these."""
     rows = table(result)
     in_first_metric = (rows["metric"] == result.metrics[0].label) & (rows["target"] == "population")
-    ordered = rows[in_first_metric].sort_values("mean", ascending=False, kind="stable")
+    ascending = result.scale.direction < 0
+    ordered = rows[in_first_metric].sort_values("mean", ascending=ascending, kind="stable")
     return list(ordered["system"])
 
 
@@ -167,7 +172,7 @@ def scores(result: Result) -> list[dict[str, Any]]:
     tables = []
     for metric in result.metrics:
         metric_rows = frame[frame["metric"] == metric.label].sort_values(
-            "mean", ascending=False, kind="stable"
+            "mean", ascending=result.scale.direction < 0, kind="stable"
         )
         low, high = _ends(metric_rows)
         rows = metric_rows.to_dict("records")
@@ -284,4 +289,4 @@ def usual_metrics(data: Outcomes) -> list[str]:
     ks = ",".join(str(2**power) for power in range(most.bit_length()))
     if data.binary:
         return [f"pass@{ks}", f"pass^{ks.removeprefix('1,')}"] if most > 1 else ["pass@1"]
-    return ["bayes", f"max@{ks}"]
+    return ["bayes", f"{'max' if data.direction > 0 else 'min'}@{ks}"]

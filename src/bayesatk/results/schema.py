@@ -359,9 +359,10 @@ def outcomes_of(observed: xr.Dataset, constant: xr.Dataset, attrs: Mapping[Any, 
     attrs : mapping
         Of the root of the result.
     """
-    scores: Any = [0.0, 1.0]
+    scores: tuple[Any, Any] = [0.0, 1.0], {}
     if "count" in observed:
-        count, scores = observed["count"].values, constant["category_score"].values
+        held = constant["category_score"]
+        count, scores = observed["count"].values, (held.values, held.attrs)
         categories = observed["category"].values.tolist()
     else:
         right = observed["successes"].values
@@ -372,7 +373,7 @@ def outcomes_of(observed: xr.Dataset, constant: xr.Dataset, attrs: Mapping[Any, 
         {"count": ((*dims, "category"), count), "missing": (dims, constant["missing"].values)},
         {
             "system": observed["system"].values, "question": observed["question"].values,
-            "category": categories, "score": ("category", scores),
+            "category": categories, "score": ("category", *scores),
             **{name: ("question", column) for name, column in of_questions(constant).items()},
         },
         {"missing_policy": str(attrs.get("missing_policy", "error"))},

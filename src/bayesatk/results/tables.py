@@ -186,6 +186,8 @@ def category_table(result: xr.DataTree | Result) -> pd.DataFrame:
     pandas.DataFrame
         Columns ``system``, ``category``, ``score``, ``target``, ``mean``, ``sd``, ``ci_lower``,
         ``ci_upper``; for every system from the best category to the worst, whose probability is 1.
+        A better score is a lower one where the data say so (``better="lower"``). Of more than 51
+        categories there are 51, evenly spread, with the best and the worst.
 
     See Also
     --------
@@ -208,7 +210,7 @@ def category_table(result: xr.DataTree | Result) -> pd.DataFrame:
             "result must be of scored categories; it is of right and wrong. There pass@1 is the "
             "probability to reach the better of the two."
         )
-    scores = scores.isel(category=np.argsort(-scores.values, kind="stable"))
+    scores = scores.isel(category=np.argsort(-fit.data.utility, kind="stable"))
     numbers = {"statistic": ["mean", "sd", "ci_lower", "ci_upper"]}
     # The worst score is always reached; where all scores are equal there is no other.
     certain = xr.DataArray([1.0, 0.0, 1.0, 1.0], numbers, "statistic")
@@ -216,8 +218,10 @@ def category_table(result: xr.DataTree | Result) -> pd.DataFrame:
     reached = certain.expand_dims(shape)
     if "reached" in statistics.dims:
         held = statistics["reach_probability"].sel({**numbers, "target": list(TARGETS)})
-        held = held.rename(reached="category").reindex(category=scores["category"])
-        reached = held.fillna(certain)
+        held = held.rename(reached="category")
+        worst = scores.values == scores.values[-1]
+        scores = scores[worst | scores["category"].isin(held["category"]).values]
+        reached = held.reindex(category=scores["category"]).fillna(certain)
     columns = reached.to_dataset("statistic").assign(score=scores)
     frame = columns.to_dataframe(["system", "category", "target"]).reset_index()
     return frame[["system", "category", "score", "target", *numbers["statistic"]]]

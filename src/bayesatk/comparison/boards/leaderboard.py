@@ -78,7 +78,7 @@ class Ranking:
         places = np.argsort(self.joint.systems)
         mean, sd, ends = (numbers[..., places] for numbers in drawn.levels(cell, result.tails))
         # In the order of the draws, as a comparison has them: equal means are ranked by it.
-        tier = tiers_of(drawn.declared(cell, self.alpha), drawn.means(cell))[places]
+        tier = tiers_of(drawn.declared(cell, self.alpha), drawn.order(cell))[places]
         cumulative = drawn.ranks(cell)[places].cumsum(axis=1)
         # The rank that is reached with a probability; a sum of shares may miss it by a rounding.
         rank_ends = 1 + (cumulative[:, :, None] < tails - 1e-12).sum(axis=1)
@@ -93,7 +93,7 @@ class Ranking:
                 "tier": int(tier[i]), "questions": int((trials[i] > 0).sum()),
                 "trials": int(trials[i].sum()),
             }
-            for rank, i in enumerate(np.argsort(-mean, kind="stable"), 1)
+            for rank, i in enumerate(np.argsort(-drawn.direction * mean, kind="stable"), 1)
         ]  # fmt: skip
 
     def group(self) -> xr.Dataset:

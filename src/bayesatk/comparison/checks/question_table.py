@@ -13,10 +13,16 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.threads import one_thread
 from bayesatk.core.program.question_laws import QuestionLaws
 from bayesatk.data.columns import GROUP, WEIGHT
+from bayesatk.data.scales import RIGHT_WRONG, Scale
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.model import CountModel
-from bayesatk.posterior.models_of import question_shares, right_wrong_model
-from bayesatk.posterior.questions import QuestionValues, question_laws, question_values
+from bayesatk.posterior.models_of import model_of, question_shares, right_wrong_model
+from bayesatk.posterior.questions import (
+    QuestionValues,
+    ScoreLaws,
+    question_laws,
+    question_values,
+)
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS
 
@@ -41,8 +47,7 @@ def question_table(
     Parameters
     ----------
     fit : xarray.DataTree
-        Of right and wrong, from `bayesatk.evaluate` or `bayesatk.sample`; only its data, model and
-        prior are used.
+        From `bayesatk.evaluate` or `bayesatk.sample`; only its data, model and prior are used.
     metric : str or Metric, optional
         Metric for ``influence``; default: the first of the result.
     system : label, optional
@@ -53,7 +58,8 @@ def question_table(
     target : {"questions", "population"}
         Target for ``influence``: the mean over these questions, or over questions like these.
     margin : float
-        A question is saturated if its p is within this distance of 0 or 1.
+        A question is saturated if its p is within this distance of 0 or 1; of scores, if its
+        expected score is within this share of the scale of one of its ends.
 
     Returns
     -------
@@ -70,6 +76,12 @@ def question_table(
         what is right; ``prob_flip`` and ``prob_weaker``, which compare marks with it, are not given
         (NaN), and nothing is called suspicious.
 
+        Of scores: ``score``, the observed mean, in place of ``successes`` and ``rate``; ``mean``,
+        ``sd``, ``ci_lower`` and ``ci_upper`` of its expected score; ``prob_flip``, the probability
+        that a new trial has another score than a randomly chosen observed trial;
+        ``prob_saturated``; ``influence``; ``prob_weaker``, the probability that a weaker system has
+        a total score as bad or worse; ``suspicious``. ``information`` has no meaning for scores.
+
         With `other` a row for each question, in decreasing order of its effect on the difference:
         ``difference``, the posterior mean of the difference in the metric of this question, and its
         ``sd``; ``part``, its contribution to the difference for these questions (contributions add
@@ -78,7 +90,7 @@ def question_table(
     Raises
     ------
     ValueError
-        For scored categories, a sampled result without a closed form, or unknown labels.
+        For a sampled result without a closed form, or unknown labels.
 
     See Also
     --------
@@ -88,10 +100,13 @@ def question_table(
 
     Notes
     -----
-    Nothing is simulated. Leaving a question out removes its likelihood from the posterior of the
-    difficulty distribution, as in `bayesatk.exact_loo`: exact under one Beta; under several
-    families the error is that of the points on which they are integrated, about 1e-3 with very few
-    questions and 1e-4 with hundreds.
+    Nothing is simulated for right and wrong. Of scores the mean, sd and influence are not either;
+    the interval, ``prob_flip``, ``prob_saturated`` and ``prob_weaker`` are of 2000 draws (500 at
+    least, of very many questions and levels), always the same. Leaving a question out removes its
+    likelihood from the posterior of the difficulty distribution, as in `bayesatk.exact_loo`: exact
+    under one Beta; under several families the error is that of the points on which they are
+    integrated, about 1e-3 with very few questions and 1e-4 with hundreds; of scores 0.03 posterior
+    sds of the metric, and 0.1 with less than ten questions.
 
     With groups, covariates, prior trials or a judge the posterior of p is a mixture of Betas over
     up to 600 points of the hyperparameters, nodes of the effects of groups, and numbers of right
@@ -100,7 +115,7 @@ def question_table(
     weights without a question cannot be trusted, the model is fitted again. Without a question its
     prior trials are left out, too, and groups have the weights that are left.
 
-    A weaker system is one whose posterior mean of the metric is lower. ``prob_weaker`` is the
+    A weaker system is one whose posterior mean of the metric is worse. ``prob_weaker`` is the
     posterior predictive probability of as few successes in as many new trials of the question by a
     weaker system, averaged over those that tried it. If a system is at least as likely to solve
     every question as each weaker one, the probability that any of its questions is called
@@ -118,6 +133,10 @@ def question_table(
     ([0.75, 0.5, 0.25], [0.25, 0.5, 0.25])
     >>> rows["influence"].round(12).tolist()  # 1/2 less (1/2 + 1/4)/2, and so on
     [0.125, 0.0, -0.125]
+    >>> graded = bayesatk.tally([["b", "a", "b", "c"]], scores={"c": 0, "b": 0.5, "a": 1})
+    >>> scored = bayesatk.evaluate(graded, "bayes", pooling="none", rng=1)
+    >>> bayesatk.question_table(scored)[["score", "mean"]].round(6).values.tolist()  # 3.5/7
+    [[0.5, 0.5]]
     >>> pair = bayesatk.question_table(fit, system="a", other="b")
     >>> pair["part"].sum().round(12).item()  # 1/2 - 1/3
     0.166666666667
@@ -144,7 +163,8 @@ def question_table(
 
     def of_systems() -> pd.DataFrame:
         all_systems = _Systems(result, parsed_metric)
-        tables = [_of_system(all_systems, index, column, margin) for index in systems]
+        rows_of = _of_system if result.data.binary else _of_scores
+        tables = [rows_of(all_systems, index, column, margin) for index in systems]
         return pd.concat(tables, ignore_index=True)
 
     # A report asks for it more than once.
@@ -156,7 +176,7 @@ def question_table(
 
 
 def chosen_metric(result: Result, metric: str | Metric | None) -> Metric:
-    """Return one metric of right and wrong: the one given, or the first of the result."""
+    """Return one metric that judges trials: the one given, or the first of the result."""
     judged = result.judged or parse("pass@1")
     parsed_metric = judged[0] if metric is None else next(iter(parse(metric)), None)
     if (
@@ -186,21 +206,45 @@ class _Systems:
 
     @cached_property
     def models(self) -> list[CountModel]:
-        return [right_wrong_model(self.result, i) for i in range(len(self.result.systems))]
+        return [_model(self.result, i) for i in range(len(self.result.systems))]
 
     @cached_property
     def laws(self) -> list[QuestionLaws]:
         return [question_laws(model, self.metric) for model in self.models]
 
     @cached_property
+    def score_laws(self) -> list[ScoreLaws]:
+        return [ScoreLaws.of(model) for model in self.models]
+
+    @cached_property
     def values(self) -> list[QuestionValues]:
-        return [question_values(model, self.metric) for model in self.models]
+        judged = _scale(self.result).judged(self.metric)
+        return [question_values(model, judged) for model in self.models]
 
     @cached_property
     def level(self) -> Array:
         """Posterior mean of the metric on these questions, by system."""
         share = question_shares(self.result)
         return np.array([share @ values.mean for values in self.values])
+
+    def weaker(self, system: int) -> NDArray[np.intp]:
+        """Systems whose metric is worse."""
+        utility = _scale(self.result).direction * self.level
+        return np.flatnonzero(utility < utility[system])
+
+    def prob_weaker_score(self, system: int) -> Array:
+        """Probability that a weaker system would have as bad a total; NaN without any."""
+        trials, tried = self.result.trials[system], self.result.trials > 0
+        totals = self.result.counts[system] @ self.result.scores
+        total, number = np.zeros((2, len(trials)))
+        for weaker in self.weaker(system):
+            both, laws = tried[system] & tried[weaker], self.score_laws[weaker]
+            direction = self.result.scale.direction
+            total += np.where(both, laws.chance_of_total(trials, totals, direction), 0.0)
+            number += both
+        average = np.full(len(trials), np.nan)
+        np.divide(total, number, out=average, where=number > 0)
+        return average
 
     def prob_weaker(self, system: int) -> Array:
         """Probability that a weaker system would do as badly, by question; NaN without any."""
@@ -210,7 +254,7 @@ class _Systems:
         total, number = np.zeros((2, len(trials)))
         if self.result.judges is not None:  # the laws are of what is right, the counts of marks
             return np.full(len(trials), np.nan)
-        for weaker in np.flatnonzero(self.level < self.level[system]):
+        for weaker in self.weaker(system):
             law, state = self.laws[weaker], self.models[weaker].states.which
             tried = self.result.trials[weaker] > 0
             for n in np.unique(trials[(trials > 0) & tried]):
@@ -221,6 +265,41 @@ class _Systems:
         average = np.full(len(trials), np.nan)
         np.divide(total, number, out=average, where=number > 0)
         return average
+
+
+def _scale(result: Result) -> Scale:
+    """Return the scale of the questions' laws: two categories are right and wrong."""
+    return RIGHT_WRONG if result.data.binary else result.scale
+
+
+def _model(result: Result, system: int, kept: NDArray[np.bool_] | None = None) -> CountModel:
+    if result.data.binary:
+        return right_wrong_model(result, system, kept)
+    return model_of(result, system, kept)
+
+
+def _of_scores(every: _Systems, system: int, column: int, margin: float) -> pd.DataFrame:
+    """Return the rows of one system, of scores."""
+    result, law = every.result, every.score_laws[system]
+    counts, trials, scores = result.counts[system], result.trials[system], result.scores
+    known = np.where(trials > 0, trials, np.nan)
+    share = (law.expected - scores.min()) / (scores.max() - scores.min())
+    weaker = every.prob_weaker_score(system)
+    tested = int((~np.isnan(weaker)).sum())
+    lower, upper = np.quantile(law.expected, result.tails, axis=0)
+    return pd.DataFrame(
+        {
+            "system": _repeated(result.systems[system], len(trials)),
+            "question": result.data.dataset["question"].values,
+            **_groups(result),
+            "trials": trials, "score": counts @ scores / known, "mean": law.mean,
+            "sd": np.sqrt(law.variance), "ci_lower": lower, "ci_upper": upper,
+            "prob_flip": 1.0 - (counts / known[:, None] * law.p.mean(axis=0)).sum(axis=1),
+            "prob_saturated": ((share <= margin) | (share >= 1.0 - margin)).mean(axis=0),
+            "influence": every.values[system].influence[:, column],
+            "prob_weaker": weaker, "suspicious": weaker * tested < _ALPHA,
+        }
+    )  # fmt: skip
 
 
 def _of_system(every: _Systems, system: int, column: int, margin: float) -> pd.DataFrame:
@@ -264,12 +343,20 @@ def _groups(result: Result) -> dict[str, NDArray[Any]]:
     return {name: columns[name] for name in (GROUP, WEIGHT) if name in columns}
 
 
+def _observed(result: Result, system: int) -> dict[str, Array]:
+    """Return the successes of every question, or its mean score."""
+    if result.data.binary:
+        return {"successes": result.right_of_all("question_table")[0][system]}
+    trials = np.maximum(result.trials[system], 1)
+    return {"score": result.counts[system] @ result.scores / trials}
+
+
 def _of_pair(result: Result, metric: Metric, system: int, other: int, column: int) -> pd.DataFrame:
     """Return what every question that both tried says of the difference."""
     if system == other:
         rule = f" must be a system other than {result.systems[system]!r}."
         raise ArgumentError(Argument("other"), rule)
-    successes, trials = result.right_of_all("question_table")
+    trials, judged = result.trials, _scale(result).judged(metric)
     shared = (trials[[system, other]] > 0).all(axis=0)
     if not shared.any():
         raise ArgumentError(
@@ -277,18 +364,21 @@ def _of_pair(result: Result, metric: Metric, system: int, other: int, column: in
             f"{result.systems[system]!r} and {result.systems[other]!r} share none.",
         )  # fmt: skip
     first, second = (
-        question_values(right_wrong_model(result, index, shared), metric)
-        for index in (system, other)
+        question_values(_model(result, index, shared), judged) for index in (system, other)
     )
     difference = first.mean - second.mean
+    seen = [
+        {f"{prefix}{name}": values[shared] for name, values in _observed(result, index).items()}
+        for prefix, index in (("", system), ("other_", other))
+    ]
     table = pd.DataFrame(
         {
             "system": _repeated(result.systems[system], int(shared.sum())),
             "other": _repeated(result.systems[other], int(shared.sum())),
             "question": result.data.dataset["question"].values[shared],
             **{name: column_[shared] for name, column_ in _groups(result).items()},
-            "trials": trials[system, shared], "successes": successes[system, shared],
-            "other_trials": trials[other, shared], "other_successes": successes[other, shared],
+            "trials": trials[system, shared], **seen[0],
+            "other_trials": trials[other, shared], **seen[1],
             "difference": difference, "sd": np.sqrt(first.variance + second.variance),
             "part": difference * question_shares(result, shared),
             "influence": (first.influence - second.influence)[:, column],

@@ -43,6 +43,8 @@ class FloorCheck:
     verdict : {"pass", "fail", "inconclusive"}
     pooled : bool
         Whether other questions were used.
+    limit : {"floor", "ceiling"}
+        ``"ceiling"`` where lower scores are better: the floor is then the largest acceptable value.
     """
 
     label: str
@@ -52,6 +54,7 @@ class FloorCheck:
     below: float
     verdict: Verdict
     pooled: bool = False
+    limit: Literal["floor", "ceiling"] = "floor"
 
     @property
     def sentence(self) -> str:
@@ -61,7 +64,7 @@ class FloorCheck:
         value = "not estimable" if np.isnan(self.value) else number_words(self.value, error)
         kind = "posterior probability" if self.pooled else "confidence"
         return (
-            f"{self.label}: {value}, floor {self.floor:g}, {side} it with {kind} "
+            f"{self.label}: {value}, {self.limit} {self.floor:g}, {side} it with {kind} "
             f"{probability_words(chance, error)}: {self.verdict}."
         )
 
@@ -86,11 +89,13 @@ def check_floors(result: Result, system: int, policy: GatePolicy) -> tuple[Floor
     for label, floor in policy.floors.items():
         kept = _questions(result, policy, str(label))
         value, above, below = confidences(result, system, policy, kept, float(floor))
+        kept_to, broken = (above, below)[:: result.scale.direction]
         verdict: Verdict = (
-            "pass" if above >= level else "fail" if below >= level else "inconclusive"
+            "pass" if kept_to >= level else "fail" if broken >= level else "inconclusive"
         )
         checks.append(FloorCheck(
-            str(label), float(floor), value, above, below, verdict, policy.pooled_floors
+            str(label), float(floor), value, above, below, verdict, policy.pooled_floors,
+            "floor" if result.scale.direction > 0 else "ceiling",
         ))  # fmt: skip
     return tuple(checks)
 

@@ -331,12 +331,20 @@ def together(new: object, baseline: object) -> Outcomes:
         raise ArgumentError(
             Argument(NEW), f" must have the scores of baseline; got {scales[0]} and {scales[1]}."
         )
+    attrs, of_baseline = (outcomes.dataset["score"].attrs for outcomes in both.values())
+    if attrs != of_baseline:
+        raise ArgumentError(
+            Argument(NEW), " and baseline must be read with the same better=; the lower scores are "
+            "better in one of them only.",
+        )  # fmt: skip
     counts = [
         outcomes.dataset[["count", "missing"]].reset_coords(drop=True).assign_coords(system=[name])
         for name, outcomes in both.items()
     ]
     joined = xr.concat(counts, dim="system", join="outer", fill_value=0)
-    joined = joined.assign_coords(score=("category", list(scales[0].values()))).astype(np.int64)
+    joined = joined.assign_coords(score=("category", list(scales[0].values()), attrs)).astype(
+        np.int64
+    )
     joined = joined.assign_coords(
         {
             name: column.sel(question=joined["question"])
@@ -419,7 +427,7 @@ def gate_of(
         observed,
         {name: on_target[name] for name in ("mean", "sd", "ci_lower", "ci_upper")},
         _repeat_probability(probability, verdict, target_sd, question_sd, run_sd, policy.level),
-        GateDesign.of(policy, *design_of(compared, j), scale * sd, noise),
+        GateDesign.of(policy, *design_of(compared, j), scale * sd, noise, compared.scale.direction),
         floors,
         policy,
         sentences.of(policy.asked, i, j).sentences[target],

@@ -42,7 +42,8 @@ class GatePolicy:
         Under non-inferiority, how much worse the new system may be (> 0); under superiority, by
         how much it must be better (0 or more).
     rule : {"non-inferiority", "superiority"}
-        The new system passes if its difference to the baseline (new minus baseline) is above
+        The new system passes if its difference to the baseline (new minus baseline; baseline minus
+        new, where lower scores are better) is above
         ``-margin`` (non-inferiority) or above ``+margin`` (superiority) with posterior probability
         of at least `level`. It fails if the difference is below that threshold with probability of
         at least `level`.
@@ -54,10 +55,11 @@ class GatePolicy:
     effect : float, optional
         A difference (new minus baseline) at which the power of the gate is reported.
     floors : mapping, optional
-        Smallest acceptable value of the metric by question label, or by name of a group in `groups`
-        or in the data (``group=`` of `bayesatk.tally`). The new system fails if one value is below
-        its floor, and passes only if none is, each with a confidence of
-        ``1 - (1 - level) / number of floors``, from the trials of its own questions alone.
+        Smallest acceptable value of the metric (the largest, where lower scores are better) by
+        question label, or by name of a group in `groups` or in the data (``group=`` of
+        `bayesatk.tally`). The new system fails if one value is below its floor, and passes only if
+        none is, each with a confidence of ``1 - (1 - level) / number of floors``, from the trials
+        of its own questions alone.
     groups : mapping {name: sequence of question labels}, optional
         Groups for `floors`; the value of a group is the mean over its questions.
     pooling : {"partial", "none", "complete"}
@@ -272,8 +274,9 @@ class GateDesign:
 
     @classmethod
     def of(
-        cls, policy: GatePolicy, questions: int, trials: float, sd: float, noise: float
-    ) -> "GateDesign":
+        cls, policy: GatePolicy, questions: int, trials: float, sd: float, noise: float,
+        direction: int = 1,
+    ) -> "GateDesign":  # fmt: skip
         """Compute the rates for a posterior sd of the difference and its noise between runs.
 
         Parameters
@@ -283,12 +286,14 @@ class GateDesign:
             As above.
         noise : float
             Standard deviation over runs of the posterior mean of the difference.
+        direction : int
+            1 where higher values of the metric are better, -1 where lower ones are.
         """
         level, gap = policy.level, -policy.threshold
         same = GateRates.at(gap, sd, noise, level)
         at_effect = None
         if policy.effect is not None:
-            at_effect = GateRates.at(policy.effect + gap, sd, noise, level)
+            at_effect = GateRates.at(direction * policy.effect + gap, sd, noise, level)
         more = None
         if policy.rule == RULES[0] and same.flip > FLIPS and sd > 0.0:
             # Next to no run fails, so a share x passes with 1 - x^2 - (1 - x)^2 = FLIPS.
@@ -401,7 +406,8 @@ def gate_design(
             rule = f" must be a result of the baseline alone; it has {number} systems."
             raise ArgumentError(Argument("source"), rule)
         sd, noise = (np.sqrt(2.0) * np.array(run_noise(baseline, 0, policy.asked))).tolist()
-        return GateDesign.of(policy, *design_of(baseline, 0), sd, noise)
+        direction = baseline.scale.direction
+        return GateDesign.of(policy, *design_of(baseline, 0), sd, noise, direction)
     for name, value in (("questions", questions), ("trials", trials)):
         if value is None:
             raise ArgumentError(

@@ -89,12 +89,15 @@ class Drawn:
     alike : ndarray of int, shape (systems,), optional
         For every system the place of the first with the same data. Their posteriors are the same,
         so the draws of the first stand for those of all; default: each its own.
+    direction : int
+        1 where higher values are better, -1 where lower ones are.
     """
 
     values: Array
     sd: Array
     effective: float
     alike: Places = field(default_factory=lambda: np.zeros(0, np.intp))
+    direction: int = 1
 
     def __post_init__(self) -> None:
         if not len(self.alike):
@@ -112,7 +115,7 @@ class Drawn:
 
     def ranks(self, cell: int) -> Array:
         """Return the probability of every rank, by system; ties are broken at random."""
-        ranks = rank_probabilities(self.values[:, cell])
+        ranks = rank_probabilities(self.direction * self.values[:, cell])
         return np.stack([ranks[self.alike == number].mean(axis=0) for number in self.alike])
 
     def levels(self, cell: int, probabilities: Sequence[float]) -> tuple[Array, Array, Array]:
@@ -131,7 +134,11 @@ class Drawn:
 
     def declared(self, cell: int, alpha: float) -> NDArray[np.bool_]:
         """Return which systems (row) are declared better than which (column)."""
-        return separated(self.values[:, cell, self.alike], 0.5 * alpha)
+        return separated(self.direction * self.values[:, cell, self.alike], 0.5 * alpha)
+
+    def order(self, cell: int) -> Places:
+        """Return the systems by their means, the best first."""
+        return np.argsort(-self.direction * self.means(cell), kind="stable")
 
     def representatives(self, i: Places, j: Places) -> tuple[Places, Places]:
         """Return the systems whose draws give the contrasts of pairs."""
@@ -157,7 +164,7 @@ class Drawn:
             a, b = self.rows(cell, first[pairs], second[pairs])
             if same[pairs[0]]:  # exchangeable: as likely the other way round
                 a, b = np.hstack([a, b]), np.hstack([b, a])
-            block = _of_rows(a, b, settings)
+            block = _of_rows(a, b, settings, self.direction)
             if same[pairs[0]]:
                 block |= _even_ratio(block["ratio_lower"], block["ratio_upper"])
             for name, values in block.items():
@@ -217,7 +224,7 @@ class Independent(Drawn):
         sd = drawn.sd.copy()
         for cell, means in exact.items():
             sd[cell] = [mean.sd for mean in means]
-        return cls(drawn.values, sd, drawn.effective, drawn.alike, exact)
+        return cls(drawn.values, sd, drawn.effective, drawn.alike, drawn.direction, exact)
 
     def _even(self, cell: int) -> Array:
         """Quantiles at even levels; (systems, points)."""
@@ -235,7 +242,7 @@ class Independent(Drawn):
         """Return the probability of every rank, by system."""
         if cell not in self.exact:
             return super().ranks(cell)
-        ranks = rank_probabilities(self._hypercube(cell))
+        ranks = rank_probabilities(self.direction * self._hypercube(cell))
         return np.stack([ranks[self.alike == number].mean(axis=0) for number in self.alike])
 
     def _hypercube(self, cell: int) -> Array:
@@ -254,9 +261,10 @@ class Independent(Drawn):
             j = i + 1 + np.flatnonzero(self.alike[i + 1 :] != self.alike[i])
             if len(j):
                 rows = self.rows(cell, *self.representatives(np.full(len(j), i), j))
-                (a, b), _ = round_to_resolution(np.stack(rows))
+                (a, b), _ = round_to_resolution(self.direction * np.stack(rows))
                 wrong[i, j], wrong[j, i] = (a <= b).mean(axis=1), (b <= a).mean(axis=1)
-        return separated(self._hypercube(cell)[:, self.alike], 0.5 * alpha, wrong)
+        hypercube = self.direction * self._hypercube(cell)
+        return separated(hypercube[:, self.alike], 0.5 * alpha, wrong)
 
     def levels(self, cell: int, probabilities: Sequence[float]) -> tuple[Array, Array, Array]:
         """Return exact means, sds and quantiles, where they are known."""
@@ -312,13 +320,17 @@ def _blocks(same: NDArray[np.bool_], draws: int) -> Iterator[Places]:
             yield from np.array_split(pairs, min(pairs.size, 1 + pairs.size * draws // _VALUES))
 
 
-def _of_rows(a: Array, b: Array, settings: Settings) -> Contrasts:
-    """Return contrasts of joint draws, a row for each pair."""
+def _of_rows(a: Array, b: Array, settings: Settings, direction: int) -> Contrasts:
+    """Return contrasts of joint draws, a row for each pair.
+
+    Differences are a less b; greater, above and gain mean that a is better.
+    """
     site, step = round_to_resolution(np.stack([a, b]))
-    sign = np.sign(site[0] - site[1])
+    sign = direction * np.sign(site[0] - site[1])
     gap = np.where(sign == 0, 0.0, a - b)
     margin = settings.rope + step * (settings.rope > 0.0)
-    above, below = ((way * sign > 0) & (way * gap > margin) for way in (1, -1))
+    lead = direction * gap
+    above, below = ((way * sign > 0) & (way * lead > margin) for way in (1, -1))
     tie = 0.5 * (sign == 0).mean(axis=1)
     with np.errstate(all="ignore"):
         ratio = np.where((sign == 0) & (np.abs(b) <= step), 1.0, a / b)
@@ -339,8 +351,8 @@ def _of_rows(a: Array, b: Array, settings: Settings) -> Contrasts:
         "prob_below_rope": below.mean(axis=1),
         "prob_in_rope": (~(above | below)).mean(axis=1),
         "prob_above_rope": above.mean(axis=1),
-        "expected_loss": np.maximum(-gap, 0.0).mean(axis=1),
-        "expected_gain": np.maximum(gap, 0.0).mean(axis=1),
+        "expected_loss": np.maximum(-lead, 0.0).mean(axis=1),
+        "expected_gain": np.maximum(lead, 0.0).mean(axis=1),
         **dict(zip(("ratio_median", "ratio_lower", "ratio_upper"), ratios, strict=True)),
     }
 
@@ -509,19 +521,18 @@ def separated(values: Array, error: float, wrong: Array | None = None) -> NDArra
     return declared
 
 
-def tiers_of(declared: NDArray[np.bool_], means: Array) -> Ints:
+def tiers_of(declared: NDArray[np.bool_], order: Places) -> Ints:
     """Tier of every system, 1 for the best, from the pairs that are declared.
 
-    Systems are taken in the order of their means; a tier ends where the next system is declared
-    worse than one of it. So no two systems of a tier are declared different.
+    Systems are taken in the order given, the best first; a tier ends where the next system is
+    declared worse than one of it. So no two systems of a tier are declared different.
 
     Examples
     --------
     >>> declared = np.array([[0, 0, 1], [0, 0, 0], [0, 0, 0]], bool)
-    >>> tiers_of(declared, np.array([0.9, 0.8, 0.1])).tolist()
+    >>> tiers_of(declared, np.array([0, 1, 2])).tolist()
     [1, 1, 2]
     """
-    order = np.argsort(-means, kind="stable")
     tier, start, level = np.empty(len(order), np.int64), 0, 1
     for rank, system in enumerate(order):
         if declared[order[start:rank], system].any():

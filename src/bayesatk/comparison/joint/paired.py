@@ -56,10 +56,10 @@ def paired_draws(
 ) -> tuple[Drawn, ...]:  # fmt: skip
     """Return joint draws of a part by target: of these questions, of others, of new groups."""
     keys = data_keys(fit, part)
-    alike = np.array([keys.index(key) for key in keys])
+    alike, direction = np.array([keys.index(key) for key in keys]), fit.scale.direction
     if fit.joint:
         stored = (_stored(fit, part, target) for target in range(len(fit.targets)))
-        return tuple(replace(joint, alike=alike) for joint in stored)
+        return tuple(replace(joint, alike=alike, direction=direction) for joint in stored)
     systems = (sampler or SystemSampler(fit, rng)).of(part, client)
     questions, population, *new_groups = np.stack([draws.means for draws in systems], axis=-1)
     effective = float(len(questions))
@@ -80,7 +80,7 @@ def paired_draws(
         drawn = *drawn, new[1]
     if fit.sampled and len(systems) == len(fit.systems) and part.kept.all():
         drawn = _stored(fit, part, 0), *drawn[1:]
-    drawn = tuple(replace(joint, alike=alike) for joint in drawn)
+    drawn = tuple(replace(joint, alike=alike, direction=direction) for joint in drawn)
     if fit.judges is not None:  # systems of one judge are not independent
         return drawn
     cells = set.intersection(*(set(draws.exact) for draws in systems))
@@ -180,7 +180,7 @@ def tier_table(
     """Return the tier of every system (system, cell, target)."""
     tiers = [
         [
-            tiers_of(orders, joint.means(cell))
+            tiers_of(orders, joint.order(cell))
             for orders, joint in zip(declared[cell], drawn, strict=True)
         ]
         for cell in range(len(grid))
@@ -208,7 +208,8 @@ def by_group(
         questions, population = draws[:, group, :, 0], draws[:, group, :, 1]
         size = float(len(draws))
         drawn = drawn_together(questions, population, spreads, rates, subset.share(fit), size, rng)
-        yield tuple(replace(target, alike=alike) for target in drawn)
+        direction = fit.scale.direction
+        yield tuple(replace(target, alike=alike, direction=direction) for target in drawn)
 
 
 def difficulty_correlation(

@@ -132,7 +132,7 @@ def crossing(
     tried = (result.trials > 0).astype(int)
     shared = tried @ tried.T
     for (i, j), gap, by_target in _pair_signs(result, cells, pairs, joint):
-        way = -1 if turn and gap < 0.0 else 1
+        way = -1 if turn and result.scale.direction * gap < 0.0 else 1
         system, rival = (result.systems[index] for index in (i, j)[::way])
         for target, (signs, effective) in zip(result.targets, by_target, strict=True):
             shares = lead_probabilities(way * signs)
@@ -193,7 +193,7 @@ def _signs(drawn: Drawn, cells: list[int], places: NDArray[np.intp]) -> Ints:
     """Return the sign of the difference of the systems at two places, (k, draws)."""
     first, second = drawn.representatives(places[:1], places[1:])
     site, _ = round_to_resolution(drawn.values[:, cells][:, :, [first[0], second[0]]])
-    sign = np.sign(site[..., 0] - site[..., 1]).T
+    sign = drawn.direction * np.sign(site[..., 0] - site[..., 1]).T
     alike = drawn.alike[places[0]] == drawn.alike[places[1]]
     return np.hstack([sign, -sign]) if alike else sign  # as likely the other way round
 

@@ -79,9 +79,10 @@ def compare(
         The result with three groups. ``comparison`` holds every metric with dims ``(system, other,
         [k], [tau], target, contrast)``, contrasts of ``system`` minus ``other``: mean, sd, interval
         (as in the result), probability that ``system`` is better (``prob_greater``, with half the
-        probability of a tie), of a tie (``prob_tie``), of a difference below, inside and above the
-        ROPE, expected loss of choosing ``system``, quantiles of the ratio, the standard error of
-        ``prob_greater`` (of draws, weighted points or tables), the sd had the questions not been
+        probability of a tie), of a tie (``prob_tie``), of a difference below (``system`` is worse),
+        inside and above the ROPE (``system`` is better), expected loss of choosing ``system``,
+        quantiles of the ratio, the standard error of ``prob_greater`` (of draws, weighted points or
+        tables), the sd had the questions not been
         paired, the two means, the ends of a band that contains the curve of differences over k with
         the interval's probability (from joint draws), and whether the order is declared (1 or 0);
         and ``shared_questions(system, other)``. ``ranks`` holds the probability of every rank (1 is
@@ -131,6 +132,11 @@ def compare(
 
     Systems marked by the same judge (``judge=``) share its error rates in every draw, so most of
     the uncertainty about the judge cancels in their difference.
+
+    Of scores of which lower ones are better (``better="lower"`` of `bayesatk.tally`) a system is
+    better where its metric is lower. Differences, their intervals and ratios stay those of the
+    metric, in its units; ``prob_greater``, ``prob_above_rope`` and ``expected_loss`` are about
+    which system is better.
 
     Differences below 2**-40 of the scale count as ties. ``prob_greater`` of (a, b) and of (b, a)
     add up to 1, and ``prob_greater - prob_tie / 2`` is the probability of a difference that is not
@@ -418,4 +424,6 @@ def _if_missing(
     system, rival = systems
     worst = wrong.sel(system=system) - right.sel(system=rival)
     best = right.sel(system=system) - wrong.sel(system=rival)
+    if fit.scale.direction < 0:
+        return dict(zip(_ENDS, (mean + float(worst.max()), mean + float(best.min())), strict=True))
     return dict(zip(_ENDS, (mean + float(worst.min()), mean + float(best.max())), strict=True))

@@ -42,6 +42,11 @@ def named(system: object) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
+def metric_words(result: Result, metric: Metric) -> str:
+    """Return the metric, and that its lower values are better where they are."""
+    return metric.label + " (lower is better)" * (result.scale.direction < 0)
+
+
 def design_words(trials: NDArray[np.int64], weighted: bool = False) -> str:
     """Say how many questions and trials: of (systems, questions), zeros left out.
 
@@ -97,7 +102,8 @@ class PairSentences:
     def of(self, metric: Metric, i: int, j: int) -> PairClaim:
         """Return what is said of a pair; the better on these questions comes first."""
         rows = self.rows(metric, i, j)
-        if rows[0]["mean"] < 0.0 or (rows[0]["mean"] == 0.0 and i > j):
+        lead = self._result.scale.direction * rows[0]["mean"]
+        if lead < 0.0 or (lead == 0.0 and i > j):
             i, j = j, i
             rows = self.rows(metric, i, j)
         names = named(self._result.systems[i]), named(self._result.systems[j])
@@ -153,17 +159,18 @@ class PairSentences:
             return ""
         a, b = (self._seen(metric, index, both) for index in (i, j))
         design = design_words(trials[:, both], self._result.weight is not None)
+        words = metric_words(self._result, metric)
         partly = "" if both.all() else f" of {both.size}, those that both tried"
         if np.isnan(a + b):
             fewest = int(trials[:, both].min())
             return (
-                f"{one} and {other} tried the same {design}{partly}. {metric.label} judges more "
-                f"trials than some questions have ({fewest}), so it depends on the model. "
+                f"{one} and {other} tried the same {design}{partly}. {words} judges more trials "
+                f"than some questions have ({fewest}), so it depends on the model. "
             )
         judged = self._result.judges is not None
         return (
             f"{one} {'was marked' if judged else 'scored'} {number_words(a)} and {other} "
-            f"{number_words(b)} in {metric.label} on the same {design}{partly}. "
+            f"{number_words(b)} in {words} on the same {design}{partly}. "
             + "The following numbers are corrected for errors of the judge. "
             * judged
         )
@@ -237,13 +244,14 @@ class PairSentences:
         )
         on = design_words(result.trials[:, shared], result.weight is not None)
         on += "" if ranked == questions else f" of {questions}, those that all tried"
-        text = f"{len(names)} systems tried {on}. In {metric.label} on {TARGET_NAMES[target]} "
+        label = metric_words(self._result, metric)
+        text = f"{len(names)} systems tried {on}. In {label} on {TARGET_NAMES[target]} "
         if not np.isnan(seen).any():
             ends = f"{number_words(seen.min())} to {number_words(seen.max())}"
             judged = result.judges is not None
             text = (
                 f"{len(names)} systems {'were marked' if judged else 'scored'} {ends} in "
-                f"{metric.label} on {on}. On {TARGET_NAMES[target]} "
+                f"{label} on {on}. On {TARGET_NAMES[target]} "
                 + "and corrected for errors of the judge "
                 * judged
             )
@@ -251,7 +259,8 @@ class PairSentences:
         if tier.max() == 1:
             return f"{text}they are not separated: all are in one tier."
         levels = [_some(names[tier == level].tolist()) for level in range(1, int(tier.max()) + 1)]
-        return f"{text}there are {len(levels)} tiers: {' > '.join(levels)}."
+        ahead_of = " > " if result.scale.direction > 0 else " < "
+        return f"{text}there are {len(levels)} tiers: {ahead_of.join(levels)}."
 
 
 def _some(names: list[str]) -> str:

@@ -1,8 +1,9 @@
 """Scores of categories: expected value of ``k`` drawn categories, finite and posterior law.
 
-The best of ``k`` scores is a sum of pass@k's, one for each step of the scale: with the scores in
-ascending order, ``E[max] = w_1 + sum_c (w_c+1 - w_c) P(at least one draw above w_c)``. The mean
-score is ``k = 1``. Any other value function is a vector over the compositions of ``k``.
+The highest of ``k`` scores is a sum of pass@k's, one for each step of the scale: with the scores in
+ascending order, ``E[max] = w_1 + sum_c (w_c+1 - w_c) P(at least one draw above w_c)``. The lowest
+is ``E[min of w] = -E[max of -w]``. The mean score is ``k = 1``. Any other value function is a
+vector over the compositions of ``k``.
 """
 
 from collections.abc import Sequence
@@ -36,7 +37,7 @@ def category_finite(credit: CategoryCredit, counts: ArrayLike, scores: ArrayLike
     Returns
     -------
     ndarray, shape (...)
-        NaN where ``k`` exceeds the trials. For the best score every term is non-negative.
+        NaN where ``k`` exceeds the trials. For the highest score every term is non-negative.
 
     Examples
     --------
@@ -45,6 +46,8 @@ def category_finite(credit: CategoryCredit, counts: ArrayLike, scores: ArrayLike
     """
     counts = np.asarray(counts, np.int64)
     trials = counts.sum(axis=-1)
+    if credit.lowest:
+        return -category_finite(CategoryCredit(credit.k), counts, -np.asarray(scores, float))
     if credit.value is None:
         lowest, steps, above, _ = _steps(scores, counts)
         reached = finite(pass_at(credit.k), above, trials[..., None])
@@ -95,6 +98,10 @@ def category_moments(
     (0.5, 0.083333333333)
     """
     alpha = np.asarray(alpha, float)
+    if credit.lowest:
+        highest = CategoryCredit(credit.k)
+        mean, variance = category_moments(highest, alpha, -np.asarray(scores, float))
+        return -mean, variance
     if credit.value is not None:
         return _general_moments(credit, alpha, scores)
     total = alpha.sum(axis=-1)[..., None]

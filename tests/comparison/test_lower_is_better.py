@@ -1,0 +1,214 @@
+"""Scores of which lower ones are better: seconds, errors."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import bayesatk as bk
+from bayesatk.comparison.checks.noise import noise_floor
+from bayesatk.data.validation import OutcomeError
+from bayesatk.io.inspect_source import inspect_source
+from bayesatk.reporting.sentences import usual_metrics
+from bayesatk.results.result import Result
+
+MINUTES = {
+    "slow": [[9, 7, 9], [5, 9, 9], [9, 9, 7], [5, 7, 9], [9, 9, 9], [7, 9, 9]] * 3,
+    "mid": [[7, 5, 7], [5, 7, 5], [7, 5, 9], [3, 5, 7], [7, 9, 5], [5, 7, 7]] * 3,
+    "fast": [[5, 3, 5], [3, 3, 5], [5, 7, 3], [3, 3, 3], [7, 5, 5], [5, 3, 5]] * 3,
+}
+TURNED = {
+    "prob_below_rope": "prob_above_rope",
+    "prob_above_rope": "prob_below_rope",
+}
+
+
+@pytest.fixture(scope="module")
+def both() -> dict[str, xr.DataTree]:
+    """The same numbers, read with higher and with lower scores as the better ones."""
+    return {
+        better: bk.compare(
+            bk.evaluate(
+                bk.tally(MINUTES, scores="numbers", better=better),  # type: ignore[arg-type]
+                "bayes min@2 max@2", difficulty="beta", draws=50, rng=1,
+            ),
+            rope=0.5, rng=1,
+        )
+        for better in ("higher", "lower")
+    }  # fmt: skip
+
+
+def test_who_is_better_turns_and_differences_stay(both) -> None:
+    higher, lower = (both[name]["comparison"].to_dataset() for name in ("higher", "lower"))
+    for variable in ("bayes", "min_at_k", "max_at_k"):
+        for name in ("mean", "sd", "ci_lower", "ci_upper", "prob_tie", "prob_in_rope",
+                     "ratio_median", "band_lower", "mean_system", *TURNED):  # fmt: skip
+            expected = higher[variable].sel(contrast=TURNED.get(name, name))
+            np.testing.assert_allclose(
+                lower[variable].sel(contrast=name), expected, atol=1e-12, err_msg=name
+            )
+        chances = [data[variable].sel(contrast="prob_greater") for data in (higher, lower)]
+        pairs = ~np.eye(3, dtype=bool)
+        total = (chances[0] + chances[1]).transpose("system", "other", ...).values[pairs]
+        np.testing.assert_allclose(total, 1.0, atol=1e-12)
+        loss, gain = (data[variable].sel(contrast="expected_loss") for data in (lower, higher))
+        turned = gain.rename(system="other", other="system").transpose(*loss.dims)
+        np.testing.assert_allclose(loss, turned, atol=1e-12)
+
+
+def test_ranks_and_tiers_are_the_other_way_round(both) -> None:
+    for variable in ("bayes", "min_at_k"):
+        ranks = [both[name]["ranks"][variable].transpose("rank", ...) for name in both]
+        np.testing.assert_allclose(ranks[1], ranks[0].values[::-1], atol=1e-12)
+    tiers = {
+        name: tree["tiers"]["bayes"].sel(target="questions").values.tolist()
+        for name, tree in both.items()
+    }
+    assert tiers == {"higher": [1, 2, 3], "lower": [3, 2, 1]}
+
+
+def test_sentences_say_so_and_put_the_better_system_first(both) -> None:
+    sentence = bk.claim(both["lower"], "bayes", target="questions", system="slow", other="fast")
+    assert sentence.startswith("fast scored 4.33")
+    assert "in bayes (lower is better) on the same 18 questions" in sentence
+    assert "fast is ahead of slow by more than 0.5" in sentence
+    assert ": -3." in sentence
+    tiers = bk.claim(both["lower"], "bayes", target="questions")
+    assert tiers.endswith("there are 3 tiers: fast < mid < slow.")
+    single = bk.claim(both["lower"], "bayes", system="mid")
+    assert "mid scored 6.222 in bayes (lower is better)" in single
+    rows = bk.comparison_table(both["lower"]).query("metric == 'bayes' and target == 'questions'")
+    assert rows["verdict"].unique().tolist() == ["ahead by more than the ROPE"]
+    assert (rows["mean"] < -0.5).all()
+    assert (rows["prob_greater"] > 0.99).all()
+
+
+def test_leaderboard_has_the_lowest_first(both) -> None:
+    board = bk.leaderboard(both["lower"], "bayes", target="questions")
+    assert board.table["system"].tolist() == ["fast", "mid", "slow"]
+    assert board.table["mean"].is_monotonic_increasing
+    assert board.table["tier"].tolist() == [1, 2, 3]
+    assert board.table["prob_best"][0] > 0.99
+    assert board.pairs()["system"].tolist() == ["fast", "fast", "mid"]
+
+
+def test_reaching_a_score_is_to_be_at_it_or_below() -> None:
+    fit = bk.evaluate(
+        bk.tally([[3, 5, 5, 9]], scores="numbers", better="lower"), "bayes", pooling="none", rng=1
+    )
+    rows = bk.category_table(fit).query("target == 'questions'")
+    assert rows["score"].tolist() == [3, 5, 9]
+    # Dirichlet(2, 3, 2)
+    np.testing.assert_allclose(rows["mean"], [2 / 7, 5 / 7, 1.0], atol=1e-12)
+
+
+def test_direction_stays_with_data_and_results(tmp_path: Path) -> None:
+    data = bk.tally(MINUTES, scores="numbers", better="lower", group=["x", "y"] * 9)
+    again = bk.tally(data, weight=[1, 2] * 9)
+    assert again.direction == data["fast"].direction == data.sel(group="x").direction == -1
+    assert bk.tally(data.dataset).direction == -1
+    assert data.with_success("score <= 5").direction == 1
+    fit = bk.evaluate(data, "bayes", pooling="none", draws=5, rng=1)
+    bk.save(fit, tmp_path / "fit.nc")
+    read = Result.of(bk.load_result(tmp_path / "fit.nc"))
+    assert read.scale.direction == read.data.direction == -1
+    assert Result.of(bk.one_system(fit, "fast")).tree["constant_data"]["category_score"].attrs
+    assert "lower is better" in data.card()
+    assert usual_metrics(data) == ["bayes", "min@1,2"]
+
+
+def test_missing_trials_are_counted_as_the_worst() -> None:
+    rows = {"a": [[3, None, 9], [5, 9, 3]], "b": [[3, 5, 9], [5, 5, 3]]}
+    wrong = bk.tally(rows, scores="numbers", better="lower", missing="wrong")
+    assert wrong.dataset["count"].values[0, 0].tolist() == [1, 0, 2]
+    bounds = bk.tally(rows, scores="numbers", better="lower", missing="bounds")
+    worst, best = bounds.bounds()
+    assert worst.dataset["count"].values[0, 0].tolist() == [1, 0, 2]
+    assert best.dataset["count"].values[0, 0].tolist() == [2, 0, 1]
+    # By hand: 29 of five trials and one of 9, or of 3.
+    assert "at worst 6.3333, at best 5.3333" in bounds.card()
+    fit = bk.compare(bk.evaluate(bounds, "bayes", pooling="none", draws=50, rng=1), rng=1)
+    (row,) = bk.comparison_table(fit, of="a", against="b").query("target == 'questions'").to_dict(
+        "records"
+    )  # fmt: skip
+    assert row["mean_if_best"] < row["mean"] < row["mean_if_worst"]
+
+
+def test_gate_passes_what_is_faster_and_floors_are_ceilings() -> None:
+    data = bk.tally(MINUTES, scores="numbers", better="lower")
+    options = {"metric": "bayes", "margin": 0.5, "target": "questions"}
+    assert bk.gate(data["fast"], data["slow"], **options).verdict == "pass"
+    slower = bk.gate(data["slow"], data["fast"], **options)
+    assert slower.verdict == "fail"
+    policy = bk.GatePolicy("bayes", margin=0.5, effect=-1.0, floors={"all": 8.0},
+                           groups={"all": list(range(18))})  # fmt: skip
+    checked = bk.gate(data["fast"], data["slow"], policy)
+    assert checked.floors[0].verdict == "pass"
+    assert "ceiling 8, below it with confidence" in checked.floors[0].sentence
+    assert checked.design.at_effect.passes > checked.design.same_system.passes
+    higher = bk.tally(MINUTES, scores="numbers")
+    with pytest.raises(ValueError, match="same better="):
+        bk.gate(data["fast"], higher["slow"], **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"better": "smaller"}, "better must be 'higher' or 'lower'; got 'smaller'"),
+        ({"scores": (0, 1), "better": "lower"}, r"success=.score <= 0"),
+    ],
+)
+def test_bad_directions_are_refused(options, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        bk.tally([[0, 1], [1, 1]], **options)
+    with pytest.raises(OutcomeError, match="better must be left out for success counts"):
+        bk.tally(([1], [2]), better="lower")
+
+
+def test_the_remedy_works() -> None:
+    errors = bk.tally([[0, 1], [1, 1]], scores="numbers", success="score <= 0", better="lower")
+    assert errors.successes.values.tolist() == [[1, 0]]
+
+
+def test_worst_and_best_of_k_of_right_and_wrong_are_known_metrics() -> None:
+    marks = [[1, 0, 1, 1], [0, 0, 1, 0], [1, 1, 1, 1], [1, 1, 0, 1]]
+    fit = bk.evaluate(marks, "pass@2 pass^2 max@2 min@2", draws=50, rng=1)
+    closed = fit["closed_form"].to_dataset()
+    for score, plain in (("min_at_k", "pass_hat_k"), ("max_at_k", "pass_at_k")):
+        np.testing.assert_allclose(closed[score], closed[plain], atol=1e-12)
+        np.testing.assert_array_equal(fit["posterior"][score], fit["posterior"][plain])
+
+
+@pytest.mark.parametrize("pooling", ["none", "partial", "complete"])
+def test_lowest_of_k_is_minus_the_highest_of_the_negated(pooling) -> None:
+    options = {"pooling": pooling, "draws": 50, "rng": 1}
+    options |= {"difficulty": "beta"} if pooling == "partial" else {}
+    scores = np.array(MINUTES["mid"])
+    fits = [
+        bk.evaluate(bk.tally(way * scores, scores="numbers"), f"{name}@2,5 bayes", **options)
+        for way, name in ((1, "min"), (-1, "max"))
+    ]
+    lowest = fits[0]["closed_form"]["min_at_k"]
+    highest = fits[1]["closed_form"]["max_at_k"]
+    sd = highest.sel(statistic="sd")
+    for name in ("estimate", "mean"):
+        gap = (lowest + highest).sel(statistic=name) / sd
+        assert float(abs(gap).max()) < 0.02, name
+    ratio = lowest.sel(statistic="sd") / sd
+    np.testing.assert_allclose(ratio, 1.0, atol=0.02)
+
+
+def test_noise_floor_and_files_take_no_notice(tmp_path: Path) -> None:
+    data = bk.tally(MINUTES, scores="numbers", better="lower")
+    fit = bk.evaluate(data, "bayes", pooling="none", draws=5, rng=1)
+    higher = bk.tally(MINUTES, scores="numbers")
+    other = bk.evaluate(higher, "bayes", pooling="none", draws=5, rng=1)
+    floors = [noise_floor(each)["floor"].tolist() for each in (fit, other)]
+    assert floors[0] == floors[1]
+    path = tmp_path / "runs.csv"
+    rows = [f"{q},{t},{m}" for q, row in enumerate(MINUTES["fast"]) for t, m in enumerate(row)]
+    path.write_text("\n".join(["question,trial,outcome", *rows]))
+    loaded = bk.load(path, scores="numbers", better="lower")
+    assert loaded.direction == -1
+    assert "min@3" in inspect_source(path, scores="numbers", better="lower").as_text()
