@@ -13,13 +13,13 @@ from bayesatk._tools.messages import Argument, ArgumentError
 Capability = Literal[
     "group", "covariates", "judge", "weight", "prior trials", "pooling none", "pooling complete",
     "categories", "votes", "families", "success metrics", "pooling partial", "cut judge", "costs",
-    "crossed", "law", "bootstrap",
+    "crossed", "law", "bootstrap", "estimated weight",
 ]  # fmt: skip
 Operation = Literal[
     "table", "compare", "exact_loo", "leaderboard", "criticise", "plan", "question_table",
     "noise_floor", "e_value", "claim", "gate", "extrapolation_range", "evidence", "equality",
     "random_baseline", "tail_exponent", "change_point", "difficulty_plot", "shrinkage_plot",
-    "chance", "horizon", "shared_difficulty",
+    "chance", "horizon", "shared_difficulty", "sample",
 ]  # fmt: skip
 OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 
@@ -73,6 +73,10 @@ FEATURES: Mapping[Capability, Feature] = {
     "judge": _left_out("marks of a judge that errs", "judge"),
     "weight": Feature("weights", Argument("weight"), ("use data.unweighted()",)),
     "prior trials": _left_out("prior trials", "prior_trials"),
+    "estimated weight": Feature(
+        "an estimated weight of prior trials", Argument("prior_weight", "estimated"),
+        ("pass ", Argument("prior_weight", 1.0)),
+    ),
     "pooling none": _pooled("none", "partial"),
     "pooling complete": _pooled("complete", "partial"),
     "categories": Feature(
@@ -233,6 +237,12 @@ NOT_BUILT = _pairs(
         "prior trials": {
             "shared_difficulty": "it takes no account of prior trials yet",
         },
+        "estimated weight": {
+            "judge": "the evidence of prior trials at a weight would be an integral over error "
+            "rates that systems share",
+            "sample": "the density of a weight is divided by an integral over all other "
+            "parameters, which no draw has a number for",
+        },
         "categories": {
             "shared_difficulty": "it is of right and wrong so far",
             "question_table": "it is of right and wrong so far",
@@ -264,6 +274,7 @@ _WORDS: Mapping[Operation, str] = {
     "difficulty_plot": "one distribution of difficulties", "shrinkage_plot": "a plot of shrinkage",
     "chance": "a comparison with guessing", "table": "a table", "compare": "a comparison",
     "horizon": "a horizon", "shared_difficulty": "difficulties that systems share",
+    "sample": "a model to sample",
 }  # fmt: skip
 
 

@@ -70,7 +70,7 @@ def evaluate(
     success: str | None = None,
     judge: object = None,
     prior_trials: object = None,
-    prior_weight: float = 1.0,
+    prior_weight: float | Literal["estimated"] = 1.0,
     answer_prior: AnswerPrior | None = None,
     covariates: str | Sequence[str] | None = None,
     group: object = None,
@@ -129,9 +129,11 @@ def evaluate(
     prior_trials : Outcomes or anything `bayesatk.tally` accepts, optional
         Earlier trials of the same questions, either by one system (used for all systems) or by the
         same systems. They enter the posterior but not ``estimate``.
-    prior_weight : float
-        Weight of a prior trial relative to a new trial, in [0, 1]: a power prior. With 0 there
-        are none.
+    prior_weight : float or "estimated"
+        Weight of a prior trial relative to a new trial, in [0, 1]: a power prior (Ibrahim and Chen
+        2000). With 0 there are none. ``"estimated"``: one weight for all questions of a system,
+        with a uniform prior, is integrated like a hyperparameter (a normalised power prior), and is
+        reported as ``prior_weight``.
     answer_prior : AnswerPrior, optional
         Prior of the answers to a question, for ``plurality@k``.
     group : str, sequence or mapping, optional
@@ -320,7 +322,7 @@ def _tables(study: Study, draws: int, each: Sequence[Evaluated]) -> dict[str, xr
         **_difficulty_groups(samples, drawn),
         **_of_groups(study, draws, each, drawn),
         **judge_groups(study.judges, posteriors, grid, coords),
-        **(points_group([one.points for one in each], coords["system"]) if each[0].points else {}),
+        **(points_group([one.points for one in each], coords["system"]) if all(one.points for one in each) else {}),
     }
 
 

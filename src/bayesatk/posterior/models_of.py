@@ -1,6 +1,6 @@
 """The model of a system's counts, as data are read or a result stores them, and its estimates."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from bayesatk.data.design import Basis
 from bayesatk.data.grouping import Grouping
+from bayesatk.data.other_trials import Earlier
 from bayesatk.data.scales import RIGHT_WRONG, RightWrong, Scale
 from bayesatk.data.study import Study
 from bayesatk.judge_error import Judges
@@ -44,6 +45,8 @@ class Declared:
         Whether questions like these are these drawn anew, and do not follow the law.
     seed : int
         Of the order in which rates of judges are drawn.
+    earlier : Earlier
+        How prior trials count.
     """
 
     scale: Scale
@@ -57,6 +60,7 @@ class Declared:
     judges: Judges | None = None
     resampled: bool = False
     seed: int = 0
+    earlier: Earlier = field(default_factory=Earlier)
 
     @classmethod
     def of_study(cls, study: Study, seed: int = 0) -> "Declared":
@@ -65,7 +69,7 @@ class Declared:
             study.scale, study.pooling, study.prior, study.scale.counts(study.outcomes),
             study.prior_counts, None if study.design is None else study.design.basis,
             study.outcomes.weight, study.grouping, study.judges,
-            study.bootstrapped, seed,
+            study.bootstrapped, seed, study.earlier,
         )  # fmt: skip
 
     @classmethod
@@ -79,7 +83,7 @@ class Declared:
             None if result.design is None else result.design.basis.among(keep),
             None if result.weight is None else result.weight[keep],
             None if groups is None else groups.among(keep), result.judges,
-            result.study.bootstrapped,
+            result.study.bootstrapped, earlier=result.study.earlier,
         )  # fmt: skip
 
     def among(self, systems: list[int]) -> "Declared":
@@ -118,6 +122,7 @@ class Declared:
             None if self.before is None else self.before[system], pooling=self.pooling,
             scores=scores,
             basis=self.basis, weight=self.weight, grouping=self.grouping, resampled=self.resampled,
+            estimated=self.earlier.estimated,
         )  # fmt: skip
 
 
