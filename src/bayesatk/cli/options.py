@@ -126,8 +126,8 @@ def one_line_errors(offered: Collection[str]) -> Iterator[None]:
 # Options of what is done before and after `bayesatk.load`, or told to it in another form.
 _NOT_OF_LOAD = ("files", "quiet", "shared", "score", "column", "covariate", "system")
 _OF_EARLIER = (
-    "scores", "success", "columns", "records", "wide", "format", "scorer", "filter", "task", "budget",
-    "strict",
+    "scores", "success", "columns", "records", "wide", "format", "scorer", "filter", "task",
+    "budget", "strict",
 )  # options of the data, by which earlier trials are read too  # fmt: skip
 
 

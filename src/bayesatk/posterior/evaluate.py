@@ -39,7 +39,7 @@ from bayesatk.priors import (
     Prior,
 )
 from bayesatk.results.checking import checking_groups, replicated
-from bayesatk.results.citations import GELMAN_CARPENTER, RUBIN
+from bayesatk.results.citations import GELMAN_CARPENTER, NORMALISED, POWER_PRIOR, RUBIN
 from bayesatk.results.difficulty import difficulty_group
 from bayesatk.results.points import points_group
 from bayesatk.results.schema import (
@@ -315,6 +315,7 @@ def _tables(study: Study, draws: int, each: Sequence[Evaluated]) -> dict[str, xr
         names["coefficient"] = study.design.coefficients
     drawn, closed, levels = (one.assign_coords(names) for one in (drawn, closed, levels))
     bootstrapped = draws if study.bootstrapped else 0
+    laws = [one.points for one in each]
     return {
         "posterior": drawn,
         "closed_form": closed.assign_attrs(bootstrap_draws=bootstrapped),
@@ -322,7 +323,7 @@ def _tables(study: Study, draws: int, each: Sequence[Evaluated]) -> dict[str, xr
         **_difficulty_groups(samples, drawn),
         **_of_groups(study, draws, each, drawn),
         **judge_groups(study.judges, posteriors, grid, coords),
-        **(points_group([one.points for one in each], coords["system"]) if all(one.points for one in each) else {}),
+        **(points_group(laws, coords["system"]) if all(laws) else {}),
     }
 
 
@@ -356,4 +357,6 @@ def _citations(study: Study) -> tuple[str, ...]:
         sources.append(RUBIN)
     if study.judges is not None:
         sources.append(GELMAN_CARPENTER)
+    if study.prior_counts is not None:
+        sources.append(NORMALISED if study.earlier.estimated else POWER_PRIOR)
     return tuple(dict.fromkeys(source for source in sources if source))

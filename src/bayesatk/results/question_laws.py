@@ -312,8 +312,12 @@ class QuestionLaws:
                 "group_effect": self.group_effect,
                 "group_mean": np.stack(means, axis=1),
             }
-        if self.rates is not None:
-            values |= dict(zip(RATES, self.rates.T, strict=True))
+        return values | self._of_trials
+
+    @property
+    def _of_trials(self) -> dict[str, Array]:
+        """Rates of a judge, and the weight of prior trials; (draws,)."""
+        values = {} if self.rates is None else dict(zip(RATES, self.rates.T, strict=True))
         if self.prior_weight is not None:
             values[PRIOR_WEIGHT] = self.prior_weight
         return values

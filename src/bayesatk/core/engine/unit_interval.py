@@ -34,7 +34,7 @@ def gauss_nodes(low: float, high: float) -> tuple[Array, Array]:
 
 
 def interval_of(nodes: Array) -> tuple[float, float]:
-    """Ends of the interval that has these `gauss_nodes`, in rising order.
+    """Return the ends of the interval that has these `gauss_nodes`, in rising order.
 
     Examples
     --------
