@@ -15,7 +15,7 @@ from bayesatk.posterior import count_posterior
 
 COMBINED = (
     "group", "covariates", "judge", "weight", "prior trials", "pooling none", "pooling complete",
-    "categories", "votes", "families", "bootstrap",
+    "categories", "votes", "families", "bootstrap", "estimated weight",
 )  # fmt: skip
 RNG = np.random.default_rng(3)
 QUESTIONS = 12
@@ -37,6 +37,7 @@ OF_EVALUATE: dict[str, dict[str, Any]] = {
     "pooling complete": {"pooling": "complete"},
     "families": {"difficulty": "averaged"},
     "bootstrap": {"population": "bootstrap"},
+    "estimated weight": {"prior_weight": "estimated"},
 }
 OPERATIONS: dict[str, Callable[[Any], object]] = {
     "table": bk.table,
@@ -77,11 +78,12 @@ def study_with(*names: str, systems: tuple[str, ...] = ("a", "b")) -> dict[str, 
         data = bk.tally(None, answers=answers, reference=["x"] * QUESTIONS, **columns)
     else:
         data = bk.tally(marks, **scored, **columns)
-    if "prior trials" in names:
+    earlier = {"prior trials", "estimated weight"} & set(names)
+    if earlier:
         options["prior_trials"] = bk.tally(marks, **scored)
     of_votes = "votes" in names and "categories" not in names
     metrics = "plurality@1" if of_votes else "bayes"
-    if "prior trials" in names and not {"categories", "votes"} & set(names):
+    if earlier and not {"categories", "votes"} & set(names):
         metrics = "pass@1"  # of 'bayes' alone they are scored categories
     if names == ("votes",):
         options["pooling"] = "none"
@@ -107,7 +109,11 @@ def _one(fit: Any) -> Any:
 
 def possible(pair: tuple[str, str]) -> bool:
     """Return whether two capabilities can be asked for at once at all."""
-    return pair not in {("pooling none", "pooling complete"), ("categories", "votes")}
+    return pair not in {
+        ("pooling none", "pooling complete"), ("categories", "votes"),
+        ("votes", "estimated weight"),  # votes take no prior trials at all
+        ("prior trials", "estimated weight"),
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", COMBINED)
@@ -116,7 +122,7 @@ def test_what_is_alone_is_evaluated_and_declared(name) -> None:
     assert name in fit.study.capabilities
     assert fit.study.capabilities <= {
         name, "pooling partial", "pooling none", "pooling complete", "families", "success metrics",
-        "law", "bootstrap",
+        "law", "bootstrap", *(["prior trials"] if name == "estimated weight" else []),
     }  # fmt: skip
 
 

@@ -74,7 +74,7 @@ def options(
 def evaluate(reading: Reading, evaluation: Evaluation, delivery: Delivery) -> None:
     """Compute the exact posterior of metrics."""
     data = reading.load(delivery.output, with_formula=True)
-    model = evaluation.model(data, reading.formula)
+    model = evaluation.model(data, reading)
     fit = evaluation.evaluate(data, model, delivery.progress)
     delivery.deliver(fit, print_result, data)
 
@@ -113,7 +113,7 @@ def verify(reading: Reading, evaluation: Evaluation, delivery: Delivery) -> None
     """Compare the closed form with PyMC; exit code 1 if they disagree."""
     require(*SAMPLING)
     data = reading.load(delivery.output, with_formula=True)
-    _compare_with_sampler(data, evaluation, delivery, reading.formula)
+    _compare_with_sampler(data, evaluation, delivery, reading)
 
 
 @command(app, "Example: bayesatk compare a=one.eval b=two.eval -m pass@1,4 --rope 0.02")
@@ -128,7 +128,7 @@ def compare(
 ) -> None:
     """Rank systems, and compare pairs of up to four systems (of more with --pairs)."""
     data = reading.load(delivery.output, with_formula=True)
-    model = evaluation.model(data, reading.formula)
+    model = evaluation.model(data, reading)
     fit = evaluation.evaluate(data, model, delivery.progress)
     with working("Ranking ...", delivery.silent):
         result, show = _ranked(fit, rope, evaluation.seed, pairs, delivery.progress)
@@ -198,7 +198,7 @@ def report(
             "of configurations (prompts, seeds), say so with --t.",
         )
     evaluation = replace(evaluation, metric=metric or usual_metrics(data))
-    progress, model = False if quiet else None, evaluation.model(data, reading.formula)
+    progress, model = False if quiet else None, evaluation.model(data, reading)
     fit = evaluation.evaluate(data, model, progress)
     if (data.trials > 0).sum("system").max() > 1:  # else no two share a question
         fit, _ = _ranked(fit, rope, seed, True, progress)
@@ -313,13 +313,13 @@ def _ranked(
 
 
 def _compare_with_sampler(
-    data: Any, evaluation: Evaluation, delivery: Delivery, formula: str | None = None
+    data: Any, evaluation: Evaluation, delivery: Delivery, reading: Reading | None = None
 ) -> None:
     """Evaluate, sample, print both and whether they agree; leave with an exit code if not."""
     from bayesatk.io.exports import as_json
     from bayesatk.results.result import Result
 
-    model, console = evaluation.model(data, formula), terminal()
+    model, console = evaluation.model(data, reading), terminal()
     if (model["judge"] is not None or not data.binary) and evaluation.pooling == "partial":
         model["difficulty"] = model["difficulty"] or "beta"  # PyMC samples one family at a time
     fit = evaluation.evaluate(data, model, None)

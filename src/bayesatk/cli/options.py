@@ -8,7 +8,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
@@ -125,6 +125,10 @@ def one_line_errors(offered: Collection[str]) -> Iterator[None]:
 
 # Options of what is done before and after `bayesatk.load`, or told to it in another form.
 _NOT_OF_LOAD = ("files", "quiet", "shared", "score", "column", "covariate", "system")
+_OF_EARLIER = (
+    "scores", "success", "columns", "records", "wide", "format", "scorer", "filter", "task",
+    "budget", "strict",
+)  # options of the data, by which earlier trials are read too  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -343,10 +347,22 @@ class Evaluation:
             "--truth: system (default) or shared, whose error rates these trials tell.",
         ),
     ] = None
+    prior_trials: Annotated[
+        Path | None,
+        Option(
+            help="Earlier trials of the same questions: a table or log like the data, of one "
+            "system or of the same ones.",
+        ),
+    ] = None
+    prior_weight: Annotated[
+        str,
+        Option(help="Weight of an earlier trial, from 0 to 1, or 'estimated'."),
+    ] = "1"
     seed: Seed = None
 
-    def model(self, data: Any, formula: str | None = None) -> dict[str, Any]:
+    def model(self, data: Any, reading: Reading | None = None) -> dict[str, Any]:
         """Return the options that `bayesatk.evaluate` and `bayesatk.sample` share."""
+        formula = None if reading is None else reading.formula
         judge: Any = self.judge
         if self.judge is not None and self.judge not in ("system", "shared"):
             import pandas as pd
@@ -355,8 +371,28 @@ class Evaluation:
         return {
             "pooling": self.pooling, "difficulty": families(self.difficulty),
             "judge": judge, "rng": self.seed, "population": self.population,
+            "prior_trials": self._earlier(data, reading), "prior_weight": self._weight,
             **structure(data, formula, self.group_weight),
         }  # fmt: skip
+
+    @property
+    def _weight(self) -> float | str:
+        """Weight of earlier trials, as `bayesatk.evaluate` takes it."""
+        with suppress(ValueError):
+            return float(self.prior_weight)
+        return self.prior_weight
+
+    def _earlier(self, data: Any, reading: Reading | None) -> Any:
+        """Return the earlier trials of the questions of the data, some of which may have none."""
+        if self.prior_trials is None or reading is None:
+            return None
+        from bayesatk.io.load import load
+
+        check_file(str(self.prior_trials))
+        options = reading.options()
+        shared = {name: options[name] for name in _OF_EARLIER if name in options}
+        questions = data.dataset["question"].values.tolist()
+        return load(str(self.prior_trials), questions=questions, **shared | {"missing": "ignore"})
 
     def evaluate(self, data: Any, model: Mapping[str, Any], progress: bool | None) -> Any:
         """Compute the exact posterior."""

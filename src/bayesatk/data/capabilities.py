@@ -13,13 +13,13 @@ from bayesatk._tools.messages import Argument, ArgumentError
 Capability = Literal[
     "group", "covariates", "judge", "weight", "prior trials", "pooling none", "pooling complete",
     "categories", "votes", "families", "truth", "success metrics", "pooling partial", "cut judge",
-    "costs", "crossed", "law", "bootstrap",
+    "costs", "crossed", "law", "bootstrap", "estimated weight",
 ]  # fmt: skip
 Operation = Literal[
     "table", "compare", "exact_loo", "leaderboard", "criticise", "plan", "question_table",
     "noise_floor", "e_value", "claim", "gate", "extrapolation_range", "evidence", "equality",
     "random_baseline", "tail_exponent", "change_point", "difficulty_plot", "shrinkage_plot",
-    "chance", "horizon", "shared_difficulty",
+    "chance", "horizon", "shared_difficulty", "sample",
 ]  # fmt: skip
 OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 
@@ -79,6 +79,10 @@ FEATURES: Mapping[Capability, Feature] = {
     ),
     "weight": Feature("weights", Argument("weight"), ("use data.unweighted()",)),
     "prior trials": _left_out("prior trials", "prior_trials"),
+    "estimated weight": Feature(
+        "an estimated weight of prior trials", Argument("prior_weight", "estimated"),
+        ("pass ", Argument("prior_weight", 1.0)),
+    ),
     "pooling none": _pooled("none", "partial"),
     "pooling complete": _pooled("complete", "partial"),
     "categories": Feature(
@@ -118,8 +122,13 @@ def _pairs(
 
     Trials of known truth come with marks of a judge, and have its reasons.
     """
-    rows = {**table, "truth": {**table["judge"], **table.get("truth", {})}}
-    return {(first, second): why for first, row in rows.items() for second, why in row.items()}
+    pairs = {(first, second): why for first, row in table.items() for second, why in row.items()}
+    return {_with_truth(pair): why for pair, why in pairs.items()} | pairs
+
+
+def _with_truth(names: Any) -> Any:
+    """Return capabilities with trials of known truth in place of a judge."""
+    return tuple("truth" if name == "judge" else name for name in names)
 
 
 # Reasons of statistics: these stay.
@@ -246,6 +255,12 @@ NOT_BUILT = _pairs(
         "prior trials": {
             "shared_difficulty": "it takes no account of prior trials yet",
         },
+        "estimated weight": {
+            "judge": "the evidence of prior trials at a weight would be an integral over error "
+            "rates that systems share",
+            "sample": "the density of a weight is divided by an integral over all other "
+            "parameters, which no draw has a number for",
+        },
         "categories": {
             "shared_difficulty": "it is of right and wrong so far",
         },
@@ -259,15 +274,15 @@ NOT_BUILT = _pairs(
 )
 
 # Three at once that are not built yet, each pair of which is.
-NOT_BUILT_TOGETHER: Mapping[tuple[Capability, Capability, Capability], str] = {
+_TOGETHER: Mapping[tuple[Capability, Capability, Capability], str] = {
     ("judge", "group", "pooling none"): "what groups share by the judge's rates is not worked out "
     "without pooling yet",
     ("judge", "prior trials", "pooling none"): "prior trials of a judge are not worked out without "
     "pooling yet",
-    ("truth", "group", "pooling none"): "what groups share by the judge's rates is not worked out "
-    "without pooling yet",
-    ("truth", "prior trials", "pooling none"): "prior trials of a judge are not worked out without "
-    "pooling yet",
+}
+
+NOT_BUILT_TOGETHER: Mapping[tuple[Capability, Capability, Capability], str] = {
+    named: why for names, why in _TOGETHER.items() for named in (names, _with_truth(names))
 }
 
 _WORDS: Mapping[Operation, str] = {
@@ -280,6 +295,7 @@ _WORDS: Mapping[Operation, str] = {
     "difficulty_plot": "one distribution of difficulties", "shrinkage_plot": "a plot of shrinkage",
     "chance": "a comparison with guessing", "table": "a table", "compare": "a comparison",
     "horizon": "a horizon", "shared_difficulty": "difficulties that systems share",
+    "sample": "a model to sample",
 }  # fmt: skip
 
 

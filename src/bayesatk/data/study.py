@@ -4,17 +4,17 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 
 from bayesatk._tools.arguments import one_of, proper_probability
 from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk.data.capabilities import Capability, require_together
+from bayesatk.data.capabilities import Capability, require, require_together
 from bayesatk.data.columns import GROUP
 from bayesatk.data.design import Design
 from bayesatk.data.grouping import Grouping, ungrouped_note, with_groups
-from bayesatk.data.other_trials import check_trials, read_judges, read_prior_trials
+from bayesatk.data.other_trials import Earlier, check_trials, read_judges, read_prior_trials
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
 from bayesatk.data.validation import Array, Ints, OutcomeError
@@ -49,7 +49,9 @@ class Study:
     answer_prior : AnswerPrior
         Of votes between answers.
     prior_counts : ndarray, shape (system, question, category), optional
-        Prior trials, discounted.
+        Prior trials, discounted by a weight that is known.
+    earlier : Earlier
+        Their weight, and whether systems share them.
     covariates : str or tuple of str, optional
         That success depends on: a formula, which begins with ~, or names.
     group_weights : "questions", "equal", or mapping {group: weight}, optional
@@ -71,6 +73,7 @@ class Study:
     prior: ModelPrior
     answer_prior: AnswerPrior = field(default_factory=AnswerPrior)
     prior_counts: Array | None = None
+    earlier: Earlier = field(default_factory=Earlier)
     covariates: str | tuple[str, ...] | None = None
     group_weights: str | Mapping[str, float] | None = None
     judges: Judges | None = None
@@ -114,7 +117,7 @@ class Study:
         return self.scale.counts(self.outcomes) if self.judges is None else self.outcomes.kinds
 
     @cached_property
-    def earlier(self) -> Array | None:
+    def prior_by_kind(self) -> Array | None:
         """Prior trials at their weight, where there are any, arranged like `counts`."""
         if self.prior_counts is None:
             return None
@@ -171,6 +174,8 @@ class Study:
             values["group"] = f"{len(self.grouping.labels)} groups"
         if self.prior_counts is not None:
             values["prior trials"] = f"{self.prior_counts.sum():.4g} trials"
+            if self.earlier.estimated:
+                values["estimated weight"] = "prior_weight='estimated'"
         if "truth_count" in self.outcomes.dataset and "judge" in values:
             del values["judge"]
             labels = int(self.outcomes.dataset["truth_count"].sum())
@@ -243,6 +248,7 @@ def text_of(declaration: Mapping[str, Any]) -> str:
         "metrics": " ".join(metric.label for metric in declaration["metrics"]),
         "prior": describe_prior(prior),
         "answer_prior": asdict(declaration["answer_prior"]),
+        "earlier": asdict(declaration["earlier"]),
         "judges": judges and judges.described(),
     }
     return json.dumps(plain)
@@ -256,6 +262,7 @@ def declaration_of(text: str) -> dict[str, Any]:
         **plain,
         "prior": prior_from(plain["prior"]),
         "answer_prior": AnswerPrior(**plain["answer_prior"]),
+        "earlier": Earlier(**plain.get("earlier", {})),
         "covariates": tuple(names) if isinstance(names, list) else names,
         "judges": judges and Judges.from_description(judges),
     }
@@ -278,7 +285,7 @@ def read_study(
     difficulty: object = None,
     success: str | None,
     prior_trials: object,
-    prior_weight: float,
+    prior_weight: float | Literal["estimated"],
     answer_prior: AnswerPrior | None,
     ci_prob: float,
     ci_kind: str = "eti",
@@ -305,18 +312,21 @@ def read_study(
     if success is not None:
         outcomes = _with_success(outcomes, success, requested)
     _check_priors(requested, prior_trials, prior_weight, answer_prior)
-    prior_counts, notes = read_prior_trials(outcomes, prior_trials, prior_weight)
+    prior_counts, earlier, notes = read_prior_trials(outcomes, prior_trials, prior_weight)
     weights_of_groups, more = _groups(outcomes, group, group_weights)
     names = None if covariates is None else Design.of(outcomes.dataset, covariates).asked
     families = "beta" if difficulty is None else difficulty  # until the prior is known
     study = Study(
         outcomes=outcomes, metrics=requested, pooling=pooling, prior=HyperPrior(families=families),
-        answer_prior=answer_prior or AnswerPrior(), prior_counts=prior_counts, covariates=names,
+        answer_prior=answer_prior or AnswerPrior(), prior_counts=prior_counts, earlier=earlier,
+        covariates=names,
         group_weights=weights_of_groups, judges=read_judges(judge, outcomes),
         population=population_of(pooling, population), ci_prob=float(ci_prob), ci_kind=ci_kind,
         notes=(*notes, *([] if names else more)),
     )  # fmt: skip
     require_together(study.values, built=not combined)
+    if combined:
+        require("sample", study.values, "data")
     if study.judges is not None:
         check_trials(outcomes, pooling)
     if isinstance(study.scale, Scored):
@@ -341,10 +351,14 @@ def _resolved_prior(study: Study, prior: object, difficulty: object) -> ModelPri
     """Return the prior that was asked for, checked, or the default of structure and scale."""
     structured = not study.values.keys().isdisjoint({"group", "covariates"})
     earlier = {"prior trials", "pooling partial"} <= study.capabilities
+    # Where averaging takes minutes: marks on rules, and levels at every node of a weight.
+    costly = {"judge"}, {"truth"}, {"estimated weight", "categories"}
+    simple = structured or (earlier and any(names <= study.capabilities for names in costly))
     resolved: ModelPrior = study.scale.resolve_prior(study.pooling, prior)
     if not (structured or earlier) or not isinstance(resolved, HyperPrior):
         return resolved if difficulty is None else with_families(resolved, difficulty)
-    resolved = with_families(resolved, "beta" if difficulty is None else difficulty)
+    if simple or difficulty is not None:
+        resolved = with_families(resolved, "beta" if difficulty is None else difficulty)
     if not resolved.proper:
         where = "with covariates" if study.covariates else "with group= and with prior trials"
         raise ArgumentError(
@@ -397,7 +411,7 @@ def _groups(
 def _check_priors(
     requested: tuple[Metric, ...],
     prior_trials: object,
-    prior_weight: float,
+    prior_weight: float | Literal["estimated"],
     answer_prior: AnswerPrior | None,
 ) -> None:
     """Refuse priors of the wrong kind, and those that would have no effect."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import pymc as pm
 
@@ -35,7 +35,7 @@ def build(
     success: str | None = None,
     judge: object = None,
     prior_trials: object = None,
-    prior_weight: float = 1.0,
+    prior_weight: float | Literal["estimated"] = 1.0,
     covariates: str | Sequence[str] | None = None,
     group: object = None,
 ) -> pm.Model:

@@ -95,7 +95,7 @@ def hyperparameters(fields: Fields, simulated: bool = False) -> dict[str, Tensor
 def all_trials(study: Study) -> Array:
     """Trials (system, question, category), with those before at their weight."""
     counts = study.counts.astype(float)
-    return counts if study.earlier is None else counts + study.earlier
+    return counts if study.prior_by_kind is None else counts + study.prior_by_kind
 
 
 @dataclass(frozen=True)

@@ -198,7 +198,7 @@ def sample(
     success: str | None = None,
     judge: object = None,
     prior_trials: object = None,
-    prior_weight: float = 1.0,
+    prior_weight: float | Literal["estimated"] = 1.0,
     answer_prior: AnswerPrior | None = None,
     covariates: str | Sequence[str] | None = None,
     group: object = None,
@@ -227,8 +227,9 @@ def sample(
         posterior probabilities, with marginal likelihoods estimated from the draws by bridge
         sampling, and their draws are mixed.
     prior_trials, prior_weight, answer_prior, covariates, group, group_weights, population
-        As in `bayesatk.evaluate`. Votes between answers get their own model, and a variable
-        ``plurality_votes_at_k`` of votes simulated one by one.
+        As in `bayesatk.evaluate`, but the weight of prior trials must be a number. Votes between
+        answers get their own model, and a variable ``plurality_votes_at_k`` of votes simulated one
+        by one.
     judge : JudgeError, mapping {system: JudgeError}, table, "system" or "shared", optional
         As in `bayesatk.evaluate`. The rates of every judge are then sampled too. With a judge,
         groups or covariates there is one difficulty family at a time; default: ``"beta"``.

@@ -33,7 +33,7 @@ from bayesatk.posterior.posterior import (
 )
 from bayesatk.priors import DIFFICULTY_FAMILIES
 from bayesatk.priors.fields import Fields
-from bayesatk.results.schema import RATES
+from bayesatk.results.schema import PRIOR_WEIGHT, RATES
 
 if TYPE_CHECKING:
     from bayesatk.posterior.model import CountModel
@@ -67,12 +67,19 @@ class FamilyFit:
     predictor : Predictor
     fields : Fields
     points : Points
+    log_prior : float
+        Log prior probability of the law.
+    prior_weight : float, optional
+        Of prior trials, a node of the estimated weight; `log_prior` is then that of the law and the
+        node, divided by the evidence of prior trials at this weight.
     """
 
     name: str
     predictor: Predictor
     fields: Fields
     points: Points
+    log_prior: float = 0.0
+    prior_weight: float | None = None
 
     def rates(self, theta: Array) -> Array:
         """Rates of the judge at points; (points, 2)."""
@@ -187,7 +194,8 @@ class CountPosterior:
             *_numbers(self.whole), self._distributions, self.draw, self._question_p,
             self._summaries, self._diagnostics,
             families=model.described,
-            sd_under=self.sd_under if model.pooling == "partial" else None,
+            # Another prior changes the evidence of prior trials at every weight, too.
+            sd_under=self.sd_under if model.pooling == "partial" and not model.estimated else None,
             method=self._method, warning=self._warning, effective_draws=behind,
             hyper_draws=self._hyper_draws, groups=groups,
             judge_share=None if model.marking is None else self._judge_share(),
@@ -227,8 +235,8 @@ class CountPosterior:
         if not sampled:
             return None
         draws = min(fit.points.effective_draws for fit in sampled)
-        names = ", ".join(fit.name for fit in sampled)
-        unknown = [fit.name for fit in sampled if np.isnan(fit.points.log_evidence)]
+        names = ", ".join(dict.fromkeys(fit.name for fit in sampled))
+        unknown = dict.fromkeys(fit.name for fit in sampled if np.isnan(fit.points.log_evidence))
         evidence = "the evidence is that of the weights, roughly"
         if unknown:
             evidence = f"the evidence of {', '.join(unknown)} is not known"
@@ -358,7 +366,7 @@ class CountPosterior:
         values: dict[str, Array] = {}
         if model.pooling != "partial":
             values = {} if model.pooling == "none" else {"mean_p": fit.typical(theta)[0]}
-            return values | self._rates(fit, theta)
+            return values | self._rates(fit, theta) | self._weights(fit, theta)
         mean, icc = fit.typical(theta)
         if model.basis is not None and model.scores is None:
             slopes = theta[:, fit.fields.slices["slopes"]]
@@ -380,7 +388,12 @@ class CountPosterior:
         if "inflated" in model.family_prior:
             atoms = fit.nodes(theta).atoms
             values |= {"never_solved": atoms[:, 0], "always_solved": atoms[:, 1]}
-        return values | self._rates(fit, theta)
+        return values | self._rates(fit, theta) | self._weights(fit, theta)
+
+    def _weights(self, fit: FamilyFit, theta: Array) -> dict[str, Array]:
+        """Weight of prior trials at points, where it is estimated."""
+        weight = fit.prior_weight
+        return {} if weight is None else {PRIOR_WEIGHT: np.full(len(theta), weight)}
 
     def _rates(self, fit: FamilyFit, theta: Array) -> dict[str, Array]:
         """Rates of the judge at points, where one errs."""
@@ -399,11 +412,15 @@ class CountPosterior:
     @cached_property
     def _summaries(self) -> dict[str, Summary | list[Summary]]:
         weight, values = self._hyper_points
-        return {
+        found = {
             name: Summary.on_points(weight, column) if column.ndim == 1
             else [Summary.on_points(weight, single) for single in column.T]
             for name, column in values.items()
         }  # fmt: skip
+        if self.model.estimated:
+            density = self.model.weight_density
+            found[PRIOR_WEIGHT] = Summary(*density.moments, lambda: density.distribution)
+        return found
 
     @property
     def _hyper_draws(self) -> dict[str, dict[str, float]]:
@@ -466,11 +483,24 @@ class CountPosterior:
             if drawn[-1].family is not None:
                 nodes.append(part.fit.nodes(part.points.theta[place]))
         joined = _joined(drawn)
+        if PRIOR_WEIGHT in joined.hyper:
+            self._between_nodes(joined.hyper, rng)
         if nodes:
             every = Nodes.joined(nodes, [n / size for _, n in pairs])
             joined = replace(joined, difficulty=Difficulty.of_nodes(every))
         order = self._order(joined.hyper, shuffle)
         return _among(joined, order)
+
+    def _between_nodes(self, hyper: dict[str, Array], rng: np.random.Generator) -> None:
+        """Draw weights of prior trials around their nodes: the share of a node is an interval."""
+        weight = hyper[PRIOR_WEIGHT]
+        nodes, place = np.unique(weight, return_inverse=True)
+        share = np.array([
+            sum(part.share for part in self.parts if part.fit.prior_weight == node)
+            for node in nodes
+        ])  # fmt: skip
+        level = (np.cumsum(share) / share.sum())[place] - rng.random(len(weight)) * share[place]
+        hyper[PRIOR_WEIGHT] = self.model.weight_density.distribution.quantile(level)
 
     def _order(self, hyper: dict[str, Array], shuffle: NDArray[np.intp]) -> NDArray[np.intp]:
         """Random order of the draws: the same of rates for all systems that share a judge."""

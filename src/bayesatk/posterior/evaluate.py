@@ -39,7 +39,7 @@ from bayesatk.priors import (
     Prior,
 )
 from bayesatk.results.checking import checking_groups, replicated
-from bayesatk.results.citations import GELMAN_CARPENTER, RUBIN
+from bayesatk.results.citations import GELMAN_CARPENTER, NORMALISED, POWER_PRIOR, RUBIN
 from bayesatk.results.difficulty import difficulty_group
 from bayesatk.results.points import points_group
 from bayesatk.results.schema import (
@@ -70,7 +70,7 @@ def evaluate(
     success: str | None = None,
     judge: object = None,
     prior_trials: object = None,
-    prior_weight: float = 1.0,
+    prior_weight: float | Literal["estimated"] = 1.0,
     answer_prior: AnswerPrior | None = None,
     covariates: str | Sequence[str] | None = None,
     group: object = None,
@@ -131,9 +131,11 @@ def evaluate(
     prior_trials : Outcomes or anything `bayesatk.tally` accepts, optional
         Earlier trials of the same questions, either by one system (used for all systems) or by the
         same systems. They enter the posterior but not ``estimate``.
-    prior_weight : float
-        Weight of a prior trial relative to a new trial, in [0, 1]: a power prior. With 0 there
-        are none.
+    prior_weight : float or "estimated"
+        Weight of a prior trial relative to a new trial, in [0, 1]: a power prior (Ibrahim and Chen
+        2000). With 0 there are none. ``"estimated"``: one weight for all questions of a system,
+        with a uniform prior, is integrated like a hyperparameter (a normalised power prior), and is
+        reported as ``prior_weight``.
     answer_prior : AnswerPrior, optional
         Prior of the answers to a question, for ``plurality@k``.
     group : str, sequence or mapping, optional
@@ -315,6 +317,7 @@ def _tables(study: Study, draws: int, each: Sequence[Evaluated]) -> dict[str, xr
         names["coefficient"] = study.design.coefficients
     drawn, closed, levels = (one.assign_coords(names) for one in (drawn, closed, levels))
     bootstrapped = draws if study.bootstrapped else 0
+    laws = [one.points for one in each]
     return {
         "posterior": drawn,
         "closed_form": closed.assign_attrs(bootstrap_draws=bootstrapped),
@@ -322,7 +325,7 @@ def _tables(study: Study, draws: int, each: Sequence[Evaluated]) -> dict[str, xr
         **_difficulty_groups(samples, drawn),
         **_of_groups(study, draws, each, drawn),
         **judge_groups(study.known_judges, posteriors, grid, coords),
-        **(points_group([one.points for one in each], coords["system"]) if each[0].points else {}),
+        **(points_group(laws, coords["system"]) if all(laws) else {}),
     }
 
 
@@ -356,4 +359,6 @@ def _citations(study: Study) -> tuple[str, ...]:
         sources.append(RUBIN)
     if study.judges is not None:
         sources.append(GELMAN_CARPENTER)
+    if study.prior_counts is not None:
+        sources.append(NORMALISED if study.earlier.estimated else POWER_PRIOR)
     return tuple(dict.fromkeys(source for source in sources if source))

@@ -13,6 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit, logsumexp
 
+from bayesatk.core.engine.unit_interval import (
+    NodeDensity,
+    density_between_0_and_1,
+    gauss_nodes,
+    interval_of,
+)
 from bayesatk.core.numerics.importance import spread_evenly
 from bayesatk.core.numerics.points import Points
 from bayesatk.core.numerics.tilts import Tilt
@@ -137,6 +143,9 @@ class CountModel:
     marking : Marking, optional
     resampled : bool
         Whether questions like these are these drawn anew, and do not follow the law.
+    estimated : bool
+        Whether prior trials have one weight that is not known, uniform between 0 and 1; those of
+        the states then count fully.
     """
 
     pooling: Pooling
@@ -148,6 +157,7 @@ class CountModel:
     grouping: Grouping | None = None
     marking: Marking | None = None
     resampled: bool = False
+    estimated: bool = False
 
     @classmethod
     def of(
@@ -163,6 +173,7 @@ class CountModel:
         grouping: Grouping | None = None,
         marking: Marking | None = None,
         resampled: bool = False,
+        estimated: bool = False,
     ) -> "CountModel":
         """Find the questions that are alike.
 
@@ -172,7 +183,7 @@ class CountModel:
         counts : ndarray of int, shape (questions, categories)
         before : ndarray, shape (questions, categories), optional
             Prior trials, discounted.
-        scores, basis, grouping, marking, resampled
+        scores, basis, grouping, marking, resampled, estimated
             As of the class; without pooling there is no law.
         weight : ndarray, shape (questions,), optional
             In means over them.
@@ -187,7 +198,9 @@ class CountModel:
             count=cells.count, which=cells.which,
         )  # fmt: skip
         resampled = resampled or pooling == "none"
-        return cls(pooling, by_cell, prior, cells, scores, basis, grouping, marking, resampled)
+        return cls(
+            pooling, by_cell, prior, cells, scores, basis, grouping, marking, resampled, estimated
+        )
 
     def among(self, kept: NDArray[np.bool_]) -> "CountModel":
         """Return the model of some of the questions."""
@@ -201,7 +214,7 @@ class CountModel:
             pooling=self.pooling, scores=self.scores,
             basis=None if self.basis is None else self.basis.among(kept),
             weight=weight[kept], grouping=None if grouping is None else grouping.among(kept),
-            marking=self.marking, resampled=self.resampled,
+            marking=self.marking, resampled=self.resampled, estimated=self.estimated,
         )  # fmt: skip
 
     # What was observed
@@ -313,7 +326,10 @@ class CountModel:
         content = tuple(np.ascontiguousarray(array).tobytes() for array in arrays)
         others = () if marking is None else tuple(other._key for other in marking.others)
         error = None if marking is None else marking.error
-        return (content, self.pooling, self.prior, self.scores, cells.grouped, error, others)
+        return (
+            content, self.pooling, self.prior, self.scores, cells.grouped, error, others,
+            self.estimated,
+        )  # fmt: skip
 
     def recall(self, laws: Laws | None) -> "CountModel":
         """Keep the points of every law, where a result has them; return the model."""
@@ -323,11 +339,13 @@ class CountModel:
 
     @cached_property
     def families(self) -> list[FamilyFit]:
-        """Every law with its points."""
-        return [
-            replace(fit, predictor=replace(fit.predictor, cells=self.cells))
-            for fit in _fitted(_Asked(self._key, self))
-        ]
+        """Every law with its points; with an estimated weight, at each of its nodes."""
+        fits = []
+        for fit in _fitted(_Asked(self._key, self)):
+            states = replace(self.cells.states, prior=fit.predictor.cells.states.prior)
+            cells = replace(self.cells, states=states)
+            fits.append(replace(fit, predictor=replace(fit.predictor, cells=cells)))
+        return fits
 
     @cached_property
     def family_share(self) -> tuple[Array, Array, float]:
@@ -335,7 +353,7 @@ class CountModel:
 
         A law whose evidence is not known is left out, unless it is the only one.
         """
-        prior = np.log(list(self.family_prior.values()))
+        prior = np.array([fit.log_prior for fit in self.families])
         logs = np.array([fit.points.log_evidence for fit in self.families])
         if len(logs) == 1:
             return np.ones(1), np.zeros(1), float(logs[0])
@@ -362,11 +380,37 @@ class CountModel:
         """Probability and evidence of each law of difficulty."""
         if not isinstance(self.prior, HyperPrior) or self.pooling != "partial":
             return {}
-        rows = zip(self.families, *self.family_share[:2], strict=True)
-        return {
-            fit.name: FamilyShare(float(p), float(error), fit.points.log_evidence, fit.points.k_hat)
-            for fit, p, error in rows
-        }
+        share, error, _ = self.family_share
+        found = {}
+        for name, probability in self.family_prior.items():
+            rows = [row for row, fit in enumerate(self.families) if fit.name == name]
+            fits = [self.families[row] for row in rows]
+            terms = [fit.points.log_evidence + fit.log_prior for fit in fits]
+            found[name] = FamilyShare(
+                float(share[rows].sum()), float(np.sqrt(error[rows] @ error[rows])),
+                float(logsumexp(terms) - np.log(probability)),
+                max(fit.points.k_hat for fit in fits),
+            )  # fmt: skip
+        return found
+
+    @property
+    def weight_density(self) -> NodeDensity:
+        """Posterior density of the estimated weight of prior trials."""
+        share, nodes = self.family_share[0], [fit.prior_weight for fit in self.families]
+        distinct = np.unique(np.array(nodes, float))
+        ends = interval_of(distinct)
+        total = np.array([share[np.equal(nodes, node)].sum() for node in distinct])
+        with np.errstate(divide="ignore"):
+            return NodeDensity(*ends, np.log(total) - gauss_nodes(*ends)[1])
+
+    def at_weight(self, weight: float) -> "CountModel":
+        """Return the model with a known weight of prior trials."""
+        states, cells = self.states, self.cells
+        of_cells = replace(cells.states, prior=weight * cells.states.prior)
+        return replace(
+            self, states=replace(states, prior=weight * states.prior),
+            cells=replace(cells, states=of_cells), estimated=False,
+        )  # fmt: skip
 
     def fit(self, metrics: Sequence[Any]) -> SystemPosterior:
         """Return the posterior of metrics: of all questions, and of each group."""
@@ -459,13 +503,16 @@ class CountModel:
         if self.informed:
             return np.nan
         total = self.family_share[2]
-        if not self.states.prior.any():
+        if self.estimated or not self.states.prior.any():
             return total
+        return total - self._before().family_share[2]
+
+    def _before(self) -> "CountModel":
+        """Return the model of prior trials alone."""
         cells = self.cells
         earlier = replace(cells.states, counts=np.zeros_like(cells.states.counts))
         states = replace(self.states, counts=np.zeros_like(self.states.counts))
-        model = replace(self, cells=replace(cells, states=earlier), states=states)
-        return total - model.family_share[2]
+        return replace(self, cells=replace(cells, states=earlier), states=states)
 
     @np.errstate(under="ignore")
     def predictive(self) -> Predictive:
@@ -484,8 +531,9 @@ class CountModel:
             terms = logs - left_out
             inverse.append(np.log(share) + logsumexp(terms, axis=0))
             fitted.append(np.log(share) + logsumexp(logs + new, axis=0))
+            model = self if family.prior_weight is None else self.at_weight(family.prior_weight)
             for cell in self._unsure(family.points, np.exp(terms - logsumexp(terms, axis=0))):
-                again = self._without_trials(cell).refitted(family.name)
+                again = model._without_trials(cell).refitted(family.name)
                 gap = family.points.log_evidence - again.points.log_evidence
                 if np.isfinite(gap):
                     inverse[-1][cell] = np.log(share) - gap
@@ -499,9 +547,9 @@ class CountModel:
         """Return what prior trials alone say, where there are any."""
         if not self.states.prior.any():
             return None
-        states = self.cells.states
-        states = replace(states, counts=np.zeros_like(states.counts))
         observation: Any = family.predictor.observation
+        states = observation.states
+        states = replace(states, counts=np.zeros_like(states.counts))
         return replace(family.predictor, observation=replace(observation, states=states))
 
     def _without_trials(self, cell: int) -> "CountModel":
@@ -558,8 +606,13 @@ class _Asked:
 @lru_cache(maxsize=_KEPT)
 def _fitted(asked: _Asked) -> list[FamilyFit]:
     model = asked.model
+    chance = {name: float(np.log(p)) for name, p in model.family_prior.items()}
     if asked.laws is not None:
-        return [FamilyFit(name, *model.part(name), points) for name, points in asked.laws]
+        return [
+            FamilyFit(name, *model.part(name), points, chance[name]) for name, points in asked.laws
+        ]
+    if model.estimated:
+        return _at_weights(model)
     message = _message_to(model) if model.informed else None
     fits: list[FamilyFit] = []
     best = -np.inf
@@ -569,6 +622,32 @@ def _fitted(asked: _Asked) -> list[FamilyFit]:
         if np.isfinite(fits[-1].points.log_evidence):
             best = max(best, fits[-1].points.log_evidence + np.log(probability))
     return fits
+
+
+def _at_weights(model: CountModel) -> list[FamilyFit]:
+    """Every law at nodes of the weight of prior trials, whose prior is uniform.
+
+    The power prior is normalised (Duan, Ye and Smith 2006): the prior probability of a law at a
+    weight is divided by the evidence of prior trials at this weight, with hyperparameters and
+    laws integrated.
+    """
+    at_node: dict[float, list[FamilyFit]] = {}
+
+    def log_density(weight: float) -> float:
+        known = model.at_weight(weight)
+        constant = known._before().family_share[2]
+        at_node[weight] = [
+            replace(fit, log_prior=fit.log_prior - constant, prior_weight=weight)
+            for fit in known.families
+        ]
+        return known.family_share[2] - constant
+
+    found = density_between_0_and_1(log_density)
+    return [
+        replace(fit, log_prior=fit.log_prior + log_weight)
+        for node, log_weight in zip(*gauss_nodes(found.low, found.high), strict=True)
+        for fit in at_node[float(node)]
+    ]
 
 
 def _family_fit(
@@ -598,7 +677,7 @@ def _family_fit(
         points = around(log_density, laplace, seed, last)
     else:
         points = _of_several_parts(model, fields, log_density, seed, negligible, last)
-    return FamilyFit(family, predictor, fields, points)
+    return FamilyFit(family, predictor, fields, points, float(np.log(model.family_prior[family])))
 
 
 def _of_several_parts(

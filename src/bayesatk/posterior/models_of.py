@@ -1,6 +1,6 @@
 """The model of a system's counts, as data are read or a result stores them, and its estimates."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from bayesatk.core.pooling.marks import truth_alone
 from bayesatk.data.design import Basis
 from bayesatk.data.grouping import Grouping
+from bayesatk.data.other_trials import Earlier
 from bayesatk.data.scales import RIGHT_WRONG, RightWrong, Scale
 from bayesatk.data.study import Study
 from bayesatk.judge_error import Judges
@@ -45,6 +46,8 @@ class Declared:
         Whether questions like these are these drawn anew, and do not follow the law.
     seed : int
         Of the order in which rates of judges are drawn.
+    earlier : Earlier
+        How prior trials count.
     """
 
     scale: Scale
@@ -58,29 +61,30 @@ class Declared:
     judges: Judges | None = None
     resampled: bool = False
     seed: int = 0
+    earlier: Earlier = field(default_factory=Earlier)
 
     @classmethod
     def of_study(cls, study: Study, seed: int = 0) -> "Declared":
         """Return what a study declares."""
         return cls(
-            study.scale, study.pooling, study.prior, study.counts, study.earlier,
+            study.scale, study.pooling, study.prior, study.counts, study.prior_by_kind,
             None if study.design is None else study.design.basis,
             study.outcomes.weight, study.grouping, study.judges,
-            study.bootstrapped, seed,
+            study.bootstrapped, seed, study.earlier,
         )  # fmt: skip
 
     @classmethod
     def of_result(cls, result: Result, kept: NDArray[np.bool_] | None = None) -> "Declared":
         """Return what a result declares, of some of its questions; default: all."""
         keep = np.ones(result.counts.shape[1], bool) if kept is None else kept
-        groups = result.grouping
+        groups, before = result.grouping, result.study.prior_by_kind
         return cls(
             result.scale, result.pooling, result.prior, result.study.counts[:, keep],
-            None if result.study.earlier is None else result.study.earlier[:, keep],
+            None if before is None else before[:, keep],
             None if result.design is None else result.design.basis.among(keep),
             None if result.weight is None else result.weight[keep],
             None if groups is None else groups.among(keep), result.judges,
-            result.study.bootstrapped,
+            result.study.bootstrapped, earlier=result.study.earlier,
         )  # fmt: skip
 
     def among(self, systems: list[int]) -> "Declared":
@@ -123,6 +127,7 @@ class Declared:
             None if self.before is None else self.before[system], pooling=self.pooling,
             scores=scores,
             basis=self.basis, weight=self.weight, grouping=self.grouping, resampled=self.resampled,
+            estimated=self.earlier.estimated,
         )  # fmt: skip
 
 

@@ -34,6 +34,8 @@ def draw_new_p(
     number = rng.multinomial(size, [share for _, share in counted])
     drawn, rates = [], []
     for (fit, _), n in zip(counted, number.tolist(), strict=True):
+        if not n:
+            continue
         theta = fit.points.theta[rng.choice(len(fit.points.weight), n, p=fit.points.weight)]
         drawn.append(_new_p(fit.predictor, theta, rng))
         if model.marking is not None:

@@ -19,7 +19,14 @@ from bayesatk.metrics.grid import MetricGrid
 from bayesatk.priors import DIFFICULTY_FAMILIES, CrossedPrior, HyperPrior
 from bayesatk.priors.fields import Beta, Dirichlet, Field, Fields
 from bayesatk.results.question_laws import QuestionLaws, concentration, declared_fields
-from bayesatk.results.schema import DRAWS, GROUPED_TARGETS, SAMPLE, draws_dataset, metric_dataset
+from bayesatk.results.schema import (
+    DRAWS,
+    GROUPED_TARGETS,
+    PRIOR_WEIGHT,
+    SAMPLE,
+    draws_dataset,
+    metric_dataset,
+)
 
 Array = NDArray[np.float64]
 UNIT = "question of a system"  # that a log-likelihood is of, and that models are compared on
@@ -202,11 +209,15 @@ def _log_prior(
     else:
         unpooled = study.pooling == "none"
         logs = np.stack([
-            _log_dirichlet(study.scale.vectors(p), concentration(study, system))
+            _log_dirichlet(study.scale.vectors(p), concentration(study, system, law.prior_weight))
             for system, law in enumerate(laws)
             if (p := law.p if unpooled else law.mean) is not None
         ], axis=1)  # fmt: skip
         variables["p" if unpooled else "mean_p"] = (("question",) * unpooled, logs)
+    weights = [law.prior_weight for law in laws if law.prior_weight is not None]
+    if weights:
+        drawn = np.stack(weights, axis=1)
+        variables[PRIOR_WEIGHT] = ((), np.log(drawn) + np.log1p(-drawn))
     return draws_dataset(variables, at, **_labels(study))
 
 

@@ -22,7 +22,7 @@ from bayesatk.data.study import Study
 from bayesatk.priors import BetaPrior, DirichletHyperPrior, HyperPrior
 from bayesatk.priors.fields import Fields
 from bayesatk.results.difficulty import ATOMS, difficulty_draws, draw_prior, flat_draws
-from bayesatk.results.schema import RATES
+from bayesatk.results.schema import PRIOR_WEIGHT, RATES
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -56,6 +56,8 @@ class QuestionLaws:
         Sensitivity and false positive rate of the judge.
     shape : ndarray, shape (draws, functions), optional
         Of the base of scored levels, whose expected score has the difficulty.
+    prior_weight : ndarray, shape (draws,), optional
+        Of prior trials, where it is estimated.
     """
 
     study: Study
@@ -69,6 +71,7 @@ class QuestionLaws:
     group_effect: Array | None = None
     rates: Array | None = None
     shape: Array | None = None
+    prior_weight: Array | None = None
 
     @classmethod
     def of_result(
@@ -87,7 +90,7 @@ class QuestionLaws:
         """
         posterior, slopes, rates = groups["posterior"], None, None
         names = ("mean_p", "icc", "typical_p", "coefficients", "group_sd", "group_effect", "shape",
-                 *RATES)  # fmt: skip
+                 PRIOR_WEIGHT, *RATES)  # fmt: skip
         drawn = {name: flat_draws(posterior[name], system) for name in names if name in posterior}
         if set(RATES) <= set(drawn):
             rates = np.stack([drawn[name] for name in RATES], axis=1)
@@ -105,7 +108,7 @@ class QuestionLaws:
         return cls(
             study, None if p is None else p[:, system], alike.get("mean_p"), alike.get("icc"),
             difficulty, family, slopes, drawn.get("group_sd"), drawn.get("group_effect"), rates,
-            shape,
+            shape, drawn.get(PRIOR_WEIGHT),
         )  # fmt: skip
 
     @classmethod
@@ -118,13 +121,16 @@ class QuestionLaws:
         hyperparameters.
         """
         laws = cls(study)
+        if study.earlier.estimated:
+            laws = replace(laws, prior_weight=rng.random(size))
         if study.judges is not None:
             shapes = study.judges.by_system[system].shapes
             laws = replace(laws, rates=np.stack([rng.beta(*ab, size) for ab in shapes], axis=1))
         if study.pooling != "partial":
-            alpha = concentration(study, system)
-            shape = (size, *alpha.shape[:-1])
-            drawn = _dirichlet(np.broadcast_to(alpha, (*shape, alpha.shape[-1])), rng)
+            alpha = concentration(study, system, laws.prior_weight)
+            if laws.prior_weight is None:
+                alpha = np.broadcast_to(alpha, (size, *alpha.shape))
+            drawn = _dirichlet(alpha, rng)
             drawn = drawn if study.scale.axes else drawn[..., 1]
             unpooled = study.pooling == "none"
             return replace(laws, p=drawn) if unpooled else replace(laws, mean=drawn)
@@ -155,14 +161,15 @@ class QuestionLaws:
         """Log probability of the counts of questions, of any p, in every draw.
 
         Of marks by a judge, given the drawn rates. Without pooling it is a known constant, (1,
-        questions), of which discounted earlier trials are part.
+        questions), of which discounted earlier trials are part, unless their weight is estimated.
         """
         if self.rates is not None:
             return self._log_marks(self.rates, States.of_counts(counts))
         if self.mean is None and self.difficulty is None:
-            alpha = concentration(self.study, system)
+            alpha = concentration(self.study, system, self.prior_weight)
             total = alpha.sum(axis=-1)
-            return log_counts(counts, alpha / total[:, None], 1.0 / total)[None]
+            logs = log_counts(counts, alpha / total[..., None], 1.0 / total)
+            return np.atleast_2d(logs)
         if self.levels is not None:
             return self.levels.log_counts(counts)
         if self.difficulty is not None:
@@ -303,8 +310,14 @@ class QuestionLaws:
                 "group_effect": self.group_effect,
                 "group_mean": np.stack(means, axis=1),
             }
-        if self.rates is not None:
-            values |= dict(zip(RATES, self.rates.T, strict=True))
+        return values | self._of_trials
+
+    @property
+    def _of_trials(self) -> dict[str, Array]:
+        """Rates of a judge, and the weight of prior trials; (draws,)."""
+        values = {} if self.rates is None else dict(zip(RATES, self.rates.T, strict=True))
+        if self.prior_weight is not None:
+            values[PRIOR_WEIGHT] = self.prior_weight
         return values
 
 
@@ -326,14 +339,18 @@ def declared_fields(study: Study, family: str = "beta") -> Fields:
     return study.prior.fields(family, slopes, grouped, shapes)
 
 
-def concentration(study: Study, system: int) -> Array:
+def concentration(study: Study, system: int, weight: Array | None = None) -> Array:
     """Dirichlet parameters of the prior without hyperparameters; ([questions], categories).
 
-    Discounted earlier trials are part of it, unless a judge marked them.
+    Discounted earlier trials are part of it, unless a judge marked them. Drawn weights of these
+    (draws,) are another first axis.
     """
     prior: Any = study.prior
     alpha = np.asarray(prior.vector(len(study.scale.scores)))
     earlier = None if study.judges is not None else study.prior_counts
+    if weight is not None and earlier is not None:
+        counts = earlier[system].sum(axis=0) if study.pooling == "complete" else earlier[system]
+        return np.asarray(alpha + np.multiply.outer(weight, counts))
     if study.pooling == "complete":
         return alpha if earlier is None else alpha + earlier[system].sum(axis=0)
     shape = (study.outcomes.dataset.sizes["question"], len(alpha))

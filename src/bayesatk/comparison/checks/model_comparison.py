@@ -314,8 +314,9 @@ def log_bayes_factor_equal(fit: xr.DataTree | Result) -> xr.DataArray:
         for j in range(i):
             counts = declared.counts[[i]] + declared.counts[[j]]
             before = declared.before
-            earlier = None if before is None else before[[i]] + before[[j]]
-            both = replace(declared, counts=counts, before=earlier)
+            if before is not None:  # trials that both systems share count once
+                before = before[[i]] + (0.0 if declared.earlier.shared else before[[j]])
+            both = replace(declared, counts=counts, before=before)
             merged = both.model(0).log_evidence()
             table[i, j] = table[j, i] = float(evidence[i] + evidence[j]) - merged
     systems = evidence["system"].values

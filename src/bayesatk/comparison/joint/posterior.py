@@ -180,7 +180,21 @@ def _check_shared(fit: Result, tried: NDArray[np.bool_]) -> None:
         )  # fmt: skip
 
 
-def joint_note(fit: Result, comparison: xr.Dataset) -> str:
+def joint_note(fit: Result, joint: Joint, comparison: xr.Dataset) -> str:
+    """Say what a reader of a comparison should know of the joint posterior."""
+    if joint.board is not None:
+        return _moved_note(fit, comparison)
+    if not fit.study.earlier.shared:
+        return ""
+    return (
+        "The prior trials are of one system, and are in the posterior of every system as if each "
+        "had trials of its own: differences are drawn towards zero, and the noise that systems "
+        "share by these trials does not cancel in them. Compare without prior_trials, or with "
+        "those of each system."
+    )
+
+
+def _moved_note(fit: Result, comparison: xr.Dataset) -> str:
     """Say where the joint means differ most from those of every system alone, if by much."""
     largest, text = MUCH, ""
     dims = ("system", "target")

@@ -208,8 +208,7 @@ def compared(
     groups = _groups(result, table, ranks, tiers)
     tried = (result.trials > 0).astype(int)
     groups["comparison"]["shared_questions"] = ("system", "other"), tried @ tried.T
-    note = "" if joint.board is None else joint_note(result, groups["comparison"])
-    groups["comparison"].attrs["note"] = note
+    groups["comparison"].attrs["note"] = joint_note(result, joint, groups["comparison"])
     for name, group in groups.items():
         tree[name] = xr.DataTree(group.assign_attrs(attrs | {"alpha": alpha}))
     return tree, joint
