@@ -37,13 +37,13 @@ from bayesatk.models.program import Form
 from bayesatk.models.question_draws import question_likelihood
 from bayesatk.models.votes import answer_draws, build_answers
 from bayesatk.priors import (
-    AnswerPrior,
     CrossedPrior,
     Families,
     HyperPrior,
     ModelPrior,
     Pooling,
     Population,
+    VotePrior,
 )
 from bayesatk.priors.choice import prior_of
 from bayesatk.results.checking import MOST_LIKELIHOODS, checking_groups
@@ -199,7 +199,7 @@ def sample(
     judge: object = None,
     prior_trials: object = None,
     prior_weight: float = 1.0,
-    answer_prior: AnswerPrior | None = None,
+    answer_prior: VotePrior | None = None,
     covariates: str | Sequence[str] | None = None,
     group: object = None,
     group_weights: object = None,

@@ -470,7 +470,7 @@ class CountPosterior:
             every = Nodes.joined(nodes, [n / size for _, n in pairs])
             joined = replace(joined, difficulty=Difficulty.of_nodes(every))
         order = self._order(joined.hyper, shuffle)
-        return _among(joined, order)
+        return joined.among(order)
 
     def _order(self, hyper: dict[str, Array], shuffle: NDArray[np.intp]) -> NDArray[np.intp]:
         """Random order of the draws: the same of rates for all systems that share a judge."""
@@ -684,20 +684,6 @@ def _joined(drawn: list[Draws]) -> Draws:
         stacked([one.family for one in drawn]),
         groups,
         stacked([one.log_likelihood for one in drawn]),
-    )
-
-
-def _among(drawn: Draws, order: NDArray[np.intp]) -> Draws:
-    """Draws in another order."""
-    groups = drawn.groups
-    return Draws(
-        drawn.metrics[order],
-        {name: column[order] for name, column in drawn.hyper.items()},
-        None if drawn.p is None else drawn.p[order],
-        None if drawn.difficulty is None else drawn.difficulty.among(order),
-        None if drawn.family is None else drawn.family[order],
-        None if groups is None else groups.among(order),
-        None if drawn.log_likelihood is None else drawn.log_likelihood[order],
     )
 
 

@@ -31,12 +31,12 @@ from bayesatk.posterior.judge_results import judge_groups
 from bayesatk.posterior.missing_bounds import brackets_missing
 from bayesatk.posterior.posterior import Draws
 from bayesatk.priors import (
-    AnswerPrior,
     CategoryPrior,
     Families,
     Pooling,
     Population,
     Prior,
+    VotePrior,
 )
 from bayesatk.results.checking import checking_groups, replicated
 from bayesatk.results.citations import GELMAN_CARPENTER, RUBIN
@@ -71,7 +71,7 @@ def evaluate(
     judge: object = None,
     prior_trials: object = None,
     prior_weight: float = 1.0,
-    answer_prior: AnswerPrior | None = None,
+    answer_prior: VotePrior | None = None,
     covariates: str | Sequence[str] | None = None,
     group: object = None,
     group_weights: object = None,

@@ -1,11 +1,13 @@
 """The model of a system's counts, as data are read or a result stores them, and its estimates."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesatk.data.answers import Answers, Ballots
 from bayesatk.data.design import Basis
 from bayesatk.data.grouping import Grouping
 from bayesatk.data.scales import RIGHT_WRONG, RightWrong, Scale
@@ -13,9 +15,18 @@ from bayesatk.data.study import Study
 from bayesatk.judge_error import Judges
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
-from bayesatk.posterior.answers import finite_estimates
+from bayesatk.posterior.answers import VoteModel, finite_estimates
 from bayesatk.posterior.model import CountModel, Marking
-from bayesatk.priors import BetaPrior, DirichletHyperPrior, DirichletPrior, HyperPrior, Pooling
+from bayesatk.posterior.pooled_answers import PooledVotes
+from bayesatk.priors import (
+    AnswerPrior,
+    BetaPrior,
+    DirichletHyperPrior,
+    DirichletPrior,
+    HyperPrior,
+    Pooling,
+    VotePrior,
+)
 from bayesatk.results.points import stored_points
 from bayesatk.results.result import Result
 
@@ -44,6 +55,10 @@ class Declared:
         Whether questions like these are these drawn anew, and do not follow the law.
     seed : int
         Of the order in which rates of judges are drawn.
+    ballots : sequence of sequence of Ballots
+        Answers to the questions of every system; empty without votes between them.
+    answer_prior : VotePrior, optional
+        Of these.
     """
 
     scale: Scale
@@ -57,6 +72,8 @@ class Declared:
     judges: Judges | None = None
     resampled: bool = False
     seed: int = 0
+    ballots: Sequence[Sequence[Ballots]] = ()
+    answer_prior: VotePrior | None = None
 
     @classmethod
     def of_study(cls, study: Study, seed: int = 0) -> "Declared":
@@ -65,14 +82,15 @@ class Declared:
             study.scale, study.pooling, study.prior, study.scale.counts(study.outcomes),
             study.prior_counts, None if study.design is None else study.design.basis,
             study.outcomes.weight, study.grouping, study.judges,
-            study.bootstrapped, seed,
+            study.bootstrapped, seed, _ballots(study.outcomes.answers if study.votes else None),
+            study.answer_prior,
         )  # fmt: skip
 
     @classmethod
     def of_result(cls, result: Result, kept: NDArray[np.bool_] | None = None) -> "Declared":
         """Return what a result declares, of some of its questions; default: all."""
         keep = np.ones(result.counts.shape[1], bool) if kept is None else kept
-        groups = result.grouping
+        groups, answers = result.grouping, result.data.answers if result.voted else None
         return cls(
             result.scale, result.pooling, result.prior, result.counts[:, keep],
             None if result.prior_counts is None else result.prior_counts[:, keep],
@@ -80,6 +98,8 @@ class Declared:
             None if result.weight is None else result.weight[keep],
             None if groups is None else groups.among(keep), result.judges,
             result.study.bootstrapped,
+            ballots=_ballots(answers and answers.on_questions(keep)),
+            answer_prior=result.answer_prior,
         )  # fmt: skip
 
     def among(self, systems: list[int]) -> "Declared":
@@ -88,6 +108,7 @@ class Declared:
             self, counts=self.counts[systems],
             before=None if self.before is None else self.before[systems],
             judges=None if self.judges is None else self.judges.among(systems),
+            ballots=[self.ballots[system] for system in systems] if self.ballots else (),
         )  # fmt: skip
 
     def model(self, system: int) -> CountModel:
@@ -107,7 +128,29 @@ class Declared:
             self, counts=self.counts[:, questions],
             before=None if self.before is None else self.before[:, questions],
             weight=None if self.weight is None else self.weight[questions],
+            ballots=[[of_system[i] for i in questions] for of_system in self.ballots],
         )  # fmt: skip
+
+    def votes(self, system: int, draws: int, rng: np.random.Generator) -> VoteModel | PooledVotes:
+        """Return the model of the votes of a system; draws and rng as of `VoteModel`."""
+        ballots, prior = self.ballots[system], self.answer_prior
+        if isinstance(prior, AnswerPrior):
+            return VoteModel(ballots, prior, draws, rng, self.weight)
+        assert prior is not None
+        counts = np.array([
+            (ballot.count[ballot.correct].sum(), ballot.count[~ballot.correct].sum(),
+             ballot.nobody or 0)
+            for ballot in ballots
+        ])  # fmt: skip
+        right, wrong, nobody = counts.T
+        model = replace(
+            self, scale=RIGHT_WRONG, ballots=(), before=None,
+            counts=np.stack([wrong + nobody, right], axis=1)[None],
+        ).model(0)  # fmt: skip
+        silent = None
+        if nobody.any():
+            silent = CountModel.of(HyperPrior(families="beta"), np.stack([wrong, nobody], axis=1))
+        return PooledVotes(ballots, model, silent, prior, rng)
 
     def _alone(self, system: int) -> CountModel:
         scores = None
@@ -119,6 +162,12 @@ class Declared:
             scores=scores,
             basis=self.basis, weight=self.weight, grouping=self.grouping, resampled=self.resampled,
         )  # fmt: skip
+
+
+def _ballots(answers: Answers | None) -> list[list[Ballots]]:
+    """Return the answers to the questions of every system."""
+    systems = 0 if answers is None else len(answers.unanswered)
+    return [] if answers is None else [answers.of(system) for system in range(systems)]
 
 
 def question_shares(result: Result, kept: NDArray[np.bool_] | None = None) -> Array:
