@@ -33,10 +33,12 @@ from bayesatk.models.building import (
 )
 from bayesatk.models.evidence import Averaged, average
 from bayesatk.models.metric_draws import CountDraws, count_draws
+from bayesatk.models.pooled_votes import pooled_vote_draws
 from bayesatk.models.program import Form
 from bayesatk.models.question_draws import question_likelihood
 from bayesatk.models.votes import answer_draws, build_answers
 from bayesatk.priors import (
+    AnswerPrior,
     CrossedPrior,
     Families,
     HyperPrior,
@@ -331,7 +333,12 @@ def sampled_result(
     for family, model in (build_models(study, form) if study.judged else {}).items():
         seed_of_family = int(generator.integers(2**31))
         traces[family] = how.run(model, seed_of_family, compilers(family))
-    if study.votes:
+    pooled = None
+    if study.votes and study.pooling == "partial":
+        pooled = pooled_vote_draws(
+            study, form, lambda model: how.run(model, int(generator.integers(2**31))), generator
+        )
+    elif isinstance(study.answer_prior, AnswerPrior) and study.votes:
         model = build_answers(study.outcomes, study.answer_prior)
         votes = how.run(model, int(generator.integers(2**31)))
     posteriors = {family: trace["posterior"].to_dataset() for family, trace in traces.items()}
@@ -341,6 +348,10 @@ def sampled_result(
         difficulties = averaged.difficulties if averaged else None
         source = next(iter(posteriors.values()))
         counts = count_draws(study, source, "p" in keep, generator, difficulties)
+    if pooled is not None:
+        averaged = averaged or pooled.averaged
+        traces |= {f"votes_{name}": trace for name, trace in pooled.traces.items()}
+        counts = _joined(study, counts, pooled.counts)
     posterior = _posterior(study, counts, votes, generator)
     attrs = next(trace for trace in (*traces.values(), votes) if trace)["posterior"].attrs
     recorded = {name: attrs[name] for name in _RECORDED if name in attrs}
@@ -364,6 +375,18 @@ def sampled_result(
     return build(groups | statistics | data_groups(study), attributes)
 
 
+def _joined(study: Study, counts: CountDraws | None, votes: CountDraws) -> CountDraws:
+    """Put draws of metrics that judge trials and of votes in the order of the grid."""
+    if counts is None:
+        return votes
+    order = np.argsort([*study.grid.judged, *study.grid.voted])
+    values = np.concatenate([counts.values, votes.values], axis=3)[:, :, :, order]
+    by_group = counts.by_group
+    if by_group is not None and votes.by_group is not None:
+        by_group = np.concatenate([by_group, votes.by_group], axis=3)[:, :, :, order]
+    return CountDraws(values, votes.variables | counts.variables, by_group)
+
+
 def _posterior(
     study: Study, counts: CountDraws | None, votes: xr.DataTree | None, rng: np.random.Generator
 ) -> xr.Dataset:
@@ -376,8 +399,10 @@ def _posterior(
     variables: dict[str, tuple[tuple[str, ...], Array]] = {}
     if counts is not None:
         variables |= counts.variables
-        columns |= zip(grid.judged, np.moveaxis(counts.values, 3, 0), strict=True)
+        places = range(len(grid)) if counts.values.shape[3] == len(grid) else grid.judged
+        columns |= zip(places, np.moveaxis(counts.values, 3, 0), strict=True)
     if votes is not None:
+        assert isinstance(study.answer_prior, AnswerPrior)
         ks = [metric.k for metric in grid.voted.values()]
         source = votes["posterior"].to_dataset()
         exact, simulated = answer_draws(outcomes, study.answer_prior, ks, source, rng)

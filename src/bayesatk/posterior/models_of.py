@@ -57,6 +57,8 @@ class Declared:
         Of the order in which rates of judges are drawn.
     ballots : sequence of sequence of Ballots
         Answers to the questions of every system; empty without votes between them.
+    several_right : bool
+        Whether some question got several right answers that differ.
     answer_prior : VotePrior, optional
         Of these.
     """
@@ -73,6 +75,7 @@ class Declared:
     resampled: bool = False
     seed: int = 0
     ballots: Sequence[Sequence[Ballots]] = ()
+    several_right: bool = False
     answer_prior: VotePrior | None = None
 
     @classmethod
@@ -82,9 +85,8 @@ class Declared:
             study.scale, study.pooling, study.prior, study.scale.counts(study.outcomes),
             study.prior_counts, None if study.design is None else study.design.basis,
             study.outcomes.weight, study.grouping, study.judges,
-            study.bootstrapped, seed, _ballots(study.outcomes.answers if study.votes else None),
-            study.answer_prior,
-        )  # fmt: skip
+            study.bootstrapped, seed,
+        )._with_answers(study.outcomes.answers if study.votes else None, study.answer_prior)  # fmt: skip
 
     @classmethod
     def of_result(cls, result: Result, kept: NDArray[np.bool_] | None = None) -> "Declared":
@@ -98,9 +100,7 @@ class Declared:
             None if result.weight is None else result.weight[keep],
             None if groups is None else groups.among(keep), result.judges,
             result.study.bootstrapped,
-            ballots=_ballots(answers and answers.on_questions(keep)),
-            answer_prior=result.answer_prior,
-        )  # fmt: skip
+        )._with_answers(answers and answers.on_questions(keep), result.answer_prior)  # fmt: skip
 
     def among(self, systems: list[int]) -> "Declared":
         """Return some of the systems."""
@@ -150,7 +150,18 @@ class Declared:
         silent = None
         if nobody.any():
             silent = CountModel.of(HyperPrior(families="beta"), np.stack([wrong, nobody], axis=1))
-        return PooledVotes(ballots, model, silent, prior, rng)
+        return PooledVotes(ballots, model, silent, prior, self.several_right, rng)
+
+    def _with_answers(self, answers: Answers | None, prior: VotePrior) -> "Declared":
+        """Return it with the answers to the questions of every system, if there are votes."""
+        if answers is None:
+            return self
+        ballots = [answers.of(system) for system in range(len(answers.unanswered))]
+        several = any(
+            (ballot.count[ballot.correct] > 0).sum() > 1
+            for of_system in ballots for ballot in of_system
+        )  # fmt: skip
+        return replace(self, ballots=ballots, several_right=several, answer_prior=prior)
 
     def _alone(self, system: int) -> CountModel:
         scores = None
@@ -162,12 +173,6 @@ class Declared:
             scores=scores,
             basis=self.basis, weight=self.weight, grouping=self.grouping, resampled=self.resampled,
         )  # fmt: skip
-
-
-def _ballots(answers: Answers | None) -> list[list[Ballots]]:
-    """Return the answers to the questions of every system."""
-    systems = 0 if answers is None else len(answers.unanswered)
-    return [] if answers is None else [answers.of(system) for system in range(systems)]
 
 
 def question_shares(result: Result, kept: NDArray[np.bool_] | None = None) -> Array:

@@ -139,6 +139,8 @@ class PooledVotes:
     silent : CountModel, optional
         Of abstentions among the trials that are not right; None if there are none.
     prior : AnswerHyperPrior
+    several_right : bool
+        Whether a question may have several right answers, which share its right votes.
     rng : numpy.random.Generator
         For variances and intervals.
     """
@@ -147,6 +149,7 @@ class PooledVotes:
     right: CountModel
     silent: CountModel | None
     prior: AnswerHyperPrior
+    several_right: bool
     rng: np.random.Generator
 
     @property
@@ -172,12 +175,12 @@ class PooledVotes:
 
     @cached_property
     def agreements(self) -> dict[str, Agreement]:
-        """Of wrong answers, and of right ones where a question got several of them."""
-        sides = {WRONG: [answers_of(ballot, False) for ballot in self.ballots]}
-        right = [answers_of(ballot, True) for ballot in self.ballots]
-        if any(len(counts) > 1 for counts in right):
-            sides[RIGHT] = right
-        return {name: Agreement.of(self.prior, counts) for name, counts in sides.items()}
+        """Of wrong answers, and of right ones where there may be several."""
+        sides = {WRONG: False, RIGHT: True} if self.several_right else {WRONG: False}
+        return {
+            name: Agreement.of(self.prior, [answers_of(ballot, side) for ballot in self.ballots])
+            for name, side in sides.items()
+        }
 
     def fit(self, metrics: Sequence[Metric]) -> SystemPosterior:
         """Return the posterior of votes: of all questions, and of each group."""
