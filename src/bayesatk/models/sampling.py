@@ -361,7 +361,7 @@ def sampled_result(
     likelihood, p = None, None
     if study.pooling == "none" and posteriors:
         p = flat_draws(source["p"])
-    elif study.grouping is not None or study.design is not None:
+    elif posteriors and (study.grouping is not None or study.design is not None):
         size = posterior.sizes["chain"] * posterior.sizes["draw"] * study.outcomes.trials.size
         if study.pooling == "partial" and (size <= MOST_LIKELIHOODS or "log_likelihood" in keep):
             likelihood = question_likelihood(study, source, difficulties)

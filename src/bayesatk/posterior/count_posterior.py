@@ -127,10 +127,13 @@ class CountPosterior:
     model : CountModel
     metrics : tuple
         As `bayesatk.data.scales.Scale.judged` returns them.
+    share : float
+        Of the usual number of points, where metrics are very many.
     """
 
     model: "CountModel"
     metrics: tuple[Any, ...]
+    share: float = 1.0
 
     @cached_property
     def parts(self) -> list[Part]:
@@ -139,10 +142,11 @@ class CountPosterior:
         structured = cells.grouped or cells.rows.shape[1] > 0
         work, (fewest, most) = _WORK[structured], _POINTS[structured]
         width = len(cells.count) if cells.rows.shape[1] else cells.groups + len(cells.states)
-        number = int(np.clip(work / width, fewest, most))
+        number = int(np.clip(self.share * work / width, fewest, most))
         parts = []
         for fit, share in self.model.counted:
-            points = fit.points.at_most(int(max(number * np.sqrt(share), fewest)))
+            size = int(max(number * np.sqrt(share), fewest))
+            points = fit.points.at_most(size, lattice=self.share < 1.0)
             moments = self._given(fit).at(points.theta)
             parts.append(Part(fit, share, points, moments))
         return parts

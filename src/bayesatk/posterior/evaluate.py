@@ -264,7 +264,8 @@ def evaluate(
     each = [found[index] for index in range(len(streams))]
     remarks = [*study.notes, *(remark for one in each for remark in one.remarks)]
     groups = _tables(study, size, each) | data_groups(study)
-    likelihood = _by_system([system.drawn.log_likelihood for system in each])
+    judged = each if study.judged else []  # votes alone have no likelihood of counts
+    likelihood = _by_system([system.drawn.log_likelihood for system in judged])
     p = _by_system([system.p for system in each])
     groups |= checking_groups(study, groups, keep, replicating, likelihood, p)
     attributes = root_attributes(
@@ -277,7 +278,7 @@ def evaluate(
 def _by_system(arrays: Sequence[NDArray[np.float64] | None]) -> NDArray[np.float64] | None:
     """Stack draws (draws, ...) of all systems, if every system has them."""
     known = [array for array in arrays if array is not None]
-    return np.stack(known, axis=1) if len(known) == len(arrays) else None
+    return np.stack(known, axis=1) if known and len(known) == len(arrays) else None
 
 
 def _tables(study: Study, draws: int, each: Sequence[Evaluated]) -> dict[str, xr.Dataset]:

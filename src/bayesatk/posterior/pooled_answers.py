@@ -17,7 +17,13 @@ from scipy.special import expit, xlog1py, xlogy
 
 from bayesatk.core.numerics.points import Points
 from bayesatk.core.program.points import on_lattice
-from bayesatk.core.question.agreement import Counts, draw_shares, gauss_rule, log_ewens
+from bayesatk.core.question.agreement import (
+    Counts,
+    draw_shares,
+    gauss_rule,
+    log_ewens,
+    simulated_tops,
+)
 from bayesatk.core.question.ballot import Side, credit_table
 from bayesatk.data.answers import Ballots
 from bayesatk.metrics.credit import Array, Credit, log_binomials, log_choose
@@ -31,7 +37,9 @@ from bayesatk.priors import AnswerHyperPrior
 WRONG, RIGHT = "wrong_agreement", "right_agreement"  # names in results
 _NODES = 8  # of the agreement, for means
 _BUDGET = 1e9  # multiplications spent on votes at drawn shares
-_SHARES = (40, 1000)  # draws of shares of answers, fewest and most
+_SHARES = (200, 1000)  # draws of shares of answers, fewest and most
+_EXACT, _ELECTIONS = 12, 32  # k up to which votes at drawn shares are exact; simulated beyond
+_MANY = 10  # right votes from which fewer points of the hyperparameters have to do
 _SIZE = 4000  # draws for variances
 _LEAST = 1e-8  # agreement or disagreement, which then does not count
 
@@ -51,11 +59,16 @@ class RightVotes:
     @property
     def credit(self) -> Credit:
         """One at `right`, else zero."""
-        return Credit.of(float(j == self.right) for j in range(self.k + 1))
+        return _exactly(self.k, self.right)
 
     def latent(self, p: ArrayLike) -> Array:
         """Zeros: votes are worked out from draws of p themselves."""
         return np.zeros(np.shape(p))
+
+
+@lru_cache(maxsize=1024)
+def _exactly(k: int, right: int) -> Credit:
+    return Credit.of(float(j == right) for j in range(k + 1))
 
 
 @dataclass(frozen=True)
@@ -214,7 +227,8 @@ class VotePosterior:
 
     def _counted(self, model: CountModel) -> CountPosterior:
         most = max(self.ks)
-        return CountPosterior(model, tuple(RightVotes(most, j + 1) for j in range(most)))
+        basis = tuple(RightVotes(most, j + 1) for j in range(most))
+        return CountPosterior(model, basis, min(1.0, _MANY / most))
 
     # Means
 
@@ -347,6 +361,8 @@ class VotePosterior:
     def _affordable(self) -> int:
         """Draws of shares of answers."""
         most = max(self.ks)
+        if most > _EXACT:
+            return _SHARES[0]
         work = sum(len(ballot.count) + 10.0 for ballot in self.model.ballots) * most**2.6
         return int(np.clip(_BUDGET / work, *_SHARES))
 
@@ -355,11 +371,33 @@ class VotePosterior:
     ) -> Array:
         """Credit by right and wrong votes at drawn shares; (draws, K + 1, K + 1)."""
         k = max(self.ks)
-        sides = [
-            Side.known(*draw_shares(answers_of(ballot, right), theta, rng), k)
+        shares = [
+            draw_shares(answers_of(ballot, right), theta, rng)
             for right, theta in zip((False, True), thetas, strict=False)
         ]
+        if k > _EXACT:
+            return self._simulated(shares, rng)
+        sides = [Side.known(*of_side, k) for of_side in shares]
         return credit_table(sides[1] if len(sides) > 1 else Side.alone(k), sides[0], k)
+
+    def _simulated(
+        self, shares: Sequence[tuple[Array, Array]], rng: np.random.Generator
+    ) -> Array:
+        """Credit of simulated elections by right and wrong votes, where it is asked for."""
+        k, size = max(self.ks), len(shares[0][1])
+        wrong = simulated_tops(*shares[0], k, _ELECTIONS, rng)
+        all_for_one = np.arange(k + 1, dtype=np.int32), np.ones(k + 1, np.int32)
+        right = simulated_tops(*shares[1], k, _ELECTIONS, rng) if len(shares) > 1 else all_for_one
+        tables = np.zeros((size, k + 1, k + 1))
+        for r in range(1, k + 1):
+            w = np.array([most - r for most in self.ks if most >= r])
+            if self._silent is not None:
+                w = np.arange(k - r + 1)
+            best, tied = (top[..., r, None] for top in right)
+            other, others = (top[..., w] for top in wrong)
+            credit = np.where(best == other, tied / (tied + others), best > other)
+            tables[:, r, w] = credit.mean(axis=1)
+        return tables
 
     def _at(
         self, tables: Array, place: NDArray[np.intp], p: Array, silence: Array | None

@@ -1,4 +1,4 @@
-"""How often wrong answers to a question agree: the Ewens law, its posterior, and shares drawn.
+"""How often wrong answers to a question agree: the Ewens law, and shares of answers drawn from it.
 
 Two wrong trials of a question give the same answer with probability ``a``, its agreement, and
 ``theta = (1 - a) / a``. The n-th wrong trial repeats an answer that m of the n - 1 before gave with
@@ -16,7 +16,7 @@ from bayesatk.core.pooling.dirichlet import draw_probabilities
 from bayesatk.metrics.credit import Array
 
 Counts = NDArray[np.int64]
-_DUST = 0.01  # share of the answers not seen below which they never agree
+_DUST = 0.02  # share of the answers not seen below which they never agree
 _STICKS = 40  # most answers not seen that may agree
 
 
@@ -95,3 +95,37 @@ def draw_shares(counts: Counts, theta: Array, rng: np.random.Generator) -> tuple
     left = np.cumprod(kept, axis=1)
     broken = (1.0 - kept) * np.column_stack([np.ones(len(theta)), left[:, :-1]])
     return np.column_stack([first[:, :-1], first[:, -1:] * broken]), first[:, -1] * left[:, -1]
+
+
+def simulated_tops(
+    shares: Array, dust: Array, k: int, repeats: int, rng: np.random.Generator
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Votes of the winner, and how many answers have these, after 0, 1, ... k votes of a side.
+
+    Each of shape (draws, repeats, k + 1). Parameters as `draw_shares` returns them.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> [top[0, 0].tolist() for top in simulated_tops(np.zeros((1, 0)), np.ones(1), 3, 1, rng)]
+    [[0, 1, 1, 1], [1, 1, 2, 3]]
+    """
+    draws, answers = shares.shape
+    upto = np.cumsum(shares, axis=1)
+    chosen = np.empty((draws, repeats * k), np.intp)
+    for row, ends in enumerate(upto):
+        chosen[row] = np.searchsorted(ends, rng.random(repeats * k) * (ends[-1:].sum() + dust[row]))
+    chosen = chosen.reshape(draws * repeats, k)
+    held = np.zeros((draws * repeats, answers + 1), np.int32)  # the last are all that differ
+    rows = np.arange(len(held))
+    most, tied = np.zeros((2, len(held), k + 1), np.int32)
+    tied[:, 0] = 1
+    for vote in range(k):
+        answer = chosen[:, vote]
+        held[rows, answer] += 1
+        votes = np.where(answer < answers, held[rows, answer], 1)
+        before, several = most[:, vote], tied[:, vote]
+        most[:, vote + 1] = np.maximum(before, votes)
+        tied[:, vote + 1] = np.where(votes > before, 1, several + (votes == before))
+    shape = draws, repeats, k + 1
+    return most.reshape(shape), tied.reshape(shape)
