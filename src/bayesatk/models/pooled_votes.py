@@ -37,7 +37,7 @@ from bayesatk.results.difficulty import flat_draws
 
 Array = NDArray[np.float64]
 SIDES = {"wrong_agreement": False, "right_agreement": True}
-_STICKS = 30  # answers not seen, of which the last has all that is left
+_STICKS, _PIECES = 40, 20  # answers not seen: broken off one by one, then of even shares
 _MOST = 30  # k whose partitions are enumerated
 _DIMS = ("chain", "draw", "system")
 
@@ -310,7 +310,7 @@ class _Draws:
     def _split(
         self, ballot: Ballots, right: bool, theta: Array | None, rng: np.random.Generator
     ) -> Array:
-        """Shares of the answers of a side: Dirichlet(counts, theta), the rest in sticks."""
+        """Shares of the answers of a side: Dirichlet(counts, theta), and the rest broken up."""
         if theta is None:
             return np.ones((1, 1))
         seen = _given(ballot, right)
@@ -318,10 +318,10 @@ class _Draws:
         gammas = np.maximum(rng.standard_gamma(alpha), 1e-300)
         first = gammas / gammas.sum(axis=1, keepdims=True)
         broken = rng.beta(1.0, np.tile(theta[:, None], _STICKS))
-        broken[:, -1] = 1.0
         left = np.cumprod(1.0 - broken, axis=1)
         sticks = broken * np.column_stack([np.ones(len(theta)), left[:, :-1]])
-        return np.column_stack([first[:, :-1], first[:, -1:] * sticks])
+        rest = np.repeat(left[:, -1:] / _PIECES, _PIECES, axis=1)
+        return np.column_stack([first[:, :-1], first[:, -1:] * sticks, first[:, -1:] * rest])
 
     def _new(
         self, right: _Shares, silent: _Shares | None, thetas: Mapping[bool, Array],
