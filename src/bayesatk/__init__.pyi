@@ -59,6 +59,7 @@ from .models.sampling import sample as sample
 from .posterior.evaluate import evaluate as evaluate
 from .posterior.extrapolation import extrapolation_range as extrapolation_range
 from .posterior.tail import tail_exponent as tail_exponent
+from .priors import AnswerHyperPrior as AnswerHyperPrior
 from .priors import AnswerPrior as AnswerPrior
 from .priors import BetaPrior as BetaPrior
 from .priors import CrossedPrior as CrossedPrior

@@ -129,8 +129,6 @@ def test_what_is_alone_is_evaluated_and_declared(name) -> None:
 @pytest.mark.parametrize("pair", [*filter(possible, combinations(COMBINED, 2))], ids=" x ".join)
 def test_a_pair_is_refused_where_the_table_says_so(pair) -> None:
     study = study_with(*pair)
-    if "votes" in pair and "pooling none" not in pair:
-        study.setdefault("pooling", "none")
     if reason(*pair) is None:
         assert set(pair) <= bk.Result.of(bk.evaluate(**study)).study.capabilities
         return

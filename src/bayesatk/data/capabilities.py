@@ -109,7 +109,7 @@ FEATURES: Mapping[Capability, Feature] = {
 Pair = tuple[Capability, Capability | Operation]
 _ONE_P = "all questions have one success probability, so they do not differ"
 _NO_LAW = "each question has a prior of its own, so no distribution of difficulty is fitted"
-_ANSWERS = "the answers to one question say nothing about those to another"
+_ANSWERS = "questions have answers of their own, so one distribution of them all says nothing"
 _CUT = "a cut posterior is not the posterior of one model, so it has no evidence and no likelihood"
 _RATE = "it is about a success probability, and trials with scores have several probabilities"
 _LOGIT_NORMAL = "its logit-normal difficulties have no closed likelihood of a question"
@@ -138,7 +138,6 @@ REFUSED = _pairs(
             "pooling none": "each question has a prior of its own, and its covariates "
             "would say nothing about it",
             "pooling complete": _ONE_P + " with their covariates",
-            "votes": _ANSWERS,
         },
         "judge": {
             "categories": "the error rates of a judge are of right and wrong; a judge of scores "
@@ -156,9 +155,7 @@ REFUSED = _pairs(
             "votes": "prior trials are counts of marks, without answers",
         },
         "votes": {
-            "pooling partial": _ANSWERS + ", so there is nothing to pool",
-            "pooling complete": _ANSWERS + ", so there is nothing to pool",
-            "families": _ANSWERS + ", so their difficulty has no distribution",
+            "pooling complete": _ANSWERS + " of who wins a vote",
         },
         "families": {
             "pooling none": _NO_LAW,
@@ -221,7 +218,6 @@ REFUSED = _pairs(
 NOT_BUILT = _pairs(
     {
         "group": {
-            "votes": "groups have a model of right and wrong only so far",
             "shared_difficulty": "it takes no account of groups yet",
             "tail_exponent": "it takes no account of groups yet",
             "extrapolation_range": "it takes no account of groups yet",
@@ -277,6 +273,8 @@ NOT_BUILT = _pairs(
 _TOGETHER: Mapping[tuple[Capability, Capability, Capability], str] = {
     ("judge", "group", "pooling none"): "what groups share by the judge's rates is not worked out "
     "without pooling yet",
+    ("votes", "group", "pooling none"): "votes in groups are worked out under partial pooling only "
+    "so far",
     ("judge", "prior trials", "pooling none"): "prior trials of a judge are not worked out without "
     "pooling yet",
 }

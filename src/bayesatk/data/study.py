@@ -21,6 +21,7 @@ from bayesatk.data.validation import Array, Ints, OutcomeError
 from bayesatk.judge_error import Judges
 from bayesatk.metrics.grid import Metric, MetricGrid, MetricSpec, check_sizes, parse
 from bayesatk.priors import (
+    AnswerHyperPrior,
     AnswerPrior,
     CategoryPrior,
     CrossedPrior,
@@ -28,8 +29,12 @@ from bayesatk.priors import (
     ModelPrior,
     Pooling,
     Population,
+    VotePrior,
 )
 from bayesatk.priors.choice import describe_prior, prior_from, with_families
+
+_VOTE_PRIORS: dict[Pooling, type[VotePrior]] = {"partial": AnswerHyperPrior}
+_MOST_VOTES = 200  # k of votes under partial pooling
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -46,7 +51,7 @@ class Study:
     pooling : Pooling
     prior : ModelPrior
         Of the structure and scale.
-    answer_prior : AnswerPrior
+    answer_prior : VotePrior
         Of votes between answers.
     prior_counts : ndarray, shape (system, question, category), optional
         Prior trials, discounted by a weight that is known.
@@ -71,7 +76,7 @@ class Study:
     metrics: tuple[Metric, ...]
     pooling: Pooling
     prior: ModelPrior
-    answer_prior: AnswerPrior = field(default_factory=AnswerPrior)
+    answer_prior: VotePrior = field(default_factory=AnswerHyperPrior)
     prior_counts: Array | None = None
     earlier: Earlier = field(default_factory=Earlier)
     covariates: str | tuple[str, ...] | None = None
@@ -247,7 +252,7 @@ def text_of(declaration: Mapping[str, Any]) -> str:
         **declaration,
         "metrics": " ".join(metric.label for metric in declaration["metrics"]),
         "prior": describe_prior(prior),
-        "answer_prior": asdict(declaration["answer_prior"]),
+        "answer_prior": describe_prior(declaration["answer_prior"]),
         "earlier": asdict(declaration["earlier"]),
         "judges": judges and judges.described(),
     }
@@ -261,7 +266,7 @@ def declaration_of(text: str) -> dict[str, Any]:
     return {
         **plain,
         "prior": prior_from(plain["prior"]),
-        "answer_prior": AnswerPrior(**plain["answer_prior"]),
+        "answer_prior": prior_from({"kind": "AnswerPrior"} | plain["answer_prior"]),
         "earlier": Earlier(**plain.get("earlier", {})),
         "covariates": tuple(names) if isinstance(names, list) else names,
         "judges": judges and Judges.from_description(judges),
@@ -286,7 +291,7 @@ def read_study(
     success: str | None,
     prior_trials: object,
     prior_weight: float | Literal["estimated"],
-    answer_prior: AnswerPrior | None,
+    answer_prior: VotePrior | None,
     ci_prob: float,
     ci_kind: str = "eti",
     keep: Sequence[str],
@@ -311,15 +316,15 @@ def read_study(
     check_sizes(requested)
     if success is not None:
         outcomes = _with_success(outcomes, success, requested)
-    _check_priors(requested, prior_trials, prior_weight, answer_prior)
+    _check_priors(requested, pooling, prior_trials, prior_weight, answer_prior)
     prior_counts, earlier, notes = read_prior_trials(outcomes, prior_trials, prior_weight)
     weights_of_groups, more = _groups(outcomes, group, group_weights)
     names = None if covariates is None else Design.of(outcomes.dataset, covariates).asked
     families = "beta" if difficulty is None else difficulty  # until the prior is known
     study = Study(
         outcomes=outcomes, metrics=requested, pooling=pooling, prior=HyperPrior(families=families),
-        answer_prior=answer_prior or AnswerPrior(), prior_counts=prior_counts, earlier=earlier,
-        covariates=names,
+        answer_prior=answer_prior or _VOTE_PRIORS.get(pooling, AnswerPrior)(),
+        prior_counts=prior_counts, earlier=earlier, covariates=names,
         group_weights=weights_of_groups, judges=read_judges(judge, outcomes),
         population=population_of(pooling, population), ci_prob=float(ci_prob), ci_kind=ci_kind,
         notes=(*notes, *([] if names else more)),
@@ -410,9 +415,10 @@ def _groups(
 
 def _check_priors(
     requested: tuple[Metric, ...],
+    pooling: Pooling,
     prior_trials: object,
     prior_weight: float | Literal["estimated"],
-    answer_prior: AnswerPrior | None,
+    answer_prior: VotePrior | None,
 ) -> None:
     """Refuse priors of the wrong kind, and those that would have no effect."""
     voted = [metric.label for metric in requested if metric.voted]
@@ -421,10 +427,20 @@ def _check_priors(
             Argument("answer_prior"), " must be left out without a vote between answers; got "
             f"{answer_prior!r}. Votes are 'plurality@k'.",
         )  # fmt: skip
-    if answer_prior is not None and not isinstance(answer_prior, AnswerPrior):
+    kind = _VOTE_PRIORS.get(pooling, AnswerPrior)
+    if answer_prior is not None and not isinstance(answer_prior, kind):
         raise ArgumentError(
-            Argument("answer_prior"), f" must be an AnswerPrior; got {answer_prior!r:.80}."
-        )
+            Argument("answer_prior"), f" must be an {kind.__name__} with ",
+            Argument("pooling", pooling), f"; got {answer_prior!r:.80}. Pass "
+            f"bayesatk.{kind.__name__}(), or leave it out for that default.",
+        )  # fmt: skip
+    far = [metric.label for metric in requested if metric.voted and metric.k > _MOST_VOTES]
+    if far and pooling == "partial":
+        raise ArgumentError(
+            Argument("metrics"), f" must have k <= {_MOST_VOTES} for votes with ",
+            Argument("pooling", "partial"), f", whose work grows with k; got {far[0]}. Pass ",
+            Argument("pooling", "none"), ", or a smaller k.",
+        )  # fmt: skip
     if prior_trials is None and prior_weight != 1.0:
         raise ArgumentError(
             Argument("prior_weight"), " must be left out without ", Argument("prior_trials"),

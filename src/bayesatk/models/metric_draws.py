@@ -371,7 +371,7 @@ def count_draws(
         alike = population_mean(posterior, system, None) if laws is None else None
         of_system = SystemMetrics(metrics, shares, trials, laws, stored, alike, study.bootstrapped)
         drawn.append(of_system.draw(keep_p, rng))
-        by_system.append(_variables(study, posterior, system, laws))
+        by_system.append(hyper_variables(study, posterior, system, laws))
         if keep_p:
             by_system[-1]["p"] = drawn[-1].p
     shape = (posterior.sizes["chain"], posterior.sizes["draw"])
@@ -400,7 +400,7 @@ def count_draws(
     return CountDraws(whole, variables, by_group)
 
 
-def _variables(
+def hyper_variables(
     study: Study, posterior: xr.Dataset, system: int, laws: QuestionLaws | None
 ) -> dict[str, Any]:
     """Return hyperparameters of one system, by the names that results have."""

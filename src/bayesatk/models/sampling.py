@@ -33,6 +33,7 @@ from bayesatk.models.building import (
 )
 from bayesatk.models.evidence import Averaged, average
 from bayesatk.models.metric_draws import CountDraws, count_draws
+from bayesatk.models.pooled_votes import pooled_vote_draws
 from bayesatk.models.program import Form
 from bayesatk.models.question_draws import question_likelihood
 from bayesatk.models.votes import answer_draws, build_answers
@@ -44,6 +45,7 @@ from bayesatk.priors import (
     ModelPrior,
     Pooling,
     Population,
+    VotePrior,
 )
 from bayesatk.priors.choice import prior_of
 from bayesatk.results.checking import MOST_LIKELIHOODS, checking_groups
@@ -199,7 +201,7 @@ def sample(
     judge: object = None,
     prior_trials: object = None,
     prior_weight: float | Literal["estimated"] = 1.0,
-    answer_prior: AnswerPrior | None = None,
+    answer_prior: VotePrior | None = None,
     covariates: str | Sequence[str] | None = None,
     group: object = None,
     group_weights: object = None,
@@ -332,7 +334,12 @@ def sampled_result(
     for family, model in (build_models(study, form) if study.judged else {}).items():
         seed_of_family = int(generator.integers(2**31))
         traces[family] = how.run(model, seed_of_family, compilers(family))
-    if study.votes:
+    pooled = None
+    if study.votes and study.pooling == "partial":
+        pooled = pooled_vote_draws(
+            study, form, lambda model: how.run(model, int(generator.integers(2**31))), generator
+        )
+    elif isinstance(study.answer_prior, AnswerPrior) and study.votes:
         model = build_answers(study.outcomes, study.answer_prior)
         votes = how.run(model, int(generator.integers(2**31)))
     posteriors = {family: trace["posterior"].to_dataset() for family, trace in traces.items()}
@@ -342,6 +349,10 @@ def sampled_result(
         difficulties = averaged.difficulties if averaged else None
         source = next(iter(posteriors.values()))
         counts = count_draws(study, source, "p" in keep, generator, difficulties)
+    if pooled is not None:
+        averaged = averaged or pooled.averaged
+        traces |= {f"votes_{name}": trace for name, trace in pooled.traces.items()}
+        counts = _joined(study, counts, pooled.counts)
     posterior = _posterior(study, counts, votes, generator)
     attrs = next(trace for trace in (*traces.values(), votes) if trace)["posterior"].attrs
     recorded = {name: attrs[name] for name in _RECORDED if name in attrs}
@@ -351,7 +362,7 @@ def sampled_result(
     likelihood, p = None, None
     if study.pooling == "none" and posteriors:
         p = flat_draws(source["p"])
-    elif study.grouping is not None or study.design is not None:
+    elif posteriors and (study.grouping is not None or study.design is not None):
         size = posterior.sizes["chain"] * posterior.sizes["draw"] * study.outcomes.trials.size
         if study.pooling == "partial" and (size <= MOST_LIKELIHOODS or "log_likelihood" in keep):
             likelihood = question_likelihood(study, source, difficulties)
@@ -363,6 +374,18 @@ def sampled_result(
         notes=json.dumps([*study.notes, *mixing_notes(posterior, statistics.values())]),
     )  # fmt: skip
     return build(groups | statistics | data_groups(study), attributes)
+
+
+def _joined(study: Study, counts: CountDraws | None, votes: CountDraws) -> CountDraws:
+    """Put draws of metrics that judge trials and of votes in the order of the grid."""
+    if counts is None:
+        return votes
+    order = np.argsort([*study.grid.judged, *study.grid.voted])
+    values = np.concatenate([counts.values, votes.values], axis=3)[:, :, :, order]
+    by_group = counts.by_group
+    if by_group is not None and votes.by_group is not None:
+        by_group = np.concatenate([by_group, votes.by_group], axis=3)[:, :, :, order]
+    return CountDraws(values, votes.variables | counts.variables, by_group)
 
 
 def _posterior(
@@ -377,8 +400,10 @@ def _posterior(
     variables: dict[str, tuple[tuple[str, ...], Array]] = {}
     if counts is not None:
         variables |= counts.variables
-        columns |= zip(grid.judged, np.moveaxis(counts.values, 3, 0), strict=True)
+        places = range(len(grid)) if counts.values.shape[3] == len(grid) else grid.judged
+        columns |= zip(places, np.moveaxis(counts.values, 3, 0), strict=True)
     if votes is not None:
+        assert isinstance(study.answer_prior, AnswerPrior)
         ks = [metric.k for metric in grid.voted.values()]
         source = votes["posterior"].to_dataset()
         exact, simulated = answer_draws(outcomes, study.answer_prior, ks, source, rng)

@@ -13,8 +13,9 @@ from bayesatk.data.study import Study
 from bayesatk.posterior.answers import VoteModel
 from bayesatk.posterior.assembly import quantile_table, statistics_table
 from bayesatk.posterior.judge_results import judge_notes
-from bayesatk.posterior.model import CountModel, Model
+from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.models_of import Declared
+from bayesatk.posterior.pooled_answers import PooledVotes
 from bayesatk.posterior.posterior import Distributions, Draws, SystemPosterior
 from bayesatk.posterior.remarks import (
     estimated_weight_note,
@@ -147,12 +148,15 @@ class Analysis:
         self.posterior = parts[0][1] if len(parts) == 1 else _joined(parts)
 
     def _fitted(
-        self, model: Model, places: list[int], metrics: Sequence[Any], more: Sequence[Any] = ()
+        self, model: CountModel | VoteModel | PooledVotes, places: list[int], metrics: Sequence[Any], more: Sequence[Any] = ()
     ) -> SystemPosterior:
         """Estimate metrics, and return the posterior of these and of more."""
         self.estimate[places] = model.estimate(metrics)
-        if self._study.grouping is not None and isinstance(model, CountModel):
-            self._by_group = model.estimate_by_group(metrics)
+        if self._study.grouping is not None and not isinstance(model, VoteModel):
+            if self._by_group is None:
+                groups = len(self._study.grouping.labels)
+                self._by_group = np.full((groups, len(self.estimate)), np.nan)
+            self._by_group[:, places] = model.estimate_by_group(metrics)
         return model.fit([*metrics, *more])
 
     def _judged(self, index: int) -> tuple[list[int], SystemPosterior]:
@@ -202,8 +206,10 @@ class Analysis:
                 ". The strict majority of right marks is 'maj@k'.",
             )  # fmt: skip
         places, metrics = list(study.grid.voted), list(study.grid.voted.values())
-        model = VoteModel(answers.of(index), study.answer_prior, self._draws, rng, outcomes.weight)
-        posterior = self._fitted(model, places, metrics)
+        declared = Declared.of_study(study, self._judge_seed)
+        posterior = self._fitted(declared.votes(index, self._draws, rng), places, metrics)
+        if study.pooling == "partial" and not self.points:
+            self.points = [(fit.name, fit.points) for fit in declared.model(index).families]
         asked = {metric.k for metric in study.votes}
         voted = {one.k: self.estimate[i] for i, one in study.grid.voted.items() if one.k in asked}
         c, n = outcomes.successes.values[index], outcomes.trials.values[index]
@@ -241,32 +247,53 @@ class Analysis:
 
 
 def _joined(parts: Sequence[tuple[list[int], SystemPosterior]]) -> SystemPosterior:
-    """Put posteriors of different metrics side by side; their draws are independent."""
+    """Put posteriors of different metrics side by side; their draws are independent.
+
+    What is not of metrics is that of the first, with hyperparameters that others have beside.
+    """
     order = np.argsort(np.concatenate([np.array(index) for index, _ in parts]))
     posteriors = [posterior for _, posterior in parts]
-
-    def stacked(name: str) -> NDArray[np.float64]:
-        return np.concatenate([getattr(one, name) for one in posteriors])[order]
+    first = posteriors[0]
 
     def distributions() -> Distributions:
-        found = [one.distributions() for one in posteriors]
-        questions = [each for pair in found for each in pair[0]]
-        population = [each for pair in found for each in pair[1]]
-        return [questions[i] for i in order], [population[i] for i in order]
+        targets = zip(*(one.distributions() for one in posteriors), strict=True)
+        rows = [[each for own in target for each in own] for target in targets]
+        return [[row[i] for i in order] for row in rows]
 
     def draw(size: int, rng: np.random.Generator, keep_p: bool) -> Draws:
         drawn = [one.draw(size, rng, keep_p) for one in posteriors]
         metrics = np.concatenate([one.metrics for one in drawn], axis=1)[:, order]
-        return Draws(metrics, drawn[0].hyper, drawn[0].p)
+        groups = drawn[0].groups
+        if groups is not None:
+            of_groups = [one.groups.metrics for one in drawn if one.groups is not None]
+            groups = replace(groups, metrics=np.concatenate(of_groups, axis=2)[:, :, order])
+        return replace(drawn[0], metrics=metrics, groups=groups, hyper=_merged(drawn, "hyper"))
 
-    return SystemPosterior(
-        stacked("mean"),
-        stacked("variance_trial"),
-        stacked("variance_question"),
-        distributions,
-        draw,
-        posteriors[0].question_p,
-        posteriors[0].hyper,
-        {name: value for one in posteriors for name, value in one.diagnostics.items()},
-        drawn=posteriors[0].drawn,
-    )
+    behind = {
+        name: np.concatenate([
+            np.broadcast_to(one.effective_draws.get(name, np.inf), len(one.mean))
+            for one in posteriors
+        ])[order]
+        for name in first.effective_draws
+    }  # fmt: skip
+    numbers = {
+        name: np.concatenate([getattr(one, name) for one in posteriors])[order]
+        for name in ("mean", "variance_trial", "variance_question")
+    }
+    return replace(
+        first, **numbers, distributions=distributions, draw=draw, sd_under=None,
+        hyper=_merged(posteriors, "hyper"), diagnostics=_merged(posteriors, "diagnostics"),
+        effective_draws=behind, expected=None,
+        groups=[
+            _joined([(index, own) for (index, _), own in zip(parts, of_group, strict=True)])
+            for of_group in zip(*(one.groups for one in posteriors), strict=True)
+        ],
+    )  # fmt: skip
+
+
+def _merged(parts: Sequence[Any], name: str) -> dict[str, Any]:
+    """Merge mappings: the first that has a name has its value."""
+    merged: dict[str, Any] = {}
+    for part in parts:
+        merged |= {key: value for key, value in getattr(part, name).items() if key not in merged}
+    return merged

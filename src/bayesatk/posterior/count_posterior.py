@@ -134,10 +134,13 @@ class CountPosterior:
     model : CountModel
     metrics : tuple
         As `bayesatk.data.scales.Scale.judged` returns them.
+    share : float
+        Of the usual number of points, where metrics are very many.
     """
 
     model: "CountModel"
     metrics: tuple[Any, ...]
+    share: float = 1.0
 
     @cached_property
     def parts(self) -> list[Part]:
@@ -146,10 +149,11 @@ class CountPosterior:
         structured = cells.grouped or cells.rows.shape[1] > 0
         work, (fewest, most) = _WORK[structured], _POINTS[structured]
         width = len(cells.count) if cells.rows.shape[1] else cells.groups + len(cells.states)
-        number = int(np.clip(work / width, fewest, most))
+        number = int(np.clip(self.share * work / width, fewest, most))
         parts = []
         for fit, share in self.model.counted:
-            points = fit.points.at_most(int(max(number * np.sqrt(share), fewest)))
+            size = int(max(number * np.sqrt(share), fewest))
+            points = fit.points.at_most(size, lattice=self.share < 1.0)
             moments = self._given(fit).at(points.theta)
             parts.append(Part(fit, share, points, moments))
         return parts
@@ -489,7 +493,7 @@ class CountPosterior:
             every = Nodes.joined(nodes, [n / size for _, n in pairs])
             joined = replace(joined, difficulty=Difficulty.of_nodes(every))
         order = self._order(joined.hyper, shuffle)
-        return _among(joined, order)
+        return joined.among(order)
 
     def _between_nodes(self, hyper: dict[str, Array], rng: np.random.Generator) -> None:
         """Draw weights of prior trials around their nodes: the share of a node is an interval."""
@@ -714,20 +718,6 @@ def _joined(drawn: list[Draws]) -> Draws:
         stacked([one.family for one in drawn]),
         groups,
         stacked([one.log_likelihood for one in drawn]),
-    )
-
-
-def _among(drawn: Draws, order: NDArray[np.intp]) -> Draws:
-    """Draws in another order."""
-    groups = drawn.groups
-    return Draws(
-        drawn.metrics[order],
-        {name: column[order] for name, column in drawn.hyper.items()},
-        None if drawn.p is None else drawn.p[order],
-        None if drawn.difficulty is None else drawn.difficulty.among(order),
-        None if drawn.family is None else drawn.family[order],
-        None if groups is None else groups.among(order),
-        None if drawn.log_likelihood is None else drawn.log_likelihood[order],
     )
 
 

@@ -31,12 +31,12 @@ from bayesatk.posterior.judge_results import judge_groups
 from bayesatk.posterior.missing_bounds import brackets_missing
 from bayesatk.posterior.posterior import Draws
 from bayesatk.priors import (
-    AnswerPrior,
     CategoryPrior,
     Families,
     Pooling,
     Population,
     Prior,
+    VotePrior,
 )
 from bayesatk.results.checking import checking_groups, replicated
 from bayesatk.results.citations import GELMAN_CARPENTER, NORMALISED, POWER_PRIOR, RUBIN
@@ -71,7 +71,7 @@ def evaluate(
     judge: object = None,
     prior_trials: object = None,
     prior_weight: float | Literal["estimated"] = 1.0,
-    answer_prior: AnswerPrior | None = None,
+    answer_prior: VotePrior | None = None,
     covariates: str | Sequence[str] | None = None,
     group: object = None,
     group_weights: object = None,
@@ -268,7 +268,8 @@ def evaluate(
     each = [found[index] for index in range(len(streams))]
     remarks = [*study.notes, *(remark for one in each for remark in one.remarks)]
     groups = _tables(study, size, each) | data_groups(study)
-    likelihood = _by_system([system.drawn.log_likelihood for system in each])
+    judged = each if study.judged else []  # votes alone have no likelihood of counts
+    likelihood = _by_system([system.drawn.log_likelihood for system in judged])
     p = _by_system([system.p for system in each])
     groups |= checking_groups(study, groups, keep, replicating, likelihood, p)
     attributes = root_attributes(
@@ -281,7 +282,7 @@ def evaluate(
 def _by_system(arrays: Sequence[NDArray[np.float64] | None]) -> NDArray[np.float64] | None:
     """Stack draws (draws, ...) of all systems, if every system has them."""
     known = [array for array in arrays if array is not None]
-    return np.stack(known, axis=1) if len(known) == len(arrays) else None
+    return np.stack(known, axis=1) if known and len(known) == len(arrays) else None
 
 
 def _tables(study: Study, draws: int, each: Sequence[Evaluated]) -> dict[str, xr.Dataset]:

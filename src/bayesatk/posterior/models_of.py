@@ -1,5 +1,6 @@
 """The model of a system's counts, as data are read or a result stores them, and its estimates."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -7,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk.core.pooling.marks import truth_alone
+from bayesatk.data.answers import Answers, Ballots
 from bayesatk.data.design import Basis
 from bayesatk.data.grouping import Grouping
 from bayesatk.data.other_trials import Earlier
@@ -15,9 +17,18 @@ from bayesatk.data.study import Study
 from bayesatk.judge_error import Judges
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
-from bayesatk.posterior.answers import finite_estimates
+from bayesatk.posterior.answers import VoteModel, finite_estimates
 from bayesatk.posterior.model import CountModel, Marking
-from bayesatk.priors import BetaPrior, DirichletHyperPrior, DirichletPrior, HyperPrior, Pooling
+from bayesatk.posterior.pooled_answers import PooledVotes
+from bayesatk.priors import (
+    AnswerPrior,
+    BetaPrior,
+    DirichletHyperPrior,
+    DirichletPrior,
+    HyperPrior,
+    Pooling,
+    VotePrior,
+)
 from bayesatk.results.points import stored_points
 from bayesatk.results.result import Result
 
@@ -48,6 +59,12 @@ class Declared:
         Of the order in which rates of judges are drawn.
     earlier : Earlier
         How prior trials count.
+    ballots : sequence of sequence of Ballots
+        Answers to the questions of every system; empty without votes between them.
+    several_right : bool
+        Whether some question got several right answers that differ.
+    answer_prior : VotePrior, optional
+        Of these.
     """
 
     scale: Scale
@@ -62,6 +79,9 @@ class Declared:
     resampled: bool = False
     seed: int = 0
     earlier: Earlier = field(default_factory=Earlier)
+    ballots: Sequence[Sequence[Ballots]] = ()
+    several_right: bool = False
+    answer_prior: VotePrior | None = None
 
     @classmethod
     def of_study(cls, study: Study, seed: int = 0) -> "Declared":
@@ -71,13 +91,14 @@ class Declared:
             None if study.design is None else study.design.basis,
             study.outcomes.weight, study.grouping, study.judges,
             study.bootstrapped, seed, study.earlier,
-        )  # fmt: skip
+        )._with_answers(study.outcomes.answers if study.votes else None, study.answer_prior)  # fmt: skip
 
     @classmethod
     def of_result(cls, result: Result, kept: NDArray[np.bool_] | None = None) -> "Declared":
         """Return what a result declares, of some of its questions; default: all."""
         keep = np.ones(result.counts.shape[1], bool) if kept is None else kept
         groups, before = result.grouping, result.study.prior_by_kind
+        answers = result.data.answers if result.voted else None
         return cls(
             result.scale, result.pooling, result.prior, result.study.counts[:, keep],
             None if before is None else before[:, keep],
@@ -85,7 +106,7 @@ class Declared:
             None if result.weight is None else result.weight[keep],
             None if groups is None else groups.among(keep), result.judges,
             result.study.bootstrapped, earlier=result.study.earlier,
-        )  # fmt: skip
+        )._with_answers(answers and answers.on_questions(keep), result.answer_prior)  # fmt: skip
 
     def among(self, systems: list[int]) -> "Declared":
         """Return some of the systems."""
@@ -93,6 +114,7 @@ class Declared:
             self, counts=self.counts[systems],
             before=None if self.before is None else self.before[systems],
             judges=None if self.judges is None else self.judges.among(systems),
+            ballots=[self.ballots[system] for system in systems] if self.ballots else (),
         )  # fmt: skip
 
     def model(self, system: int) -> CountModel:
@@ -116,7 +138,40 @@ class Declared:
             self, counts=self.counts[:, questions],
             before=None if self.before is None else self.before[:, questions],
             weight=None if self.weight is None else self.weight[questions],
+            ballots=[[of_system[i] for i in questions] for of_system in self.ballots],
         )  # fmt: skip
+
+    def votes(self, system: int, draws: int, rng: np.random.Generator) -> VoteModel | PooledVotes:
+        """Return the model of the votes of a system; draws and rng as of `VoteModel`."""
+        ballots, prior = self.ballots[system], self.answer_prior
+        if isinstance(prior, AnswerPrior):
+            return VoteModel(ballots, prior, draws, rng, self.weight)
+        assert prior is not None
+        counts = np.array([
+            (ballot.count[ballot.correct].sum(), ballot.count[~ballot.correct].sum(),
+             ballot.nobody or 0)
+            for ballot in ballots
+        ])  # fmt: skip
+        right, wrong, nobody = counts.T
+        model = replace(
+            self, scale=RIGHT_WRONG, ballots=(), before=None,
+            counts=np.stack([wrong + nobody, right], axis=1)[None],
+        ).model(0)  # fmt: skip
+        silent = None
+        if nobody.any():
+            silent = CountModel.of(HyperPrior(families="beta"), np.stack([wrong, nobody], axis=1))
+        return PooledVotes(ballots, model, silent, prior, self.several_right, rng)
+
+    def _with_answers(self, answers: Answers | None, prior: VotePrior) -> "Declared":
+        """Return it with the answers to the questions of every system, if there are votes."""
+        if answers is None:
+            return self
+        ballots = [answers.of(system) for system in range(len(answers.unanswered))]
+        several = any(
+            (ballot.count[ballot.correct] > 0).sum() > 1
+            for of_system in ballots for ballot in of_system
+        )  # fmt: skip
+        return replace(self, ballots=ballots, several_right=several, answer_prior=prior)
 
     def _alone(self, system: int) -> CountModel:
         scores = None

@@ -79,6 +79,19 @@ class Draws:
     groups: GroupDraws | None = None
     log_likelihood: Array | None = None
 
+    def among(self, order: NDArray[np.intp]) -> "Draws":
+        """Return draws in another order."""
+        groups = self.groups
+        return Draws(
+            self.metrics[order],
+            {name: column[order] for name, column in self.hyper.items()},
+            None if self.p is None else self.p[order],
+            None if self.difficulty is None else self.difficulty.among(order),
+            None if self.family is None else self.family[order],
+            None if groups is None else groups.among(order),
+            None if self.log_likelihood is None else self.log_likelihood[order],
+        )
+
 
 @dataclass(frozen=True)
 class Summary:

@@ -6,6 +6,7 @@ from bayesatk.priors.checks import DIFFICULTY_FAMILIES as DIFFICULTY_FAMILIES
 from bayesatk.priors.checks import Families as Families
 from bayesatk.priors.checks import family_probabilities as family_probabilities
 from bayesatk.priors.counts import INFLATION as INFLATION
+from bayesatk.priors.counts import AnswerHyperPrior as AnswerHyperPrior
 from bayesatk.priors.counts import AnswerPrior as AnswerPrior
 from bayesatk.priors.counts import BetaPrior as BetaPrior
 from bayesatk.priors.counts import CrossedPrior as CrossedPrior
@@ -19,4 +20,5 @@ Population = Literal["law", "bootstrap"]
 Prior = BetaPrior | HyperPrior
 CategoryPrior = DirichletPrior | DirichletHyperPrior
 ModelPrior = Prior | CategoryPrior | CrossedPrior
-AnyPrior = ModelPrior | AnswerPrior
+VotePrior = AnswerPrior | AnswerHyperPrior
+AnyPrior = ModelPrior | VotePrior

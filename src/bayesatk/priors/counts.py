@@ -362,6 +362,49 @@ class AnswerPrior:
 
 
 @dataclass(frozen=True)
+class AnswerHyperPrior:
+    """Prior of how often wrong answers to a question agree, for votes under partial pooling.
+
+    Two wrong trials of a question give the same answer with probability ``a``, the agreement, the
+    same for all questions of a system; ``theta = (1 - a) / a``. The n-th wrong trial repeats an
+    answer that m of the n - 1 before gave with probability ``m / (n - 1 + theta)``, or gives a new
+    answer with probability ``theta / (n - 1 + theta)``: the Ewens sampling formula (Ewens 1972), or
+    Chinese restaurant process. How many answers may still come is so estimated from how many came.
+
+    Parameters
+    ----------
+    agreement : (float, float)
+        Beta parameters of the prior of the agreement; (1, 1) is uniform. Of right answers the same,
+        where some question got several different ones.
+
+    See Also
+    --------
+    AnswerPrior : for pooling none.
+    bayesatk.evaluate : takes it as ``answer_prior``.
+
+    Examples
+    --------
+    >>> AnswerHyperPrior().agreement
+    (1.0, 1.0)
+    """
+
+    agreement: tuple[float, float] = (1.0, 1.0)
+
+    def __post_init__(self) -> None:
+        beta_parameters(self, "agreement")
+
+    def fields(self) -> Fields:
+        """Return the prior of the agreement.
+
+        Examples
+        --------
+        >>> [field.name for field in AnswerHyperPrior().fields()]
+        ['agreement']
+        """
+        return Fields((Field("agreement", Beta(*self.agreement)),))
+
+
+@dataclass(frozen=True)
 class CrossedPrior:
     """Prior of correlated logit-normal difficulties of several systems.
 

@@ -24,7 +24,7 @@ from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
 from bayesatk.data.study import Study, declaration_of
 from bayesatk.judge_error import Judges
 from bayesatk.metrics.grid import Metric, MetricGrid, parse
-from bayesatk.priors import AnswerPrior, HyperPrior
+from bayesatk.priors import HyperPrior, VotePrior
 from bayesatk.results.schema import (
     GROUPED_TARGETS,
     TARGETS,
@@ -156,9 +156,9 @@ class Result:
         return judges
 
     @cached_property
-    def answer_prior(self) -> AnswerPrior:
+    def answer_prior(self) -> VotePrior:
         """Prior of the answers to a question; of a result of votes between answers."""
-        prior: AnswerPrior = self._declaration["answer_prior"]
+        prior: VotePrior = self._declaration["answer_prior"]
         return prior
 
     @cached_property

@@ -19,7 +19,7 @@ from bayesatk.core.engine.interval_ends import measured_interval
 from bayesatk.data.columns import GROUP
 from bayesatk.data.grouping import Grouping
 from bayesatk.data.scales import RightWrong
-from bayesatk.metrics.grid import Metric
+from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.models_of import Declared, model_of
 from bayesatk.posterior.posterior import SystemPosterior
 from bayesatk.posterior.remarks import FAMILY_WORDS, family_shares
@@ -47,7 +47,7 @@ def family_row(fit: Result, system: int, alpha: float) -> dict[str, object] | No
         return None
     metrics = fit.judged
     whole = replace(prior, families=DIFFICULTY_FAMILIES)
-    judged = [fit.scale.judged(metric) for metric in metrics]
+    judged = [fit.scale.judged(metric) for metric in metrics or parse("pass@1")]
     averaged = replace(model_of(fit, system), prior=whole).fit(judged)
     shares = {name: share.probability for name, share in averaged.families.items()}
     if any(np.isnan(share.log_evidence) for share in averaged.families.values()):

@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from bayesatk._tools.batches import in_batches
 from bayesatk.comparison.joint.contrasts import ExactMean
 from bayesatk.metrics.grid import parse
-from bayesatk.posterior.answers import answer_draws
+from bayesatk.posterior.answers import VoteModel, answer_draws
 from bayesatk.posterior.models_of import Declared
+from bayesatk.posterior.pooled_answers import PooledVotes, VoteDraws
+from bayesatk.posterior.posterior import Draws
 from bayesatk.results.result import Result
 from bayesatk.results.schema import RATES, metric_values
 
@@ -203,11 +205,19 @@ def _closed_form(
                 levels = np.argsort(np.argsort(means[target, :, cell]))
                 means[target, :, cell] = of_target.at((levels + 0.5) / size)
                 exact |= {cell: of_target} if target == 0 else {}
-    for cell, votes in _votes(fit, part, part.systems[place], size, rng).items():
-        means[:2, :, cell] = votes @ part.share(fit), _bootstrap(votes, part.share(fit), rng)
-        values[cell] = votes[:_COVARIANCES]
     rate = fit.scale.rate(p) - expected[0]
-    of_groups = None if drawn.groups is None else drawn.groups.metrics
+    of_groups = None
+    if drawn.groups is not None:
+        of_groups = np.empty((*drawn.groups.metrics.shape[:2], len(fit.grid), 2))
+        of_groups[:, :, list(judged)] = drawn.groups.metrics[:, :, : len(judged)]
+    if fit.voted:
+        cells = list(fit.grid.voted)
+        votes = _votes(fit, declared.votes(place, size, rng), part.share(fit), size, rng)
+        means[:, :, cells] = np.moveaxis(votes.drawn.metrics, -1, 0)
+        for cell, of_questions in zip(cells, np.moveaxis(votes.values, -1, 0), strict=True):
+            values[cell] = of_questions[:_COVARIANCES]
+        if of_groups is not None and votes.drawn.groups is not None:
+            of_groups[:, :, cells] = votes.drawn.groups.metrics
     return SystemDraws(means, _spreads(fit, part, values, rate, expected[0]), exact, of_groups)
 
 
@@ -232,18 +242,17 @@ def _bootstrap(values: Array, share: Array, rng: np.random.Generator) -> Array:
 
 
 def _votes(
-    fit: Result, part: Subset, system: int, size: int, rng: np.random.Generator
-) -> dict[int, Array]:
-    """Draws of plurality votes by cell of the grid, (draws, questions)."""
-    voted = fit.grid.voted
-    if not voted:
-        return {}
-    answers = fit.data.answers
-    assert answers is not None  # a result of votes has answers
-    ballots = answers.on_questions(part.kept).of(system)
-    ks = [metric.k for metric in voted.values()]
-    draws = answer_draws(ballots, ks, fit.answer_prior, size, rng)
-    return {cell: draws[:, :, vote] for vote, cell in enumerate(voted)}
+    fit: Result, model: VoteModel | PooledVotes, share: Array, size: int,
+    rng: np.random.Generator,
+) -> VoteDraws:  # fmt: skip
+    """Draws of plurality votes."""
+    if isinstance(model, PooledVotes):
+        return model.draw(fit.voted, size, rng)
+    ks = [metric.k for metric in fit.voted]
+    values = answer_draws(model.ballots, ks, model.prior, size, rng)
+    by_vote = np.moveaxis(values, -1, 0)
+    both = [[of_vote @ share, _bootstrap(of_vote, share, rng)] for of_vote in by_vote]
+    return VoteDraws(values, Draws(np.array(both).transpose(2, 0, 1), {}))
 
 
 def stored_draws(variables: xr.Dataset, fit: Result, dims: tuple[str, ...]) -> Array:

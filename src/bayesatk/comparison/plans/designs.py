@@ -194,6 +194,12 @@ def _votes(source: object, metric: Metric) -> tuple[Designs, int]:
         )  # fmt: skip
     require("plan", outcome_values(pilot.data), "source")
     prior, systems = pilot.answer_prior, len(pilot.systems)
+    if not isinstance(prior, AnswerPrior):
+        raise ArgumentError(
+            Argument("source"), " must be without pooling for a plan of votes, which simulates "
+            f"answers to single questions; got pooling={pilot.pooling!r}. Evaluate the same data "
+            "again: pass ", Argument("pooling", "none"), ".",
+        )  # fmt: skip
     _check_systems(pilot.systems)
     pilots = [answers.of(system) for system in range(systems)]
     silent = answers.unanswered * (answers.rules.unanswered == "exclude")

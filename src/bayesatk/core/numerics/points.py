@@ -70,15 +70,17 @@ class Points:
         """Whether importance weights could not be trusted."""
         return self.method == "elliptical slices"
 
-    def at_most(self, size: int) -> "Points":
-        """Return at most so many points, with the means and covariances of all; a lattice whole.
+    def at_most(self, size: int, lattice: bool = False) -> "Points":
+        """Return at most so many points, with the means and covariances of all.
+
+        A lattice stays whole, unless it is asked for.
 
         At equal steps of probability along a path through the first two parameters; then weights
         change by factors linear in the parameters and their products (calibration: Deville and
         Sarndal 1992, JASA 87), so that means of smooth functions lose little. Nearly so where
         factors come out negative, which are made 0: of many parameters and few points.
         """
-        if len(self.weight) <= size or self.method == "quadrature":
+        if len(self.weight) <= size or (self.method == "quadrature" and not lattice):
             return self
         order = _path(self.theta, self.weight, int(np.sqrt(size)))
         upto = np.cumsum(self.weight[order])

@@ -1,0 +1,103 @@
+"""Coverage of 95% intervals of plurality@5, whose questions and answers the model did not draw.
+
+    python -m benchmarks.coverage_votes --replications 50 --output results.jsonl
+
+Every replication has a seed of its own; results are appended a cell at a time, and a run that is
+started again skips what is there. ``--shard 0/2`` and ``--shard 1/2`` share the work.
+"""
+
+import argparse
+import json
+from itertools import product
+from pathlib import Path
+from time import process_time
+
+import numpy as np
+
+import bayesatk as bk
+from bayesatk.core.question.ballot import plurality_latent
+
+QUESTIONS, TRIALS = (30, 150), (5, 20)
+SHAPES = ("two clusters", "Beta(.5, .5)")
+ANSWERS = ("sizes 1, 1/2, ... 1/8", "a third have a popular one", "four choices")
+POOLINGS = ("partial", "none")
+_K = 5
+_MANY = 20_000  # questions whose mean stands for all questions like these
+
+
+def success(shape: str, size: int, rng: np.random.Generator) -> np.ndarray:
+    """Return the shares of right answers of questions."""
+    if shape == "Beta(.5, .5)":
+        return rng.beta(0.5, 0.5, size)
+    low = rng.random(size) < 0.3
+    return np.where(low, rng.beta(2.0, 20.0, size), rng.beta(12.0, 3.0, size))
+
+
+def wrong_shares(kind: str, size: int, rng: np.random.Generator) -> np.ndarray:
+    """Return the shares of wrong answers among the wrong trials of questions."""
+    if kind == ANSWERS[0]:
+        shares = np.tile(1.0 / np.arange(1, 9), (size, 1))
+    elif kind == ANSWERS[1]:
+        shares = np.ones((size, 12))
+        shares[rng.random(size) < 1.0 / 3.0, 0] = 44.0  # four fifths of the wrong trials
+    else:
+        shares = rng.dirichlet(np.ones(3), size)
+    return shares / shares.sum(axis=1, keepdims=True)
+
+
+def questions(
+    cell: tuple[str, str, int, int, str], size: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return probabilities of answers, the right one first, and plurality@5 of questions."""
+    p = success(cell[1], size, rng)[:, None]
+    probability = np.concatenate([p, (1.0 - p) * wrong_shares(cell[4], size, rng)], axis=1)
+    right = np.arange(probability.shape[1]) == 0
+    return probability, plurality_latent(probability, right, [_K])[:, 0]
+
+
+def one(cell: tuple[str, str, int, int, str], truth: float, number: int) -> dict[str, float]:
+    """Return whether intervals cover, their widths, and how far their middles are off."""
+    pooling, shape, size, trials, kind = cell
+    rng = np.random.default_rng([number, SHAPES.index(shape), size, trials, ANSWERS.index(kind)])
+    probability, values = questions(cell, size, rng)
+    answers = [rng.choice(len(p), trials, p=p).astype(str).tolist() for p in probability]
+    data = bk.tally(None, answers=answers, reference=["0"] * size)
+    start = process_time()
+    rows = bk.table(bk.evaluate(data, f"plurality@{_K}", pooling=pooling, rng=number))
+    found = {"cpu": process_time() - start}
+    for target, true in (("questions", values.mean()), ("population", truth)):
+        row = rows[rows["target"] == target].iloc[0]
+        found |= {
+            f"{target} covers": float(row["ci_lower"] <= true <= row["ci_upper"]),
+            f"{target} width": float(row["ci_upper"] - row["ci_lower"]),
+            f"{target} bias": float(row["mean"] - true),
+        }
+    return found
+
+
+def main() -> None:
+    """Run the cells that are not there yet."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--replications", type=int, default=50)
+    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--shard", default="0/1")
+    arguments = parser.parse_args()
+    shard, shards = map(int, arguments.shard.split("/"))
+    known = []
+    if arguments.output.exists():
+        known = [json.loads(line)["cell"] for line in arguments.output.read_text().splitlines()]
+    cells = list(product(POOLINGS, SHAPES, QUESTIONS, TRIALS, ANSWERS))
+    for place, cell in enumerate(cells):
+        if place % shards != shard or list(cell) in known:
+            continue
+        truth = float(questions(cell, _MANY, np.random.default_rng(1))[1].mean())
+        runs = [one(cell, truth, number) for number in range(arguments.replications)]
+        means = {name: float(np.mean([run[name] for run in runs])) for name in runs[0]}
+        line = {"cell": cell, "replications": len(runs), **means}
+        with arguments.output.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""How often wrong answers to a question agree: the Ewens law, and shares of answers drawn from it.
+
+Two wrong trials of a question give the same answer with probability ``a``, its agreement, and
+``theta = (1 - a) / a``. The n-th wrong trial repeats an answer that m of the n - 1 before gave with
+probability ``m / (n - 1 + theta)``, or gives a new answer with probability
+``theta / (n - 1 + theta)`` (Ewens 1972; the Chinese restaurant process). Answers to different
+questions are independent given theta.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesatk.core.pooling.dirichlet import draw_probabilities
+from bayesatk.metrics.credit import Array
+
+Counts = NDArray[np.int64]
+_DUST = 0.02  # share of the answers not seen below which they never agree
+_STICKS = 40  # most answers not seen that may agree
+
+
+def log_ewens(log_theta: Array, counts: Sequence[Counts]) -> Array:
+    """Return the log probability of the answers of questions in their order, by log theta.
+
+    Factors that do not depend on theta are left out.
+
+    Parameters
+    ----------
+    log_theta : ndarray, shape (points,)
+    counts : sequence of ndarray of int, shape (answers,)
+        Of each question, all positive.
+
+    Examples
+    --------
+    Two trials with different answers: theta / (1 + theta).
+
+    >>> np.exp(log_ewens(np.zeros(1), [np.array([1, 1])])).round(12).tolist()
+    [0.5]
+    """
+    answers = sum(len(of_question) for of_question in counts)
+    totals = np.array([of_question.sum() for of_question in counts], np.int64)
+    logs = (answers - (totals > 0).sum()) * log_theta
+    for before in range(1, totals.max(initial=0)):
+        logs = logs - (totals > before).sum() * np.logaddexp(log_theta, np.log(before))
+    return np.asarray(logs)
+
+
+def gauss_rule(values: Array, weight: Array, size: int) -> tuple[Array, Array]:
+    """Return the Gauss rule of a discrete distribution: nodes, and their probabilities.
+
+    By the recurrence of its orthogonal polynomials (Golub and Welsch 1969).
+
+    Examples
+    --------
+    >>> nodes, chance = gauss_rule(np.array([0.0, 1.0, 2.0]), np.array([0.25, 0.5, 0.25]), 2)
+    >>> float((chance * nodes**3).sum().round(12))  # as of the three values
+    2.5
+    """
+    centre, scale = weight @ values, max(float(np.ptp(values)), 1e-300)
+    x = (values - centre) / scale
+    diagonal, beside = np.zeros(size), np.zeros(size)
+    before, now = np.zeros_like(x), np.ones_like(x)
+    for j in range(size):
+        diagonal[j] = weight @ (x * now**2)
+        after = (x - diagonal[j]) * now - (beside[j - 1] * before if j else 0.0)
+        beside[j] = np.sqrt(weight @ after**2)
+        if beside[j] < 1e-10:  # no more values than nodes
+            size = j + 1
+            break
+        before, now = now, after / beside[j]
+    jacobi = np.diag(diagonal[:size]) + np.diag(beside[: size - 1], 1)
+    nodes, vectors = np.linalg.eigh(jacobi + np.diag(beside[: size - 1], -1))
+    return centre + scale * nodes, vectors[0] ** 2
+
+
+def draw_shares(counts: Counts, theta: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Draw shares of answers given the counts of those seen, one draw for each theta.
+
+    The shares of the answers seen and of all others are ``Dirichlet(counts, theta)``; the others
+    are broken off as sticks (Sethuraman 1994), until less than a hundredth of them is left.
+
+    Returns
+    -------
+    shares : ndarray, shape (draws, answers)
+    dust : ndarray, shape (draws,)
+        Share of the rest, whose trials all differ.
+    """
+    alpha = np.column_stack([np.broadcast_to(counts, (len(theta), len(counts))), theta])
+    first = draw_probabilities(alpha.astype(float), rng)
+    # A part theta / (1 + theta) of what is left stays, on average, with every stick.
+    sticks = -np.log(_DUST) / np.log1p(1.0 / np.quantile(theta, 0.9))
+    size = int(np.clip(np.ceil(sticks), 1, _STICKS))
+    kept = rng.random((len(theta), size)) ** (1.0 / theta[:, None])  # 1 - Beta(1, theta)
+    left = np.cumprod(kept, axis=1)
+    broken = (1.0 - kept) * np.column_stack([np.ones(len(theta)), left[:, :-1]])
+    return np.column_stack([first[:, :-1], first[:, -1:] * broken]), first[:, -1] * left[:, -1]
+
+
+def simulated_tops(
+    shares: Array, dust: Array, k: int, repeats: int, rng: np.random.Generator
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Votes of the winner, and how many answers have these, after 0, 1, ... k votes of a side.
+
+    Each of shape (draws, repeats, k + 1). Parameters as `draw_shares` returns them.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> [top[0, 0].tolist() for top in simulated_tops(np.zeros((1, 0)), np.ones(1), 3, 1, rng)]
+    [[0, 1, 1, 1], [1, 1, 2, 3]]
+    """
+    draws, answers = shares.shape
+    upto = np.cumsum(shares, axis=1)
+    chosen = np.empty((draws, repeats * k), np.intp)
+    for row, ends in enumerate(upto):
+        chosen[row] = np.searchsorted(ends, rng.random(repeats * k) * (ends[-1:].sum() + dust[row]))
+    chosen = chosen.reshape(draws * repeats, k)
+    held = np.zeros((draws * repeats, answers + 1), np.int32)  # the last are all that differ
+    rows = np.arange(len(held))
+    most, tied = np.zeros((2, len(held), k + 1), np.int32)
+    tied[:, 0] = 1
+    for vote in range(k):
+        answer = chosen[:, vote]
+        held[rows, answer] += 1
+        votes = np.where(answer < answers, held[rows, answer], 1)
+        before, several = most[:, vote], tied[:, vote]
+        most[:, vote + 1] = np.maximum(before, votes)
+        tied[:, vote + 1] = np.where(votes > before, 1, several + (votes == before))
+    shape = draws, repeats, k + 1
+    return most.reshape(shape), tied.reshape(shape)

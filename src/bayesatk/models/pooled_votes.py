@@ -1,0 +1,384 @@
+"""Votes under partial pooling from PyMC: the shares of right answers, and how wrong ones agree.
+
+Right and wrong is the program of all counts; the agreement of answers has the Ewens sampling
+formula as its likelihood. Only definitions are used after that: sticks are broken, elections are
+worked out at the shares drawn, also one by one, and votes on a new question are the partitions of
+the Ewens law, enumerated.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+import xarray as xr
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk.data.answers import Ballots
+from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.study import Study
+from bayesatk.metrics.credit import Credit
+from bayesatk.metrics.families import Family, Metric
+from bayesatk.metrics.grid import parse
+from bayesatk.models.building import build_models
+from bayesatk.models.evidence import Averaged, average
+from bayesatk.models.metric_draws import CountDraws, Shares, SystemMetrics, hyper_variables
+from bayesatk.models.program import Form, all_trials, variable
+from bayesatk.models.question_draws import probabilities, traced_laws
+from bayesatk.models.votes import latent_votes, simulated_credit
+from bayesatk.priors import AnswerHyperPrior, HyperPrior
+from bayesatk.priors.fields import Field
+from bayesatk.results.difficulty import flat_draws
+
+Array = NDArray[np.float64]
+SIDES = {"wrong_agreement": False, "right_agreement": True}
+_STICKS, _PIECES = 40, 20  # answers not seen: broken off one by one, then of even shares
+_MOST = 30  # k whose partitions are enumerated
+_DIMS = ("chain", "draw", "system")
+
+
+def build_agreement(study: Study) -> pm.Model:
+    """Build the model of how often answers of one side agree, by system.
+
+    Parameters
+    ----------
+    study : Study
+        With votes under partial pooling.
+
+    Returns
+    -------
+    pymc.Model
+        ``wrong_agreement``, and ``right_agreement`` where a question got several right answers.
+    """
+    prior = study.answer_prior
+    assert isinstance(prior, AnswerHyperPrior)
+    (field,) = prior.fields()
+    ballots = _ballots(study)
+    with pm.Model(coords={"system": study.outcomes.systems}) as model:
+        for name in _sides(study):
+            agreement = variable(Field(name, field.distribution))
+            theta = (1.0 - agreement) / agreement
+            logs = []
+            for system, of_system in enumerate(ballots):
+                counts = [_given(ballot, SIDES[name]) for ballot in of_system]
+                answers = np.array([len(seen) for seen in counts if len(seen)], float)
+                trials = np.array([seen.sum() for seen in counts if len(seen)], float)
+                own = theta[system]
+                logs.append(pt.sum(
+                    answers * pt.log(own) + pt.gammaln(own) - pt.gammaln(own + trials)
+                ))  # fmt: skip
+            pm.Potential(f"{name}_of_answers", pt.stack(logs))
+    return model
+
+
+@dataclass(frozen=True)
+class VoteDraws:
+    """Draws of votes, and of what is beside them in a result.
+
+    Parameters
+    ----------
+    counts : CountDraws
+        Of metrics that are votes.
+    averaged : Averaged, optional
+        Families of the share of right answers.
+    traces : mapping {name: xarray.DataTree}
+        Of all models.
+    """
+
+    counts: CountDraws
+    averaged: Averaged | None
+    traces: Mapping[str, xr.DataTree]
+
+
+def pooled_vote_draws(
+    study: Study,
+    form: Form,
+    run: Callable[[pm.Model], xr.DataTree],
+    rng: np.random.Generator,
+) -> VoteDraws:
+    """Sample the models of votes under partial pooling, and return draws of votes.
+
+    Parameters
+    ----------
+    study : Study
+    form : Form
+        Of the model of right and wrong.
+    run : callable
+        Samples a model.
+    rng : numpy.random.Generator
+    """
+    most = max(metric.k for metric in study.grid.voted.values())
+    if most > _MOST:
+        raise ArgumentError(
+            Argument("metrics"), f" must have k <= {_MOST} for sampled votes with ",
+            Argument("pooling", "partial"), f", whose partitions are enumerated; got {most}. "
+            "bayesatk.evaluate takes more.",
+        )  # fmt: skip
+    right = _counted(study, lambda ballot: (_total(ballot, False) + (ballot.nobody or 0),
+                                            _total(ballot, True)))  # fmt: skip
+    traces = {name: run(model) for name, model in build_models(right, form).items()}
+    averaged = average(right, {n: t["posterior"].to_dataset() for n, t in traces.items()}, rng)
+    source = next(iter(traces.values()))["posterior"].to_dataset()
+    agreement = run(build_agreement(study))
+    silent_draws, more = None, {"agreement": agreement}
+    if any(ballot.nobody for of_system in _ballots(study) for ballot in of_system):
+        silent = _counted(study, lambda ballot: (_total(ballot, False), ballot.nobody or 0))
+        silent = replace(silent, prior=HyperPrior(families="beta"), group_weights=None,
+                         covariates=None)  # fmt: skip
+        more["abstentions"] = run(build_models(silent, "marginal")["beta"])
+        of_silence = more["abstentions"]["posterior"].to_dataset()
+        single = average(silent, {"beta": of_silence}, rng)
+        silent_draws = partial(_system, silent, of_silence, single, most, rng)
+    draws = _Draws(study, agreement["posterior"].to_dataset(), rng)
+    by_system = []
+    for system in range(len(study.outcomes.systems)):
+        of_right = _system(right, source, averaged, most, rng, system)
+        of_silent = None if silent_draws is None else silent_draws(system)
+        by_system.append((*draws.of(system, of_right, of_silent), of_right.variables))
+    shape = source.sizes["chain"], source.sizes["draw"]
+
+    def together(arrays: Sequence[Array]) -> Array:
+        values = np.stack(arrays, axis=1)
+        return values.reshape(*shape, *values.shape[1:])
+
+    whole, of_groups, votes, variables = zip(*by_system, strict=True)
+    dims = {"group_effect": ("group",), "group_mean": ("group",), "coefficients": ("coefficient",)}
+    named = {
+        name: ((*_DIMS, *dims.get(name, ())), together([own[name] for own in variables]))
+        for name in variables[0]
+    }
+    named["plurality_votes_at_k"] = ((*_DIMS, "k"), together(votes))
+    for name in _sides(study):
+        named[name] = (_DIMS, agreement["posterior"][name].values)
+    by_group = np.stack(of_groups, axis=1) if study.grouping is not None else None
+    return VoteDraws(CountDraws(together(whole), named, by_group), averaged, traces | more)
+
+
+def _ballots(study: Study) -> list[list[Ballots]]:
+    """Return the answers to the questions of every system."""
+    answers = study.outcomes.answers
+    if answers is None:
+        raise ArgumentError(
+            "data must have answers; got outcomes without. Use ",
+            Argument("answers", ..., "tally"), ", or name the column of a table: ",
+            Argument("columns", {"answer": ...}, "tally"), ".",
+        )  # fmt: skip
+    return [answers.of(system) for system in range(len(study.outcomes.systems))]
+
+
+def _given(ballot: Ballots, right: bool) -> NDArray[np.int64]:
+    return ballot.count[(ballot.correct == right) & (ballot.count > 0)]
+
+
+def _total(ballot: Ballots, right: bool) -> int:
+    return int(_given(ballot, right).sum())
+
+
+def _sides(study: Study) -> list[str]:
+    several = any(len(_given(ballot, True)) > 1 for own in _ballots(study) for ballot in own)
+    return list(SIDES)[: 1 + several]
+
+
+def _counted(study: Study, counts: Callable[[Ballots], tuple[int, int]]) -> Study:
+    """Return the study of two kinds of trials, the second of which succeeds."""
+    table = np.array([[counts(ballot) for ballot in own] for own in _ballots(study)])
+    data = study.outcomes.dataset
+    data = data.assign(count=(("system", "question", "category"), table))
+    outcomes: Outcomes = replace(study.outcomes, dataset=data)
+    return replace(study, outcomes=outcomes, metrics=parse("pass@1"))
+
+
+@dataclass(frozen=True)
+class _Shares:
+    """Draws of one system's shares of a kind of trials.
+
+    Parameters
+    ----------
+    p : ndarray, shape (draws, questions)
+    new : ndarray, shape (draws, groups, k + 1, k + 1)
+        Probability that, of j trials of a new question (third axis), i are of that kind.
+    new_groups : ndarray, shape (draws, k + 1, k + 1), optional
+        The same of new groups.
+    variables : mapping
+        Hyperparameters.
+    """
+
+    p: Array
+    new: Array
+    new_groups: Array | None
+    variables: Mapping[str, Array]
+
+
+def _system(
+    study: Study, posterior: xr.Dataset, averaged: Averaged, most: int, rng: np.random.Generator,
+    system: int,
+) -> _Shares:  # fmt: skip
+    """Draw p of every question, and what is expected of new ones."""
+    counts = all_trials(study)[system]
+    laws = traced_laws(study, posterior, system, averaged.difficulties[system])
+    if "p" in posterior:
+        p = flat_draws(posterior["p"], system)
+    else:
+        assert laws is not None
+        p = probabilities(laws, counts, np.arange(len(counts)), rng)
+    pairs = [(j, i) for j in range(1, most + 1) for i in range(j + 1)]
+    shares = Shares.of(len(counts), study.outcomes.weight, study.grouping)
+    drawn = SystemMetrics([_exactly(*pair) for pair in pairs], shares, counts, laws).draw(
+        False, rng
+    )
+
+    def table(values: Array) -> Array:
+        full = np.zeros((*values.shape[:-1], most + 1, most + 1))
+        full[..., 0, 0] = 1.0
+        full[..., [j for j, _ in pairs], [i for _, i in pairs]] = values
+        return full
+
+    new_groups = table(drawn.whole[..., 2]) if study.grouping is not None else None
+    variables = hyper_variables(study, posterior, system, laws)
+    return _Shares(p, table(drawn.by_group[..., 1]), new_groups, variables)
+
+
+def _exactly(trials: int, number: int) -> Metric:
+    """Return the metric that is one if exactly so many of some trials succeed."""
+    credit = Credit.of(float(j == number) for j in range(trials + 1))
+    return Family(f"exactly_{number}", "exactly@", lambda k: credit).at(trials)
+
+
+@dataclass(frozen=True)
+class _Draws:
+    """Draws of votes by definition, system by system."""
+
+    study: Study
+    agreement: xr.Dataset
+    rng: np.random.Generator
+
+    def of(self, system: int, right: _Shares, silent: _Shares | None) -> tuple[Array, Array, Array]:
+        """Draws of votes (draws, ks, targets), by group (draws, groups, ks, 2), and simulated."""
+        study, rng = self.study, self.rng
+        ballots = _ballots(study)[system]
+        ks = [metric.k for metric in study.grid.voted.values()]
+        thetas = {}
+        for name in _sides(study):
+            agreement = flat_draws(self.agreement[name], system)
+            thetas[SIDES[name]] = (1.0 - agreement) / agreement
+        any_silent = silent is not None and any(ballot.nobody for ballot in ballots)
+        shares = Shares.of(len(ballots), study.outcomes.weight, study.grouping)
+        shape = (len(right.p), len(shares.outer), len(ks))
+        these, like, votes = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        total = np.zeros(shape[:2])
+        tried = self._tried(ballots, shares)
+        for question, ballot in enumerate(ballots):
+            p = right.p[:, question, None]
+            nobody = np.zeros_like(p)
+            if any_silent:
+                assert silent is not None
+                nobody = (1.0 - p) * silent.p[:, question, None]
+            sides = [(p, True), (1.0 - p - nobody, False)]
+            parts = [self._split(ballot, of, thetas.get(of), rng) * own for own, of in sides]
+            correct = np.repeat([True, False], [part.shape[1] for part in parts])
+            every = np.concatenate([*parts, nobody], axis=1).clip(0.0)
+            values = latent_votes(every[:, :-1], correct, ks)
+            group, inner = shares.group[question], shares.inner[question]
+            these[:, group] += inner * values
+            votes[:, group] += inner * simulated_credit(every, correct, ks, rng)
+            drawn = rng.standard_exponential(len(p)) * inner * tried[question]
+            like[:, group] += drawn[:, None] * values
+            total[:, group] += drawn
+        like /= np.where(total > 0.0, total, np.nan)[..., None]
+        new = None
+        if not study.bootstrapped:
+            like, new = self._new(right, silent if any_silent else None, thetas, ks)
+        elif study.grouping is not None:
+            weight = rng.standard_exponential(shape[:2]) * shares.outer
+            new = np.einsum("dgk,dg->dk", like, weight / weight.sum(axis=1, keepdims=True))
+        by_group = np.stack([these, like], axis=-1)
+        whole = np.einsum("dgkt,g->dkt", by_group, shares.outer)
+        if study.grouping is not None:
+            assert new is not None
+            whole = np.concatenate([whole, new[..., None]], axis=-1)
+        return whole, by_group, np.einsum("dgk,g->dk", votes, shares.outer)
+
+    def _tried(self, ballots: Sequence[Ballots], shares: Shares) -> NDArray[np.bool_]:
+        tried = np.array([ballot.count.sum() + (ballot.nobody or 0) > 0 for ballot in ballots])
+        return np.asarray(tried | (np.bincount(shares.group, tried)[shares.group] == 0.0))
+
+    def _split(
+        self, ballot: Ballots, right: bool, theta: Array | None, rng: np.random.Generator
+    ) -> Array:
+        """Shares of the answers of a side: Dirichlet(counts, theta), and the rest broken up."""
+        if theta is None:
+            return np.ones((1, 1))
+        seen = _given(ballot, right)
+        alpha = np.column_stack([np.tile(seen, (len(theta), 1)), theta])
+        gammas = np.maximum(rng.standard_gamma(alpha), 1e-300)
+        first = gammas / gammas.sum(axis=1, keepdims=True)
+        broken = rng.beta(1.0, np.tile(theta[:, None], _STICKS))
+        left = np.cumprod(1.0 - broken, axis=1)
+        sticks = broken * np.column_stack([np.ones(len(theta)), left[:, :-1]])
+        rest = np.repeat(left[:, -1:] / _PIECES, _PIECES, axis=1)
+        return np.column_stack([first[:, :-1], first[:, -1:] * sticks, first[:, -1:] * rest])
+
+    def _new(
+        self, right: _Shares, silent: _Shares | None, thetas: Mapping[bool, Array],
+        ks: Sequence[int],
+    ) -> tuple[Array, Array | None]:  # fmt: skip
+        """Expected votes on a new question of each group (draws, groups, ks), and of new groups."""
+        tops = [
+            {of: _tops(n, thetas.get(of)) for of in (True, False)} for n in range(max(ks) + 1)
+        ]
+        like = np.zeros((*right.new.shape[:2], len(ks)))
+        new = None if right.new_groups is None else np.zeros((len(like), len(ks)))
+        for column, k in enumerate(ks):
+            for r in range(1, k + 1):
+                for w in range(k - r + 1) if silent is not None else [k - r]:
+                    credit = _credit(tops[r][True], tops[w][False])
+                    if silent is not None:
+                        credit = credit * silent.new[:, 0, k - r, k - r - w]
+                    like[..., column] += right.new[:, :, k, r] * np.reshape(credit, (-1, 1))
+                    if new is not None:
+                        assert right.new_groups is not None
+                        new[:, column] += right.new_groups[:, k, r] * credit
+        return like, new
+
+
+def _partitions(n: int, most: int) -> Iterator[list[int]]:
+    """Yield partitions of n into parts of at most so many, descending."""
+    if n == 0:
+        yield []
+    for part in range(min(n, most), 0, -1):
+        for rest in _partitions(n - part, part):
+            yield [part, *rest]
+
+
+def _tops(n: int, theta: Array | None) -> dict[tuple[int, int], Any]:
+    """Probability that n votes have a winner of so many votes, and so many answers with these.
+
+    By the Ewens sampling formula, or for one answer alone.
+    """
+    if theta is None or n == 0:
+        return {(n, 1): 1.0}
+    tops: dict[tuple[int, int], Any] = {}
+    rising = gammaln(theta + n) - gammaln(theta)
+    for parts in _partitions(n, n):
+        sizes, times = np.unique(parts, return_counts=True)
+        log_ways = gammaln(n + 1.0) - times @ np.log(sizes) - gammaln(times + 1.0).sum()
+        chance = np.exp(log_ways + len(parts) * np.log(theta) - rising)
+        key = int(sizes[-1]), int(times[-1])
+        tops[key] = tops.get(key, 0.0) + chance
+    return tops
+
+
+def _credit(right: Mapping[tuple[int, int], Any], wrong: Mapping[tuple[int, int], Any]) -> Any:
+    """Expected credit of elections by the winners of both sides."""
+    total: Any = 0.0
+    for (most, tied), chance in right.items():
+        for (other, others), odds in wrong.items():
+            if most >= other:
+                share = 1.0 if most > other else tied / (tied + others)
+                total = total + share * chance * odds
+    return total
