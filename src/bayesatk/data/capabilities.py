@@ -12,7 +12,7 @@ from bayesatk._tools.messages import Argument, ArgumentError
 
 Capability = Literal[
     "group", "covariates", "judge", "weight", "prior trials", "pooling none", "pooling complete",
-    "categories", "votes", "families", "success metrics", "pooling partial", "cut judge", "costs",
+    "categories", "votes", "verifier", "families", "success metrics", "pooling partial", "cut judge", "costs",
     "crossed", "law", "bootstrap",
 ]  # fmt: skip
 Operation = Literal[
@@ -81,6 +81,10 @@ FEATURES: Mapping[Capability, Feature] = {
          ", with metrics of right and wrong, such as 'pass@1'"),
     ),
     "votes": Feature("votes between answers", Argument("metrics"), (_APART,)),
+    "verifier": Feature(
+        "the best of k by a verifier", Argument("metrics"),
+        ("ask for metrics of marks alone, such as 'pass@k'",),
+    ),
     "families": Feature(
         "difficulty families", Argument("difficulty"), ("leave out ", Argument("difficulty"))
     ),
@@ -140,6 +144,15 @@ REFUSED = _pairs(
             "pooling partial": _ANSWERS + ", so there is nothing to pool",
             "pooling complete": _ANSWERS + ", so there is nothing to pool",
             "families": _ANSWERS + ", so their difficulty has no distribution",
+        },
+        "verifier": {
+            "judge": "which trials are right must be known to learn how the verifier scores them, "
+            "and marks of a judge that errs leave it open",
+            "e_value": "its bets are on marks, one trial after the other",
+            "change_point": "its bets are on marks",
+            "random_baseline": "a guesser has no verifier",
+            "chance": "a guesser has no verifier",
+            "extrapolation_range": "its limits are of functions of the success probability alone",
         },
         "families": {
             "pooling none": _NO_LAW,
@@ -239,6 +252,15 @@ NOT_BUILT = _pairs(
         },
         "votes": {
             "shared_difficulty": "it is of right and wrong so far",
+        },
+        "verifier": {
+            "group": "it takes no account of groups yet",
+            "covariates": "it takes no account of covariates yet",
+            "shared_difficulty": "it is of marks alone so far",
+            "plan": "it plans the trials of marks alone so far",
+            "exact_loo": "the likelihood of the scores is not worked out by question yet",
+            "evidence": "that of the scores is not worked out yet",
+            "equality": "that of the scores is not worked out yet",
         },
         "pooling complete": {
             "plan": "it needs the icc, and all questions have one probability",

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument
 from bayesatk.data.content import ASKED, canonical, content_columns, digest
+from bayesatk.data.verifier import VERIFIER
 from bayesatk.data.validation import Ints, Labels, OutcomeError, is_missing, label_fault, shown
 
 GROUP = "group"
@@ -56,12 +57,13 @@ ROLES: dict[str, tuple[str, ...]] = {
     "reference": (),
     "content": (),  # what was asked, or what is right: must agree wherever the question does
     COST: (),  # of the trial; never guessed, since it has a unit
+    VERIFIER: (),  # score of the trial; never guessed: "score" is an outcome
     GROUP: (),  # of the question; never guessed: a group may be one of trials, or of systems
     WEIGHT: (),  # likewise
 }
 _COUNTS = ("trials", "successes")
 _JSON = (list, dict, tuple, np.ndarray)
-_BY_TRIAL = ("outcome", "answer", COST)  # roles of columns whose cells may be lists
+_BY_TRIAL = ("outcome", "answer", COST, VERIFIER)  # roles of columns whose cells may be lists
 
 
 @dataclass(frozen=True)
@@ -207,7 +209,7 @@ def _check_told(names: Labels, columns: object) -> None:
             "Name answer and reference, or answer and outcome.",
         ),
         (
-            roles & set(_COUNTS) and roles & {"outcome", "answer", "trial", COST},
+            roles & set(_COUNTS) and roles & {"outcome", "answer", "trial", COST, VERIFIER},
             ": trials and successes count the outcomes of a row, which then has none of its own",
             "Name the one or the other.",
         ),

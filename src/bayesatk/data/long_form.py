@@ -32,6 +32,7 @@ from bayesatk.data.validation import (
     is_missing,
     shown,
 )
+from bayesatk.data.verifier import VerifierScores, counted_scores, with_policy
 
 MissingPolicy = Literal["error", "ignore", "wrong", "bounds"]
 _BLOCK = 2**17  # cells encoded or counted at a time: they stay in the cache of a processor
@@ -65,6 +66,8 @@ class LongForm:
         What is known of the questions: their group, weight, covariates.
     cost : ndarray, optional
         Of every trial, NaN where it is unknown.
+    verifier : ndarray, optional
+        Score of every trial by a verifier, NaN only where the outcome is missing too.
     """
 
     systems: Labels
@@ -78,6 +81,7 @@ class LongForm:
     notes: tuple[str, ...] = ()
     columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     cost: Array | None = None
+    verifier: Array | None = None
 
     def labelled(self, systems: object, questions: object) -> "LongForm":
         """Replace the labels, checking their number."""
@@ -131,6 +135,17 @@ class LongForm:
         cell, _, code = self.rows()
         shape, marks = (len(self.systems), len(self.questions)), marks_of(code, scores)
         return group(cell, marks, self.answer, self.rules, shape, self.questions)
+
+    def scored(
+        self, scale: Scores, slots: Ints, missing: MissingPolicy
+    ) -> VerifierScores | None:
+        """Count trials by the verifier's score, under a policy for missing outcomes."""
+        if self.verifier is None:
+            return None
+        cell, _, code = self.rows()
+        scores, gaps = counted_scores(cell, code, self.verifier, slots.shape)
+        lowest = int(np.argmin(list(scale.values())))
+        return with_policy(scores, gaps, slots[..., 0], missing, lowest)
 
     def cost_sums(self, shape: tuple[int, ...]) -> Array | None:
         """Return number, sum and sum of logs of known costs; (system, question, slot, 3)."""

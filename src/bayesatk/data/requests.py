@@ -1,4 +1,4 @@
-"""What is asked for beside outcomes: groups, weights and covariates of questions, costs of trials.
+"""What is asked for beside outcomes: groups, weights, covariates; costs and scores of trials.
 
 Each is the name of a column, or values: by question, or (costs) arranged like the outcomes. Of
 costs the number of trials with a known one, their sum and the sum of their logs by system, question
@@ -20,6 +20,7 @@ from bayesatk.data.columns import COST, COVARIATE, GROUP, WEIGHT
 from bayesatk.data.long_form import LongForm
 from bayesatk.data.question_columns import OWN, question_column
 from bayesatk.data.validation import Array, Ints, Labels, OutcomeError, number_of, shown
+from bayesatk.data.verifier import VERIFIER, read_verifier
 
 MissingCost = Literal["error", "ignore"]
 _LEAST, _LARGEST = 1e-90, 1e90  # of a cost: sums and ratios of costs stay numbers
@@ -35,7 +36,8 @@ class Request:
     Parameters
     ----------
     roles : dict of str to str
-        Names of columns by role: ``"group"``, ``"weight"``, ``"cost"``, or ``"covariate NAME"``.
+        Names of columns by role: ``"group"``, ``"weight"``, ``"cost"``, ``"verifier"``, or
+        ``"covariate NAME"``.
     given : dict of str to values
         Values by the name under which they are kept.
     unit : str
@@ -57,6 +59,7 @@ class Request:
         cost: object,
         unit: object = None,
         missing_cost: object = "error",
+        verifier: object = None,
     ) -> "Request":
         """Read the arguments of `bayesatk.tally`.
 
@@ -72,7 +75,7 @@ class Request:
         if not isinstance(missing_cost, str) or missing_cost not in get_args(MissingCost):
             rule = f" must be 'error' or 'ignore'; got {shown(missing_cost)}."
             raise OutcomeError(Argument("missing_cost"), rule)
-        arguments = {GROUP: group, WEIGHT: weight, COST: cost}
+        arguments = {GROUP: group, WEIGHT: weight, COST: cost, VERIFIER: verifier}
         values = {name: value for name, value in arguments.items() if value is not None}
         roles: dict[str, Any] = {name: own for name, own in values.items() if isinstance(own, str)}
         if isinstance(covariates, pd.DataFrame):
@@ -91,34 +94,40 @@ class Request:
         """Return it with the unit of what logs say under the name, where none was given."""
         return replace(self, unit=self.unit or _UNITS.get(self.roles.get(COST, ""), ""))
 
-    def refuse_given_costs(self) -> None:
-        """Refuse costs that are no name of a column, where files are read."""
-        if COST in self.given:
-            rule = f" must be the name of a column of the files; got {shown(self.given[COST])}."
-            raise OutcomeError(Argument(COST), rule)
+    def refuse_given(self) -> None:
+        """Refuse costs and scores that are no name of a column, where files are read."""
+        for name in (COST, VERIFIER):
+            if name in self.given:
+                rule = f" must be the name of a column of the files; got {shown(self.given[name])}."
+                raise OutcomeError(Argument(name), rule)
 
     def add_to(self, long: LongForm) -> LongForm:
         """Keep the columns that were named and the values that were given."""
-        columns, cost = dict(long.columns), long.cost
+        columns, by_trial = dict(long.columns), {COST: long.cost, VERIFIER: long.verifier}
         for role, name in self.roles.items():
             kept_name = role.removeprefix(COVARIATE)
             if role in (GROUP, WEIGHT) and name in columns:  # of an array, under its name
                 columns[kept_name] = question_column(
                     kept_name, columns.pop(name).tolist(), long.questions
                 )
-            if kept_name not in columns and not (role == COST and cost is not None):
+            if kept_name not in columns and by_trial.get(role) is None:
                 raise _not_there(role, name)
         for name, values in self.given.items():
-            if name != COST:
+            if name not in by_trial:
                 columns[name] = question_column(name, values, long.questions)
             elif long.counted is not None:
                 raise OutcomeError(
-                    Argument(COST), " must be left out for counts, which do not say which trials "
+                    Argument(name), " must be left out for counts, which do not say which trials "
                     "they count. Give the outcome of every trial.",
                 )  # fmt: skip
             else:
-                cost = read_costs(arranged_like(long, values, COST), _place_of(long), COST)
-        return replace(long, columns=columns, cost=cost)
+                listed, place = arranged_like(long, values, name), _place_of(long)
+                by_trial[name] = (
+                    read_costs(listed, place, name)
+                    if name == COST
+                    else read_verifier(listed, long.rows()[2], place, name)
+                )
+        return replace(long, columns=columns, cost=by_trial[COST], verifier=by_trial[VERIFIER])
 
     def notes(self, lacking: Ints, trials: int, long: LongForm) -> tuple[str, ...]:
         """Refuse missing costs, or say how many there are.
@@ -159,9 +168,10 @@ def _check_names(names: Labels) -> None:
 
 def _not_there(role: str, name: object) -> OutcomeError:
     """Return the error for a name that the data do not have."""
-    if role == COST:
+    if role in (COST, VERIFIER):
+        what = "cost" if role == COST else "verifier's score"
         return OutcomeError(
-            Argument(COST), " must have the cost of every trial, arranged like data, where data "
+            Argument(role), f" must have the {what} of every trial, arranged like data, where data "
             f"are no table; got {shown(name)}.",
         )  # fmt: skip
     covariate = role.startswith(COVARIATE)

@@ -28,6 +28,7 @@ from bayesatk.data.long_form import LongForm, codes_of, encode, first_invalid, r
 from bayesatk.data.number_scale import NumberScale
 from bayesatk.data.question_columns import Agreement
 from bayesatk.data.requests import read_costs
+from bayesatk.data.verifier import VERIFIER, read_verifier
 from bayesatk.data.validation import (
     Codes,
     Flags,
@@ -222,9 +223,10 @@ class Counter:
 
     def add(self, table: Columns) -> None:
         """Count another part; its rows are numbered as in the whole."""
-        if COST in table.roles:
+        by_trial = [role for role in (COST, VERIFIER) if role in table.roles]
+        if by_trial:
             raise OutcomeError(
-                Argument(COST), " must be left out for tables that are counted part by part. "
+                Argument(by_trial[0]), " must be left out for tables that are counted part by part. "
                 "Read the table whole: ", Argument("stream", False), ", or table.compute().",
             )  # fmt: skip
         if isinstance(self.scores, NumberScale) and "successes" not in table.roles:
@@ -262,8 +264,13 @@ class Counter:
         costs = None
         if COST in table.roles:
             costs = read_costs(table.listed(COST), table.place, table.roles[COST])
+        scores = None
+        if VERIFIER in table.roles:
+            listed, name = table.listed(VERIFIER), table.roles[VERIFIER]
+            scores = read_verifier(listed, codes, table.place, name)
         return replace(
-            self.long_form(), code=codes, cell=cell, counted=None, cost=costs, answer=answers,
+            self.long_form(), code=codes, cell=cell, counted=None, cost=costs, verifier=scores,
+            answer=answers,
             rules=rules, trial_labels=table.values.get("trial"),
         )  # fmt: skip
 

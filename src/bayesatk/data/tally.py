@@ -61,6 +61,7 @@ def tally(
     cost: object = None,
     cost_unit: str | None = None,
     missing_cost: MissingCost = "error",
+    verifier: object = None,
 ) -> Outcomes:
     """Count the outcomes of repeated trials by system, question and category.
 
@@ -124,6 +125,9 @@ def tally(
         What to do with a trial whose cost is unknown: raise; or assume that its cost is
         distributed like that of other trials of the question with the same outcome. The data card
         gives their number.
+    verifier : str, array_like or mapping, optional
+        Score that a verifier gave to every trial, for the best of k, ``"bon@4"``: the name of a
+        column, or finite numbers arranged like `data`, the higher the better.
 
     Returns
     -------
@@ -152,14 +156,17 @@ def tally(
     scale = check_options(scores, missing)
     labels: dict[str, Any] = {"systems": systems, "questions": questions}
     rules = check_rules(answer_rules)
-    request = Request.of(group, covariates, weight, cost, cost_unit, missing_cost)
+    request = Request.of(group, covariates, weight, cost, cost_unit, missing_cost, verifier)
     if answers is not None:
         _refuse_given("answers in arrays", columns=columns, trials=trials)
         long = read_answers(data, answers, reference, rules, scale, labels)
         return finish(request.add_to(long), scale, missing, request, success)
     _refuse_given("data without answers=", reference=reference)
     if isinstance(data, Outcomes | xr.Dataset) and trials is None:
-        _refuse_given("data that are counts already", scores=scores, columns=columns, cost=cost)
+        _refuse_given(
+            "data that are counts already", scores=scores, columns=columns, cost=cost,
+            verifier=verifier,
+        )  # fmt: skip
         counted = _from_counts(data, missing, request, labels)
         return counted if success is None else counted.with_success(success)
     pair = trials is None and isinstance(data, tuple) and len(data) == 2
@@ -243,7 +250,9 @@ def _from_counts(
         dims = "system", "question", "category", "cost_sum"
         sums = dataset["cost_sums"].transpose(*dims).values
         result = with_costs(result, sums, str(dataset.attrs.get("cost_unit", "")))
-    return replace(counted, dataset=result, answers=outcomes.answers)
+    return replace(
+        counted, dataset=result, answers=outcomes.answers, verifier=outcomes.verifier
+    )
 
 
 def finish(
@@ -265,6 +274,7 @@ def finish(
     slots = long.slots(scale)
     answers, remarks = long.grouped(scale)
     costs = long.cost_sums(slots.shape)
+    verifier = long.scored(scale, slots, missing)
     notes = (*long.notes, *remarks)
     if not applied:
         notes += _missing_notes(long, slots, missing)
@@ -289,7 +299,7 @@ def finish(
     )
     if costs is not None:
         dataset = with_costs(dataset, costs[:, :, 1:], request.unit)
-    outcomes = Outcomes(dataset, notes, answers)
+    outcomes = Outcomes(dataset, notes, answers, verifier=verifier)
     return outcomes if success is None else outcomes.with_success(success)
 
 

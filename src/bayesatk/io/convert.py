@@ -97,7 +97,7 @@ def convert(
         same_system=same_system, empty_output=empty_output,
     )  # fmt: skip
     request = Request.of(group, covariates, weight, cost)
-    request.refuse_given_costs()
+    request.refuse_given()
     layout = Layout(columns or {}, records, wide, request.roles)
     inputs = find_files(source, format, progress, strict)
     if any(path.exists() and os.path.samefile(file.path, path) for file in inputs.sources):

@@ -56,6 +56,7 @@ def load(
     cost: object = None,
     cost_unit: str | None = None,
     missing_cost: MissingCost = "error",
+    verifier: object = None,
     format: str | None = None,
     scorer: str | None = None,
     filter: str | None = None,
@@ -100,6 +101,8 @@ def load(
         ``"tokens"`` and ``"seconds"``.
     missing_cost : {"error", "ignore"}
         As in `bayesatk.tally`.
+    verifier : str, optional
+        Column, or field of records, with the score that a verifier gave to a trial.
     records : str, optional
         Path of the records in a JSON document, if it is not one of the usual names: ``"runs"``, or
         ``"output.runs"``.
@@ -177,7 +180,7 @@ def load(
     [[1, 2]]
     """
     labels: dict[str, Any] = {"systems": systems, "questions": questions}
-    request = Request.of(group, covariates, weight, cost, cost_unit, missing_cost)
+    request = Request.of(group, covariates, weight, cost, cost_unit, missing_cost, verifier)
     options = LogOptions(
         scorer=scorer, filter=filter, task=task, answers=answers, question_key=question_key,
         same_system=same_system, empty_output=empty_output,
@@ -189,9 +192,9 @@ def load(
         return tally(
             source, scores=scores, success=success, columns=columns, answer_rules=answer_rules,
             missing=missing, group=group, covariates=covariates, weight=weight, cost=cost,
-            cost_unit=cost_unit, missing_cost=missing_cost, **labels,
+            cost_unit=cost_unit, missing_cost=missing_cost, verifier=verifier, **labels,
         )  # fmt: skip
-    request.refuse_given_costs()
+    request.refuse_given()
     scale = check_options(scores, missing)
     rules = check_rules(answer_rules)
     inputs = find_files(source, format, progress, strict)

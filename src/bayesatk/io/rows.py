@@ -15,6 +15,7 @@ import numpy as np
 from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import AnswerRules
 from bayesatk.data.columns import COST, GROUP, WEIGHT, Columns
+from bayesatk.data.verifier import VERIFIER
 from bayesatk.data.long_form import LongForm, MissingPolicy
 from bayesatk.data.number_scale import NumberScale
 from bayesatk.data.tables import read_rows
@@ -223,9 +224,9 @@ def _said(rows: Rows, role: str, name: str) -> list[object]:
     """Return what the logs say of every trial, or of its question, under a name."""
     labels = [trial.task if name == "task" else trial.known.get(name) for trial in rows.trials]
     if all(label is None or label == "" for label in labels):
-        subject = "trials" if role == COST else "questions"
+        subject = "trials" if role in (COST, VERIFIER) else "questions"
         raise OutcomeError(
-            Argument(role if role in (GROUP, WEIGHT, COST) else "covariates"),
+            Argument(role if role in (GROUP, WEIGHT, COST, VERIFIER) else "covariates"),
             f" must name what the logs say of their {subject}; none says {shown(name)}. There are "
             f"{shown(['task', *rows.offered], 400)[1:-1]}.",
         )

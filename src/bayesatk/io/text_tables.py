@@ -159,7 +159,7 @@ def delimited_blocks(
             required = {
                 role: name
                 for role, name in gathered.roles.items()
-                if role not in ("outcome", "answer", "cost") and not role.startswith(COVARIATE)
+                if role not in ("outcome", "answer", "cost", "verifier") and not role.startswith(COVARIATE)
             }
             for line, row in islice(rows, size):
                 _check_row(line, row, header)

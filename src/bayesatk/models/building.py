@@ -148,7 +148,7 @@ def check_form(
 
 def check_crossed(study: Study, keep: Sequence[str]) -> None:
     """Refuse what the crossed model cannot give."""
-    if study.scale.axes or study.votes or study.pooling != "partial":
+    if study.scale.axes or study.votes or study.verified or study.pooling != "partial":
         raise ValueError(
             "form='crossed' is a model of right and wrong under pooling='partial'; got "
             f"{[metric.label for metric in study.metrics]} with pooling={study.pooling!r}. Leave "

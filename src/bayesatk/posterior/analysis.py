@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.study import Study
 from bayesatk.posterior.answers import VoteModel
+from bayesatk.posterior.best_of import BestOfModel
 from bayesatk.posterior.assembly import quantile_table, statistics_table
 from bayesatk.posterior.judge_results import judge_notes
 from bayesatk.posterior.model import CountModel, Model
@@ -138,6 +139,8 @@ class Analysis:
             parts.append(self._judged(index))
         if study.grid.voted:
             parts.append(self._voted(index, rng))
+        if study.grid.verified:
+            parts.append(self._verified(index, rng))
         self.posterior = parts[0][1] if len(parts) == 1 else _joined(parts)
 
     def _fitted(
@@ -198,6 +201,16 @@ class Analysis:
         self.remarks.extend(proxy_note(self._name, c, n, voted))
         return places, posterior
 
+    def _verified(self, index: int, rng: np.random.Generator) -> tuple[list[int], SystemPosterior]:
+        """Best of k by a verifier's scores."""
+        study, scores = self._study, self._study.outcomes.by_score
+        model = BestOfModel(
+            Declared.of_study(study, self._judge_seed).model(index), scores.of(index), self._draws,
+            rng, study.outcomes.weight,
+        )  # fmt: skip
+        grid = study.grid.verified
+        return list(grid), self._fitted(model, list(grid), list(grid.values()))
+
     def of_groups(self, drawn: Draws) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
         """Return statistics and quantiles (group, metrics, target, ...) of groups of questions."""
         study, posterior = self._study, self.posterior
@@ -245,16 +258,16 @@ def _joined(parts: Sequence[tuple[list[int], SystemPosterior]]) -> SystemPosteri
     def draw(size: int, rng: np.random.Generator, keep_p: bool) -> Draws:
         drawn = [one.draw(size, rng, keep_p) for one in posteriors]
         metrics = np.concatenate([one.metrics for one in drawn], axis=1)[:, order]
-        return Draws(metrics, drawn[0].hyper, drawn[0].p)
+        return replace(drawn[0], metrics=metrics)
 
-    return SystemPosterior(
-        stacked("mean"),
-        stacked("variance_trial"),
-        stacked("variance_question"),
-        distributions,
-        draw,
-        posteriors[0].question_p,
-        posteriors[0].hyper,
-        {name: value for one in posteriors for name, value in one.diagnostics.items()},
-        drawn=posteriors[0].drawn,
-    )
+    first, places = posteriors[0], parts[0][0]
+    behind = {}
+    for name, draws in first.effective_draws.items():
+        behind[name] = np.full(len(order), np.inf)
+        behind[name][places] = draws
+    return replace(
+        first, mean=stacked("mean"), variance_trial=stacked("variance_trial"),
+        variance_question=stacked("variance_question"), distributions=distributions, draw=draw,
+        diagnostics={name: x for one in posteriors for name, x in one.diagnostics.items()},
+        sd_under=None, effective_draws=behind,
+    )  # fmt: skip

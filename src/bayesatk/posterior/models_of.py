@@ -14,6 +14,7 @@ from bayesatk.judge_error import Judges
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.answers import finite_estimates
+from bayesatk.posterior.best_of import BestOfModel
 from bayesatk.posterior.model import CountModel, Marking
 from bayesatk.priors import BetaPrior, DirichletHyperPrior, DirichletPrior, HyperPrior, Pooling
 from bayesatk.results.points import stored_points
@@ -183,6 +184,26 @@ def model_of(result: Result, system: int, kept: NDArray[np.bool_] | None = None)
     return model.recall(stored_points(result.tree, system, sizes))
 
 
+def best_of_model(
+    result: Result, system: int, size: int, rng: np.random.Generator,
+    kept: NDArray[np.bool_] | None = None,
+) -> BestOfModel:  # fmt: skip
+    """Return the model of best-of-k of a system; other parameters as of `model_of`.
+
+    Parameters
+    ----------
+    result, system, kept
+    size : int
+        Draws.
+    rng : numpy.random.Generator
+    """
+    keep = np.ones(result.counts.shape[1], bool) if kept is None else kept
+    scores = result.data.by_score.of(system).selected(np.ones(system + 1, bool), keep)
+    weight = None if result.weight is None else result.weight[keep]
+    marks = Declared.of_result(result, keep).model(system)
+    return BestOfModel(marks, scores, size, rng, weight)
+
+
 def observed_value(
     result: Result, system: int, metric: Metric, kept: NDArray[np.bool_] | None = None
 ) -> float:
@@ -210,6 +231,9 @@ def observed_value(
         weight = None if result.weight is None else result.weight[kept]
         ballots = answers.on_questions(kept).of(system)
         return float(finite_estimates(ballots, [metric.k], weight)[0])
+    if metric.verified:
+        model = best_of_model(result, system, 1, np.random.default_rng(0), kept)
+        return float(model.estimate([metric])[0])
     # Of the marks as they are, if a judge errs.
     model = replace(Declared.of_result(result, kept), judges=None).model(system)
     return float(model.estimate([result.scale.judged(metric)])[0])

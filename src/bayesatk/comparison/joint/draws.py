@@ -14,7 +14,7 @@ from bayesatk._tools.batches import in_batches
 from bayesatk.comparison.joint.contrasts import ExactMean
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.answers import answer_draws
-from bayesatk.posterior.models_of import Declared
+from bayesatk.posterior.models_of import Declared, best_of_model
 from bayesatk.results.result import Result
 from bayesatk.results.schema import RATES, metric_values
 
@@ -77,6 +77,11 @@ def data_keys(fit: Result, part: Subset) -> list[bytes]:
             entries = columns[:, answers.system == system]
             entries = entries[:, np.lexsort(entries[::-1])]
             keys[row] += entries.tobytes() + answers.unanswered[system].tobytes()
+    if fit.verified:
+        scores = fit.data.by_score
+        for row, system in enumerate(part.systems):
+            scored = scores.of(system)
+            keys[row] += b"".join(a.tobytes() for a in (scored.question, scored.score, scored.count))
     return keys
 
 
@@ -170,7 +175,7 @@ def _drawn(
     rng = np.random.default_rng([seed, zlib.crc32(key), number])
     if not fit.sampled:
         return _closed_form(fit, part, place, seed, rng)
-    if fit.voted or not {"p", "mean_p"} & set(fit.posterior.data_vars) or fit.judges is not None:
+    if fit.voted or fit.verified or not {"p", "mean_p"} & set(fit.posterior.data_vars) or fit.judges is not None:
         return _stored_means(fit, part, part.systems[place], rng)
     return _sampled(fit, part, part.systems[place], rng)
 
@@ -203,6 +208,14 @@ def _closed_form(
                 levels = np.argsort(np.argsort(means[target, :, cell]))
                 means[target, :, cell] = of_target.at((levels + 0.5) / size)
                 exact |= {cell: of_target} if target == 0 else {}
+    verified = fit.grid.verified
+    if verified:
+        model = best_of_model(fit, part.systems[place], size, rng, part.kept)
+        best = model.draw([metric.k for metric in verified.values()], size, rng, True)
+        assert best.by_question is not None  # asked for
+        means[0][:, list(verified)], means[1][:, list(verified)] = best.questions, best.population
+        for number, cell in enumerate(verified):
+            values[cell] = best.by_question[:_COVARIANCES, :, number]
     for cell, votes in _votes(fit, part, part.systems[place], size, rng).items():
         means[:2, :, cell] = votes @ part.share(fit), _bootstrap(votes, part.share(fit), rng)
         values[cell] = votes[:_COVARIANCES]

@@ -18,6 +18,7 @@ from typing import Any, BinaryIO, Literal
 
 from bayesatk._tools.messages import Argument
 from bayesatk.data.columns import COST
+from bayesatk.data.verifier import VERIFIER
 from bayesatk.data.content import canonical, digest
 from bayesatk.data.validation import OutcomeError, shown
 from bayesatk.io.json_stream import at, decoded, is_there, parse, parsed_lines, parts_of
@@ -397,10 +398,11 @@ class _Log:
         """Add a trial for each mark of a list."""
         if not isinstance(marks, list):
             raise OutcomeError(f"{where} must have a list of marks; got {shown(marks)}.")
-        if COST in self.rows.roles and len(marks) > 1:
+        by_trial = [role for role in (COST, VERIFIER) if role in self.rows.roles]
+        if by_trial and len(marks) > 1:
             raise OutcomeError(
-                Argument(COST), " must be left out for records of several trials, which do not "
-                "say what each of them cost.",
+                Argument(by_trial[0]), " must be left out for records of several trials, which do "
+                "not say it of each of them.",
             )  # fmt: skip
         listed = answers[: len(marks)] if isinstance(answers, list) else []
         for number, (mark, answer) in enumerate(zip_longest(marks, listed)):
