@@ -177,6 +177,9 @@ class Reading:
     missing_cost: Annotated[
         Literal["error", "ignore"], Option(help="Treatment of trials without a cost.")
     ] = "error"
+    verifier: Annotated[
+        str | None, Option(help="Column with a verifier's score of a trial, for bon@k.")
+    ] = None
     records: Annotated[
         str | None, Option(help="Path of the records in a JSON document: output.runs.")
     ] = None

@@ -12,8 +12,8 @@ from bayesatk._tools.messages import Argument, ArgumentError
 
 Capability = Literal[
     "group", "covariates", "judge", "weight", "prior trials", "pooling none", "pooling complete",
-    "categories", "votes", "verifier", "families", "success metrics", "pooling partial", "cut judge", "costs",
-    "crossed", "law", "bootstrap",
+    "categories", "votes", "verifier", "families", "success metrics", "pooling partial",
+    "cut judge", "costs", "crossed", "law", "bootstrap",
 ]  # fmt: skip
 Operation = Literal[
     "table", "compare", "exact_loo", "leaderboard", "criticise", "plan", "question_table",

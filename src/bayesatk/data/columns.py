@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument
 from bayesatk.data.content import ASKED, canonical, content_columns, digest
-from bayesatk.data.verifier import VERIFIER
 from bayesatk.data.validation import Ints, Labels, OutcomeError, is_missing, label_fault, shown
+from bayesatk.data.verifier import VERIFIER
 
 GROUP = "group"
 WEIGHT = "weight"

@@ -136,9 +136,7 @@ class LongForm:
         shape, marks = (len(self.systems), len(self.questions)), marks_of(code, scores)
         return group(cell, marks, self.answer, self.rules, shape, self.questions)
 
-    def scored(
-        self, scale: Scores, slots: Ints, missing: MissingPolicy
-    ) -> VerifierScores | None:
+    def scored(self, scale: Scores, slots: Ints, missing: MissingPolicy) -> VerifierScores | None:
         """Count trials by the verifier's score, under a policy for missing outcomes."""
         if self.verifier is None:
             return None

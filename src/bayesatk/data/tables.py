@@ -28,7 +28,6 @@ from bayesatk.data.long_form import LongForm, codes_of, encode, first_invalid, r
 from bayesatk.data.number_scale import NumberScale
 from bayesatk.data.question_columns import Agreement
 from bayesatk.data.requests import read_costs
-from bayesatk.data.verifier import VERIFIER, read_verifier
 from bayesatk.data.validation import (
     Codes,
     Flags,
@@ -40,6 +39,7 @@ from bayesatk.data.validation import (
     number_of,
     shown,
 )
+from bayesatk.data.verifier import VERIFIER, read_verifier
 
 # Kinds of NumPy's numbers that stay arrays, by role: outcomes may be fractions and true/false.
 _ARRAYS = {"outcome": "biuf", "answer": "", "reference": ""}
@@ -226,7 +226,7 @@ class Counter:
         by_trial = [role for role in (COST, VERIFIER) if role in table.roles]
         if by_trial:
             raise OutcomeError(
-                Argument(by_trial[0]), " must be left out for tables that are counted part by part. "
+                Argument(by_trial[0]), " must be left out for tables that are counted in parts. "
                 "Read the table whole: ", Argument("stream", False), ", or table.compute().",
             )  # fmt: skip
         if isinstance(self.scores, NumberScale) and "successes" not in table.roles:

@@ -250,9 +250,7 @@ def _from_counts(
         dims = "system", "question", "category", "cost_sum"
         sums = dataset["cost_sums"].transpose(*dims).values
         result = with_costs(result, sums, str(dataset.attrs.get("cost_unit", "")))
-    return replace(
-        counted, dataset=result, answers=outcomes.answers, verifier=outcomes.verifier
-    )
+    return replace(counted, dataset=result, answers=outcomes.answers, verifier=outcomes.verifier)
 
 
 def finish(

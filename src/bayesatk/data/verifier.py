@@ -76,9 +76,7 @@ class VerifierScores:
         )
 
 
-def read_verifier(
-    values: Labels, codes: Codes, place: Callable[[int], str], name: object
-) -> Array:
+def read_verifier(values: Labels, codes: Codes, place: Callable[[int], str], name: object) -> Array:
     """Return scores as numbers, NaN only beside missing outcomes; or refuse those that are none.
 
     Parameters
@@ -168,8 +166,8 @@ def with_policy(
         unscored = int(gaps.sum() - missing.sum())
         if unscored:
             raise OutcomeError(
-                Argument("missing", "wrong"), " counts trials without an outcome as wrong, and best "
-                f"of k then needs their verifier scores too; {unscored} of {int(gaps.sum())} have "
+                Argument("missing", "wrong"), " counts trials without an outcome as wrong: best of k "
+                f"then needs their verifier scores too; {unscored} of {int(gaps.sum())} have "
                 "none. Give them scores, or leave the trials out: ",
                 Argument("missing", "ignore", "tally"), ".",
             )  # fmt: skip

@@ -15,7 +15,6 @@ import numpy as np
 from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import AnswerRules
 from bayesatk.data.columns import COST, GROUP, WEIGHT, Columns
-from bayesatk.data.verifier import VERIFIER
 from bayesatk.data.long_form import LongForm, MissingPolicy
 from bayesatk.data.number_scale import NumberScale
 from bayesatk.data.tables import read_rows
@@ -27,6 +26,7 @@ from bayesatk.data.validation import (
     is_missing,
     shown,
 )
+from bayesatk.data.verifier import VERIFIER
 
 EMPTY = "an empty output"
 CORRECT_INCORRECT: Scores = {"I": 0.0, "C": 1.0}

@@ -26,6 +26,7 @@ from bayesatk.io.json_stream import at, decoded, members, parsed_lines, parts_of
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,6})?", re.ASCII | re.IGNORECASE)
 _CSV_LIMIT = threading.RLock()
+_OF_TRIALS = ("outcome", "answer", "cost", "verifier")  # roles whose cells may be blank
 
 
 class _Gathered:
@@ -159,7 +160,7 @@ def delimited_blocks(
             required = {
                 role: name
                 for role, name in gathered.roles.items()
-                if role not in ("outcome", "answer", "cost", "verifier") and not role.startswith(COVARIATE)
+                if role not in _OF_TRIALS and not role.startswith(COVARIATE)
             }
             for line, row in islice(rows, size):
                 _check_row(line, row, header)

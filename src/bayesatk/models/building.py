@@ -9,7 +9,7 @@ import pymc as pm
 from bayesatk._tools.arguments import one_of
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.study import Study, read_study
-from bayesatk.metrics.grid import MetricSpec
+from bayesatk.metrics.grid import Metric, MetricSpec
 from bayesatk.models.program import Form, build_program
 from bayesatk.models.systems import build_crossed
 from bayesatk.priors import (
@@ -146,9 +146,20 @@ def check_form(
             )
 
 
+def refuse_verified(metrics: Sequence[Metric]) -> None:
+    """Refuse metrics by a verifier's scores, of which there is no sampled model yet."""
+    labels = [metric.label for metric in metrics if metric.verified]
+    if labels:
+        raise ArgumentError(
+            Argument("metrics"), f" must be of marks or answers here; got {', '.join(labels)}, by "
+            "the scores of a verifier, which no PyMC program draws yet. Leave it out, and use "
+            f"bayesatk.evaluate(data, {labels[0]!r}).",
+        )  # fmt: skip
+
+
 def check_crossed(study: Study, keep: Sequence[str]) -> None:
     """Refuse what the crossed model cannot give."""
-    if study.scale.axes or study.votes or study.verified or study.pooling != "partial":
+    if study.scale.axes or study.votes or study.pooling != "partial":
         raise ValueError(
             "form='crossed' is a model of right and wrong under pooling='partial'; got "
             f"{[metric.label for metric in study.metrics]} with pooling={study.pooling!r}. Leave "

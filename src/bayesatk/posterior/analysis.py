@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.study import Study
 from bayesatk.posterior.answers import VoteModel
-from bayesatk.posterior.best_of import BestOfModel
 from bayesatk.posterior.assembly import quantile_table, statistics_table
+from bayesatk.posterior.best_of import BestOfModel
 from bayesatk.posterior.judge_results import judge_notes
 from bayesatk.posterior.model import CountModel, Model
 from bayesatk.posterior.models_of import Declared

@@ -161,7 +161,9 @@ def _of_new(
     for start in range(0, size, step):
         rows = slice(start, start + step)
         values = [
-            best_of_latent(p[rows], *(one.of_new(rows, questions, rng) for one in (right, wrong)), ks)
+            best_of_latent(
+                p[rows], right.of_new(rows, questions, rng), wrong.of_new(rows, questions, rng), ks
+            )
             for _ in range(2)
         ]
         means[rows] = (values[0] + values[1]).mean(axis=1) / 2.0

@@ -40,7 +40,8 @@ def _ends(
         raise OutcomeError(
             Argument("missing", "bounds"),
             " must be left out for votes between answers and the best of k: what a missing trial "
-            "would have answered, or scored, decides either way. Use ", Argument("missing", "ignore"), ".",
+            "would have answered, or scored, decides either way. Use ",
+            Argument("missing", "ignore"), ".",
         )  # fmt: skip
     seed = str(fit.attrs.get("seed"))
     changed = {

@@ -232,8 +232,8 @@ def observed_value(
         ballots = answers.on_questions(kept).of(system)
         return float(finite_estimates(ballots, [metric.k], weight)[0])
     if metric.verified:
-        model = best_of_model(result, system, 1, np.random.default_rng(0), kept)
-        return float(model.estimate([metric])[0])
+        chosen = best_of_model(result, system, 1, np.random.default_rng(0), kept)
+        return float(chosen.estimate([metric])[0])
     # Of the marks as they are, if a judge errs.
     model = replace(Declared.of_result(result, kept), judges=None).model(system)
     return float(model.estimate([result.scale.judged(metric)])[0])

@@ -322,12 +322,12 @@ def data_groups(study: Study) -> dict[str, xr.Dataset]:
         constant = constant.assign(unanswered=(("system", "question"), entries.unanswered, rule))
     if study.verified:
         scores = data.by_score
-        columns = {
+        by_score: dict[str, NDArray[Any]] = {
             "verified_system": scores.system, "verified_question": scores.question,
             "verified_score": scores.score,
             "verified_wrong": scores.count[:, 0], "verified_right": scores.count[:, 1],
         }  # fmt: skip
-        observed = observed.assign({name: ("verified", v) for name, v in columns.items()})
+        observed = observed.assign({name: ("verified", v) for name, v in by_score.items()})
     return {"observed_data": observed, "constant_data": constant}
 
 

@@ -247,7 +247,7 @@ def gate(
         raise ArgumentError(Argument("metric"), " and margin must be left out with a policy.")
     if not policy.asked.of_marks:
         raise ArgumentError(
-            Argument("metric"), " must judge marks or scores here; for votes and the best of k load "
+            Argument("metric"), " must judge marks or scores here; for votes and best of k load "
             "both systems together: bayesatk gate on the command line does.",
         )  # fmt: skip
     return gate_of(together(new, baseline), policy, shared=shared, rng=rng)

@@ -80,8 +80,8 @@ def data_keys(fit: Result, part: Subset) -> list[bytes]:
     if fit.verified:
         scores = fit.data.by_score
         for row, system in enumerate(part.systems):
-            scored = scores.of(system)
-            keys[row] += b"".join(a.tobytes() for a in (scored.question, scored.score, scored.count))
+            own = scores.of(system)
+            keys[row] += own.question.tobytes() + own.score.tobytes() + own.count.tobytes()
     return keys
 
 
@@ -175,7 +175,7 @@ def _drawn(
     rng = np.random.default_rng([seed, zlib.crc32(key), number])
     if not fit.sampled:
         return _closed_form(fit, part, place, seed, rng)
-    if fit.voted or fit.verified or not {"p", "mean_p"} & set(fit.posterior.data_vars) or fit.judges is not None:
+    if fit.voted or not {"p", "mean_p"} & set(fit.posterior.data_vars) or fit.judges is not None:
         return _stored_means(fit, part, part.systems[place], rng)
     return _sampled(fit, part, part.systems[place], rng)
 
@@ -208,14 +208,8 @@ def _closed_form(
                 levels = np.argsort(np.argsort(means[target, :, cell]))
                 means[target, :, cell] = of_target.at((levels + 0.5) / size)
                 exact |= {cell: of_target} if target == 0 else {}
-    verified = fit.grid.verified
-    if verified:
-        model = best_of_model(fit, part.systems[place], size, rng, part.kept)
-        best = model.draw([metric.k for metric in verified.values()], size, rng, True)
-        assert best.by_question is not None  # asked for
-        means[0][:, list(verified)], means[1][:, list(verified)] = best.questions, best.population
-        for number, cell in enumerate(verified):
-            values[cell] = best.by_question[:_COVARIANCES, :, number]
+    for cell, (of_targets, of_questions) in _best_of(fit, part, place, size, rng).items():
+        means[:2, :, cell], values[cell] = of_targets, of_questions[:_COVARIANCES]
     for cell, votes in _votes(fit, part, part.systems[place], size, rng).items():
         means[:2, :, cell] = votes @ part.share(fit), _bootstrap(votes, part.share(fit), rng)
         values[cell] = votes[:_COVARIANCES]
@@ -257,6 +251,23 @@ def _votes(
     ks = [metric.k for metric in voted.values()]
     draws = answer_draws(ballots, ks, fit.answer_prior, size, rng)
     return {cell: draws[:, :, vote] for vote, cell in enumerate(voted)}
+
+
+def _best_of(
+    fit: Result, part: Subset, place: int, size: int, rng: np.random.Generator
+) -> dict[int, tuple[Array, Array]]:
+    """Draws of the best of k by cell: of both targets (2, draws), and (draws, questions)."""
+    verified = fit.grid.verified
+    if not verified:
+        return {}
+    model = best_of_model(fit, part.systems[place], size, rng, part.kept)
+    drawn = model.draw([metric.k for metric in verified.values()], size, rng, by_question=True)
+    assert drawn.by_question is not None  # asked for
+    both = np.stack([drawn.questions, drawn.population])
+    return {
+        cell: (both[..., number], drawn.by_question[..., number])
+        for number, cell in enumerate(verified)
+    }
 
 
 def stored_draws(variables: xr.Dataset, fit: Result, dims: tuple[str, ...]) -> Array:

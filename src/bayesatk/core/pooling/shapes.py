@@ -2,8 +2,8 @@
 
 Question q has the probabilities ``f_qb = g_b exp(t x_q z_b) / sum`` of the bins b: a shape g that
 all questions share, moved up or down along the bins' positions z by the question's own normal x_q,
-with a spread t of all. Of a normal shape the tilt is a shift. Priors: ``g_b ~ Gamma(1/2, 1)``, so
-that the shape is Dirichlet(1/2, ..., 1/2), ``x_q ~ N(0, 1)``, and t is half-normal.
+with a spread t of all. Of a normal shape the tilt is a shift. Priors: ``g_b ~ Gamma(1/5, 1)``, so
+that the shape is Dirichlet(1/5, ..., 1/5), ``x_q ~ N(0, 1)``, and t is half-normal.
 
 A Gibbs sampler draws them; it is exact but for the grids of x and t. Given x and t, the sums in the
 denominators become gamma variates, ``sum^-n = int v^(n-1) exp(-v sum) dv / Gamma(n)``, and given
@@ -18,7 +18,7 @@ from scipy.special import softmax
 
 from bayesatk.metrics.credit import Array
 
-SHAPE_PRIOR = 0.5  # Dirichlet parameter of every bin of the pooled shape
+SHAPE_PRIOR = 0.2  # Dirichlet parameter of every bin of the pooled shape
 _NODES = np.linspace(-3.6, 3.6, 25)  # of x
 _LOG_CHANCE = -(_NODES**2) / 2.0
 _SPREADS = np.linspace(0.05, 2.45, 25)  # of t
@@ -87,8 +87,8 @@ def draw_shapes(
     for sweep in range(_BURN + kept * _THIN):
         tilt = _SPREADS[place][:, None] * _NODES
         sums = np.matmul(steps[place], mass[..., None])[..., 0]
-        logs = tilt[:, None] * moved[:, None] - trials[:, None] * np.log(sums)[:, None] + _LOG_CHANCE
-        node = _chosen(logs, rng)
+        logs = tilt[:, None] * moved[:, None] - trials[:, None] * np.log(sums)[:, None]
+        node = _chosen(logs + _LOG_CHANCE, rng)
         latent = rng.standard_gamma(np.broadcast_to(trials, node.shape)) / sums[rows, node]
         by_node = np.zeros((3, chains, len(_NODES)))
         for column, weight in zip(by_node, (latent, trials, moved), strict=True):

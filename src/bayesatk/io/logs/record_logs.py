@@ -18,9 +18,9 @@ from typing import Any, BinaryIO, Literal
 
 from bayesatk._tools.messages import Argument
 from bayesatk.data.columns import COST
-from bayesatk.data.verifier import VERIFIER
 from bayesatk.data.content import canonical, digest
 from bayesatk.data.validation import OutcomeError, shown
+from bayesatk.data.verifier import VERIFIER
 from bayesatk.io.json_stream import at, decoded, is_there, parse, parsed_lines, parts_of
 from bayesatk.io.parquet_files import records_of_parquet
 from bayesatk.io.rows import EMPTY, Rows, Trial
