@@ -244,5 +244,3 @@ def test_pymc_agrees_on_votes() -> None:
 def test_sampled_votes_of_very_many_trials_are_refused() -> None:
     with pytest.raises(ValueError, match="k <= 30"):
         bk.sample(data_of(answers(4, 3, 2, 1)), "plurality@31", progressbar=False)
-
-

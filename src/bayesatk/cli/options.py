@@ -192,6 +192,9 @@ class Reading:
             "correct for errors of the judge."
         ),
     ] = None
+    verifier: Annotated[
+        str | None, Option(help="Column with a verifier's score of a trial, for bon@k.")
+    ] = None
     records: Annotated[
         str | None, Option(help="Path of the records in a JSON document: output.runs.")
     ] = None

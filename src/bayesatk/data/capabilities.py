@@ -12,8 +12,8 @@ from bayesatk._tools.messages import Argument, ArgumentError
 
 Capability = Literal[
     "group", "covariates", "judge", "weight", "prior trials", "pooling none", "pooling complete",
-    "categories", "votes", "families", "truth", "success metrics", "pooling partial", "cut judge",
-    "costs", "crossed", "law", "bootstrap", "estimated weight",
+    "categories", "votes", "verifier", "families", "truth", "success metrics", "pooling partial",
+    "cut judge", "costs", "crossed", "law", "bootstrap", "estimated weight",
 ]  # fmt: skip
 Operation = Literal[
     "table", "compare", "exact_loo", "leaderboard", "criticise", "plan", "question_table",
@@ -91,6 +91,10 @@ FEATURES: Mapping[Capability, Feature] = {
          ", with metrics of right and wrong, such as 'pass@1'"),
     ),
     "votes": Feature("votes between answers", Argument("metrics"), (_APART,)),
+    "verifier": Feature(
+        "the best of k by a verifier", Argument("metrics"),
+        ("ask for metrics of marks alone, such as 'pass@k'",),
+    ),
     "families": Feature(
         "difficulty families", Argument("difficulty"), ("leave out ", Argument("difficulty"))
     ),
@@ -156,6 +160,15 @@ REFUSED = _pairs(
         },
         "votes": {
             "pooling complete": _ANSWERS + " of who wins a vote",
+        },
+        "verifier": {
+            "judge": "which trials are right must be known to learn how the verifier scores them, "
+            "and marks of a judge that errs leave it open",
+            "e_value": "its bets are on marks, one trial after the other",
+            "change_point": "its bets are on marks",
+            "random_baseline": "a guesser has no verifier",
+            "chance": "a guesser has no verifier",
+            "extrapolation_range": "its limits are of functions of the success probability alone",
         },
         "families": {
             "pooling none": _NO_LAW,
@@ -262,6 +275,15 @@ NOT_BUILT = _pairs(
         },
         "votes": {
             "shared_difficulty": "it is of right and wrong so far",
+        },
+        "verifier": {
+            "group": "it takes no account of groups yet",
+            "covariates": "it takes no account of covariates yet",
+            "shared_difficulty": "it is of marks alone so far",
+            "plan": "it plans the trials of marks alone so far",
+            "exact_loo": "the likelihood of the scores is not worked out by question yet",
+            "evidence": "that of the scores is not worked out yet",
+            "equality": "that of the scores is not worked out yet",
         },
         "pooling complete": {
             "plan": "it needs the icc, and all questions have one probability",

@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 from bayesatk._tools.messages import Argument
 from bayesatk.data.content import ASKED, canonical, content_columns, digest
 from bayesatk.data.validation import Ints, Labels, OutcomeError, is_missing, label_fault, shown
+from bayesatk.data.verifier import VERIFIER
 
 GROUP = "group"
 WEIGHT = "weight"
 COST = "cost"
 TRUTH = "truth"
 TRUTHS, MARKS = ("wrong", "right"), ("none", "wrong", "right")  # of trials of known truth
-BY_TRIAL = (COST, TRUTH)  # roles of numbers of trials beside their outcomes
+BY_TRIAL = (COST, TRUTH, VERIFIER)  # roles of numbers of trials beside their outcomes
 COVARIATE = "covariate "  # role of a column that is one, before its name
 
 ROLES: dict[str, tuple[str, ...]] = {
@@ -60,6 +61,7 @@ ROLES: dict[str, tuple[str, ...]] = {
     "content": (),  # what was asked, or what is right: must agree wherever the question does
     COST: (),  # of the trial; never guessed, since it has a unit
     TRUTH: (),  # what is true of a trial that a judge marked; never guessed
+    VERIFIER: (),  # score of the trial; never guessed: "score" is an outcome
     GROUP: (),  # of the question; never guessed: a group may be one of trials, or of systems
     WEIGHT: (),  # likewise
 }

@@ -34,6 +34,7 @@ from bayesatk.data.validation import (
     is_missing,
     shown,
 )
+from bayesatk.data.verifier import VERIFIER, VerifierScores, counted_scores, with_policy
 
 MissingPolicy = Literal["error", "ignore", "wrong", "bounds"]
 _BLOCK = 2**17  # cells encoded or counted at a time: they stay in the cache of a processor
@@ -66,7 +67,8 @@ class LongForm:
     columns : mapping of str to ndarray, shape (question,)
         What is known of the questions: their group, weight, covariates.
     by_trial : mapping of str to ndarray, shape (rows,)
-        Cost and truth of every trial, where they are read; NaN where one is unknown.
+        Cost, truth and a verifier's score of every trial, where they are read; NaN where one is
+        unknown.
     """
 
     systems: Labels
@@ -133,6 +135,15 @@ class LongForm:
         cell, _, code = self.rows()
         shape, marks = (len(self.systems), len(self.questions)), marks_of(code, scores)
         return group(cell, marks, self.answer, self.rules, shape, self.questions)
+
+    def scored(self, scale: Scores, slots: Ints, missing: MissingPolicy) -> VerifierScores | None:
+        """Count trials by the verifier's score, under a policy for missing outcomes."""
+        if VERIFIER not in self.by_trial:
+            return None
+        cell, _, code = self.rows()
+        scores, gaps = counted_scores(cell, code, self.by_trial[VERIFIER], slots.shape)
+        lowest = int(np.argmin(list(scale.values())))
+        return with_policy(scores, gaps, slots[..., 0], missing, lowest)
 
     def cost_sums(self, shape: tuple[int, ...]) -> Array | None:
         """Return number, sum and sum of logs of known costs; (system, question, slot, 3)."""

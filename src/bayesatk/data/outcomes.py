@@ -19,6 +19,7 @@ from bayesatk.data.answers import Answers
 from bayesatk.data.columns import GROUP, MARKS, TRUTHS, WEIGHT
 from bayesatk.data.question_columns import question_coordinates, unequal
 from bayesatk.data.validation import Array, Flags, Ints, OutcomeError, shown, succeeding
+from bayesatk.data.verifier import VERIFIER, VerifierScores
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ class Outcomes:
         The distinct answers given, for votes between them.
     sources : tuple of (str, str)
         Name and SHA-256 of every file that was read.
+    verifier : VerifierScores, optional
+        The scores that a verifier gave to the trials, for the best of k.
 
     See Also
     --------
@@ -58,6 +61,7 @@ class Outcomes:
     notes: tuple[str, ...] = ()
     answers: Answers | None = None
     sources: tuple[tuple[str, str], ...] = ()
+    verifier: VerifierScores | None = None
 
     @property
     def trials(self) -> xr.DataArray:
@@ -126,7 +130,8 @@ class Outcomes:
         dataset = self.dataset.drop_dims("category").assign(pairs)
         dataset = dataset.assign_coords(category=["0", "1"], score=("category", [0.0, 1.0]))
         note = f"success is {rule}: {', '.join(map(str, names))}"
-        return replace(self, dataset=dataset, notes=(*self.notes, note))
+        verifier = self.verifier and self.verifier.merged([~succeeds, succeeds])
+        return replace(self, dataset=dataset, notes=(*self.notes, note), verifier=verifier)
 
     @property
     def successes(self) -> xr.DataArray:
@@ -179,6 +184,28 @@ class Outcomes:
         note = "the truth of every trial is known: marks say nothing more and are left out"
         return replace(self, dataset=dataset, notes=(*self.notes, note))
 
+    @property
+    def by_score(self) -> VerifierScores:
+        """Wrong and right trials by the score of a verifier; the data must be binary and have it.
+
+        Examples
+        --------
+        >>> import bayesatk
+        >>> data = bayesatk.tally([[1, 0, 0]], verifier=[[0.9, 0.2, 0.9]])
+        >>> data.by_score.score.tolist(), data.by_score.count.tolist()
+        ([0.2, 0.9], [[1, 0], [1, 1]])
+        """
+        if self.verifier is None:
+            raise OutcomeError(
+                "bon@k takes the trial that a verifier scores highest, and the data have no such "
+                "scores. Use ", Argument(VERIFIER, ..., "tally"), ", or name the column: ",
+                Argument("columns", {VERIFIER: ...}, "tally"),
+                ". The limit for a verifier that never errs is 'pass@k'.",
+            )  # fmt: skip
+        _ = self.successes  # refused here, if there are other scores
+        wrong, right = np.argsort(self.dataset["score"].values)
+        return replace(self.verifier, count=self.verifier.count[:, [wrong, right]])
+
     def shared(self) -> "Outcomes":
         """Return the outcomes of the questions that every system tried.
 
@@ -202,7 +229,10 @@ class Outcomes:
         """Return the outcomes of some of the systems on some of the questions."""
         dataset = self.dataset.isel(system=systems, question=questions)
         answers = self.answers and self.answers.selected(systems, questions)
-        return replace(self, dataset=dataset, notes=(*self.notes, *notes), answers=answers)
+        verifier = self.verifier and self.verifier.selected(systems, questions)
+        return replace(
+            self, dataset=dataset, notes=(*self.notes, *notes), answers=answers, verifier=verifier
+        )
 
     def sel(
         self, *, system: object = None, question: object = None, group: object = None
@@ -277,7 +307,7 @@ class Outcomes:
             count[{"category": end}] += missing
             dataset = self.dataset.drop_vars(["cost_sums", "cost_sum"], errors="ignore")
             dataset = dataset.assign(count=count, missing=0 * missing)
-            ends.append(replace(self, dataset=dataset, answers=None))
+            ends.append(replace(self, dataset=dataset, answers=None, verifier=None))
         return ends[0], ends[1]
 
     def sha256(self) -> str:
@@ -386,7 +416,7 @@ def html_card(outcomes: Outcomes) -> str:
 
 def _card(outcomes: Outcomes) -> Card:
     """Return what a card says: a row for each system, and a row of two cells for a remark."""
-    dataset, answers = outcomes.dataset, outcomes.answers
+    dataset = outcomes.dataset
     scores, trials = dataset["score"], dataset["count"].sum("category")
     pairs = zip(dataset["category"].values, scores.values, strict=True)
     scale = ", ".join(f"{label} = {score:g}" for label, score in pairs)
@@ -413,7 +443,7 @@ def _card(outcomes: Outcomes) -> Card:
             ends = np.sort(outcomes.utility)[[0, -1]] * outcomes.direction
             worst, best = ((total + gaps * end) / (runs + gaps) for end in ends)
             rows.append(("", f"mean score with missing at worst {worst:.4f}, at best {best:.4f}"))
-    lines = [] if answers is None else [answers.card()]
+    lines = [part.card() for part in (outcomes.answers, outcomes.verifier) if part is not None]
     lines += [_costs(dataset)] if "cost_sums" in dataset else []
     lines += _truths(dataset) if "truth_count" in dataset else []
     columns = [

@@ -1,4 +1,4 @@
-"""What is asked for beside outcomes: groups, weights and covariates of questions, costs of trials.
+"""What is asked for beside outcomes: groups, weights, covariates; costs and scores of trials.
 
 Each is the name of a column, or values: by question, or (costs) arranged like the outcomes. Of
 costs the number of trials with a known one, their sum and the sum of their logs by system, question
@@ -19,7 +19,8 @@ from bayesatk.data.arrays import arranged_like
 from bayesatk.data.columns import BY_TRIAL, COST, COVARIATE, GROUP, TRUTH, WEIGHT
 from bayesatk.data.long_form import LongForm
 from bayesatk.data.question_columns import OWN, question_column
-from bayesatk.data.validation import Array, Ints, Labels, OutcomeError, number_of, shown
+from bayesatk.data.validation import Array, Codes, Ints, Labels, OutcomeError, number_of, shown
+from bayesatk.data.verifier import VERIFIER, read_verifier
 
 MissingCost = Literal["error", "ignore"]
 _LEAST, _LARGEST = 1e-90, 1e90  # of a cost: sums and ratios of costs stay numbers
@@ -35,7 +36,8 @@ class Request:
     Parameters
     ----------
     roles : dict of str to str
-        Names of columns by role: ``"group"``, ``"weight"``, ``"cost"``, or ``"covariate NAME"``.
+        Names of columns by role: ``"group"``, ``"weight"``, ``"cost"``, ``"verifier"``, or
+        ``"covariate NAME"``.
     given : dict of str to values
         Values by the name under which they are kept.
     unit : str
@@ -58,6 +60,7 @@ class Request:
         unit: object = None,
         missing_cost: object = "error",
         truth: object = None,
+        verifier: object = None,
     ) -> "Request":
         """Read the arguments of `bayesatk.tally`.
 
@@ -73,7 +76,7 @@ class Request:
         if not isinstance(missing_cost, str) or missing_cost not in get_args(MissingCost):
             rule = f" must be 'error' or 'ignore'; got {shown(missing_cost)}."
             raise OutcomeError(Argument("missing_cost"), rule)
-        arguments = {GROUP: group, WEIGHT: weight, COST: cost, TRUTH: truth}
+        arguments = {GROUP: group, WEIGHT: weight, COST: cost, TRUTH: truth, VERIFIER: verifier}
         values = {name: value for name, value in arguments.items() if value is not None}
         roles: dict[str, Any] = {name: own for name, own in values.items() if isinstance(own, str)}
         if isinstance(covariates, pd.DataFrame):
@@ -93,7 +96,7 @@ class Request:
         return replace(self, unit=self.unit or _UNITS.get(self.roles.get(COST, ""), ""))
 
     def refuse_given_by_trial(self) -> None:
-        """Refuse costs and truths that are no name of a column, where files are read."""
+        """Refuse what belongs to trials and is no name of a column, where files are read."""
         for role in BY_TRIAL:
             if role in self.given:
                 rule = f" must be the name of a column of the files; got {shown(self.given[role])}."
@@ -120,7 +123,7 @@ class Request:
                 )  # fmt: skip
             else:
                 cells = arranged_like(long, values, name)
-                by_trial[name] = READERS[name](cells, _place_of(long), name)
+                by_trial[name] = READERS[name](cells, long.rows()[2], _place_of(long), name)
         return replace(long, columns=columns, by_trial=by_trial)
 
     def notes(self, lacking: Ints, trials: int, long: LongForm) -> tuple[str, ...]:
@@ -248,6 +251,9 @@ def _truth(value: Any) -> float:
 
 
 # Readers of what is known of every trial beside its outcome, by role.
-READERS: Mapping[str, Callable[[Labels, Callable[[int], str], str], Array]] = {
-    COST: read_costs, TRUTH: read_truths,
-}  # fmt: skip
+Reader = Callable[[Labels, Codes, Callable[[int], str], str], Array]
+READERS: Mapping[str, Reader] = {
+    COST: lambda values, codes, place, name: read_costs(values, place, name),
+    TRUTH: lambda values, codes, place, name: read_truths(values, place, name),
+    VERIFIER: read_verifier,
+}

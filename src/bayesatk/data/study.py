@@ -90,12 +90,17 @@ class Study:
     @property
     def judged(self) -> list[Metric]:
         """Metrics that judge trials."""
-        return [metric for metric in self.metrics if not metric.voted]
+        return [metric for metric in self.metrics if metric.of_marks]
 
     @property
     def votes(self) -> list[Metric]:
         """Votes between answers."""
         return [metric for metric in self.metrics if metric.voted]
+
+    @property
+    def verified(self) -> list[Metric]:
+        """Metrics by a verifier's scores."""
+        return [metric for metric in self.metrics if metric.verified]
 
     @cached_property
     def grid(self) -> MetricGrid:
@@ -217,7 +222,7 @@ def declared_values(declaration: Mapping[str, Any]) -> dict[Capability, object]:
     metrics, judges, pooling = (declaration[name] for name in ("metrics", "judges", "pooling"))
     votes = [metric.label for metric in metrics if metric.voted]
     successes = [
-        metric.label for metric in metrics if not metric.voted and metric.family.category is None
+        metric.label for metric in metrics if metric.of_marks and metric.family.category is None
     ]
     prior = declaration["prior"]
     families = list(prior.family_prior) if isinstance(prior, HyperPrior) else []
@@ -228,6 +233,7 @@ def declared_values(declaration: Mapping[str, Any]) -> dict[Capability, object]:
         "judge": judges and judges.by_system[0],
         "cut judge": cut and cut[0],
         "votes": ", ".join(votes),
+        "verifier": ", ".join(metric.label for metric in metrics if metric.verified),
         "success metrics": ", ".join(successes),
         "crossed": isinstance(prior, CrossedPrior) and "form='crossed'",
         "families": ", ".join(families) if families != ["beta"] else "",

@@ -259,7 +259,7 @@ class Counter:
             right = self._references(table, question, rules)
             codes = codes_of(answers or [], question, right, self.scores)
         by_trial = {
-            role: read(table.listed(role), table.place, table.roles[role])
+            role: read(table.listed(role), codes, table.place, table.roles[role])
             for role, read in READERS.items()
             if role in table.roles
         }

@@ -66,6 +66,7 @@ def tally(
     cost_unit: str | None = None,
     missing_cost: MissingCost = "error",
     truth: object = None,
+    verifier: object = None,
 ) -> Outcomes:
     """Count the outcomes of repeated trials by system, question and category.
 
@@ -140,6 +141,9 @@ def tally(
         empty where it is not known. `bayesatk.evaluate` then corrects for the errors of the judge
         (docs/judge_error.md). Which trials are marked by hand may depend on chance or on the mark.
         A trial of known truth without a mark (None under ``missing="ignore"``) counts as known.
+    verifier : str, array_like or mapping, optional
+        Score that a verifier gave to every trial, for the best of k, ``"bon@4"``: the name of a
+        column, or finite numbers arranged like `data`, the higher the better.
 
     Returns
     -------
@@ -168,7 +172,7 @@ def tally(
     scale = check_options(scores, missing, better)
     labels: dict[str, Any] = {"systems": systems, "questions": questions}
     rules = check_rules(answer_rules)
-    request = Request.of(group, covariates, weight, cost, cost_unit, missing_cost, truth)
+    request = Request.of(group, covariates, weight, cost, cost_unit, missing_cost, truth, verifier)
     if answers is not None:
         _refuse_given("answers in arrays", columns=columns, trials=trials)
         long = read_answers(data, answers, reference, rules, scale, labels)
@@ -176,8 +180,9 @@ def tally(
     _refuse_given("data without answers=", reference=reference)
     if isinstance(data, Outcomes | xr.Dataset) and trials is None:
         _refuse_given(
-            "data that are counts already", scores=scores, columns=columns, cost=cost, truth=truth
-        )
+            "data that are counts already", scores=scores, columns=columns, cost=cost, truth=truth,
+            verifier=verifier,
+        )  # fmt: skip
         counted = _from_counts(data, missing, request, labels, better)
         return counted if success is None else counted.with_success(success)
     pair = trials is None and isinstance(data, tuple) and len(data) == 2
@@ -276,7 +281,7 @@ def _from_counts(
     if "truth_count" in dataset:
         counts = dataset["truth_count"].transpose("system", "question", "truth", "mark").values
         result = with_truth(result, counts)
-    return replace(counted, dataset=result, answers=outcomes.answers)
+    return replace(counted, dataset=result, answers=outcomes.answers, verifier=outcomes.verifier)
 
 
 def finish(
@@ -300,6 +305,7 @@ def finish(
     slots = long.slots(scale)
     answers, remarks = long.grouped(scale)
     costs = long.cost_sums(slots.shape)
+    verifier = long.scored(scale, slots, missing)
     notes = (*long.notes, *remarks)
     if not applied:
         notes += _missing_notes(long, slots, missing)
@@ -328,7 +334,7 @@ def finish(
         dataset = with_costs(dataset, costs[:, :, 1:], request.unit)
     if TRUTH in long.by_trial:
         dataset = with_truth(dataset, _truth_counts(long, scale, missing, success))
-    outcomes = Outcomes(dataset, notes, answers)
+    outcomes = Outcomes(dataset, notes, answers, verifier=verifier)
     if success is not None:
         return outcomes.with_success(success)
     if outcomes.binary and outcomes.direction < 0:

@@ -30,6 +30,7 @@ def convert(
     covariates: Sequence[str] | None = None,
     weight: str | None = None,
     cost: str | None = None,
+    verifier: str | None = None,
     records: str | None = None,
     wide: bool = False,
     format: str | None = None,
@@ -53,15 +54,17 @@ def convert(
     path : path
         ``.csv``, ``.jsonl`` or ``.parquet``; an existing file is replaced once all is written.
         Columns ``system``, ``question``, ``trial``, ``outcome``; ``answer`` if asked for;
-        ``group``, ``weight``, ``cost`` and covariates that are named; ``reason`` why an outcome is
-        missing, if some are. In CSV, text that a spreadsheet would run as a formula begins with an
-        apostrophe, which `bayesatk.load` takes off.
+        ``group``, ``weight``, ``cost``, ``verifier`` and covariates that are named; ``reason`` why
+        an outcome is missing, if some are. In CSV, text that a spreadsheet would run as a formula
+        begins with an apostrophe, which `bayesatk.load` takes off.
     columns, records, wide, format, scorer, filter, task, answers, question_key, same_system
         As for `bayesatk.load`.
     group, covariates, weight : str, sequence of str, optional
         Names of columns, or of what logs say of their questions, as for `bayesatk.load`.
     cost : str, optional
         Name of the column, or of what logs say, of what a trial cost.
+    verifier : str, optional
+        The same, of the score that a verifier gave to a trial.
     empty_output, strict, progress, budget
         As for `bayesatk.load`.
 
@@ -96,7 +99,7 @@ def convert(
         scorer=scorer, filter=filter, task=task, answers=answers, question_key=question_key,
         same_system=same_system, empty_output=empty_output,
     )  # fmt: skip
-    request = Request.of(group, covariates, weight, cost)
+    request = Request.of(group, covariates, weight, cost, verifier=verifier)
     request.refuse_given_by_trial()
     layout = Layout(columns or {}, records, wide, request.roles)
     inputs = find_files(source, format, progress, strict)

@@ -58,6 +58,7 @@ def load(
     cost_unit: str | None = None,
     missing_cost: MissingCost = "error",
     truth: object = None,
+    verifier: object = None,
     format: str | None = None,
     scorer: str | None = None,
     filter: str | None = None,
@@ -105,6 +106,8 @@ def load(
     truth : str, optional
         Column, or field of records, with what is true of a trial that a judge marked, as in
         `bayesatk.tally`.
+    verifier : str, optional
+        Column, or field of records, with the score that a verifier gave to a trial.
     records : str, optional
         Path of the records in a JSON document, if it is not one of the usual names: ``"runs"``, or
         ``"output.runs"``.
@@ -182,7 +185,7 @@ def load(
     [[1, 2]]
     """
     labels: dict[str, Any] = {"systems": systems, "questions": questions}
-    request = Request.of(group, covariates, weight, cost, cost_unit, missing_cost, truth)
+    request = Request.of(group, covariates, weight, cost, cost_unit, missing_cost, truth, verifier)
     options = LogOptions(
         scorer=scorer, filter=filter, task=task, answers=answers, question_key=question_key,
         same_system=same_system, empty_output=empty_output,
@@ -195,7 +198,7 @@ def load(
             source, scores=scores, success=success, better=better, columns=columns,
             answer_rules=answer_rules, missing=missing, group=group, covariates=covariates,
             weight=weight, cost=cost, cost_unit=cost_unit, missing_cost=missing_cost, truth=truth,
-            **labels,
+            verifier=verifier, **labels,
         )  # fmt: skip
     request.refuse_given_by_trial()
     scale = check_options(scores, missing, better)

@@ -38,6 +38,8 @@ class Family:
         categories too; ``credit`` is then the same metric for the scores 0 and 1.
     on_answers : bool
         Whether the metric judges the answers themselves (a vote); it then has no credit.
+    on_verifier : bool
+        Whether a verifier's scores choose the trial that counts; it then has no credit.
     unit : str
         What an axis calls its values.
     meaning, formula : str
@@ -66,6 +68,7 @@ class Family:
     has_tau: bool = False
     category: Callable[[int], CategoryCredit] | None = None
     on_answers: bool = False
+    on_verifier: bool = False
     unit: str = "score"
     meaning: str = "a metric of your own"
     formula: str = ""
@@ -101,6 +104,16 @@ class Metric:
     def voted(self) -> bool:
         """Whether it is a vote between answers."""
         return self.family.on_answers
+
+    @property
+    def verified(self) -> bool:
+        """Whether a verifier's scores choose the trial that counts."""
+        return self.family.on_verifier
+
+    @property
+    def of_marks(self) -> bool:
+        """Whether it is a function of marks alone: right and wrong, or scores."""
+        return not (self.voted or self.verified)
 
     @property
     def credit(self) -> Credit:
@@ -187,6 +200,13 @@ def _no_credit(k: int) -> Credit:
     )
 
 
+def _no_credit_of_choice(k: int) -> Credit:
+    raise ValueError(
+        f"bon@{k} is the best of {k} trials by a verifier's score: it has no value for a success "
+        "probability alone. Its limit for a verifier that never errs is 'pass@k'."
+    )
+
+
 _G_PASS = "Findings of ACL 2025, 905"
 FAMILIES: dict[str, Family] = {family.symbol: family for family in (
     Family(
@@ -239,6 +259,15 @@ FAMILIES: dict[str, Family] = {family.symbol: family for family in (
             "the probability that the most frequent answer of k new trials is right, ties at random"
         ),
         formula="E[P(the plurality of k answers is right)]",
+    ),
+    Family(
+        "bon_at_k", "bon@", _no_credit_of_choice, on_verifier=True, unit="probability",
+        source="arXiv:2110.14168",
+        meaning=(
+            "the probability that of k new trials the one that the verifier scores highest is "
+            "right, ties at random"
+        ),
+        formula="E[P(the best scored of k trials is right)]",
     ),
     Family(
         "bayes", "bayes", lambda k: credits.pass_at(1), has_k=False, category=CategoryCredit,

@@ -25,8 +25,8 @@ _MEAN = ("bayes", "avg", "mean", "average", "accuracy")
 _HELP = (
     "Known metrics: 'pass@1,4', 'pass^4', 'maj@5', 'g-pass@8:0.5', 'mg-pass@8', 'auc@8', "
     "'bayes' (mean score; also 'mean', 'avg@n', 'accuracy'), 'max@4' and 'min@4' (highest and "
-    "lowest score of k), 'plurality@5' (majority vote on answers); several ks or taus are "
-    "separated by commas."
+    "lowest score of k), 'plurality@5' (majority vote on answers), 'bon@4' (best of k by a "
+    "verifier's score); several ks or taus are separated by commas."
 )
 
 MetricSpec = str | Metric | Iterable[str | Metric]
@@ -79,7 +79,7 @@ def one_metric(metric: object) -> Metric:
     'pass@4'
     """
     (parsed, *more) = parse(metric)  # type: ignore[arg-type]
-    if more or parsed.voted:
+    if more or not parsed.of_marks:
         raise ArgumentError(
             Argument("metric"), f" must be one metric of right and wrong at one k; got {metric!r}."
         )
@@ -214,7 +214,7 @@ def _members(family: Family, word: str, ks: str, taus: str) -> Iterator[Metric]:
         ) from None  # fmt: skip
     for k, tau in product(k_values, tau_values):
         metric = family.at(k, tau)
-        if not metric.voted:
+        if metric.of_marks:
             _ = metric.credit  # a tau outside [0, 1] is refused here, by name
         yield metric
 
@@ -272,12 +272,17 @@ class MetricGrid:
     @cached_property
     def judged(self) -> dict[int, Metric]:
         """Metrics that judge trials, by position."""
-        return {i: metric for i, metric in enumerate(self) if not metric.voted}
+        return {i: metric for i, metric in enumerate(self) if metric.of_marks}
 
     @cached_property
     def voted(self) -> dict[int, Metric]:
         """Votes between answers, by position."""
         return {i: metric for i, metric in enumerate(self) if metric.voted}
+
+    @cached_property
+    def verified(self) -> dict[int, Metric]:
+        """Metrics by a verifier's scores, by position."""
+        return {i: metric for i, metric in enumerate(self) if metric.verified}
 
     @property
     def coords(self) -> dict[str, list[int] | list[float]]:

@@ -328,9 +328,7 @@ class _Draws:
         ks: Sequence[int],
     ) -> tuple[Array, Array | None]:  # fmt: skip
         """Expected votes on a new question of each group (draws, groups, ks), and of new groups."""
-        tops = [
-            {of: _tops(n, thetas.get(of)) for of in (True, False)} for n in range(max(ks) + 1)
-        ]
+        tops = [{of: _tops(n, thetas.get(of)) for of in (True, False)} for n in range(max(ks) + 1)]
         like = np.zeros((*right.new.shape[:2], len(ks)))
         new = None if right.new_groups is None else np.zeros((len(like), len(ks)))
         for column, k in enumerate(ks):

@@ -30,6 +30,7 @@ from bayesatk.models.building import (
     check_form,
     default_form,
     one_latent_family,
+    refuse_verified,
 )
 from bayesatk.models.evidence import Averaged, average
 from bayesatk.models.metric_draws import CountDraws, count_draws
@@ -298,6 +299,7 @@ def sample(
     )  # fmt: skip
     if crossed:
         check_crossed(study, keep)
+    refuse_verified(study.metrics)
     by_default = prior is None and difficulty is None
     alone = any(value is not None for value in (study.judges, study.design, study.grouping))
     alone |= bool(study.scale.axes)

@@ -12,6 +12,7 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.study import Study
 from bayesatk.posterior.answers import VoteModel
 from bayesatk.posterior.assembly import quantile_table, statistics_table
+from bayesatk.posterior.best_of import BestOfModel
 from bayesatk.posterior.judge_results import judge_notes
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.models_of import Declared
@@ -145,10 +146,16 @@ class Analysis:
             parts.append(self._judged(index))
         if study.grid.voted:
             parts.append(self._voted(index, rng))
+        if study.grid.verified:
+            parts.append(self._verified(index, rng))
         self.posterior = parts[0][1] if len(parts) == 1 else _joined(parts)
 
     def _fitted(
-        self, model: CountModel | VoteModel | PooledVotes, places: list[int], metrics: Sequence[Any], more: Sequence[Any] = ()
+        self,
+        model: CountModel | VoteModel | PooledVotes | BestOfModel,
+        places: list[int],
+        metrics: Sequence[Any],
+        more: Sequence[Any] = (),
     ) -> SystemPosterior:
         """Estimate metrics, and return the posterior of these and of more."""
         self.estimate[places] = model.estimate(metrics)
@@ -215,6 +222,16 @@ class Analysis:
         c, n = outcomes.successes.values[index], outcomes.trials.values[index]
         self.remarks.extend(proxy_note(self._name, c, n, voted))
         return places, posterior
+
+    def _verified(self, index: int, rng: np.random.Generator) -> tuple[list[int], SystemPosterior]:
+        """Best of k by a verifier's scores."""
+        study, scores = self._study, self._study.outcomes.by_score
+        model = BestOfModel(
+            Declared.of_study(study, self._judge_seed).model(index), scores.of(index), self._draws,
+            rng, study.outcomes.weight,
+        )  # fmt: skip
+        grid = study.grid.verified
+        return list(grid), self._fitted(model, list(grid), list(grid.values()))
 
     def of_groups(self, drawn: Draws) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
         """Return statistics and quantiles (group, metrics, target, ...) of groups of questions."""

@@ -506,6 +506,15 @@ class CountPosterior:
         level = (np.cumsum(share) / share.sum())[place] - rng.random(len(weight)) * share[place]
         hyper[PRIOR_WEIGHT] = self.model.weight_density.distribution.quantile(level)
 
+    def draw_like(self, drawn: Draws, questions: int, rng: np.random.Generator) -> Array:
+        """Draw p of new questions from the law at each draw, spread evenly; (draws, questions)."""
+        difficulty = drawn.difficulty
+        if self.model.pooling == "complete":
+            return np.repeat(drawn.hyper["mean_p"][:, None], questions, axis=1)
+        if difficulty is None:
+            difficulty = Difficulty.of_beta(drawn.hyper["mean_p"], drawn.hyper["icc"])
+        return difficulty.spread_p(questions, rng)
+
     def _order(self, hyper: dict[str, Array], shuffle: NDArray[np.intp]) -> NDArray[np.intp]:
         """Random order of the draws: the same of rates for all systems that share a judge."""
         size = len(shuffle)

@@ -112,12 +112,12 @@ def extrapolation_range(
 def _checked(metrics: MetricSpec) -> tuple[Metric, ...]:
     """Return metrics that have a value for a probability of success."""
     requested = parse(metrics)
-    voted = [one.label for one in requested if one.voted]
-    if voted:
+    other = [one.label for one in requested if not one.of_marks]
+    if other:
         raise ArgumentError(
             Argument("metrics"),
-            f" must judge right and wrong for a range; got {', '.join(voted)}, a vote "
-            "between answers. The strict majority of right marks is 'maj@k'.",
+            f" must judge right and wrong for a range; got {', '.join(other)}, which "
+            "is no function of marks alone. The strict majority of right marks is 'maj@k'.",
         )
     check_sizes(requested)
     return requested

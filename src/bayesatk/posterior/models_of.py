@@ -18,6 +18,7 @@ from bayesatk.judge_error import Judges
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.answers import VoteModel, finite_estimates
+from bayesatk.posterior.best_of import BestOfModel
 from bayesatk.posterior.model import CountModel, Marking
 from bayesatk.posterior.pooled_answers import PooledVotes
 from bayesatk.priors import (
@@ -248,6 +249,26 @@ def model_of(result: Result, system: int, kept: NDArray[np.bool_] | None = None)
     return model.recall(stored_points(result.tree, system, sizes))
 
 
+def best_of_model(
+    result: Result, system: int, size: int, rng: np.random.Generator,
+    kept: NDArray[np.bool_] | None = None,
+) -> BestOfModel:  # fmt: skip
+    """Return the model of best-of-k of a system; other parameters as of `model_of`.
+
+    Parameters
+    ----------
+    result, system, kept
+    size : int
+        Draws.
+    rng : numpy.random.Generator
+    """
+    keep = np.ones(result.counts.shape[1], bool) if kept is None else kept
+    scores = result.data.by_score.of(system).selected(np.ones(system + 1, bool), keep)
+    weight = None if result.weight is None else result.weight[keep]
+    marks = Declared.of_result(result, keep).model(system)
+    return BestOfModel(marks, scores, size, rng, weight)
+
+
 def observed_value(
     result: Result, system: int, metric: Metric, kept: NDArray[np.bool_] | None = None
 ) -> float:
@@ -275,6 +296,9 @@ def observed_value(
         weight = None if result.weight is None else result.weight[kept]
         ballots = answers.on_questions(kept).of(system)
         return float(finite_estimates(ballots, [metric.k], weight)[0])
+    if metric.verified:
+        chosen = best_of_model(result, system, 1, np.random.default_rng(0), kept)
+        return float(chosen.estimate([metric])[0])
     # Of the marks as they are, if a judge errs.
     marks = replace(
         Declared.of_result(result, kept), counts=result.counts[:, kept], before=None, judges=None

@@ -380,9 +380,7 @@ class VotePosterior:
         sides = [Side.known(*of_side, k) for of_side in shares]
         return credit_table(sides[1] if len(sides) > 1 else Side.alone(k), sides[0], k)
 
-    def _simulated(
-        self, shares: Sequence[tuple[Array, Array]], rng: np.random.Generator
-    ) -> Array:
+    def _simulated(self, shares: Sequence[tuple[Array, Array]], rng: np.random.Generator) -> Array:
         """Credit of simulated elections by right and wrong votes, where it is asked for."""
         k, size = max(self.ks), len(shares[0][1])
         wrong = simulated_tops(*shares[0], k, _ELECTIONS, rng)
@@ -399,9 +397,7 @@ class VotePosterior:
             tables[:, r, w] = credit.mean(axis=1)
         return tables
 
-    def _at(
-        self, tables: Array, place: NDArray[np.intp], p: Array, silence: Array | None
-    ) -> Array:
+    def _at(self, tables: Array, place: NDArray[np.intp], p: Array, silence: Array | None) -> Array:
         """Votes of one question at draws of p, and of the share of abstentions; (draws, ks)."""
         columns = []
         for k in self.ks:

@@ -23,6 +23,7 @@ from bayesatk.data.answers import AnswerRules, Answers
 from bayesatk.data.grouping import Grouping
 from bayesatk.data.outcomes import Outcomes, with_truth
 from bayesatk.data.study import Study
+from bayesatk.data.verifier import VerifierScores
 from bayesatk.metrics.grid import Metric, MetricGrid
 
 Array = NDArray[np.float64]
@@ -324,7 +325,8 @@ def data_groups(study: Study) -> dict[str, xr.Dataset]:
     """Return ``observed_data`` and ``constant_data``.
 
     Successes with trials and missing; or counts by category, with the scores and prior trials;
-    and answers, one entry for each distinct (system, question, answer).
+    and answers, one entry for each distinct (system, question, answer); and a verifier's scores,
+    one for each distinct (system, question, score).
     """
     data, scale = study.outcomes, study.scale
     constant = xr.Dataset({"trials": data.trials, "missing": data.dataset["missing"]})
@@ -347,6 +349,14 @@ def data_groups(study: Study) -> dict[str, xr.Dataset]:
         observed = observed.assign_coords(answer=entries.label)
         rule = {"rule": entries.rules.unanswered}
         constant = constant.assign(unanswered=(("system", "question"), entries.unanswered, rule))
+    if study.verified:
+        scores = data.by_score
+        by_score: dict[str, NDArray[Any]] = {
+            "verified_system": scores.system, "verified_question": scores.question,
+            "verified_score": scores.score,
+            "verified_wrong": scores.count[:, 0], "verified_right": scores.count[:, 1],
+        }  # fmt: skip
+        observed = observed.assign({name: ("verified", v) for name, v in by_score.items()})
     return {"observed_data": observed, "constant_data": constant}
 
 
@@ -388,7 +398,8 @@ def outcomes_of(observed: xr.Dataset, constant: xr.Dataset, attrs: Mapping[Any, 
     answers = _answers(observed, constant) if "answer_count" in observed else None
     notes, files = (json.loads(attrs.get(name, "[]")) for name in ("assumptions", "input_files"))
     sources = tuple((str(name), str(digest)) for name, digest in files)
-    return Outcomes(dataset, tuple(notes), answers, sources)
+    verifier = _verifier(observed) if "verified_score" in observed else None
+    return Outcomes(dataset, tuple(notes), answers, sources, verifier)
 
 
 def of_questions(constant: xr.Dataset) -> dict[str, NDArray[Any]]:
@@ -398,6 +409,14 @@ def of_questions(constant: xr.Dataset) -> dict[str, NDArray[Any]]:
         for name, column in constant.coords.items()
         if column.dims == ("question",) and name != "question"
     }
+
+
+def _verifier(observed: xr.Dataset) -> VerifierScores:
+    kinds = [observed[f"verified_{kind}"].values for kind in ("wrong", "right")]
+    return VerifierScores(
+        observed["verified_system"].values, observed["verified_question"].values,
+        observed["verified_score"].values, np.stack(kinds, axis=1),
+    )  # fmt: skip
 
 
 def _answers(observed: xr.Dataset, constant: xr.Dataset) -> Answers:

@@ -280,7 +280,7 @@ def ranges_beyond(
     counts = result.right_of_all("extrapolation_range")
     for system, (successes, trials) in enumerate(zip(*counts, strict=True)):
         fewest = trials[trials > 0].min(initial=np.iinfo(np.int64).max)
-        places = [i for i, metric in enumerate(metrics) if metric.k > fewest and not metric.voted]
+        places = [i for i, metric in enumerate(metrics) if metric.k > fewest and metric.of_marks]
         if places:
             places = [*range(max(places[0] - within, 0), places[0]), *places]
             beyond = tuple(metrics[i] for i in places)

@@ -16,7 +16,7 @@ from bayesatk.data.scales import RIGHT_WRONG, Scored
 from bayesatk.data.study import population_of
 from bayesatk.judge_error import JudgeError, Judges
 from bayesatk.metrics.grid import parse
-from bayesatk.models.building import one_latent_family
+from bayesatk.models.building import one_latent_family, refuse_verified
 from bayesatk.priors import (
     AnswerPrior,
     BetaPrior,
@@ -135,6 +135,7 @@ def checked(asked: Replications, difficulty: Families) -> Replications:
     else:
         prior = _prior_of_questions(asked, difficulty)
     resolved = replace(asked, prior=prior)
+    refuse_verified(parse(asked.metrics))
     _check_votes(resolved)
     _check_judge(resolved)
     closed = resolved.engine == "closed_form" and isinstance(prior, HyperPrior)

@@ -144,7 +144,7 @@ def own_confidences(
     """
     metric, trials = policy.asked, result.trials[system][kept]
     value = observed_value(result, system, metric, kept)
-    right_wrong = not (result.scale.axes or metric.voted)
+    right_wrong = metric.of_marks and not result.scale.axes
     if right_wrong and len(trials) == 1:
         right = int(result.right_of_all("gate")[0][system][kept][0])
         least = _success_probability(result, policy, floor)
@@ -156,7 +156,7 @@ def own_confidences(
     unit = share / share.sum() / (trials // metric.k)  # of an independent evaluation of the metric
     number = int((trials // metric.k).sum())
     corners = np.array([0.0, 1.0])
-    if not metric.voted:
+    if metric.of_marks:
         certain = np.eye(len(result.scores)) if result.scale.axes else corners
         corners = result.scale.judged(metric).latent(certain)
     low, high = float(corners.min()), float(corners.max())

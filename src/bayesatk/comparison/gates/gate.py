@@ -306,9 +306,9 @@ def gate(
         policy = GatePolicy(metric, margin, rule, level, target, effect)
     elif metric is not None or margin is not None:
         raise ArgumentError(Argument("metric"), " and margin must be left out with a policy.")
-    if policy.asked.voted:
+    if not policy.asked.of_marks:
         raise ArgumentError(
-            Argument("metric"), " must judge marks or scores here; for votes between answers load "
+            Argument("metric"), " must judge marks or scores here; for votes and best of k load "
             "both systems together: bayesatk gate on the command line does.",
         )  # fmt: skip
     found = gate_of(together(new, baseline), policy, shared=shared, rng=rng)

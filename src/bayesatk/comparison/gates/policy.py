@@ -448,7 +448,7 @@ def run_noise(result: Result, system: int, metric: Metric) -> tuple[float, float
     """
     values = metric_values(result.statistics, metric).isel(system=system)
     sd = float(values.sel(target="questions", statistic="sd"))
-    if metric.k > 1 or result.scale.axes or metric.voted:
+    if metric.k > 1 or result.scale.axes or not metric.of_marks:
         return sd, sd
     right, trials = (counts[system] for counts in result.right_of_all("gate"))
     share = question_shares(result, trials > 0)

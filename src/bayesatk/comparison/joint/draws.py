@@ -14,7 +14,7 @@ from bayesatk._tools.batches import in_batches
 from bayesatk.comparison.joint.contrasts import ExactMean
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.answers import VoteModel, answer_draws
-from bayesatk.posterior.models_of import Declared
+from bayesatk.posterior.models_of import Declared, best_of_model
 from bayesatk.posterior.pooled_answers import PooledVotes, VoteDraws
 from bayesatk.posterior.posterior import Draws
 from bayesatk.results.result import Result
@@ -79,6 +79,11 @@ def data_keys(fit: Result, part: Subset) -> list[bytes]:
             entries = columns[:, answers.system == system]
             entries = entries[:, np.lexsort(entries[::-1])]
             keys[row] += entries.tobytes() + answers.unanswered[system].tobytes()
+    if fit.verified:
+        scores = fit.data.by_score
+        for row, system in enumerate(part.systems):
+            own = scores.of(system)
+            keys[row] += own.question.tobytes() + own.score.tobytes() + own.count.tobytes()
     return keys
 
 
@@ -205,6 +210,8 @@ def _closed_form(
                 levels = np.argsort(np.argsort(means[target, :, cell]))
                 means[target, :, cell] = of_target.at((levels + 0.5) / size)
                 exact |= {cell: of_target} if target == 0 else {}
+    for cell, (of_targets, of_questions) in _best_of(fit, part, place, size, rng).items():
+        means[:2, :, cell], values[cell] = of_targets, of_questions[:_COVARIANCES]
     rate = fit.scale.rate(p) - expected[0]
     of_groups = None
     if drawn.groups is not None:
@@ -253,6 +260,23 @@ def _votes(
     by_vote = np.moveaxis(values, -1, 0)
     both = [[of_vote @ share, _bootstrap(of_vote, share, rng)] for of_vote in by_vote]
     return VoteDraws(values, Draws(np.array(both).transpose(2, 0, 1), {}))
+
+
+def _best_of(
+    fit: Result, part: Subset, place: int, size: int, rng: np.random.Generator
+) -> dict[int, tuple[Array, Array]]:
+    """Draws of the best of k by cell: of both targets (2, draws), and (draws, questions)."""
+    verified = fit.grid.verified
+    if not verified:
+        return {}
+    model = best_of_model(fit, part.systems[place], size, rng, part.kept)
+    drawn = model.draw([metric.k for metric in verified.values()], size, rng, by_question=True)
+    assert drawn.by_question is not None  # asked for
+    both = np.stack([drawn.questions, drawn.population])
+    return {
+        cell: (both[..., number], drawn.by_question[..., number])
+        for number, cell in enumerate(verified)
+    }
 
 
 def stored_draws(variables: xr.Dataset, fit: Result, dims: tuple[str, ...]) -> Array:

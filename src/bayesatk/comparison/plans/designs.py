@@ -16,7 +16,7 @@ from bayesatk.comparison.plans.pilots import DRAWS, ComposedPilot
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.core.runs.planning import category_design, difficulty_design
 from bayesatk.data.answers import Ballots, possible
-from bayesatk.data.capabilities import require
+from bayesatk.data.capabilities import reason, require
 from bayesatk.data.study import outcome_values
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.answers import VoteModel, answer_moments
@@ -75,6 +75,11 @@ def designs_of(
     """Return the designs as a function of the trials, and the number of systems."""
     if scores is not None:
         scores = _checked_scores(scores)
+    if metric.verified:
+        raise ArgumentError(
+            Argument("metric"), f" must be of marks, or a vote, for a plan; got {metric.label!r}: "
+            f"{reason('verifier', 'plan')}. Plan for 'pass@{metric.k}', its limit.",
+        )  # fmt: skip
     if metric.voted:
         if scores is not None:
             raise ArgumentError(Argument("scores"), " must be left out for votes between answers.")

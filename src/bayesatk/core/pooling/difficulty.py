@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainc, gammaln, logsumexp
+from scipy.special import betainc, betaincinv, gammaln, logsumexp
 
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.question.dirichlet_multinomial import log_counts
@@ -176,6 +176,27 @@ class Difficulty:
         size = self.share.shape[1]
         row, part = np.arange(len(self))[:, None], np.minimum(which, size - 1)
         p = rng.beta(self.alpha[row, part], self.beta[row, part])
+        return np.asarray(np.where(which < size, p, (which > size).astype(float)))
+
+    def spread_p(self, questions: int, rng: np.random.Generator) -> Array:
+        """Success probabilities of new questions, one from each of as many equal parts of the law.
+
+        Examples
+        --------
+        >>> even = Difficulty.of_beta([0.5], [1 / 3])  # uniform: one from each quarter
+        >>> np.floor(4 * even.spread_p(4, np.random.default_rng(1))).tolist()
+        [[0.0, 1.0, 2.0, 3.0]]
+        """
+        ends = np.column_stack([np.zeros(len(self)), self.share, self.never, self.always])
+        ends = ends.cumsum(axis=1)
+        ends /= ends[:, -1:]
+        u = (np.arange(questions) + rng.random((len(self), questions))) / questions
+        size = self.share.shape[1]
+        which = np.minimum((u[..., None] >= ends[:, None, 1:]).sum(axis=-1), size + 1)
+        row, part = np.arange(len(self))[:, None], np.minimum(which, size - 1)
+        width = np.maximum(ends[row, which + 1] - ends[row, which], _LEAST)
+        level = np.clip((u - ends[row, which]) / width, 0.0, 1.0)
+        p = betaincinv(self.alpha[row, part], self.beta[row, part], level)
         return np.asarray(np.where(which < size, p, (which > size).astype(float)))
 
     def draw_counts(self, trials: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:

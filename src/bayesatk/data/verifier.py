@@ -1,0 +1,177 @@
+"""Scores that a verifier gave to trials: read with their outcomes, kept as counts by score.
+
+A verifier is whatever ranks the trials of a question without knowing which are right: a reward
+model, a judge's grade, the mean log probability. Best of k needs the order of the trials of a
+question and which are right, so one entry for each distinct score of a question is kept.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bayesatk._tools.messages import Argument
+from bayesatk.data.validation import (
+    CODE_MISSING,
+    Array,
+    Codes,
+    Flags,
+    Ints,
+    Labels,
+    OutcomeError,
+    number_of,
+    shown,
+)
+
+VERIFIER = "verifier"
+
+
+@dataclass(frozen=True)
+class VerifierScores:
+    """Trials by the score of a verifier: one entry for each (system, question, score).
+
+    Parameters
+    ----------
+    system, question : ndarray of int, shape (entries,)
+        Positions among those of the data; entries are in their order, then by ascending score.
+    score : ndarray, shape (entries,)
+    count : ndarray of int, shape (entries, categories)
+        Trials by outcome.
+    """
+
+    system: Ints
+    question: Ints
+    score: Array
+    count: Ints
+
+    def selected(self, systems: Flags, questions: Flags) -> "VerifierScores":
+        """Return the entries of some of the systems on some of the questions."""
+        kept = systems[self.system] & questions[self.question]
+        return VerifierScores(
+            (np.cumsum(systems) - 1)[self.system[kept]],
+            (np.cumsum(questions) - 1)[self.question[kept]],
+            self.score[kept], self.count[kept],
+        )  # fmt: skip
+
+    def of(self, system: int) -> "VerifierScores":
+        """Return the entries of one system."""
+        kept = self.system == system
+        return VerifierScores(
+            self.system[kept], self.question[kept], self.score[kept], self.count[kept]
+        )
+
+    def merged(self, parts: Sequence[Flags]) -> "VerifierScores":
+        """Return the entries with fewer categories, each the sum of those of a part."""
+        count = np.stack([self.count[:, part].sum(axis=1) for part in parts], axis=1)
+        return replace(self, count=count)
+
+    def card(self) -> str:
+        """Return a line for the data card."""
+        trials = self.count.sum(axis=1)
+        tied = int(trials[trials > 1].sum())
+        return (
+            f"verifier scores: {len(np.unique(self.score))} distinct, from {self.score.min():.4g} "
+            f"to {self.score.max():.4g}; {tied} of {trials.sum()} trials share theirs with another "
+            "of their question"
+        )
+
+
+def read_verifier(values: Labels, codes: Codes, place: Callable[[int], str], name: object) -> Array:
+    """Return scores as numbers, NaN only beside missing outcomes; or refuse those that are none.
+
+    Parameters
+    ----------
+    values : sequence
+        By trial.
+    codes : ndarray of int, shape (trials,)
+        Of their outcomes.
+    place : callable
+        Return where a trial is, for a message.
+    name : object
+        Of the column or argument.
+
+    Examples
+    --------
+    >>> read_verifier([0.5, "2", None], np.array([1, 0, -1]), str, "reward").tolist()
+    [0.5, 2.0, nan]
+    """
+    numbers = [number_of(value) for value in values]
+    score = np.array([np.inf if number is None else number for number in numbers], float)
+    for faulty, rule, remedy in (
+        (
+            np.isinf(score), "be finite numbers",
+            "Write a score that has no limit as a large number, such as 1e9 or -1e9.",
+        ),
+        (
+            np.isnan(score) & (codes != CODE_MISSING), "be there for every trial with an outcome",
+            "Fill them in, or remove these rows; a trial that its verifier rejects without a score "
+            "may have one below all others, such as -1e9.",
+        ),
+    ):  # fmt: skip
+        rows = np.flatnonzero(faulty)
+        if len(rows):
+            first = " and ".join(f"{shown(values[row])} at {place(row)}" for row in rows[:2])
+            raise OutcomeError(
+                f"scores of a verifier in {shown(name)} must {rule}; {len(rows)} of {len(score)} "
+                f"are not: {first}. {remedy}"
+            )
+    return score
+
+
+def counted_scores(
+    cell: Ints, code: Codes, score: Array, shape: tuple[int, ...]
+) -> tuple[VerifierScores, Ints]:
+    """Count trials by system, question, score and category; and the missing ones by entry.
+
+    Parameters
+    ----------
+    cell, code : ndarray of int, shape (trials,)
+    score : ndarray, shape (trials,)
+        NaN of trials that are left out.
+    shape : tuple of int
+        Systems, questions, and slots of outcomes, of which the first is of missing ones.
+    """
+    kept = ~np.isnan(score)
+    cell, slot, score = cell[kept], code[kept].astype(np.int64) + 1, score[kept]
+    order = np.lexsort((score, cell))
+    cell, slot, score = cell[order], slot[order], score[order]
+    new = np.ones(len(cell), bool)
+    new[1:] = (cell[1:] != cell[:-1]) | (score[1:] != score[:-1])
+    entry = np.cumsum(new) - 1
+    counts = np.zeros((int(new.sum()), shape[2]), np.int64)
+    np.add.at(counts, (entry, slot), 1)
+    first = cell[new]
+    scores = VerifierScores(first // shape[1], first % shape[1], score[new], counts[:, 1:])
+    return scores, counts[:, 0]
+
+
+def with_policy(
+    scores: VerifierScores, missing: Ints, gaps: Ints, policy: str, lowest: int
+) -> VerifierScores:
+    """Return the counts under a policy for missing outcomes, entries without trials left out.
+
+    Parameters
+    ----------
+    scores : VerifierScores
+    missing : ndarray of int, shape (entries,)
+        Trials with the score whose outcome is missing.
+    gaps : ndarray of int, shape (system, question)
+        Trials whose outcome is missing.
+    policy : {"error", "ignore", "wrong", "bounds"}
+    lowest : int
+        Position of the category with the lowest score.
+    """
+    count = scores.count.copy()
+    if policy == "wrong":
+        unscored = int(gaps.sum() - missing.sum())
+        if unscored:
+            raise OutcomeError(
+                Argument("missing", "wrong"), " counts trials without an outcome as wrong: best of k "
+                f"then needs their verifier scores too; {unscored} of {int(gaps.sum())} have "
+                "none. Give them scores, or leave the trials out: ",
+                Argument("missing", "ignore", "tally"), ".",
+            )  # fmt: skip
+        count[:, lowest] += missing
+    kept = count.any(axis=1)
+    return VerifierScores(scores.system[kept], scores.question[kept], scores.score[kept],
+                          count[kept])  # fmt: skip
