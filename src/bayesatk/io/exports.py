@@ -40,8 +40,8 @@ def tables_of(result: Exportable, *, questions: bool = False) -> dict[str, pd.Da
     Parameters
     ----------
     result : xarray.DataTree, Verification or pandas.DataFrame
-        From `bayesatk.evaluate`, `sample`, `compare`, `random_baseline`, `verify`, `plan` or
-        `compare_models`.
+        From `bayesatk.evaluate`, `sample`, `compare`, `random_baseline`, `verify`, `compare_models`
+        or an analysis that adds a group.
     questions : bool
         Whether to compute `bayesatk.question_table` too, with a row per system and question.
 
@@ -49,7 +49,8 @@ def tables_of(result: Exportable, *, questions: bool = False) -> dict[str, pd.Da
     -------
     dict of str to pandas.DataFrame
         ``results``; ``categories`` of scored categories; ``coefficients`` of covariates;
-        ``leaderboard`` after `leaderboard`; ``comparison``, ``ranks`` and
+        ``leaderboard``, ``gate``, ``horizon``, ``change_point`` and ``plan`` after the functions of
+        these names; ``comparison``, ``ranks`` and
         ``tiers`` after `compare`; ``baseline`` after `random_baseline`; ``questions`` if requested;
         ``verification``; ``table`` for a table that was given itself.
 

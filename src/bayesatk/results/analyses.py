@@ -118,7 +118,7 @@ def table_of(group: xr.Dataset, name: str = "") -> "AnalysisTable":
     values = group[[_ROW, *(column for column in columns if column not in keys)]]
     frame = values.to_dataframe(keys).reset_index()
     frame = frame[frame[_ROW] >= 0].sort_values(_ROW, ignore_index=True)
-    table = AnalysisTable(frame[columns])
+    table = AnalysisTable(frame[columns].infer_objects())  # zarr has a type of text of its own
     table.attrs = {**group.attrs, "analysis": name}
     return table
 

@@ -36,9 +36,10 @@ def table(
     result : xarray.DataTree
         From `bayesatk.evaluate` (exact statistics) or `bayesatk.sample` (statistics of the draws).
     what : str
-        ``"results"``: the metrics, described below; or the group that an analysis added, such as
-        ``"leaderboard"``. The function that made it describes its columns. Printed it is shown as a
-        person reads it.
+        ``"results"``: the metrics, described below; or the group that an analysis added:
+        ``"leaderboard"``, ``"gate"``, ``"horizon"``, ``"horizon_pairs"``, ``"horizon_curves"``,
+        ``"horizon_observed"``, ``"change_point"`` or ``"plan"``. The function that made it
+        describes its columns. Printed it is shown as a person reads it.
     by : {"system", "group"}
         ``"group"``, for a result with groups: a row for each system, group, metric and target, with
         ``questions``, the size of the group. ``estimate`` is from the group's trials alone; the

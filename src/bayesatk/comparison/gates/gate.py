@@ -404,24 +404,19 @@ def gate_of(
     i, j = places.values()
     sentences, target = PairSentences(compared), TARGETS.index(policy.target)
     rows = sentences.rows(policy.asked, i, j)
-    on_target, on_questions = rows[target], rows[0]
+    on_target, question_sd = rows[target], rows[0]["sd"]
     probability = on_target["prob_above_rope"]
     if policy.rule == RULES[0]:
         probability = 1.0 - on_target["prob_below_rope"]
     verdict, floors = decided(probability, policy.level), check_floors(compared, i, policy)
-    verdicts = [verdict, *(floor.verdict for floor in floors)]
-    worst: Verdict = (
-        "fail" if "fail" in verdicts else "inconclusive" if "inconclusive" in verdicts else "pass"
-    )
     sd, noise = (np.sqrt(2.0) * np.array(run_noise(compared, j, policy.asked))).tolist()
-    target_sd, question_sd = on_target["sd"], on_questions["sd"]
-    run_sd = max(noise, question_sd)
+    run_sd, target_sd = max(noise, question_sd), on_target["sd"]
     scale = target_sd / question_sd if question_sd > 0.0 else 1.0
     pair = (joint.systems.index(system) for system in (i, j))
     draws = joint.drawn[target].differences([*compared.grid].index(policy.asked), *pair)
     observed = {name: observed_value(compared, k, policy.asked) for name, k in places.items()}
     return Gate(
-        worst,
+        _worst([verdict, *(floor.verdict for floor in floors)]),
         probability,
         on_target["monte_carlo_error"],
         observed,
@@ -435,6 +430,10 @@ def gate_of(
         draws,
         lacking,
     )
+
+
+def _worst(verdicts: list[Verdict]) -> Verdict:
+    return max(verdicts, key=("pass", "inconclusive", "fail").index)
 
 
 def _shared(data: Outcomes, shared: bool) -> tuple[Outcomes, int]:

@@ -129,10 +129,8 @@ def change_point(
     shifts = [changes.at(first) for first in range(1, len(days))]
     same = float(changes.same.log_evidence)
     evidence = np.array([shift.log_evidence for shift in shifts])
-    logs = np.append(
-        np.log(prob_change / len(shifts)) + evidence, np.log1p(-prob_change) + same
-    )  # fmt: skip
-    probability = softmax(logs)
+    logs = np.log(prob_change / len(shifts)) + evidence
+    probability = softmax(np.append(logs, np.log1p(-prob_change) + same))
     scores = day_scores(successes, trials, generator.random(len(days)))
     log_e = alarm_evidence(scores, trials, float(sd))
     number = trials.sum(axis=0)
@@ -144,23 +142,13 @@ def change_point(
         "score": scores, "log_e": log_e,
         "alarm": np.logical_or.accumulate(log_e >= -np.log(alpha)),
     })  # fmt: skip
-    day_weights = softmax(evidence)
-    before, after = (
-        float(day_weights @ [getattr(shift, side) for shift in shifts])
-        for side in ("before", "after")
-    )
     attrs = {
-        "probability": float(probability[:-1].sum()), "before": before, "after": after,
-        "log_evidence_same": same, "alpha": alpha, "sd": float(sd),
-        "prob_change": float(prob_change), "seed": seed, "ci_prob": float(ci_prob),
-        "prior": describe_prior(difficulty_prior), "method": "quadrature", "citations": [_VOVK],
+        "probability": float(probability[:-1].sum()), "log_evidence_same": same,
+        "alpha": alpha, "sd": float(sd), "prob_change": float(prob_change), "seed": seed,
+        "ci_prob": float(ci_prob), "prior": describe_prior(difficulty_prior),
+        "method": "quadrature", "citations": [_VOVK],
     }  # fmt: skip
-    attrs["day"] = days[int(np.argmax(probability[:-1])) + 1]
-    if table["alarm"].any():
-        attrs["alarm"] = days[int(table["alarm"].argmax())]
-    group = analysis_group(table, ["day"], attrs, sentences=[_sentence(attrs, probability[:-1])])
-    shift = ("statistic", _shift(shifts, day_weights, ci_prob))
-    group = group.assign(shift=shift).assign_coords(statistic=list(_SHIFT))
+    group = _group(table, attrs, shifts, softmax(evidence))
     if isinstance(outcomes_by_day, xr.DataTree | Result):
         tree = Result.of(outcomes_by_day, None).tree
     else:
@@ -168,22 +156,34 @@ def change_point(
     return with_analyses(tree, {"change_point": group})
 
 
-def _sentence(attrs: Mapping[str, Any], probability: NDArray[np.float64]) -> str:
+def _group(
+    table: pd.DataFrame, attrs: dict[str, Any], shifts: list[ShiftPosterior], weights: Array
+) -> xr.Dataset:
+    """Return the group, with what is expected given a change; weights are of its days."""
+    days, probability, alarm = (table[name] for name in ("day", "probability", "alarm"))
+    for side in ("before", "after"):
+        attrs[side] = float(weights @ [getattr(shift, side) for shift in shifts])
+    attrs["day"] = days.tolist()[int(probability.argmax())]
+    if alarm.any():
+        attrs["alarm"] = days.tolist()[int(alarm.argmax())]
+    sentence = _sentence(attrs, float(probability.max()))
+    group = analysis_group(table, ["day"], attrs, sentences=[sentence])
+    tail = 0.5 * (1.0 - attrs["ci_prob"])
+    shift = np.array(mixed_shift(shifts, weights, (tail, 1.0 - tail)))
+    return group.assign(shift=("statistic", shift)).assign_coords(statistic=list(_SHIFT))
+
+
+def _sentence(attrs: Mapping[str, Any], probability: float) -> str:
     """Say how probable a change is, when and which way, and whether there is an alarm."""
     way = "lower" if attrs["after"] < attrs["before"] else "higher"
     alarm = f"since {attrs['alarm']}" if "alarm" in attrs else "none"
     return (
         f"P(change) {_equal(attrs['probability'])}; if there was one it was likeliest on "
-        f"{attrs['day']} (P {_equal(float(probability.max()))}), and success is {way} since: "
+        f"{attrs['day']} (P {_equal(probability)}), and success is {way} since: "
         f"{attrs['before']:.3f} before, {attrs['after']:.3f} after, on questions like these. "
         f"Alarm: {alarm} (false in at most {100.0 * attrs['alpha']:g}% of series without a change, "
         "however long)."
     )
-
-
-def _shift(shifts: list[ShiftPosterior], day_weights: NDArray[np.float64], ci_prob: float) -> Array:
-    tail = 0.5 * (1.0 - ci_prob)
-    return np.array(mixed_shift(shifts, day_weights, (tail, 1.0 - tail)))
 
 
 def _checked(prior: HyperPrior | None, sd: float, prob_change: float, ci_prob: float) -> HyperPrior:

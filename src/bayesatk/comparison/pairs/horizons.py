@@ -163,22 +163,17 @@ def horizon(
         _system_row(name, *crossings, scale, attrs, falls)
         for name, crossings in zip(result.systems, drawn, strict=True)
     ]
-    names = result.systems
-    labels = {"system": names, "other": names}
-    tables = {
-        "horizon": (pd.DataFrame(rows), ["system"]),
-        "horizon_pairs": (_pair_rows(names, joint, scale, attrs), ["system", "other"]),
-        "horizon_curves": (
-            _curves(result, scale, parsed_metric, question, probability, at), ["system", "value"]
-        ),
-        "horizon_observed": (_observed(result, covariate, parsed_metric), ["system", "bin"]),
-    }  # fmt: skip
-    groups = {
-        name: analysis_group(table, keys, attrs, labels=labels)
-        for name, (table, keys) in tables.items()
-        if len(table)
-    }
+    labels = {"system": result.systems, "other": result.systems}
+    groups = {"horizon": analysis_group(pd.DataFrame(rows), ["system"], attrs, labels=labels)}
     groups["horizon"] = groups["horizon"].assign(draws=(("draw", "system"), joint))
+    curves = _curves(result, scale, parsed_metric, question, probability, at)
+    for name, key, table in (
+        ("pairs", "other", _pair_rows(result.systems, joint, scale, attrs)),
+        ("curves", "value", curves),
+        ("observed", "bin", _observed(result, covariate, parsed_metric)),
+    ):
+        if len(table):  # one system has no pairs
+            groups[f"horizon_{name}"] = analysis_group(table, ["system", key], attrs, labels=labels)
     return with_analyses(result.tree, groups)
 
 
