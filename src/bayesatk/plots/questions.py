@@ -88,7 +88,7 @@ def plot_questions(
             scatter, "suspicious", x, odd, color=COLORS[1], marker=drawn.markers[3], area=40.0
         )
     low, high = float(fit.scores.min()), float(fit.scores.max())
-    space = 0.04 * (high - low)
+    space = 0.04 * (high - low or 1.0)  # equal scores have no range
     canvas.label(
         "question (hardest first)",
         "success probability p" if fit.data.binary else "expected score",
