@@ -652,3 +652,19 @@ def test_questions_are_drawn_hardest_first_and_thinned_where_they_are_many():
     odd = plot.get_viz("suspicious", system="strong").get_offsets()
     assert len(odd) == own["suspicious"].sum() >= 1
     assert "of 400 questions" in title(plot)
+
+
+def test_plots_put_the_lower_first_where_lower_is_better():
+    seconds = {"slow": [[9, 7], [5, 9], [9, 9]] * 3, "fast": [[5, 3], [3, 3], [5, 7]] * 3}
+    data = bk.tally(seconds, scores="numbers", better="lower")
+    fit = bk.compare(bk.evaluate(data, "bayes min@2", pooling="none", draws=50, rng=1), rng=1)
+    height = [
+        float(plots.plot_systems(fit, "bayes").get_viz("mean", system=name, target="questions")
+              .get_offsets()[0, 1])
+        for name in ("slow", "fast")
+    ]  # fmt: skip
+    assert height[0] < height[1]  # the best on top
+    pair = plots.plot_difference(fit, "bayes", target="questions").get_viz("mean").get_offsets()
+    assert pair[0, 0] < 0.0  # fast less slow
+    questions = plots.plot_questions(fit).get_viz("mean", system="fast").get_offsets()
+    assert questions[0, 1] > questions[-1, 1]  # the hardest question takes longest

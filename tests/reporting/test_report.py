@@ -174,7 +174,7 @@ def test_one_system_of_scored_categories_or_other_poolings(pooling, tmp_path) ->
     fit = bk.evaluate(data, "bayes max@2", pooling=pooling, rng=1)
     parts = _Parts(bk.report(fit, tmp_path / "r.html").read_text(encoding="utf-8"))
     assert "Probability to reach a score" in parts.text
-    assert "expected best score" in parts.text
+    assert "expected highest score" in parts.text
     right = bk.evaluate([[1, 0, 1]] * 5, "pass@1,2", pooling=pooling, rng=1)
     text = _Parts(bk.report(right, tmp_path / "r.html").read_text(encoding="utf-8")).text
     assert "How difficult" not in text

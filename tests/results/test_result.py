@@ -98,7 +98,7 @@ def test_a_result_has_the_fields_of_a_sampled_one() -> None:
 def test_scored_categories_have_no_successes() -> None:
     fit = bk.evaluate(bk.tally(GRADED, scores=SCORES), "bayes", pooling="none", draws=20, rng=1)
     with pytest.raises(ValueError, match=r"scored categories .*success='score >= 0.5'"):
-        Result.of(fit).right_of_all("question_table")
+        Result.of(fit).right_of_all("e_value")
 
 
 def test_what_is_no_result_is_refused_by_name() -> None:

@@ -310,8 +310,7 @@ def finish(
     if not applied:
         notes += _missing_notes(long, slots, missing)
         if missing == "wrong":
-            worst = (min if better == "higher" else max)(scale.values())
-            category = list(scale.values()).index(worst)
+            category = int(np.argmin(_sign(better) * np.array(list(scale.values()))))
             slots, answers, costs = _gaps_as_worst(slots, answers, costs, category)
     count = np.ascontiguousarray(slots[..., 1:])
     if costs is not None:
@@ -335,14 +334,11 @@ def finish(
     if TRUTH in long.by_trial:
         dataset = with_truth(dataset, _truth_counts(long, scale, missing, success))
     outcomes = Outcomes(dataset, notes, answers, verifier=verifier)
-    if success is not None:
-        return outcomes.with_success(success)
-    if outcomes.binary and outcomes.direction < 0:
-        raise OutcomeError(
-            Argument("better", better), " is of scores, and these are 0 and 1, which are wrong and "
-            "right. Say what a success is: ", Argument("success", "score <= 0"), ".",
-        )  # fmt: skip
-    return outcomes
+    return _with_direction(outcomes) if success is None else outcomes.with_success(success)
+
+
+def _sign(better: Better) -> int:
+    return 1 if better == "higher" else -1
 
 
 def _direction(better: Better) -> dict[str, str]:
@@ -374,6 +370,16 @@ def _truth_counts(
         counts[..., 1] += counts[..., 0]
         counts[..., 0] = 0
     return counts
+
+
+def _with_direction(outcomes: Outcomes) -> Outcomes:
+    """Return the outcomes, unless they are right and wrong with lower scores as the better ones."""
+    if outcomes.binary and outcomes.direction < 0:
+        raise OutcomeError(
+            Argument("better", "lower"), " is of scores, and these are 0 and 1, which are wrong "
+            "and right. Say what a success is: ", Argument("success", "score <= 0"), ".",
+        )  # fmt: skip
+    return outcomes
 
 
 def _coordinates(long: LongForm) -> dict[str, Any]:

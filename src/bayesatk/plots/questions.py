@@ -63,11 +63,7 @@ def plot_questions(
     """
     drawn, fit = Backend.named(backend), Result.of(result)
     systems = chosen_systems(fit, system)
-    columns = ["mean", "ci_lower", "ci_upper", "suspicious"]
-    rows = question_table(fit).set_index(["system", "question"])[columns].to_xarray()
-    level = fit.scale.direction * rows["mean"].mean("system")
-    rows = rows.isel(question=level.argsort(kind="stable").values)
-    rows = rows.sel(system=systems)
+    rows = _hardest_first(fit).sel(system=systems)
     size = rows.sizes["question"]
     # All places, or as many at equal steps as can be told apart in a panel.
     thinned = np.linspace(0, size - 1, min(size, 300)).round().astype(np.intp)
@@ -92,7 +88,7 @@ def plot_questions(
             scatter, "suspicious", x, odd, color=COLORS[1], marker=drawn.markers[3], area=40.0
         )
     low, high = float(fit.scores.min()), float(fit.scores.max())
-    space = 0.04 * (high - low)
+    space = 0.04 * (high - low or 1.0)  # equal scores have no range
     canvas.label(
         "question (hardest first)",
         "success probability p" if fit.data.binary else "expected score",
@@ -104,6 +100,14 @@ def plot_questions(
         f"Posterior mean and {100 * fit.ci_prob:g}% interval. Diamonds: failed, though weaker "
         f"systems solve it.{drawn_note}",
     )
+
+
+def _hardest_first(fit: Result) -> xr.Dataset:
+    """Return what is known of every question, dims (system, question)."""
+    columns = ["mean", "ci_lower", "ci_upper", "suspicious"]
+    rows = question_table(fit).set_index(["system", "question"])[columns].to_xarray()
+    level = fit.scale.direction * rows["mean"].mean("system")
+    return rows.isel(question=level.argsort(kind="stable").values)
 
 
 def plot_shrinkage(

@@ -283,7 +283,9 @@ def _of_scores(every: _Systems, system: int, column: int, margin: float) -> pd.D
     result, law = every.result, every.score_laws[system]
     counts, trials, scores = result.counts[system], result.trials[system], result.scores
     known = np.where(trials > 0, trials, np.nan)
-    share = (law.expected - scores.min()) / (scores.max() - scores.min())
+    low, high = float(scores.min()), float(scores.max())
+    near = margin * (high - low)
+    saturated = (law.expected <= low + near) | (law.expected >= high - near)
     weaker = every.prob_weaker_score(system)
     tested = int((~np.isnan(weaker)).sum())
     lower, upper = np.quantile(law.expected, result.tails, axis=0)
@@ -295,7 +297,7 @@ def _of_scores(every: _Systems, system: int, column: int, margin: float) -> pd.D
             "trials": trials, "score": counts @ scores / known, "mean": law.mean,
             "sd": np.sqrt(law.variance), "ci_lower": lower, "ci_upper": upper,
             "prob_flip": 1.0 - (counts / known[:, None] * law.p.mean(axis=0)).sum(axis=1),
-            "prob_saturated": ((share <= margin) | (share >= 1.0 - margin)).mean(axis=0),
+            "prob_saturated": saturated.mean(axis=0),
             "influence": every.values[system].influence[:, column],
             "prob_weaker": weaker, "suspicious": weaker * tested < _ALPHA,
         }

@@ -319,32 +319,19 @@ def together(new: object, baseline: object) -> Outcomes:
     """Return the outcomes of two systems, each given by itself, aligned on their questions."""
     both = {NEW: tally(new), BASELINE: tally(baseline)}
     common = {name: _common(both, name) for name in (WEIGHT, GROUP)}
-    scales = []
     for name, outcomes in both.items():
         if len(outcomes.systems) != 1:
             raise ArgumentError(
                 Argument(name),
                 f" must be of one system; it has {outcomes.systems!r:.200}. Give one.",
             )
-        scales.append(outcomes.dataset["score"].to_series().to_dict())
-    if scales[0] != scales[1]:
-        raise ArgumentError(
-            Argument(NEW), f" must have the scores of baseline; got {scales[0]} and {scales[1]}."
-        )
-    attrs, of_baseline = (outcomes.dataset["score"].attrs for outcomes in both.values())
-    if attrs != of_baseline:
-        raise ArgumentError(
-            Argument(NEW), " and baseline must be read with the same better=; the lower scores are "
-            "better in one of them only.",
-        )  # fmt: skip
+    scores = _common_scores(both)
     counts = [
         outcomes.dataset[["count", "missing"]].reset_coords(drop=True).assign_coords(system=[name])
         for name, outcomes in both.items()
     ]
     joined = xr.concat(counts, dim="system", join="outer", fill_value=0)
-    joined = joined.assign_coords(score=("category", list(scales[0].values()), attrs)).astype(
-        np.int64
-    )
+    joined = joined.assign_coords(score=scores.variable).astype(np.int64)
     joined = joined.assign_coords(
         {
             name: column.sel(question=joined["question"])
@@ -361,6 +348,22 @@ def together(new: object, baseline: object) -> Outcomes:
     sources = tuple(source for outcomes in both.values() for source in outcomes.sources)
     joined.attrs["missing_policy"] = "ignore" if len(policies) > 1 else policies.pop()
     return Outcomes(joined, notes, None, sources)
+
+
+def _common_scores(both: dict[str, Outcomes]) -> xr.DataArray:
+    """Return the scores of the categories, with their direction, which are those of both."""
+    new, old = (outcomes.dataset["score"] for outcomes in both.values())
+    scales = [scores.to_series().to_dict() for scores in (new, old)]
+    if scales[0] != scales[1]:
+        raise ArgumentError(
+            Argument(NEW), f" must have the scores of baseline; got {scales[0]} and {scales[1]}."
+        )
+    if both[NEW].direction != both[BASELINE].direction:
+        raise ArgumentError(
+            Argument(NEW), " and baseline must be read with the same better=; lower scores are "
+            "better in one of them only.",
+        )  # fmt: skip
+    return new
 
 
 def _common(both: dict[str, Outcomes], name: str) -> xr.DataArray | None:
