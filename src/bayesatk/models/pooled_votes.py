@@ -148,7 +148,7 @@ def pooled_vote_draws(
 
     whole, of_groups, votes, variables = zip(*by_system, strict=True)
     dims = {"group_effect": ("group",), "group_mean": ("group",), "coefficients": ("coefficient",)}
-    named = {
+    named: dict[str, Any] = {
         name: ((*_DIMS, *dims.get(name, ())), together([own[name] for own in variables]))
         for name in variables[0]
     }
@@ -172,7 +172,7 @@ def _ballots(study: Study) -> list[list[Ballots]]:
 
 
 def _given(ballot: Ballots, right: bool) -> NDArray[np.int64]:
-    return ballot.count[(ballot.correct == right) & (ballot.count > 0)]
+    return np.asarray(ballot.count[(ballot.correct == right) & (ballot.count > 0)])
 
 
 def _total(ballot: Ballots, right: bool) -> int:
@@ -275,8 +275,7 @@ class _Draws:
         for question, ballot in enumerate(ballots):
             p = right.p[:, question, None]
             nobody = np.zeros_like(p)
-            if any_silent:
-                assert silent is not None
+            if silent is not None and any_silent:
                 nobody = (1.0 - p) * silent.p[:, question, None]
             sides = [(p, True), (1.0 - p - nobody, False)]
             parts = [self._split(ballot, of, thetas.get(of), rng) * own for own, of in sides]
@@ -327,7 +326,7 @@ class _Draws:
         self, right: _Shares, silent: _Shares | None, thetas: Mapping[bool, Array],
         ks: Sequence[int],
     ) -> tuple[Array, Array | None]:  # fmt: skip
-        """Expected votes on a new question of each group (draws, groups, ks), and of new groups."""
+        """Return expected votes on a new question of each group, and of new groups."""
         tops = [{of: _tops(n, thetas.get(of)) for of in (True, False)} for n in range(max(ks) + 1)]
         like = np.zeros((*right.new.shape[:2], len(ks)))
         new = None if right.new_groups is None else np.zeros((len(like), len(ks)))
@@ -372,7 +371,7 @@ def _tops(n: int, theta: Array | None) -> dict[tuple[int, int], Any]:
 
 
 def _credit(right: Mapping[tuple[int, int], Any], wrong: Mapping[tuple[int, int], Any]) -> Any:
-    """Expected credit of elections by the winners of both sides."""
+    """Return the expected credit of elections by the winners of both sides."""
     total: Any = 0.0
     for (most, tied), chance in right.items():
         for (other, others), odds in wrong.items():

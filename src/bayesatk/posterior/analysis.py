@@ -159,7 +159,7 @@ class Analysis:
     ) -> SystemPosterior:
         """Estimate metrics, and return the posterior of these and of more."""
         self.estimate[places] = model.estimate(metrics)
-        if self._study.grouping is not None and not isinstance(model, VoteModel):
+        if self._study.grouping is not None and not isinstance(model, VoteModel | BestOfModel):
             if self._by_group is None:
                 groups = len(self._study.grouping.labels)
                 self._by_group = np.full((groups, len(self.estimate)), np.nan)
@@ -293,7 +293,7 @@ def _joined(parts: Sequence[tuple[list[int], SystemPosterior]]) -> SystemPosteri
         ])[order]
         for name in first.effective_draws
     }  # fmt: skip
-    numbers = {
+    numbers: dict[str, Any] = {
         name: np.concatenate([getattr(one, name) for one in posteriors])[order]
         for name in ("mean", "variance_trial", "variance_question")
     }

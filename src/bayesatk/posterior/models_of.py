@@ -87,12 +87,13 @@ class Declared:
     @classmethod
     def of_study(cls, study: Study, seed: int = 0) -> "Declared":
         """Return what a study declares."""
+        answers = study.outcomes.answers if study.votes else None
         return cls(
             study.scale, study.pooling, study.prior, study.counts, study.prior_by_kind,
             None if study.design is None else study.design.basis,
             study.outcomes.weight, study.grouping, study.judges,
             study.bootstrapped, seed, study.earlier,
-        )._with_answers(study.outcomes.answers if study.votes else None, study.answer_prior)  # fmt: skip
+        )._with_answers(answers, study.answer_prior)  # fmt: skip
 
     @classmethod
     def of_result(cls, result: Result, kept: NDArray[np.bool_] | None = None) -> "Declared":

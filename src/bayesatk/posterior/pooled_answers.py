@@ -499,9 +499,9 @@ def _of_draws(mean: Array, draws: Array) -> SystemPosterior:
 
 
 def answers_of(ballot: Ballots, right: bool) -> Counts:
-    """Counts of the answers of one side that were given, the most frequent first."""
+    """Return counts of the answers of one side that were given, the most frequent first."""
     counts = ballot.count[(ballot.correct == right) & (ballot.count > 0)]
-    return np.sort(counts)[::-1]
+    return np.asarray(np.sort(counts)[::-1])
 
 
 def _binomial(k: int, p: Array) -> Array:
