@@ -396,8 +396,9 @@ class CountModel:
     @property
     def weight_density(self) -> NodeDensity:
         """Posterior density of the estimated weight of prior trials."""
-        share, nodes = self.family_share[0], [fit.prior_weight for fit in self.families]
-        distinct = np.unique(np.array(nodes, float))
+        share = self.family_share[0]
+        nodes = np.array([fit.prior_weight for fit in self.families], float)
+        distinct = np.unique(nodes)
         ends = interval_of(distinct)
         total = np.array([share[np.equal(nodes, node)].sum() for node in distinct])
         with np.errstate(divide="ignore"):

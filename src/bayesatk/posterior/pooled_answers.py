@@ -182,7 +182,7 @@ class PooledVotes:
         values = np.full((cells.groups, len(ks)), np.nan)
         for group in np.unique(code):
             inside = np.flatnonzero(code == group)
-            ballots = [self.ballots[question] for question in inside]
+            ballots = [self.ballots[question] for question in inside.tolist()]
             values[group] = finite_estimates(ballots, ks, cells.question_share[inside])
         return values
 
