@@ -1,11 +1,13 @@
 """Leaderboards: all systems in one model of the difficulties that they share."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
+from numpy.typing import NDArray
 
 from bayesatk._tools.arguments import proper_probability
 from bayesatk._tools.messages import Argument, ArgumentError
@@ -61,6 +63,16 @@ class Ranking:
         """How the joint draws were made."""
         return str(self.joint.attrs.get("joint_method", self.joint.model))
 
+    @cached_property
+    def orders(self) -> NDArray[np.bool_]:
+        """Orders that are declared (metric, target, system, other), systems as in the draws."""
+        cells = [*self.result.grid]
+        orders = [
+            [drawn.declared(cells.index(metric), self.alpha) for drawn in self.joint.drawn]
+            for metric in self.result.metrics
+        ]
+        return np.array(orders)
+
     def table(self) -> pd.DataFrame:
         """Return a row per metric, target and system, best first."""
         return pd.DataFrame(
@@ -78,7 +90,8 @@ class Ranking:
         places = np.argsort(self.joint.systems)
         mean, sd, ends = (numbers[..., places] for numbers in drawn.levels(cell, result.tails))
         # In the order of the draws, as a comparison has them: equal means are ranked by it.
-        tier = tiers_of(drawn.declared(cell, self.alpha), drawn.order(cell))[places]
+        orders = self.orders[result.metrics.index(metric), target]
+        tier = tiers_of(orders, drawn.order(cell))[places]
         cumulative = drawn.ranks(cell)[places].cumsum(axis=1)
         # The rank that is reached with a probability; a sum of shares may miss it by a rounding.
         rank_ends = 1 + (cumulative[:, :, None] < tails - 1e-12).sum(axis=1)
@@ -110,16 +123,10 @@ class Ranking:
         }  # fmt: skip
         keys = ["metric", "target", "system"]
         group = analysis_group(self.table(), keys, attrs, sentences=[self._legend()], labels=labels)
-        places, cells = np.argsort(joint.systems), [*result.grid]
-        declared = [
-            [
-                drawn.declared(cells.index(metric), self.alpha)[places[:, None], places]
-                for drawn in joint.drawn
-            ]
-            for metric in result.metrics
-        ]
-        separated = (*keys, "other"), np.array(declared, np.int8)
-        return group.assign(separated=separated).assign_coords(other=group["system"].values)
+        places = np.argsort(joint.systems)
+        separated = self.orders[:, :, places[:, None], places].astype(np.int8)
+        group = group.assign(separated=((*keys, "other"), separated))
+        return group.assign_coords(other=group["system"].values)
 
     def _legend(self) -> str:
         """Explain the columns, and name the method."""
