@@ -8,6 +8,7 @@ import xarray as xr
 
 import bayesatk as bk
 from bayesatk.comparison.checks.noise import noise_floor
+from bayesatk.comparison.gates.gate import gate_of, together
 from bayesatk.data.validation import OutcomeError
 from bayesatk.io.inspect_source import inspect_source
 from bayesatk.reporting.sentences import usual_metrics
@@ -85,12 +86,15 @@ def test_sentences_say_so_and_put_the_better_system_first(both) -> None:
 
 
 def test_leaderboard_has_the_lowest_first(both) -> None:
-    board = bk.leaderboard(both["lower"], "bayes", target="questions")
-    assert board.table["system"].tolist() == ["fast", "mid", "slow"]
-    assert board.table["mean"].is_monotonic_increasing
-    assert board.table["tier"].tolist() == [1, 2, 3]
-    assert board.table["prob_best"][0] > 0.99
-    assert board.pairs()["system"].tolist() == ["fast", "fast", "mid"]
+    board = bk.leaderboard(both["lower"])
+    rows = bk.table(board, "leaderboard").query("metric == 'bayes' and target == 'questions'")
+    assert rows["system"].tolist() == ["fast", "mid", "slow"]
+    assert rows["mean"].is_monotonic_increasing
+    assert rows["tier"].tolist() == [1, 2, 3]
+    assert rows["prob_best"].iloc[0] > 0.99
+    separated = board["leaderboard"]["separated"].sel(metric="bayes", target="questions")
+    assert separated.sel(system="fast").sum() == 2
+    assert separated.sel(system="slow").sum() == 0
 
 
 def test_reaching_a_score_is_to_be_at_it_or_below() -> None:
@@ -138,12 +142,13 @@ def test_missing_trials_are_counted_as_the_worst() -> None:
 def test_gate_passes_what_is_faster_and_floors_are_ceilings() -> None:
     data = bk.tally(MINUTES, scores="numbers", better="lower")
     options = {"metric": "bayes", "margin": 0.5, "target": "questions"}
-    assert bk.gate(data["fast"], data["slow"], **options).verdict == "pass"
-    slower = bk.gate(data["slow"], data["fast"], **options)
-    assert slower.verdict == "fail"
+    faster, slower = ("fast", "slow"), ("slow", "fast")
+    for (new, baseline), verdict in ((faster, "pass"), (slower, "fail")):
+        gate = bk.gate(data[new], data[baseline], **options)["gate"]
+        assert gate.attrs["verdict"] == verdict
     policy = bk.GatePolicy("bayes", margin=0.5, effect=-1.0, floors={"all": 8.0},
                            groups={"all": list(range(18))})  # fmt: skip
-    checked = bk.gate(data["fast"], data["slow"], policy)
+    checked = gate_of(together(data["fast"], data["slow"]), policy)
     assert checked.floors[0].verdict == "pass"
     assert "ceiling 8, below it with confidence" in checked.floors[0].sentence
     assert checked.design.at_effect.passes > checked.design.same_system.passes
