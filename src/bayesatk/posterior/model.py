@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit, logsumexp
 
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.engine.unit_interval import (
     NodeDensity,
     density_between_0_and_1,
@@ -354,18 +355,7 @@ class CountModel:
 
         A law whose evidence is not known is left out, unless it is the only one.
         """
-        prior = np.array([fit.log_prior for fit in self.families])
-        logs = np.array([fit.points.log_evidence for fit in self.families])
-        if len(logs) == 1:
-            return np.ones(1), np.zeros(1), float(logs[0])
-        terms = np.where(np.isfinite(logs), logs + prior, -np.inf)
-        if not np.isfinite(terms).any():
-            terms = np.where(np.arange(len(logs)) == 0, 0.0, -np.inf)
-        total = float(logsumexp(terms))
-        share = np.exp(terms - total)
-        errors = np.array([1.0 / np.sqrt(fit.points.effective_draws) for fit in self.families])
-        variance = (1.0 - 2.0 * share) * errors**2 + (share**2) @ errors**2
-        return share, share * np.sqrt(np.maximum(variance, 0.0)), total
+        return _shares(self.families)
 
     @property
     def counted(self) -> list[tuple[FamilyFit, float]]:
@@ -603,6 +593,22 @@ class _Asked:
         return hash(self.key)
 
 
+def _shares(fits: Sequence[FamilyFit]) -> tuple[Array, Array, float]:
+    """Return the same of any laws."""
+    prior = np.array([fit.log_prior for fit in fits])
+    logs = np.array([fit.points.log_evidence for fit in fits])
+    if len(logs) == 1:
+        return np.ones(1), np.zeros(1), float(logs[0])
+    terms = np.where(np.isfinite(logs), logs + prior, -np.inf)
+    if not np.isfinite(terms).any():
+        terms = np.where(np.arange(len(logs)) == 0, 0.0, -np.inf)
+    total = float(logsumexp(terms))
+    share = np.exp(terms - total)
+    errors = np.array([1.0 / np.sqrt(fit.points.effective_draws) for fit in fits])
+    variance = (1.0 - 2.0 * share) * errors**2 + (share**2) @ errors**2
+    return share, share * np.sqrt(np.maximum(variance, 0.0)), total
+
+
 @lru_cache(maxsize=_KEPT)
 def _fitted(asked: _Asked) -> list[FamilyFit]:
     model = asked.model
@@ -611,8 +617,11 @@ def _fitted(asked: _Asked) -> list[FamilyFit]:
         return [
             FamilyFit(name, *model.part(name), points, chance[name]) for name, points in asked.laws
         ]
-    if model.estimated:
-        return _at_weights(model)
+    return _at_weights(model) if model.estimated else _laws(model)
+
+
+def _laws(model: CountModel) -> list[FamilyFit]:
+    """Integrate the hyperparameters of every law."""
     message = _message_to(model) if model.informed else None
     fits: list[FamilyFit] = []
     best = -np.inf
@@ -635,14 +644,19 @@ def _at_weights(model: CountModel) -> list[FamilyFit]:
 
     def log_density(weight: float) -> float:
         known = model.at_weight(weight)
-        constant = known._before().family_share[2]
+        fits, constant = _laws(known), _shares(_laws(known._before()))[2]
         at_node[weight] = [
-            replace(fit, log_prior=fit.log_prior - constant, prior_weight=weight)
-            for fit in known.families
+            replace(fit, log_prior=fit.log_prior - constant, prior_weight=weight) for fit in fits
         ]
-        return known.family_share[2] - constant
+        return _shares(fits)[2] - constant
 
     found = density_between_0_and_1(log_density)
+    if not np.isfinite(found.log_density).any():
+        raise ArgumentError(
+            Argument("prior_weight"), " must be a number for these data; got 'estimated', and the "
+            "evidence of a weight is not known, because importance weights of the hyperparameters "
+            "cannot be trusted. Pass ", Argument("prior_weight", 0.5), ".",
+        )  # fmt: skip
     return [
         replace(fit, log_prior=fit.log_prior + log_weight)
         for node, log_weight in zip(*gauss_nodes(found.low, found.high), strict=True)

@@ -116,6 +116,8 @@ def density_between_0_and_1(log_density: Callable[[float], float]) -> NodeDensit
         nodes, _ = gauss_nodes(low, high)
         logs: Any = np.array([log_density(float(node)) for node in nodes])
         found = NodeDensity(low, high, np.where(np.isfinite(logs), logs, -np.inf))
+        if not np.isfinite(logs).any():
+            break
         inner = found.inside
         if inner[1] - inner[0] > _SHORTER * (high - low):
             break
