@@ -372,17 +372,17 @@ class CountModel:
         if not isinstance(self.prior, HyperPrior) or self.pooling != "partial":
             return {}
         share, error, _ = self.family_share
-        found = {}
+        shares = {}
         for name, probability in self.family_prior.items():
             rows = [row for row, fit in enumerate(self.families) if fit.name == name]
             fits = [self.families[row] for row in rows]
             terms = [fit.points.log_evidence + fit.log_prior for fit in fits]
-            found[name] = FamilyShare(
+            shares[name] = FamilyShare(
                 float(share[rows].sum()), float(np.sqrt(error[rows] @ error[rows])),
                 float(logsumexp(terms) - np.log(probability)),
                 max(fit.points.k_hat for fit in fits),
             )  # fmt: skip
-        return found
+        return shares
 
     @property
     def weight_density(self) -> NodeDensity:
@@ -643,15 +643,15 @@ def _at_weights(model: CountModel) -> list[FamilyFit]:
     at_node: dict[float, list[FamilyFit]] = {}
 
     def log_density(weight: float) -> float:
-        known = model.at_weight(weight)
-        fits, constant = _laws(known), _shares(_laws(known._before()))[2]
+        weighed = model.at_weight(weight)
+        fits, constant = _laws(weighed), _shares(_laws(weighed._before()))[2]
         at_node[weight] = [
             replace(fit, log_prior=fit.log_prior - constant, prior_weight=weight) for fit in fits
         ]
         return _shares(fits)[2] - constant
 
-    found = density_between_0_and_1(log_density)
-    if not np.isfinite(found.log_density).any():
+    density = density_between_0_and_1(log_density)
+    if not np.isfinite(density.log_density).any():
         raise ArgumentError(
             Argument("prior_weight"), " must be a number for these data; got 'estimated', and the "
             "evidence of a weight is not known, because importance weights of the hyperparameters "
@@ -659,7 +659,7 @@ def _at_weights(model: CountModel) -> list[FamilyFit]:
         )  # fmt: skip
     return [
         replace(fit, log_prior=fit.log_prior + log_weight)
-        for node, log_weight in zip(*gauss_nodes(found.low, found.high), strict=True)
+        for node, log_weight in zip(*gauss_nodes(density.low, density.high), strict=True)
         for fit in at_node[float(node)]
     ]
 
