@@ -387,10 +387,9 @@ class CountModel:
     @property
     def weight_density(self) -> NodeDensity:
         """Posterior density of the estimated weight of prior trials."""
-        share, nodes = self.family_share[0], [fit.prior_weight for fit in self.families]
-        distinct = np.unique(np.array(nodes, float))
-        ends = interval_of(distinct)
-        total = np.array([share[np.equal(nodes, node)].sum() for node in distinct])
+        nodes = np.array([fit.prior_weight for fit in self.families], float)
+        distinct, row = np.unique(nodes, return_inverse=True)
+        ends, total = interval_of(distinct), np.bincount(row, self.family_share[0])
         with np.errstate(divide="ignore"):
             return NodeDensity(*ends, np.log(total) - gauss_nodes(*ends)[1])
 
