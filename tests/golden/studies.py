@@ -401,7 +401,7 @@ def _structures() -> list[Study]:
                     "bayes max@4",
                     MIXED | {"prior_trials": earlier},
                     "points",
-                    options={"pooling": pooling},
+                    options={"pooling": pooling, **(BETA if pooling == "partial" else {})},
                     has_evidence=False,
                 )
             )

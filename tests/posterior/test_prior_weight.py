@@ -188,3 +188,21 @@ def test_trials_that_systems_share_count_once_and_are_noted():
     each = bk.tally({"a": [[1]], "b": [[1]]})
     fit = bk.evaluate(runs, "pass@1", pooling="none", prior_trials=each, rng=1)
     assert not any("prior trials are of one" in note for note in bk.notes(bk.compare(fit)))
+
+
+def test_without_pooling_every_draw_has_a_prior_at_its_weight():
+    fit = fitted(pooling="none", keep=["log_likelihood", "p"])
+    weight = fit["posterior"]["prior_weight"].values[..., 0][..., None]
+    a, b = 1.0 + weight * EARLIER, 1.0 + weight * (BEFORE - EARLIER)
+    ways = np.log([3.0, 1.0, 1.0, 3.0, 1.0])
+    logs = ways + betaln(a + NOW, b + TRIALS - NOW) - betaln(a, b)
+    stored = fit["log_likelihood"]["successes"].values[:, :, 0]
+    np.testing.assert_allclose(stored, logs, atol=1e-9)
+    p = fit["posterior"]["p"].values[:, :, 0]
+    density = fit["log_prior"]["p"].values[:, :, 0]
+    np.testing.assert_allclose(density, a * np.log(p) + b * np.log1p(-p) - betaln(a, b), atol=1e-8)
+    drawn = fit["prior"]["prior_weight"].values
+    assert 0.4 < drawn.mean() < 0.6
+    expected = quad(lambda w: (1.0 + w * 5.0) / (2.0 + w * 5.0), 0.0, 1.0)[0]
+    p_of_first = fit["prior"]["p"].values[..., 0].mean()
+    assert p_of_first == pytest.approx(expected, abs=0.05)

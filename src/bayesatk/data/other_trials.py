@@ -301,9 +301,9 @@ def _conflict_note(
     p_value = 2.0 * float(ndtr(-abs(z)))
     verdict = "no conflict"
     if factor < -np.log(10.0) or p_value < 0.01:
-        verdict = "the prior trials conflict with the data: " + (
-            "see how little of their weight is left" if estimated
-            else "leave them out, or lower prior_weight"
+        verdict = "the prior trials conflict with the data: leave them out" + (
+            " (an estimated weight hardly sees a change that all questions have in common)"
+            if estimated else ", or lower prior_weight"
         )  # fmt: skip
     counted = "with full weight" if estimated else f"weight {weight:g}"
     return (

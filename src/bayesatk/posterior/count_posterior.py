@@ -416,15 +416,15 @@ class CountPosterior:
     @cached_property
     def _summaries(self) -> dict[str, Summary | list[Summary]]:
         weight, values = self._hyper_points
-        found = {
+        summaries: dict[str, Summary | list[Summary]] = {
             name: Summary.on_points(weight, column) if column.ndim == 1
             else [Summary.on_points(weight, single) for single in column.T]
             for name, column in values.items()
         }  # fmt: skip
         if self.model.estimated:
             density = self.model.weight_density
-            found[PRIOR_WEIGHT] = Summary(*density.moments, lambda: density.distribution)
-        return found
+            summaries[PRIOR_WEIGHT] = Summary(*density.moments, lambda: density.distribution)
+        return summaries
 
     @property
     def _hyper_draws(self) -> dict[str, dict[str, float]]:
@@ -498,12 +498,11 @@ class CountPosterior:
     def _between_nodes(self, hyper: dict[str, Array], rng: np.random.Generator) -> None:
         """Draw weights of prior trials around their nodes: the share of a node is an interval."""
         weight = hyper[PRIOR_WEIGHT]
-        nodes, place = np.unique(weight, return_inverse=True)
-        share = np.array([
-            sum(part.share for part in self.parts if part.fit.prior_weight == node)
-            for node in nodes
-        ])  # fmt: skip
-        level = (np.cumsum(share) / share.sum())[place] - rng.random(len(weight)) * share[place]
+        of_part = np.array([part.fit.prior_weight for part in self.parts], float)
+        nodes, row = np.unique(of_part, return_inverse=True)
+        share = np.bincount(row, [part.share for part in self.parts])
+        node = np.searchsorted(nodes, weight)
+        level = (np.cumsum(share) / share.sum())[node] - rng.random(len(weight)) * share[node]
         hyper[PRIOR_WEIGHT] = self.model.weight_density.distribution.quantile(level)
 
     def draw_like(self, drawn: Draws, questions: int, rng: np.random.Generator) -> Array:

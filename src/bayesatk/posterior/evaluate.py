@@ -130,7 +130,8 @@ def evaluate(
         most 256 trials of a question, except under complete pooling.
     prior_trials : Outcomes or anything `bayesatk.tally` accepts, optional
         Earlier trials of the same questions, either by one system (used for all systems) or by the
-        same systems. They enter the posterior but not ``estimate``.
+        same systems. They enter the posterior but not ``estimate``. With marks of a judge, and
+        with scored categories if their weight is estimated, the default difficulty is ``"beta"``.
     prior_weight : float or "estimated"
         Weight of a prior trial relative to a new trial, in [0, 1]: a power prior (Ibrahim and Chen
         2000). With 0 there are none. ``"estimated"``: one weight for all questions of a system,
@@ -209,6 +210,14 @@ def evaluate(
     precision. The other families are integrated on weighted points, with ends of intervals
     accurate to about 1% of their width. ``ci_error`` and ``quadrature_error`` (of means and sds, in
     sds) estimate the error.
+
+    Prior trials of weight a enter as ``L_earlier(p)^a``: a question with y of n right has a y right
+    and a (n - y) wrong trials more. Difficulty families have their posterior probabilities after
+    these and the new trials; evidence is that of the new trials given these. An estimated weight
+    has the density ``C(a)^-1 integral of prior L_earlier^a L_now``, where ``C(a) = integral of
+    prior L_earlier^a`` over p, hyperparameters and families (normalised power prior: Duan, Ye and
+    Smith 2006). It is integrated on Gauss nodes, with errors of its mean below 1e-3 where
+    hyperparameters are integrated by quadrature.
 
     Questions without trials (``missing="ignore"``) belong to these questions: each has the
     posterior that the others give it, without pooling its prior. They are no sample of questions

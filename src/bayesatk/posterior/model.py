@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit, logsumexp
 
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.engine.unit_interval import (
     NodeDensity,
     density_between_0_and_1,
@@ -353,18 +354,7 @@ class CountModel:
 
         A law whose evidence is not known is left out, unless it is the only one.
         """
-        prior = np.array([fit.log_prior for fit in self.families])
-        logs = np.array([fit.points.log_evidence for fit in self.families])
-        if len(logs) == 1:
-            return np.ones(1), np.zeros(1), float(logs[0])
-        terms = np.where(np.isfinite(logs), logs + prior, -np.inf)
-        if not np.isfinite(terms).any():
-            terms = np.where(np.arange(len(logs)) == 0, 0.0, -np.inf)
-        total = float(logsumexp(terms))
-        share = np.exp(terms - total)
-        errors = np.array([1.0 / np.sqrt(fit.points.effective_draws) for fit in self.families])
-        variance = (1.0 - 2.0 * share) * errors**2 + (share**2) @ errors**2
-        return share, share * np.sqrt(np.maximum(variance, 0.0)), total
+        return _shares(self.families)
 
     @property
     def counted(self) -> list[tuple[FamilyFit, float]]:
@@ -381,26 +371,24 @@ class CountModel:
         if not isinstance(self.prior, HyperPrior) or self.pooling != "partial":
             return {}
         share, error, _ = self.family_share
-        found = {}
+        shares = {}
         for name, probability in self.family_prior.items():
             rows = [row for row, fit in enumerate(self.families) if fit.name == name]
             fits = [self.families[row] for row in rows]
             terms = [fit.points.log_evidence + fit.log_prior for fit in fits]
-            found[name] = FamilyShare(
+            shares[name] = FamilyShare(
                 float(share[rows].sum()), float(np.sqrt(error[rows] @ error[rows])),
                 float(logsumexp(terms) - np.log(probability)),
                 max(fit.points.k_hat for fit in fits),
             )  # fmt: skip
-        return found
+        return shares
 
     @property
     def weight_density(self) -> NodeDensity:
         """Posterior density of the estimated weight of prior trials."""
-        share = self.family_share[0]
         nodes = np.array([fit.prior_weight for fit in self.families], float)
-        distinct = np.unique(nodes)
-        ends = interval_of(distinct)
-        total = np.array([share[np.equal(nodes, node)].sum() for node in distinct])
+        distinct, row = np.unique(nodes, return_inverse=True)
+        ends, total = interval_of(distinct), np.bincount(row, self.family_share[0])
         with np.errstate(divide="ignore"):
             return NodeDensity(*ends, np.log(total) - gauss_nodes(*ends)[1])
 
@@ -604,6 +592,22 @@ class _Asked:
         return hash(self.key)
 
 
+def _shares(fits: Sequence[FamilyFit]) -> tuple[Array, Array, float]:
+    """Return the same of any laws."""
+    prior = np.array([fit.log_prior for fit in fits])
+    logs = np.array([fit.points.log_evidence for fit in fits])
+    if len(logs) == 1:
+        return np.ones(1), np.zeros(1), float(logs[0])
+    terms = np.where(np.isfinite(logs), logs + prior, -np.inf)
+    if not np.isfinite(terms).any():
+        terms = np.where(np.arange(len(logs)) == 0, 0.0, -np.inf)
+    total = float(logsumexp(terms))
+    share = np.exp(terms - total)
+    errors = np.array([1.0 / np.sqrt(fit.points.effective_draws) for fit in fits])
+    variance = (1.0 - 2.0 * share) * errors**2 + (share**2) @ errors**2
+    return share, share * np.sqrt(np.maximum(variance, 0.0)), total
+
+
 @lru_cache(maxsize=_KEPT)
 def _fitted(asked: _Asked) -> list[FamilyFit]:
     model = asked.model
@@ -612,8 +616,11 @@ def _fitted(asked: _Asked) -> list[FamilyFit]:
         return [
             FamilyFit(name, *model.part(name), points, chance[name]) for name, points in asked.laws
         ]
-    if model.estimated:
-        return _at_weights(model)
+    return _at_weights(model) if model.estimated else _laws(model)
+
+
+def _laws(model: CountModel) -> list[FamilyFit]:
+    """Integrate the hyperparameters of every law."""
     message = _message_to(model) if model.informed else None
     fits: list[FamilyFit] = []
     best = -np.inf
@@ -635,18 +642,23 @@ def _at_weights(model: CountModel) -> list[FamilyFit]:
     at_node: dict[float, list[FamilyFit]] = {}
 
     def log_density(weight: float) -> float:
-        known = model.at_weight(weight)
-        constant = known._before().family_share[2]
+        weighed = model.at_weight(weight)
+        fits, constant = _laws(weighed), _shares(_laws(weighed._before()))[2]
         at_node[weight] = [
-            replace(fit, log_prior=fit.log_prior - constant, prior_weight=weight)
-            for fit in known.families
+            replace(fit, log_prior=fit.log_prior - constant, prior_weight=weight) for fit in fits
         ]
-        return known.family_share[2] - constant
+        return _shares(fits)[2] - constant
 
-    found = density_between_0_and_1(log_density)
+    density = density_between_0_and_1(log_density)
+    if not np.isfinite(density.log_density).any():
+        raise ArgumentError(
+            Argument("prior_weight"), " must be a number for these data; got 'estimated', and the "
+            "evidence of a weight is not known, because importance weights of the hyperparameters "
+            "cannot be trusted. Pass ", Argument("prior_weight", 0.5), ".",
+        )  # fmt: skip
     return [
         replace(fit, log_prior=fit.log_prior + log_weight)
-        for node, log_weight in zip(*gauss_nodes(found.low, found.high), strict=True)
+        for node, log_weight in zip(*gauss_nodes(density.low, density.high), strict=True)
         for fit in at_node[float(node)]
     ]
 

@@ -38,7 +38,7 @@ def family_row(fit: Result, system: int, alpha: float) -> dict[str, object] | No
 
     It is flagged below `alpha`. None where families have no marginal likelihood, under complete
     pooling and improper priors, and where that of a family is not known. None either for one family
-    with groups, covariates or prior trials, where the other families would take minutes.
+    with groups or covariates, where the other families would take minutes.
     """
     prior = fit.prior
     if not isinstance(prior, HyperPrior) or not prior.proper:
@@ -279,8 +279,8 @@ def criticise(
 
     Notes
     -----
-    With groups, covariates or prior trials the row of families is given if the fit averages several
-    families; the others would take minutes for a single one.
+    With groups or covariates the row of families is given if the fit averages several families; the
+    others would take minutes for a single one.
 
     Posterior predictive p-values are conservative, because the same data are used to fit the
     hyperparameters. The row of families is flagged if the posterior probability is below

@@ -73,9 +73,9 @@ class NodeDensity:
     def distribution(self) -> Distribution:
         """Its distribution function, tabulated."""
         nodes, _ = gauss_nodes(self.low, self.high)
-        known = np.isfinite(self.log_density)
+        finite = np.isfinite(self.log_density)
         x = np.linspace(self.low, self.high, _FINE)
-        logs = BarycentricInterpolator(nodes[known], self.log_density[known])(x)
+        logs = BarycentricInterpolator(nodes[finite], self.log_density[finite])(x)
         pdf = np.exp(logs - logs.max())
         cdf = cumulative_simpson(pdf, x=x, initial=0.0)
         return Distribution(x, cdf / cdf[-1], pdf / cdf[-1])
@@ -115,9 +115,11 @@ def density_between_0_and_1(log_density: Callable[[float], float]) -> NodeDensit
     for _ in range(_ROUNDS):
         nodes, _ = gauss_nodes(low, high)
         logs: Any = np.array([log_density(float(node)) for node in nodes])
-        found = NodeDensity(low, high, np.where(np.isfinite(logs), logs, -np.inf))
-        inner = found.inside
+        density = NodeDensity(low, high, np.where(np.isfinite(logs), logs, -np.inf))
+        if not np.isfinite(logs).any():
+            break
+        inner = density.inside
         if inner[1] - inner[0] > _SHORTER * (high - low):
             break
         low, high = inner
-    return found
+    return density
