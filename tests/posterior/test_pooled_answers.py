@@ -188,7 +188,7 @@ def test_everything_reads_votes_of_a_result(tmp_path) -> None:
             expected = [own["plurality@3", row.target][0] for own in gap]
             sign = 1.0 if row.system == "a" else -1.0
             assert row.mean == pytest.approx(sign * (expected[0] - expected[1]), abs=0.02)
-        assert len(bk.claim(result, system="a", metric="plurality@3", level=0.1).text) > 0
+        assert "plurality@3" in str(bk.claim(result, system="a", metric="plurality@3"))
         bk.report(result, tmp_path / "report.html")
         bk.criticise(result, rng=1)
     with pytest.raises(ValueError, match="pooling='none'"):
@@ -244,5 +244,3 @@ def test_pymc_agrees_on_votes() -> None:
 def test_sampled_votes_of_very_many_trials_are_refused() -> None:
     with pytest.raises(ValueError, match="k <= 30"):
         bk.sample(data_of(answers(4, 3, 2, 1)), "plurality@31", progressbar=False)
-
-

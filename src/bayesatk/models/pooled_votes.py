@@ -148,13 +148,13 @@ def pooled_vote_draws(
 
     whole, of_groups, votes, variables = zip(*by_system, strict=True)
     dims = {"group_effect": ("group",), "group_mean": ("group",), "coefficients": ("coefficient",)}
-    named = {
+    named: dict[str, tuple[tuple[str, ...], Array]] = {
         name: ((*_DIMS, *dims.get(name, ())), together([own[name] for own in variables]))
         for name in variables[0]
     }
     named["plurality_votes_at_k"] = ((*_DIMS, "k"), together(votes))
     for name in _sides(study):
-        named[name] = (_DIMS, agreement["posterior"][name].values)
+        named[name] = _DIMS, agreement["posterior"].to_dataset()[name].values
     by_group = np.stack(of_groups, axis=1) if study.grouping is not None else None
     return VoteDraws(CountDraws(together(whole), named, by_group), averaged, traces | more)
 
@@ -172,7 +172,7 @@ def _ballots(study: Study) -> list[list[Ballots]]:
 
 
 def _given(ballot: Ballots, right: bool) -> NDArray[np.int64]:
-    return ballot.count[(ballot.correct == right) & (ballot.count > 0)]
+    return np.asarray(ballot.count[(ballot.correct == right) & (ballot.count > 0)])
 
 
 def _total(ballot: Ballots, right: bool) -> int:
@@ -328,9 +328,7 @@ class _Draws:
         ks: Sequence[int],
     ) -> tuple[Array, Array | None]:  # fmt: skip
         """Expected votes on a new question of each group (draws, groups, ks), and of new groups."""
-        tops = [
-            {of: _tops(n, thetas.get(of)) for of in (True, False)} for n in range(max(ks) + 1)
-        ]
+        tops = [{of: _tops(n, thetas.get(of)) for of in (True, False)} for n in range(max(ks) + 1)]
         like = np.zeros((*right.new.shape[:2], len(ks)))
         new = None if right.new_groups is None else np.zeros((len(like), len(ks)))
         for column, k in enumerate(ks):

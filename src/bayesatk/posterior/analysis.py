@@ -142,7 +142,11 @@ class Analysis:
         self.posterior = parts[0][1] if len(parts) == 1 else _joined(parts)
 
     def _fitted(
-        self, model: CountModel | VoteModel | PooledVotes, places: list[int], metrics: Sequence[Any], more: Sequence[Any] = ()
+        self,
+        model: CountModel | VoteModel | PooledVotes,
+        places: list[int],
+        metrics: Sequence[Any],
+        more: Sequence[Any] = (),
     ) -> SystemPosterior:
         """Estimate metrics, and return the posterior of these and of more."""
         self.estimate[places] = model.estimate(metrics)
@@ -264,12 +268,13 @@ def _joined(parts: Sequence[tuple[list[int], SystemPosterior]]) -> SystemPosteri
         ])[order]
         for name in first.effective_draws
     }  # fmt: skip
-    numbers = {
-        name: np.concatenate([getattr(one, name) for one in posteriors])[order]
-        for name in ("mean", "variance_trial", "variance_question")
-    }
+
+    def stacked(name: str) -> NDArray[np.float64]:
+        return np.concatenate([getattr(one, name) for one in posteriors])[order]
+
     return replace(
-        first, **numbers, distributions=distributions, draw=draw, sd_under=None,
+        first, mean=stacked("mean"), variance_trial=stacked("variance_trial"),
+        variance_question=stacked("variance_question"), distributions=distributions, draw=draw, sd_under=None,
         hyper=_merged(posteriors, "hyper"), diagnostics=_merged(posteriors, "diagnostics"),
         effective_draws=behind, expected=None,
         groups=[

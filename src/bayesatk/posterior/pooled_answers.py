@@ -182,7 +182,7 @@ class PooledVotes:
         values = np.full((cells.groups, len(ks)), np.nan)
         for group in np.unique(code):
             inside = np.flatnonzero(code == group)
-            ballots = [self.ballots[question] for question in inside]
+            ballots = [self.ballots[question] for question in inside.tolist()]
             values[group] = finite_estimates(ballots, ks, cells.question_share[inside])
         return values
 
@@ -308,14 +308,19 @@ class VotePosterior:
             share = self._share * cells.questions_tried[:, None]
             by_group = share.T @ self._means / np.maximum(share.sum(axis=0), 1e-300)[:, None]
             return by_group, cells.share @ by_group
-        table = self._expected_table(None)[None]
-        silent = None
-        if self._silent is not None:
-            silent = self._with_none(self._silent.whole.total[0][:, 1])
-        credit = np.stack([values[0] for values in self._by_right(table, silent)], axis=1)
+        credit = self._new_credit
         groups = [self._right.of_group(group).total[0][:, 1] for group in range(cells.groups)]
         new = self._right.whole.total[0][:, -1]
         return np.stack(groups) @ credit[1:], new @ credit[1:]
+
+    @cached_property
+    def _new_credit(self) -> Array:
+        """Expected credit of a new question by right votes of K; (K + 1, ks)."""
+        silent = None
+        if self._silent is not None:
+            silent = self._with_none(self._silent.whole.total[0][:, 1])
+        by_k = self._by_right(self._expected_table(None)[None], silent)
+        return np.stack([values[0] for values in by_k], axis=1)
 
     @property
     def _share(self) -> Array:
@@ -380,9 +385,7 @@ class VotePosterior:
         sides = [Side.known(*of_side, k) for of_side in shares]
         return credit_table(sides[1] if len(sides) > 1 else Side.alone(k), sides[0], k)
 
-    def _simulated(
-        self, shares: Sequence[tuple[Array, Array]], rng: np.random.Generator
-    ) -> Array:
+    def _simulated(self, shares: Sequence[tuple[Array, Array]], rng: np.random.Generator) -> Array:
         """Credit of simulated elections by right and wrong votes, where it is asked for."""
         k, size = max(self.ks), len(shares[0][1])
         wrong = simulated_tops(*shares[0], k, _ELECTIONS, rng)
@@ -399,9 +402,7 @@ class VotePosterior:
             tables[:, r, w] = credit.mean(axis=1)
         return tables
 
-    def _at(
-        self, tables: Array, place: NDArray[np.intp], p: Array, silence: Array | None
-    ) -> Array:
+    def _at(self, tables: Array, place: NDArray[np.intp], p: Array, silence: Array | None) -> Array:
         """Votes of one question at draws of p, and of the share of abstentions; (draws, ks)."""
         columns = []
         for k in self.ks:
@@ -478,12 +479,7 @@ class VotePosterior:
         posterior = self._right.posterior()
         assert posterior.expected is not None
         p, basis = posterior.expected()
-        table = self._expected_table(None)[None]
-        silent = None
-        if self._silent is not None:
-            silent = self._with_none(self._silent.whole.total[0][:, 1])
-        credit = np.stack([values[0] for values in self._by_right(table, silent)], axis=1)
-        return p, basis @ credit[1:]
+        return p, basis @ self._new_credit[1:]
 
 
 def _of_draws(mean: Array, draws: Array) -> SystemPosterior:
@@ -505,7 +501,7 @@ def _of_draws(mean: Array, draws: Array) -> SystemPosterior:
 def answers_of(ballot: Ballots, right: bool) -> Counts:
     """Counts of the answers of one side that were given, the most frequent first."""
     counts = ballot.count[(ballot.correct == right) & (ballot.count > 0)]
-    return np.sort(counts)[::-1]
+    return np.asarray(np.sort(counts)[::-1])
 
 
 def _binomial(k: int, p: Array) -> Array:
