@@ -29,11 +29,11 @@ def urn(counts: Sequence[int], theta: float, votes: int) -> Urn:
         for (seen, new), chance in states.items():
             total = sum(counts) + sum(seen) + sum(new) + theta
             for j in range(len(counts)):
-                key = (seen[:j] + (seen[j] + 1,) + seen[j + 1 :], new)
+                key = ((*seen[:j], seen[j] + 1, *seen[j + 1 :]), new)
                 share = (counts[j] + seen[j]) / total
                 following[key] = following.get(key, 0.0) + chance * share
             for j in range(len(new)):
-                key = (seen, new[:j] + (new[j] + 1,) + new[j + 1 :])
+                key = (seen, (*new[:j], new[j] + 1, *new[j + 1 :]))
                 following[key] = following.get(key, 0.0) + chance * new[j] / total
             key = (seen, (*new, 1))
             following[key] = following.get(key, 0.0) + chance * theta / total

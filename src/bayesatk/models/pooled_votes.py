@@ -266,7 +266,8 @@ class _Draws:
         for name in _sides(study):
             agreement = flat_draws(self.agreement[name], system)
             thetas[SIDES[name]] = (1.0 - agreement) / agreement
-        any_silent = silent is not None and any(ballot.nobody for ballot in ballots)
+        if not any(ballot.nobody for ballot in ballots):
+            silent = None
         shares = Shares.of(len(ballots), study.outcomes.weight, study.grouping)
         shape = (len(right.p), len(shares.outer), len(ks))
         these, like, votes = np.zeros(shape), np.zeros(shape), np.zeros(shape)
@@ -275,8 +276,7 @@ class _Draws:
         for question, ballot in enumerate(ballots):
             p = right.p[:, question, None]
             nobody = np.zeros_like(p)
-            if any_silent:
-                assert silent is not None
+            if silent is not None:
                 nobody = (1.0 - p) * silent.p[:, question, None]
             sides = [(p, True), (1.0 - p - nobody, False)]
             parts = [self._split(ballot, of, thetas.get(of), rng) * own for own, of in sides]
@@ -292,7 +292,7 @@ class _Draws:
         like /= np.where(total > 0.0, total, np.nan)[..., None]
         new = None
         if not study.bootstrapped:
-            like, new = self._new(right, silent if any_silent else None, thetas, ks)
+            like, new = self._new(right, silent, thetas, ks)
         elif study.grouping is not None:
             weight = rng.standard_exponential(shape[:2]) * shares.outer
             new = np.einsum("dgk,dg->dk", like, weight / weight.sum(axis=1, keepdims=True))
@@ -327,7 +327,7 @@ class _Draws:
         self, right: _Shares, silent: _Shares | None, thetas: Mapping[bool, Array],
         ks: Sequence[int],
     ) -> tuple[Array, Array | None]:  # fmt: skip
-        """Expected votes on a new question of each group (draws, groups, ks), and of new groups."""
+        """Return expected votes by group (draws, groups, ks), and of new groups."""
         tops = [{of: _tops(n, thetas.get(of)) for of in (True, False)} for n in range(max(ks) + 1)]
         like = np.zeros((*right.new.shape[:2], len(ks)))
         new = None if right.new_groups is None else np.zeros((len(like), len(ks)))
@@ -372,7 +372,7 @@ def _tops(n: int, theta: Array | None) -> dict[tuple[int, int], Any]:
 
 
 def _credit(right: Mapping[tuple[int, int], Any], wrong: Mapping[tuple[int, int], Any]) -> Any:
-    """Expected credit of elections by the winners of both sides."""
+    """Return the expected credit of elections by the winners of both sides."""
     total: Any = 0.0
     for (most, tied), chance in right.items():
         for (other, others), odds in wrong.items():

@@ -274,8 +274,9 @@ def _joined(parts: Sequence[tuple[list[int], SystemPosterior]]) -> SystemPosteri
 
     return replace(
         first, mean=stacked("mean"), variance_trial=stacked("variance_trial"),
-        variance_question=stacked("variance_question"), distributions=distributions, draw=draw, sd_under=None,
-        hyper=_merged(posteriors, "hyper"), diagnostics=_merged(posteriors, "diagnostics"),
+        variance_question=stacked("variance_question"), distributions=distributions,
+        draw=draw, sd_under=None, hyper=_merged(posteriors, "hyper"),
+        diagnostics=_merged(posteriors, "diagnostics"),
         effective_draws=behind, expected=None,
         groups=[
             _joined([(index, own) for (index, _), own in zip(parts, of_group, strict=True)])

@@ -86,7 +86,9 @@ class Declared:
             study.prior_counts, None if study.design is None else study.design.basis,
             study.outcomes.weight, study.grouping, study.judges,
             study.bootstrapped, seed,
-        )._with_answers(study.outcomes.answers if study.votes else None, study.answer_prior)  # fmt: skip
+        )._with_answers(
+            study.outcomes.answers if study.votes else None, study.answer_prior
+        )  # fmt: skip
 
     @classmethod
     def of_result(cls, result: Result, kept: NDArray[np.bool_] | None = None) -> "Declared":

@@ -499,7 +499,7 @@ def _of_draws(mean: Array, draws: Array) -> SystemPosterior:
 
 
 def answers_of(ballot: Ballots, right: bool) -> Counts:
-    """Counts of the answers of one side that were given, the most frequent first."""
+    """Return counts of the answers of one side that were given, the most frequent first."""
     counts = ballot.count[(ballot.correct == right) & (ballot.count > 0)]
     return np.asarray(np.sort(counts)[::-1])
 
