@@ -275,13 +275,8 @@ class _Draws:
         tried = self._tried(ballots, shares)
         for question, ballot in enumerate(ballots):
             p = right.p[:, question, None]
-            nobody = np.zeros_like(p)
-            if silent is not None:
-                nobody = (1.0 - p) * silent.p[:, question, None]
-            sides = [(p, True), (1.0 - p - nobody, False)]
-            parts = [self._split(ballot, of, thetas.get(of), rng) * own for own, of in sides]
-            correct = np.repeat([True, False], [part.shape[1] for part in parts])
-            every = np.concatenate([*parts, nobody], axis=1).clip(0.0)
+            nobody = p * 0.0 if silent is None else (1.0 - p) * silent.p[:, question, None]
+            every, correct = self._answers(ballot, p, nobody, thetas)
             values = latent_votes(every[:, :-1], correct, ks)
             group, inner = shares.group[question], shares.inner[question]
             these[:, group] += inner * values
@@ -302,6 +297,15 @@ class _Draws:
             assert new is not None
             whole = np.concatenate([whole, new[..., None]], axis=-1)
         return whole, by_group, np.einsum("dgk,g->dk", votes, shares.outer)
+
+    def _answers(
+        self, ballot: Ballots, p: Array, nobody: Array, thetas: Mapping[bool, Array]
+    ) -> tuple[Array, NDArray[np.bool_]]:
+        """Draw probabilities of all answers and of nobody, and return which answers are right."""
+        sides = [(p, True), (1.0 - p - nobody, False)]
+        parts = [self._split(ballot, of, thetas.get(of), self.rng) * own for own, of in sides]
+        correct = np.repeat([True, False], [part.shape[1] for part in parts])
+        return np.concatenate([*parts, nobody], axis=1).clip(0.0), correct
 
     def _tried(self, ballots: Sequence[Ballots], shares: Shares) -> NDArray[np.bool_]:
         tried = np.array([ballot.count.sum() + (ballot.nobody or 0) > 0 for ballot in ballots])
