@@ -18,7 +18,7 @@ import bayesatk as bk
 from bayesatk.core.question.ballot import plurality_latent
 
 SIZES = ((30, 5), (150, 20))  # questions and trials
-SHAPES = ("two clusters", "Beta(.5, .5)")
+SHAPES = ("Beta(.5, .5)", "two clusters")
 ANSWERS = ("sizes 1, 1/2, ... 1/8", "a third have a popular one", "four choices")
 POOLINGS = ("partial", "none")
 _K = 5
