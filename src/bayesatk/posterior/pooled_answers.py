@@ -16,14 +16,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, xlog1py, xlogy
 
 from bayesatk.core.numerics.points import Points
-from bayesatk.core.program.points import on_lattice
-from bayesatk.core.question.agreement import (
+from bayesatk.core.pooling.agreement import (
     Counts,
     draw_shares,
     gauss_rule,
     log_ewens,
     simulated_tops,
 )
+from bayesatk.core.program.points import on_lattice
 from bayesatk.core.question.ballot import Side, credit_table
 from bayesatk.data.answers import Ballots
 from bayesatk.metrics.credit import Array, Credit, log_binomials, log_choose
