@@ -17,8 +17,8 @@ import numpy as np
 import bayesatk as bk
 from bayesatk.core.question.ballot import plurality_latent
 
-QUESTIONS, TRIALS = (30, 150), (5, 20)
-SHAPES = ("two clusters", "Beta(.5, .5)")
+SIZES = ((30, 5), (150, 20))  # questions and trials
+SHAPES = ("Beta(.5, .5)", "two clusters")
 ANSWERS = ("sizes 1, 1/2, ... 1/8", "a third have a popular one", "four choices")
 POOLINGS = ("partial", "none")
 _K = 5
@@ -86,7 +86,10 @@ def main() -> None:
     known = []
     if arguments.output.exists():
         known = [json.loads(line)["cell"] for line in arguments.output.read_text().splitlines()]
-    cells = list(product(POOLINGS, SHAPES, QUESTIONS, TRIALS, ANSWERS))
+    cells = [
+        (pooling, shape, *size, kind)
+        for pooling, shape, size, kind in product(POOLINGS, SHAPES, SIZES, ANSWERS)
+    ]
     for place, cell in enumerate(cells):
         if place % shards != shard or list(cell) in known:
             continue

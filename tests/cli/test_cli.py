@@ -413,7 +413,7 @@ def test_remedies_are_options_of_the_command_line() -> None:
         (("evaluate", "{one}", "-m", "pas@1"), "--metric: 'pas@1' is not a known metric"),
         (("compare", "{one}", "-m", "pass@1"), "FILE must have at least two systems"),
         (("compare", "{one}", "-m", "pass@1"), "a=first.csv b=second.csv"),
-        (("evaluate", "{one}", "-m", "plurality@2"), "pass --pooling none"),
+        (("evaluate", "{one}", "-m", "plurality@2"), "Use --answers, or"),
         (("evaluate", "{one}", "-m", "plurality@2", "--pooling", "none"), "Use --answers, or"),
         (("evaluate", "{one}", "-m", "pass@1", "--ci-prob", "2"), "--ci-prob must lie"),
         (("evaluate", "{graded}", "-m", "pass@1"), "--score 0=0 --score 1=1 --score C=SCORE"),

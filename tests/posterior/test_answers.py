@@ -329,9 +329,9 @@ def test_many_long_votes_fall_back_on_simulated_variances() -> None:
     np.testing.assert_allclose(drawn.std(axis=0), rough.sd, rtol=0.1)
 
 
-def test_votes_need_answers_and_no_pooling(votes) -> None:
-    with pytest.raises(ValueError, match=r"plurality@3 with .*'partial'.* pass pooling='none'"):
-        bk.evaluate(votes, "plurality@3")
+def test_votes_need_answers_and_their_own_prior(votes) -> None:
+    with pytest.raises(ValueError, match=r"plurality@3 with .*'complete'.* pass pooling='partial'"):
+        bk.evaluate(votes, "plurality@3", pooling="complete")
     with pytest.raises(ValueError, match="answer_prior must be an AnswerPrior"):
         bk.evaluate(votes, "plurality@3", pooling="none", answer_prior="flat")
     with pytest.raises(ValueError, match=r"plurality@3 with .* leave out prior_trials"):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bayesatk as bk
-from bayesatk.core.question.agreement import (
+from bayesatk.core.pooling.agreement import (
     draw_shares,
     gauss_rule,
     log_ewens,

@@ -148,13 +148,13 @@ def pooled_vote_draws(
 
     whole, of_groups, votes, variables = zip(*by_system, strict=True)
     dims = {"group_effect": ("group",), "group_mean": ("group",), "coefficients": ("coefficient",)}
-    named: dict[str, Any] = {
+    named: dict[str, tuple[tuple[str, ...], Array]] = {
         name: ((*_DIMS, *dims.get(name, ())), together([own[name] for own in variables]))
         for name in variables[0]
     }
     named["plurality_votes_at_k"] = ((*_DIMS, "k"), together(votes))
     for name in _sides(study):
-        named[name] = (_DIMS, agreement["posterior"][name].values)
+        named[name] = _DIMS, agreement["posterior"].to_dataset()[name].values
     by_group = np.stack(of_groups, axis=1) if study.grouping is not None else None
     return VoteDraws(CountDraws(together(whole), named, by_group), averaged, traces | more)
 
@@ -266,7 +266,8 @@ class _Draws:
         for name in _sides(study):
             agreement = flat_draws(self.agreement[name], system)
             thetas[SIDES[name]] = (1.0 - agreement) / agreement
-        any_silent = silent is not None and any(ballot.nobody for ballot in ballots)
+        if not any(ballot.nobody for ballot in ballots):
+            silent = None
         shares = Shares.of(len(ballots), study.outcomes.weight, study.grouping)
         shape = (len(right.p), len(shares.outer), len(ks))
         these, like, votes = np.zeros(shape), np.zeros(shape), np.zeros(shape)
@@ -274,13 +275,8 @@ class _Draws:
         tried = self._tried(ballots, shares)
         for question, ballot in enumerate(ballots):
             p = right.p[:, question, None]
-            nobody = np.zeros_like(p)
-            if silent is not None and any_silent:
-                nobody = (1.0 - p) * silent.p[:, question, None]
-            sides = [(p, True), (1.0 - p - nobody, False)]
-            parts = [self._split(ballot, of, thetas.get(of), rng) * own for own, of in sides]
-            correct = np.repeat([True, False], [part.shape[1] for part in parts])
-            every = np.concatenate([*parts, nobody], axis=1).clip(0.0)
+            nobody = p * 0.0 if silent is None else (1.0 - p) * silent.p[:, question, None]
+            every, correct = self._answers(ballot, p, nobody, thetas)
             values = latent_votes(every[:, :-1], correct, ks)
             group, inner = shares.group[question], shares.inner[question]
             these[:, group] += inner * values
@@ -291,7 +287,7 @@ class _Draws:
         like /= np.where(total > 0.0, total, np.nan)[..., None]
         new = None
         if not study.bootstrapped:
-            like, new = self._new(right, silent if any_silent else None, thetas, ks)
+            like, new = self._new(right, silent, thetas, ks)
         elif study.grouping is not None:
             weight = rng.standard_exponential(shape[:2]) * shares.outer
             new = np.einsum("dgk,dg->dk", like, weight / weight.sum(axis=1, keepdims=True))
@@ -301,6 +297,15 @@ class _Draws:
             assert new is not None
             whole = np.concatenate([whole, new[..., None]], axis=-1)
         return whole, by_group, np.einsum("dgk,g->dk", votes, shares.outer)
+
+    def _answers(
+        self, ballot: Ballots, p: Array, nobody: Array, thetas: Mapping[bool, Array]
+    ) -> tuple[Array, NDArray[np.bool_]]:
+        """Draw probabilities of all answers and of nobody, and return which answers are right."""
+        sides = [(p, True), (1.0 - p - nobody, False)]
+        parts = [self._split(ballot, of, thetas.get(of), self.rng) * own for own, of in sides]
+        correct = np.repeat([True, False], [part.shape[1] for part in parts])
+        return np.concatenate([*parts, nobody], axis=1).clip(0.0), correct
 
     def _tried(self, ballots: Sequence[Ballots], shares: Shares) -> NDArray[np.bool_]:
         tried = np.array([ballot.count.sum() + (ballot.nobody or 0) > 0 for ballot in ballots])
@@ -326,7 +331,7 @@ class _Draws:
         self, right: _Shares, silent: _Shares | None, thetas: Mapping[bool, Array],
         ks: Sequence[int],
     ) -> tuple[Array, Array | None]:  # fmt: skip
-        """Return expected votes on a new question of each group, and of new groups."""
+        """Return expected votes by group (draws, groups, ks), and of new groups."""
         tops = [{of: _tops(n, thetas.get(of)) for of in (True, False)} for n in range(max(ks) + 1)]
         like = np.zeros((*right.new.shape[:2], len(ks)))
         new = None if right.new_groups is None else np.zeros((len(like), len(ks)))

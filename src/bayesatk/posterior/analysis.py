@@ -293,13 +293,15 @@ def _joined(parts: Sequence[tuple[list[int], SystemPosterior]]) -> SystemPosteri
         ])[order]
         for name in first.effective_draws
     }  # fmt: skip
-    numbers: dict[str, Any] = {
-        name: np.concatenate([getattr(one, name) for one in posteriors])[order]
-        for name in ("mean", "variance_trial", "variance_question")
-    }
+
+    def stacked(name: str) -> NDArray[np.float64]:
+        return np.concatenate([getattr(one, name) for one in posteriors])[order]
+
     return replace(
-        first, **numbers, distributions=distributions, draw=draw, sd_under=None,
-        hyper=_merged(posteriors, "hyper"), diagnostics=_merged(posteriors, "diagnostics"),
+        first, mean=stacked("mean"), variance_trial=stacked("variance_trial"),
+        variance_question=stacked("variance_question"), distributions=distributions,
+        draw=draw, sd_under=None, hyper=_merged(posteriors, "hyper"),
+        diagnostics=_merged(posteriors, "diagnostics"),
         effective_draws=behind, expected=None,
         groups=[
             _joined([(index, own) for (index, _), own in zip(parts, of_group, strict=True)])

@@ -137,8 +137,9 @@ def evaluate(
         2000). With 0 there are none. ``"estimated"``: one weight for all questions of a system,
         with a uniform prior, is integrated like a hyperparameter (a normalised power prior), and is
         reported as ``prior_weight``.
-    answer_prior : AnswerPrior, optional
-        Prior of the answers to a question, for ``plurality@k``.
+    answer_prior : AnswerHyperPrior or AnswerPrior, optional
+        Prior of the answers to a question, for ``plurality@k``: of how often wrong ones agree under
+        partial pooling, and of their probabilities without pooling.
     group : str, sequence or mapping, optional
         Group of every question, such as its domain, in any form that `bayesatk.tally` takes; or
         the name of a question coordinate of the data, such as ``"group"`` or a covariate. The
@@ -244,7 +245,7 @@ def evaluate(
     The intervals for these questions of scored categories, and all intervals of votes between
     answers, are quantiles of independent draws; ``ci_error`` is their Monte Carlo error. For scored
     categories ``reach_probability`` is the probability that a trial has at least the score of each
-    category. Answers are independent between questions: votes need ``pooling="none"``.
+    category. Votes between answers have ``pooling="partial"`` or ``"none"``.
 
     See Also
     --------

@@ -16,14 +16,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, xlog1py, xlogy
 
 from bayesatk.core.numerics.points import Points
-from bayesatk.core.program.points import on_lattice
-from bayesatk.core.question.agreement import (
+from bayesatk.core.pooling.agreement import (
     Counts,
     draw_shares,
     gauss_rule,
     log_ewens,
     simulated_tops,
 )
+from bayesatk.core.program.points import on_lattice
 from bayesatk.core.question.ballot import Side, credit_table
 from bayesatk.data.answers import Ballots
 from bayesatk.metrics.credit import Array, Credit, log_binomials, log_choose
@@ -308,14 +308,19 @@ class VotePosterior:
             share = self._share * cells.questions_tried[:, None]
             by_group = share.T @ self._means / np.maximum(share.sum(axis=0), 1e-300)[:, None]
             return by_group, cells.share @ by_group
-        table = self._expected_table(None)[None]
-        silent = None
-        if self._silent is not None:
-            silent = self._with_none(self._silent.whole.total[0][:, 1])
-        credit = np.stack([values[0] for values in self._by_right(table, silent)], axis=1)
+        credit = self._new_credit
         groups = [self._right.of_group(group).total[0][:, 1] for group in range(cells.groups)]
         new = self._right.whole.total[0][:, -1]
         return np.stack(groups) @ credit[1:], new @ credit[1:]
+
+    @cached_property
+    def _new_credit(self) -> Array:
+        """Expected credit of a new question by right votes of K; (K + 1, ks)."""
+        silent = None
+        if self._silent is not None:
+            silent = self._with_none(self._silent.whole.total[0][:, 1])
+        by_k = self._by_right(self._expected_table(None)[None], silent)
+        return np.stack([values[0] for values in by_k], axis=1)
 
     @property
     def _share(self) -> Array:
@@ -474,12 +479,7 @@ class VotePosterior:
         posterior = self._right.posterior()
         assert posterior.expected is not None
         p, basis = posterior.expected()
-        table = self._expected_table(None)[None]
-        silent = None
-        if self._silent is not None:
-            silent = self._with_none(self._silent.whole.total[0][:, 1])
-        credit = np.stack([values[0] for values in self._by_right(table, silent)], axis=1)
-        return p, basis @ credit[1:]
+        return p, basis @ self._new_credit[1:]
 
 
 def _of_draws(mean: Array, draws: Array) -> SystemPosterior:
