@@ -1,6 +1,6 @@
 """Best of k by a verifier: the finite and the latent law, and shapes that questions share."""
 
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 
 import numpy as np
 import pytest
@@ -139,7 +139,7 @@ def test_shapes_of_two_bins_are_those_of_an_integral() -> None:
     edges = np.linspace(0, 1, 201)
     weight = [
         quad(lambda g: (g * (1 - g)) ** (a - 1), low, high)[0] / whole
-        for low, high in zip(edges[:-1], edges[1:], strict=True)
+        for low, high in pairwise(edges)
     ]
     values = np.array([of_shape(g) for g in grid])
     evidence, first = np.array(weight) @ values

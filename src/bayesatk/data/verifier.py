@@ -166,8 +166,8 @@ def with_policy(
         unscored = int(gaps.sum() - missing.sum())
         if unscored:
             raise OutcomeError(
-                Argument("missing", "wrong"), " counts trials without an outcome as wrong: best of k "
-                f"then needs their verifier scores too; {unscored} of {int(gaps.sum())} have "
+                Argument("missing", "wrong"), " counts trials without an outcome as wrong: best of "
+                f"k then needs their verifier scores too; {unscored} of {int(gaps.sum())} have "
                 "none. Give them scores, or leave the trials out: ",
                 Argument("missing", "ignore", "tally"), ".",
             )  # fmt: skip
