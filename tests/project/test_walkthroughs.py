@@ -18,7 +18,8 @@ CELL = re.compile(r"```\{code-cell\} python\n((?::[^\n]*\n)*)(.*?)```", re.DOTAL
 SAMPLING = ("tutorial", "verification", "how_to/add_a_metric")  # with one run of PyMC each
 LONGER = (
     "index", "limits", "comparing_systems", "model_comparison", "random_baseline", "estimands",
-    "categories", "rewards", "votes", "stopping", "changes", "leaderboards", "single_questions",
+    "categories", "rewards", "votes", "best_of", "stopping", "changes", "leaderboards",
+    "single_questions",
     "covariates", "weights", "judge_error", "groups", "costs",
 )  # fmt: skip
 OTHERS = (

@@ -46,18 +46,21 @@ class VerifierScores:
 
     def selected(self, systems: Flags, questions: Flags) -> "VerifierScores":
         """Return the entries of some of the systems on some of the questions."""
-        kept = systems[self.system] & questions[self.question]
+        selected = systems[self.system] & questions[self.question]
         return VerifierScores(
-            (np.cumsum(systems) - 1)[self.system[kept]],
-            (np.cumsum(questions) - 1)[self.question[kept]],
-            self.score[kept], self.count[kept],
+            (np.cumsum(systems) - 1)[self.system[selected]],
+            (np.cumsum(questions) - 1)[self.question[selected]],
+            self.score[selected], self.count[selected],
         )  # fmt: skip
 
     def of(self, system: int) -> "VerifierScores":
         """Return the entries of one system."""
-        kept = self.system == system
+        selected = self.system == system
         return VerifierScores(
-            self.system[kept], self.question[kept], self.score[kept], self.count[kept]
+            self.system[selected],
+            self.question[selected],
+            self.score[selected],
+            self.count[selected],
         )
 
     def merged(self, parts: Sequence[Flags]) -> "VerifierScores":
@@ -131,8 +134,8 @@ def counted_scores(
     shape : tuple of int
         Systems, questions, and slots of outcomes, of which the first is of missing ones.
     """
-    kept = ~np.isnan(score)
-    cell, slot, score = cell[kept], code[kept].astype(np.int64) + 1, score[kept]
+    selected = ~np.isnan(score)
+    cell, slot, score = cell[selected], code[selected].astype(np.int64) + 1, score[selected]
     order = np.lexsort((score, cell))
     cell, slot, score = cell[order], slot[order], score[order]
     new = np.ones(len(cell), bool)
@@ -172,6 +175,7 @@ def with_policy(
                 Argument("missing", "ignore", "tally"), ".",
             )  # fmt: skip
         count[:, lowest] += missing
-    kept = count.any(axis=1)
-    return VerifierScores(scores.system[kept], scores.question[kept], scores.score[kept],
-                          count[kept])  # fmt: skip
+    used = count.any(axis=1)
+    return VerifierScores(
+        scores.system[used], scores.question[used], scores.score[used], count[used]
+    )

@@ -107,7 +107,7 @@ class BestOfModel:
         share = np.ones(self._questions) if weight is None else weight
         tried = self.marks.cells.questions_tried
         total, anew = np.zeros((2, size, len(ks)))
-        mass, kept = np.zeros(size), []
+        mass, values_of = np.zeros(size), []
         for question in range(self._questions):
             shapes = right.of_question(question), wrong.of_question(question)
             values = best_of_latent(drawn.p[:, question], *shapes, ks)
@@ -115,13 +115,13 @@ class BestOfModel:
             drawn_share = share[question] * tried[question] * rng.standard_exponential(size)
             anew += drawn_share[:, None] * values
             mass += drawn_share
-            kept += [values] * by_question
+            values_of += [values] * by_question
         population = anew / mass[:, None]
         if not self.marks.resampled:
             new = posterior.draw_like(drawn, _NEW, rng)
             population = _of_new(new, right, wrong, ks, rng)
         return BestOfDraws(
-            total / share.sum(), population, np.stack(kept, axis=1) if by_question else None
+            total / share.sum(), population, np.stack(values_of, axis=1) if by_question else None
         )
 
     @property

@@ -76,7 +76,7 @@ def draw_shapes(
     """
     questions, bins = counts.shape
     chains = int(np.clip(_WORK / max(questions, 1), min(10, size), min(_CHAINS, size)))
-    kept = -(-size // chains)
+    rounds = -(-size // chains)
     moved, trials, total = counts @ position, counts.sum(axis=1), counts.sum(axis=0)
     mass = rng.standard_gamma(total + SHAPE_PRIOR, (chains, bins))
     spread = rng.choice(_SPREADS[:15], chains)
@@ -84,7 +84,7 @@ def draw_shapes(
     steps = np.exp(_SPREADS[:, None, None] * _NODES[:, None] * position)  # (spreads, nodes, bins)
     place = np.searchsorted(_SPREADS, spread)
     shapes, spreads, tilts = [], [], []
-    for sweep in range(_BURN + kept * _THIN):
+    for sweep in range(_BURN + rounds * _THIN):
         tilt = _SPREADS[place][:, None] * _NODES
         sums = np.matmul(steps[place], mass[..., None])[..., 0]
         logs = tilt[:, None] * moved[:, None] - trials[:, None] * np.log(sums)[:, None]
@@ -96,15 +96,15 @@ def draw_shapes(
         rate = 1.0 + np.einsum("cn,cnb->cb", by_node[0], steps[place])
         mass = rng.standard_gamma(total + SHAPE_PRIOR, (chains, bins)) / rate
         # The spread, given the tilts in its units, the latent sums not needed.
-        every = (mass @ steps.reshape(-1, bins).T).reshape(chains, len(_SPREADS), -1)
+        sums_by_spread = (mass @ steps.reshape(-1, bins).T).reshape(chains, len(_SPREADS), -1)
         logs = (by_node[2] @ _NODES)[:, None] * _SPREADS + _LOG_SPREAD
-        logs -= np.einsum("cn,ctn->ct", by_node[1], np.log(every))
+        logs -= np.einsum("cn,ctn->ct", by_node[1], np.log(sums_by_spread))
         place = _chosen(logs, rng)
         if sweep >= _BURN and (sweep - _BURN) % _THIN == 0:
             shapes.append(np.log(np.maximum(mass / mass.sum(axis=1, keepdims=True), 1e-300)))
             spreads.append(_SPREADS[place])
             tilts.append(node.astype(np.int8))
-    order = rng.permutation(kept * chains)[:size]
+    order = rng.permutation(rounds * chains)[:size]
     return Shapes(
         np.concatenate(shapes)[order], np.concatenate(spreads)[order],
         np.concatenate(tilts)[order], position,

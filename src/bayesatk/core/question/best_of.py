@@ -46,7 +46,7 @@ def best_of_finite(wrong: NDArray[np.int64], right: NDArray[np.int64], ks: Seque
         reach = reach * np.maximum(below - (k - 1), 0.0) / (n - (k - 1))
         if k in wanted:
             value = share @ np.diff(reach, prepend=0.0)
-            values[[place for place, own in enumerate(ks) if own == k]] = value
+            values[np.asarray(ks) == k] = value
     return values
 
 
@@ -163,10 +163,10 @@ def comparable(score: Array, question: NDArray[np.int64], counts: NDArray[np.int
         return score
     precision, moved = np.zeros_like(n), np.zeros_like(n)
     for kind in kinds:
-        asked = n[kind] > 0
-        error, values = noise / n[kind, asked], mean[kind, asked]
-        own = max(float(values.var(ddof=1) - common - error.mean()), 0.0)
-        precision[kind, asked] = 1.0 / np.maximum(own + error, 1e-300)
-        moved[kind, asked] = values - values.mean()
+        has_kind = n[kind] > 0
+        error, values = noise / n[kind, has_kind], mean[kind, has_kind]
+        apart = max(float(values.var(ddof=1) - common - error.mean()), 0.0)
+        precision[kind, has_kind] = 1.0 / np.maximum(apart + error, 1e-300)
+        moved[kind, has_kind] = values - values.mean()
     shift = (precision * moved).sum(axis=0) / (precision.sum(axis=0) + 1.0 / common)
     return np.asarray(score - shift[place])
