@@ -157,8 +157,8 @@ class Judges:
         by_system = list(self.by_system)
         for judge, places in self.groups().items():
             labelled = judge.with_labels(kinds[places].sum(axis=(0, 1)))
-            for place in places:
-                by_system[place] = labelled
+            for system in places:
+                by_system[system] = labelled
         return Judges(tuple(by_system))
 
     def described(self) -> list[dict[str, Any]]:

@@ -172,8 +172,8 @@ class LongForm:
         has_truth = ~np.isnan(truth)
         mark = np.append(1 + succeeds, 0)[code[has_truth]]  # a missing code is -1: the last
         shape = len(self.systems), len(self.questions), len(TRUTHS), len(MARKS)
-        place = (cell[has_truth] * shape[2] + truth[has_truth].astype(np.int64)) * shape[3] + mark
-        return np.bincount(place, minlength=math.prod(shape)).reshape(shape)
+        slot = (cell[has_truth] * shape[2] + truth[has_truth].astype(np.int64)) * shape[3] + mark
+        return np.bincount(slot, minlength=math.prod(shape)).reshape(shape)
 
 
 def default_systems(number: int) -> Labels:

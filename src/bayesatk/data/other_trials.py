@@ -94,7 +94,7 @@ def _check_labels(judges: Judges, outcomes: Outcomes, labelled: bool) -> None:
             counted = judge.with_labels(outcomes.kinds[places].sum(axis=(0, 1)))
         if counted.p and counted.n:
             continue
-        of = ", ".join(str(outcomes.systems[place]) for place in places)
+        of = ", ".join(str(outcomes.systems[system]) for system in places)
         lacking = "right" if not counted.p else "wrong"
         also = ", or pass judge='shared', where the judge errs alike with all systems"
         raise ArgumentError(

@@ -65,7 +65,7 @@ class VerifierScores:
 
     def merged(self, parts: Sequence[Flags]) -> "VerifierScores":
         """Return the entries with fewer categories, each the sum of those of a part."""
-        count = np.stack([self.count[:, part].sum(axis=1) for part in parts], axis=1)
+        count = np.stack([self.count[:, categories].sum(axis=1) for categories in parts], axis=1)
         return replace(self, count=count)
 
     def card(self) -> str:

@@ -80,9 +80,9 @@ def log_labels(counts: NDArray[Any], s: Tensor, f: Tensor) -> Tensor:
         Wrong trials without a mark, marked wrong and marked right, then right ones.
     s, f : tensor, shape (counts,)
     """
-    _, rejected, accepted, _, missed, found = counts.T
+    _, rejected, accepted, _, missed, marked_right = counts.T
     of_wrong = accepted * pt.log(f) + rejected * pt.log1p(-f)
-    return of_wrong + found * pt.log(s) + missed * pt.log1p(-s)
+    return of_wrong + marked_right * pt.log(s) + missed * pt.log1p(-s)
 
 
 def logit_nodes(

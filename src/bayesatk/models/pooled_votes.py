@@ -68,9 +68,10 @@ def build_agreement(study: Study) -> pm.Model:
                 counts = [_given(ballot, SIDES[name]) for ballot in of_system]
                 answers = np.array([len(seen) for seen in counts if len(seen)], float)
                 trials = np.array([seen.sum() for seen in counts if len(seen)], float)
-                own = theta[system]
+                theta_of_system = theta[system]
                 logs.append(pt.sum(
-                    answers * pt.log(own) + pt.gammaln(own) - pt.gammaln(own + trials)
+                    answers * pt.log(theta_of_system)
+                    + pt.gammaln(theta_of_system) - pt.gammaln(theta_of_system + trials)
                 ))  # fmt: skip
             pm.Potential(f"{name}_of_answers", pt.stack(logs))
     return model
@@ -180,13 +181,15 @@ def _total(ballot: Ballots, right: bool) -> int:
 
 
 def _sides(study: Study) -> list[str]:
-    several = any(len(_given(ballot, True)) > 1 for own in _ballots(study) for ballot in own)
+    several = any(
+        len(_given(ballot, True)) > 1 for of_system in _ballots(study) for ballot in of_system
+    )
     return list(SIDES)[: 1 + several]
 
 
 def _counted(study: Study, counts: Callable[[Ballots], tuple[int, int]]) -> Study:
     """Return the study of two kinds of trials, the second of which succeeds."""
-    table = np.array([[counts(ballot) for ballot in own] for own in _ballots(study)])
+    table = np.array([[counts(ballot) for ballot in of_system] for of_system in _ballots(study)])
     data = study.outcomes.dataset
     data = data.assign(count=(("system", "question", "category"), table))
     outcomes: Outcomes = replace(study.outcomes, dataset=data)
@@ -270,17 +273,17 @@ class _Draws:
             silent = None
         shares = Shares.of(len(ballots), study.outcomes.weight, study.grouping)
         shape = (len(right.p), len(shares.outer), len(ks))
-        these, like, votes = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        on_questions, like, votes = np.zeros(shape), np.zeros(shape), np.zeros(shape)
         total = np.zeros(shape[:2])
         tried = self._tried(ballots, shares)
         for question, ballot in enumerate(ballots):
             p = right.p[:, question, None]
             nobody = p * 0.0 if silent is None else (1.0 - p) * silent.p[:, question, None]
-            every, correct = self._answers(ballot, p, nobody, thetas)
-            values = latent_votes(every[:, :-1], correct, ks)
+            chances, correct = self._answers(ballot, p, nobody, thetas)
+            values = latent_votes(chances[:, :-1], correct, ks)
             group, inner = shares.group[question], shares.inner[question]
-            these[:, group] += inner * values
-            votes[:, group] += inner * simulated_credit(every, correct, ks, rng)
+            on_questions[:, group] += inner * values
+            votes[:, group] += inner * simulated_credit(chances, correct, ks, rng)
             drawn = rng.standard_exponential(len(p)) * inner * tried[question]
             like[:, group] += drawn[:, None] * values
             total[:, group] += drawn
@@ -291,7 +294,7 @@ class _Draws:
         elif study.grouping is not None:
             weight = rng.standard_exponential(shape[:2]) * shares.outer
             new = np.einsum("dgk,dg->dk", like, weight / weight.sum(axis=1, keepdims=True))
-        by_group = np.stack([these, like], axis=-1)
+        by_group = np.stack([on_questions, like], axis=-1)
         whole = np.einsum("dgkt,g->dkt", by_group, shares.outer)
         if study.grouping is not None:
             assert new is not None
@@ -303,8 +306,8 @@ class _Draws:
     ) -> tuple[Array, NDArray[np.bool_]]:
         """Draw probabilities of all answers and of nobody, and return which answers are right."""
         sides = [(p, True), (1.0 - p - nobody, False)]
-        parts = [self._split(ballot, of, thetas.get(of), self.rng) * own for own, of in sides]
-        correct = np.repeat([True, False], [part.shape[1] for part in parts])
+        parts = [self._split(ballot, of, thetas.get(of), self.rng) * chance for chance, of in sides]
+        correct = np.repeat([True, False], [answers.shape[1] for answers in parts])
         return np.concatenate([*parts, nobody], axis=1).clip(0.0), correct
 
     def _tried(self, ballots: Sequence[Ballots], shares: Shares) -> NDArray[np.bool_]:
@@ -324,8 +327,8 @@ class _Draws:
         broken = rng.beta(1.0, np.tile(theta[:, None], _STICKS))
         left = np.cumprod(1.0 - broken, axis=1)
         sticks = broken * np.column_stack([np.ones(len(theta)), left[:, :-1]])
-        rest = np.repeat(left[:, -1:] / _PIECES, _PIECES, axis=1)
-        return np.column_stack([first[:, :-1], first[:, -1:] * sticks, first[:, -1:] * rest])
+        dust = np.repeat(left[:, -1:] / _PIECES, _PIECES, axis=1)
+        return np.column_stack([first[:, :-1], first[:, -1:] * sticks, first[:, -1:] * dust])
 
     def _new(
         self, right: _Shares, silent: _Shares | None, thetas: Mapping[bool, Array],
@@ -352,9 +355,9 @@ def _partitions(n: int, most: int) -> Iterator[list[int]]:
     """Yield partitions of n into parts of at most so many, descending."""
     if n == 0:
         yield []
-    for part in range(min(n, most), 0, -1):
-        for rest in _partitions(n - part, part):
-            yield [part, *rest]
+    for largest in range(min(n, most), 0, -1):
+        for smaller in _partitions(n - largest, largest):
+            yield [largest, *smaller]
 
 
 def _tops(n: int, theta: Array | None) -> dict[tuple[int, int], Any]:
@@ -379,8 +382,8 @@ def _credit(right: Mapping[tuple[int, int], Any], wrong: Mapping[tuple[int, int]
     """Return the expected credit of elections by the winners of both sides."""
     total: Any = 0.0
     for (most, tied), chance in right.items():
-        for (other, others), odds in wrong.items():
-            if most >= other:
-                share = 1.0 if most > other else tied / (tied + others)
+        for (most_wrong, tied_wrong), odds in wrong.items():
+            if most >= most_wrong:
+                share = 1.0 if most > most_wrong else tied / (tied + tied_wrong)
                 total = total + share * chance * odds
     return total

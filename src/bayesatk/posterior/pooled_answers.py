@@ -337,22 +337,22 @@ class VotePosterior:
         assert right.p is not None
         silent = None if self._silent is None else self._silent.draw(size, rng, True)
         number = min(self._affordable, size)
-        thetas = [each.draw(number, rng) for each in self.model.agreements.values()]
-        place = rng.permutation(size) % number
+        thetas = [agreement.draw(number, rng) for agreement in self.model.agreements.values()]
+        theta_row = rng.permutation(size) % number
         values = np.empty((size, len(self.model.ballots), len(self.ks)))
         for question, ballot in enumerate(self.model.ballots):
             tables = self._tables_at_draws(ballot, thetas, rng)
             p = right.p[:, question]
             if silent is None:
-                values[:, question] = self._at(tables, place, p, None)
+                values[:, question] = self._at(tables, theta_row, p, None)
             else:
                 assert silent.p is not None
-                values[:, question] = self._at(tables, place, p, silent.p[:, question])
+                values[:, question] = self._at(tables, theta_row, p, silent.p[:, question])
         hyper = {
-            name: (1.0 / (1.0 + theta))[place]
+            name: (1.0 / (1.0 + theta))[theta_row]
             for name, theta in zip(self.model.agreements, thetas, strict=True)
         }
-        both, new = self._over_questions(values, right, silent, thetas, place, rng)
+        both, new = self._over_questions(values, right, silent, thetas, theta_row, rng)
         cells = self.model.right.cells
         whole = np.einsum("hgkt,g->hkt", both, cells.share)
         if cells.grouped:
@@ -397,8 +397,8 @@ class VotePosterior:
             if self._silent is not None:
                 w = np.arange(k - r + 1)
             best, tied = (top[..., r, None] for top in right)
-            other, others = (top[..., w] for top in wrong)
-            credit = np.where(best == other, tied / (tied + others), best > other)
+            most_wrong, tied_wrong = (top[..., w] for top in wrong)
+            credit = np.where(best == most_wrong, tied / (tied + tied_wrong), best > most_wrong)
             tables[:, r, w] = credit.mean(axis=1)
         return tables
 
@@ -423,14 +423,14 @@ class VotePosterior:
     ) -> tuple[Array, Array]:  # fmt: skip
         """Means over questions of groups (draws, groups, ks, 2), and of new groups (draws, ks)."""
         cells = self.model.right.cells
-        these = np.einsum("dqk,qg->dgk", values, self._share, optimize=True)
+        on_questions = np.einsum("dqk,qg->dgk", values, self._share, optimize=True)
         if self.model.right.resampled:
             drawn = rng.standard_exponential(values.shape[:2]) * cells.questions_tried
             total = np.maximum(drawn @ self._share, 1e-300)[..., None]
             like = np.einsum("dqk,dq,qg->dgk", values, drawn, self._share, optimize=True) / total
             among = rng.standard_exponential(like.shape[:2]) * cells.share
             new = np.einsum("dgk,dg->dk", like, among / among.sum(axis=1, keepdims=True))
-            return np.stack([these, like], axis=-1), new
+            return np.stack([on_questions, like], axis=-1), new
         none = None if silent is None else self._with_none(silent.metrics[:, :, 1])
         tables = self._tables(None, thetas)[place]
         credit = np.stack([rows[:, 1:] for rows in self._by_right(tables, none)], axis=2)
@@ -439,7 +439,7 @@ class VotePosterior:
             groups = right.groups.metrics[..., 1]
         like = np.einsum("dgr,drk->dgk", groups, credit)
         new = np.einsum("dr,drk->dk", right.metrics[:, :, -1], credit)
-        return np.stack([these, like], axis=-1), new
+        return np.stack([on_questions, like], axis=-1), new
 
     # The posterior
 
@@ -448,8 +448,8 @@ class VotePosterior:
         cells, right = self.model.right.cells, self._right.posterior()
         pool = self.drawn(_SIZE, self.model.rng).drawn
         by_group, new = self._population_means
-        these = self._share.T @ self._means
-        means = np.stack([these, by_group], axis=-1)
+        on_questions = self._share.T @ self._means
+        means = np.stack([on_questions, by_group], axis=-1)
         whole = np.einsum("gkt,g->kt", means, cells.share)
         if cells.grouped:
             whole = np.concatenate([whole, new[:, None]], axis=1)

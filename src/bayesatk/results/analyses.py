@@ -61,10 +61,10 @@ def analysis_group(
     variables = {}
     for name, values in columns.items():
         numbers = values.dtype.kind in _ABSENT
-        kept = values if numbers else values.astype(object)
-        absent = -1 if name == _ROW else _ABSENT.get(kept.dtype.kind, "")
-        array = np.full(shape, absent, kept.dtype)
-        array[cells] = kept
+        typed = values if numbers else values.astype(object)
+        absent = -1 if name == _ROW else _ABSENT.get(typed.dtype.kind, "")
+        array = np.full(shape, absent, typed.dtype)
+        array[cells] = typed
         variables[name] = list(keys), array
     described = {"columns": list(map(str, table)), "sentences": list(sentences), **attrs}
     texts: dict[str, Any] = {}
@@ -227,8 +227,8 @@ def _plan_blocks(table: pd.DataFrame) -> Blocks:
     shown: dict[str, list[str]] = {}
     for name, values in rows.items():
         if name in ("cheapest", "best"):
-            chosen = "fewest trials" if name == "cheapest" else "best"
-            shown[""] = [chosen if x else "" for x in values]
+            mark = "fewest trials" if name == "cheapest" else "best"
+            shown[""] = [mark if x else "" for x in values]
         elif name in ("width", "prob_correct", "cost"):
             shown[str(name)] = ["-" if np.isnan(x) else f"{x:.3f}" for x in values]
         else:

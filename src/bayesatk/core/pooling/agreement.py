@@ -91,9 +91,9 @@ def draw_shares(counts: Counts, theta: Array, rng: np.random.Generator) -> tuple
     # A part theta / (1 + theta) of what is left stays, on average, with every stick.
     sticks = -np.log(_DUST) / np.log1p(1.0 / np.quantile(theta, 0.9))
     size = int(np.clip(np.ceil(sticks), 1, _STICKS))
-    kept = rng.random((len(theta), size)) ** (1.0 / theta[:, None])  # 1 - Beta(1, theta)
-    left = np.cumprod(kept, axis=1)
-    broken = (1.0 - kept) * np.column_stack([np.ones(len(theta)), left[:, :-1]])
+    remaining = rng.random((len(theta), size)) ** (1.0 / theta[:, None])  # 1 - Beta(1, theta)
+    left = np.cumprod(remaining, axis=1)
+    broken = (1.0 - remaining) * np.column_stack([np.ones(len(theta)), left[:, :-1]])
     return np.column_stack([first[:, :-1], first[:, -1:] * broken]), first[:, -1] * left[:, -1]
 
 

@@ -56,8 +56,8 @@ def truth_alone(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """
     alone = np.zeros_like(counts)
     for column, (truth, _) in enumerate(KINDS[: counts.shape[-1]]):
-        place = column if truth is None else KINDS.index((truth, None))
-        alone[..., place] += counts[..., column]
+        kind = column if truth is None else KINDS.index((truth, None))
+        alone[..., kind] += counts[..., column]
     return alone
 
 

@@ -82,27 +82,27 @@ def draw_shapes(
     spread = rng.choice(_SPREADS[:15], chains)
     rows = np.arange(chains)[:, None]
     steps = np.exp(_SPREADS[:, None, None] * _NODES[:, None] * position)  # (spreads, nodes, bins)
-    place = np.searchsorted(_SPREADS, spread)
+    spread_index = np.searchsorted(_SPREADS, spread)
     shapes, spreads, tilts = [], [], []
     for sweep in range(_BURN + rounds * _THIN):
-        tilt = _SPREADS[place][:, None] * _NODES
-        sums = np.matmul(steps[place], mass[..., None])[..., 0]
+        tilt = _SPREADS[spread_index][:, None] * _NODES
+        sums = np.matmul(steps[spread_index], mass[..., None])[..., 0]
         logs = tilt[:, None] * moved[:, None] - trials[:, None] * np.log(sums)[:, None]
         node = _chosen(logs + _LOG_CHANCE, rng)
         latent = rng.standard_gamma(np.broadcast_to(trials, node.shape)) / sums[rows, node]
         by_node = np.zeros((3, chains, len(_NODES)))
         for column, weight in zip(by_node, (latent, trials, moved), strict=True):
             np.add.at(column, (rows, node), weight)
-        rate = 1.0 + np.einsum("cn,cnb->cb", by_node[0], steps[place])
+        rate = 1.0 + np.einsum("cn,cnb->cb", by_node[0], steps[spread_index])
         mass = rng.standard_gamma(total + SHAPE_PRIOR, (chains, bins)) / rate
         # The spread, given the tilts in its units, the latent sums not needed.
         sums_by_spread = (mass @ steps.reshape(-1, bins).T).reshape(chains, len(_SPREADS), -1)
         logs = (by_node[2] @ _NODES)[:, None] * _SPREADS + _LOG_SPREAD
         logs -= np.einsum("cn,ctn->ct", by_node[1], np.log(sums_by_spread))
-        place = _chosen(logs, rng)
+        spread_index = _chosen(logs, rng)
         if sweep >= _BURN and (sweep - _BURN) % _THIN == 0:
             shapes.append(np.log(np.maximum(mass / mass.sum(axis=1, keepdims=True), 1e-300)))
-            spreads.append(_SPREADS[place])
+            spreads.append(_SPREADS[spread_index])
             tilts.append(node.astype(np.int8))
     order = rng.permutation(rounds * chains)[:size]
     return Shapes(

@@ -377,15 +377,15 @@ def credit_table(right: Side, wrong: Side, k: int) -> Array:
     """
     grid = _grid(k, k, k)
     sizes = [len(side.total) for side in (right, wrong)]
-    won, rest = np.zeros((k + 1, len(grid.u), sizes[0])), _unit(k, grid, sizes[0])
+    won, losing = np.zeros((k + 1, len(grid.u), sizes[0])), _unit(k, grid, sizes[0])
     for vote in right.votes:
         won = _times(won, vote, grid)
-        _add_winner(won, rest, vote, grid)
-        rest = _times(rest, vote, grid)
+        _add_winner(won, losing, vote, grid)
+        losing = _times(losing, vote, grid)
     if right.fresh is not None:
-        others = _poisson_votes(right.fresh, grid)
-        won, rest = _convolved(won, others), _convolved(rest, others)
-        _add_winner(won, rest, right.fresh, grid)
+        fresh_votes = _poisson_votes(right.fresh, grid)
+        won, losing = _convolved(won, fresh_votes), _convolved(losing, fresh_votes)
+        _add_winner(won, losing, right.fresh, grid)
     beaten = _unit(k, grid, 1)
     for vote in wrong.votes:
         beaten = _times(beaten, vote, grid)

@@ -108,17 +108,17 @@ def score_bins(score: Array, trials: NDArray[np.int64]) -> NDArray[np.intp]:
     >>> score_bins(np.array([0.5, 0.1, 0.5]), np.array([1, 4, 1])).tolist()
     [1, 0, 1]
     """
-    distinct, which = np.unique(score, return_inverse=True)
+    distinct, rank = np.unique(score, return_inverse=True)
     if len(distinct) <= MOST_BINS:
-        return np.asarray(which)
-    below = np.cumsum(np.bincount(which, trials))
+        return np.asarray(rank)
+    below = np.cumsum(np.bincount(rank, trials))
     total = below[-1]
     levels, tail = list(np.arange(1, _EVEN) / _EVEN), 0.5 / _EVEN
     while tail * total >= _FEWEST:
         levels.append(1.0 - tail)
         tail /= 2.0
     last = np.unique(np.searchsorted(below, np.array(levels) * total * (1.0 - 1e-12)))
-    return np.asarray(np.searchsorted(last, which))
+    return np.asarray(np.searchsorted(last, rank))
 
 
 def comparable(score: Array, question: NDArray[np.int64], counts: NDArray[np.int64]) -> Array:
@@ -146,14 +146,14 @@ def comparable(score: Array, question: NDArray[np.int64], counts: NDArray[np.int
     >>> bool(np.ptp(moved) < 1.2 and (np.diff(moved[:12]) > 0).all())
     True
     """
-    distinct, place = np.unique(question, return_inverse=True)
+    distinct, position = np.unique(question, return_inverse=True)
     if len(np.unique(score)) <= MOST_BINS or len(distinct) < 2:
         return score
     kinds = range(2)
-    n = np.stack([np.bincount(place, counts[:, kind]) for kind in kinds])
-    total = np.stack([np.bincount(place, counts[:, kind] * score) for kind in kinds])
+    n = np.stack([np.bincount(position, counts[:, kind]) for kind in kinds])
+    total = np.stack([np.bincount(position, counts[:, kind] * score) for kind in kinds])
     mean, both = total / np.maximum(n, 1.0), (n > 0).all(axis=0)
-    left = sum(counts[:, kind] @ (score - mean[kind, place]) ** 2 for kind in kinds)
+    left = sum(counts[:, kind] @ (score - mean[kind, position]) ** 2 for kind in kinds)
     cells = int((n > 0).sum())
     if both.sum() < 2 or n.sum() <= cells:
         return score
@@ -169,4 +169,4 @@ def comparable(score: Array, question: NDArray[np.int64], counts: NDArray[np.int
         precision[kind, has_kind] = 1.0 / np.maximum(apart + error, 1e-300)
         moved[kind, has_kind] = values - values.mean()
     shift = (precision * moved).sum(axis=0) / (precision.sum(axis=0) + 1.0 / common)
-    return np.asarray(score - shift[place])
+    return np.asarray(score - shift[position])
