@@ -173,7 +173,9 @@ def test_prior_trials_of_two_categories_are_on_nodes_as_well() -> None:
     for order in ("AB", "BA"):
         both = {name: runs[name] for name in order}
         data = bk.tally(both, scores={0: 0.2, 1: 0.9})
-        fit = bk.evaluate(data, "max@2", prior_trials=both, prior_weight=0.5, rng=1, draws=400)
+        fit = bk.evaluate(
+            data, "max@2", prior_trials=both, prior_weight=0.5, difficulty="beta", rng=1, draws=400
+        )
         found.append(fit["closed_form"]["max_at_k"])
         assert "mean_draws" not in found[-1].attrs
     first, second = (each.sel(system=["A", "B"]).values for each in found)

@@ -108,7 +108,6 @@ def test_what_cannot_be_read_or_asked_is_refused() -> None:
         (lambda: bk.tally(FRAME, columns={"verifier": "nothing"}), r"columns must map"),
         (lambda: bk.evaluate(data, "bon@2", group=["a", "a", "b"]), r"takes no account of groups"),
         (lambda: bk.plan(data, "bon@2", trials=[4]), r"must be of marks, or a vote, for a plan"),
-        (lambda: bk.calibrate(4, 3, "bon@2"), r"bon@2, by the scores"),
         (lambda: bk.evaluate(bk.tally([[0, 1, 2]], scores={0: 0, 1: 0.5, 2: 1},
                                       verifier=[[1, 2, 3]]), "bon@2"), r"success='score >= 0\.5'"),
         (lambda: bk.evaluate(bk.tally([[1, None]], missing="bounds", verifier=[[1, 2]]), "bon@1"),
@@ -190,6 +189,9 @@ def test_a_result_is_saved_and_read_again(tmp_path: Path) -> None:
     assert bk.table(again).equals(bk.table(fit))
 
 
+@pytest.mark.slow
 def test_sampling_is_refused_with_the_way_on() -> None:
     with pytest.raises(ValueError, match=r"bayesatk\.evaluate\(data, 'bon@2'\)"):
         bk.sample(bk.tally(MARKS, verifier=SCORES), "bon@2")
+    with pytest.raises(ValueError, match=r"bon@2, by the scores"):
+        bk.calibrate(4, 3, "bon@2")

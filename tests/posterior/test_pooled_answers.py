@@ -171,6 +171,7 @@ def test_draws_have_the_exact_means(options) -> None:
     )
 
 
+@pytest.mark.slow
 def test_everything_reads_votes_of_a_result(tmp_path) -> None:
     rows = {"a": answers(12, 5, 4, 1), "b": answers(12, 5, 4, 2)}
     data = bk.tally(None, answers=rows, reference=["0"] * 12)
@@ -241,6 +242,7 @@ def test_pymc_agrees_on_votes() -> None:
     assert {"wrong_agreement", "plurality_votes_at_k"} <= set(checked.table["variable"])
 
 
+@pytest.mark.slow
 def test_sampled_votes_of_very_many_trials_are_refused() -> None:
     with pytest.raises(ValueError, match="k <= 30"):
         bk.sample(data_of(answers(4, 3, 2, 1)), "plurality@31", progressbar=False)

@@ -167,6 +167,7 @@ def test_a_weight_of_no_prior_trials_is_refused():
         bk.evaluate([[1, 0]], "pass@1", prior_weight="estimated")
 
 
+@pytest.mark.slow
 def test_sampled_models_are_refused_with_the_reason():
     before = bk.tally(EARLIER, trials=BEFORE * np.ones(5, int))
     with pytest.raises(ValueError, match="divided by an integral over all other parameters"):

@@ -79,8 +79,8 @@ def log_kinds(log_p: Array, log_q: Array, rates: Array, kinds: int) -> Array:
 
     Examples
     --------
-    >>> logs = log_kinds(np.log(0.5), np.log(0.5), np.array([0.9, 0.2]), 8)
-    >>> np.exp(logs).round(3).tolist()
+    >>> logs = log_kinds(np.log([0.5]), np.log([0.5]), np.array([[0.9, 0.2]]), 8)
+    >>> np.exp(logs[0]).round(3).tolist()
     [0.45, 0.55, 0.5, 0.4, 0.1, 0.5, 0.05, 0.45]
     """
     s, f = rates[..., 0], rates[..., 1]
