@@ -1,5 +1,6 @@
 """Marks of a judge where the truth of some of the trials is known."""
 
+import re
 from itertools import product
 from math import comb
 
@@ -168,6 +169,25 @@ def test_the_interval_is_narrower_than_those_of_labels_alone_and_of_a_set_from_e
     alone = 2.0 * 1.96 * np.sqrt(share * (1.0 - share) / known.sum())
     assert own < 0.85 * alone
     assert own < 0.6 * width(marks, judge=elsewhere)
+
+
+def test_the_claim_says_how_many_labels_it_takes() -> None:
+    rng = np.random.default_rng(7)
+    marks, truth, right = simulated(rng, 250, 4, 100, (0.95, 0.4))
+    shares, wanted = [], []
+    for labels in (100, 400):
+        known = np.flatnonzero(~np.isnan(truth))
+        more = rng.choice(np.flatnonzero(np.isnan(truth)), labels - len(known), replace=False)
+        truth.flat[more] = right.flat[more]
+        fit = bk.evaluate(bk.tally(marks, truth=truth), "pass@1", difficulty="beta", rng=1)
+        shares.append(float(fit["judge"]["pass_at_k"].sel(target="questions").squeeze()))
+        found = re.search(
+            r"known from 100 trials; with about (\d+)", bk.claim(fit, target="questions")
+        )
+        wanted += [] if found is None else [int(found[1])]
+    assert shares[0] > 0.5 > shares[1]
+    assert len(wanted) == 1
+    assert 100 < wanted[0] < 400
 
 
 def test_rates_are_those_of_each_system_or_shared() -> None:

@@ -139,6 +139,26 @@ def _index_of(result: Result, name: object, argument: str) -> int:
     return result.systems.index(name)
 
 
+def _labels_wanted(result: Result, system: int, metric: Metric, target: str) -> str:
+    """Say how many trials of known truth it takes, where a judge's rates are most of the variance.
+
+    The part of the variance that they make is taken to fall as one over the number of such trials.
+    """
+    judges = result.study.known_judges
+    if judges is None or not result.has("judge"):
+        return ""
+    values = metric_values(result.group("judge"), metric).isel(system=system)
+    share, judge = float(values.sel(target=target)), judges.by_system[system]
+    if not 0.5 < share < 1.0:
+        return ""
+    labels = judge.p + judge.n
+    wanted = float(f"{labels * share / (1.0 - share):.1e}")
+    return (
+        f" {100 * share:.0f}% of its variance is due to the error rates of the judge, known from "
+        f"{labels} trials; with about {wanted:,.0f} it would be half."
+    )
+
+
 def level_sentence(result: Result, system: int, metric: Metric, target: str) -> str:
     """Say what one system scored, what the posterior is, and what that rests on."""
     name, label = named(result.systems[system]), metric.label
@@ -155,6 +175,7 @@ def level_sentence(result: Result, system: int, metric: Metric, target: str) -> 
             f"{name} was marked {seen}in {label} on {design_words(trials)} by a judge that errs "
             f"({judges.by_system[system]}, of trials of known truth). Corrected for that, "
             f"on {TARGET_NAMES[target]} its {label} is {mean} {interval}."
+            + _labels_wanted(result, system, metric, target)
         )
     if not np.isnan(observed):
         return (
