@@ -126,15 +126,8 @@ def pooled_vote_draws(
     averaged = average(right, {n: t["posterior"].to_dataset() for n, t in traces.items()}, rng)
     source = next(iter(traces.values()))["posterior"].to_dataset()
     agreement = run(build_agreement(study))
-    silent_draws, more = None, {"agreement": agreement}
-    if any(ballot.nobody for of_system in _ballots(study) for ballot in of_system):
-        silent = _counted(study, lambda ballot: (_total(ballot, False), ballot.nobody or 0))
-        silent = replace(silent, prior=HyperPrior(families="beta"), group_weights=None,
-                         covariates=None)  # fmt: skip
-        more["abstentions"] = run(build_models(silent, "marginal")["beta"])
-        of_silence = more["abstentions"]["posterior"].to_dataset()
-        single = average(silent, {"beta": of_silence}, rng)
-        silent_draws = partial(_system, silent, of_silence, single, most, rng)
+    silent_draws, more = _abstentions(study, run, most, rng)
+    more["agreement"] = agreement
     draws = _Draws(study, agreement["posterior"].to_dataset(), rng)
     by_system = []
     for system in range(len(study.outcomes.systems)):
@@ -387,3 +380,18 @@ def _credit(right: Mapping[tuple[int, int], Any], wrong: Mapping[tuple[int, int]
                 share = 1.0 if most > most_wrong else tied / (tied + tied_wrong)
                 total = total + share * chance * odds
     return total
+
+
+def _abstentions(
+    study: Study, run: Callable[[pm.Model], xr.DataTree], most: int, rng: np.random.Generator
+) -> tuple[Callable[[int], _Shares] | None, dict[str, xr.DataTree]]:
+    """Sample the shares of trials without an answer among those that are not right, if any."""
+    if not any(ballot.nobody for of_system in _ballots(study) for ballot in of_system):
+        return None, {}
+    silent = _counted(study, lambda ballot: (_total(ballot, False), ballot.nobody or 0))
+    prior = HyperPrior(families="beta")
+    silent = replace(silent, prior=prior, group_weights=None, covariates=None)
+    trace = run(build_models(silent, "marginal")["beta"])
+    source = trace["posterior"].to_dataset()
+    averaged = average(silent, {"beta": source}, rng)
+    return partial(_system, silent, source, averaged, most, rng), {"abstentions": trace}

@@ -309,6 +309,20 @@ def sample(
     return sampled_result(study, form, how, rng, keep, partial(compiler_of, study, form))
 
 
+def _of_questions(
+    study: Study, source: xr.Dataset, difficulties: Any, keep: Sequence[str]
+) -> tuple[Array | None, Array | None]:
+    """Return log-likelihoods by question, and p, of models that have a number for them."""
+    if study.pooling == "none":
+        return None, flat_draws(source["p"])
+    size = source.sizes["chain"] * source.sizes["draw"] * study.outcomes.trials.size
+    structured = study.grouping is not None or study.design is not None
+    few = size <= MOST_LIKELIHOODS or "log_likelihood" in keep
+    if study.pooling == "partial" and structured and few:
+        return question_likelihood(study, source, difficulties), None
+    return None, None
+
+
 def sampled_result(
     study: Study,
     form: Form,
@@ -362,12 +376,8 @@ def sampled_result(
     statistics = _statistics(traces, votes)
     groups = {"posterior": posterior, **_more_groups(study, posterior, averaged, counts)}
     likelihood, p = None, None
-    if study.pooling == "none" and posteriors:
-        p = flat_draws(source["p"])
-    elif posteriors and (study.grouping is not None or study.design is not None):
-        size = posterior.sizes["chain"] * posterior.sizes["draw"] * study.outcomes.trials.size
-        if study.pooling == "partial" and (size <= MOST_LIKELIHOODS or "log_likelihood" in keep):
-            likelihood = question_likelihood(study, source, difficulties)
+    if posteriors:
+        likelihood, p = _of_questions(study, source, difficulties, keep)
     groups |= checking_groups(study, groups, keep, generator, likelihood, p)
     options = {"draws": how.draws, "tune": how.tune, "sampler": how.sampler}
     attributes = root_attributes(

@@ -321,11 +321,7 @@ def _tables(study: Study, draws: int, each: Sequence[Evaluated]) -> dict[str, xr
     for name, attrs in monte_carlo(grid, draws, posteriors).items():
         if name in closed:  # equal scores have none to reach
             closed[name].attrs.update(attrs)
-    names: dict[str, Any] = {}
-    if "function" in closed.dims:
-        names["function"] = np.arange(closed.sizes["function"])
-    if study.design is not None:
-        names["coefficient"] = study.design.coefficients
+    names = _hyper_labels(study, closed)
     drawn, closed, levels = (one.assign_coords(names) for one in (drawn, closed, levels))
     bootstrapped = draws if study.bootstrapped else 0
     laws = [one.points for one in each]
@@ -338,6 +334,16 @@ def _tables(study: Study, draws: int, each: Sequence[Evaluated]) -> dict[str, xr
         **judge_groups(study.known_judges, posteriors, grid, coords),
         **(points_group(laws, coords["system"]) if all(laws) else {}),
     }
+
+
+def _hyper_labels(study: Study, closed: xr.Dataset) -> dict[str, Any]:
+    """Return the labels of hyperparameters that are several."""
+    labels: dict[str, Any] = {}
+    if "function" in closed.dims:
+        labels["function"] = np.arange(closed.sizes["function"])
+    if study.design is not None:
+        labels["coefficient"] = study.design.coefficients
+    return labels
 
 
 def _difficulty_groups(samples: Sequence[Draws], posterior: xr.Dataset) -> dict[str, xr.Dataset]:

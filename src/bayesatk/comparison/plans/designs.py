@@ -187,15 +187,11 @@ def _votes(source: object, metric: Metric) -> tuple[Designs, int]:
     pilot = Result.of(source) if isinstance(source, xr.DataTree | Result) else None
     answers = None if pilot is None else pilot.data.answers
     if pilot is None or answers is None:
-        described = (
-            source
-            if pilot is None
-            else " ".join(pilot_metric.label for pilot_metric in pilot.metrics)
-        )
+        labels = "" if pilot is None else " ".join(metric.label for metric in pilot.metrics)
         raise ArgumentError(
             Argument("source"), f" must be a pilot evaluated for {metric.label}, with ",
             Argument("pooling", "none"), ": the answers to a question have no distribution to "
-            f"state; got {described!r:.80}.",
+            f"state; got {labels or source!r:.80}.",
         )  # fmt: skip
     require("plan", outcome_values(pilot.data), "source")
     prior, systems = pilot.answer_prior, len(pilot.systems)
