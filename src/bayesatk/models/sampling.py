@@ -104,6 +104,10 @@ class Sampling:
                 "arguments beside sample_kwargs.",
             )
 
+    def described(self) -> str:
+        """Return the options as JSON, for the attributes of a result."""
+        return json.dumps({"draws": self.draws, "tune": self.tune, "sampler": self.sampler})
+
     def run(self, model: pm.Model, seed: int, compiled: Compile | None = None) -> xr.DataTree:
         """Sample the posterior of the data that a model holds.
 
@@ -356,8 +360,8 @@ def sampled_result(
             study, form, lambda model: how.run(model, int(generator.integers(2**31))), generator
         )
     elif isinstance(study.answer_prior, AnswerPrior) and study.votes:
-        model = build_answers(study.outcomes, study.answer_prior)
-        votes = how.run(model, int(generator.integers(2**31)))
+        of_answers = build_answers(study.outcomes, study.answer_prior)
+        votes = how.run(of_answers, int(generator.integers(2**31)))
     posteriors = {family: trace["posterior"].to_dataset() for family, trace in traces.items()}
     if posteriors:
         if isinstance(study.prior, HyperPrior):
@@ -379,10 +383,9 @@ def sampled_result(
     if posteriors:
         likelihood, p = _of_questions(study, source, difficulties, keep)
     groups |= checking_groups(study, groups, keep, generator, likelihood, p)
-    options = {"draws": how.draws, "tune": how.tune, "sampler": how.sampler}
     attributes = root_attributes(
         "nuts", study.as_text(), seed, study.outcomes, (HOFFMAN,), model_form=form,
-        sample_options=json.dumps(options),
+        sample_options=how.described(),
         notes=json.dumps([*study.notes, *mixing_notes(posterior, statistics.values())]),
     )  # fmt: skip
     return build(groups | statistics | data_groups(study), attributes)
