@@ -165,7 +165,9 @@ def _refuse_closed_form(sampled: Result) -> None:
 def _check_same_question(exact: Result, sampled: Result) -> None:
     pair = exact, sampled
     declared = all("study" in result.tree.attrs for result in pair)
-    fields = ("pooling", "prior", "answer_prior", "covariates", "judges", "population")
+    fields = ["pooling", "prior", "covariates", "judges", "population"]
+    if any(result.voted for result in pair if declared):
+        fields.append("answer_prior")
     for name in fields if declared else ():  # other tools' draws say nothing of their model
         ours, theirs = (getattr(result, name) for result in pair)
         if ours != theirs:
@@ -181,6 +183,7 @@ def _check_same_question(exact: Result, sampled: Result) -> None:
         )
     names = {"successes": "observed_data", "count": "observed_data"}
     names |= {"answer_count": "observed_data", "prior_count": "constant_data"}
+    names |= {"truth_count": "observed_data"}
     for name, group in names.items():
         stored: list[Any] = [result.group(group).get(name) for result in pair if result.has(group)]
         if len(stored) == 2 and not np.array_equal(*stored):
