@@ -16,6 +16,7 @@ from bayesatk.core.pooling.marks import KINDS
 from bayesatk.core.pooling.states import States
 from bayesatk.core.program.laws import Common, DifficultyLaw
 from bayesatk.core.program.observations import AllAlike, Marked, MarkedOnRule
+from bayesatk.data.other_trials import label_notes, read_judges
 from bayesatk.judge_error import JudgeError
 from bayesatk.priors import HyperPrior
 from bayesatk.priors.fields import Beta, Field, Fields
@@ -204,9 +205,22 @@ def test_rates_are_those_of_each_system_or_shared() -> None:
     ).values == pytest.approx(rates["system"])
     assert rates["system"][1] - rates["system"][0] > 0.2
     assert abs(rates["shared"][1] - rates["shared"][0]) < 0.1
+    assert any("judge='system' gives each its own" in note for note in bk.notes(fit))
+    assert not any("gives each its own" in note for note in bk.notes(default))
     sizes = np.stack([fit["judge"][name].values for name in ("p", "n")])
     assert (sizes[:, 0] == sizes[:, 1]).all()
     assert sizes[:, 0].sum() == 160
+
+
+def test_labels_that_agree_on_a_shared_judge_are_rarely_doubted() -> None:
+    rng, doubted = np.random.default_rng(8), 0
+    for _ in range(40):
+        parts = [simulated(rng, 60, 4, 60, (0.9, 0.2)) for _ in range(2)]
+        data = bk.tally(
+            {"a": parts[0][0], "b": parts[1][0]}, truth={"a": parts[0][1], "b": parts[1][1]}
+        )
+        doubted += len(label_notes(read_judges("shared", data), data))
+    assert doubted <= 2
 
 
 def test_all_that_takes_a_result_takes_this_one(tmp_path) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
-from scipy.special import ndtr
+from scipy.special import betaln, ndtr
 
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.question.dirichlet_multinomial import log_ordered
@@ -102,6 +102,33 @@ def _check_labels(judges: Judges, outcomes: Outcomes, labelled: bool) -> None:
             f"marks; of {of:.160} it has {counted.p} right and {counted.n} wrong ones. Mark more "
             f"by hand, of those that may be {lacking}{also * (len(judges.groups()) > 1)}.",
         )  # fmt: skip
+
+
+def label_notes(judges: Judges | None, outcomes: Outcomes) -> list[str]:
+    """Say where systems that share a judge have labels that speak for rates of their own.
+
+    The log Bayes factor of one pair of rates for all against a pair for each, both uniform, is
+    that of Beta-binomials; below -log(10) it is said.
+    """
+    notes = []
+    for judge, systems in ({} if judges is None else judges.groups()).items():
+        empty = JudgeError(0, 0, 0, 0)
+        by_system = [empty.with_labels(outcomes.kinds[system].sum(axis=0)) for system in systems]
+        together = empty.with_labels(outcomes.kinds[systems].sum(axis=(0, 1)))
+        factor = _log_marks(together) - sum(map(_log_marks, by_system))
+        if len(systems) > 1 and factor < -np.log(10.0):
+            names = ", ".join(str(outcomes.systems[system]) for system in systems)
+            whose = f"judge {judge.name!r}" if judge.name else "the judge"
+            notes.append(
+                f"The labels of {names:.160} contradict error rates of {whose} that are the same "
+                f"for all (log Bayes factor {factor:.1f}). judge='system' gives each its own."
+            )
+    return notes
+
+
+def _log_marks(judge: JudgeError) -> float:
+    """Log probability of the marks of trials of known truth, rates uniform."""
+    return float(sum(betaln(a, b) for a, b in judge.shapes))
 
 
 def judge_of_table(table: Any) -> JudgeError | dict[Any, JudgeError]:

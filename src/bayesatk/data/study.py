@@ -14,7 +14,13 @@ from bayesatk.data.capabilities import Capability, require, require_together
 from bayesatk.data.columns import GROUP
 from bayesatk.data.design import Design
 from bayesatk.data.grouping import Grouping, ungrouped_note, with_groups
-from bayesatk.data.other_trials import Earlier, check_trials, read_judges, read_prior_trials
+from bayesatk.data.other_trials import (
+    Earlier,
+    check_trials,
+    label_notes,
+    read_judges,
+    read_prior_trials,
+)
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
 from bayesatk.data.validation import Array, Ints, OutcomeError
@@ -340,6 +346,7 @@ def read_study(
         require("sample", study.values, "data")
     if study.judges is not None:
         check_trials(outcomes, pooling)
+        study = replace(study, notes=(*study.notes, *label_notes(study.judges, outcomes)))
     if isinstance(study.scale, Scored):
         for metric in study.judged:
             _ = metric.category_credit  # refused here, by name, if it judges right and wrong
