@@ -613,6 +613,25 @@ def test_a_table_of_trials_marked_twice_corrects_the_marks(runs, tmp_path) -> No
     ).output.replace("\n", " ")
 
 
+def test_a_column_of_truth_corrects_the_marks(tmp_path) -> None:
+    path, saved = tmp_path / "runs.csv", tmp_path / "fit.nc"
+    rows = [f"{system},{task},{int(task % 3 > 0)},{human}"
+            for system in "ab" for task in range(24)
+            for human in ("", int(task % 4 > 0) if task < 16 else "")]  # fmt: skip
+    path.write_text("\n".join(["system,task,passed,human", *rows]))
+    options = ("-m", "pass@1", "--pooling", "complete", "--seed", 1, "--truth", "human")
+    assert run("evaluate", path, *options, "--judge", "shared", "-o", saved).exit_code == 0
+    expected = bk.evaluate(
+        bk.load(path, truth="human"), "pass@1", pooling="complete", judge="shared", rng=1
+    )
+    ours, theirs = (each["closed_form"].to_dataset() for each in (bk.load_result(saved), expected))
+    assert ours["pass_at_k"].equals(theirs["pass_at_k"])
+    assert "truth known of 16 trials" in run("doctor", path, "--truth", "human").output
+    done = run("evaluate", path, "-m", "pass@1", "--truth", "passed")
+    assert done.exit_code == 2
+    assert "--truth" in done.stderr or "column" in done.stderr
+
+
 def test_systems_are_chosen_by_name(tmp_path) -> None:
     path, policy = tmp_path / "runs.csv", tmp_path / "gate.toml"
     right = {"old": 2, "new": 3, "3": 1}
