@@ -251,6 +251,22 @@ def test_all_that_takes_a_result_takes_this_one(tmp_path) -> None:
             refused(fit)
 
 
+@pytest.mark.slow
+def test_what_takes_marks_as_they_are_refuses_trials_of_known_truth() -> None:
+    marks, truth, _ = simulated(np.random.default_rng(9), 12, 3, 20)
+    data = bk.tally({"a": marks, "b": marks[::-1]}, truth={"a": truth, "b": truth[::-1]},
+                    cost={"a": 1 + marks, "b": 1 + marks})  # fmt: skip
+    for run in (
+        lambda: bk.gate(data["a"], data["b"], metric="pass@1", margin=0.1),
+        lambda: bk.plan(data["a"], "pass@1", width=0.1), lambda: bk.e_value(data),
+        lambda: bk.change_point(data), lambda: bk.extrapolation_range(data, "pass@8"),
+        lambda: bk.models.build_crossed(data), lambda: bk.models.build_one_factor(data),
+        lambda: bk.models.compile_beta_binomial(data), lambda: bk.costs.evaluate_cost(data, k=[1]),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=r"must be without trials of known truth.*truth"):
+            run()
+
+
 @pytest.mark.long
 def test_the_sampled_model_agrees() -> None:
     rng = np.random.default_rng(4)

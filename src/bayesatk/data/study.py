@@ -23,6 +23,7 @@ from bayesatk.data.other_trials import (
 )
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
+from bayesatk.data.tally import tally
 from bayesatk.data.validation import Array, Ints, OutcomeError
 from bayesatk.judge_error import Judges
 from bayesatk.metrics.grid import Metric, MetricGrid, MetricSpec, check_sizes, parse
@@ -192,10 +193,8 @@ class Study:
             values["prior trials"] = f"{self.prior_counts.sum():.4g} trials"
             if self.earlier.estimated:
                 values["estimated weight"] = "prior_weight='estimated'"
-        if "truth_count" in self.outcomes.dataset and "judge" in values:
-            del values["judge"]
-            labels = int(self.outcomes.dataset["truth_count"].sum())
-            values["truth"] = f"the truth of {labels} trials"
+        if "truth" in values:  # which has the reasons of a judge
+            values.pop("judge", None)
         if isinstance(self.prior, CategoryPrior):  # of two categories, as a model may take them
             values["categories"] = self.scale.scores
         return values
@@ -220,7 +219,21 @@ def outcome_values(outcomes: Outcomes) -> dict[Capability, object]:
         values["weight"] = f"{weight.min():.4g} to {weight.max():.4g}"
     if not outcomes.binary:
         values["categories"] = outcomes.dataset["score"].values.tolist()
+    if "truth_count" in outcomes.dataset:
+        values["truth"] = f"the truth of {int(outcomes.dataset['truth_count'].sum())} trials"
     return values
+
+
+def as_marked(data: object) -> Outcomes:
+    """Return the outcomes of data whose marks are taken as they are."""
+    outcomes = data if isinstance(data, Outcomes) else tally(data)
+    if "truth_count" in outcomes.dataset:
+        raise ArgumentError(
+            Argument("data"), " must be without trials of known truth here, where marks are taken "
+            f"as they are; got {outcome_values(outcomes)['truth']}. Read the data without ",
+            Argument("truth"), ", or use bayesatk.evaluate.",
+        )  # fmt: skip
+    return outcomes
 
 
 def declared_values(declaration: Mapping[str, Any]) -> dict[Capability, object]:

@@ -11,8 +11,7 @@ import xarray as xr
 from bayesatk._tools.seeding import RandomSource
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import RightWrong, Scale, Scored
-from bayesatk.data.study import Study, population_of
-from bayesatk.data.tally import tally
+from bayesatk.data.study import Study, as_marked, population_of
 from bayesatk.metrics.grid import MetricSpec, parse
 from bayesatk.models.building import build_models, default_form, one_latent_family
 from bayesatk.models.program import Form
@@ -90,7 +89,7 @@ class CompiledModel:
         xarray.DataTree
             As from `bayesatk.sample`.
         """
-        outcomes = data if isinstance(data, Outcomes) else tally(data)
+        outcomes = as_marked(data)
         self._check(outcomes)
         how = Sampling(draws, tune, chains, progressbar=progressbar, options=sample_kwargs or {})
         study = Study(
@@ -233,7 +232,7 @@ def _compiled(
     scale: type[Scale], data: object, pooling: Pooling, prior: ModelPrior, form: Form
 ) -> CompiledModel:
     """Compile the models of these data."""
-    outcomes = data if isinstance(data, Outcomes) else tally(data)
+    outcomes = as_marked(data)
     if scale is RightWrong:
         _ = outcomes.successes  # refused here, by name, where trials have other scores
     metrics = parse("bayes" if scale is Scored else "pass@1")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bayesatk.data.other_trials import read_judges
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import RIGHT_WRONG
-from bayesatk.data.tally import tally
+from bayesatk.data.study import as_marked
 from bayesatk.models.marks import log_marks, mark_rates, right_trials
 from bayesatk.models.program import coordinates, observe
 from bayesatk.priors import CrossedPrior, LeaderboardPrior
@@ -57,7 +57,7 @@ def build_logit_normal(data: object, *, mu_sd: float = 1.5, sigma_sd: float = 2.
     >>> sorted(variable.name for variable in model.deterministics)
     ['mu', 'p']
     """
-    outcomes = data if isinstance(data, Outcomes) else tally(data)
+    outcomes = as_marked(data)
     with pm.Model(coords=coordinates(outcomes)) as model:
         _add_difficulties(outcomes, mu_sd, sigma_sd, np.eye(len(outcomes.systems)))
     return model
@@ -100,7 +100,7 @@ def build_crossed(data: object, *, prior: CrossedPrior | None = None) -> pm.Mode
     >>> sorted(variable.name for variable in model.deterministics)
     ['correlation', 'mu', 'p']
     """
-    outcomes = data if isinstance(data, Outcomes) else tally(data)
+    outcomes = as_marked(data)
     prior = prior_of(CrossedPrior, prior, "for form='crossed'")
     size = len(outcomes.systems)
     if size < 2:
@@ -199,7 +199,7 @@ def build_one_factor(
     >>> sorted(variable.name for variable in model.deterministics)
     ['log_a', 'logit_rho', 'mu', 'spread']
     """
-    outcomes = data if isinstance(data, Outcomes) else tally(data)
+    outcomes = as_marked(data)
     common = prior or LeaderboardPrior()
     trials, successes = outcomes.trials.values, outcomes.successes.values
     system, question = np.nonzero(trials)

@@ -16,7 +16,7 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.question.ballot import plurality_latent, vote_credit
 from bayesatk.data.answers import Ballots, possible
 from bayesatk.data.outcomes import Outcomes
-from bayesatk.data.tally import tally
+from bayesatk.data.study import as_marked
 from bayesatk.priors import AnswerPrior
 from bayesatk.results.difficulty import flat_draws
 
@@ -48,12 +48,13 @@ def build_answers(data: object, prior: AnswerPrior | None = None) -> pm.Model:
 
     Examples
     --------
-    >>> data = tally([[1, 0, 0]], answers=[["a", "b", "b"]])
+    >>> import bayesatk
+    >>> data = bayesatk.tally([[1, 0, 0]], answers=[["a", "b", "b"]])
     >>> model = build_answers(data)
     >>> model.named_vars_to_dims["answer_p"]
     ('entry',)
     """
-    outcomes = data if isinstance(data, Outcomes) else tally(data)
+    outcomes = as_marked(data)
     prior = AnswerPrior() if prior is None else prior
     counts = [_counts(ballots) for ballots in possible_ballots(outcomes, prior)]
     cell = np.repeat(np.arange(len(counts)), [len(answers) for answers in counts])

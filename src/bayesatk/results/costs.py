@@ -14,7 +14,7 @@ from bayesatk._tools.arguments import positive_number, whole_number
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.costs.prior import BY_BUDGET, BY_K, CostPrior, Costs
 from bayesatk.data.outcomes import Outcomes
-from bayesatk.data.study import Study, read_study
+from bayesatk.data.study import Study, as_marked, read_study
 from bayesatk.priors import HyperPrior
 from bayesatk.results.citations import RUBIN
 from bayesatk.results.schema import TARGETS, build, data_groups, draws_dataset, root_attributes
@@ -95,6 +95,7 @@ def read_costs(
         difficulty=difficulty, success=success, prior_trials=None, prior_weight=1.0,
         answer_prior=None, ci_prob=ci_prob, ci_kind=ci_kind, keep=(), population="bootstrap",
     )  # fmt: skip
+    as_marked(study.outcomes)
     sums = study.outcomes.dataset.get("cost_sums")
     if sums is None or not sums.sel(cost_sum="number").any():
         raise ArgumentError(

@@ -25,8 +25,10 @@ from bayesatk.comparison.gates.policy import (
 )
 from bayesatk.comparison.pairs.systems import compared as compare_joint
 from bayesatk.comparison.pairs.verdicts import PairSentences
+from bayesatk.data.capabilities import require
 from bayesatk.data.columns import GROUP, WEIGHT
 from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.study import outcome_values
 from bayesatk.data.tally import tally
 from bayesatk.posterior.evaluate import evaluate
 from bayesatk.posterior.models_of import observed_value
@@ -318,6 +320,9 @@ def gate(
 def together(new: object, baseline: object) -> Outcomes:
     """Return the outcomes of two systems, each given by itself, aligned on their questions."""
     both = {NEW: tally(new), BASELINE: tally(baseline)}
+    for name, outcomes in both.items():
+        if len(outcomes.systems) == 1:
+            require("gate", outcome_values(outcomes), name)
     common = {name: _common(both, name) for name in (WEIGHT, GROUP)}
     for name, outcomes in both.items():
         if len(outcomes.systems) != 1:
@@ -393,6 +398,7 @@ def gate_of(
     data: Outcomes, policy: GatePolicy, *, shared: bool = False, rng: RandomSource = 0
 ) -> Gate:
     """Return the verdict on outcomes of the systems "new" and "baseline"."""
+    require("gate", outcome_values(data), "data")
     data, lacking = _shared(data, shared)
     # Of 2500 draws per chain for pooled floors a probability of .95 has an error of .002; otherwise
     # nothing is read off them, because a comparison makes its own.
