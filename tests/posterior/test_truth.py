@@ -280,7 +280,7 @@ def test_the_sampled_model_agrees() -> None:
     ):  # fmt: skip
         fit = bk.evaluate(data, "pass@1,4 pass^4", rng=1, **options)
         drawn = bk.sample(data, "pass@1,4 pass^4", rng=1, **options)
-        assert bk.verify(fit, drawn).agree, options
+        assert bk.verify(fit, drawn).verdict == "agree", options
 
 
 # Data
