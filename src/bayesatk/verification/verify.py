@@ -166,7 +166,8 @@ def _check_same_question(exact: Result, sampled: Result) -> None:
     pair = exact, sampled
     declared = all("study" in result.tree.attrs for result in pair)
     fields = ["pooling", "prior", "covariates", "judges", "population"]
-    if any(result.voted for result in pair if declared):
+    observed = [result.group("observed_data") for result in pair if result.has("observed_data")]
+    if any("answer_count" in data for data in observed):
         fields.append("answer_prior")
     for name in fields if declared else ():  # other tools' draws say nothing of their model
         ours, theirs = (getattr(result, name) for result in pair)

@@ -398,7 +398,6 @@ def gate_of(
     data: Outcomes, policy: GatePolicy, *, shared: bool = False, rng: RandomSource = 0
 ) -> Gate:
     """Return the verdict on outcomes of the systems "new" and "baseline"."""
-    require("gate", outcome_values(data), "data")
     data, lacking = _shared(data, shared)
     # Of 2500 draws per chain for pooled floors a probability of .95 has an error of .002; otherwise
     # nothing is read off them, because a comparison makes its own.
@@ -447,6 +446,7 @@ def _worst(verdicts: list[Verdict]) -> Verdict:
 
 def _shared(data: Outcomes, shared: bool) -> tuple[Outcomes, int]:
     """Return outcomes on the questions that both tried, and how many only one did, if allowed."""
+    require("gate", outcome_values(data), "data")
     tried = (data.trials > 0).sel(system=[NEW, BASELINE]).values
     lacking = int((tried[0] != tried[1]).sum())
     if not tried.all(axis=0).any():
