@@ -306,6 +306,20 @@ def test_truth_is_read_from_columns_and_arrays_and_shown() -> None:
     assert scored.kinds[0].tolist() == [[0, 0, 0, 0, 1, 0, 0, 1]]
 
 
+def test_what_is_counted_by_marks_does_not_stay_beside_truth() -> None:
+    rng = np.random.default_rng(1)
+    marks, truth, right = simulated(rng, 12, 3, 20)
+    whole = bk.tally(marks, truth=right, cost=1 + marks, verifier=rng.random(marks.shape))
+    settled = whole.settled()
+    assert settled is not None
+    assert "cost_sums" not in settled.dataset
+    assert settled.verifier is settled.answers is None
+    with pytest.raises(ValueError, match=r"must be without trials of known truth"):
+        bk.costs.evaluate_cost(whole, k=[1])
+    with pytest.raises(ValueError, match=r"success must be given where marks"):
+        bk.evaluate(bk.tally(marks, truth=truth), "pass@1", success="score <= 0")
+
+
 def test_truth_of_a_trial_without_a_mark_counts() -> None:
     data = bk.tally([[1, None, 0]], truth=[[None, 1, 0]], missing="ignore")
     assert data.kinds[0].tolist() == [[0, 1, 0, 1, 0, 1, 0, 0]]

@@ -117,6 +117,11 @@ class Outcomes:
                 "different numbers are read, of which levels are kept: ",
                 Argument("success", rule, "tally"), ".",
             )  # fmt: skip
+        if "truth_count" in self.dataset:
+            raise OutcomeError(
+                Argument("success"), " must be given where marks with trials of known truth are "
+                "read: ", Argument("success", rule, "tally"), ".",
+            )  # fmt: skip
         succeeds = succeeding(rule, self.dataset["score"].values)
         names = self.dataset["category"].values[succeeds].tolist()
         pairs = {
@@ -174,15 +179,21 @@ class Outcomes:
         if "truth_count" not in self.dataset or self.kinds[..., :2].any():
             return None
         count = self.dataset["truth_count"].sum("mark").values
-        dataset = self.dataset.drop_vars(["truth_count", "truth", "mark"])
+        by_mark = ["truth_count", "truth", "mark", "cost_sums", "cost_sum"]
+        dataset = self.dataset.drop_vars(by_mark, errors="ignore")
         order = np.argsort(self.dataset["score"].values)
         counts = np.empty_like(count)
         counts[..., order] = count
         dataset = dataset.assign(
             count=(("system", "question", "category"), counts), missing=0 * dataset["missing"]
         )
-        note = "the truth of every trial is known: marks say nothing more and are left out"
-        return replace(self, dataset=dataset, notes=(*self.notes, note))
+        note = (
+            "the truth of every trial is known: marks say nothing more, and are left out with the "
+            "costs, answers and scores that are counted by them"
+        )
+        return replace(
+            self, dataset=dataset, notes=(*self.notes, note), answers=None, verifier=None
+        )
 
     @property
     def by_score(self) -> VerifierScores:

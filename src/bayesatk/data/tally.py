@@ -331,10 +331,9 @@ def finish(
     )
     if costs is not None:
         dataset = with_costs(dataset, costs[:, :, 1:], request.unit)
-    if TRUTH in long.by_trial:
-        dataset = with_truth(dataset, _truth_counts(long, scale, missing, success))
     outcomes = Outcomes(dataset, notes, answers, verifier=verifier)
-    return _with_direction(outcomes) if success is None else outcomes.with_success(success)
+    outcomes = _with_direction(outcomes) if success is None else outcomes.with_success(success)
+    return _with_truths(outcomes, long, scale, missing, success)
 
 
 def _sign(better: Better) -> int:
@@ -344,6 +343,16 @@ def _sign(better: Better) -> int:
 def _direction(better: Better) -> dict[str, str]:
     """Return the attribute of the scores that says which are better."""
     return {} if better == "higher" else {"better": better}
+
+
+def _with_truths(
+    outcomes: Outcomes, long: LongForm, scale: Scores, missing: MissingPolicy, success: str | None
+) -> Outcomes:
+    """Add counts of trials of known truth, where there are any."""
+    if TRUTH not in long.by_trial:
+        return outcomes
+    counts = _truth_counts(long, scale, missing, success)
+    return replace(outcomes, dataset=with_truth(outcomes.dataset, counts))
 
 
 def _truth_counts(

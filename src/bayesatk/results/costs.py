@@ -90,12 +90,12 @@ def read_costs(
         positive_number("spend", amount, "It is in the unit of the costs.")
         for amount in _listed(spend)
     )
+    data = as_marked(data)
     study = read_study(
         data, [f"pass@{number}" for number in ks or (1,)], pooling="partial", prior=prior,
         difficulty=difficulty, success=success, prior_trials=None, prior_weight=1.0,
         answer_prior=None, ci_prob=ci_prob, ci_kind=ci_kind, keep=(), population="bootstrap",
     )  # fmt: skip
-    as_marked(study.outcomes)
     sums = study.outcomes.dataset.get("cost_sums")
     if sums is None or not sums.sel(cost_sum="number").any():
         raise ArgumentError(
