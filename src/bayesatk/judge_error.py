@@ -12,8 +12,18 @@ from bayesatk._tools.arguments import whole_number
 from bayesatk._tools.messages import Argument, ArgumentError
 
 Shape = tuple[float, float]
+RATES = ("sensitivity", "false_positive_rate")  # of a judge: hyperparameters, and variables
+RATE_ICC = "rate_icc"  # how alike the judge's errors on one question are, a variable, too
+RATE_ICC_PRIOR = (0.5, 4.0)  # Beta: a tenth on average, most of it near none
+MOST_VARYING = 16  # marks of a question up to which its own rates are integrated
+_MARKED = [0, 1, 3, 4, 6, 7]  # kinds of trials that have a mark
 _WRONG_WAY = 1e-3  # probability that s <= f from which a judge is refused
 _LEVELS = 2000  # quantiles of f that this probability is averaged over
+
+
+def rates_of(drawn: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Return draws of a judge's rates side by side; (draws, 2), or 3 where they vary."""
+    return np.stack([drawn[name] for name in (*RATES, RATE_ICC) if name in drawn], axis=1)
 
 
 @dataclass(frozen=True)
@@ -23,8 +33,9 @@ class JudgeError:
     A priori the sensitivity (probability that a right trial is marked right) and the false positive
     rate (probability that a wrong trial is marked right) are uniform. Given the calibration set
     they are ``Beta(tp + 1, p - tp + 1)`` and ``Beta(fp + 1, n - fp + 1)``. They are assumed to be
-    the same for all questions and trials. ``JudgeError(0, 0, 0, 0)`` has no calibration set: then
-    the truth of some trials must be known (``truth=`` of `bayesatk.tally`).
+    the same for all trials, and, without trials of the evaluation whose truth is known, for all
+    questions. ``JudgeError(0, 0, 0, 0)`` has no calibration set: then the truth of some trials must
+    be known (``truth=`` of `bayesatk.tally`).
 
     Parameters
     ----------
@@ -40,6 +51,11 @@ class JudgeError:
         False keeps the posterior of the rates given the calibration set alone (a cut posterior,
         Plummer 2015, Statistics and Computing 25, 37-43). Use it for judges whose error rates
         differ between questions, where the distribution of the marks would bias the rates.
+
+    by_question : bool
+        Whether rates may differ between questions where the truth of some trials is known: those
+        of a question are then Beta with the judge's rates as means and the intraclass correlation
+        ``rate_icc``, which is Beta(1/2, 4) a priori. False: they are the same for all.
 
     See Also
     --------
@@ -60,6 +76,7 @@ class JudgeError:
     n: int
     name: str = ""
     updated: bool = True
+    by_question: bool = True
 
     def __post_init__(self) -> None:
         for marked, size in (("tp", "p"), ("fp", "n")):
@@ -160,6 +177,27 @@ class Judges:
             for system in places:
                 by_system[system] = labelled
         return Judges(tuple(by_system))
+
+    def vary(self, kinds: NDArray[np.int64], earlier: NDArray[np.float64] | None) -> bool:
+        """Whether rates of judges differ between questions, for all that is known.
+
+        The trials of a question then say how alike its errors are. Not where systems share a judge,
+        or a question has too many marks or prior trials.
+
+        Parameters
+        ----------
+        kinds : ndarray of int, shape (system, question, kinds)
+            As of `bayesatk.data.outcomes.Outcomes.kinds`.
+        earlier : ndarray, optional
+            Prior trials.
+        """
+        if kinds.shape[-1] == 2 or (earlier is not None and earlier.any()):
+            return False
+        if not all(judge.by_question and judge.updated for judge in self.by_system):
+            return False
+        alone = len(self.groups()) == len(self.by_system)
+        most = int(kinds[..., _MARKED].sum(axis=-1).max())
+        return alone and 2 <= most <= MOST_VARYING
 
     def described(self) -> list[dict[str, Any]]:
         """Return them as plain data, for the attributes of a result."""

@@ -146,6 +146,12 @@ class Study:
         """The judges with what trials of known truth tell of them."""
         return None if self.judges is None else self.judges.with_labels(self.outcomes.kinds)
 
+    @property
+    def rates_vary(self) -> bool:
+        """Whether rates of judges differ between questions."""
+        judges, pooled = self.judges, self.pooling != "complete"
+        return pooled and judges is not None and judges.vary(self.counts, self.prior_counts)
+
     @cached_property
     def design(self) -> Design | None:
         """Covariates that success depends on."""

@@ -1,6 +1,7 @@
 """Marks of judges that err, as PyMC variables."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,17 +11,68 @@ from numpy.typing import NDArray
 from scipy.special import binom, expit
 from scipy.special import gammaln as np_gammaln
 
-from bayesatk.judge_error import Judges
+from bayesatk.judge_error import RATE_ICC, RATE_ICC_PRIOR, RATES, Judges
 
 Tensor = Any  # a symbolic array: PyTensor has no types to check
 Ints = NDArray[np.int64]
 _NODES = 201  # of logit p, within which a Beta is integrated to 1e-6
 _REACH, _CENTRE = 65.0, 25.0  # logits: of nodes around the centre, and of the centre, at most
+_STIRLING = 1e4  # of a parameter from which Stirling's formula is right to 1e-14
+_LEAST_ICC = 1e-8  # of rates, from which they are the same for all questions
 _IMPOSSIBLE = -1e10  # log probability: finite, so that its derivative is a number
 
 
-def mark_rates(judges: Judges) -> tuple[Tensor, Tensor]:
-    """Add the rates of every judge: sensitivity and false positive rate, each by system."""
+@dataclass(frozen=True)
+class Rates:
+    """Sensitivity and false positive rate, by system or by count; `total` where they vary.
+
+    Those of a question are then Beta with these means, whose parameters sum to `total`.
+    """
+
+    s: Tensor
+    f: Tensor
+    total: Tensor | None = None
+
+    def of(self, system: Any) -> "Rates":
+        """Return those of the systems of counts."""
+        total = None if self.total is None else self.total[system]
+        return Rates(self.s[system], self.f[system], total)
+
+    def by_question(self) -> tuple[Tensor, Tensor]:
+        """Return both by system and question, drawn where they vary."""
+        if self.total is None:
+            return self.s[:, None], self.f[:, None]
+        total = self.total[:, None]
+        s, f = (
+            pm.Beta(f"question_{name}", mean[:, None] * total, (1.0 - mean[:, None]) * total,
+                    dims=("system", "question"))
+            for name, mean in zip(RATES, (self.s, self.f), strict=True)
+        )  # fmt: skip
+        return s, f
+
+    def log_ordered(self, rate: Tensor, unmarked: Any, marked: Any, seen: Any = None) -> Tensor:
+        """Log probability of trials of one truth, of a count with some more such trials.
+
+        Parameters
+        ----------
+        rate : tensor, shape (counts,)
+            `s` or `f`.
+        unmarked, marked : ndarray, shape (counts, ...)
+        seen : ndarray, shape (counts, 2), optional
+            More trials of this truth, unmarked and marked; they say what the question's rate is.
+        """
+        wide = (slice(None), *(None,) * (np.ndim(marked) - 1))
+        if self.total is None:
+            return marked * pt.log(rate)[wide] + unmarked * pt.log1p(-rate)[wide]
+        before = np.zeros((len(marked), 2)) if seen is None else seen
+        a = ((1.0 - rate) * self.total + before[:, 0])[wide]
+        b = (rate * self.total + before[:, 1])[wide]
+        logs = log_rising(a, unmarked) + log_rising(b, marked)
+        return logs - log_rising(a + b, unmarked + marked)
+
+
+def mark_rates(judges: Judges, varying: bool = False) -> Rates:
+    """Add the rates of every judge, each by system; they may vary by question."""
     if not all(judge.updated for judge in judges.by_system):
         raise ValueError(
             "judge must have updated=True for a PyMC model, in which the marks always inform the "
@@ -33,9 +85,23 @@ def mark_rates(judges: Judges) -> tuple[Tensor, Tensor]:
         judge_of[systems] = number
     s, f = (
         pm.Deterministic(name, rates[judge_of, column], dims="system")
-        for column, name in enumerate(("sensitivity", "false_positive_rate"))
+        for column, name in enumerate(RATES)
     )
-    return s, f
+    if not varying:
+        return Rates(s, f)
+    icc = pt.maximum(pm.Beta(RATE_ICC, *RATE_ICC_PRIOR, dims="system"), _LEAST_ICC)
+    return Rates(s, f, 1.0 / icc - 1.0)
+
+
+def log_rising(a: Tensor, n: Tensor) -> Tensor:
+    """Log of ``a (a + 1) ... (a + n - 1)``.
+
+    The difference of two log-gammas, but for large ``a``, where nothing but rounding errors would
+    be left of it, and chains get stuck at one: there by Stirling's formula.
+    """
+    direct = pt.gammaln(a + n) - pt.gammaln(a)
+    change = (a + n - 0.5) * pt.log1p(n / a) - n + (1.0 / (a + n) - 1.0 / a) / 12.0
+    return pt.switch(a < _STIRLING, direct, n * pt.log(a) + change)
 
 
 def right_trials(trials: Ints) -> Ints:
@@ -46,7 +112,9 @@ def right_trials(trials: Ints) -> Ints:
     return np.minimum(np.arange(int(trials.max()) + 1), trials[:, None])
 
 
-def log_marks(marks: Ints, trials: Ints, log_right: Tensor, s: Tensor, f: Tensor) -> Tensor:
+def log_marks(
+    marks: Ints, trials: Ints, log_right: Tensor, rates: Rates, labels: NDArray[Any] | None = None
+) -> Tensor:
     """Log probability of marks in their order, right trials added up; (counts,).
 
     Parameters
@@ -54,8 +122,10 @@ def log_marks(marks: Ints, trials: Ints, log_right: Tensor, s: Tensor, f: Tensor
     marks, trials : ndarray of int, shape (counts,)
     log_right : tensor, shape (counts, right)
         Log probability of so many right trials, in their order.
-    s, f : tensor, shape (counts,)
-        Rates of who marked them.
+    rates : Rates
+        Of who marked them; by count.
+    labels : ndarray, shape (counts, 6), optional
+        As of `log_labels`, of the same questions.
     """
     t = np.arange(int(trials.max()) + 1)[:, None]
     marked_right = t.T
@@ -64,25 +134,27 @@ def log_marks(marks: Ints, trials: Ints, log_right: Tensor, s: Tensor, f: Tensor
         ways = np.log(binom(c, marked_right)) + np.log(binom(wrong, t - marked_right))
     possible = np.isfinite(ways)
     logs = np.where(possible, ways, _IMPOSSIBLE)
-    powers = marked_right, t - marked_right, c - marked_right, wrong - t + marked_right
-    rates = pt.log(s), pt.log1p(-s), pt.log(f), pt.log1p(-f)
-    for power, rate in zip(powers, rates, strict=True):
-        logs = logs + np.where(possible, power, 0) * rate[:, None, None]
+    powers = (t - marked_right, marked_right), (wrong - t + marked_right, c - marked_right)
+    for rate, power, kinds in zip((rates.s, rates.f), powers, ([4, 5], [1, 2]), strict=True):
+        unmarked, marked = (np.where(possible, values, 0) for values in power)
+        seen = None if labels is None else labels[:, kinds]
+        logs = logs + rates.log_ordered(rate, unmarked, marked, seen)
     return pt.logsumexp(log_right + pt.logsumexp(logs, axis=2), axis=1)
 
 
-def log_labels(counts: NDArray[Any], s: Tensor, f: Tensor) -> Tensor:
+def log_labels(counts: NDArray[Any], rates: Rates) -> Tensor:
     """Log probability of the marks of trials of known truth, given it; (counts,).
 
     Parameters
     ----------
     counts : ndarray, shape (counts, 6)
         Wrong trials without a mark, marked wrong and marked right, then right ones.
-    s, f : tensor, shape (counts,)
+    rates : Rates
+        By count.
     """
     _, rejected, accepted, _, missed, marked_right = counts.T
-    of_wrong = accepted * pt.log(f) + rejected * pt.log1p(-f)
-    return of_wrong + marked_right * pt.log(s) + missed * pt.log1p(-s)
+    of_wrong = rates.log_ordered(rates.f, rejected, accepted)
+    return of_wrong + rates.log_ordered(rates.s, missed, marked_right)
 
 
 def logit_nodes(

@@ -21,6 +21,7 @@ from bayesatk.data.columns import WEIGHT
 from bayesatk.data.grouping import Grouping
 from bayesatk.data.question_columns import unequal, weights
 from bayesatk.data.study import Study
+from bayesatk.judge_error import RATES
 from bayesatk.metrics.grid import MetricGrid, MetricSpec
 from bayesatk.models.program import all_trials
 from bayesatk.models.question_draws import (
@@ -34,7 +35,7 @@ from bayesatk.models.question_draws import (
 from bayesatk.priors import HyperPrior, Population
 from bayesatk.results.difficulty import ATOMS, difficulty_draws, flat_draws
 from bayesatk.results.question_laws import QuestionLaws
-from bayesatk.results.schema import RATES, TARGETS, metric_dataset
+from bayesatk.results.schema import TARGETS, metric_dataset
 
 Array = NDArray[np.float64]
 _CHUNK = 4_000_000  # draws of p held at once: 32 MB

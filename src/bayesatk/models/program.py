@@ -23,7 +23,15 @@ from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import Scale
 from bayesatk.data.study import Study
 from bayesatk.models.levels import MixedLevels, level_vectors
-from bayesatk.models.marks import log_labels, log_marks, logit_nodes, mark_rates, right_trials
+from bayesatk.models.marks import (
+    Rates,
+    log_labels,
+    log_marks,
+    log_rising,
+    logit_nodes,
+    mark_rates,
+    right_trials,
+)
 from bayesatk.priors import DirichletHyperPrior, HyperPrior
 from bayesatk.priors.fields import Beta, Dirichlet, Field, Fields, HalfNormal
 from bayesatk.results.question_laws import concentration, declared_fields
@@ -36,7 +44,6 @@ KINDS = ("never", "always", "between")  # of questions, where a law has atoms
 COMPONENTS = ("first", "second")
 _NEAR = 1e-12  # of an icc or a share to 0 or 1: beyond it the likelihood no longer changes
 _LEAST = 1e-100  # of a Dirichlet parameter, so that its log-gamma is a number
-_STIRLING = 1e4  # of a parameter from which Stirling's formula is right to 1e-14
 
 
 def variable(field: Field) -> Tensor:
@@ -290,7 +297,9 @@ def build_program(
         where questions have groups or covariates.
     """
     with pm.Model(coords=study_coordinates(study)) as model:
-        rates = None if study.judges is None else mark_rates(study.judges)
+        rates = None
+        if study.judges is not None:
+            rates = mark_rates(study.judges, study.rates_vary)
         if study.pooling != "partial":
             _unpooled(study, rates)
         elif form == "full":
@@ -319,7 +328,7 @@ def study_coordinates(study: Study) -> dict[str, Any]:
     return coords
 
 
-def _marginal(study: Study, law: Law, rates: tuple[Tensor, Tensor] | None, distinct: bool) -> None:
+def _marginal(study: Study, law: Law, rates: Rates | None, distinct: bool) -> None:
     """Add the likelihood of distinct questions, probabilities integrated."""
     questions = Questions.of(study, distinct)
     held = questions.containers()
@@ -333,32 +342,35 @@ def _marginal(study: Study, law: Law, rates: tuple[Tensor, Tensor] | None, disti
     pm.Potential("log_likelihood", held.repeats * logs)
 
 
-def _log_marks(questions: Questions, mixed: Mixed, rates: tuple[Tensor, Tensor]) -> Tensor:
+def _log_marks(questions: Questions, mixed: Mixed, rates: Rates) -> Tensor:
     """Log probability of marks in their order: the numbers of right trials are added up."""
     wrong, marks = questions.counts[:, :2].T.astype(int)
     labelled = questions.labelled
     right = right_trials(wrong + marks)
     alternatives = np.stack([(wrong + marks)[:, None] - right, right], axis=-1).astype(float)
     log_right = mixed.log_counts(pt.as_tensor_variable(alternatives + labelled[:, None]))
-    s, f = (rate[questions.system] for rate in rates)
-    logs = log_marks(marks, wrong + marks, log_right, s, f)
-    return logs + log_labels(questions.counts[:, 2:], s, f) if labelled.any() else logs
+    by_count, labels = rates.of(questions.system), questions.counts[:, 2:]
+    if not labelled.any():
+        return log_marks(marks, wrong + marks, log_right, by_count)
+    logs = log_marks(marks, wrong + marks, log_right, by_count, labels)
+    return logs + log_labels(labels, by_count)
 
 
-def _log_fractions(questions: Questions, mixed: Mixed, rates: tuple[Tensor, Tensor]) -> Tensor:
+def _log_fractions(questions: Questions, mixed: Mixed, rates: Rates) -> Tensor:
     """Log probability of fractions of marked trials: an integral over p for every Beta."""
-    s, f = (rate[questions.system] for rate in rates)
+    by_count = rates.of(questions.system)
     wrong, right = questions.counts[:, :2].T[:, :, None]
     p, q, logs = logit_nodes(mixed.parts, mixed.log_atoms, pt)
     for_right, for_wrong = (rate[:, None] * p + other[:, None] * q
-                            for rate, other in ((s, f), (1.0 - s, 1.0 - f)))  # fmt: skip
+                            for rate, other in ((by_count.s, by_count.f),
+                                                (1.0 - by_count.s, 1.0 - by_count.f)))  # fmt: skip
     logs = logs + right * pt.log(for_right) + wrong * pt.log(for_wrong)
     labelled = questions.labelled
     if not labelled.any():
         return pt.logsumexp(logs, axis=1)
     for count, chance in zip(labelled.T[:, :, None], (q, p), strict=True):
         logs = logs + pt.switch(count > 0.0, count * pt.log(chance), 0.0)
-    return pt.logsumexp(logs, axis=1) + log_labels(questions.counts[:, 2:], s, f)
+    return pt.logsumexp(logs, axis=1) + log_labels(questions.counts[:, 2:], by_count)
 
 
 def question_probabilities(study: Study, law: Law) -> Tensor:
@@ -400,7 +412,7 @@ def _drawn(
     return pm.Deterministic(name, p, dims=dims)
 
 
-def _unpooled(study: Study, rates: tuple[Tensor, Tensor] | None) -> None:
+def _unpooled(study: Study, rates: Rates | None) -> None:
     """Add probabilities with a fixed prior: of every question, or one for all of a system."""
     axes, sizes = study.scale.axes, study.outcomes.trials.shape
     # Earlier trials that no judge marked add up with the prior.
@@ -423,7 +435,7 @@ def observe(
     outcomes: Outcomes,
     scale: Scale,
     p: Tensor,
-    rates: tuple[Tensor, Tensor] | None = None,
+    rates: Rates | None = None,
     before: Array | None = None,
 ) -> None:
     """Add the counts given the probabilities, and earlier trials at their weight.
@@ -433,10 +445,10 @@ def observe(
     dims = ("system", "question")
     counts, sizes = scale.observed(outcomes).values, outcomes.trials.values
     if rates is not None:
-        kinds = outcomes.kinds
+        kinds, (s, f) = outcomes.kinds, rates.by_question()
         counts, sizes = kinds[..., 1], kinds[..., :2].sum(axis=-1)
         if kinds.shape[-1] > 2:
-            pm.Potential("known_truth", _log_known(kinds, p, rates))
+            pm.Potential("known_truth", _log_known(kinds, p, s, f))
     trials = pm.Data("trials", sizes, dims=dims)
     if scale.axes:
         observed = pm.Data("count_data", counts, dims=(*dims, "category"))
@@ -444,8 +456,7 @@ def observe(
         logs = pt.log(p)
     else:
         if rates is not None:
-            s, f = rates
-            p = f[:, None] + (s - f)[:, None] * p
+            p = f + (s - f) * p
         observed = pm.Data("successes_data", counts, dims=dims)
         pm.Binomial("successes", n=trials, p=p, observed=observed, dims=dims)
         logs = pt.stack([pt.log1p(-p), pt.log(p)], axis=-1)
@@ -454,13 +465,13 @@ def observe(
         pm.Potential("prior_trials", counted.sum(axis=(1, 2)))
 
 
-def _log_known(kinds: Ints, p: Tensor, rates: tuple[Tensor, Tensor]) -> Tensor:
+def _log_known(kinds: Ints, p: Tensor, s: Tensor, f: Tensor) -> Tensor:
     """Log probability of trials of known truth, and of their marks; (systems, questions)."""
     systems, questions, _ = kinds.shape
     labelled = kinds[..., 2:].reshape(systems, questions, 2, 3).sum(axis=-1)
     logs = labelled[..., 0] * pt.log1p(-p) + labelled[..., 1] * pt.log(p)
-    s, f = (pt.repeat(rate, questions) for rate in rates)
-    labels = log_labels(kinds[..., 2:].reshape(-1, 6), s, f)
+    by_question = Rates(*((rate + pt.zeros_like(p)).ravel() for rate in (s, f)))
+    labels = log_labels(kinds[..., 2:].reshape(-1, 6), by_question)
     return logs + labels.reshape((systems, questions))
 
 
@@ -472,14 +483,3 @@ def parameter_sum(icc: Tensor) -> Tensor:
     """Sum of the parameters of a Beta or Dirichlet with an intraclass correlation."""
     inside = _inside(icc)
     return (1.0 - inside) / inside
-
-
-def log_rising(a: Tensor, n: Tensor) -> Tensor:
-    """Log of ``a (a + 1) ... (a + n - 1)``.
-
-    The difference of two log-gammas, but for large ``a``, where nothing but rounding errors would
-    be left of it, and chains get stuck at one: there by Stirling's formula.
-    """
-    direct = pt.gammaln(a + n) - pt.gammaln(a)
-    change = (a + n - 0.5) * pt.log1p(n / a) - n + (1.0 / (a + n) - 1.0 / a) / 12.0
-    return pt.switch(a < _STIRLING, direct, n * pt.log(a) + change)

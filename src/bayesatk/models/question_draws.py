@@ -13,7 +13,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 from scipy.special import expit, xlogy
-from scipy.stats import binom
+from scipy.stats import betabinom, binom
 
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.pooling.difficulty import Difficulty
@@ -21,6 +21,7 @@ from bayesatk.core.pooling.marks import log_marked
 from bayesatk.core.pooling.states import States
 from bayesatk.core.question.dirichlet_multinomial import log_counts, log_ordered
 from bayesatk.data.study import Study
+from bayesatk.judge_error import RATE_ICC, RATES, rates_of
 from bayesatk.metrics.credit import log_choose
 from bayesatk.metrics.grid import Metric
 from bayesatk.models.marks import logit_nodes
@@ -28,7 +29,6 @@ from bayesatk.models.program import all_trials
 from bayesatk.results.difficulty import flat_draws
 from bayesatk.results.question_laws import QuestionLaws, concentration, shape_draws
 from bayesatk.results.result import Result
-from bayesatk.results.schema import RATES
 
 Array = NDArray[np.float64]
 Expectation = Callable[[Any], Array]
@@ -73,7 +73,7 @@ def traced_laws(
     """
     if study.pooling != "partial" or (difficulty is None and not study.scale.axes):
         return None
-    names = ("mean_p", "icc", "slopes", "group_sd", "group_effect", "shape", *RATES)
+    names = ("mean_p", "icc", "slopes", "group_sd", "group_effect", "shape", *RATES, RATE_ICC)
     drawn = {name: flat_draws(posterior[name], system) for name in names if name in posterior}
     laws = QuestionLaws(
         study, difficulty=difficulty, slopes=drawn.get("slopes"), group_sd=drawn.get("group_sd"),
@@ -84,7 +84,7 @@ def traced_laws(
     if "group_effect" in drawn:
         laws = replace(laws, group_effect=drawn["group_sd"][:, None] * drawn["group_effect"])
     if study.judges is not None:
-        laws = replace(laws, rates=np.stack([drawn[name] for name in RATES], axis=1))
+        laws = replace(laws, rates=rates_of(drawn))
     return laws
 
 
@@ -306,7 +306,7 @@ def p_given(law: QuestionLaws, counts: Array, size: int, rng: np.random.Generato
     logs = difficulty.log_counts(right, np.full(unknown + 1, trials))
     logs += log_choose(unknown, hidden) - log_choose(trials, right)
     chance = np.exp(logs - logs.max(axis=1, keepdims=True))
-    number = _drawn_columns(chance * mark_chances(rates, marks, unknown), size, rng)
+    number = _drawn_columns(chance * mark_chances(rates, marks, unknown, counts[2:]), size, rng)
     p = np.empty(number.shape)
     for t in np.unique(number):
         draw, question = np.nonzero(number == t)
@@ -385,12 +385,28 @@ def _drawn_columns(weight: Array, size: int, rng: np.random.Generator) -> NDArra
     return number
 
 
-def mark_chances(rates: Array, marks: int, trials: int) -> Array:
-    """Probability of marks given each number of right trials, (draws, trials + 1)."""
-    s, f = rates[:, :1], rates[:, 1:]
-    of_right = np.arange(marks + 1)
+def mark_chances(rates: Array, marks: int, trials: int, labels: Array) -> Array:
+    """Probability of marks given each number of right trials, (draws, trials + 1).
+
+    Parameters
+    ----------
+    rates : ndarray, shape (draws, 2), or 3 where they vary by question
+    marks, trials : int
+    labels : ndarray, shape (6,) or (0,)
+        Further trials of the question, as of `bayesatk.models.marks.log_labels`.
+    """
+    rate, right = rates[:, :2, None], np.arange(marks + 1)
+
+    def log_chances(column: int, number: NDArray[np.intp], size: int) -> Array:
+        if rates.shape[1] == 2:
+            return np.asarray(binom.logpmf(number, size, rate[:, column]))
+        total = 1.0 / rates[:, 2:] - 1.0
+        unmarked, marked = labels[[[4, 5], [1, 2]][column]]
+        shapes = rate[:, column] * total + marked, (1.0 - rate[:, column]) * total + unmarked
+        return np.asarray(betabinom.logpmf(number, size, *shapes))
+
     chances = [
-        binom.pmf(of_right, t, s) * binom.pmf(marks - of_right, trials - t, f)
+        np.exp(log_chances(0, right, t) + log_chances(1, marks - right, trials - t))
         for t in range(trials + 1)
     ]
     return np.asarray(np.stack(chances).sum(axis=2).T)

@@ -222,10 +222,10 @@ def build_one_factor(
         else:
             right = right_trials(n)
             log_right = _rises(alpha, beta, right, n[:, None] - right)
-            sensitivity, false_positive_rate = (rate[system] for rate in mark_rates(judges))
-            logs = log_marks(c, n, log_right, sensitivity, false_positive_rate)
+            rates = mark_rates(judges).of(system)
+            logs = log_marks(c, n, log_right, rates)
             log_right = np.where(right == np.stack([0 * n, n])[..., None], 0.0, _IMPOSSIBLE)
-            ends = [log_marks(c, n, end, sensitivity, false_positive_rate) for end in log_right]
+            ends = [log_marks(c, n, end, rates) for end in log_right]
         shares = pt.log(pm.Dirichlet("atoms", np.array(common.atoms), dims="share"))
         by_question = [
             share + pt.zeros(trials.shape[1])[question].inc(cells)

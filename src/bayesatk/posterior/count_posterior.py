@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from bayesatk.core.program.laws import Common, DifficultyLaw
 from bayesatk.core.program.levels import Levels
 from bayesatk.core.program.moments import Metrics, Moments, Summed
 from bayesatk.core.program.predictor import Effects, Predictor
+from bayesatk.judge_error import RATE_ICC, RATES
 from bayesatk.metrics.category_credit import CategoryCredit, Judged
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import one_metric
@@ -33,7 +35,7 @@ from bayesatk.posterior.posterior import (
 )
 from bayesatk.priors import DIFFICULTY_FAMILIES
 from bayesatk.priors.fields import Fields
-from bayesatk.results.schema import PRIOR_WEIGHT, RATES
+from bayesatk.results.schema import PRIOR_WEIGHT
 
 if TYPE_CHECKING:
     from bayesatk.posterior.model import CountModel
@@ -403,7 +405,8 @@ class CountPosterior:
         """Rates of the judge at points, where one errs."""
         if self.model.marking is None:
             return {}
-        return dict(zip(RATES, fit.rates(theta).T, strict=True))
+        # Of two names, or of three where rates differ between questions.
+        return dict(zip((*RATES, RATE_ICC), fit.rates(theta).T, strict=False))
 
     @cached_property
     def _hyper_points(self) -> tuple[Array, dict[str, Array]]:
@@ -738,13 +741,14 @@ def due_to_rates(weight: Array, rates: Array, values: Array) -> Array:
     Parameters
     ----------
     weight : ndarray, shape (nodes,)
-    rates : ndarray, shape (nodes, 2)
+    rates : ndarray, shape (nodes, 2 or 3)
     values : ndarray, shape (nodes, metrics)
         Posterior means given each node.
     """
     root = np.sqrt(weight)[:, None]
     gap = rates - weight @ rates
-    s, f = (gap / np.maximum(np.abs(gap).max(axis=0), 1e-300)).T
-    terms = np.stack([np.ones_like(s), s, f, s * s, s * f, f * f], axis=1)
+    columns = [np.ones(len(gap)), *(gap / np.maximum(np.abs(gap).max(axis=0), 1e-300)).T]
+    pairs = combinations_with_replacement(columns, 2)  # of one with itself, too
+    terms = np.stack([first * second for first, second in pairs], axis=1)
     fitted = terms @ np.linalg.lstsq(root * terms, root * values, rcond=None)[0]
     return np.asarray(weight @ (fitted - weight @ fitted) ** 2)

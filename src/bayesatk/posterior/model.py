@@ -55,7 +55,7 @@ from bayesatk.core.question.laws import finite
 from bayesatk.data.design import Basis
 from bayesatk.data.grouping import Grouping
 from bayesatk.data.scales import MetricFunction
-from bayesatk.judge_error import JudgeError
+from bayesatk.judge_error import RATE_ICC, RATE_ICC_PRIOR, RATES, JudgeError
 from bayesatk.metrics.credit import Array
 from bayesatk.posterior.count_posterior import CountPosterior, FamilyFit
 from bayesatk.posterior.posterior import FamilyShare, SystemPosterior
@@ -63,7 +63,6 @@ from bayesatk.priors import CategoryPrior, DirichletHyperPrior, HyperPrior, Pool
 from bayesatk.priors.choice import power_scaled
 from bayesatk.priors.fields import Beta, Dirichlet, Field, Fields
 from bayesatk.results.points import Laws
-from bayesatk.results.schema import RATES
 
 _OUTER, _OUTSIDE = 1e-7, 1e-7  # weight of the outer points of a lattice, and what may lie there
 # without a question
@@ -118,11 +117,14 @@ class Marking:
         Models of the other systems, without this marking.
     seed : int
         Of the order in which rates are drawn: the same for all systems of a judge.
+    varying : bool
+        Whether rates differ between questions.
     """
 
     error: JudgeError
     others: "tuple[CountModel, ...]" = ()
     seed: int = 0
+    varying: bool = False
 
 
 @dataclass(frozen=True)
@@ -255,7 +257,9 @@ class CountModel:
         if self.marking is None or self.known_rates is not None:
             return fields
         shapes = self.marking.error.shapes
-        rates = tuple(Field(name, Beta(*shape)) for name, shape in zip(RATES, shapes, strict=True))
+        rates = [Field(name, Beta(*shape)) for name, shape in zip(RATES, shapes, strict=True)]
+        if self.marking.varying:
+            rates.append(Field(RATE_ICC, Beta(*RATE_ICC_PRIOR)))
         return replace(fields, fields=(*fields.fields, *rates))
 
     def _of_law(self, family: str) -> Fields:
@@ -329,7 +333,7 @@ class CountModel:
         error = None if marking is None else marking.error
         return (
             content, self.pooling, self.prior, self.scores, cells.grouped, error, others,
-            self.estimated,
+            marking is not None and marking.varying, self.estimated,
         )  # fmt: skip
 
     def recall(self, laws: Laws | None) -> "CountModel":

@@ -66,6 +66,8 @@ class Declared:
         Whether some question got several right answers that differ.
     answer_prior : VotePrior, optional
         Of these.
+    rates_vary : bool
+        Whether rates of judges differ between questions.
     """
 
     scale: Scale
@@ -83,6 +85,7 @@ class Declared:
     ballots: Sequence[Sequence[Ballots]] = ()
     several_right: bool = False
     answer_prior: VotePrior | None = None
+    rates_vary: bool = False
 
     @classmethod
     def of_study(cls, study: Study, seed: int = 0) -> "Declared":
@@ -92,7 +95,7 @@ class Declared:
             study.scale, study.pooling, study.prior, study.counts, study.prior_by_kind,
             None if study.design is None else study.design.basis,
             study.outcomes.weight, study.grouping, study.judges,
-            study.bootstrapped, seed, study.earlier,
+            study.bootstrapped, seed, study.earlier, rates_vary=study.rates_vary,
         )._with_answers(answers, study.answer_prior)  # fmt: skip
 
     @classmethod
@@ -108,6 +111,7 @@ class Declared:
             None if result.weight is None else result.weight[keep],
             None if groups is None else groups.among(keep), result.judges,
             result.study.bootstrapped, earlier=result.study.earlier,
+            rates_vary=result.study.rates_vary,
         )._with_answers(answers and answers.on_questions(keep), result.answer_prior)  # fmt: skip
 
     def among(self, systems: list[int]) -> "Declared":
@@ -131,7 +135,7 @@ class Declared:
                 labelled = error.with_labels(self.counts[rest].sum(axis=(0, 1)))
                 unlabelled = replace(self, counts=truth_alone(self.counts))
                 others = tuple(unlabelled._alone(place) for place in rest)
-                marking = Marking(labelled, others, self.seed + number)
+                marking = Marking(labelled, others, self.seed + number, self.rates_vary)
         return replace(model, marking=marking)
 
     def of_questions(self, questions: NDArray[np.intp]) -> "Declared":

@@ -14,15 +14,16 @@ from scipy.special import expit, logit, softmax
 
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.core.pooling.levels import LevelDraws, shape_functions
-from bayesatk.core.pooling.marks import log_kinds, log_marked
+from bayesatk.core.pooling.marks import log_kinds, log_marked, question_rates
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.pooling.states import States
 from bayesatk.core.question.dirichlet_multinomial import log_counts
 from bayesatk.data.study import Study
+from bayesatk.judge_error import RATE_ICC, RATES, rates_of
 from bayesatk.priors import BetaPrior, DirichletHyperPrior, HyperPrior
 from bayesatk.priors.fields import Fields
 from bayesatk.results.difficulty import ATOMS, difficulty_draws, draw_prior, flat_draws
-from bayesatk.results.schema import PRIOR_WEIGHT, RATES
+from bayesatk.results.schema import PRIOR_WEIGHT
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -90,10 +91,10 @@ class QuestionLaws:
         """
         posterior, slopes, rates = groups["posterior"], None, None
         names = ("mean_p", "icc", "typical_p", "coefficients", "group_sd", "group_effect", "shape",
-                 PRIOR_WEIGHT, *RATES)  # fmt: skip
+                 PRIOR_WEIGHT, *RATES, RATE_ICC)  # fmt: skip
         drawn = {name: flat_draws(posterior[name], system) for name in names if name in posterior}
         if set(RATES) <= set(drawn):
-            rates = np.stack([drawn[name] for name in RATES], axis=1)
+            rates = rates_of(drawn)
         if study.design is not None:
             logits = study.design.basis.logits(drawn["coefficients"])
             slopes, drawn["typical_p"] = logits[:, 1:], expit(logits[:, 0])
@@ -219,7 +220,7 @@ class QuestionLaws:
         assert drawn is not None  # there is a question
         if self.rates is None:
             return drawn
-        s, f = self.rates[:, :1], self.rates[:, 1:]
+        s, f = question_rates(self.rates, len(trials), rng)
         return np.asarray(rng.binomial(drawn, s) + rng.binomial(trials - drawn, f))
 
     @property
@@ -315,7 +316,8 @@ class QuestionLaws:
     @property
     def _of_trials(self) -> dict[str, Array]:
         """Rates of a judge, and the weight of prior trials; (draws,)."""
-        values = {} if self.rates is None else dict(zip(RATES, self.rates.T, strict=True))
+        columns = () if self.rates is None else self.rates.T
+        values = dict(zip((*RATES, RATE_ICC), columns, strict=False))
         if self.prior_weight is not None:
             values[PRIOR_WEIGHT] = self.prior_weight
         return values

@@ -51,7 +51,6 @@ MAX_RHAT = 1.01  # above which chains have not mixed
 DRAWS = ("chain", "draw", "system")  # first dimensions of draws
 SAMPLE = {"sample_dims": ["chain", "draw"]}  # attributes of draws, for ArviZ
 PRIOR_WEIGHT = "prior_weight"  # of prior trials where it is estimated, as a variable of a result
-RATES = ("sensitivity", "false_positive_rate")  # of a judge, as variables of a result
 MOST_GROUP_DRAWS = 10_000_000  # draws of metrics of groups that are kept: 80 MB
 CHAINS = 4  # that exact draws are laid out as, so that ArviZ takes them
 _PACKAGES = ("bayesatk", "numpy", "scipy", "xarray", "arviz", "pymc", "nutpie")

@@ -16,9 +16,11 @@ from bayesatk._tools.batches import in_batches
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk._tools.threads import one_thread
 from bayesatk.core.engine.interval_ends import measured_interval
+from bayesatk.core.pooling.marks import question_rates
 from bayesatk.data.columns import GROUP
 from bayesatk.data.grouping import Grouping
 from bayesatk.data.scales import RightWrong
+from bayesatk.judge_error import RATES
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.models_of import Declared, model_of
 from bayesatk.posterior.posterior import SystemPosterior
@@ -26,7 +28,7 @@ from bayesatk.posterior.remarks import FAMILY_WORDS, family_shares
 from bayesatk.posterior.replicates import draw_new_p
 from bayesatk.priors import DIFFICULTY_FAMILIES, DirichletHyperPrior, HyperPrior
 from bayesatk.results.result import Result
-from bayesatk.results.schema import RATES, TARGETS, metric_values
+from bayesatk.results.schema import TARGETS, metric_values
 
 FAMILIES_CHECK, GROUPS_CHECK = "difficulty families", "groups"
 _MOVED = 1.0  # sds from which an answer changes
@@ -359,7 +361,7 @@ def _replicated(
         block = slice(start, min(start + width, size))
         p, rates = draw(block.stop - start, rng)
         if rates is not None:
-            s, f = rates.T[..., None]
+            s, f = question_rates(rates, p.shape[1], rng)
             p = f + (s - f) * p
         sums = np.asarray(
             rng.binomial(trials, p) if p.ndim == 2 else rng.multinomial(trials, p) @ scores, float

@@ -11,16 +11,17 @@ from bayesatk._tools.arguments import real_number, whole_number
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.comparison.checks.question_table import chosen_metric
 from bayesatk.comparison.pairs.verdicts import named
+from bayesatk.core.pooling.marks import question_rates
 from bayesatk.core.question.categorical import category_finite
 from bayesatk.core.question.laws import finite
 from bayesatk.core.runs.run_differences import absolute_differences
 from bayesatk.data.scales import RightWrong
+from bayesatk.judge_error import rates_of
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.models_of import model_of, question_shares
 from bayesatk.results.result import Result
-from bayesatk.results.schema import RATES
 
 _MOST_TRIALS = 256  # of a question in a run: the work grows with their square
 _SEED = 20_261_124  # of draws: a floor is a function of the data
@@ -137,8 +138,8 @@ def _drawn_difference(
     p = drawn.p
     assert p is not None  # they were asked to be kept
     if model.marking is not None:
-        sensitivity, false_positives = (drawn.hyper[name][:, None] for name in RATES)
-        p = false_positives + (sensitivity - false_positives) * p
+        s, f = question_rates(rates_of(drawn.hyper), p.shape[1], rng)
+        p = f + (s - f) * p
 
     values = _values(metric, trials)
 

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.batches import in_batches
 from bayesatk.comparison.joint.contrasts import ExactMean
+from bayesatk.judge_error import RATES
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.answers import VoteModel, answer_draws
 from bayesatk.posterior.models_of import Declared, best_of_model
 from bayesatk.posterior.pooled_answers import PooledVotes, VoteDraws
 from bayesatk.posterior.posterior import Draws
 from bayesatk.results.result import Result
-from bayesatk.results.schema import RATES, metric_values
+from bayesatk.results.schema import metric_values
 
 Array = NDArray[np.float64]
 _SPREADS = 200  # draws of p of every question, for their spread

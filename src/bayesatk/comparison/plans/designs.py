@@ -18,12 +18,13 @@ from bayesatk.core.runs.planning import category_design, difficulty_design
 from bayesatk.data.answers import Ballots, possible
 from bayesatk.data.capabilities import reason, require
 from bayesatk.data.study import outcome_values
+from bayesatk.judge_error import RATES
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.answers import VoteModel, answer_moments
 from bayesatk.priors import AnswerPrior
 from bayesatk.results.difficulty import difficulty_draws
 from bayesatk.results.result import Result
-from bayesatk.results.schema import RATES, TARGETS, metric_values
+from bayesatk.results.schema import TARGETS, metric_values
 
 Array = NDArray[np.float64]
 _VOTES = 200  # draws behind the variance of each

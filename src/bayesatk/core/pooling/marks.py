@@ -8,6 +8,11 @@ ordinary counts, and everything known of those carries over: no integral over p 
 Where the truth of some trials is known, these are ordinary counts, too; what the judge marked them
 says what its rates are. So a question has up to eight kinds of trials (`KINDS`), of which the first
 two, marks alone, are all that there are where nothing else is known.
+
+Rates are rows of sensitivity and false positive rate. A third column says that they differ between
+questions: those of a question are Beta with these means and this intraclass correlation, so marks
+of its right trials, and of its wrong ones, are beta-binomial, with its own labels as further trials
+(Skellam 1948, Journal of the Royal Statistical Society B 10, 257-261).
 """
 
 from collections.abc import Iterator
@@ -18,13 +23,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
-from bayesatk.core.pooling.nodes import Nodes
+from bayesatk.core.pooling.nodes import Nodes, rises
 from bayesatk.core.pooling.states import States
 from bayesatk.metrics.credit import Array, log_choose
 
 _BLOCK = 4_000_000  # floats in one array: 32 MB
 _AT_ONCE = 100_000  # complex numbers in one array: those of a few rates, which stay in the cache
 _LEAST = 1e-300  # probability of a count, whose logarithm is a number
+_LEAST_ICC = 1e-8  # of rates, from which they are the same for all questions
 # Truth (None where it is not known) and mark (None where there is none) of each kind of trial.
 KINDS: tuple[tuple[bool | None, bool | None], ...] = (
     (None, False), (None, True),
@@ -59,6 +65,22 @@ def truth_alone(counts: NDArray[np.int64]) -> NDArray[np.int64]:
         kind = column if truth is None else KINDS.index((truth, None))
         alone[..., kind] += counts[..., column]
     return alone
+
+
+def question_rates(rates: Array, questions: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Sensitivity and false positive rate of new questions in every draw; (draws, questions).
+
+    The same for all where they do not differ: (draws, 1).
+    """
+    if rates.shape[1] == 2:
+        return rates[:, :1], rates[:, 1:]
+    drawn = []
+    for column in (0, 1):
+        shapes = (np.maximum(a, _LEAST) for a in _rate_shapes(rates[:, column], rates[:, 2]))
+        unmarked, marked = (a[:, None] for a in shapes)
+        drawn.append(rng.beta(marked, unmarked, (len(rates), questions)))
+    s, f = drawn
+    return s, f
 
 
 def log_kinds(log_p: Array, log_q: Array, rates: Array, kinds: int) -> Array:
@@ -130,14 +152,52 @@ class Marks:
         for number, (unknown, wrong, right) in enumerate(distinct.tolist()):
             yield unknown, wrong, right, np.flatnonzero(which.ravel() == number)
 
+    def chances(self, rates: Array, states: NDArray[np.intp], once: bool = False) -> Array:
+        """Probability of the unlabelled marks of states, given each number of right ones of these.
+
+        Parameters
+        ----------
+        rates : ndarray, shape (points, 2 or 3)
+        states : ndarray of int
+            Positions of states that have the same number of trials of unknown truth.
+        once : bool
+            Whether these rates will not be asked for again.
+
+        Returns
+        -------
+        ndarray, shape (trials + 1, points, states)
+        """
+        size, marked = int(self.unknown[states[0]]), self.counts[states, 1]
+        if rates.shape[1] == 2:
+            return (mark_chances_once if once else mark_chances)(rates, size, marked)
+        right, wrong = (
+            _beta_binomial(rates[:, column], rates[:, 2], self.counts[states][:, kinds], size)
+            for column, kinds in enumerate(([6, 7], [3, 4]))
+        )
+        chances = np.empty((size + 1, len(rates), len(states)))
+        for count in np.unique(marked):
+            some = marked == count
+            number = np.arange(count + 1)
+            of_wrong = wrong[::-1, count - number][..., some]
+            chances[..., some] = (right[:, : count + 1][..., some] * of_wrong).sum(axis=1)
+        return chances
+
     def log_labels(self, rates: Array) -> Array:
-        """Log probability of the marks of trials of known truth, at rates (points, 2).
+        """Log probability of the marks of trials of known truth, at rates (points, 2 or 3).
 
         Shape (points, states).
         """
         given = self.counts[:, 2:]
         if not given.any():
             return np.zeros((len(rates), len(given)))
+        if rates.shape[1] == 3:
+            total = np.zeros((len(rates), len(given)))
+            for column, kinds in enumerate(([4, 5], [1, 2])):
+                alpha = _rate_shapes(rates[:, column], rates[:, 2])
+                for kind, a in zip(kinds, alpha, strict=True):
+                    total += rises(a, given[:, kind])
+                total -= rises(alpha[0] + alpha[1], given[:, kinds].sum(axis=1))
+            return total
         logs = log_kinds(np.zeros(1), np.zeros(1), rates, len(KINDS))[:, 2:]
         return np.asarray(logs @ given.T)
 
@@ -191,6 +251,44 @@ def mark_chances_once(rates: Array, trials: int, marked: NDArray[np.intp]) -> Ar
     return found
 
 
+def _rate_shapes(rate: Array, icc: Array) -> tuple[Array, Array]:
+    """Beta parameters, of no mark and of a mark, of a rate that differs between questions."""
+    total = 1.0 / np.maximum(icc, _LEAST_ICC) - 1.0
+    return (1.0 - rate) * total, rate * total
+
+
+def _beta_binomial(rate: Array, icc: Array, seen: NDArray[np.int64], size: int) -> Array:
+    """Probability of marks among trials of one truth, of questions with some marks of such trials.
+
+    Parameters
+    ----------
+    rate, icc : ndarray, shape (points,)
+    seen : ndarray of int, shape (states, 2)
+        Labelled trials of this truth without and with the mark.
+    size : int
+
+    Returns
+    -------
+    ndarray, shape (size + 1, size + 1, points, states)
+        First the trials, then those of them that have the mark.
+    """
+    distinct, state = np.unique(seen, axis=0, return_inverse=True)
+    shapes = [a[:, None] + n for a, n in zip(_rate_shapes(rate, icc), distinct.T, strict=True)]
+    steps = np.arange(size)[:, None, None]
+    without, with_mark, total = (
+        np.concatenate([np.ones((1, *a.shape)), np.cumprod(a + steps, axis=0)])
+        for a in (*shapes, shapes[0] + shapes[1])
+    )
+    chances = np.zeros((size + 1, size + 1, len(rate), len(distinct)))
+    for trials in range(size + 1):
+        number = np.arange(trials + 1)
+        ways = np.exp(log_choose(np.full(trials + 1, trials), number))[:, None, None]
+        chances[trials, : trials + 1] = (
+            ways * with_mark[number] * without[trials - number] / total[trials]
+        )
+    return chances[..., state.ravel()]
+
+
 def right_counts(states: States) -> States:
     """Return every number of right trials that questions like these can have."""
     sizes = np.unique(states.trials)
@@ -219,13 +317,13 @@ def right_given_marked(nodes: Nodes, states: States, right: States) -> Array:
     """
     assert nodes.rates is not None
     rates, which = np.unique(nodes.rates, axis=0, return_inverse=True)
-    found = np.zeros((len(nodes), len(states), len(right)))
-    for unknown, wrong_known, right_known, alike in Marks(states.counts).alike():
+    found, marks = np.zeros((len(nodes), len(states), len(right))), Marks(states.counts)
+    for unknown, wrong_known, right_known, alike in marks.alike():
         total = unknown + wrong_known + right_known
         possible = (right.successes >= right_known) & (right.successes <= right_known + unknown)
         columns = np.flatnonzero((right.trials == total) & possible)
         prior, _ = count_chances(nodes, unknown, wrong_known, right_known)
-        chances = mark_chances(rates, unknown, states.counts[alike, 1])[:, which.ravel()]
+        chances = marks.chances(rates, alike)[:, which.ravel()]
         joint = prior[:, None, :] * chances.transpose(1, 2, 0) + _LEAST
         joint /= joint.sum(axis=2, keepdims=True)
         found[np.ix_(np.arange(len(nodes)), alike, columns)] = joint
@@ -284,7 +382,7 @@ def log_marked(nodes: Nodes, states: States) -> Array:
         some = nodes.among(np.arange(len(nodes))[start : start + step])
         rates, which = np.unique(np.asarray(some.rates), axis=0, return_inverse=True)
         for unknown, wrong, right, alike in marks.alike():
-            chances = mark_chances(rates, unknown, states.counts[alike, 1])[:, which.ravel()]
+            chances = marks.chances(rates, alike)[:, which.ravel()]
             prior, scale = count_chances(some, unknown, wrong, right)
             joint = np.einsum("gt,tgs->gs", prior, chances)
             logs = np.log(np.maximum(joint, _LEAST)) + scale[:, None]

@@ -17,7 +17,7 @@ from scipy.special import expit
 
 from bayesatk.core.numerics.quadrature import BetaRule, beta_rule, resolving_degree
 from bayesatk.core.pooling.dirichlet import draw_probabilities
-from bayesatk.core.pooling.marks import Marks, count_chances, log_kinds, mark_chances_once
+from bayesatk.core.pooling.marks import Marks, count_chances, log_kinds
 from bayesatk.core.pooling.nodes import Nodes, rises
 from bayesatk.core.pooling.states import States
 from bayesatk.core.program.credits import at_ends, credit_cumulants, prior_on_rule
@@ -27,12 +27,12 @@ from bayesatk.core.question.categorical import judged_moments
 from bayesatk.core.question.dirichlet_multinomial import log_ordered
 from bayesatk.core.question.laws import log_binomials, log_choose
 from bayesatk.core.question.moments import latent_on_nodes
+from bayesatk.judge_error import RATE_ICC, RATES
 from bayesatk.metrics.category_credit import Judged
 from bayesatk.metrics.credit import Array, Credit
 from bayesatk.priors.fields import Fields
 
 Ints = NDArray[np.intp]
-RATES = ("sensitivity", "false_positive_rate")  # hyperparameters of a judge
 _BLOCK = 4_000_000  # floats in one array: 32 MB
 _LEAST = 1e-300  # probability, whose logarithm is a number
 _SMALLEST = 5e-324  # Beta parameter of draws
@@ -244,10 +244,14 @@ def _draw_column(logs: Array, rng: np.random.Generator) -> Ints:
 
 
 def rates_at(theta: Array, fields: Fields, known: tuple[float, float] | None) -> Array:
-    """Sensitivity and false positive rate of a judge at points; (points, 2)."""
+    """Sensitivity and false positive rate of a judge at points; (points, 2).
+
+    A third column, where they differ between questions, says how much.
+    """
     if known is not None:
         return np.tile(known, (len(theta), 1))
-    return np.concatenate([expit(theta[:, fields.slices[name]]) for name in RATES], axis=1)
+    names = (name for name in (*RATES, RATE_ICC) if name in fields.slices)
+    return np.concatenate([expit(theta[:, fields.slices[name]]) for name in names], axis=1)
 
 
 @dataclass(frozen=True)
@@ -271,7 +275,7 @@ class Marked(RightWrong):
         return 4 * columns * len(self.states)
 
     def rates(self, theta: Array) -> Array:
-        """Sensitivity and false positive rate; (points, 2)."""
+        """Rates, as of `rates_at`."""
         return rates_at(theta, self.law.fields, self.known)
 
     @cached_property
@@ -285,7 +289,7 @@ class Marked(RightWrong):
         """
         rates = self.rates(theta)
         for unknown, wrong, right, alike in self._marks.alike():
-            chances = mark_chances_once(rates, unknown, self.states.counts[alike, 1])
+            chances = self._marks.chances(rates, alike, once=True)
             yield (unknown, wrong, right), alike, np.moveaxis(chances, 0, 1)
 
     def log_states(self, theta: Array, offset: Array) -> Array:

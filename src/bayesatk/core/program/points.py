@@ -319,7 +319,7 @@ def start_of(fields: Fields, rate: float, icc_logit: float) -> Array:
     theta = np.zeros(fields.size)
     starts = {
         "mean": float(logit(rate)), "icc": icc_logit, "group_sd": -0.7, "sensitivity": 2.0,
-        "false_positive_rate": -2.0,
+        "false_positive_rate": -2.0, "rate_icc": -3.0,
     }  # fmt: skip
     for name, value in starts.items():
         if name in fields.slices:
