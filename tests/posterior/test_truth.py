@@ -1,6 +1,7 @@
 """Marks of a judge where the truth of some of the trials is known."""
 
 import re
+from dataclasses import replace
 from itertools import product
 from math import comb
 
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 from scipy.special import betaln
 
 import bayesatk as bk
-from bayesatk.core.pooling.marks import KINDS
+from bayesatk.core.pooling.marks import KINDS, log_marked
+from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.pooling.states import States
 from bayesatk.core.program.laws import Common, DifficultyLaw
 from bayesatk.core.program.observations import AllAlike, Marked, MarkedOnRule
@@ -21,6 +23,7 @@ from bayesatk.judge_error import JudgeError
 from bayesatk.priors import HyperPrior
 from bayesatk.priors.fields import Beta, Field, Fields
 
+SAME = bk.JudgeError(0, 0, 0, 0, by_question=False)  # rates are the same for all questions
 RATES = tuple(Field(name, Beta(1.0, 1.0)) for name in ("sensitivity", "false_positive_rate"))
 
 
@@ -87,42 +90,81 @@ def test_the_likelihood_is_the_integral_over_p(counts, mean, icc, s, f) -> None:
     assert np.exp(logs.item()) == pytest.approx(chance_of(counts, mean, s, f), rel=1e-9)
 
 
-def test_the_posterior_is_that_of_an_enumeration_of_what_is_hidden() -> None:
+def mark_chance(marks, s, f, icc):
+    """Probability of marks of trials, each with its truth; rates are drawn once, then used up."""
+    chance, total = np.ones_like(s), (1.0 - icc) / icc
+    seen = {True: np.zeros(2), False: np.zeros(2)}
+    for mark, right in marks:
+        rate, before = (s if right else f), seen[right]
+        marked = (rate * total + before[1]) / (total + before.sum())  # Polya's urn
+        chance = chance * (marked if mark else 1.0 - marked)
+        before[int(mark)] += 1.0
+    return chance
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(st.integers(0, 3), min_size=8, max_size=8), st.floats(0.05, 0.95),
+    st.floats(0.05, 0.95), st.floats(0.02, 0.9),
+)  # fmt: skip
+def test_rates_of_a_question_are_integrated(counts, s, f, rate_icc) -> None:
+    """Uniform p; the marks of a question by Polya's urn, its hidden truths enumerated."""
+    nodes = replace(Nodes.single(1.0, 1.0), rates=np.array([[s, f, rate_icc]]))
+    states = States.of_counts(np.array([counts]))
+    logs = log_marked(nodes, states) - states.log_ways
+    known = [(mark, right) for (right, mark), n in zip(KINDS, counts, strict=True)
+             for _ in range(n) if right is not None and mark is not None]  # fmt: skip
+    wrong, right = sum(counts[2:5]), sum(counts[5:])
+    rejected, accepted = counts[:2]
+    total, rates = 0.0, np.array([[s], [f], [rate_icc]])
+    for i, j in product(range(accepted + 1), range(rejected + 1)):
+        hidden = [(1, True)] * i + [(1, False)] * (accepted - i)
+        hidden += [(0, True)] * j + [(0, False)] * (rejected - j)
+        ways = comb(accepted, i) * comb(rejected, j)
+        up, down = right + i + j, wrong + accepted + rejected - i - j
+        chance = mark_chance([*known, *hidden], *rates).item()
+        total += ways * chance * np.exp(betaln(1 + up, 1 + down))
+    assert np.exp(logs.item()) == pytest.approx(total, rel=1e-9)
+
+
+@pytest.mark.parametrize("judge", [None, SAME])
+def test_the_posterior_is_that_of_an_enumeration_of_what_is_hidden(judge) -> None:
     """Hyperparameters from their prior, hidden truths enumerated, nothing shared but the model."""
     marks = [[1, 1, 0], [1, 0, 0], [1, 1, 1], [0, 1, 0]]
     truth = [[1, None, None], [None, 0, None], [1, None, 0], [None, None, 0]]
     fit = bk.evaluate(
-        bk.tally(marks, truth=truth), "pass@1,2", difficulty="beta", rng=1, draws=4000
+        bk.tally(marks, truth=truth), "pass@1,2", difficulty="beta", rng=1, draws=4000, judge=judge
     )
     rng = np.random.default_rng(5)
     size = 200_000
     mean, icc, s, f = rng.random((4, size))
+    rate_icc = np.maximum(rng.beta(0.5, 4.0, size), 1e-9) if judge is None else np.full(size, 1e-9)
     total = (1.0 - icc) / icc
     a, b = np.maximum(mean * total, 1e-12), np.maximum((1.0 - mean) * total, 1e-12)
-    weight, values = np.ones(size), np.zeros((2, size))
+    weight, values, variance = np.ones(size), np.zeros((2, size)), np.zeros(size)
     for row, known in zip(marks, truth, strict=True):
-        chance, credit = np.zeros(size), np.zeros((2, size))
-        for right in product((0, 1), repeat=3):
+        chance, credit, square = np.zeros(size), np.zeros((2, size)), np.zeros(size)
+        for right in product((False, True), repeat=3):
             if any(t is not None and t != r for t, r in zip(known, right, strict=True)):
                 continue
             number = sum(right)
             ways = np.exp(betaln(a + number, b + 3 - number) - betaln(a, b))
-            for mark, r in zip(row, right, strict=True):
-                rate = s if r else f
-                ways = ways * (rate if mark else 1.0 - rate)
+            ways = ways * mark_chance(zip(row, right, strict=True), s, f, rate_icc)
             chance += ways
             up, down, n = a + number, b + 3 - number, total + 3.0
             credit += ways * np.stack([up / n, 1.0 - down * (down + 1.0) / (n * (n + 1.0))])
+            square += ways * up * (up + 1.0) / (n * (n + 1.0))
         weight *= chance
         values += credit / chance / len(marks)
+        variance += (square / chance - (credit[0] / chance) ** 2) / len(marks) ** 2
     weight /= weight.sum()
-    error = np.sqrt((weight**2 * (values - values @ weight[:, None]) ** 2).sum(axis=1))
+    gap = values - (values @ weight)[:, None]
+    error = np.sqrt((weight**2 * gap**2).sum(axis=1))
     table = bk.table(fit)
-    found = table[table["target"] == "questions"]["mean"].values
-    sd = table[table["target"] == "questions"]["sd"].values
-    assert np.all(np.abs(found - values @ weight) < 5.0 * error + 0.02 * sd)
-    second = ((values - values @ weight[:, None]) ** 2) @ weight  # less than the variance
-    assert np.all(sd**2 > second * 0.95)
+    table = table[table["target"] == "questions"]
+    assert np.all(np.abs(table["mean"] - values @ weight) < 5.0 * error + 0.02 * table["sd"])
+    expected = np.sqrt(weight @ (variance + gap[0] ** 2))
+    assert table["sd"].iloc[0] == pytest.approx(expected, rel=0.03)
 
 
 def test_the_truth_of_all_trials_is_the_answer_without_marks() -> None:
@@ -174,16 +216,16 @@ def test_the_interval_is_narrower_than_those_of_labels_alone_and_of_a_set_from_e
 
 def test_the_claim_says_how_many_labels_it_takes() -> None:
     rng = np.random.default_rng(7)
-    marks, truth, right = simulated(rng, 250, 4, 100, (0.95, 0.4))
+    marks, truth, right = simulated(rng, 250, 4, 80, (0.95, 0.4))
     shares, wanted = [], []
-    for labels in (100, 400):
+    for labels in (80, 400):
         known = np.flatnonzero(~np.isnan(truth))
         more = rng.choice(np.flatnonzero(np.isnan(truth)), labels - len(known), replace=False)
         truth.flat[more] = right.flat[more]
         fit = bk.evaluate(bk.tally(marks, truth=truth), "pass@1", difficulty="beta", rng=1)
         shares.append(float(fit["judge"]["pass_at_k"].sel(target="questions").squeeze()))
         found = re.search(
-            r"known from 100 trials; with about (\d+)", bk.claim(fit, target="questions")
+            r"known from 80 trials; with about (\d+)", bk.claim(fit, target="questions")
         )
         wanted += [] if found is None else [int(found[1])]
     assert shares[0] > 0.5 > shares[1]

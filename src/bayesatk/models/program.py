@@ -280,6 +280,18 @@ class Mixed:
         return total
 
 
+@dataclass(frozen=True)
+class Known:
+    """Logs of 1 - p and of p, one of each for some questions."""
+
+    log_q: Tensor
+    log_p: Tensor
+
+    def log_counts(self, counts: Tensor) -> Tensor:
+        """Log probability of trials in their order; (questions, alternatives)."""
+        return counts[..., 0] * self.log_q[:, None] + counts[..., 1] * self.log_p[:, None]
+
+
 def build_program(
     study: Study, family: str = "", form: Form = "marginal", distinct: bool = True
 ) -> pm.Model:
@@ -342,7 +354,7 @@ def _marginal(study: Study, law: Law, rates: Rates | None, distinct: bool) -> No
     pm.Potential("log_likelihood", held.repeats * logs)
 
 
-def _log_marks(questions: Questions, mixed: Mixed, rates: Rates) -> Tensor:
+def _log_marks(questions: Questions, mixed: "Mixed | Known", rates: Rates) -> Tensor:
     """Log probability of marks in their order: the numbers of right trials are added up."""
     wrong, marks = questions.counts[:, :2].T.astype(int)
     labelled = questions.labelled
@@ -427,6 +439,11 @@ def _unpooled(study: Study, rates: Rates | None) -> None:
     if together:
         repeated = p[:, None] + pt.zeros((*sizes, alpha.shape[-1]) if axes else sizes)
         p = pm.Deterministic("p", repeated, dims=("system", "question", *axes))
+    if rates is not None and rates.total is not None:  # those of a question integrated, too
+        questions = Questions.of(study, distinct=False)
+        known = (pt.log1p(-p).ravel(), pt.log(p).ravel())
+        pm.Potential("log_likelihood", _log_marks(questions, Known(*known), rates))
+        return
     before = None if rates is None else study.prior_counts
     observe(study.outcomes, study.scale, p, rates, before)
 
