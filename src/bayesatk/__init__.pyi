@@ -33,6 +33,7 @@ from .comparison.pairs.crossings import crossing as crossing
 from .comparison.pairs.horizons import horizon as horizon
 from .comparison.pairs.systems import compare as compare
 from .comparison.pairs.systems import comparison_table as comparison_table
+from .comparison.plans.labels import next_labels as next_labels
 from .comparison.plans.planning import plan as plan
 from .data.answers import AnswerRules as AnswerRules
 from .data.outcomes import Outcomes as Outcomes

@@ -245,7 +245,7 @@ def check_result(result: object, group: str | None = "posterior") -> xr.DataTree
 # Groups that are a table each (`bayesatk.results.analyses`), in the order in which they are shown.
 ANALYSES = (
     "leaderboard", "gate", "horizon", "horizon_pairs", "horizon_curves", "horizon_observed",
-    "change_point", "plan",
+    "change_point", "plan", "labels", "labels_chosen",
 )  # fmt: skip
 _COMPARED = "bayesatk.compare(fit): compare first", "differences between systems"
 _BASELINE = "bayesatk.guessing.random_baseline(fit, p)", "a random baseline"

@@ -1,0 +1,248 @@
+"""`next_labels`: which marked trials to mark by hand, and what so many labels are worth."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
+
+from bayesatk._tools.arguments import one_of, whole_number
+from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk.comparison.checks.question_table import chosen_metric
+from bayesatk.judge_error import rates_of
+from bayesatk.metrics.credit import Array
+from bayesatk.metrics.grid import Metric
+from bayesatk.posterior.models_of import model_of
+from bayesatk.results.analyses import analysis_group, with_analyses
+from bayesatk.results.result import Result
+from bayesatk.results.schema import TARGETS
+
+_DRAWS = 4000
+_SEED = 20_261_126  # of draws: a plan is a function of the data
+_LEAST = 1e-12  # variance of a truth, below which a label says nothing
+DESIGNS = ("chosen", "at random", "marked right", "marked wrong")
+
+
+def next_labels(
+    fit: xr.DataTree | Result,
+    labels: int | Sequence[int] = (50, 100, 200),
+    metric: str | Metric | None = None,
+    *,
+    target: Literal["questions", "population"] = "questions",
+) -> xr.DataTree:
+    """Choose the marked trials whose truth would tell most, and say what so many labels are worth.
+
+    Parameters
+    ----------
+    fit : xarray.DataTree
+        From `bayesatk.evaluate`, of marks of a judge: with ``judge=``, or data with ``truth=``.
+    labels : int or sequence of int
+        Numbers of further trials of each system to mark by hand.
+    metric : str or Metric, optional
+        Whose variance is to become small; default: the first of the result.
+    target : {"questions", "population"}
+        Of the metric.
+
+    Returns
+    -------
+    xarray.DataTree
+        The result with the groups ``labels`` and ``labels_chosen``, which
+        ``bayesatk.table(tree, "labels")`` and ``bayesatk.table(tree, "labels_chosen")`` show.
+        ``labels``: by system, number of labels and ``design`` the expected posterior ``sd`` of the
+        metric, and ``width``, it relative to the sd of today. Designs: trials ``chosen`` one after
+        the other; ``at random``; at random among those ``marked right``, or ``marked wrong``.
+        ``labels_chosen``: for the largest number, ``labels`` of each question by its mark, the
+        trials that are left there, and the probability that such a trial is right.
+
+    Raises
+    ------
+    ValueError
+        If no judge errs, or fewer trials are without a known truth.
+
+    See Also
+    --------
+    bayesatk.plan : how many questions and trials.
+
+    Notes
+    -----
+    The truth y of a trial is right or wrong, so a label reduces the variance of any quantity T by
+    ``cov(T, y)^2 / (E y (1 - E y))`` on average, exactly. Further labels are counted as if T and
+    the probabilities of all truths were jointly normal (linear Bayes: Goldstein and Wooff 2007,
+    Bayes Linear Statistics, section 3.2), and chosen greedily: the next one reduces the variance
+    most, given those before. A probability is that of ``s p / (s p + f (1 - p))`` where the mark is
+    right, in draws of p and of the judge's rates s and f; so a label tells of its question and of
+    the judge. Choosing by mark and question does no harm to the posterior, which has both.
+
+    Examples
+    --------
+    >>> import bayesatk
+    >>> marks = [[1, 1, 1, 0]] * 20
+    >>> truth = [[1, None, None, 0]] * 10 + [[None] * 4] * 9 + [[0, 1, None, None]]
+    >>> fit = bayesatk.evaluate(bayesatk.tally(marks, truth=truth), "pass@1", rng=1)
+    >>> tree = next_labels(fit, [0, 40])
+    >>> table = bayesatk.table(tree, "labels")
+    >>> bool(table["width"].min() < 0.95), table["width"].max().item()
+    (True, 1.0)
+    """
+    result = Result.of(fit)
+    wanted = [labels] if isinstance(labels, int | np.integer) else list(labels)
+    numbers = sorted({whole_number("labels", number, 0) for number in wanted})
+    one_of("target", target, TARGETS)
+    if result.judges is None:
+        raise ArgumentError(
+            Argument("fit"), " must have marks of a judge that errs, whose truth labels would "
+            "tell; got one without. Pass ", Argument("truth"), " to bayesatk.tally, or ",
+            Argument("judge"), " to bayesatk.evaluate.",
+        )  # fmt: skip
+    parsed_metric = chosen_metric(result, metric)
+    widths, chosen = [], []
+    for system, name in enumerate(result.systems):
+        trials = _Unlabelled.of(result, system, parsed_metric, TARGETS.index(target))
+        most = int(trials.left.sum())
+        if numbers[-1] > most:
+            raise ArgumentError(
+                Argument("labels"), f" must be at most {most}, the trials of {name!r} that are "
+                f"marked and whose truth is not known; got {numbers[-1]}.",
+            )  # fmt: skip
+        for design in DESIGNS:
+            variance = trials.variance_after(design, numbers[-1])
+            for number in numbers:
+                if number < len(variance):
+                    sd = float(np.sqrt(variance[number]))
+                    width = sd / float(np.sqrt(variance[0])) if variance[0] else 1.0
+                    widths.append({"system": name, "labels": number, "design": design, "sd": sd,
+                                   "width": width})  # fmt: skip
+        chosen += trials.chosen_rows(name, numbers[-1])
+    attrs = {"metric": parsed_metric.label, "target": target}
+    sentences = [_sentence(pd.DataFrame(widths), name, numbers[-1], parsed_metric)
+                 for name in result.systems]  # fmt: skip
+    groups = {
+        "labels": analysis_group(
+            pd.DataFrame(widths), ["system", "labels", "design"], attrs, sentences=sentences
+        ),
+        "labels_chosen": analysis_group(
+            pd.DataFrame(chosen), ["system", "question", "mark"], attrs
+        ),
+    }
+    return with_analyses(result.tree, groups)
+
+
+def _sentence(widths: pd.DataFrame, name: object, number: int, metric: Metric) -> str:
+    rows = widths[(widths["system"] == name) & (widths["labels"] == number)]
+    width = rows.set_index("design")["width"]
+    return (
+        f"{name}: {number} more labels leave {100 * width['chosen']:.0f}% of the width of the "
+        f"interval of {metric.label} if they are chosen, {100 * width['at random']:.0f}% if they "
+        "are drawn at random."
+    )
+
+
+@dataclass(frozen=True)
+class _Unlabelled:
+    """Trials of unknown truth, alike where question and mark are.
+
+    Parameters
+    ----------
+    questions : sequence of label
+    left : ndarray of int, shape (questions, 2)
+        Trials marked wrong and right.
+    metric : ndarray, shape (draws,)
+    right : ndarray, shape (draws, questions, 2)
+        Probability that such a trial is right.
+    """
+
+    questions: Sequence[Any]
+    left: NDArray[np.int64]
+    metric: Array
+    right: Array
+
+    @classmethod
+    def of(cls, result: Result, system: int, metric: Metric, target: int) -> "_Unlabelled":
+        """Draw the metric and the probabilities of one system."""
+        judged: Any = result.scale.judged(metric)
+        drawn = model_of(result, system).fit([judged]).draw(
+            _DRAWS, np.random.default_rng(_SEED), True
+        )  # fmt: skip
+        assert drawn.p is not None  # they were asked to be kept
+        s, f = (rate[:, None, None] for rate in rates_of(drawn.hyper).T[:2])
+        p = drawn.p[..., None]
+        of_right = np.where([False, True], s, 1.0 - s) * p
+        of_wrong = np.where([False, True], f, 1.0 - f) * (1.0 - p)
+        # A mark that neither right nor wrong trials have was not given.
+        right = of_right / np.maximum(of_right + of_wrong, _LEAST)
+        return cls(
+            result.data.dataset["question"].values.tolist(),
+            result.study.counts[system][:, :2], drawn.metrics[:, 0, target], right,
+        )  # fmt: skip
+
+    @cached_property
+    def gaps(self) -> Array:
+        """Deviations of the probabilities from their means, a row for each kind of trial."""
+        flat = self.right.reshape(len(self.right), -1).T
+        return flat - flat.mean(axis=1, keepdims=True)
+
+    @cached_property
+    def noise(self) -> Array:
+        """Variance of a truth given its probability, by kind of trial."""
+        inside = self.right * (1.0 - self.right)
+        return inside.mean(axis=0).ravel()
+
+    def _order(self, design: str) -> NDArray[np.intp] | None:
+        """Kinds of trials in a random order; None: they are chosen."""
+        if design == "chosen":
+            return None
+        left = self.left.copy()
+        if design != "at random":
+            left[:, 0 if design == "marked right" else 1] = 0
+        every = np.repeat(np.arange(left.size), left.ravel())
+        return np.random.default_rng(_SEED).permutation(every)
+
+    def variance_after(self, design: str, number: int) -> Array:
+        """Variance of the metric after 0, 1, ... labels, as many as the design has trials for."""
+        steps = list(self._steps(self._order(design), number))
+        return np.array([self.metric.var(), *(variance for _, variance in steps)])
+
+    def _steps(self, order: NDArray[np.intp] | None, number: int) -> Iterator[tuple[int, float]]:
+        """Yield the kind of each label and the variance of the metric after it."""
+        size, left = len(self.metric), self.left.ravel().copy()
+        metric = self.metric - self.metric.mean()
+        covariance, variance = self.gaps @ metric / size, float(metric @ metric) / size
+        spread = (self.gaps**2).mean(axis=1)
+        columns: list[Array] = []  # covariance with labels so far, each divided by its sd
+        for label in range(number if order is None else min(number, len(order))):
+            total = np.maximum(spread, 0.0) + self.noise
+            if order is None:
+                gain = np.where((left > 0) & (total > _LEAST), covariance**2, 0.0)
+                kind = int(np.argmax(gain / np.maximum(total, _LEAST) - (left == 0)))
+            else:
+                kind = int(order[label])
+            left[kind] -= 1
+            if total[kind] > _LEAST:
+                column = self.gaps @ self.gaps[kind] / size
+                column = column - sum((past * past[kind] for past in columns), start=0.0)
+                column = column / np.sqrt(total[kind])
+                share = covariance[kind] / np.sqrt(total[kind])
+                variance = max(variance - share**2, 0.0)
+                covariance = covariance - column * share
+                spread = spread - column**2
+                columns.append(column)
+            yield kind, variance
+
+    def chosen_rows(self, system: object, number: int) -> list[dict[str, Any]]:
+        """Return how many trials of each kind to mark by hand, those with most labels first."""
+        kinds = np.zeros(self.left.size, np.int64)
+        first: dict[int, int] = {}
+        for place, (kind, _) in enumerate(self._steps(None, number)):
+            kinds[kind] += 1
+            first.setdefault(kind, place)
+        return [
+            {"system": system, "question": self.questions[kind // 2],
+             "mark": "right" if kind % 2 else "wrong", "labels": int(kinds[kind]),
+             "trials": int(self.left.ravel()[kind]),
+             "prob_right": float(self.right[:, kind // 2, kind % 2].mean())}
+            for kind in first
+        ]  # fmt: skip
