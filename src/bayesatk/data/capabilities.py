@@ -12,8 +12,8 @@ from bayesatk._tools.messages import Argument, ArgumentError
 
 Capability = Literal[
     "group", "covariates", "judge", "weight", "prior trials", "pooling none", "pooling complete",
-    "categories", "votes", "verifier", "families", "truth", "success metrics", "pooling partial",
-    "cut judge", "costs", "crossed", "law", "bootstrap", "estimated weight",
+    "categories", "votes", "verifier", "weighted votes", "families", "truth", "success metrics",
+    "pooling partial", "cut judge", "costs", "crossed", "law", "bootstrap", "estimated weight",
 ]  # fmt: skip
 Operation = Literal[
     "table", "compare", "exact_loo", "leaderboard", "criticise", "plan", "question_table",
@@ -94,6 +94,10 @@ FEATURES: Mapping[Capability, Feature] = {
     "verifier": Feature(
         "the best of k by a verifier", Argument("metrics"),
         ("ask for metrics of marks alone, such as 'pass@k'",),
+    ),
+    "weighted votes": Feature(
+        "votes weighted by a verifier", Argument("metrics"),
+        ("ask for votes that all count the same: 'plurality@k'",),
     ),
     "families": Feature(
         "difficulty families", Argument("difficulty"), ("leave out ", Argument("difficulty"))
@@ -284,6 +288,9 @@ NOT_BUILT = _pairs(
             "exact_loo": "the likelihood of the scores is not worked out by question yet",
             "evidence": "that of the scores is not worked out yet",
             "equality": "that of the scores is not worked out yet",
+        },
+        "weighted votes": {
+            "pooling none": "scores by question have no pooled distribution to come from then",
         },
         "pooling complete": {
             "plan": "it needs the icc, and all questions have one probability",
