@@ -229,6 +229,11 @@ class Judged:
         """Trials judged."""
         return self.credit.k
 
+    @property
+    def linear(self) -> bool:
+        """Whether the value is the mean of the scores of one trial."""
+        return self.credit.k == 1 and self.credit.value is None
+
     def latent(self, p: Array) -> Array:
         """Value at known probabilities, shape (..., categories)."""
         return self.credit.latent(p, self.scores)
