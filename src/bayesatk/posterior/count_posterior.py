@@ -19,7 +19,7 @@ from bayesatk.core.program.laws import Common, DifficultyLaw
 from bayesatk.core.program.levels import Levels
 from bayesatk.core.program.moments import Metrics, Moments, Summed
 from bayesatk.core.program.predictor import Effects, Predictor
-from bayesatk.metrics.category_credit import CategoryCredit, Judged
+from bayesatk.metrics.category_credit import CategoryCredit, Judged, linear_metrics
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import one_metric
 from bayesatk.posterior.draws import correlated_normals
@@ -608,8 +608,16 @@ class CountPosterior:
             if model.resampled:
                 drawn = rng.standard_exponential(p.shape[:2]) * tried[span]
                 total += drawn @ share
-            for k, metric in enumerate(self.metrics):
-                values = metric.latent(p)
+            linear = [] if model.scores is None else linear_metrics(self.metrics)
+            if linear:  # of mean vectors, all at once
+                scores = np.stack([self.metrics[k].scores for k in linear])
+                by_group = np.einsum("dqc,qg->dgc", p, share, optimize=True)
+                means[:, :, linear, 0] += by_group @ scores.T
+                if model.resampled:
+                    by_group = np.einsum("dqc,dq,qg->dgc", p, drawn, share, optimize=True)
+                    means[:, :, linear, 1] += by_group @ scores.T
+            for k in sorted(set(range(len(self.metrics))).difference(linear)):
+                values = self.metrics[k].latent(p)
                 means[..., k, 0] += values @ share
                 if model.resampled:
                     means[..., k, 1] += (values * drawn) @ share

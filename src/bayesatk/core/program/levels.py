@@ -19,7 +19,7 @@ from scipy.special import betaln, logsumexp, softmax
 from bayesatk.core.pooling.levels import scaled_scores, shape_functions
 from bayesatk.core.pooling.states import States
 from bayesatk.core.program.laws import DifficultyLaw
-from bayesatk.metrics.category_credit import Judged
+from bayesatk.metrics.category_credit import Judged, linear_metrics
 from bayesatk.metrics.credit import Array
 
 Ints = NDArray[np.intp]
@@ -27,7 +27,7 @@ _STEP = 0.43  # step of logits over the inverse root of trials: two thirds of th
 _WIDEST_STEP = 0.25
 _DEEP = 300.0  # trials of a question, times 4 p (1 - p), from which its mean is known to be normal
 _BASE = 10.0  # logits further out to which a base may move the expected score at a tilt
-_WIDENING = 8.0  # logits from which steps are longer, where likelihoods hardly change
+_WIDENING = 4.0  # logits from which steps are longer, where likelihoods hardly change
 _NEGLIGIBLE = 1e-4  # expected marks of another level, at the ends of the grid
 _NARROWEST = 0.5  # sd of a law in steps of the grid: what is narrower is as good as a point
 _ARRAYS = 4  # over the nodes that are held at once
@@ -379,13 +379,12 @@ class Levels:
         vectors = self.vectors(theta)
         lowest, width = self._span(metrics)
         values = np.empty((*vectors.shape[:2], len(metrics)))
-        linear = [i for i, metric in enumerate(metrics) if metric.linear]
+        linear = linear_metrics(metrics)
         if linear:  # all at once
             scores = np.stack([metrics[i].scores - lowest[i] for i in linear], axis=1)
             values[..., linear] = vectors @ scores / width[linear]
-        for i, metric in enumerate(metrics):
-            if not metric.linear:
-                values[..., i] = (metric.latent(vectors) - lowest[i]) / width[i]
+        for i in sorted(set(range(len(metrics))).difference(linear)):
+            values[..., i] = (metrics[i].latent(vectors) - lowest[i]) / width[i]
         return values
 
     def floats(self, columns: int) -> int:
