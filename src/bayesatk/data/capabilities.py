@@ -92,7 +92,7 @@ FEATURES: Mapping[Capability, Feature] = {
     ),
     "votes": Feature("votes between answers", Argument("metrics"), (_APART,)),
     "verifier": Feature(
-        "the best of k by a verifier", Argument("metrics"),
+        "a verifier's scores", Argument("metrics"),
         ("ask for metrics of marks alone, such as 'pass@k'",),
     ),
     "weighted votes": Feature(
@@ -160,7 +160,8 @@ REFUSED = _pairs(
             "pooling none": _NO_LAW + " from which new questions could come",
         },
         "prior trials": {
-            "votes": "prior trials are counts of marks, without answers",
+            "votes": "prior trials are counts of marks, without the answers that tell how often wrong "
+            "ones agree",
         },
         "votes": {
             "pooling complete": _ANSWERS + " of who wins a vote",

@@ -202,7 +202,7 @@ class Levels:
         return vectors
 
     def _based(self, theta: Array) -> tuple[Array, Array]:
-        """Base over the reference, and probabilities of levels at p = 0 and at p = 1."""
+        """Return the base over the reference, and probabilities of levels at p = 0 and at p = 1."""
         log_base = np.clip(self.log_base(theta), -300.0, 300.0)
         ratio = log_base - self._reference
         base = np.exp(ratio - ratio.max(axis=1, keepdims=True))
