@@ -160,8 +160,8 @@ REFUSED = _pairs(
             "pooling none": _NO_LAW + " from which new questions could come",
         },
         "prior trials": {
-            "votes": "prior trials are counts of marks, without the answers that tell how often wrong "
-            "ones agree",
+            "votes": "prior trials are counts of marks, without the answers that tell how often "
+            "wrong ones agree",
         },
         "votes": {
             "pooling complete": _ANSWERS + " of who wins a vote",
