@@ -193,7 +193,7 @@ class Reading:
         ),
     ] = None
     verifier: Annotated[
-        str | None, Option(help="Column with a verifier's score of a trial, for bon@k.")
+        str | None, Option(help="Column with a verifier's score of a trial, for bon@k and wvote@k.")
     ] = None
     records: Annotated[
         str | None, Option(help="Path of the records in a JSON document: output.runs.")

@@ -277,7 +277,7 @@ def group(
     rules: AnswerRules,
     shape: tuple[int, int],
     questions: Sequence[Any],
-) -> tuple[Answers, tuple[str, ...]]:
+) -> tuple[Answers, tuple[str, ...], Ints]:
     """Count the distinct answers of each system and question.
 
     Parameters
@@ -297,6 +297,8 @@ def group(
     answers : Answers
         Entries in the order in which they first appear.
     notes : tuple of str
+    place : ndarray of int, shape (trials,)
+        Position of a trial's answer among those of its system and question; -1 without a vote.
     """
     trials = pd.DataFrame({"cell": cell, "question": cell % shape[1], "mark": mark})
     texts = list(dict.fromkeys(text for text in answer if text is not None))
@@ -327,7 +329,10 @@ def group(
         unanswered.reshape(shape), rules,
     )  # fmt: skip
     note = f"{overruled} marks overruled by the majority of equal answers (plurality only)"
-    return answers, (rules.describe(), *[note] * bool(overruled))
+    among = counts.groupby("cell").cumcount().to_numpy(np.int64)
+    place = np.full(len(trials), -1)
+    place[votes.index] = among[entries.ngroup().to_numpy(np.int64)]
+    return answers, (rules.describe(), *[note] * bool(overruled)), place
 
 
 def _decided(

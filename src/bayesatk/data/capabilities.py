@@ -12,8 +12,8 @@ from bayesatk._tools.messages import Argument, ArgumentError
 
 Capability = Literal[
     "group", "covariates", "judge", "weight", "prior trials", "pooling none", "pooling complete",
-    "categories", "votes", "verifier", "families", "truth", "success metrics", "pooling partial",
-    "cut judge", "costs", "crossed", "law", "bootstrap", "estimated weight",
+    "categories", "votes", "verifier", "weighted votes", "families", "truth", "success metrics",
+    "pooling partial", "cut judge", "costs", "crossed", "law", "bootstrap", "estimated weight",
 ]  # fmt: skip
 Operation = Literal[
     "table", "compare", "exact_loo", "leaderboard", "criticise", "plan", "question_table",
@@ -92,8 +92,12 @@ FEATURES: Mapping[Capability, Feature] = {
     ),
     "votes": Feature("votes between answers", Argument("metrics"), (_APART,)),
     "verifier": Feature(
-        "the best of k by a verifier", Argument("metrics"),
+        "a verifier's scores", Argument("metrics"),
         ("ask for metrics of marks alone, such as 'pass@k'",),
+    ),
+    "weighted votes": Feature(
+        "votes weighted by a verifier", Argument("metrics"),
+        ("ask for votes that all count the same: 'plurality@k'",),
     ),
     "families": Feature(
         "difficulty families", Argument("difficulty"), ("leave out ", Argument("difficulty"))
@@ -156,7 +160,8 @@ REFUSED = _pairs(
             "pooling none": _NO_LAW + " from which new questions could come",
         },
         "prior trials": {
-            "votes": "prior trials are counts of marks, without answers",
+            "votes": "prior trials are counts of marks, without the answers that tell how often "
+            "wrong ones agree",
         },
         "votes": {
             "pooling complete": _ANSWERS + " of who wins a vote",
@@ -284,6 +289,9 @@ NOT_BUILT = _pairs(
             "exact_loo": "the likelihood of the scores is not worked out by question yet",
             "evidence": "that of the scores is not worked out yet",
             "equality": "that of the scores is not worked out yet",
+        },
+        "weighted votes": {
+            "pooling none": "scores by question have no pooled distribution to come from then",
         },
         "pooling complete": {
             "plan": "it needs the icc, and all questions have one probability",

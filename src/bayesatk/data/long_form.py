@@ -128,20 +128,22 @@ class LongForm:
         codes = codes.reshape(self.code.shape)
         return replace(self, code=codes, notes=(*self.notes, *notes)), scale
 
-    def grouped(self, scores: Scores) -> tuple[Answers | None, tuple[str, ...]]:
-        """Count the distinct answers, if there are any, and return notes on them."""
+    def grouped(self, scores: Scores) -> tuple[Answers | None, tuple[str, ...], Ints | None]:
+        """Count the distinct answers, if there are any; with notes, and their place by trial."""
         if self.answer is None:
-            return None, ()
+            return None, (), None
         cell, _, code = self.rows()
         shape, marks = (len(self.systems), len(self.questions)), marks_of(code, scores)
         return group(cell, marks, self.answer, self.rules, shape, self.questions)
 
-    def scored(self, scale: Scores, slots: Ints, missing: MissingPolicy) -> VerifierScores | None:
-        """Count trials by the verifier's score, under a policy for missing outcomes."""
+    def scored(
+        self, scale: Scores, slots: Ints, missing: MissingPolicy, place: Ints | None
+    ) -> VerifierScores | None:
+        """Count trials by the verifier's score and answer, under a policy for missing outcomes."""
         if VERIFIER not in self.by_trial:
             return None
         cell, _, code = self.rows()
-        scores, gaps = counted_scores(cell, code, self.by_trial[VERIFIER], slots.shape)
+        scores, gaps = counted_scores(cell, code, self.by_trial[VERIFIER], slots.shape, place)
         lowest = int(np.argmin(list(scale.values())))
         return with_policy(scores, gaps, slots[..., 0], missing, lowest)
 

@@ -42,7 +42,7 @@ class Outcomes:
     sources : tuple of (str, str)
         Name and SHA-256 of every file that was read.
     verifier : VerifierScores, optional
-        The scores that a verifier gave to the trials, for the best of k.
+        The scores that a verifier gave to the trials, for the best of k and weighted votes.
 
     See Also
     --------
@@ -206,10 +206,38 @@ class Outcomes:
         >>> data.by_score.score.tolist(), data.by_score.count.tolist()
         ([0.2, 0.9], [[1, 0], [1, 1]])
         """
+        return self._scored("bon@k takes the trial that a verifier scores highest").of_marks()
+
+    @property
+    def by_answer(self) -> VerifierScores:
+        """The same by score and answer, for votes that scores weight; they must be 0 or more.
+
+        Examples
+        --------
+        >>> import bayesatk
+        >>> scores = [[0.9, 0.2, 0.9]]
+        >>> data = bayesatk.tally([[1, 0, 0]], answers=[["a", "b", "b"]], verifier=scores)
+        >>> data.by_answer.score.tolist(), data.by_answer.answer.tolist()
+        ([0.2, 0.9, 0.9], [1, 0, 1])
+        """
+        scores = self._scored("wvote@k adds the scores of a verifier")
+        negative = np.flatnonzero(scores.score < 0.0)
+        if len(negative):
+            first = " and ".join(f"{score:.4g}" for score in scores.score[negative[:2]].tolist())
+            raise OutcomeError(
+                f"scores of a verifier must be 0 or more where votes are weighted by them; "
+                f"{len(negative)} are not, such as {first}. Turn them into weights first: "
+                "exp(score) of log probabilities, 1 / (1 + exp(-score)) of logits. Best of k takes "
+                "them as they are: 'bon@k'."
+            )
+        return scores
+
+    def _scored(self, what: str) -> VerifierScores:
+        """Return wrong and right trials by score and answer, or refuse."""
         if self.verifier is None:
             raise OutcomeError(
-                "bon@k takes the trial that a verifier scores highest, and the data have no such "
-                "scores. Use ", Argument(VERIFIER, ..., "tally"), ", or name the column: ",
+                f"{what}, and the data have no such scores. Use ",
+                Argument(VERIFIER, ..., "tally"), ", or name the column: ",
                 Argument("columns", {VERIFIER: ...}, "tally"),
                 ". The limit for a verifier that never errs is 'pass@k'.",
             )  # fmt: skip

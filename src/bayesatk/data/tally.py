@@ -142,7 +142,8 @@ def tally(
         (docs/judge_error.md). Which trials are marked by hand may depend on chance or on the mark.
         A trial of known truth without a mark (None under ``missing="ignore"``) counts as known.
     verifier : str, array_like or mapping, optional
-        Score that a verifier gave to every trial, for the best of k, ``"bon@4"``: the name of a
+        Score that a verifier gave to every trial, for the best of k, ``"bon@4"``, and votes
+        weighted by it, ``"wvote@4"``: the name of a
         column, or finite numbers arranged like `data`, the higher the better.
 
     Returns
@@ -303,9 +304,9 @@ def finish(
         if rule is None and not set(numbers.values()) <= set(scale.values()):
             attributes["numbers"] = len(numbers)
     slots = long.slots(scale)
-    answers, remarks = long.grouped(scale)
+    answers, remarks, place = long.grouped(scale)
     costs = long.cost_sums(slots.shape)
-    verifier = long.scored(scale, slots, missing)
+    verifier = long.scored(scale, slots, missing, place)
     notes = (*long.notes, *remarks)
     if not applied:
         notes += _missing_notes(long, slots, missing)

@@ -2,7 +2,8 @@
 
 A verifier is whatever ranks the trials of a question without knowing which are right: a reward
 model, a judge's grade, the mean log probability. Best of k needs the order of the trials of a
-question and which are right, so one entry for each distinct score of a question is kept.
+question and which are right, so one entry for each distinct score of a question is kept; votes
+weighted by the scores need them by answer, so where there are answers one for each pair is.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,11 +25,12 @@ from bayesatk.data.validation import (
 )
 
 VERIFIER = "verifier"
+NO_ANSWER = -1
 
 
 @dataclass(frozen=True)
 class VerifierScores:
-    """Trials by the score of a verifier: one entry for each (system, question, score).
+    """Trials by the score of a verifier: one entry for each (system, question, score, answer).
 
     Parameters
     ----------
@@ -37,12 +39,15 @@ class VerifierScores:
     score : ndarray, shape (entries,)
     count : ndarray of int, shape (entries, categories)
         Trials by outcome.
+    answer : ndarray of int, shape (entries,)
+        Position among the answers of the system to the question; -1 where there is no vote.
     """
 
     system: Ints
     question: Ints
     score: Array
     count: Ints
+    answer: Ints
 
     def selected(self, systems: Flags, questions: Flags) -> "VerifierScores":
         """Return the entries of some of the systems on some of the questions."""
@@ -50,18 +55,25 @@ class VerifierScores:
         return VerifierScores(
             (np.cumsum(systems) - 1)[self.system[selected]],
             (np.cumsum(questions) - 1)[self.question[selected]],
-            self.score[selected], self.count[selected],
+            self.score[selected], self.count[selected], self.answer[selected],
         )  # fmt: skip
 
     def of(self, system: int) -> "VerifierScores":
         """Return the entries of one system."""
         selected = self.system == system
         return VerifierScores(
-            self.system[selected],
-            self.question[selected],
-            self.score[selected],
-            self.count[selected],
-        )
+            self.system[selected], self.question[selected], self.score[selected],
+            self.count[selected], self.answer[selected],
+        )  # fmt: skip
+
+    def of_marks(self) -> "VerifierScores":
+        """Return one entry for each (system, question, score), whatever the answer."""
+        key = np.stack([self.system, self.question, self.score])
+        new = np.append(True, (key[:, 1:] != key[:, :-1]).any(axis=0))[: len(self.score)]
+        count = np.zeros((int(new.sum()), self.count.shape[1]), np.int64)
+        np.add.at(count, np.cumsum(new) - 1, self.count)
+        none = np.full(len(count), NO_ANSWER)
+        return VerifierScores(self.system[new], self.question[new], self.score[new], count, none)
 
     def merged(self, parts: Sequence[Flags]) -> "VerifierScores":
         """Return the entries with fewer categories, each the sum of those of a part."""
@@ -70,7 +82,7 @@ class VerifierScores:
 
     def card(self) -> str:
         """Return a line for the data card."""
-        trials = self.count.sum(axis=1)
+        trials = self.of_marks().count.sum(axis=1)
         tied = int(trials[trials > 1].sum())
         return (
             f"verifier scores: {len(np.unique(self.score))} distinct, from {self.score.min():.4g} "
@@ -122,9 +134,9 @@ def read_verifier(values: Labels, codes: Codes, place: Callable[[int], str], nam
 
 
 def counted_scores(
-    cell: Ints, code: Codes, score: Array, shape: tuple[int, ...]
+    cell: Ints, code: Codes, score: Array, shape: tuple[int, ...], answer: Ints | None = None
 ) -> tuple[VerifierScores, Ints]:
-    """Count trials by system, question, score and category; and the missing ones by entry.
+    """Count trials by system, question, score, answer and category; and missing ones by entry.
 
     Parameters
     ----------
@@ -133,18 +145,26 @@ def counted_scores(
         NaN of trials that are left out.
     shape : tuple of int
         Systems, questions, and slots of outcomes, of which the first is of missing ones.
+    answer : ndarray of int, shape (trials,), optional
+        Position among those of the system to the question, where there are answers.
     """
+    answer = np.full(len(cell), NO_ANSWER) if answer is None else answer
     selected = ~np.isnan(score)
-    cell, slot, score = cell[selected], code[selected].astype(np.int64) + 1, score[selected]
-    order = np.lexsort((score, cell))
-    cell, slot, score = cell[order], slot[order], score[order]
+    cell, slot = cell[selected], code[selected].astype(np.int64) + 1
+    score, answer = score[selected], answer[selected]
+    order = np.lexsort((answer, score, cell))
+    cell, slot, score, answer = cell[order], slot[order], score[order], answer[order]
     new = np.ones(len(cell), bool)
-    new[1:] = (cell[1:] != cell[:-1]) | (score[1:] != score[:-1])
+    new[1:] = (
+        (cell[1:] != cell[:-1]) | (score[1:] != score[:-1]) | (answer[1:] != answer[:-1])
+    )  # fmt: skip
     entry = np.cumsum(new) - 1
     counts = np.zeros((int(new.sum()), shape[2]), np.int64)
     np.add.at(counts, (entry, slot), 1)
     first = cell[new]
-    scores = VerifierScores(first // shape[1], first % shape[1], score[new], counts[:, 1:])
+    scores = VerifierScores(
+        first // shape[1], first % shape[1], score[new], counts[:, 1:], answer[new]
+    )
     return scores, counts[:, 0]
 
 
@@ -177,5 +197,6 @@ def with_policy(
         count[:, lowest] += missing
     used = count.any(axis=1)
     return VerifierScores(
-        scores.system[used], scores.question[used], scores.score[used], count[used]
-    )
+        scores.system[used], scores.question[used], scores.score[used], count[used],
+        scores.answer[used],
+    )  # fmt: skip

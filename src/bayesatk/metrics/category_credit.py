@@ -1,6 +1,6 @@
 """Category credit: the value of ``k`` trials as a function of their scored categories."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
@@ -115,7 +115,7 @@ class CategoryCredit:
         if self.value is None:
             scale, of_scores = by_score(scores, p)
             at_most = np.minimum(np.cumsum(of_scores, axis=-1)[..., :-1], 1.0)
-            return _best(scale, at_most**self.k)
+            return _best(scale, _whole_power(at_most, self.k))
         return self._expected(scores, lambda drawn: xlogy(drawn, p[..., None, :]).sum(axis=-1))
 
     @np.errstate(under="ignore")
@@ -229,6 +229,11 @@ class Judged:
         """Trials judged."""
         return self.credit.k
 
+    @property
+    def linear(self) -> bool:
+        """Whether the value is the mean of the scores of one trial."""
+        return self.credit.k == 1 and self.credit.value is None
+
     def latent(self, p: Array) -> Array:
         """Value at known probabilities, shape (..., categories)."""
         return self.credit.latent(p, self.scores)
@@ -236,6 +241,30 @@ class Judged:
     def predictive(self, alpha: Array) -> Array:
         """Return the value expected when probabilities are Dirichlet(alpha), (..., categories)."""
         return self.credit.predictive(alpha, self.scores)
+
+
+def _whole_power(x: Array, k: int) -> Array:
+    """Return a whole power by products, of which few are needed: several times as fast.
+
+    Examples
+    --------
+    >>> _whole_power(np.array([2.0, 3.0]), 5).tolist()
+    [32.0, 243.0]
+    """
+    power: Array | None = None
+    while True:
+        if k % 2:
+            power = x if power is None else power * x
+        k //= 2
+        if not k:
+            assert power is not None  # k was 1 at the latest
+            return power
+        x = x * x
+
+
+def linear_metrics(metrics: Sequence[Judged]) -> list[int]:
+    """Return the positions of metrics that are mean scores of one trial."""
+    return [k for k, metric in enumerate(metrics) if metric.linear]
 
 
 def reaching(scores: Array) -> list[Judged]:

@@ -39,7 +39,8 @@ class Family:
     on_answers : bool
         Whether the metric judges the answers themselves (a vote); it then has no credit.
     on_verifier : bool
-        Whether a verifier's scores choose the trial that counts; it then has no credit.
+        Whether a verifier's scores choose the trial that counts, or with `on_answers` weight the
+        votes; it then has no credit.
     unit : str
         What an axis calls its values.
     meaning, formula : str
@@ -102,12 +103,17 @@ class Metric:
 
     @property
     def voted(self) -> bool:
-        """Whether it is a vote between answers."""
-        return self.family.on_answers
+        """Whether it is a vote between answers that all count the same."""
+        return self.family.on_answers and not self.family.on_verifier
+
+    @property
+    def weighted(self) -> bool:
+        """Whether it is a vote between answers that a verifier's scores weight."""
+        return self.family.on_answers and self.family.on_verifier
 
     @property
     def verified(self) -> bool:
-        """Whether a verifier's scores choose the trial that counts."""
+        """Whether a verifier's scores choose the trial that counts, or weight the votes."""
         return self.family.on_verifier
 
     @property
@@ -200,6 +206,13 @@ def _no_credit(k: int) -> Credit:
     )
 
 
+def _no_credit_of_weights(k: int) -> Credit:
+    raise ValueError(
+        f"wvote@{k} is a vote that a verifier's scores weight: it has no value for a success "
+        "probability alone. The strict majority of right marks is 'maj@k'."
+    )
+
+
 def _no_credit_of_choice(k: int) -> Credit:
     raise ValueError(
         f"bon@{k} is the best of {k} trials by a verifier's score: it has no value for a success "
@@ -268,6 +281,15 @@ FAMILIES: dict[str, Family] = {family.symbol: family for family in (
             "right, ties at random"
         ),
         formula="E[P(the best scored of k trials is right)]",
+    ),
+    Family(
+        "wvote_at_k", "wvote@", _no_credit_of_weights, on_answers=True, on_verifier=True,
+        unit="probability", source="arXiv:2206.02336",
+        meaning=(
+            "the probability that of the answers in k new trials the one with the largest sum of "
+            "the verifier's scores is right, ties at random"
+        ),
+        formula="E[P(the answer with the largest sum of k scores is right)]",
     ),
     Family(
         "bayes", "bayes", lambda k: credits.pass_at(1), has_k=False, category=CategoryCredit,

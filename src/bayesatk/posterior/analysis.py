@@ -1,6 +1,6 @@
 """The closed-form analysis of one system, as a task that another process can do."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.study import Study
+from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.answers import VoteModel
 from bayesatk.posterior.assembly import quantile_table, statistics_table
 from bayesatk.posterior.best_of import BestOfModel
@@ -25,6 +26,7 @@ from bayesatk.posterior.remarks import (
     proxy_note,
     weight_note,
 )
+from bayesatk.posterior.weighted_votes import WeightedVotes
 from bayesatk.results.points import Laws
 
 
@@ -146,20 +148,22 @@ class Analysis:
             parts.append(self._judged(index))
         if study.grid.voted:
             parts.append(self._voted(index, rng))
-        if study.grid.verified:
-            parts.append(self._verified(index, rng))
+        for weighted in (False, True):
+            of_kind = {i: m for i, m in study.grid.verified.items() if m.weighted == weighted}
+            if of_kind:
+                parts.append(self._verified(index, of_kind, weighted, rng))
         self.posterior = parts[0][1] if len(parts) == 1 else _joined(parts)
 
     def _fitted(
         self,
-        model: CountModel | VoteModel | PooledVotes | BestOfModel,
+        model: CountModel | VoteModel | PooledVotes | BestOfModel | WeightedVotes,
         places: list[int],
         metrics: Sequence[Any],
         more: Sequence[Any] = (),
     ) -> SystemPosterior:
         """Estimate metrics, and return the posterior of these and of more."""
         self.estimate[places] = model.estimate(metrics)
-        if self._study.grouping is not None and not isinstance(model, VoteModel | BestOfModel):
+        if self._study.grouping is not None and isinstance(model, CountModel | PooledVotes):
             if self._by_group is None:
                 groups = len(self._study.grouping.labels)
                 self._by_group = np.full((groups, len(self.estimate)), np.nan)
@@ -204,14 +208,7 @@ class Analysis:
     def _voted(self, index: int, rng: np.random.Generator) -> tuple[list[int], SystemPosterior]:
         """Votes between answers."""
         study, outcomes = self._study, self._study.outcomes
-        answers = outcomes.answers
-        if answers is None:
-            raise ArgumentError(
-                "plurality@k is a vote between answers, and the data have none. Use ",
-                Argument("answers", ..., "tally"), ", or name the column of a table: ",
-                Argument("columns", {"answer": ...}, "tally"),
-                ". The strict majority of right marks is 'maj@k'.",
-            )  # fmt: skip
+        self._need_answers("plurality@k")
         places, metrics = list(study.grid.voted), list(study.grid.voted.values())
         declared = Declared.of_study(study, self._judge_seed)
         posterior = self._fitted(declared.votes(index, self._draws, rng), places, metrics)
@@ -223,15 +220,27 @@ class Analysis:
         self.remarks.extend(proxy_note(self._name, c, n, voted))
         return places, posterior
 
-    def _verified(self, index: int, rng: np.random.Generator) -> tuple[list[int], SystemPosterior]:
-        """Best of k by a verifier's scores."""
-        study, scores = self._study, self._study.outcomes.by_score
-        model = BestOfModel(
-            Declared.of_study(study, self._judge_seed).model(index), scores.of(index), self._draws,
-            rng, study.outcomes.weight,
-        )  # fmt: skip
-        grid = study.grid.verified
-        return list(grid), self._fitted(model, list(grid), list(grid.values()))
+    def _need_answers(self, label: str) -> None:
+        """Refuse votes between answers that the data do not have."""
+        if self._study.outcomes.answers is None:
+            raise ArgumentError(
+                f"{label} is a vote between answers, and the data have none. Use ",
+                Argument("answers", ..., "tally"), ", or name the column of a table: ",
+                Argument("columns", {"answer": ...}, "tally"),
+                ". The strict majority of right marks is 'maj@k'.",
+            )  # fmt: skip
+
+    def _verified(
+        self, index: int, metrics: Mapping[int, Metric], weighted: bool, rng: np.random.Generator
+    ) -> tuple[list[int], SystemPosterior]:
+        """Best of k by a verifier's scores, or votes that these weight."""
+        outcomes = self._study.outcomes
+        if weighted:
+            self._need_answers("wvote@k")
+        scores = (outcomes.by_answer if weighted else outcomes.by_score).of(index)
+        declared = Declared.of_study(self._study, self._judge_seed)
+        model = declared.verified(index, weighted, scores, self._draws, rng)
+        return list(metrics), self._fitted(model, list(metrics), list(metrics.values()))
 
     def of_groups(self, drawn: Draws) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
         """Return statistics and quantiles (group, metrics, target, ...) of groups of questions."""

@@ -230,7 +230,7 @@ def monte_carlo(
         for name in dict.fromkeys(variable.tolist())
     }
     for family in grid.families:
-        if family.on_answers:
+        if family.on_answers and not family.on_verifier:
             per_question = min(one.diagnostics["answer_draws"] for one in posteriors)
             found[family.variable] = {"interval_draws": draws, "sd_draws": per_question}
         if family.on_verifier:

@@ -5,12 +5,11 @@ of a right trial falls into bin b with probability f1_qb, that of a wrong one wi
 shapes that the questions of a system share, tilted by question (`bayesatk.core.pooling.shapes`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.special import ndtri
 
 from bayesatk.core.pooling.shapes import Shapes, draw_shapes
 from bayesatk.core.pooling.states import relative
@@ -18,6 +17,7 @@ from bayesatk.core.question.best_of import (
     best_of_finite,
     best_of_latent,
     comparable,
+    middles,
     score_bins,
 )
 from bayesatk.data.validation import Ints
@@ -79,21 +79,11 @@ class BestOfModel:
     def fit(self, metrics: Sequence[Metric]) -> SystemPosterior:
         """Return the posterior, all of it by draws."""
         ks = [metric.k for metric in metrics]
-        drawn = self.draw(ks, self.draws, self.rng)
-        columns = drawn.questions, drawn.population
-        mean = by_target(*(values.mean(axis=0) for values in columns))
-        total = by_target(*(values.var(axis=0) for values in columns))
-        trial = np.minimum(total[:, :1], total)
-        none = [None] * len(ks)
 
-        def draw(size: int, rng: np.random.Generator, keep_p: bool) -> Draws:
-            again = drawn if size == self.draws else self.draw(ks, size, rng)
-            return Draws(np.stack([again.questions, again.population], axis=-1), {})
+        def draw(size: int, rng: np.random.Generator) -> BestOfDraws:
+            return self.draw(ks, size, rng)
 
-        return SystemPosterior(
-            mean, trial, total - trial, lambda: (none, none), draw,
-            lambda: (np.zeros(self._questions), np.zeros(self._questions)),
-        )  # fmt: skip
+        return by_draws(draw, self.draws, self.rng, self._questions)
 
     def draw(
         self, ks: Sequence[int], size: int, rng: np.random.Generator, by_question: bool = False
@@ -141,9 +131,59 @@ class BestOfModel:
 
     @property
     def _position(self) -> Array:
-        """Normal score of the middle of every bin among all trials."""
-        trials = self._binned[0].sum(axis=0) + self._binned[1].sum(axis=0)
-        return np.asarray(ndtri((trials.cumsum() - 0.5 * trials) / trials.sum()))
+        return middles(self._binned[0].sum(axis=0) + self._binned[1].sum(axis=0))
+
+
+def by_draws(
+    draw: Callable[[int, np.random.Generator], BestOfDraws], draws: int,
+    rng: np.random.Generator, questions: int,
+) -> SystemPosterior:  # fmt: skip
+    """Return the posterior of metrics of which there are draws alone.
+
+    Parameters
+    ----------
+    draw : callable
+        Return so many draws.
+    draws : int
+        For means and variances.
+    rng : numpy.random.Generator
+    questions : int
+    """
+    drawn = draw(draws, rng)
+    columns = drawn.questions, drawn.population
+    mean = by_target(*(values.mean(axis=0) for values in columns))
+    total = by_target(*(values.var(axis=0) for values in columns))
+    trial = np.minimum(total[:, :1], total)
+    none = [None] * len(mean)
+
+    def of_size(size: int, rng: np.random.Generator, keep_p: bool) -> Draws:
+        del keep_p
+        again = drawn if size == draws else draw(size, rng)
+        return Draws(np.stack([again.questions, again.population], axis=-1), {})
+
+    return SystemPosterior(
+        mean, trial, total - trial, lambda: (none, none), of_size,
+        lambda: (np.zeros(questions), np.zeros(questions)),
+    )  # fmt: skip
+
+
+def without_noise(halves: Array, share: Array) -> Array:
+    """Return draws of means over questions, without the spread that simulation adds to them.
+
+    Both halves of a simulation have the same value but for noise; the draws are moved towards
+    their mean until their variance is what is left without it.
+
+    Parameters
+    ----------
+    halves : ndarray, shape (2, draws, questions, ks)
+    share : ndarray, shape (questions,)
+        In the mean.
+    """
+    means = np.einsum("hdqk,q->hdk", halves, share).mean(axis=0)
+    noise = np.einsum("dqk,q->k", (halves[0] - halves[1]) ** 2, share**2) / (4.0 * len(means))
+    total = np.maximum(means.var(axis=0), 1e-300)
+    shrunk = np.sqrt(np.clip(1.0 - noise / total, 0.0, 1.0))
+    return np.asarray(means.mean(axis=0) + shrunk * (means - means.mean(axis=0)))
 
 
 def _of_new(
@@ -156,21 +196,15 @@ def _of_new(
     """
     size, questions = p.shape
     bins = len(right.position)
-    means, noise = np.empty((size, len(ks))), np.zeros(len(ks))
+    halves = np.empty((2, size, questions, len(ks)))
     step = max(1, _BLOCK // (questions * bins))
     for start in range(0, size, step):
         rows = slice(start, start + step)
-        values = [
-            best_of_latent(
+        for half in halves:
+            half[rows] = best_of_latent(
                 p[rows], right.of_new(rows, questions, rng), wrong.of_new(rows, questions, rng), ks
             )
-            for _ in range(2)
-        ]
-        means[rows] = (values[0] + values[1]).mean(axis=1) / 2.0
-        noise += ((values[0] - values[1]) ** 2).sum(axis=(0, 1)) / (4.0 * size * questions**2)
-    total = np.maximum(means.var(axis=0), 1e-300)
-    shrunk = np.sqrt(np.clip(1.0 - noise / total, 0.0, 1.0))
-    return np.asarray(means.mean(axis=0) + shrunk * (means - means.mean(axis=0)))
+    return without_noise(halves, np.full(questions, 1.0 / questions))
 
 
 def finite_best_of(

@@ -21,7 +21,7 @@ from bayesatk.core.program.levels import Levels
 from bayesatk.core.program.moments import Metrics, Moments, Summed
 from bayesatk.core.program.predictor import Effects, Predictor
 from bayesatk.judge_error import RATE_ICC, RATES
-from bayesatk.metrics.category_credit import CategoryCredit, Judged
+from bayesatk.metrics.category_credit import CategoryCredit, Judged, linear_metrics
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import one_metric
 from bayesatk.posterior.draws import correlated_normals
@@ -608,17 +608,30 @@ class CountPosterior:
                 kept.append(p)
             share = np.zeros((p.shape[1], cells.groups))
             share[np.arange(p.shape[1]), group[span]] = cells.question_share[span]
+            drawn = None
             if model.resampled:
                 drawn = rng.standard_exponential(p.shape[:2]) * tried[span]
                 total += drawn @ share
-            for k, metric in enumerate(self.metrics):
-                values = metric.latent(p)
-                means[..., k, 0] += values @ share
-                if model.resampled:
-                    means[..., k, 1] += (values * drawn) @ share
+            self._add_means(means, p, share, drawn)
         if model.resampled:
             means[..., 1] /= np.where(total > 0.0, total, np.nan)[..., None]
         return means, np.concatenate(kept, axis=1) if keep_p else None
+
+    def _add_means(self, means: Array, p: Array, share: Array, drawn: Array | None) -> None:
+        """Add what questions with probabilities p add to means of groups, as of `_group_means`."""
+        linear = [] if self.model.scores is None else linear_metrics(self.metrics)
+        if linear:  # of mean vectors, all at once
+            scores = np.stack([self.metrics[k].scores for k in linear])
+            by_group = np.einsum("dqc,qg->dgc", p, share, optimize=True)
+            means[:, :, linear, 0] += by_group @ scores.T
+            if drawn is not None:
+                by_group = np.einsum("dqc,dq,qg->dgc", p, drawn, share, optimize=True)
+                means[:, :, linear, 1] += by_group @ scores.T
+        for k in sorted(set(range(len(self.metrics))).difference(linear)):
+            values = self.metrics[k].latent(p)
+            means[..., k, 0] += values @ share
+            if drawn is not None:
+                means[..., k, 1] += (values * drawn) @ share
 
     def _matched_means(
         self, part: Part, place: NDArray[np.intp], offset: Array, rng: np.random.Generator

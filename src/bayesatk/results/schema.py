@@ -23,7 +23,7 @@ from bayesatk.data.answers import AnswerRules, Answers
 from bayesatk.data.grouping import Grouping
 from bayesatk.data.outcomes import Outcomes, with_truth
 from bayesatk.data.study import Study
-from bayesatk.data.verifier import VerifierScores
+from bayesatk.data.verifier import NO_ANSWER, VerifierScores
 from bayesatk.metrics.grid import Metric, MetricGrid
 
 Array = NDArray[np.float64]
@@ -325,7 +325,7 @@ def data_groups(study: Study) -> dict[str, xr.Dataset]:
 
     Successes with trials and missing; or counts by category, with the scores and prior trials;
     and answers, one entry for each distinct (system, question, answer); and a verifier's scores,
-    one for each distinct (system, question, score).
+    one for each distinct (system, question, score), for weighted votes with the answer.
     """
     data, scale = study.outcomes, study.scale
     constant = xr.Dataset({"trials": data.trials, "missing": data.dataset["missing"]})
@@ -336,7 +336,7 @@ def data_groups(study: Study) -> dict[str, xr.Dataset]:
     observed = scale.observed(data).to_dataset()
     if "truth_count" in data.dataset:
         observed = observed.assign(truth_count=data.dataset["truth_count"])
-    if study.votes and data.answers is not None:
+    if study.on_answers and data.answers is not None:
         entries = data.answers
         columns = {
             "answer_count": entries.count,
@@ -349,12 +349,15 @@ def data_groups(study: Study) -> dict[str, xr.Dataset]:
         rule = {"rule": entries.rules.unanswered}
         constant = constant.assign(unanswered=(("system", "question"), entries.unanswered, rule))
     if study.verified:
-        scores = data.by_score
+        weighted = any(metric.weighted for metric in study.metrics)
+        scores = data.by_answer if weighted else data.by_score
         by_score: dict[str, NDArray[Any]] = {
             "verified_system": scores.system, "verified_question": scores.question,
             "verified_score": scores.score,
             "verified_wrong": scores.count[:, 0], "verified_right": scores.count[:, 1],
         }  # fmt: skip
+        if weighted:
+            by_score["verified_answer"] = scores.answer
         observed = observed.assign({name: ("verified", v) for name, v in by_score.items()})
     return {"observed_data": observed, "constant_data": constant}
 
@@ -412,9 +415,12 @@ def of_questions(constant: xr.Dataset) -> dict[str, NDArray[Any]]:
 
 def _verifier(observed: xr.Dataset) -> VerifierScores:
     kinds = [observed[f"verified_{kind}"].values for kind in ("wrong", "right")]
+    answer = np.full(observed.sizes["verified"], NO_ANSWER)
+    if "verified_answer" in observed:
+        answer = observed["verified_answer"].values
     return VerifierScores(
         observed["verified_system"].values, observed["verified_question"].values,
-        observed["verified_score"].values, np.stack(kinds, axis=1),
+        observed["verified_score"].values, np.stack(kinds, axis=1), answer,
     )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from bayesatk.comparison.joint.contrasts import ExactMean
 from bayesatk.judge_error import RATES
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.answers import VoteModel, answer_draws
-from bayesatk.posterior.models_of import Declared, best_of_model
+from bayesatk.posterior.models_of import Declared, verified_model
 from bayesatk.posterior.pooled_answers import PooledVotes, VoteDraws
 from bayesatk.posterior.posterior import Draws
 from bayesatk.results.result import Result
@@ -73,7 +73,7 @@ def data_keys(fit: Result, part: Subset) -> list[bytes]:
     if fit.judges is not None:
         marked_by = fit.judges.among(part.systems).by_system
         keys = [key + repr(judge).encode() for key, judge in zip(keys, marked_by, strict=True)]
-    if fit.voted and fit.data.answers is not None:
+    if fit.study.on_answers and fit.data.answers is not None:
         answers = fit.data.answers.on_questions(part.kept)
         for row, system in enumerate(part.systems):
             columns = np.stack([answers.question, answers.correct, answers.count])
@@ -81,10 +81,11 @@ def data_keys(fit: Result, part: Subset) -> list[bytes]:
             entries = entries[:, np.lexsort(entries[::-1])]
             keys[row] += entries.tobytes() + answers.unanswered[system].tobytes()
     if fit.verified:
-        scores = fit.data.by_score
+        scores = fit.data.by_answer if fit.study.on_answers else fit.data.by_score
         for row, system in enumerate(part.systems):
             own = scores.of(system)
             keys[row] += own.question.tobytes() + own.score.tobytes() + own.count.tobytes()
+            keys[row] += own.answer.tobytes()
     return keys
 
 
@@ -211,7 +212,7 @@ def _closed_form(
                 levels = np.argsort(np.argsort(means[target, :, cell]))
                 means[target, :, cell] = of_target.at((levels + 0.5) / size)
                 exact |= {cell: of_target} if target == 0 else {}
-    for cell, (of_targets, of_questions) in _best_of(fit, part, place, size, rng).items():
+    for cell, (of_targets, of_questions) in _verified(fit, part, place, size, rng).items():
         means[:2, :, cell], values[cell] = of_targets, of_questions[:_COVARIANCES]
     rate = fit.scale.rate(p) - expected[0]
     of_groups = None
@@ -263,21 +264,23 @@ def _votes(
     return VoteDraws(values, Draws(np.array(both).transpose(2, 0, 1), {}))
 
 
-def _best_of(
+def _verified(
     fit: Result, part: Subset, place: int, size: int, rng: np.random.Generator
 ) -> dict[int, tuple[Array, Array]]:
-    """Draws of the best of k by cell: of both targets (2, draws), and (draws, questions)."""
-    verified = fit.grid.verified
-    if not verified:
-        return {}
-    model = best_of_model(fit, part.systems[place], size, rng, part.kept)
-    drawn = model.draw([metric.k for metric in verified.values()], size, rng, by_question=True)
-    assert drawn.by_question is not None  # asked for
-    both = np.stack([drawn.questions, drawn.population])
-    return {
-        cell: (both[..., number], drawn.by_question[..., number])
-        for number, cell in enumerate(verified)
-    }
+    """Draws of metrics by scores by cell: of both targets (2, draws), and (draws, questions)."""
+    by_cell = {}
+    for weighted in (False, True):
+        of_kind = {cell: m for cell, m in fit.grid.verified.items() if m.weighted == weighted}
+        if not of_kind:
+            continue
+        metrics = list(of_kind.values())
+        model = verified_model(fit, part.systems[place], metrics[0], size, rng, part.kept)
+        drawn = model.draw([metric.k for metric in metrics], size, rng, by_question=True)
+        assert drawn.by_question is not None  # asked for
+        both = np.stack([drawn.questions, drawn.population])
+        for number, cell in enumerate(of_kind):
+            by_cell[cell] = both[..., number], drawn.by_question[..., number]
+    return by_cell
 
 
 def stored_draws(variables: xr.Dataset, fit: Result, dims: tuple[str, ...]) -> Array:

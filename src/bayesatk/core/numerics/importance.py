@@ -33,7 +33,8 @@ _FREEDOM = 6.0  # degrees of freedom of kernels
 _RIDGE = 1e-8  # least scale of any direction, squared, in units of the parameters' variances
 TRUSTED = 0.7  # largest Pareto k-hat
 _ENOUGH_DRAWS = 1000.0  # effective number of draws from which no more points are drawn
-_ROUNDS = 60  # on the way, at most: powers grow by at least a few percent each
+_LEAST_GROWTH = (1.02, 1.25)  # of the power in a round: of few points, and of several
+_ROUNDS = 60  # on the way, at most
 _MARGIN = 1.0  # of a log evidence that is not yet known well
 _REDRAWS = 2  # times that the posterior is drawn anew with twice the points
 
@@ -164,7 +165,8 @@ def _next_power(likelihood: Array, excess: Array, power: float) -> float:
     for _ in range(40):
         middle = float(np.sqrt(max(low, 1e-9) * high))
         low, high = (middle, high) if effective_draws_at(middle) >= enough else (low, middle)
-    return max(low, min(1.0, 1.02 * power + 1e-6))
+    growth = _LEAST_GROWTH[len(likelihood) >= _SEVERAL]
+    return max(low, min(1.0, growth * power + 1e-6))
 
 
 @dataclass(frozen=True)

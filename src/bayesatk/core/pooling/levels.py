@@ -180,42 +180,59 @@ class LevelDraws:
 
         On one grid of tilts: only what the law says of it changes with the offset.
         """
+        tilt, of_law = self._along()
+        at_ends = metric.latent(self._sure())
+        value = np.concatenate([metric.latent(self.at_tilts(tilt)), at_ends], axis=1)
+
+        def expected(offset: Array) -> Array:
+            total = np.empty(offset.shape)
+            for column in np.ndindex(offset.shape[1:]):
+                weight = of_law(offset[(slice(None), *column)])
+                total[(slice(None), *column)] = (weight * value).sum(axis=1)
+            return total
+
+        return expected
+
+    def _along(self) -> tuple[Array, Callable[[Array], Array]]:
+        """Tilts of one grid (draws, nodes), and their probabilities by offset, ends last."""
         reach = _FARTHEST / min(np.diff(np.unique(self._scaled))[[0, -1]])
         tilt = np.sinh(np.linspace(-np.arcsinh(reach), np.arcsinh(reach), _ALONG))
         every = np.broadcast_to(tilt, (len(self.log_base), _ALONG))
         logits, slope = self._logit_mean(every)
         log_width = np.log(slope) + np.log(np.gradient(tilt))
+        log_p, log_q = log_expit(logits), log_expit(-logits)
         law, centre = self.difficulty, logit(np.clip(self.difficulty.mean, _NEAREST, 1 - _NEAREST))
-        ends = np.broadcast_to([-np.inf, np.inf], (len(every), 2))
-        at_ends = metric.latent(self.vectors(ends))
-        value = np.concatenate([metric.latent(self.at_tilts(every)), at_ends], axis=1)
 
-        def expected(offset: Array) -> Array:
-            total = np.empty(offset.shape)
-            for column in np.ndindex(offset.shape[1:]):
-                shift = offset[(slice(None), *column)]
-                sums = law.never * at_ends[:, 0] + law.always * at_ends[:, 1]
-                for share, middle, icc in zip(law.share.T, centre.T, law.icc.T, strict=True):
-                    size = (1.0 - icc) / np.maximum(icc, _NARROWEST)
-                    moved = middle + shift
-                    a, b = (size * np.exp(log_expit(sign * moved)) for sign in (1.0, -1.0))
-                    logs = a[:, None] * log_expit(logits) + b[:, None] * log_expit(-logits)
-                    # Beyond the grid the density of a logit falls off exponentially.
-                    tails = logs[:, [0, -1]] - np.log(np.stack([a, b], axis=1))
-                    logs = np.concatenate([logs + log_width, tails], axis=1)
-                    weight = np.exp(logs - logs.max(axis=1, keepdims=True))
-                    sums = sums + share * (weight * value).sum(axis=1) / weight.sum(axis=1)
-                total[(slice(None), *column)] = sums
+        def of_law(shift: Array) -> Array:
+            total = np.zeros((len(every), _ALONG + 2))
+            total[:, -2:] = np.stack([law.never, law.always], axis=1)
+            for share, middle, icc in zip(law.share.T, centre.T, law.icc.T, strict=True):
+                size = (1.0 - icc) / np.maximum(icc, _NARROWEST)
+                moved = middle + shift
+                a, b = (size * np.exp(log_expit(sign * moved)) for sign in (1.0, -1.0))
+                logs = a[:, None] * log_p + b[:, None] * log_q
+                # Beyond the grid the density of a logit falls off exponentially.
+                tails = logs[:, [0, -1]] - np.log(np.stack([a, b], axis=1))
+                logs = np.concatenate([logs + log_width, tails], axis=1)
+                weight = np.exp(logs - logs.max(axis=1, keepdims=True))
+                total += (share / weight.sum(axis=1))[:, None] * weight
             return total
 
-        return expected
+        return every, of_law
+
+    def _sure(self) -> Array:
+        """Probabilities of levels at p = 0 and at p = 1; (draws, 2, levels)."""
+        ends = [np.where(self._scaled == end, self.log_base, -np.inf) for end in (0.0, 1.0)]
+        return np.asarray(softmax(np.stack(ends, axis=1), axis=2))
 
     def typical(self) -> Array:
         """Return expected probabilities of levels of a new question; (draws, levels)."""
         mean = np.empty(self.log_base.shape)
-        for span, block in self._blocks(3 * _NODES * len(self.scores)):
-            logits, weight = block.nodes()
-            mean[span] = np.einsum("dn,dnc->dc", weight, block.vectors(logits))
+        for span, block in self._blocks(3 * _ALONG * len(self.scores)):
+            tilt, of_law = block._along()
+            weight = of_law(np.zeros(len(tilt)))
+            mean[span] = (weight[:, None, :-2] @ block.at_tilts(tilt))[:, 0]
+            mean[span] += (weight[:, None, -2:] @ block._sure())[:, 0]
         return mean
 
     def log_counts(self, counts: NDArray[Any]) -> Array:

@@ -46,6 +46,11 @@ class Shapes:
     node: NDArray[np.int8]
     position: Array
 
+    @property
+    def bins(self) -> int:
+        """Number of bins."""
+        return len(self.position)
+
     def of_question(self, question: int) -> Array:
         """Return the distribution of a question; (draws, bins)."""
         return self._tilted(slice(None), _NODES[self.node[:, question]])

@@ -19,7 +19,7 @@ from scipy.special import betaln, logsumexp, softmax
 from bayesatk.core.pooling.levels import scaled_scores, shape_functions
 from bayesatk.core.pooling.states import States
 from bayesatk.core.program.laws import DifficultyLaw
-from bayesatk.metrics.category_credit import Judged
+from bayesatk.metrics.category_credit import Judged, linear_metrics
 from bayesatk.metrics.credit import Array
 
 Ints = NDArray[np.intp]
@@ -27,7 +27,7 @@ _STEP = 0.43  # step of logits over the inverse root of trials: two thirds of th
 _WIDEST_STEP = 0.25
 _DEEP = 300.0  # trials of a question, times 4 p (1 - p), from which its mean is known to be normal
 _BASE = 10.0  # logits further out to which a base may move the expected score at a tilt
-_WIDENING = 8.0  # logits from which steps are longer, where likelihoods hardly change
+_WIDENING = 4.0  # logits from which steps are longer, where likelihoods hardly change
 _NEGLIGIBLE = 1e-4  # expected marks of another level, at the ends of the grid
 _NARROWEST = 0.5  # sd of a law in steps of the grid: what is narrower is as good as a point
 _ARRAYS = 4  # over the nodes that are held at once
@@ -186,31 +186,45 @@ class Levels:
         p, q, *squares = (moment / total for moment in moments)
         log_step = np.log(_relative_variance(p, q, *squares) * self._tilts[1])
         log_scale = np.log(total) + top
-        ends = [logsumexp(log_base[:, s == end], axis=1) for end in (0.0, 1.0)]
+        ends = [np.logaddexp.reduce(log_base[:, s == end], axis=1) for end in (0.0, 1.0)]
         log_scale = np.concatenate([log_scale, np.stack(ends, axis=1)], axis=1)
         return Tilted(log_base, log_scale, np.log(p), np.log(q), log_step)
 
     def vectors(self, theta: Array) -> Array:
         """Probabilities of levels at the nodes of points, ends last; (points, nodes, levels)."""
+        base, ends = self._based(theta)
+        reference = self._of_reference[0]
+        vectors = np.empty((len(theta), len(reference) + 2, len(self.scores)))
+        inner = vectors[:, :-2]
+        np.multiply(base[:, None], reference, out=inner)
+        inner /= np.maximum(base @ reference.T, _LEAST)[..., None]
+        vectors[:, -2:] = ends
+        return vectors
+
+    def _based(self, theta: Array) -> tuple[Array, Array]:
+        """Return the base over the reference, and probabilities of levels at p = 0 and at p = 1."""
         log_base = np.clip(self.log_base(theta), -300.0, 300.0)
         ratio = log_base - self._reference
         base = np.exp(ratio - ratio.max(axis=1, keepdims=True))
-        inner = base[:, None] * self._of_reference[0]
-        inner /= np.maximum(inner.sum(axis=2, keepdims=True), _LEAST)
         ends = np.stack([(self._scaled == end).astype(float) for end in (0.0, 1.0)])
         ends = np.exp(log_base - log_base.max(axis=1, keepdims=True))[:, None] * ends
         ends /= np.maximum(ends.sum(axis=2, keepdims=True), _LEAST)
-        return np.concatenate([inner, ends], axis=1)
+        return base, ends
 
     def typical(self, theta: Array) -> Array:
         """Return expected probabilities of levels of a new question, at an offset of zero."""
         points, point = np.unique(theta, axis=0, return_inverse=True)
         mean = np.empty((len(points), len(self.scores)))
-        step = max(1, _BLOCK // ((len(self._tilts[0]) + 2) * len(self.scores)))
+        reference = self._of_reference[0]
+        step = max(1, _BLOCK // (_ARRAYS * (len(self._tilts[0]) + 2)))
         for start in range(0, len(points), step):
             rows = points[start : start + step]
-            weight = self.weights(rows, np.zeros((len(rows), 1)))
-            mean[start : start + step] = (weight @ self.vectors(rows))[:, 0]
+            weight = self.weights(rows, np.zeros((len(rows), 1)))[:, 0]
+            base, ends = self._based(rows)
+            # Vectors are products of the base, the reference and one over their sum.
+            inner = weight[:, :-2] / np.maximum(base @ reference.T, _LEAST)
+            mean[start : start + step] = base * (inner @ reference)
+            mean[start : start + step] += np.einsum("ne,nec->nc", weight[:, -2:], ends)
         return np.asarray(mean[point.ravel()])
 
     def weights(self, theta: Array, offset: Array, family: Tilted | None = None) -> Array:
@@ -364,8 +378,14 @@ class Levels:
         """Metrics at the nodes, on scales from 0 to 1; (points, nodes, metrics)."""
         vectors = self.vectors(theta)
         lowest, width = self._span(metrics)
-        values = np.stack([metric.latent(vectors) for metric in metrics], axis=-1)
-        return np.asarray((values - lowest) / width)
+        values = np.empty((*vectors.shape[:2], len(metrics)))
+        linear = linear_metrics(metrics)
+        if linear:  # all at once
+            scores = np.stack([metrics[i].scores - lowest[i] for i in linear], axis=1)
+            values[..., linear] = vectors @ scores / width[linear]
+        for i in sorted(set(range(len(metrics))).difference(linear)):
+            values[..., i] = (metrics[i].latent(vectors) - lowest[i]) / width[i]
+        return values
 
     def floats(self, columns: int) -> int:
         """As of `Observation`: some arrays have a number for each node."""

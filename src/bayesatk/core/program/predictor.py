@@ -199,7 +199,10 @@ class Predictor:
             keys.insert(0, np.log(self.group_sd(theta)))
         order = np.lexsort(keys)
         offsets = 60 if self._structured else 1
-        width = max(offsets * self.observation.floats(columns), 8 * columns * len(self.cells.count))
+        by_cell = 8 if self.cells.rows.shape[1] else 1
+        width = max(
+            offsets * self.observation.floats(columns), by_cell * columns * len(self.cells.count)
+        )
         step = max(1, _BLOCK // width)
         ends = np.flatnonzero(np.diff(similar[order])) + 1
         return [

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from bayesatk.metrics.credit import Array
 
@@ -119,6 +120,17 @@ def score_bins(score: Array, trials: NDArray[np.int64]) -> NDArray[np.intp]:
         tail /= 2.0
     last = np.unique(np.searchsorted(below, np.array(levels) * total * (1.0 - 1e-12)))
     return np.asarray(np.searchsorted(last, rank))
+
+
+def middles(trials: NDArray[np.int64]) -> Array:
+    """Return the normal score of the middle of every bin among all trials.
+
+    Examples
+    --------
+    >>> middles(np.array([1, 2, 1])).round(2).tolist()
+    [-1.15, 0.0, 1.15]
+    """
+    return np.asarray(ndtri((trials.cumsum() - 0.5 * trials) / max(trials.sum(), 1)))
 
 
 def comparable(score: Array, question: NDArray[np.int64], counts: NDArray[np.int64]) -> Array:

@@ -1,0 +1,271 @@
+"""Votes weighted by a verifier: answers as in pooled votes, scores as in the best of k.
+
+Given the hyperparameters a trial is right with the probability of its question, a wrong one gives
+one of the question's wrong answers, and its score depends on being right alone. Sums of right and
+of wrong trials are then independent: the credit of r right and w wrong trials is the mean over
+pairs of simulated sums of both sides, and a vote is linear in the probabilities of r right of k.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesatk.core.pooling.agreement import draw_shares
+from bayesatk.core.pooling.shapes import Shapes, draw_shapes
+from bayesatk.core.question.best_of import MOST_BINS, comparable, middles, score_bins
+from bayesatk.core.question.weighted_vote import (
+    running_tops,
+    units,
+    vote_credit,
+    weighted_vote_finite,
+)
+from bayesatk.data.verifier import NO_ANSWER, VerifierScores
+from bayesatk.metrics.credit import Array
+from bayesatk.metrics.grid import Metric
+from bayesatk.posterior.best_of import BestOfDraws, by_draws, without_noise
+from bayesatk.posterior.pooled_answers import PooledVotes, VotePosterior, answers_of
+from bayesatk.posterior.posterior import Draws, SystemPosterior
+
+_ROWS = 250  # draws of shares of answers and of distributions of scores
+_ELECTIONS, _NEW = 32, 128  # sums of each side at every row; for new questions, one each
+_SHIFTS = 4  # pairs that each sum of a side is in
+_HALVES = 2  # of the elections, whose difference says how much noise they leave
+
+
+class Scored(NamedTuple):
+    """Trials of a system that voted, by bins of their scores.
+
+    Parameters
+    ----------
+    counts : ndarray of int, shape (2, questions, bins)
+        Of wrong and of right trials.
+    votes : ndarray, shape (trials,)
+        Weights of votes, by bin.
+    first : ndarray of int, shape (bins + 1,)
+        Where those of a bin begin.
+    """
+
+    counts: NDArray[np.int64]
+    votes: Array
+    first: NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedVotes:
+    """Votes between the answers to the questions of one system, weighted by scores.
+
+    Parameters
+    ----------
+    votes : PooledVotes
+        Model of the answers.
+    scores : VerifierScores
+        Of the system, by answer; categories are wrong and right.
+    draws : int
+    rng : numpy.random.Generator
+    """
+
+    votes: PooledVotes
+    scores: VerifierScores
+    draws: int
+    rng: np.random.Generator
+
+    def estimate(self, metrics: Sequence[Metric]) -> Array:
+        """Unbiased finite-law values; NaN where some question has fewer than k trials."""
+        ks, scores = [metric.k for metric in metrics], self.scores
+        trials = scores.count.sum(axis=1)
+        votes = units(scores.score, int(trials.sum()))
+        values = []
+        for question, ballot in enumerate(self.votes.ballots):
+            inside = (scores.question == question) & (scores.answer != NO_ANSWER)
+            values.append(weighted_vote_finite(
+                votes[inside], scores.answer[inside], trials[inside], ballot.correct, ks,
+                ballot.nobody or 0,
+            ))  # fmt: skip
+        return np.asarray(self.votes.weight @ np.array(values))
+
+    def fit(self, metrics: Sequence[Metric]) -> SystemPosterior:
+        """Return the posterior, all of it by draws."""
+        ks = [metric.k for metric in metrics]
+
+        def draw(size: int, rng: np.random.Generator) -> BestOfDraws:
+            return self.draw(ks, size, rng)
+
+        return by_draws(draw, self.draws, self.rng, len(self.votes.ballots))
+
+    def draw(
+        self, ks: Sequence[int], size: int, rng: np.random.Generator, by_question: bool = False
+    ) -> BestOfDraws:
+        """Draw votes of k on these questions and on questions like them."""
+        return _Elections(self.votes, tuple(ks), self.scored).of_all(size, rng, by_question)
+
+    @cached_property
+    def scored(self) -> Scored:
+        """Trials that voted, by bins of their scores.
+
+        A factor that all scores of a question share decides no vote: of many positive scores it is
+        estimated and taken away first.
+        """
+        entries = np.flatnonzero(self.scores.answer != NO_ANSWER)
+        question, answer = self.scores.question[entries], self.scores.answer[entries]
+        number = self.scores.count[entries].sum(axis=1)
+        correct = [ballot.correct for ballot in self.votes.ballots]
+        right = np.array([correct[q][a] for q, a in zip(question, answer, strict=True)], bool)
+        score = self.scores.score[entries]
+        counts = np.stack([np.where(right, 0, number), np.where(right, number, 0)], axis=1)
+        if len(np.unique(score)) > MOST_BINS and (score > 0.0).all():
+            moved = comparable(np.log(score), question, counts)
+            votes = np.exp(moved - moved.max(initial=0.0))
+        else:
+            votes = units(score, int(number.sum()))
+        entry = score_bins(votes, number)
+        by_bin = np.zeros((2, len(correct), int(entry.max(initial=0)) + 1), np.int64)
+        for kind in range(2):
+            np.add.at(by_bin[kind], (question, entry), counts[:, kind])
+        order = np.argsort(entry, kind="stable")
+        pool = np.repeat(votes[order], number[order])
+        first = np.append(0, by_bin.sum(axis=(0, 1)).cumsum())
+        return Scored(by_bin, pool, first)
+
+
+@dataclass(frozen=True, eq=False)
+class _Elections(VotePosterior):
+    """Votes of several k that scores weight.
+
+    Parameters
+    ----------
+    scored : Scored
+    """
+
+    scored: Scored
+
+    def of_all(self, size: int, rng: np.random.Generator, by_question: bool) -> BestOfDraws:
+        """Return joint draws."""
+        right = self._right.draw(size, rng, True)
+        silent = None if self._silent is None else self._silent.draw(size, rng, True)
+        rows = min(_ROWS, size)
+        thetas = [agreement.draw(rows, rng) for agreement in self.model.agreements.values()]
+        place = rng.permutation(size) % rows
+        position = middles(self.scored.counts.sum(axis=(0, 1)))
+        shapes = [draw_shapes(counts, position, rows, rng) for counts in self.scored.counts]
+        halves = np.empty((_HALVES, size, len(self.model.ballots), len(self.ks)))
+        for question in range(halves.shape[2]):
+            tables = self._tables_of(question, thetas, shapes, rng)
+            p = _of_question(right, question)
+            silence = None if silent is None else _of_question(silent, question)
+            for half, table in zip(halves, tables, strict=True):
+                half[:, question] = self._at(table, place, p, silence)
+        share = self.model.weight
+        on_these = without_noise(halves, share)
+        values = halves.mean(axis=0)
+        if self.model.right.resampled:
+            anew = rng.standard_exponential(values.shape[:2]) * share
+            anew *= self.model.right.cells.questions_tried
+            like = np.einsum("dqk,dq->dk", values, anew) / anew.sum(axis=1, keepdims=True)
+        else:
+            like = self._of_new(right, silent, thetas, shapes, place, rng)
+        return BestOfDraws(on_these, like, values if by_question else None)
+
+    def _of_new(
+        self, right: Draws, silent: Draws | None, thetas: Sequence[Array],
+        shapes: Sequence[Shapes], place: NDArray[np.intp], rng: np.random.Generator,
+    ) -> Array:  # fmt: skip
+        """Draws of the mean over questions like these; (draws, ks)."""
+        none = None if silent is None else self._with_none(silent.metrics[:, :, 1])
+        likes = []
+        for table in self._tables_of(None, thetas, shapes, rng):
+            by_k = self._by_right(table if none is None else table[place], none)
+            credit = np.stack([of_k[:, 1:] for of_k in by_k], axis=2)
+            credit = credit[place] if none is None else credit
+            likes.append(np.einsum("dr,drk->dk", right.metrics[:, :, 1], credit))
+        return without_noise(np.stack(likes)[:, :, None], np.ones(1))
+
+    def _tables_of(
+        self, question: int | None, thetas: Sequence[Array], shapes: Sequence[Shapes],
+        rng: np.random.Generator,
+    ) -> Array:  # fmt: skip
+        """Credit by right and wrong votes of a question, or of new ones; (2, rows, K + 1, K + 1).
+
+        Of new questions every simulated sum is of a question of its own.
+        """
+        k, rows, tops = max(self.ks), len(thetas[0]), []
+        for right, shape in enumerate(shapes):  # wrong trials, then right ones
+            elections = _ELECTIONS if question is not None else _NEW
+            if question is not None:
+                chance = shape.of_question(question)
+                seen = answers_of(self.model.ballots[question], bool(right))
+            else:
+                chance = shape.of_new(slice(None), elections, rng).reshape(-1, shape.bins)
+                seen = np.zeros(0, np.int64)
+            repeats = rows * elections // len(chance)
+            votes = self._votes(chance, repeats, k, rng)
+            if right and len(thetas) == 1:
+                answer, number, differing = np.zeros(votes.shape, np.int64), 1, None
+            else:
+                theta = np.repeat(thetas[right], len(chance) // rows)
+                shares, dust = draw_shares(seen, theta, rng)
+                number = shares.shape[1] + 1
+                answer = _chosen(np.column_stack([shares, dust]), repeats, k, rng)[0]
+                differing = number - 1
+            pair = running_tops(answer, votes, number, differing)
+            tops.append([top.reshape(rows, elections, k + 1) for top in pair])
+        return self._credit(tops, k)
+
+    def _votes(self, chance: Array, repeats: int, k: int, rng: np.random.Generator) -> Array:
+        """Draw weights of k votes by probabilities of bins; (rows x repeats, k)."""
+        entry, within = _chosen(chance, repeats, k, rng)
+        first = self.scored.first
+        place = first[entry] + (within * np.diff(first)[entry]).astype(np.intp)
+        return np.asarray(self.scored.votes[np.minimum(place, first[entry + 1] - 1)])
+
+    def _credit(self, tops: Sequence[Sequence[Array]], k: int) -> Array:
+        """Mean credit over pairs of sums of both sides, of each half of the elections."""
+        (wrong, tied_wrong), (right, tied_right) = tops
+        rows, elections, _ = wrong.shape
+        tables = np.zeros((_HALVES, rows, k + 1, k + 1))
+        half = elections // _HALVES
+        for r in range(1, k + 1):
+            w = np.array([most - r for most in self.ks if most >= r])
+            if self._silent is not None:
+                w = np.arange(k - r + 1)
+            for number, table in enumerate(tables):
+                inside = slice(number * half, (number + 1) * half)
+                of_right = right[:, inside, r, None], tied_right[:, inside, r, None]
+                of_wrong = wrong[:, inside][:, :, w], tied_wrong[:, inside][:, :, w]
+                for shift in range(min(_SHIFTS, half)):
+                    turned = (np.roll(column, shift, axis=1) for column in of_wrong)
+                    table[:, r, w] += vote_credit(*of_right, *turned).mean(axis=1)
+        return np.asarray(tables / min(_SHIFTS, half))
+
+
+def _of_question(drawn: Draws, question: int) -> Array:
+    assert drawn.p is not None  # asked for
+    return drawn.p[:, question]
+
+
+def _chosen(
+    chance: Array, repeats: int, k: int, rng: np.random.Generator
+) -> tuple[NDArray[np.intp], Array]:
+    """Draw categories by rows of probabilities, spread evenly over the repeats of a row.
+
+    Returns
+    -------
+    category : ndarray of int, shape (rows x repeats, k)
+    within : ndarray, same shape
+        Where in the category the draw lies, between 0 and 1.
+    """
+    rows, size = chance.shape
+    upper = np.cumsum(chance, axis=1)
+    upper /= upper[:, -1:]
+    even = np.broadcast_to(np.arange(repeats)[:, None], (rows, repeats, k))
+    uniform = (rng.permuted(even, axis=1) + rng.random((rows, repeats, k))) / repeats
+    row = np.arange(rows)[:, None, None]
+    place = np.searchsorted((upper + row[:, 0]).ravel(), uniform + row, side="right")
+    category = np.clip(place - row * size, 0, size - 1)
+    lower = upper - np.diff(upper, axis=1, prepend=0.0)
+    width = np.maximum(upper - lower, 1e-300)
+    within = np.clip((uniform - lower[row, category]) / width[row, category], 0.0, 1.0)
+    return category.reshape(-1, k), within.reshape(-1, k)
