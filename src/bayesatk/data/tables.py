@@ -35,6 +35,7 @@ from bayesatk.data.validation import (
     Scores,
     check_counts,
     check_trials,
+    is_absent,
     number_of,
     shown,
 )
@@ -364,6 +365,9 @@ class Counter:
 def _codes(table: Columns, scores: Scores) -> Codes:
     """Return the code of every row's outcome, or refuse the first that has no score."""
     values = table.values["outcome"]
+    if isinstance(values, list | tuple):  # empty text is missing, as a blank cell is
+        values = [None if isinstance(value, str) and is_absent(value) and value not in scores
+                  else value for value in values]  # fmt: skip
     codes = encode(values if isinstance(values, np.ndarray) else list(values), scores)
     row = first_invalid(codes)
     if row is not None:

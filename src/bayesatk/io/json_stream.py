@@ -134,7 +134,8 @@ def parsed_lines(file: BinaryIO, most: int | None = None) -> Iterator[tuple[int,
 def parts_of(text: TextIO, records: str, head: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
     """Yield place, key and value of the records of a document; the rest of it goes to the head."""
     if records == ".":
-        yield "the document", None, {key: value for key, _, value in members(text)}
+        head |= {key: value for key, _, value in members(text)}
+        yield "the document", None, head
         return
     within, _, inner = records.partition(".")
     for key, position, value in members(text, frozenset({within} - {""})):

@@ -30,6 +30,7 @@ from bayesatk.io.rows import (
     LogOptions,
     QuestionKey,
     is_correct_incorrect,
+    note_names,
     note_uneven,
     to_long,
 )
@@ -123,7 +124,7 @@ def load(
         ``"SCORER/KEY"``), the metric of lm-eval, HELM or lighteval, a reward of verifiers or
         Harbor, EvalPlus's "base" or "plus".
     filter : str, optional
-        lm-eval's filter, where there are several.
+        lm-eval's filter, or HELM's split, where there are several.
     task : str, optional
         The task to read, where logs are of several; the others are left out.
     answers : bool
@@ -134,7 +135,8 @@ def load(
         without this check.
     same_system : {"error", "trials"}
         What to do with a second log of the same system and question: raise, or count its trials as
-        further trials.
+        further trials. In tables: whether trials of one number in several files, or of several
+        systems in a file that is named as one, are further trials.
     empty_output : {"marked", "missing"}
         What to do with a trial that is marked wrong although the system returned nothing, or its
         sandbox, network or verifier failed: keep the mark, with an `OutcomeWarning`; or count it as
@@ -190,7 +192,7 @@ def load(
         scorer=scorer, filter=filter, task=task, answers=answers, question_key=question_key,
         same_system=same_system, empty_output=empty_output,
     )  # fmt: skip
-    layout = Layout(columns or {}, records, wide, request.roles)
+    layout = Layout(columns or {}, records, wide, request.roles, same_system)
     if not is_source(source):
         refuse_options(options, ["data that are no files"])
         replace(layout, columns={}).refuse_for("data that are no files")
@@ -220,6 +222,7 @@ def load(
             request, long = request.of_logs(), note_uneven(long, scale)
         else:
             long = note_parts(long, scale, inputs.sources)
+        long = note_names(long, [str(source.path) for source in inputs.sources])
         done = finish(long, scale, missing, request, success, better)
     return replace(done, sources=tuple((file.name, file.sha256) for file in inputs.sources))
 

@@ -17,7 +17,7 @@ from bayesatk.io import parquet_files
 from bayesatk.io.logs.formats import LOGS, TABLES, detect, kind_in_folder
 from bayesatk.io.rows import CORRECT_INCORRECT, LogOptions, Rows, is_correct_incorrect
 from bayesatk.io.sources import Source, find, is_long, open_source, refuse_copies
-from bayesatk.io.table_files import Folders, Layout, blocks_of, stacked, with_system
+from bayesatk.io.table_files import Folders, Layout, blocks_of, of_run, stacked, with_system
 
 _LARGE = 1 << 28  # bytes of tables from which on they are counted in parts, unless told otherwise
 
@@ -101,7 +101,7 @@ def _blocks(
                 if not len(block.values["question"]):
                     continue
                 if several or source.system is not None:
-                    block = with_system(source, block, inputs.sources)
+                    block = with_system(source, block, inputs.sources, layout.same_system)
                 roles = roles or dict.fromkeys(block.roles)
                 if set(block.roles) != set(roles):
                     raise OutcomeError(
@@ -110,8 +110,10 @@ def _blocks(
                         f"{', '.join(roles)}. Rename its columns, or read the files one by one."
                     )
                 block = named(source, one_row_a_trial, block)
+                if several and layout.same_system == "trials":
+                    block = of_run(source, block)
                 if several:
-                    folders.check(source, block)
+                    folders.check(source, block, layout.same_system)
                 yield source, block
 
 
@@ -158,8 +160,9 @@ def refuse_options(options: LogOptions, kinds: Iterable[str]) -> None:
     """Refuse options of logs that would have no effect."""
     for name in options.given():
         formats = {kind for kind, log in LOGS.items() if log.honoured(name)}
+        formats |= set(TABLES) if name == "same_system" else set()
         if formats.isdisjoint(kinds):
-            all_logs = len(formats) == len(LOGS)
+            all_logs = set(LOGS) <= formats
             raise OutcomeError(
                 f"{name} must be left out for {', '.join(sorted(set(kinds)))}; it is for "
                 f"{'logs' if all_logs else ', '.join(sorted(formats))}. Leave it out, or say what "

@@ -14,7 +14,7 @@ import pandas as pd
 from pandas.api.types import union_categoricals
 
 from bayesatk._tools.messages import Argument
-from bayesatk.data.columns import ROLES, Columns, labels, with_roles
+from bayesatk.data.columns import ROLES, Columns, labels, trial_text, with_roles
 from bayesatk.data.content import ASKED, RIGHT, UNKNOWN
 from bayesatk.data.long_form import LongForm
 from bayesatk.data.validation import OutcomeError, OutcomeWarning, Scores, shown
@@ -44,6 +44,7 @@ class Layout:
     records: str | None = None
     wide: bool = False
     of_questions: Mapping[str, str] = field(default_factory=dict)
+    same_system: str = "error"
 
     @property
     def named(self) -> Mapping[str, str]:
@@ -125,16 +126,28 @@ def _listed(column: Any) -> list[Any]:
     return column.tolist() if isinstance(column, np.ndarray | pd.Categorical) else list(column)
 
 
-def with_system(source: Source, table: Columns, sources: Sequence[Source]) -> Columns:
-    """Return the table with a system column, as told or the name of the file, and with its file."""
+def with_system(
+    source: Source, table: Columns, sources: Sequence[Source], same_system: str
+) -> Columns:
+    """Return the table with a system column, as told or the name of the file, and with its file.
+
+    Several systems that its column names become one only where they are said to be the same.
+    """
     table = replace(table, numbers=Places([table], f" of {source.name}"))
     if "system" in table.roles:
         if source.system is None:
             return table
-        raise OutcomeError(
-            f"{source.name}: a file must not name systems itself if you name one; it has the "
-            f"column {shown(table.roles['system'])}. Give the path alone."
-        )
+        column, (codes, names) = table.roles["system"], labels(table, "system")
+        if len(names) > 1 and same_system == "error":
+            raise OutcomeError(
+                f"{source.name}: a file must not name several systems if you name one; column "
+                f"{shown(column)} has {shown(names)}. Give the path alone; if they are runs of one "
+                "system, use ", Argument("same_system", "trials"), ".",
+            )  # fmt: skip
+        if len(names) > 1 and "trial" in table.roles:
+            table = _with_trials_of(table, [f"{names[code]} " for code in codes.tolist()])
+        table = _of_system(_without(table, "system"), source.system, f"({source.system})")
+        return replace(table, others=(*table.others, column))
     name = source.path.stem if source.system is None else source.system
     if source.system is None and sum(file.path.stem == name for file in sources) > 1:
         raise OutcomeError(
@@ -142,6 +155,26 @@ def with_system(source: Source, table: Columns, sources: Sequence[Source]) -> Co
             "Name the systems: ", Argument("source", {"a": source.name, "b": ...}, "load"), ".",
         )  # fmt: skip
     return _of_system(table, name, f"({source.system or 'name of the file'})")
+
+
+def _with_trials_of(table: Columns, runs: Sequence[str]) -> Columns:
+    """Return the table with the run before the label of every trial: trials of runs differ."""
+    trials = [f"{run}{trial_text(trial)}" for run, trial in
+              zip(runs, table.listed("trial"), strict=True)]  # fmt: skip
+    return replace(table, values={**table.values, "trial": trials})
+
+
+def of_run(source: Source, table: Columns) -> Columns:
+    """Return the table with trials told apart from those of the same number in other files."""
+    if "trial" not in table.roles:
+        return table
+    return _with_trials_of(table, [f"{source.path} "] * len(table.values["question"]))
+
+
+def _without(table: Columns, role: str) -> Columns:
+    roles, values = dict(table.roles), dict(table.values)
+    del roles[role], values[role]
+    return replace(table, roles=roles, values=values)
 
 
 def _of_system(table: Columns, name: str, column: str) -> Columns:
@@ -226,7 +259,7 @@ class Folders:
         self._first: dict[str, tuple[Source, dict[str, Any]]] = {}
         self._seen: dict[tuple[Any, Any], Source] = {}
 
-    def check(self, source: Source, table: Columns) -> None:
+    def check(self, source: Source, table: Columns, same_system: str) -> None:
         """Take a table, or the next part of one, with its system column; refuse a misfit."""
         if not source.folder:
             return
@@ -240,7 +273,7 @@ class Folders:
                 f"{_told(names)}, and {first_source.name} {_told(first_names)}. Name the files "
                 "that are meant, or rename columns."
             )
-        if "trial" in table.roles:
+        if "trial" in table.roles or same_system == "trials":
             return  # a repeated trial is refused as in one table
         for system, question in _pairs(table):
             earlier_source = self._seen.setdefault((system, question), source)
@@ -249,8 +282,9 @@ class Folders:
                     "the tables of a folder must have the rows of a question of a system in one "
                     f"file, or number its trials in a column; question {shown(question)} of system "
                     f"{shown(system)} is in {earlier_source.name} and {source.name}. Take out a "
-                    "file that repeats another; name the files if their rows are further trials."
-                )
+                    "file that repeats another; if their rows are further trials, use ",
+                    Argument("same_system", "trials"), ".",
+                )  # fmt: skip
 
 
 def _told(names: Mapping[str, Any]) -> str:
