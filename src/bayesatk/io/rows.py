@@ -552,7 +552,7 @@ def _check_missing(rows: Rows, missing: MissingPolicy) -> None:
     rows.note(f"without outcome: {reason_text}")
 
 
-def note_names(long: LongForm, paths: Sequence[str]) -> LongForm:
+def note_names(long: LongForm, files: Sequence[str]) -> LongForm:
     """Say where names of systems are time stamps, paths or prompts, and how to name them."""
     names = [str(system) for system in long.systems]
     prompts = [name for name in names if len(name) > 120 or "\n" in name or len(name.split()) > 9]
@@ -564,8 +564,8 @@ def note_names(long: LongForm, paths: Sequence[str]) -> LongForm:
         if not named:
             continue
         one = f"; are its {len(named)} runs of one system?" if len(named) > 1 else ";"
-        files = paths[0] if len(paths) == 1 else list(paths) if len(paths) < 6 else ...
-        remedy = Argument("source", {"NAME": files}, "load")
+        listed = files[0] if len(files) == 1 else list(files) if len(files) < 6 else ...
+        remedy = Argument("source", {"NAME": listed}, "load")
         merge = (" with ", Argument("same_system", "trials")) if len(named) > 1 else ()
         text = Message(
             f"CHECK: {len(named)} of {len(names)} names of systems look like {kind} (first: "
