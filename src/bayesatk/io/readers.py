@@ -63,13 +63,13 @@ def find_files(
 
 def read_logs(inputs: InputFiles, options: LogOptions, layout: Layout) -> Rows:
     """Read logs, of one format or several."""
-    suffix = inputs.sources[0].path.suffix[1:]
+    suffix = inputs.sources[0].plain.suffix[1:]
     table = (", or read the file as a table: ", Argument("format", suffix))
     layout.refuse_for(f"logs (read as {inputs.kinds[0]})", *(table if suffix in TABLES else ()))
     refuse_options(options, inputs.kinds)
     rows = Rows(options, dict(layout.of_questions), notes=list(inputs.notes))
     for source, file in inputs.opened():
-        named(source, LOGS[source.kind], file, source.path, source.system, rows)
+        named(source, LOGS[source.kind], file, source.plain, source.system, rows)
     return rows
 
 
@@ -141,7 +141,8 @@ def _size(source: Source) -> int:
     """Return the bytes of a file, or about those of the text of its rows: 32 each."""
     if source.kind == "parquet":
         return 32 * parquet_files.columns_and_rows(source.path)[1]
-    return source.path.stat().st_size
+    packing = 10 if source.plain != source.path else 1  # of text of tables, about
+    return packing * source.path.stat().st_size
 
 
 def count_parts(

@@ -30,6 +30,7 @@ from bayesatk.data.validation import (
 )
 
 EMPTY = "an empty output"
+NAMES_OF_COLUMNS = "(names of columns)"  # in place of the system column of a wide table
 # A day with a time, alone or within a name (a day alone is a version), or seconds since 1970.
 _STAMP = re.compile(
     r"(19|20)\d\d[-_]?\d\d[-_]?\d\d[-_T ]+\d\d[-_:]?\d\d|^(19|20)\d\d-?\d\d-?\d\d$"
@@ -172,7 +173,8 @@ class Rows:
     """The trials of all logs.
 
     Columns of questions that are wanted are in `roles`, by role; names of those that there are in
-    `offered`; the totals that a log states, by its number, in `stated`.
+    `offered`; the totals that a log states, by its number, in `stated`; whether marks of a scorer
+    are all 0 or 1, in `certain`.
     """
 
     options: LogOptions
@@ -186,6 +188,7 @@ class Rows:
     tasks: dict[str, None] = field(default_factory=dict)
     filters: dict[str, None] = field(default_factory=dict)
     stated: dict[int, "Totals"] = field(default_factory=dict)
+    certain: dict[str, bool] = field(default_factory=dict)
     _run: str = ""
     _pool: dict[Any, Any] = field(default_factory=dict)
 
@@ -317,7 +320,15 @@ def to_long(
     if grouped:
         columns = _without_unclear_tasks(rows, columns)
     _check_missing(rows, missing)
-    long = read_rows(columns, scale, rules)
+    try:
+        long = read_rows(columns, scale, rules)
+    except OutcomeError as error:
+        others = [name for name, certain in rows.certain.items() if certain]
+        if scores is not None or not others or len(others) == len(rows.certain):
+            raise
+        remedy = " Marks of 0 and 1 alone are of: "
+        raise OutcomeError(*error.args, remedy, Argument("scorer", others[0][:80]),
+                           f" ({shown(others)[1:-1]}).") from None  # fmt: skip
     return replace(long, notes=(*rows.notes, *long.notes[1:])), scale
 
 
@@ -527,7 +538,8 @@ def _usual_scores(rows: Rows) -> Scores:
         rows.note("C is right, I is wrong")
         return CORRECT_INCORRECT
     example = {"C": 1, "P": 0.5, "I": 0, "N": 0}
-    example_scores = {mark[:20]: example.get(mark, ...) for mark in sorted(texts)[:10]}
+    usual = [*sorted(CORRECT_INCORRECT), *sorted(texts)] if set(texts) <= set(example) else texts
+    example_scores = {mark[:20]: example.get(mark, ...) for mark in sorted({*usual})[:10]}
     raise OutcomeError(
         f"marks other than C and I must be given scores; got {shown(unknown)} at "
         f"{rows.place(seen[unknown])}. For instance ", Argument("scores", example_scores),
@@ -573,7 +585,22 @@ def note_names(long: LongForm, files: Sequence[str]) -> LongForm:
             "; or another column: ", Argument("columns", {"system": ...}), ".",
         )  # fmt: skip
         notes.append(str(text))
+    repeats = [name for name in names if _repeated(name, names)]
+    if repeats and any(NAMES_OF_COLUMNS in note for note in long.notes):
+        text = Message(
+            f"CHECK: {shown(repeats)[1:-1]} look like repeats of "
+            f"{shown(repeats[0].rpartition('.')[0])}, as pandas names columns of one name; as its "
+            "trials they are read with ", Argument("same_system", "trials"), ".",
+        )  # fmt: skip
+        notes.append(str(text))
     return replace(long, notes=(*long.notes, *notes))
+
+
+def _repeated(name: str, names: Collection[str]) -> bool:
+    """Whether a name is x.1, x.2, ... beside x, and no later version of x: gpt-4.1 is one."""
+    base, _, number = name.rpartition(".")
+    version = re.search(r"\D\d+$", base) and f"{base}.2" not in names
+    return number.isdecimal() and number != "0" and base in names and not version
 
 
 def note_uneven(long: LongForm, scores: Scores) -> LongForm:

@@ -14,17 +14,31 @@ import pandas as pd
 from pandas.api.types import union_categoricals
 
 from bayesatk._tools.messages import Argument
-from bayesatk.data.columns import ROLES, Columns, labels, trial_text, with_roles
-from bayesatk.data.content import ASKED, RIGHT, UNKNOWN
+from bayesatk.data.columns import (
+    ROLES,
+    Columns,
+    labels,
+    one_row_a_trial,
+    trial_columns,
+    trial_text,
+    with_roles,
+)
+from bayesatk.data.content import ASKED, RIGHT, UNKNOWN, meaning
 from bayesatk.data.long_form import LongForm
 from bayesatk.data.validation import OutcomeError, OutcomeWarning, Scores, shown
 from bayesatk.io.json_stream import decoded
 from bayesatk.io.parquet_files import columns_and_rows, parquet_blocks
+from bayesatk.io.rows import NAMES_OF_COLUMNS
 from bayesatk.io.sources import Source
-from bayesatk.io.text_tables import delimited_blocks, delimited_rows, json_blocks, json_records
+from bayesatk.io.text_tables import (
+    delimited_blocks,
+    delimited_rows,
+    is_number,
+    json_blocks,
+    json_records,
+)
 
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
-_WIDE = "(names of columns)"  # in place of the system column of a wide table
 # How tools name the parts, or the repetitions, of what belongs together: part-00000-of-00002.
 _PART = re.compile(
     r"(^|[-_. ])(part|shard|chunk|split|batch|slice|run|seed|trial|repeat|epoch|rollouts?|samples?"
@@ -148,8 +162,8 @@ def with_system(
             table = _with_trials_of(table, [f"{names[code]} " for code in codes.tolist()])
         table = _of_system(_without(table, "system"), source.system, f"({source.system})")
         return replace(table, others=(*table.others, column))
-    name = source.path.stem if source.system is None else source.system
-    if source.system is None and sum(file.path.stem == name for file in sources) > 1:
+    name = source.plain.stem if source.system is None else source.system
+    if source.system is None and sum(file.plain.stem == name for file in sources) > 1:
         raise OutcomeError(
             f"files that name their systems must have distinct names; two are called {name!r}. "
             "Name the systems: ", Argument("source", {"a": source.name, "b": ...}, "load"), ".",
@@ -210,31 +224,103 @@ def _wide_blocks(
     systems = [
         column
         for column in names
-        if column not in other_columns and column.lower() not in (*ASKED, *RIGHT)
+        if column not in other_columns and meaning(column) not in (*ASKED, *RIGHT)
     ]
-    extra_roles = set(layout.columns) - {"question", "content"}
+    within = layout.columns.get("outcome")  # of the object that a system has
+    extra_roles = set(layout.columns) - {"question", "content", "outcome"}
     if question_column not in names or not systems or extra_roles:
         raise OutcomeError(
             "a wide table must have a column of questions, and one for each system; columns may "
-            f"name question and content alone. It has {shown(names, 300)}, and columns are "
+            "name question, content, and the outcome within the object of a system. It has "
+            f"{shown(names, 300)}, and columns are "
             f"{shown(dict(layout.columns))}. Name the questions: ",
             Argument("columns", {"question": ...}), ".",
         )  # fmt: skip
     content = layout.columns.get("content", question_column)
+    runs, unmarked = _runs_of(systems, layout.same_system), []
+    marked = 0
     for name in systems:
         file.seek(0)
-        columns = {"question": question_column, "outcome": name, "content": content}
+        outcome = name if within is None else f"{name}.{within}"
+        columns = {"question": question_column, "outcome": outcome, "content": content}
         long = replace(layout, columns=columns, wide=False)
-        for block in blocks_of(source, file, long, scores, None):
-            yield replace(_of_system(block, name, _WIDE), others=())
+        try:
+            blocks = [
+                one_row_a_trial(block) for block in blocks_of(source, file, long, scores, None)
+            ]
+        except OutcomeError:
+            if within is None or marked:
+                raise
+            blocks = []  # a column that holds no objects
+        if not any(holds_marks(block.values["outcome"], scores) for block in blocks):
+            unmarked.append(name)
+            continue
+        marked += 1
+        system, run = runs[name]
+        for block in blocks:
+            long_block = _of_system(block, system, NAMES_OF_COLUMNS) if system else block
+            yield replace(_of_column(long_block, run), others=tuple(unmarked))
+    if not marked:
+        raise OutcomeError(
+            f"a wide table must have a column of marks for each system; none of {shown(systems)} "
+            "holds any. Name the questions: ", Argument("columns", {"question": ...}),
+            ", or say what its marks are worth: ", Argument("scores", {"yes": 1, "no": 0}), ".",
+        )  # fmt: skip
+
+
+def _runs_of(columns: Sequence[str], same_system: str) -> dict[str, tuple[str, str]]:
+    """Return the system of every column, and which of its runs it is, by the name of the column.
+
+    Columns that are named as trials are those of the file; x, x.1 and x.2, as pandas names columns
+    of one name, are runs of x where that is said.
+    """
+    if columns and trial_columns(columns) == list(columns):
+        return {column: ("", column) for column in columns}
+    if same_system != "trials":
+        return {column: (column, "") for column in columns}
+    bases = {column: column.rpartition(".") for column in columns}
+    return {
+        column: (base if number.isdecimal() and base in bases else column, column)
+        for column, (base, _, number) in bases.items()
+    }
+
+
+def _of_column(table: Columns, run: str) -> Columns:
+    """Return the table with the column as the label of its trials, if it is a run."""
+    if not run:
+        return table
+    trials = [run] * len(table.values["question"])
+    return replace(
+        table,
+        roles={**table.roles, "trial": NAMES_OF_COLUMNS},
+        values={**table.values, "trial": trials},
+    )
+
+
+def holds_marks(values: Any, scores: Scores) -> bool:
+    """Whether there is a mark in a column: a number, true/false, C, I, or what has a score.
+
+    Examples
+    --------
+    >>> [holds_marks(column, {0: 0.0, 1: 1.0}) for column in ([0, None], ["0.5"], ["Paris", ""])]
+    [True, True, False]
+    """
+    if isinstance(values, np.ndarray):
+        return True
+    distinct = {value for value in values if not isinstance(value, list | dict)}
+    texts = {value for value in distinct if isinstance(value, str) and value.strip()}
+    if not texts or any(is_number(text.strip()) or text in scores for text in texts):
+        return True
+    return bool(distinct - texts - {None, ""}) or texts <= {"C", "I"}
 
 
 def _questions(names: list[str]) -> str:
     """Return the column of questions: the only one with a usual name, else the first."""
-    usual = [
-        name for name in names if name.lower() in ROLES["question"] and name.lower() not in ASKED
-    ]
-    return usual[0] if len(usual) == 1 else names[0] if names else ""
+    for line in ROLES["question"][:2]:
+        usual = [name for name in names if meaning(name) in {*line.split()} - {*ASKED}]
+        if len(usual) == 1:
+            return usual[0]
+    return names[0] if names else ""
 
 
 def _names(source: Source, file: BinaryIO) -> list[str]:
@@ -264,7 +350,7 @@ class Folders:
         if not source.folder:
             return
         names = dict(table.roles)
-        if names.get("system") == _WIDE:
+        if names.get("system") == NAMES_OF_COLUMNS:
             del names["outcome"]  # those of outcomes are systems
         first_source, first_names = self._first.setdefault(source.folder, (source, names))
         if names != first_names:
@@ -304,7 +390,7 @@ def note_parts(long: LongForm, scores: Scores, sources: Sequence[Source]) -> Lon
     Their names differ in numbers alone, and are such as tools give to parts, or no two of them
     have a question in common.
     """
-    names = [source.path.stem for source in sources]
+    names = [source.plain.stem for source in sources]
     if len(names) < 2 or list(long.systems) != names:  # one file, or systems that are named
         return long
     disjoint = bool((long.slots(scores).any(axis=-1).sum(axis=0) == 1).all())

@@ -326,6 +326,12 @@ FORMATS = (
         "detailed_evaluation_results name.",
     ),
     RecordLog(
+        "every-eval-ever-unmarked", "lines", ("evaluation_id", "sample_id", "evaluation"),
+        summary="rows of Every Eval Ever without evaluation.is_correct, the mark of a sample. "
+        "Convert the evaluation with its marks, or read another field as a table: "
+        "format='jsonl', columns={'question': 'sample_id', 'outcome': 'evaluation.score'}.",
+    ),
+    RecordLog(
         "promptfoo", "document", ("results.results", "results.stats|results.prompts"),
         {"identity": "id"},
         asked=("vars|testCase.vars", "testCase.assert", "testCase.description"), read=_promptfoo,

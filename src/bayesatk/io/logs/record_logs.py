@@ -226,6 +226,8 @@ class RecordLog:
     def _records(self, file: BinaryIO, head: dict[str, Any], path: Path) -> Iterator[Record]:
         """Yield every record with its place, once it has been checked."""
         for where, key, fields in self.placed_fields(file, head, path):
+            if self.form == "lines" and _is_totals(fields, self.needed):
+                continue
             if not isinstance(fields, self.kinds):
                 raise OutcomeError(f"{where} must be an object; got {shown(fields)}.")
             for name in self.needed:
@@ -337,6 +339,9 @@ class _Log:
         """Add a trial with the mark of the scorer that is read."""
         form = self.form
         usual = form.scorer if form.scorer in marks else ""
+        for name, mark in marks.items():
+            certain = mark is None or (isinstance(mark, int | float) and mark in (0, 1))
+            self.rows.certain[name] = certain and self.rows.certain.get(name, True)
         scorer = self.scorers.among(marks, fields["task"], where, usual)
         mark = marks.get(scorer)
         if isinstance(mark, list | dict):
@@ -491,6 +496,13 @@ class _Log:
             )  # fmt: skip
         for note in notes:
             self.rows.note(note)
+
+
+def _is_totals(fields: object, needed: Iterable[str]) -> bool:
+    """Whether a line holds numbers and none of the fields of a record: totals, at the end."""
+    return isinstance(fields, dict) and bool(fields) and not any(
+        is_there(fields, name) for name in needed
+    ) and all(isinstance(value, int | float) for value in fields.values())  # fmt: skip
 
 
 def content_of(*asked: object) -> str:
