@@ -1,4 +1,4 @@
-"""One screen: what files are, what was taken for what, what is doubtful, and a command that runs."""
+"""One screen: what files are, what was taken for what, what is doubtful, a command that runs."""
 
 import json
 import shlex

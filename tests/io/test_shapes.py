@@ -227,6 +227,33 @@ def test_marks_within_lists_and_objects(tmp_path):
                             "o3": {"a": (1, 0, 0), "b": (0, 1, 0)}}  # fmt: skip
 
 
+@pytest.mark.parametrize(("rates", "kind"), [
+    ((90.0, 33.3, 0, 100), "percent"), ((0.9, 0.333, 0, 1), "share"), (("90", "30.0", "0", "100"),
+     "percent"),
+])  # fmt: skip
+@pytest.mark.parametrize("trials", [10, "10"])
+def test_percentages_with_the_number_of_trials_that_is_given(tmp_path, rates, kind, trials):
+    rows = [{"id": name, "pass@1": rate} for name, rate in zip("abcd", rates, strict=True)]
+    if kind == "share" or rates[0] == 90.0:
+        rows[1]["pass@1"] = 30.1 if kind == "percent" else 0.3
+    columns = {"columns": {"rate": "pass@1", "trials": trials}}
+    expected = {"a": (1, 9, 0), "b": (7, 3, 0), "c": (10, 0, 0), "d": (0, 10, 0)}
+    csv = tmp_path / "r.csv"
+    pd.DataFrame(rows).to_csv(csv, index=False)
+    for path in (lines(tmp_path / "r.jsonl", rows), csv):
+        data = bk.load(path, **columns)
+        assert only(data) == expected
+        assert f"pass@1 ({kind})" in data.card()
+    for path in (tmp_path / "r.jsonl", csv):
+        message = refused(
+            lambda path=path: bk.load(path, columns={"rate": "pass@1", "trials": 3}),
+            "percentages of 3 trials",
+        )
+        assert remedy(message, "columns")["trials"] == "FILL"
+    message = refused(lambda: bk.load(csv, columns={"rate": "pass@1"}), "number of trials beside")
+    assert only(bk.load(csv, columns=remedy(message, "columns"))) == expected
+
+
 def test_a_line_of_totals_is_no_trial(tmp_path):
     rows = [{"task_id": "a", "completion": "x", "passed": True, "result": "passed"},
             {"task_id": "b", "completion": "x", "passed": False, "result": "failed"},

@@ -80,7 +80,10 @@ def load(
     source : path, sequence of paths, mapping {system: path or paths}, or data
         A long table, one row per trial, with a header or keys: ``.csv``, ``.tsv``, ``.jsonl``,
         ``.ndjson``, ``.json`` (an array of records), ``.parquet``; or one row per question with
-        ``n`` trials of which ``c`` succeeded. Labels are kept as they are written ("007" stays
+        ``n`` trials of which ``c`` succeeded, or with a share or percentage of successes:
+        ``columns={"rate": "pass@1", "trials": 10}``. Text may be compressed: ``.csv.gz``,
+        ``.jsonl.zst``. Names of columns count as the same however they are written ("Sample ID",
+        "sample_id", "sampleId"). Labels are kept as they are written ("007" stays
         text). Or logs: Inspect's ``.eval`` and ``.json``; ``samples_*.jsonl`` of
         lm-evaluation-harness; results of verifiers, Harbor, Terminal-Bench, SWE-bench, tau-bench,
         tau2-bench, Every Eval Ever, promptfoo, lighteval, HELM, OpenAI evals, DeepEval,
@@ -95,8 +98,9 @@ def load(
         the questions in logs can be: ``"task"``, which is the group if there are several tasks;
         the fields of Inspect's metadata and of lm-eval's documents; the fields of the records of
         other logs, by dotted paths; the ``"repo"`` of SWE-bench and the ``"domain"`` of tau2-bench.
-        A dotted name such as ``reward_info.reward`` is a field within a field. A cell may have a
-        list: the outcomes of all trials of its question.
+        A dotted name such as ``reward_info.reward`` is a field within a field, ``infos[].r`` the
+        field r of every object in a list. A cell may have a list: the outcomes of all trials of its
+        question.
     cost : str, optional
         Column, or field of records, with the cost of a trial. Inspect's logs have ``"cost"``
         (dollars), ``"tokens"``, ``"input_tokens"``, ``"output_tokens"`` and ``"seconds"``;
@@ -114,7 +118,9 @@ def load(
         ``"output.runs"``.
     wide : bool
         Whether tables have a column for each system, beside one of questions (the first column,
-        unless it is named in `columns` or has a usual name).
+        unless it is named in `columns` or has a usual name), or columns ``trial_1``, ``trial_2``,
+        ... of one system. Columns without marks are left out. Where systems are objects,
+        ``columns={"outcome": "is_correct"}`` is a field of theirs.
     format : str, optional
         Format of the files, if it cannot be recognised from their names and first records: "csv",
         "tsv", "jsonl", "json", "parquet", "inspect", "lm-eval", "evalplus", "harbor", ...; the

@@ -122,7 +122,7 @@ def in_parts(inputs: InputFiles, layout: Layout, stream: object) -> bool:
     if stream not in (None, True, False):
         raise OutcomeError(f"stream must be True, False or None; got {shown(stream)}.")
     kinds = ("parquet", "csv", "tsv")
-    read_whole = ("answer", "reference", *BY_TRIAL)
+    read_whole = ("answer", "reference", "rate", *BY_TRIAL)
     obstacles = [f"columns={{{role!r}: ...}}" for role in read_whole if role in layout.named]
     obstacles += [f"{name}=" for name, value in layout.options.items() if value]
     if not set(inputs.kinds) <= set(kinds):

@@ -3,6 +3,7 @@
 A wide table has a column of questions, and one of outcomes for each system.
 """
 
+import math
 import re
 import warnings
 from collections.abc import Generator, Mapping, Sequence
@@ -25,7 +26,8 @@ from bayesatk.data.columns import (
 )
 from bayesatk.data.content import ASKED, RIGHT, UNKNOWN, meaning
 from bayesatk.data.long_form import LongForm
-from bayesatk.data.validation import OutcomeError, OutcomeWarning, Scores, shown
+from bayesatk.data.number_scale import NumberScale
+from bayesatk.data.validation import OutcomeError, OutcomeWarning, Scores, number_of, shown
 from bayesatk.io.json_stream import decoded
 from bayesatk.io.parquet_files import columns_and_rows, parquet_blocks
 from bayesatk.io.rows import NAMES_OF_COLUMNS
@@ -96,6 +98,8 @@ def blocks_of(
             f"records must be left out for {kind}; it says where a JSON document has its records. "
             "Leave it out."
         )
+    if "rate" in layout.columns:
+        return _of_rates(source, file, layout)
     if layout.wide:
         return _wide_blocks(source, file, layout, scores)
     if kind == "parquet":
@@ -103,6 +107,39 @@ def blocks_of(
     if kind in _SEPARATORS:
         return delimited_blocks(file, columns, scores, _SEPARATORS[kind], size)
     return json_blocks(kind, file, columns, layout.records)
+
+
+def _of_rates(source: Source, file: BinaryIO, layout: Layout) -> Generator[Columns]:
+    """Yield a table of counts for one with a share or percentage of successes by question."""
+    column, trials = layout.columns["rate"], number_of(layout.columns.get("trials"))
+    if trials is None or not trials.is_integer() or trials < 1:
+        raise OutcomeError(
+            "columns must give the number of trials beside a rate, the same for each question; got "
+            f"{shown(dict(layout.columns))}. As in ",
+            Argument("columns", {"rate": column, "trials": 10}), ".",
+        )  # fmt: skip
+    others = {role: name for role, name in layout.columns.items() if role not in ("rate", "trials")}
+    long = replace(layout, columns={**others, "outcome": column})
+    for block in blocks_of(source, file, long, NumberScale(), None):
+        rates = [number_of(value) for value in block.listed("outcome")]
+        whole = 100.0 if any(rate is not None and rate > 1.0 for rate in rates) else 1.0
+        for row, rate in enumerate(rates):
+            count = math.nan if rate is None else rate / whole * trials
+            # Rates are rounded: a fifth of a trial is more than that takes away.
+            if not (0.0 <= count <= trials and abs(count - round(count)) <= 0.2):
+                raise OutcomeError(
+                    f"column {column!r} must have shares or percentages of {trials:g} trials; "
+                    f"{block.place(row)} has {shown(block.value('outcome', row))}. Correct the "
+                    "number of trials: ", Argument("columns", {"rate": column, "trials": ...}), ".",
+                )  # fmt: skip
+        counts = {
+            "trials": [int(trials)] * len(rates),
+            "successes": [round((rate or 0.0) / whole * trials) for rate in rates],
+        }
+        kind = "percent" if whole > 1.0 else "share"
+        names = {"trials": f"({trials:g} of each)", "successes": f"{column} ({kind})"}
+        table = _without(block, "outcome")
+        yield replace(table, roles={**table.roles, **names}, values={**table.values, **counts})
 
 
 def stacked(tables: Sequence[Columns]) -> Columns:
