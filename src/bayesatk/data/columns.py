@@ -32,22 +32,25 @@ ROLES: dict[str, tuple[str, ...]] = {
     "question": (
         "question question_id task_id task item item_id problem problem_id sample_id doc_id "
         "problem_idx instance_id example_id id",
-        "case case_id test_id test_case task_name test_name name",
+        "case case_id test_id test_case task_name test_name name task_index ng_task_index",
         "prompt input user_input instruction inputs query",
     ),
     "trial": (
         "trial epoch run attempt repeat rollout seed",
-        "trial_id trial_index attempt_id attempt_index run_index repeat_index",
+        "trial_id trial_index attempt_id attempt_index run_index repeat_index "
+        "rollout_index ng_rollout_index",
     ),
     "outcome": (
         "outcome correct is_correct score passed success reward accs graded_list",
         "resolved is_resolved solved is_solved is_success is_passed score_binarized",
     ),
     # Of a row that counts successes.
-    "trials": ("trials n num_samples total_attempts total_trials num_trials n_trials",),
+    "trials": (
+        "trials n num_samples total_attempts total_trials num_trials n_trials pass_rate_total",
+    ),
     "successes": (
         "successes c num_correct success_count successful_trials num_successes n_successes "
-        "n_correct",
+        "n_correct pass_rate_passed",
     ),
     "answer": (),  # never guessed: a column "answer" may hold the right one
     "reference": (),

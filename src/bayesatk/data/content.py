@@ -30,7 +30,8 @@ def meaning(name: object) -> str:
     """
     if not isinstance(name, str):
         return ""
-    return re.sub(r"[\s_-]+", "_", re.sub("(?<=[a-z])(?=[A-Z])", "_", name.strip())).lower()
+    words = re.sub("(?<=[a-z])(?=[A-Z])", "_", name)
+    return re.sub(r"[\s_-]+", "_", words).strip("_").lower()
 
 
 def content_columns(

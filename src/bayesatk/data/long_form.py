@@ -288,7 +288,7 @@ def refuse(value: Any, where: str, scores: Scores, others: Sequence[Any] = ()) -
         if len(keys) <= most:
             all_scores = Argument("scores", {**scores, **keys}, "tally")
             remedy = ("Score every outcome that may occur: ", all_scores, ".")
-        if not isinstance(value, bool | np.bool_) and number_of(value) is not None:
+        if _number(value) is not None:
             kept = Argument("scores", "numbers", "tally")
             remedy += (" " * bool(remedy) + "Keep numbers as they are: ", kept, *_threshold(others))
     return OutcomeError(
@@ -300,12 +300,18 @@ def refuse(value: Any, where: str, scores: Scores, others: Sequence[Any] = ()) -
 
 def _threshold(values: Sequence[Any]) -> tuple[str | Argument, ...]:
     """Return the remedy of a threshold for numbers, which some of them reach and some do not."""
-    numbers = {number for value in values if (number := number_of(value)) is not None}
+    numbers = {number for value in values if (number := _number(value)) is not None}
     if len(numbers) < 2:
         return (".",)
     bound = 1.0 if min(numbers) < 1.0 <= max(numbers) else max(numbers)
     rule = Argument("success", f"score >= {source_of(bound)}")
     return "; or count as success what reaches a threshold, with ", rule, " beside it."
+
+
+def _number(value: Any) -> float | None:
+    """Return the number that an outcome is, or that its text is; durations are none."""
+    odd = isinstance(value, bool | np.bool_ | np.timedelta64) or not is_category(value)
+    return None if odd else number_of(value)
 
 
 def _as_key(value: Any) -> Any:

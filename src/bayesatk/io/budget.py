@@ -142,10 +142,19 @@ class _Unpacked(RawIOBase):
 
 
 def unpacking(file: BinaryIO, path: Path) -> BinaryIO:
-    """Return a file to read what another holds, compressed if the ending of its path says so."""
-    kinds = {".gz": lambda packed: GzipFile(fileobj=packed), ".zst": ZstdFile}
-    unpack: Any = kinds.get(path.suffix.lower())
-    if unpack is None:
+    """Return a file to read what another holds, which is unpacked if it is compressed.
+
+    Only where the ending of the path and the first bytes say so: browsers unpack by themselves.
+    """
+    kinds: dict[str, tuple[bytes, Any]] = {
+        ".gz": (b"\x1f\x8b", lambda packed: GzipFile(fileobj=packed)),
+        ".zst": (b"\x28\xb5\x2f\xfd", ZstdFile),
+    }
+    first, unpack = kinds.get(path.suffix.lower(), (b"", None))
+    compressed = unpack is not None and file.read(len(first)) == first
+    if unpack is not None:
+        file.seek(0)
+    if not compressed:
         return file
     return BufferedReader(_Unpacked(unpack(file), unpacked(path.stat().st_size)), 1 << 16)
 

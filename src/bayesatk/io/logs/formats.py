@@ -44,12 +44,11 @@ def detect(source: Source, format_name: str | None = None, bar: bool = False) ->
             )
         return format_name
     suffix = source.plain.suffix.lower()
-    compressed = source.plain != source.path
+    compressed, ending = source.plain != source.path, "".join(source.path.suffixes[-2:])[-40:]
     if suffix not in SUFFIXES or (compressed and suffix in (".parquet", ".eval")):
         raise OutcomeError(
             f"the file type must be one of {', '.join(SUFFIXES)}, or text of these compressed "
-            f"({', '.join(COMPRESSED)}); got {source.name[-40:]!r}. Say what it is "
-            "with ", Argument("format", ...), f", one of {', '.join(names)}; or convert "
+            f"({', '.join(COMPRESSED)}); got {ending!r}. Say what it is with ", Argument("format", ...), f", one of {', '.join(names)}; or convert "
             "it, or pass the data itself to bayesatk.tally.",
         )  # fmt: skip
     kind = SUFFIXES[suffix]
