@@ -48,8 +48,8 @@ def detect(source: Source, format_name: str | None = None, bar: bool = False) ->
     if suffix not in SUFFIXES or (compressed and suffix in (".parquet", ".eval")):
         raise OutcomeError(
             f"the file type must be one of {', '.join(SUFFIXES)}, or text of these compressed "
-            f"({', '.join(COMPRESSED)}); got {ending!r}. Say what it is with ", Argument("format", ...), f", one of {', '.join(names)}; or convert "
-            "it, or pass the data itself to bayesatk.tally.",
+            f"({', '.join(COMPRESSED)}); got {ending!r}. Say what it is with ",
+            Argument("format", ...), f", one of {', '.join(names)}; or convert it, or pass the data itself to bayesatk.tally.",
         )  # fmt: skip
     kind = SUFFIXES[suffix]
     if kind == "parquet":
