@@ -176,10 +176,10 @@ def _read(
 
 
 def _append(file: BinaryIO, row: dict[str, Any]) -> None:
-    rest = json.dumps(row).encode() + b"\n"
+    unwritten = json.dumps(row).encode() + b"\n"
     try:
-        while rest:  # past the buffer, which would be flushed again, and fail again, when it closes
-            rest = rest[os.write(file.fileno(), rest) :]
+        while unwritten:  # past the buffer, which closing would flush again, and fail again
+            unwritten = unwritten[os.write(file.fileno(), unwritten) :]
     except OSError as error:
         why = f"{error.strerror}. Batches that are done are kept: run it again to go on"
         raise OSError(error.errno, why, file.name) from error

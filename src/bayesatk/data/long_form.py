@@ -273,7 +273,7 @@ def first_invalid(codes: Codes) -> int | None:
     return int(codes.argmin()) if codes.size and codes.min() == CODE_INVALID else None
 
 
-def refuse(value: Any, where: str, scores: Scores, others: Sequence[Any] = ()) -> OutcomeError:
+def refuse(value: Any, where: str, scores: Scores, values: Sequence[Any] = ()) -> OutcomeError:
     """Return the error for an outcome that no score covers, and for the others of its kind."""
     allowed = "one of " + ", ".join(shown(label) for label in scores)
     remedy: tuple[str | Argument, ...] = ("Write every outcome as text, a number or true/false.",)
@@ -281,7 +281,7 @@ def refuse(value: Any, where: str, scores: Scores, others: Sequence[Any] = ()) -
         allowed, remedy = scores.words, ("Correct it, or change ", Argument("scores"), ".")
     elif is_category(value) and value not in (math.inf, -math.inf):
         # A duration is compared with numbers under a warning: it stands here by its text.
-        keys = dict.fromkeys(_as_key(other) for other in (value, *others) if is_category(other))
+        keys = dict.fromkeys(_as_key(mark) for mark in (value, *values) if is_category(mark))
         keys = {key: ... for key in keys if key not in scores}
         most = 8  # that a message lists
         remedy = ()
@@ -289,8 +289,9 @@ def refuse(value: Any, where: str, scores: Scores, others: Sequence[Any] = ()) -
             all_scores = Argument("scores", {**scores, **keys}, "tally")
             remedy = ("Score every outcome that may occur: ", all_scores, ".")
         if _number(value) is not None:
-            kept = Argument("scores", "numbers", "tally")
-            remedy += (" " * bool(remedy) + "Keep numbers as they are: ", kept, *_threshold(others))
+            numbers = Argument("scores", "numbers", "tally")
+            words = " " * bool(remedy) + "Keep numbers as they are: "
+            remedy += (words, numbers, *_threshold(values))
     return OutcomeError(
         f"outcome {shown(value)} at {where} is not {allowed}. ", *remedy,
         " Write an unknown or failed one as None, and use ",

@@ -190,16 +190,16 @@ def _columns(source: Source, options: Mapping[str, Any]) -> dict[str, tuple[str,
     with open_source(source) as file:
         records = list(islice(_first_records(source, file, options.get("records")), _ROWS))
     names = list(dict.fromkeys(name for record in records for name in record))
-    told = dict(options.get("columns") or {})
+    columns = dict(options.get("columns") or {})
     taken: dict[str, str] = {}
     for role, lines in ROLES.items():  # as far as names say it, where they do not say all
-        free = [name for name in names if name not in told.values()]
+        free = [name for name in names if name not in columns.values()]
         by_line = ([name for name in free if meaning(name) in line.split()] for line in lines)
-        candidates = [told[role]] if role in told else next(filter(None, by_line), [])
+        candidates = [columns[role]] if role in columns else next(filter(None, by_line), [])
         if role not in ("trials", "successes"):
             taken |= {name: role + "?" * (len(candidates) > 1) for name in candidates}
     with suppress(OutcomeError):
-        roles, content, _ = pick_columns([*names, *(set(told.values()) - set(names))], told)
+        roles, content, _ = pick_columns([*names, *(set(columns.values()) - set(names))], columns)
         taken = dict.fromkeys(content, "content") | {name: role for role, name in roles.items()}
     most = 15  # that fit a screen
     described = {}
@@ -208,8 +208,8 @@ def _columns(source: Source, options: Mapping[str, Any]) -> dict[str, tuple[str,
         marked = {str(value).lower() for value in values if not is_absent(value)} <= _MARKS
         unused = "marks?" if marked and any(value is not None for value in values) else ""
         described[name] = taken.get(name, unused), _holds(values)
-    rest = len(names) - most
-    return described | ({f"and {rest} more": ("", "")} if rest > 0 else {})
+    unlisted = len(names) - most
+    return described | ({f"and {unlisted} more": ("", "")} if unlisted > 0 else {})
 
 
 def _first_records(source: Source, file: BinaryIO, records: str | None) -> Iterator[dict[str, Any]]:
@@ -222,8 +222,8 @@ def _first_records(source: Source, file: BinaryIO, records: str | None) -> Itera
             header = next(rows, (0, []))[1]
             yield from (dict(zip(header, row, strict=False)) for _, row in rows)
     else:
-        found = (record for _, record in json_records(source.kind, file, records))
-        yield from (record for record in found if isinstance(record, dict))
+        objects = (record for _, record in json_records(source.kind, file, records))
+        yield from (record for record in objects if isinstance(record, dict))
 
 
 def _holds(values: Sequence[Any]) -> str:

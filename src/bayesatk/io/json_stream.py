@@ -104,7 +104,7 @@ def at(value: object, path: str) -> Any:
     ([1, 0], 1)
     """
     if path.startswith("[]."):
-        return [at(part, path[3:]) for part in value] if isinstance(value, list) else None
+        return [at(element, path[3:]) for element in value] if isinstance(value, list) else None
     if not isinstance(value, dict):
         return None
     if path in value:

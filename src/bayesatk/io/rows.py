@@ -129,16 +129,16 @@ class Totals:
     """
 
     questions: int | None = None
-    each: int | None = None
+    repeats: int | None = None
     trials: int | None = None
     least: int | None = None
 
     @classmethod
     def stated_by(
-        cls, questions: object = None, each: object = None, trials: object = None
+        cls, questions: object = None, repeats: object = None, trials: object = None
     ) -> "Totals":
         """Return what a log says, of which lists are counted and anything else is nothing."""
-        return cls(*map(_count, (questions, each, trials)))
+        return cls(*map(_count, (questions, repeats, trials)))
 
     @classmethod
     def of(cls, counts: Collection[int]) -> "Totals":
@@ -150,21 +150,28 @@ class Totals:
         pairs = (self.questions, read.questions), (self.trials, read.trials)
         same = all(stated in (None, number) for stated, number in pairs)
         return (
-            same and self.each in (None, read.each) and (not self.each or read.least == read.each)
+            same
+            and self.repeats in (None, read.repeats)
+            and (not self.repeats or read.least == read.repeats)
         )
+
+    @property
+    def even(self) -> bool:
+        """Whether all questions have as many trials."""
+        return self.least == self.repeats
 
     def holds(self, read: "Totals") -> bool:
         """Whether what was read may be a part of what is stated, of a run that was broken off."""
-        whole = (self.questions or 0) * (self.each or 0)
-        pairs = (self.questions, read.questions), (self.each, read.each)
+        whole = (self.questions or 0) * (self.repeats or 0)
+        pairs = (self.questions, read.questions), (self.repeats, read.repeats)
         return (read.trials or 0) < whole and all((stated or 0) >= (n or 0) for stated, n in pairs)
 
     def __str__(self) -> str:
-        if self.questions is None and self.each is None:
+        if self.questions is None and self.repeats is None:
             return f"{self.trials} trials"
-        least = f"{self.least} to " if self.least not in (None, self.each) else ""
+        least = f"{self.least} to " if self.least not in (None, self.repeats) else ""
         parts = [f"{self.questions} questions"] * (self.questions is not None)
-        parts += [f"{least}{self.each} trials"] * (self.each is not None)
+        parts += [f"{least}{self.repeats} trials"] * (self.repeats is not None)
         return " x ".join(parts)
 
 
@@ -323,12 +330,12 @@ def to_long(
     try:
         long = read_rows(columns, scale, rules)
     except OutcomeError as error:
-        others = [name for name, certain in rows.certain.items() if certain]
-        if scores is not None or not others or len(others) == len(rows.certain):
+        certain_scorers = [name for name, certain in rows.certain.items() if certain]
+        if scores is not None or not certain_scorers or len(certain_scorers) == len(rows.certain):
             raise
         remedy = " Marks of 0 and 1 alone are of: "
-        raise OutcomeError(*error.args, remedy, Argument("scorer", others[0][:80]),
-                           f" ({shown(others)[1:-1]}).") from None  # fmt: skip
+        raise OutcomeError(*error.args, remedy, Argument("scorer", certain_scorers[0][:80]),
+                           f" ({shown(certain_scorers)[1:-1]}).") from None  # fmt: skip
     return replace(long, notes=(*rows.notes, *long.notes[1:])), scale
 
 
@@ -575,13 +582,13 @@ def note_names(long: LongForm, files: Sequence[str]) -> LongForm:
     for kind, named in kinds.items():
         if not named:
             continue
-        one = f"; are its {len(named)} runs of one system?" if len(named) > 1 else ";"
+        doubt = f"; are its {len(named)} runs of one system?" if len(named) > 1 else ";"
         listed = files[0] if len(files) == 1 else list(files) if len(files) < 6 else ...
         remedy = Argument("source", {"NAME": listed}, "load")
         merge = (" with ", Argument("same_system", "trials")) if len(named) > 1 else ()
         text = Message(
             f"CHECK: {len(named)} of {len(names)} names of systems look like {kind} (first: "
-            f"{shown(named[0], 60)}){one} Name the system: ", remedy, *merge,
+            f"{shown(named[0], 60)}){doubt} Name the system: ", remedy, *merge,
             "; or another column: ", Argument("columns", {"system": ...}), ".",
         )  # fmt: skip
         notes.append(str(text))

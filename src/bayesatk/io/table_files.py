@@ -118,8 +118,8 @@ def _of_rates(source: Source, file: BinaryIO, layout: Layout) -> Generator[Colum
             f"{shown(dict(layout.columns))}. As in ",
             Argument("columns", {"rate": column, "trials": 10}), ".",
         )  # fmt: skip
-    others = {role: name for role, name in layout.columns.items() if role not in ("rate", "trials")}
-    long = replace(layout, columns={**others, "outcome": column})
+    named = {role: name for role, name in layout.columns.items() if role not in ("rate", "trials")}
+    long = replace(layout, columns={**named, "outcome": column})
     for block in blocks_of(source, file, long, NumberScale(), None):
         rates = [number_of(value) for value in block.listed("outcome")]
         whole = 100.0 if any(rate is not None and rate > 1.0 for rate in rates) else 1.0
@@ -251,11 +251,8 @@ class Places(Sequence[Any]):
         return f"{self.tables[table].number(row - before)}{self.ending}"
 
 
-def _wide_blocks(
-    source: Source, file: BinaryIO, layout: Layout, scores: Scores
-) -> Generator[Columns]:
-    """Yield a long table for each system of a wide one."""
-    names = _names(source, file)
+def _wide_columns(names: list[str], layout: Layout) -> tuple[str, list[str]]:
+    """Return the column of questions, and those that may be of systems."""
     question_column = layout.columns.get("question") or _questions(names)
     other_columns = {question_column, layout.columns.get("content"), *layout.of_questions.values()}
     systems = [
@@ -263,7 +260,6 @@ def _wide_blocks(
         for column in names
         if column not in other_columns and meaning(column) not in (*ASKED, *RIGHT)
     ]
-    within = layout.columns.get("outcome")  # of the object that a system has
     extra_roles = set(layout.columns) - {"question", "content", "outcome"}
     if question_column not in names or not systems or extra_roles:
         raise OutcomeError(
@@ -273,6 +269,15 @@ def _wide_blocks(
             f"{shown(dict(layout.columns))}. Name the questions: ",
             Argument("columns", {"question": ...}), ".",
         )  # fmt: skip
+    return question_column, systems
+
+
+def _wide_blocks(
+    source: Source, file: BinaryIO, layout: Layout, scores: Scores
+) -> Generator[Columns]:
+    """Yield a long table for each system of a wide one."""
+    question_column, systems = _wide_columns(_names(source, file), layout)
+    within = layout.columns.get("outcome")  # of the object that a system has
     content = layout.columns.get("content", question_column)
     runs, unmarked = _runs_of(systems, layout.same_system), []
     marked = 0

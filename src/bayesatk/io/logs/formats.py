@@ -49,7 +49,8 @@ def detect(source: Source, format_name: str | None = None, bar: bool = False) ->
         raise OutcomeError(
             f"the file type must be one of {', '.join(SUFFIXES)}, or text of these compressed "
             f"({', '.join(COMPRESSED)}); got {ending!r}. Say what it is with ",
-            Argument("format", ...), f", one of {', '.join(names)}; or convert it, or pass the data itself to bayesatk.tally.",
+            Argument("format", ...), f", one of {', '.join(names)}; or convert it, or pass the "
+            "data itself to bayesatk.tally.",
         )  # fmt: skip
     kind = SUFFIXES[suffix]
     if kind == "parquet":

@@ -448,11 +448,11 @@ class _Log:
     def _choose_key(self, stated: Totals) -> None:
         """Tell questions apart by what gives as many as are stated; refuse if nothing does."""
         read = [
-            Totals.of(Counter(names[place] for _, names in self.keys).values())
-            for place in range(len(self.form.keys))
+            Totals.of(Counter(names[key] for _, names in self.keys).values())
+            for key in range(len(self.form.keys))
         ]
-        fitting = [place for place, totals in enumerate(read) if stated.fits(totals)]
-        fitting += [place for place, totals in enumerate(read) if stated.holds(totals)]
+        fitting = [key for key, totals in enumerate(read) if stated.fits(totals)]
+        fitting += [key for key, totals in enumerate(read) if stated.holds(totals)]
         words = [", ".join(path.split("|")[0] for path in key) for key in self.form.keys]
         if not fitting:
             by_key = "; ".join(
@@ -464,13 +464,13 @@ class _Log:
                 f"there are {by_key}. Correct the totals there, or say what tells the questions "
                 "apart: ", Argument("format", "jsonl"), ", ", Argument("columns", columns), ".",
             )  # fmt: skip
-        chosen = fitting[0]
-        for trial, names in self.keys if chosen else ():
-            trial.question = f"#{names[chosen]}"
+        best = fitting[0]
+        for trial, names in self.keys if best else ():
+            trial.question = f"#{names[best]}"
             trial.content = ""  # it is what differs
-        if chosen:
-            self.rows.note(f"questions are told apart by {words[chosen]}, as the totals show")
-        elif read[0].least != read[0].each and any(totals.least == totals.each for totals in read):
+        if best:
+            self.rows.note(f"questions are told apart by {words[best]}, as the totals show")
+        elif not read[0].even and any(totals.even for totals in read):
             self.rows.note(
                 f"CHECK: by {words[0]} there are {read[0]}, by {words[-1]} {read[-1]}; which tells "
                 "the questions apart?"
