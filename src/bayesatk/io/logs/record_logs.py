@@ -339,9 +339,9 @@ class _Log:
         """Add a trial with the mark of the scorer that is read."""
         form = self.form
         usual = form.scorer if form.scorer in marks else ""
-        for name, mark in marks.items():
+        for of_scorer, mark in marks.items():
             certain = mark is None or (isinstance(mark, int | float) and mark in (0, 1))
-            self.rows.certain[name] = certain and self.rows.certain.get(name, True)
+            self.rows.certain[of_scorer] = certain and self.rows.certain.get(of_scorer, True)
         scorer = self.scorers.among(marks, fields["task"], where, usual)
         mark = marks.get(scorer)
         if isinstance(mark, list | dict):
