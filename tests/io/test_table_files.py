@@ -38,7 +38,9 @@ def test_tables_with_a_system_column_are_joined(tmp_path):
         (tmp_path / f"{name}.csv").write_text(text)
     paths = [tmp_path / "one.csv", tmp_path / "two.csv"]
     assert counts(bk.load(paths)) == {name: {"q": (1, 1, 0)} for name in ("one", "two")}
-    refused(lambda: bk.load({"x": paths[0]}), "must not name systems", r"one\.csv")
+    assert counts(bk.load({"x": paths[0]})) == {"x": {"q": (1, 1, 0)}}
+    (tmp_path / "two.csv").write_text("system,question,trial,passed\na,q,1,1\nb,q,1,0\n")
+    refused(lambda: bk.load({"x": paths[1]}), "must not name several systems", r"two\.csv")
     (tmp_path / "two.csv").write_text("question,trial,passed\nq,1,1\n")
     assert set(counts(bk.load(paths, missing="ignore"))) == {"one", "two"}
     (tmp_path / "two.csv").write_text("system,question,passed\ntwo,q,1\n")
@@ -144,7 +146,7 @@ def test_no_trials_are_no_counts(tmp_path):
 
 @pytest.mark.parametrize("options", [
     {"filter": "none"}, {"scorer": "match"}, {"answers": True}, {"question_key": "content"},
-    {"same_system": "trials"}, {"empty_output": "missing"},
+    {"empty_output": "missing"},
 ], ids=str)  # fmt: skip
 def test_options_of_logs_are_refused_for_tables(tmp_path, options):
     (option,) = options

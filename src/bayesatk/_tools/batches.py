@@ -1,5 +1,6 @@
 """Batches of a simulation, here or on a cluster that the user brings, kept in a file if asked."""
 
+import hashlib
 import json
 import math
 import os
@@ -64,7 +65,7 @@ def all_batches(
         missing = [start for start in starts if start not in done]
         for start, batch in in_batches(run, missing, client, description, progress):
             done[start] = batch
-            _append(file, {"study": described, "start": start, "values": batch})
+            _append(file, _with_digest({"study": described, "start": start, "values": batch}))
     return {start: done[start] for start in starts}
 
 
@@ -175,12 +176,19 @@ def _read(
 
 
 def _append(file: BinaryIO, row: dict[str, Any]) -> None:
+    unwritten = json.dumps(row).encode() + b"\n"
     try:
-        file.write(json.dumps(row).encode() + b"\n")
-        file.flush()
+        while unwritten:  # past the buffer, which closing would flush again, and fail again
+            unwritten = unwritten[os.write(file.fileno(), unwritten) :]
     except OSError as error:
         why = f"{error.strerror}. Batches that are done are kept: run it again to go on"
         raise OSError(error.errno, why, file.name) from error
+
+
+def _with_digest(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row with the digest of what it holds."""
+    text = json.dumps(row, sort_keys=True).encode()
+    return {**row, "digest": hashlib.blake2b(text, digest_size=8).hexdigest()}
 
 
 def _row(line: bytes, where: str, study: dict[str, Any]) -> tuple[Any, Any]:
@@ -190,7 +198,14 @@ def _row(line: bytes, where: str, study: dict[str, Any]) -> tuple[Any, Any]:
     except (ValueError, RecursionError):  # not JSON, or not text
         row = None
     if isinstance(row, dict) and row.get("study") == study:
-        return row.get("start"), row.get("values")
+        plain = {name: value for name, value in row.items() if name != "digest"}
+        # Rows of releases before 1.4 have no digest.
+        if plain.keys() <= {"study", "start", "values"} and row in (plain, _with_digest(plain)):
+            return row.get("start"), row.get("values")
+        raise ValueError(
+            f"path must have whole batches; {where} holds none: it is not as it was written. "
+            "Remove the line, and the batch is done again."
+        )
     other_study = row.get("study") if isinstance(row, dict) else line[:80]
     raise ValueError(
         f"path must be the file of this study, {study}; {where} is of {other_study!r:.400}. Use "

@@ -58,7 +58,8 @@ def source_of(value: object, most: int = 80) -> str:
         pairs = [f"{source_of(a, most)}: {source_of(b, most)}" for a, b in value.items()]
         return "{" + ", ".join(pairs) + "}"
     if isinstance(value, float):
-        return f"{value:g}"
+        short = f"{value:g}"
+        return short if float(short) == value else repr(value)  # as written it must be this number
     if isinstance(value, list):
         return f"[{', '.join(source_of(element, most) for element in value)}]"
     text = repr(value)

@@ -2,7 +2,7 @@
 
 What is new is written beside the target under a hidden name, and renamed onto it when it is
 complete. A process that is killed leaves the old file or the new one, and perhaps a hidden
-``.NAME.….unfinished``, which may be removed.
+``.NAME.….unfinished``, which the next writer to the folder removes: nobody holds its lock any more.
 """
 
 import ctypes
@@ -12,8 +12,8 @@ import secrets
 import shutil
 import stat
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
@@ -49,19 +49,21 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     """
     target = Path(os.path.realpath(path))
     mode = _mode(path, target)
-    beside = _beside(target)
+    beside = None
     try:
-        with beside.open("xb+") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        if mode is not None:
-            beside.chmod(mode)
-        beside.replace(target)
+        with _held_beside(target, Path.touch) as beside:
+            with beside.open("rb+") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            if mode is not None:
+                beside.chmod(mode)
+            beside.replace(target)
     except OSError as error:
         raise _unwritten(path, error) from error
     finally:
-        beside.unlink(missing_ok=True)
+        if beside is not None:
+            beside.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -71,18 +73,19 @@ def replacing_folder(path: Path) -> Iterator[Path]:
     The two are exchanged in one step on Linux, and by two renames elsewhere.
     """
     target = Path(os.path.realpath(path))
-    beside = _beside(target)
+    beside = None
     try:
-        beside.mkdir()
-        yield beside
-        if target.exists():
-            _exchange(beside, target)
-        else:
-            beside.rename(target)
+        with _held_beside(target, Path.mkdir) as beside:
+            yield beside
+            if target.exists():
+                _exchange(beside, target)
+            else:
+                beside.rename(target)
     except OSError as error:
         raise _unwritten(path, error) from error
     finally:
-        shutil.rmtree(beside, ignore_errors=True)
+        if beside is not None:
+            shutil.rmtree(beside, ignore_errors=True)
 
 
 def _mode(path: Path, target: Path) -> int | None:
@@ -104,6 +107,64 @@ def _mode(path: Path, target: Path) -> int | None:
 def _beside(target: Path) -> Path:
     # Systems allow names of 255 characters.
     return target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.unfinished")
+
+
+@contextmanager
+def _held_beside(target: Path, make: Callable[[Path], None]) -> Iterator[Path]:
+    """Make a file or folder beside the target, which no other writer removes while it is held."""
+    for left in target.parent.glob(".*.unfinished"):
+        _remove_left(left)
+    handle = None
+    while handle is None:  # until it is not taken for one that was left, before it is locked
+        beside = _beside(target)
+        make(beside)
+        handle = _lock(beside)
+    try:
+        yield beside
+    finally:
+        os.close(handle)
+
+
+def _lock(path: Path) -> int | None:
+    """Return an open handle that holds the lock of a file or folder; None if another does."""
+    handle = None
+    try:
+        handle = os.open(path, os.O_RDONLY)
+        _flock(handle)
+        same = os.stat(path).st_ino == os.fstat(handle).st_ino
+    except (BlockingIOError, FileNotFoundError):
+        same = False
+    if same or handle is None:
+        return handle
+    os.close(handle)
+    return None
+
+
+def _flock(handle: int) -> None:
+    """Lock for this process, where the system and the disk can; refuse what another has locked."""
+    try:
+        import fcntl
+    except ImportError:  # not on Windows
+        return
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise
+    except OSError:  # a disk without locks
+        return
+
+
+def _remove_left(path: Path) -> None:
+    """Remove what a writer left that was killed: its lock is free."""
+    with suppress(OSError):
+        import fcntl
+
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        finally:
+            os.close(handle)
 
 
 def _unwritten(path: Path, error: OSError) -> OSError:

@@ -214,7 +214,7 @@ def report(
 
 
 @command(app, "Example: bayesatk doctor logs/", without=("missing", "shared", "system", "success"))
-def doctor(reading: Reading) -> None:
+def doctor(reading: Reading, as_json: AsJson = False) -> None:
     """Report the format and contents of files, what is doubtful, and the next command."""
 
     def inspect_files(source: Any, **options: Any) -> Any:
@@ -224,7 +224,9 @@ def doctor(reading: Reading) -> None:
 
     report = reading.load(read=inspect_files)
     write = partial(as_options, offered=READING)
-    if not reading.quiet:
+    if as_json:
+        print_json(report.as_json(write))
+    elif not reading.quiet:
         say(terminal(), report.as_text(write))
     if report.error is not None:
         if reading.quiet:

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import NoneType
@@ -12,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument
-from bayesatk.data.content import ASKED, canonical, content_columns, digest
+from bayesatk.data.content import ASKED, canonical, content_columns, digest, meaning
 from bayesatk.data.validation import Ints, Labels, OutcomeError, is_missing, label_fault, shown
 from bayesatk.data.verifier import VERIFIER
 
@@ -24,38 +25,33 @@ TRUTHS, MARKS = ("wrong", "right"), ("none", "wrong", "right")  # of trials of k
 BY_TRIAL = (COST, TRUTH, VERIFIER)  # roles of numbers of trials beside their outcomes
 COVARIATE = "covariate "  # role of a column that is one, before its name
 
+# Names by meaning, however they are written (`meaning`): those of a line are preferred to those of
+# the next, and are ambiguous among themselves.
 ROLES: dict[str, tuple[str, ...]] = {
-    "system": ("system", "model", "agent", "solver", "policy"),
+    "system": ("system model agent solver policy", "model_name model_id agent_name"),
     "question": (
-        "question",
-        "question_id",
-        "task_id",
-        "task",
-        "item",
-        "item_id",
-        "problem",
-        "problem_id",
-        "sample_id",
-        "doc_id",
-        "problem_idx",
-        "instance_id",
-        "example_id",
-        "id",
+        "question question_id task_id task item item_id problem problem_id sample_id doc_id "
+        "problem_idx instance_id example_id id",
+        "case case_id test_id test_case task_name test_name name task_index ng_task_index",
+        "prompt input user_input instruction inputs query",
     ),
-    "trial": ("trial", "epoch", "run", "attempt", "repeat", "rollout", "seed"),
+    "trial": (
+        "trial epoch run attempt repeat rollout seed",
+        "trial_id trial_index attempt_id attempt_index run_index repeat_index "
+        "rollout_index ng_rollout_index",
+    ),
     "outcome": (
-        "outcome",
-        "correct",
-        "is_correct",
-        "score",
-        "passed",
-        "success",
-        "reward",
-        "accs",
-        "graded_list",
+        "outcome correct is_correct score passed success reward accs graded_list",
+        "resolved is_resolved solved is_solved is_success is_passed score_binarized",
     ),
-    "trials": ("trials", "n", "num_samples"),  # of a row that counts successes
-    "successes": ("successes", "c", "num_correct"),
+    # Of a row that counts successes.
+    "trials": (
+        "trials n num_samples total_attempts total_trials num_trials n_trials pass_rate_total",
+    ),
+    "successes": (
+        "successes c num_correct success_count successful_trials num_successes n_successes "
+        "n_correct pass_rate_passed",
+    ),
     "answer": (),  # never guessed: a column "answer" may hold the right one
     "reference": (),
     "content": (),  # what was asked, or what is right: must agree wherever the question does
@@ -65,6 +61,8 @@ ROLES: dict[str, tuple[str, ...]] = {
     GROUP: (),  # of the question; never guessed: a group may be one of trials, or of systems
     WEIGHT: (),  # likewise
 }
+# Columns of the trials of one question, one beside the other.
+_TRIAL_COLUMN = re.compile("(trial|run|attempt|repeat|rollout|sample|seed|epoch|try|pass)_?[0-9]+")
 _COUNTS = ("trials", "successes")
 _JSON = (list, dict, tuple, np.ndarray)
 _LISTED = ("outcome", "answer", *BY_TRIAL)  # roles of columns whose cells may be lists
@@ -164,13 +162,16 @@ def find_columns(names: Labels, columns: Mapping[str, Any]) -> dict[str, Any]:
 
 def _usual_column(role: str, names: Labels, taken: Labels) -> dict[str, Any]:
     """Return the one column with a usual name for a role, if there is any."""
-    matches = [
-        name
-        for name in names
-        if isinstance(name, str) and name.lower() in ROLES[role] and name not in taken
-    ]
+    free = [name for name in names if name not in taken]
+    by_line = ([name for name in free if meaning(name) in line.split()] for line in ROLES[role])
+    matches = next(filter(None, by_line), [])
     if role == "question":  # beside an id, its text is what was asked
-        matches = [name for name in matches if name.lower() not in ASKED] or matches
+        matches = [name for name in matches if meaning(name) not in ASKED] or matches
+    if not matches and role == "outcome" and len(trial_columns(names)) > 1:
+        raise OutcomeError(
+            f"the table must have one outcome column; {shown(trial_columns(names))} look like "
+            "the trials of a question, side by side. Read them so: ", Argument("wide", True), ".",
+        )  # fmt: skip
     if len(matches) != 1 and (matches or role in ("question", "outcome", *_COUNTS)):
         seen = f"several could be it: {matches}" if matches else "none has a usual name"
         raise OutcomeError(
@@ -181,12 +182,30 @@ def _usual_column(role: str, names: Labels, taken: Labels) -> dict[str, Any]:
     return {role: matches[0]} if matches else {}
 
 
+def usual_names(*roles: str) -> set[str]:
+    """Return the usual names of columns with some roles; with any, if none is named."""
+    return {name for role in roles or ROLES for line in ROLES[role] for name in line.split()}
+
+
+def trial_columns(names: Labels) -> list[Any]:
+    """Return the columns that are named as the trials of a question: trial_1, run 2.
+
+    Examples
+    --------
+    >>> trial_columns(["task", "trial_1", "Run 2", "trials"])
+    ['trial_1', 'Run 2']
+    """
+    return [name for name in names if _TRIAL_COLUMN.fullmatch(meaning(name))]
+
+
 def _are_counts(names: Labels, columns: Mapping[str, Any]) -> bool:
     """Return whether the rows of a table are counts: of trials and successes, with no outcome."""
     if "outcome" in columns or "answer" in columns:
         return False
-    lower = {name.lower() for name in names if isinstance(name, str)}
-    usual = not lower & set(ROLES["outcome"]) and all(lower & set(ROLES[role]) for role in _COUNTS)
+    meanings = set(map(meaning, names))
+    usual = not meanings & usual_names("outcome") and all(
+        meanings & usual_names(role) for role in _COUNTS
+    )
     return usual or any(role in columns for role in _COUNTS)
 
 

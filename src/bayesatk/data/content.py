@@ -11,10 +11,27 @@ import pandas as pd
 
 from bayesatk.data.validation import Labels, is_absent, shown
 
-ASKED = ("prompt", "question", "question_text", "input", "problem", "instruction")
+ASKED = (
+    "prompt", "question", "question_text", "input", "problem", "instruction", "user_input",
+    "inputs", "query",
+)  # fmt: skip
 RIGHT = ("answer", "target", "gold", "ground_truth", "expected_answer")
 _NUMBER = re.compile(r"\s*[+-]?[\d.,]+([eE][+-]?\d+)?\s*", re.ASCII)
 UNKNOWN = 0  # in place of the digest of a cell that says nothing
+
+
+def meaning(name: object) -> str:
+    """Return the name of a column as names are compared; nothing if it is no text.
+
+    Examples
+    --------
+    >>> [meaning(name) for name in ("Sample ID", "isCorrect", "success-count", 3)]
+    ['sample_id', 'is_correct', 'success_count', '']
+    """
+    if not isinstance(name, str):
+        return ""
+    words = re.sub("(?<=[a-z])(?=[A-Z])", "_", name)
+    return re.sub(r"[\s_-]+", "_", words).strip("_").lower()
 
 
 def content_columns(
@@ -31,16 +48,12 @@ def content_columns(
         return [columns["content"]] if columns["content"] != roles["question"] else []
     taken = set(roles.values())
     usual = (*ASKED, *RIGHT)
-    return [
-        name
-        for name in names
-        if isinstance(name, str) and name.lower() in usual and name not in taken
-    ]
+    return [name for name in names if meaning(name) in usual and name not in taken]
 
 
 def is_right_answer(name: object) -> bool:
     """Return whether a column of content holds what is right, not what was asked."""
-    return str(name).lower() in RIGHT
+    return meaning(name) in RIGHT
 
 
 def canonical(value: object) -> str:
@@ -89,7 +102,7 @@ class Contents:
 
     def add(self, name: Any, value: object) -> None:
         """Take the next cell of a column; a number says nothing of what was asked."""
-        usual = isinstance(name, str) and name.lower() in ASKED
+        usual = meaning(name) in ASKED
         if is_absent(value) or (usual and _is_number(value)):
             self.digests[name].append(UNKNOWN)
             return

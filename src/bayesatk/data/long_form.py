@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesatk._tools.messages import Argument
+from bayesatk._tools.messages import Argument, source_of
 from bayesatk.data.answers import UNKNOWN, AnswerRules, Answers, group
 from bayesatk.data.columns import COST, MARKS, TRUTH, TRUTHS
 from bayesatk.data.number_scale import NumberScale
@@ -32,6 +32,7 @@ from bayesatk.data.validation import (
     check_labels,
     is_category,
     is_missing,
+    number_of,
     shown,
 )
 from bayesatk.data.verifier import VERIFIER, VerifierScores, counted_scores, with_policy
@@ -274,28 +275,53 @@ def first_invalid(codes: Codes) -> int | None:
     return int(codes.argmin()) if codes.size and codes.min() == CODE_INVALID else None
 
 
-def refuse(value: Any, where: str, scores: Scores) -> OutcomeError:
-    """Return the error for an outcome that no score covers."""
+def refuse(value: Any, where: str, scores: Scores, values: Sequence[Any] = ()) -> OutcomeError:
+    """Return the error for an outcome that no score covers, and for the others of its kind."""
     allowed = "one of " + ", ".join(shown(label) for label in scores)
     remedy: tuple[str | Argument, ...] = ("Write every outcome as text, a number or true/false.",)
     if isinstance(scores, NumberScale):
         allowed, remedy = scores.words, ("Correct it, or change ", Argument("scores"), ".")
     elif is_category(value) and value not in (math.inf, -math.inf):
         # A duration is compared with numbers under a warning: it stands here by its text.
-        key = str(value) if isinstance(value, np.timedelta64) else value
-        all_scores = Argument("scores", {**scores, key: ...}, "tally")
-        remedy = ("Score every outcome that may occur: ", all_scores, ".")
-        if not isinstance(value, str | bool | np.bool_):
-            remedy += (
-                " Or keep numbers as they are: ",
-                Argument("scores", "numbers", "tally"),
-                ".",
-            )
+        keys = dict.fromkeys(_as_key(mark) for mark in (value, *values) if is_category(mark))
+        keys = {key: ... for key in keys if key not in scores}
+        most = 8  # that a message lists
+        remedy = ()
+        if len(keys) <= most:
+            all_scores = Argument("scores", {**scores, **keys}, "tally")
+            remedy = ("Score every outcome that may occur: ", all_scores, ".")
+        if _number(value) is not None:
+            numbers = Argument("scores", "numbers", "tally")
+            words = " " * bool(remedy) + "Keep numbers as they are: "
+            remedy += (words, numbers, *_threshold(values))
     return OutcomeError(
         f"outcome {shown(value)} at {where} is not {allowed}. ", *remedy,
         " Write an unknown or failed one as None, and use ",
         Argument("missing", "ignore", "tally"), ".",
     )  # fmt: skip
+
+
+def _threshold(values: Sequence[Any]) -> tuple[str | Argument, ...]:
+    """Return the remedy of a threshold for numbers, which some of them reach and some do not."""
+    numbers = {number for value in values if (number := _number(value)) is not None}
+    if len(numbers) < 2:
+        return (".",)
+    bound = 1.0 if min(numbers) < 1.0 <= max(numbers) else max(numbers)
+    rule = Argument("success", f"score >= {source_of(bound)}")
+    return "; or count as success what reaches a threshold, with ", rule, " beside it."
+
+
+def _number(value: Any) -> float | None:
+    """Return the number that an outcome is, or that its text is; durations are none."""
+    odd = isinstance(value, bool | np.bool_ | np.timedelta64) or not is_category(value)
+    return None if odd else number_of(value)
+
+
+def _as_key(value: Any) -> Any:
+    """Return an outcome as a key of scores."""
+    if isinstance(value, np.timedelta64):
+        return str(value)
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def marks_of(codes: NDArray[Any], scores: Scores) -> Ints:

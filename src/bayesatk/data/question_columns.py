@@ -173,6 +173,7 @@ class Agreement:
             values = self.values((role, name), questions)
             if role in (GROUP, WEIGHT) and None in values:
                 remedy = "Write one" + ", such as 'other'" * (role == GROUP)
+                remedy += ", or do not name the column"
                 raise OutcomeError(
                     f"column {name!r} must give the {role} of every question; question "
                     f"{shown(questions[values.index(None)])} has none in any row. {remedy}."

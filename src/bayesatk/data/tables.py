@@ -21,8 +21,9 @@ from bayesatk.data.columns import (
     one_row_a_trial,
     pick_columns,
     trial_text,
+    usual_names,
 )
-from bayesatk.data.content import digests
+from bayesatk.data.content import digests, meaning
 from bayesatk.data.long_form import LongForm, codes_of, encode, first_invalid, refuse
 from bayesatk.data.number_scale import NumberScale
 from bayesatk.data.question_columns import Agreement
@@ -35,6 +36,7 @@ from bayesatk.data.validation import (
     Scores,
     check_counts,
     check_trials,
+    is_absent,
     number_of,
     shown,
 )
@@ -89,8 +91,7 @@ def _picked(names: list[Any], columns: Mapping[str, str], array: str) -> Any:
     try:
         return pick_columns(names, columns)
     except OutcomeError as error:
-        usual = {name for usual_names in ROLES.values() for name in usual_names}
-        if columns or any(isinstance(name, str) and name.lower() in usual for name in names):
+        if columns or any(meaning(name) in usual_names() for name in names):
             raise
         raise OutcomeError(
             f"{error} If its rows are questions and its columns trials, use "
@@ -103,11 +104,7 @@ def from_pandas(data: pd.DataFrame, columns: Mapping[str, str]) -> Columns:
     names = list(data.columns)
     roles, content_names, unused = _picked(names, columns, "data.to_numpy()")
     for level in data.index.names:
-        lost = [
-            role
-            for role, usual in ROLES.items()
-            if role not in roles and isinstance(level, str) and level.lower() in usual
-        ]
+        lost = [role for role in ROLES if role not in roles and meaning(level) in usual_names(role)]
         if lost:
             raise OutcomeError(
                 f"the table must have its {lost[0]} in a column; got {level!r} in the index. Reset "
@@ -364,11 +361,14 @@ class Counter:
 def _codes(table: Columns, scores: Scores) -> Codes:
     """Return the code of every row's outcome, or refuse the first that has no score."""
     values = table.values["outcome"]
+    if isinstance(values, list | tuple):  # empty text is missing, as a blank cell is
+        values = [None if isinstance(value, str) and is_absent(value) and value not in scores
+                  else value for value in values]  # fmt: skip
     codes = encode(values if isinstance(values, np.ndarray) else list(values), scores)
     row = first_invalid(codes)
     if row is not None:
         where = f"{table.place(row)} of column {table.roles['outcome']!r}"
-        raise refuse(table.value("outcome", row), where, scores)
+        raise refuse(table.value("outcome", row), where, scores, values[:10_000])
     return codes
 
 

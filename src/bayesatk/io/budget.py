@@ -5,15 +5,24 @@
 
 import os
 import stat
+import sys
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
-from io import BufferedReader, TextIOWrapper
+from gzip import GzipFile
+from io import BufferedReader, RawIOBase, TextIOWrapper
 from pathlib import Path
+from typing import Any, BinaryIO
 
 from bayesatk._tools.messages import Argument
 from bayesatk.data.validation import OutcomeError, shown
+
+if sys.version_info >= (3, 14):
+    from compression.zstd import ZstdError, ZstdFile
+else:
+    from backports.zstd import ZstdError, ZstdFile
 
 BUDGET = 1 << 31  # bytes, by default: 2 GiB
 
@@ -98,6 +107,56 @@ def opened(path: Path) -> BufferedReader:
         f"source must be a file; {shown(str(path))} is a pipe or device. Copy what it gives into a "
         "file first."
     )
+
+
+class _Unpacked(RawIOBase):
+    """What a compressed file holds, as far as the budget allows."""
+
+    def __init__(self, file: Any, most: int) -> None:
+        self._file, self._most = file, most
+
+    def readinto(self, buffer: Any, /) -> int:
+        """Unpack the next bytes, or refuse."""
+        view = memoryview(buffer).cast("B")
+        try:
+            content = self._file.read(min(len(view), 1 << 16))
+        except (OSError, EOFError, zlib.error, ZstdError) as error:
+            raise OutcomeError(
+                f"the file must be whole, as its ending says compressed; {error}. It is truncated "
+                "or damaged: copy or write it again."
+            ) from None
+        if self._file.tell() > self._most:
+            raise too_large("the file, unpacked,", self._most, "bytes")
+        view[: len(content)] = content
+        return len(content)
+
+    def seek(self, offset: int, whence: int = 0, /) -> int:
+        """Move to another place, of what is unpacked."""
+        return int(self._file.seek(offset, whence))
+
+    def readable(self) -> bool:
+        """Say that it can be read."""
+        return True
+
+    seekable = readable
+
+
+def unpacking(file: BinaryIO, path: Path) -> BinaryIO:
+    """Return a file to read what another holds, which is unpacked if it is compressed.
+
+    Only where the ending of the path and the first bytes say so: browsers unpack by themselves.
+    """
+    kinds: dict[str, tuple[bytes, Any]] = {
+        ".gz": (b"\x1f\x8b", lambda packed: GzipFile(fileobj=packed)),
+        ".zst": (b"\x28\xb5\x2f\xfd", ZstdFile),
+    }
+    first, unpack = kinds.get(path.suffix.lower(), (b"", None))
+    compressed = unpack is not None and file.read(len(first)) == first
+    if unpack is not None:
+        file.seek(0)
+    if not compressed:
+        return file
+    return BufferedReader(_Unpacked(unpack(file), unpacked(path.stat().st_size)), 1 << 16)
 
 
 class BoundedText(TextIOWrapper):

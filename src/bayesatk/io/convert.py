@@ -101,7 +101,7 @@ def convert(
     )  # fmt: skip
     request = Request.of(group, covariates, weight, cost, verifier=verifier)
     request.refuse_given_by_trial()
-    layout = Layout(columns or {}, records, wide, request.roles)
+    layout = Layout(columns or {}, records, wide, request.roles, same_system)
     inputs = find_files(source, format, progress, strict)
     if any(path.exists() and os.path.samefile(file.path, path) for file in inputs.sources):
         raise ArgumentError(

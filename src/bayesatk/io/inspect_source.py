@@ -3,15 +3,25 @@
 import shlex
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO
 
+from bayesatk.data.columns import ROLES, pick_columns
+from bayesatk.data.content import meaning
 from bayesatk.data.outcomes import Outcomes
-from bayesatk.data.validation import OutcomeError
+from bayesatk.data.validation import Ints, OutcomeError, is_absent, number_of
+from bayesatk.io.json_stream import decoded
 from bayesatk.io.load import load
+from bayesatk.io.logs.formats import LOGS
+from bayesatk.io.parquet_files import columns_and_rows, records_of_parquet
 from bayesatk.io.readers import find_files
-from bayesatk.io.sources import named_paths
+from bayesatk.io.saved import load_result
+from bayesatk.io.sources import Source, named_paths, open_source
+from bayesatk.io.text_tables import delimited_rows, json_records
 
 
 @dataclass(frozen=True)
@@ -32,6 +42,10 @@ class SourceReport:
         Metrics that can be estimated from the number of trials in the data.
     command : str
         Shell command to run next.
+    columns : mapping of str to tuple of str
+        What each column of a table was taken for, if anything, and what its first rows hold.
+    facts : tuple of str
+        What a saved result says of itself.
 
     See Also
     --------
@@ -44,12 +58,38 @@ class SourceReport:
     doubts: tuple[object, ...]
     metrics: tuple[str, ...]
     command: str
+    columns: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    facts: tuple[str, ...] = ()
+
+    def as_json(self, write: Callable[[object], str] = str) -> dict[str, Any]:
+        """Return the report as what JSON can hold."""
+        document: dict[str, Any] = {
+            "formats": {kind: list(names) for kind, names in self.kinds.items()},
+            "columns": {name: {"taken_for": taken or None, "holds": holds}
+                        for name, (taken, holds) in self.columns.items()},
+            "facts": list(self.facts), "doubts": [write(doubt) for doubt in self.doubts],
+            "error": None if self.error is None else write(self.error),
+            "metrics": list(self.metrics), "command": self.command or None,
+        }  # fmt: skip
+        if self.data is not None:
+            trials = self.data.trials.values
+            document |= {
+                "systems": list(map(str, self.data.systems)), "questions": trials.shape[1],
+                "trials": {"total": int(trials.sum()), "least": int(trials.min()),
+                           "most": int(trials.max())},
+                "missing": int(self.data.dataset["missing"].sum()), "notes": list(self.data.notes),
+            }  # fmt: skip
+        return document
 
     def as_text(self, write: Callable[[object], str] = str) -> str:
         """Return the report, with messages written by `write` (for Python or for the shell)."""
         lines = [_listed(kind, names) for kind, names in self.kinds.items()]
         if self.data is not None:
             lines += [self.data.card()]
+        width = max([0, *(len(name) for name in self.columns)])
+        lines += [f"  {name:<{width}}  {taken or '-':<10}  {holds}"
+                  for name, (taken, holds) in self.columns.items()]  # fmt: skip
+        lines += self.facts
         lines += [f"Look at: {write(doubt)}" for doubt in self.doubts]
         if self.error is not None:
             lines += [f"Cannot be read: {write(self.error)}"]
@@ -69,7 +109,7 @@ def inspect_source(source: object, **options: Any) -> SourceReport:
     Parameters
     ----------
     source : path, sequence of paths, or mapping {system: path or paths}
-        As for `bayesatk.load`.
+        As for `bayesatk.load`; or a result of `bayesatk.save`, which is read whole.
     **options
         Of `bayesatk.load`, but for ``missing``: outcomes that are missing are counted here.
 
@@ -98,8 +138,11 @@ def inspect_source(source: object, **options: Any) -> SourceReport:
     >>> print(str(report).splitlines()[-1])
     Next: bayesatk evaluate .../runs.csv -m pass@1 -m bayes --missing ignore
     """
+    if isinstance(source, str | Path) and Path(source).suffix in (".nc", ".zarr"):
+        return _of_result(Path(source))
     kinds: dict[str, list[str]] = {}
     data = error = None
+    columns: dict[str, tuple[str, str]] = {}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -108,15 +151,99 @@ def inspect_source(source: object, **options: Any) -> SourceReport:
             )
             for file in inputs.sources:
                 kinds.setdefault(file.kind, []).append(file.name)
+            columns = _columns(inputs.sources[0], options)
             data = load(source, **{**options, "missing": "ignore"})
         except OutcomeError as refusal:
             error = refusal
     doubts: list[object] = [caught_warning.message for caught_warning in caught]
     if data is None:
-        return SourceReport(kinds, data, error, tuple(doubts), (), "")
+        return SourceReport(kinds, data, error, tuple(doubts), (), "", columns)
     metrics = _metrics(data)
     command = _command(source, options, data, metrics)
-    return SourceReport(kinds, data, error, (*doubts, *_doubts(data)), metrics, command)
+    doubts += _doubts(data)
+    return SourceReport(kinds, data, error, tuple(doubts), metrics, command, columns)
+
+
+def _of_result(path: Path) -> SourceReport:
+    """Report whether a saved result is whole, and what it is of."""
+    try:
+        tree = load_result(path)
+    except ValueError as error:
+        return SourceReport({"result": [path.name]}, None, OutcomeError(str(error)), (), (), "")
+    attrs = tree.attrs
+    facts = (
+        f"a whole result of {attrs.get('method', 'another operation')}, made at "
+        f"{attrs.get('created_at', 'an unknown time')}, seed {attrs.get('seed', 'unknown')}",
+        f"groups: {', '.join(tree.children)}",
+    )
+    return SourceReport({"result": [path.name]}, None, None, (), (), "", facts=facts)
+
+
+_MARKS = {"0", "1", "0.0", "1.0", "true", "false", "c", "i"}  # of right and wrong
+_ROWS = 1000  # of a table, by which its columns are described
+
+
+def _columns(source: Source, options: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    """Return what each column of a table is taken for, if it is a table, and what it holds."""
+    if source.kind in LOGS:
+        return {}
+    with open_source(source) as file:
+        records = list(islice(_first_records(source, file, options.get("records")), _ROWS))
+    names = list(dict.fromkeys(name for record in records for name in record))
+    columns = dict(options.get("columns") or {})
+    taken: dict[str, str] = {}
+    for role, lines in ROLES.items():  # as far as names say it, where they do not say all
+        free = [name for name in names if name not in columns.values()]
+        by_line = ([name for name in free if meaning(name) in line.split()] for line in lines)
+        candidates = [columns[role]] if role in columns else next(filter(None, by_line), [])
+        if role not in ("trials", "successes"):
+            taken |= {name: role + "?" * (len(candidates) > 1) for name in candidates}
+    with suppress(OutcomeError):
+        roles, content, _ = pick_columns([*names, *(set(columns.values()) - set(names))], columns)
+        taken = dict.fromkeys(content, "content") | {name: role for role, name in roles.items()}
+    most = 15  # that fit a screen
+    described = {}
+    for name in names[:most]:
+        values = [record.get(name) for record in records]
+        marked = {str(value).lower() for value in values if not is_absent(value)} <= _MARKS
+        unused = "marks?" if marked and any(value is not None for value in values) else ""
+        described[name] = taken.get(name, unused), _holds(values)
+    unlisted = len(names) - most
+    return described | ({f"and {unlisted} more": ("", "")} if unlisted > 0 else {})
+
+
+def _first_records(source: Source, file: BinaryIO, records: str | None) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a table as objects, whatever they hold."""
+    if source.kind == "parquet":
+        yield from records_of_parquet(source.path, columns_and_rows(source.path)[0])
+    elif source.kind in ("csv", "tsv"):
+        with decoded(file, newline="") as text:
+            rows = delimited_rows(text, "," if source.kind == "csv" else "\t")
+            header = next(rows, (0, []))[1]
+            yield from (dict(zip(header, row, strict=False)) for _, row in rows)
+    else:
+        objects = (record for _, record in json_records(source.kind, file, records))
+        yield from (record for record in objects if isinstance(record, dict))
+
+
+def _holds(values: Sequence[Any]) -> str:
+    """Say what a column holds, by its first rows."""
+    present = [value for value in values if not is_absent(value)]
+    blank = f", {len(values) - len(present)} blank" * (len(present) < len(values))
+    if not present:
+        return "nothing"
+    if any(isinstance(value, list | dict) for value in present):
+        kinds = {"lists" if isinstance(value, list) else "objects" for value in present}
+        return " and ".join(sorted(kinds)) + blank
+    texts = [str(value) for value in present]
+    distinct = dict.fromkeys(texts)
+    numbers = [number_of(value) for value in present if not isinstance(value, bool)]
+    if len(distinct) <= 4 and max(map(len, distinct)) < 20:
+        return ", ".join(sorted(distinct)) + blank
+    if len(numbers) == len(present) and None not in numbers:
+        least, largest = min(numbers), max(numbers)  # type: ignore[type-var]
+        return f"numbers from {least:g} to {largest:g}" + blank
+    return f"text, {len(distinct)} different of {len(present)}" + blank
 
 
 def _listed(kind: str, names: Sequence[str]) -> str:
@@ -130,7 +257,12 @@ def _doubts(data: Outcomes) -> list[str]:
     """Return properties of the data that may be mistakes."""
     trials, counts = data.trials.values, data.dataset["count"].sum("question").values
     doubts = []
-    for system, system_trials, category_counts in zip(data.systems, trials, counts, strict=True):
+    category_counts_by_question = (
+        data.dataset["count"].transpose("system", "question", "category").values
+    )
+    for system_number, (system, system_trials, category_counts) in enumerate(
+        zip(data.systems, trials, counts, strict=True)
+    ):
         least, most = system_trials.min(), system_trials.max()
         # From 20 trials on, all right or all wrong is worth a second look.
         if system_trials.sum() >= 20 and (category_counts > 0).sum() == 1:
@@ -138,12 +270,27 @@ def _doubts(data: Outcomes) -> list[str]:
             doubts.append(f"every outcome of {system} is {label}")
         if least != most:
             doubts.append(f"{system} has {least} to {most} trials of a question")
+        if _all_alike(category_counts_by_question[system_number]):
+            doubts.append(
+                f"all trials of a question of {system} have one mark, of each of its questions: "
+                "are answers cached, or rows copied?"
+            )
     if trials.max(initial=0) == 1:
         doubts.append("each question was tried once: nothing says how often a system would repeat")
     unrun = int(((trials == 0) & (data.dataset["missing"].values == 0)).sum())
     if unrun:
         doubts.append(f"{unrun} pairs of system and question were never run (--shared)")
     return doubts
+
+
+def _all_alike(counts: Ints) -> bool:
+    """Whether ten questions or more, tried twice or more, are each all of one category.
+
+    Those of at least two categories: a system that is always right repeats itself without a cache.
+    """
+    repeated = counts[counts.sum(axis=1) > 1]
+    alike = bool(((repeated > 0).sum(axis=1) == 1).all())
+    return len(repeated) >= 10 and alike and bool((repeated.sum(axis=0) > 0).sum() > 1)
 
 
 def _metrics(data: Outcomes) -> tuple[str, ...]:
@@ -175,7 +322,12 @@ def _command(
 
 def _flags(name: str, value: object) -> list[str]:
     """Return an option of `bayesatk.load` as options of the command."""
-    flag = {"columns": "--column", "scores": "--score"}.get(name, f"--{name.replace('_', '-')}")
+    renamed = {"columns": "--column", "scores": "--score", "covariates": "--covariate"}
+    flag = renamed.get(name, f"--{name.replace('_', '-')}")
     if isinstance(value, Mapping):
         return [word for pair in value.items() for word in (flag, f"{pair[0]}={pair[1]}")]
+    if name == "scores" and isinstance(value, tuple):
+        return [flag, ":".join(f"{end:g}" for end in value)]
+    if isinstance(value, list | tuple):
+        return [word for element in value for word in (flag, str(element))]
     return [flag] if value is True else [flag, str(value)]

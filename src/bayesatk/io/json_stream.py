@@ -100,13 +100,25 @@ def at(value: object, path: str) -> Any:
     --------
     >>> at({"info": {"llm": "m"}, "a.b": 1}, "info.llm"), at({"a.b": 1}, "a.b"), at({}, "a.b")
     ('m', 1, None)
+    >>> at({"infos": [{"r": 1}, {"r": 0}]}, "infos[].r"), at({"gpt-4.1": {"r": 1}}, "gpt-4.1.r")
+    ([1, 0], 1)
     """
+    if path.startswith("[]."):
+        return [at(element, path[3:]) for element in value] if isinstance(value, list) else None
     if not isinstance(value, dict):
         return None
     if path in value:
         return value[path]
-    first, _, inner_path = path.partition(".")
-    return at(value.get(first), inner_path) if inner_path else None
+    for end in _ends(path):
+        name, inner_path = path[:end], path[end:].lstrip(".")
+        if name in value and (inner := at(value[name], inner_path)) is not None:
+            return inner
+    return None
+
+
+def _ends(path: str) -> list[int]:
+    """Return where a name within a path may end: at a dot, or before ``[]``."""
+    return [mark.start() for mark in re.finditer(r"\.|\[\]", path)]
 
 
 def is_there(fields: object, path: str) -> bool:
@@ -134,7 +146,8 @@ def parsed_lines(file: BinaryIO, most: int | None = None) -> Iterator[tuple[int,
 def parts_of(text: TextIO, records: str, head: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
     """Yield place, key and value of the records of a document; the rest of it goes to the head."""
     if records == ".":
-        yield "the document", None, {key: value for key, _, value in members(text)}
+        head |= {key: value for key, _, value in members(text)}
+        yield "the document", None, head
         return
     within, _, inner = records.partition(".")
     for key, position, value in members(text, frozenset({within} - {""})):

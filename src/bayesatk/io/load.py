@@ -30,6 +30,7 @@ from bayesatk.io.rows import (
     LogOptions,
     QuestionKey,
     is_correct_incorrect,
+    note_names,
     note_uneven,
     to_long,
 )
@@ -79,7 +80,10 @@ def load(
     source : path, sequence of paths, mapping {system: path or paths}, or data
         A long table, one row per trial, with a header or keys: ``.csv``, ``.tsv``, ``.jsonl``,
         ``.ndjson``, ``.json`` (an array of records), ``.parquet``; or one row per question with
-        ``n`` trials of which ``c`` succeeded. Labels are kept as they are written ("007" stays
+        ``n`` trials of which ``c`` succeeded, or with a share or percentage of successes:
+        ``columns={"rate": "pass@1", "trials": 10}``. Text may be compressed: ``.csv.gz``,
+        ``.jsonl.zst``. Names of columns count as the same however they are written ("Sample ID",
+        "sample_id", "sampleId"). Labels are kept as they are written ("007" stays
         text). Or logs: Inspect's ``.eval`` and ``.json``; ``samples_*.jsonl`` of
         lm-evaluation-harness; results of verifiers, Harbor, Terminal-Bench, SWE-bench, tau-bench,
         tau2-bench, Every Eval Ever, promptfoo, lighteval, HELM, OpenAI evals, DeepEval,
@@ -94,8 +98,9 @@ def load(
         the questions in logs can be: ``"task"``, which is the group if there are several tasks;
         the fields of Inspect's metadata and of lm-eval's documents; the fields of the records of
         other logs, by dotted paths; the ``"repo"`` of SWE-bench and the ``"domain"`` of tau2-bench.
-        A dotted name such as ``reward_info.reward`` is a field within a field. A cell may have a
-        list: the outcomes of all trials of its question.
+        A dotted name such as ``reward_info.reward`` is a field within a field, ``infos[].r`` the
+        field r of every object in a list. A cell may have a list: the outcomes of all trials of its
+        question.
     cost : str, optional
         Column, or field of records, with the cost of a trial. Inspect's logs have ``"cost"``
         (dollars), ``"tokens"``, ``"input_tokens"``, ``"output_tokens"`` and ``"seconds"``;
@@ -113,7 +118,9 @@ def load(
         ``"output.runs"``.
     wide : bool
         Whether tables have a column for each system, beside one of questions (the first column,
-        unless it is named in `columns` or has a usual name).
+        unless it is named in `columns` or has a usual name), or columns ``trial_1``, ``trial_2``,
+        ... of one system. Columns without marks are left out. Where systems are objects,
+        ``columns={"outcome": "is_correct"}`` is a field of theirs.
     format : str, optional
         Format of the files, if it cannot be recognised from their names and first records: "csv",
         "tsv", "jsonl", "json", "parquet", "inspect", "lm-eval", "evalplus", "harbor", ...; the
@@ -123,7 +130,7 @@ def load(
         ``"SCORER/KEY"``), the metric of lm-eval, HELM or lighteval, a reward of verifiers or
         Harbor, EvalPlus's "base" or "plus".
     filter : str, optional
-        lm-eval's filter, where there are several.
+        lm-eval's filter, or HELM's split, where there are several.
     task : str, optional
         The task to read, where logs are of several; the others are left out.
     answers : bool
@@ -134,7 +141,8 @@ def load(
         without this check.
     same_system : {"error", "trials"}
         What to do with a second log of the same system and question: raise, or count its trials as
-        further trials.
+        further trials. In tables: whether trials of one number in several files, or of several
+        systems in a file that is named as one, are further trials.
     empty_output : {"marked", "missing"}
         What to do with a trial that is marked wrong although the system returned nothing, or its
         sandbox, network or verifier failed: keep the mark, with an `OutcomeWarning`; or count it as
@@ -190,7 +198,7 @@ def load(
         scorer=scorer, filter=filter, task=task, answers=answers, question_key=question_key,
         same_system=same_system, empty_output=empty_output,
     )  # fmt: skip
-    layout = Layout(columns or {}, records, wide, request.roles)
+    layout = Layout(columns or {}, records, wide, request.roles, same_system)
     if not is_source(source):
         refuse_options(options, ["data that are no files"])
         replace(layout, columns={}).refuse_for("data that are no files")
@@ -220,6 +228,7 @@ def load(
             request, long = request.of_logs(), note_uneven(long, scale)
         else:
             long = note_parts(long, scale, inputs.sources)
+        long = note_names(long, [str(source.path) for source in inputs.sources])
         done = finish(long, scale, missing, request, success, better)
     return replace(done, sources=tuple((file.name, file.sha256) for file in inputs.sources))
 

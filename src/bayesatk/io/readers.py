@@ -17,7 +17,7 @@ from bayesatk.io import parquet_files
 from bayesatk.io.logs.formats import LOGS, TABLES, detect, kind_in_folder
 from bayesatk.io.rows import CORRECT_INCORRECT, LogOptions, Rows, is_correct_incorrect
 from bayesatk.io.sources import Source, find, is_long, open_source, refuse_copies
-from bayesatk.io.table_files import Folders, Layout, blocks_of, stacked, with_system
+from bayesatk.io.table_files import Folders, Layout, blocks_of, of_run, stacked, with_system
 
 _LARGE = 1 << 28  # bytes of tables from which on they are counted in parts, unless told otherwise
 
@@ -63,13 +63,13 @@ def find_files(
 
 def read_logs(inputs: InputFiles, options: LogOptions, layout: Layout) -> Rows:
     """Read logs, of one format or several."""
-    suffix = inputs.sources[0].path.suffix[1:]
+    suffix = inputs.sources[0].plain.suffix[1:]
     table = (", or read the file as a table: ", Argument("format", suffix))
     layout.refuse_for(f"logs (read as {inputs.kinds[0]})", *(table if suffix in TABLES else ()))
     refuse_options(options, inputs.kinds)
     rows = Rows(options, dict(layout.of_questions), notes=list(inputs.notes))
     for source, file in inputs.opened():
-        named(source, LOGS[source.kind], file, source.path, source.system, rows)
+        named(source, LOGS[source.kind], file, source.plain, source.system, rows)
     return rows
 
 
@@ -101,7 +101,7 @@ def _blocks(
                 if not len(block.values["question"]):
                     continue
                 if several or source.system is not None:
-                    block = with_system(source, block, inputs.sources)
+                    block = with_system(source, block, inputs.sources, layout.same_system)
                 roles = roles or dict.fromkeys(block.roles)
                 if set(block.roles) != set(roles):
                     raise OutcomeError(
@@ -110,8 +110,10 @@ def _blocks(
                         f"{', '.join(roles)}. Rename its columns, or read the files one by one."
                     )
                 block = named(source, one_row_a_trial, block)
+                if several and layout.same_system == "trials":
+                    block = of_run(source, block)
                 if several:
-                    folders.check(source, block)
+                    folders.check(source, block, layout.same_system)
                 yield source, block
 
 
@@ -120,7 +122,7 @@ def in_parts(inputs: InputFiles, layout: Layout, stream: object) -> bool:
     if stream not in (None, True, False):
         raise OutcomeError(f"stream must be True, False or None; got {shown(stream)}.")
     kinds = ("parquet", "csv", "tsv")
-    read_whole = ("answer", "reference", *BY_TRIAL)
+    read_whole = ("answer", "reference", "rate", *BY_TRIAL)
     obstacles = [f"columns={{{role!r}: ...}}" for role in read_whole if role in layout.named]
     obstacles += [f"{name}=" for name, value in layout.options.items() if value]
     if not set(inputs.kinds) <= set(kinds):
@@ -139,7 +141,8 @@ def _size(source: Source) -> int:
     """Return the bytes of a file, or about those of the text of its rows: 32 each."""
     if source.kind == "parquet":
         return 32 * parquet_files.columns_and_rows(source.path)[1]
-    return source.path.stat().st_size
+    packing = 10 if source.plain != source.path else 1  # of text of tables, about
+    return packing * source.path.stat().st_size
 
 
 def count_parts(
@@ -158,8 +161,9 @@ def refuse_options(options: LogOptions, kinds: Iterable[str]) -> None:
     """Refuse options of logs that would have no effect."""
     for name in options.given():
         formats = {kind for kind, log in LOGS.items() if log.honoured(name)}
+        formats |= set(TABLES) if name == "same_system" else set()
         if formats.isdisjoint(kinds):
-            all_logs = len(formats) == len(LOGS)
+            all_logs = set(LOGS) <= formats
             raise OutcomeError(
                 f"{name} must be left out for {', '.join(sorted(set(kinds)))}; it is for "
                 f"{'logs' if all_logs else ', '.join(sorted(formats))}. Leave it out, or say what "

@@ -4,15 +4,16 @@ Ids that do not identify a question, a system evaluated twice, marks on several 
 failed: what can go wrong in any log is found here, for every format, when all have been read.
 """
 
+import re
 import warnings
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, get_args, get_origin
 
 import numpy as np
 
-from bayesatk._tools.messages import Argument
+from bayesatk._tools.messages import Argument, Message
 from bayesatk.data.answers import AnswerRules
 from bayesatk.data.columns import BY_TRIAL, GROUP, WEIGHT, Columns
 from bayesatk.data.long_form import LongForm, MissingPolicy
@@ -23,11 +24,19 @@ from bayesatk.data.validation import (
     OutcomeError,
     OutcomeWarning,
     Scores,
+    is_absent,
     is_missing,
     shown,
 )
 
 EMPTY = "an empty output"
+NAMES_OF_COLUMNS = "(names of columns)"  # in place of the system column of a wide table
+# A day with a time, alone or within a name (a day alone is a version), or seconds since 1970.
+_STAMP = re.compile(
+    r"(19|20)\d\d[-_]?\d\d[-_]?\d\d[-_T ]+\d\d[-_:]?\d\d|^(19|20)\d\d-?\d\d-?\d\d$"
+    r"|(^|\D)1[4-9]\d{8}(\d{3})?$"
+)
+_PATH = re.compile(r"^([~.]{0,2}|[A-Za-z]:)[/\\]|[/\\].*\.[A-Za-z]{2,5}$|\.(jsonl?|csv|eval)$")
 CORRECT_INCORRECT: Scores = {"I": 0.0, "C": 1.0}
 QuestionKey = Literal["id", "content", "unchecked"]
 
@@ -84,6 +93,8 @@ class Trial:
         Name of this very trial in every log that repeats it, if the format has one.
     known : mapping of str to object
         What the log says of the question, of what was asked for.
+    by_name : bool
+        Whether the id is the question's in every task, unless one log has it in two of them.
     """
 
     system: str
@@ -97,6 +108,71 @@ class Trial:
     fault: str = ""
     identity: str = ""
     known: Mapping[str, object] = field(default_factory=dict)
+    by_name: bool = False
+
+
+def _count(value: object) -> int | None:
+    """Return a number that is stated, or that of a list; None for anything else."""
+    number = len(value) if isinstance(value, list | dict) else value
+    whole = isinstance(number, int) and not isinstance(number, bool)
+    return number if whole and number > 0 else None  # type: ignore[operator, return-value]
+
+
+@dataclass(frozen=True)
+class Totals:
+    """How many questions, trials of each and trials in all a log states; None where it does not.
+
+    Examples
+    --------
+    >>> print(Totals(2, 3), "and", Totals(trials=12), "and", Totals.of([3, 1]))
+    2 questions x 3 trials and 12 trials and 2 questions x 1 to 3 trials
+    """
+
+    questions: int | None = None
+    repeats: int | None = None
+    trials: int | None = None
+    least: int | None = None
+
+    @classmethod
+    def stated_by(
+        cls, questions: object = None, repeats: object = None, trials: object = None
+    ) -> "Totals":
+        """Return what a log says, of which lists are counted and anything else is nothing."""
+        return cls(*map(_count, (questions, repeats, trials)))
+
+    @classmethod
+    def of(cls, counts: Collection[int]) -> "Totals":
+        """Return what was read: numbers of trials by question."""
+        return cls(len(counts), max(counts), sum(counts), min(counts))
+
+    def fits(self, read: "Totals") -> bool:
+        """Whether what was read is what is stated."""
+        pairs = (self.questions, read.questions), (self.trials, read.trials)
+        same = all(stated in (None, number) for stated, number in pairs)
+        return (
+            same
+            and self.repeats in (None, read.repeats)
+            and (not self.repeats or read.least == read.repeats)
+        )
+
+    @property
+    def even(self) -> bool:
+        """Whether all questions have as many trials."""
+        return self.least == self.repeats
+
+    def holds(self, read: "Totals") -> bool:
+        """Whether what was read may be a part of what is stated, of a run that was broken off."""
+        whole = (self.questions or 0) * (self.repeats or 0)
+        pairs = (self.questions, read.questions), (self.repeats, read.repeats)
+        return (read.trials or 0) < whole and all((stated or 0) >= (n or 0) for stated, n in pairs)
+
+    def __str__(self) -> str:
+        if self.questions is None and self.repeats is None:
+            return f"{self.trials} trials"
+        least = f"{self.least} to " if self.least not in (None, self.repeats) else ""
+        parts = [f"{self.questions} questions"] * (self.questions is not None)
+        parts += [f"{least}{self.repeats} trials"] * (self.repeats is not None)
+        return " x ".join(parts)
 
 
 @dataclass
@@ -104,7 +180,8 @@ class Rows:
     """The trials of all logs.
 
     Columns of questions that are wanted are in `roles`, by role; names of those that there are in
-    `offered`.
+    `offered`; the totals that a log states, by its number, in `stated`; whether marks of a scorer
+    are all 0 or 1, in `certain`.
     """
 
     options: LogOptions
@@ -117,6 +194,8 @@ class Rows:
     marks: dict[str, str] = field(default_factory=dict)
     tasks: dict[str, None] = field(default_factory=dict)
     filters: dict[str, None] = field(default_factory=dict)
+    stated: dict[int, "Totals"] = field(default_factory=dict)
+    certain: dict[str, bool] = field(default_factory=dict)
     _run: str = ""
     _pool: dict[Any, Any] = field(default_factory=dict)
 
@@ -134,7 +213,7 @@ class Rows:
                 f"every trial must have the id of its question; one has none {position}. Give the "
                 "questions ids and run again, or remove the trial."
             )
-        if not trial.system:
+        if not trial.system.strip():
             raise OutcomeError(
                 f"every trial must have the name of its system; one has none {position}. Name it: ",
                 Argument("source", {"name": "file"}, "load"), ".",
@@ -149,6 +228,8 @@ class Rows:
         self.tasks.setdefault(trial.task)
         if self.options.task not in (None, trial.task):
             return
+        if is_absent(trial.outcome):
+            trial.outcome = None
         trial.reason = (trial.reason or "no mark") if is_missing(trial.outcome) else ""
         for name in ("system", "task", "question", "content", "reason", "fault"):
             value = getattr(trial, name)  # one object for each text: a log repeats them
@@ -209,6 +290,7 @@ def to_columns(rows: Rows, scale: Scores | None = None) -> Columns:
     trials = _trial_labels(rows, questions)
     _check_empty(rows, scale)
     _note_marks(rows)
+    _note_stated(rows, questions)
     values: dict[str, Sequence[object]] = {
         "system": [trial.system for trial in rows.trials], "question": questions, "trial": trials,
         "outcome": [trial.outcome for trial in rows.trials],
@@ -238,11 +320,22 @@ def to_long(
 ) -> tuple[LongForm, Scores]:
     """Return the trials of all logs in the long form, and the scores of their outcomes."""
     scale = scores if scores is not None else _usual_scores(rows)
-    if GROUP not in rows.roles and len({trial.task for trial in rows.trials}) > 1:
+    grouped = GROUP not in rows.roles and len({trial.task for trial in rows.trials}) > 1
+    if grouped:
         rows.roles[GROUP] = "task"  # as it can be asked for
     columns = to_columns(rows, scale)
+    if grouped:
+        columns = _without_unclear_tasks(rows, columns)
     _check_missing(rows, missing)
-    long = read_rows(columns, scale, rules)
+    try:
+        long = read_rows(columns, scale, rules)
+    except OutcomeError as error:
+        certain_scorers = [name for name, certain in rows.certain.items() if certain]
+        if scores is not None or not certain_scorers or len(certain_scorers) == len(rows.certain):
+            raise
+        remedy = " Marks of 0 and 1 alone are of: "
+        raise OutcomeError(*error.args, remedy, Argument("scorer", certain_scorers[0][:80]),
+                           f" ({shown(certain_scorers)[1:-1]}).") from None  # fmt: skip
     return replace(long, notes=(*rows.notes, *long.notes[1:])), scale
 
 
@@ -251,8 +344,9 @@ def _question_labels(rows: Rows) -> list[Any]:
     trials, key = rows.trials, rows.options.question_key
     tasks = list(dict.fromkeys(trial.task for trial in trials))
     several = len(tasks) > 1
+    names = _names_within_tasks(rows) if several else [(None, str(t.question)) for t in trials]
     # Where there is no content, the log does not say what was asked.
-    ids = [(t.task, str(t.question)) if t.content else row for row, t in enumerate(trials)]
+    ids = [names[row] if t.content else row for row, t in enumerate(trials)]
     for first, row in _repeats(ids) if key == "id" else ():
         if trials[first].content != trials[row].content:
             raise OutcomeError(
@@ -263,13 +357,15 @@ def _question_labels(rows: Rows) -> list[Any]:
                 Argument("question_key", "unchecked"), ".",
             )  # fmt: skip
     if tasks != [""]:
-        rows.note(f"task{'s' * several}: {', '.join(tasks)}" + "; questions TASK/ID" * several)
-    labels = [f"{t.task}/{t.question}" if several else str(t.question) for t in trials]
+        within = any(task for task, _ in names)
+        listed = ", ".join(filter(None, tasks))
+        rows.note(f"task{'s' * several}: {listed}" + "; questions TASK/ID" * within)
+    labels = [f"{task}/{name}" if task else name for task, name in names]
     if key == "content":
         rows.note("questions told apart by id and content: labels ID#DIGEST")
         return [f"{label}#{trial.content}" for label, trial in zip(labels, trials, strict=True)]
     for first, row in _repeats(labels) if several else ():
-        if trials[first].task != trials[row].task:
+        if names[first] != names[row]:
             raise OutcomeError(
                 f"TASK/ID must name one question; {rows.place(row)} and {rows.place(first)} are "
                 f"both {labels[row]!r}. Read the tasks one by one, or use ",
@@ -277,6 +373,69 @@ def _question_labels(rows: Rows) -> list[Any]:
             )  # fmt: skip
     plain = not several and all(type(trial.question) is int for trial in trials)
     return [trial.question for trial in trials] if plain else labels
+
+
+def _names_within_tasks(rows: Rows) -> list[tuple[str | None, str]]:
+    """Return task and id of every trial; no task where the id names the question in all of them."""
+    tasks: dict[tuple[int, str], str] = {}
+    names = [str(trial.question) for trial in rows.trials]
+    ambiguous = {
+        name
+        for name, log, trial in zip(names, rows.logs, rows.trials, strict=True)
+        if tasks.setdefault((log, name), trial.task) != trial.task
+    }
+    return [
+        (None if trial.by_name and name not in ambiguous else trial.task, name)
+        for name, trial in zip(names, rows.trials, strict=True)
+    ]
+
+
+def _without_unclear_tasks(rows: Rows, columns: Columns) -> Columns:
+    """Return the columns without tasks as groups, where a question has none or several."""
+    tasks: dict[Any, set[Any]] = {}
+    for question, task in zip(columns.values["question"], columns.values[GROUP], strict=True):
+        tasks.setdefault(question, set()).add(task)
+    unclear = [question for question, named in tasks.items() if len(named) > 1 or "" in named]
+    if not unclear:
+        return columns
+    rows.notes.remove(f"{GROUP} = 'task'")
+    of = "in no task" if "" in tasks[unclear[0]] else "in several tasks"
+    rows.note(
+        f"tasks are no groups of the questions: {len(unclear)} of {len(tasks)} are in several "
+        f"tasks or in none (first: {shown(unclear[0])}, {of})"
+    )
+    roles = {role: name for role, name in columns.roles.items() if role != GROUP}
+    return replace(columns, roles=roles, values={role: columns.values[role] for role in roles})
+
+
+def _note_stated(rows: Rows, questions: list[Any]) -> None:
+    """Say whether questions and trials are as many as the logs state."""
+    counts: dict[int, Counter[Any]] = {log: Counter() for log in rows.stated}
+    for log, trial, question in zip(rows.logs, rows.trials, questions, strict=True):
+        if log in counts:
+            counts[log][trial.system, question] += 1
+    if rows.options.task is not None:
+        return
+    agreeing = []
+    for log, stated in rows.stated.items():
+        if not counts[log] or stated == Totals():
+            continue
+        by_system: dict[str, list[int]] = {}
+        for (system, _), number in counts[log].items():
+            by_system.setdefault(system, []).append(number)
+        of_log = Totals.of([number for numbers in by_system.values() for number in numbers])
+        of_log = replace(of_log, questions=len({question for _, question in counts[log]}))
+        if stated.fits(of_log):
+            agreeing.append(str(stated))
+        else:
+            rows.note(f"CHECK: {rows.names[log]} states {stated}; {_read_words(of_log)} were read")
+    if agreeing:
+        words = agreeing[0] if len(set(agreeing)) == 1 else f"in {len(agreeing)} logs"
+        rows.note(f"questions and trials are as many as stated: {words}")
+
+
+def _read_words(read: Totals) -> str:
+    return f"{read} ({read.trials} trials)"
 
 
 def _trial_labels(rows: Rows, questions: list[Any]) -> list[int]:
@@ -386,7 +545,8 @@ def _usual_scores(rows: Rows) -> Scores:
         rows.note("C is right, I is wrong")
         return CORRECT_INCORRECT
     example = {"C": 1, "P": 0.5, "I": 0, "N": 0}
-    example_scores = {mark[:20]: example.get(mark, ...) for mark in sorted(texts)[:10]}
+    usual = [*sorted(CORRECT_INCORRECT), *sorted(texts)] if set(texts) <= set(example) else texts
+    example_scores = {mark[:20]: example.get(mark, ...) for mark in sorted({*usual})[:10]}
     raise OutcomeError(
         f"marks other than C and I must be given scores; got {shown(unknown)} at "
         f"{rows.place(seen[unknown])}. For instance ", Argument("scores", example_scores),
@@ -409,6 +569,45 @@ def _check_missing(rows: Rows, missing: MissingPolicy) -> None:
             " counts them as the worst score.",
         )  # fmt: skip
     rows.note(f"without outcome: {reason_text}")
+
+
+def note_names(long: LongForm, files: Sequence[str]) -> LongForm:
+    """Say where names of systems are time stamps, paths or prompts, and how to name them."""
+    names = [str(system) for system in long.systems]
+    prompts = [name for name in names if len(name) > 120 or "\n" in name or len(name.split()) > 9]
+    paths = [name for name in names if _PATH.search(name) and name not in prompts]
+    stamps = [name for name in names if _STAMP.search(name) and name not in (*prompts, *paths)]
+    kinds = {"a prompt": prompts, "a path": paths, "a time stamp": stamps * (len(stamps) > 1)}
+    notes = []
+    for kind, named in kinds.items():
+        if not named:
+            continue
+        doubt = f"; are its {len(named)} runs of one system?" if len(named) > 1 else ";"
+        listed = files[0] if len(files) == 1 else list(files) if len(files) < 6 else ...
+        remedy = Argument("source", {"NAME": listed}, "load")
+        merge = (" with ", Argument("same_system", "trials")) if len(named) > 1 else ()
+        text = Message(
+            f"CHECK: {len(named)} of {len(names)} names of systems look like {kind} (first: "
+            f"{shown(named[0], 60)}){doubt} Name the system: ", remedy, *merge,
+            "; or another column: ", Argument("columns", {"system": ...}), ".",
+        )  # fmt: skip
+        notes.append(str(text))
+    repeats = [name for name in names if _repeated(name, names)]
+    if repeats and any(NAMES_OF_COLUMNS in note for note in long.notes):
+        text = Message(
+            f"CHECK: {shown(repeats)[1:-1]} look like repeats of "
+            f"{shown(repeats[0].rpartition('.')[0])}, as pandas names columns of one name; as its "
+            "trials they are read with ", Argument("same_system", "trials"), ".",
+        )  # fmt: skip
+        notes.append(str(text))
+    return replace(long, notes=(*long.notes, *notes))
+
+
+def _repeated(name: str, names: Collection[str]) -> bool:
+    """Whether a name is x.1, x.2, ... beside x, and no later version of x: gpt-4.1 is one."""
+    base, _, number = name.rpartition(".")
+    version = re.search(r"\D\d+$", base) and f"{base}.2" not in names
+    return number.isdecimal() and number != "0" and base in names and not version
 
 
 def note_uneven(long: LongForm, scores: Scores) -> LongForm:

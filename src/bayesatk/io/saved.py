@@ -1,7 +1,9 @@
 """Results on disk: netCDF and zarr."""
 
+import hashlib
 import json
 import re
+from collections.abc import Mapping
 from itertools import zip_longest
 from numbers import Number
 from pathlib import Path
@@ -13,10 +15,15 @@ import xarray as xr
 
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.writing import Deferred, replacing, replacing_folder
+from bayesatk.data.study import declaration_of
 from bayesatk.io.budget import unpacked
 from bayesatk.results.result import Result
 from bayesatk.results.schema import check_result
 
+DIGEST = "content_digest"  # attribute of the root of what is stored
+_TRIES = 5  # to read a folder that is replaced meanwhile
+# Attributes of the root that hold JSON.
+_IN_JSON = ("study", "assumptions", "input_files", "citations", "versions", "notes")
 _ZARR = re.compile(r"(.+/)?(zarr\.json|c(/\d+)*)", re.ASCII)  # metadata, and chunks of arrays
 
 
@@ -59,6 +66,7 @@ def save(result: xr.DataTree | Result, path: str | Path) -> Path:
     """
     path = Path(path)
     tree = Result.of(result, None).tree.map_over_datasets(_writable)
+    tree.attrs = {**tree.attrs, DIGEST: digest_of(tree)}
     if path.suffix not in (".nc", ".zarr"):
         raise ValueError(f"path must end in .nc or .zarr; got {path.name!r}.")
     _refuse_foreign(path)
@@ -159,7 +167,13 @@ def load_result(path: str | Path) -> xr.DataTree:
     Returns
     -------
     xarray.DataTree
-        Identical to the result that was saved.
+        Identical to the result that was saved: a digest of all its variables and attributes, which
+        is stored with it, is compared. Results of releases that stored none are read as they are.
+
+    Raises
+    ------
+    ValueError
+        If it is no result, or is damaged, or is replaced again and again while it is read.
 
     See Also
     --------
@@ -180,15 +194,108 @@ def load_result(path: str | Path) -> xr.DataTree:
         raise ValueError(f"path must end in .nc or .zarr; got {path.name!r}.")
     if not path.is_dir() and not path.is_file():
         raise ValueError(f"path must be a file or folder; {path} is a pipe or device.")
+    for _ in range(_TRIES):
+        before = _identity(path)
+        tree = fault = None
+        try:
+            tree = _checked(_read(path))
+        except Exception as error:  # h5py, zarr and xarray raise what they like
+            fault = error
+        if _identity(path) == before:  # a folder may be replaced while its files are read
+            break
+    else:
+        raise ValueError(
+            f"path must be that of a result that stays as it is while it is read; {path} was "
+            f"replaced {_TRIES} times meanwhile. Read it when its writer is done."
+        )
+    if tree is None:
+        if isinstance(fault, _Refused):
+            raise ValueError(str(fault)) from None
+        text = " ".join(str(fault).split())[:200] or type(fault).__name__
+        raise ValueError(
+            f"path must be that of a whole result; {path} cannot be read: {text}. It is damaged, "
+            "or was written by something else: restore it, or evaluate again."
+        ) from None
+    return tree
+
+
+class _Refused(ValueError):
+    """A result that is refused for what it says, in a message for whoever named it."""
+
+
+def _identity(path: Path) -> tuple[int, ...]:
+    """Return what tells a file or folder from another of its name; nothing if it is gone."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return ()
+    return status.st_dev, status.st_ino, status.st_ctime_ns
+
+
+def _checked(tree: xr.DataTree) -> xr.DataTree:
+    """Return a result without its digest, or refuse one that is not as it was saved."""
+    check_result(tree, None)
+    digest = tree.attrs.pop(DIGEST, None)
+    if digest is not None and digest != digest_of(tree):
+        raise ValueError("its variables and attributes are not as they were saved")
+    for name in ("method", "study", "seed", "input_sha256", *_IN_JSON):
+        if not isinstance(tree.attrs.get(name, ""), str):
+            raise ValueError(f"its attribute {name!r} must be text; it is {tree.attrs[name]!r:.60}")
+    for name in _IN_JSON:
+        if text := tree.attrs.get(name):
+            try:
+                declaration_of(text) if name == "study" else json.loads(text)
+            except (KeyError, TypeError, AttributeError, ValueError) as error:
+                raise ValueError(f"its attribute {name!r} is not whole: {error!r:.100}") from None
+    return tree
+
+
+def digest_of(tree: xr.DataTree) -> str:
+    """Return a digest of all variables and attributes, however they are stored.
+
+    Examples
+    --------
+    >>> tree = xr.DataTree(xr.Dataset({"x": ("n", [1.0, 2.0])}, attrs={"note": "a"}))
+    >>> same = xr.DataTree(xr.Dataset({"x": ("n", np.array([1.0, 2.0]))}, attrs={"note": "a"}))
+    >>> digest_of(tree) == digest_of(same) != digest_of(tree.map_over_datasets(lambda g: g + 1))
+    True
+    """
+    digest = hashlib.blake2b(digest_size=16)
+    for group in sorted(tree.subtree, key=lambda node: node.path):
+        digest.update(repr((group.path, _plain_attrs(group.attrs))).encode())
+        variables = group.to_dataset(inherit=False).variables
+        for name in sorted(variables, key=str):
+            variable = variables[name]
+            about = str(name), variable.dims, variable.shape, _plain_attrs(variable.attrs)
+            digest.update(repr(about).encode("utf-8", "surrogatepass"))
+            values = variable.values
+            if values.dtype.kind in "biufM":
+                digest.update(values.dtype.kind.encode() + np.ascontiguousarray(values).tobytes())
+            else:
+                texts = [str(value) for value in values.ravel().tolist()]
+                digest.update(repr(texts).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+def _plain_attrs(attrs: Mapping[Any, Any]) -> list[tuple[str, list[Any]]]:
+    """Return attributes in the order of their names, each as numbers or texts of Python."""
+    return [
+        (str(name), np.asarray(value).ravel().tolist())
+        for name, value in sorted(attrs.items(), key=lambda pair: str(pair[0]))
+    ]
+
+
+def _read(path: Path) -> xr.DataTree:
+    """Return what a file or folder holds, all of it in memory."""
     zarr = path.suffix == ".zarr"
     options = {"engine": "zarr", "consolidated": False} if zarr else {"engine": "h5netcdf"}
     with xr.open_datatree(path, **options) as opened:
         size = sum(group.nbytes for group in opened.subtree)
         most = unpacked(sum(file.stat().st_size for file in [path, *path.rglob("*")]))
         if size > most:
-            raise ValueError(
+            raise _Refused(
                 f"path must be that of a result of at most {most} bytes in memory; {path.name} "
                 f"says {size}. Is it damaged, or made to fill the memory? If not, open it lazily: "
                 "xarray.open_datatree."
             )
-        return check_result(opened.load().copy(), None)
+        return opened.load().copy()

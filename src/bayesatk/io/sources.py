@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 from bayesatk._tools.messages import Argument
 from bayesatk.data.validation import OutcomeError, shown
-from bayesatk.io.budget import opened
+from bayesatk.io.budget import opened, unpacking
 
 _LONG = 40_000_000  # bytes that take seconds to read
 _POINTER = b"version https://git-lfs"
@@ -20,6 +20,9 @@ SUFFIXES = {
     ".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json",
     ".parquet": "parquet", ".eval": "inspect",
 }  # fmt: skip
+
+
+COMPRESSED = (".gz", ".zst")
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,22 @@ class Source:
     def name(self) -> str:
         """The name of the file."""
         return self.path.name
+
+    @property
+    def plain(self) -> Path:
+        """The path as it would be if the file were not compressed."""
+        return plain(self.path)
+
+
+def plain(path: Path) -> Path:
+    """Return a path without the ending of a compressed file.
+
+    Examples
+    --------
+    >>> plain(Path("runs.csv.gz")).name, plain(Path("runs.csv")).name
+    ('runs.csv', 'runs.csv')
+    """
+    return path.with_suffix("") if path.suffix.lower() in COMPRESSED else path
 
 
 def is_source(data: object) -> bool:
@@ -149,7 +168,7 @@ def _is_data(file: Path) -> bool:
         "reward.json", "ctrf.json",
     )  # fmt: skip
     is_companion = file.name in companions or file.name.startswith("results_")
-    return file.suffix in SUFFIXES and not is_companion
+    return plain(file).suffix in SUFFIXES and not is_companion
 
 
 def is_pointer(file: Path) -> bool:
@@ -193,9 +212,9 @@ def is_long(sources: Sequence[Source]) -> bool:
 @contextmanager
 def open_source(source: Source, bar: bool = False) -> Iterator[BinaryIO]:
     """Open a file to read bytes, and show how far it has been read if a bar is asked for."""
-    with opened(source.path) as plain:
+    with opened(source.path) as packed:
         if not bar:
-            yield plain
+            yield unpacking(packed, source.path)
             return
         from rich import progress  # only where a bar is shown
         from rich.console import Console
@@ -206,5 +225,5 @@ def open_source(source: Source, bar: bool = False) -> Iterator[BinaryIO]:
             console=Console(stderr=True), transient=True,
         ) as bars:  # fmt: skip
             size, text = source.path.stat().st_size, f"Reading {source.name}"
-            with bars.wrap_file(plain, total=size, description=text) as file:
-                yield file
+            with bars.wrap_file(packed, total=size, description=text) as file:
+                yield unpacking(file, source.path)

@@ -114,9 +114,13 @@ def json_records(kind: str, file: BinaryIO, records: str | None) -> Iterator[tup
             yield from enumerate(record for _, _, record in parts_of(text, records, {}))
             return
         # Where tools put records that are not the whole document.
-        usual_keys = "results performances instances records rows data items examples"
-        within = ""
+        usual_keys = "results performances instances records rows data items examples cases samples"
+        within, names = "", None
         for key, number, record in members(text, frozenset(usual_keys.split())):
+            if key == "columns" and isinstance(record, list):  # of a table in rows, as MLflow has
+                names = record
+            if names and isinstance(record, list) and isinstance(number, int):
+                record = dict(zip(names, record, strict=False))
             if not isinstance(number, int) or (key and not isinstance(record, dict)):
                 continue
             if key != (within or key):
@@ -132,10 +136,10 @@ def _says(value: object, path: str) -> bool:
     """Whether a field is there; one within a field that is null is null as well."""
     if not isinstance(value, Mapping):
         return value is None
+    if path in value or at(value, path) is not None:
+        return True
     first, _, inner_path = path.partition(".")
-    return path in value or (
-        bool(inner_path) and first in value and _says(value[first], inner_path)
-    )
+    return bool(inner_path) and first in value and _says(value[first], inner_path)
 
 
 def delimited_blocks(

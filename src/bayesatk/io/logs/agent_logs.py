@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from bayesatk.io.logs.record_logs import Record, RecordLog, content_of
-from bayesatk.io.rows import EMPTY
+from bayesatk.io.logs.record_logs import Record, RecordLog, content_of, fields_of
+from bayesatk.io.rows import EMPTY, Totals
 
 
 def _tau_bench(record: Record) -> Iterator[dict[str, Any]]:
@@ -61,7 +61,9 @@ def _harbor(record: Record) -> Iterator[dict[str, Any]]:
 
     ``exception_info.exception_type`` names what ended it; steps may have exceptions of their own.
     ``rewards`` has a mark for every verifier, usually "reward" alone. ``source`` is the data set:
-    two of them may share a name of a task.
+    two of them may share a name of a task within a job; between jobs it says where a task was
+    taken from, and may be null. An agent that runs no model has no ``model_info``, and some that
+    run one name it in their ``config`` alone.
     """
     steps = [record, *record.inner("step_results")]
     exceptions = [step.of(str, "exception_info.exception_type") for step in steps]
@@ -73,13 +75,23 @@ def _harbor(record: Record) -> Iterator[dict[str, Any]]:
         "ContentPolicyViolationError",
     )  # fmt: skip
     raised = next((name for name in exceptions if name not in agent_exceptions), "")
-    agent, model = record.of(str, "agent_info.name"), record.of(str, "agent_info.model_info.name")
+    agent = record.of(str, "agent_info.name")
+    model = record.of(str, "agent_info.model_info.name|config.agent.model_name")
     yield {
         "system": f"{agent} {model}".strip(),
         "outcome": record.of(dict, "verifier_result.rewards") or None,
         "reason": f"not judged ({raised or 'no reward'})",
         "fault": f"the exception {raised}" if raised else "",
     }
+
+
+def _harbor_totals(trial: Record) -> Totals:
+    """Return what the files of the job state: trials of a task, and in all."""
+    job = trial.path.parents[1]
+    config, result = (
+        Record(fields_of(job / f"{name}.json"), {}, job) for name in ("config", "result")
+    )
+    return Totals.stated_by(None, config("n_attempts"), result("n_total_trials"))
 
 
 def _swe_bench(record: Record) -> Iterator[dict[str, Any]]:
@@ -134,8 +146,10 @@ def _repository(instance: str) -> str:
 def _verifiers(record: Record) -> Iterator[dict[str, Any]]:
     """Read a rollout ``{example_id or id, prompt, completion, answer, reward}`` with named rewards.
 
-    The id counts requests, not questions: one id stands for several prompts. So a question is its
-    prompt with its answer and task. ``metadata.json`` beside names model and environment.
+    In some releases the id counts requests, not questions: one id stands for several prompts. In
+    others prompts are not distinctive, or a simulated user writes them. So ``metadata.json``
+    beside, which names model and environment, decides by ``num_examples`` and
+    ``rollouts_per_example`` what a question is; where it has none, prompt, answer and task do.
     """
     no_marks = ("id", "example_id", "generation_ms", "scoring_ms", "total_ms", "reward")
     marks = {
@@ -171,7 +185,8 @@ _TERMINAL_BENCH = RecordLog(
     {"task": "^dataset_name", "question": "task_id", "trial": "trial_name",
      "outcome": "is_resolved", "identity": "id"},
     asked=("instruction",), read=_terminal_bench, records="results",
-    needed=("task_id", "is_resolved"), beside="run_metadata.json", honours=("task",),
+    needed=("task_id", "is_resolved"), beside="run_metadata.json", by_name=True,
+    stated=lambda log: Totals.stated_by(log("task_ids"), log("n_attempts")), honours=("task",),
 )  # fmt: skip
 _TAU2 = RecordLog(
     "tau2-bench", "document", ("simulations",),
@@ -180,13 +195,16 @@ _TAU2 = RecordLog(
     output=("messages",), read=_tau2, records="simulations", needed=("task_id",),
     known={"domain": "^info.environment_info.domain_name", "cost": "agent_cost",
            "seconds": "duration"},
+    stated=lambda log: Totals.stated_by(log("tasks"), log("info.num_trials")),
     honours=("task", "question_key"),
 )  # fmt: skip
 FORMATS = (
     RecordLog(
         "verifiers", "lines", ("example_id|id", "prompt", "completion", "reward"),
         {"system": "^model", "task": "^env_id|^env"}, asked=("task", "prompt", "answer"),
-        output=("completion",), read=_verifiers, by_content=True, scorer="reward",
+        keys=(("task", "prompt", "answer"), ("prompt",), ("example_id|id",)),
+        stated=lambda log: Totals.stated_by(log("num_examples"), log("rollouts_per_example")),
+        output=("completion",), read=_verifiers, scorer="reward",
         reason="no reward", unless=("system", "model", "trial"), needed=("prompt", "reward"),
         beside="metadata.json", honours=_REWARDS,
     ),
@@ -201,7 +219,7 @@ FORMATS = (
         "harbor", "document", ("task_name", "trial_name", "agent_info", "config"),
         {"task": "source", "question": "task_name", "trial": "trial_name", "identity": "id"},
         asked=("task_checksum",), read=_harbor, scorer="reward", records=".", run_above=2,
-        honours=_REWARDS,
+        by_name=True, stated=_harbor_totals, honours=_REWARDS,
     ),
     RecordLog(
         "harbor-job", "document", ("n_total_trials", "stats"),
@@ -211,11 +229,11 @@ FORMATS = (
     replace(
         _TERMINAL_BENCH, name="terminal-bench-trial",
         signs=("task_id", "trial_name", "is_resolved"), records=".", run_above=2,
-        part_of="terminal-bench",
+        part_of="terminal-bench", stated=lambda log: Totals(),
     ),
     RecordLog(
         "swe-bench", "document", ("resolved_ids", "unresolved_ids"), read=_swe_bench, records=".",
-        reason="no prediction",
+        stated=lambda log: Totals.stated_by(log("total_instances")), reason="no prediction",
     ),
     RecordLog(
         "swe-bench-instance", "document", ("*.patch_is_None", "*.resolved"),
@@ -234,6 +252,6 @@ FORMATS = (
     _TAU2,
     replace(
         _TAU2, name="tau2-simulations", signs=("task_id", "reward_info", "termination_reason"),
-        records="", honours=("question_key",),
+        records="", honours=("question_key",), stated=lambda log: Totals(),
     ),
 )  # fmt: skip

@@ -14,7 +14,7 @@ from bayesatk._tools.messages import Argument
 from bayesatk.data.content import digest
 from bayesatk.data.validation import OutcomeError, shown
 from bayesatk.io.logs.record_logs import Record, RecordLog, fields_of
-from bayesatk.io.rows import EMPTY
+from bayesatk.io.rows import EMPTY, Totals
 
 
 def _eval_plus(record: Record) -> Iterator[dict[str, Any]]:
@@ -74,6 +74,9 @@ def _first(entry: object) -> object:
     return entry[0] if isinstance(entry, list) and entry else None
 
 
+_SAMPLES = re.compile(r"samples_(.+?)(_(\d{4}-\d\d-\d\dT[\d.:-]+))?\.jsonl")
+
+
 def _lm_eval(record: Record) -> Iterator[dict[str, Any]]:
     """Read a row of ``samples_TASK_TIME.jsonl``: one for every document *and filter*.
 
@@ -88,9 +91,7 @@ def _lm_eval(record: Record) -> Iterator[dict[str, Any]]:
             f"{record.where} must have the metrics that it lists, {shown(metrics)}. Was the file "
             "cut?"
         )
-    file_name = re.fullmatch(
-        r"samples_(.+?)(_(\d{4}-\d\d-\d\dT[\d.:-]+))?\.jsonl", record.path.name
-    )
+    file_name = _SAMPLES.fullmatch(record.path.name)
     if "model_name" not in record.head:
         record.head["model_name"] = _model(record, file_name[3] if file_name else None)
     answer = record("filtered_resps")
@@ -137,6 +138,16 @@ def _model(record: Record, time: str | None) -> str:
             Argument("source", {"name": "samples_....jsonl"}, "load"), ".",
         )  # fmt: skip
     return names.pop() if names else ""
+
+
+def _lm_eval_totals(log: Record) -> Totals:
+    """Return the number of documents of the task, which results of the same run state."""
+    name = _SAMPLES.fullmatch(log.path.name)
+    if name is None or name[3] is None:
+        return Totals()
+    results = fields_of(log.path.resolve().parent / f"results_{name[3]}.json")
+    documents = Record(results, {}, log.path).of(dict, "n-samples").get(name[1])
+    return Totals.stated_by(Record(documents, {}, log.path)("effective"))
 
 
 def _live_code_bench(record: Record) -> Iterator[dict[str, Any]]:
@@ -191,6 +202,13 @@ def _promptfoo(record: Record) -> Iterator[dict[str, Any]]:
     }
 
 
+def _promptfoo_totals(log: Record) -> Totals:
+    """Return the number of results: successes, failures and errors of ``stats``."""
+    numbers = [log(f"stats.{name}") for name in ("successes", "failures", "errors")]
+    whole = [number for number in numbers if isinstance(number, int)]
+    return Totals.stated_by(trials=sum(whole))
+
+
 def _lighteval(record: Record) -> Iterator[dict[str, Any]]:
     """Read a row of details: ``doc``, ``model_response`` and the marks under ``metric``.
 
@@ -206,16 +224,26 @@ def _lighteval(record: Record) -> Iterator[dict[str, Any]]:
     }
 
 
+_HELM_SPENT = re.compile(
+    "(num|inference|training|estimated_num|finish_reason)_.*|batch_size|prompt_truncated|max_prob"
+    "|predicted_index"
+)
+
+
 def _helm(stat: Record) -> Iterator[dict[str, Any]]:
     """Read a stat of an instance, ``{instance_id, train_trial_index, stats: [{name, mean}]}``.
 
     Several metrics write an entry each for one instance and trial. Perturbed instances are other
-    questions, and left out. ``run_spec.json`` beside names model and scenario.
+    questions, and left out; so are numbers of tokens, references and train trials, and times, which
+    are no marks. ``name.split`` is the split of the instance: valid and test are different
+    questions, asked for different ends. ``run_spec.json`` beside names model and scenario.
     """
-    if stat("^perturbation|name.perturbation") is None:
+    name = stat.of(str, "name.name")
+    if stat("^perturbation|name.perturbation") is None and not _HELM_SPENT.fullmatch(name):
         yield {
             "task": stat.of(str, "^scenario_spec.class_name").rpartition(".")[2],
-            "outcome": {stat.of(str, "name.name"): stat("mean")},
+            "filter": stat.of(str, "name.split") or None,
+            "outcome": {name: stat("mean")},
         }
 
 
@@ -251,7 +279,8 @@ FORMATS = (
         "lm-eval", "lines", ("doc_id", "resps"), {"system": "^model_name", "question": "doc_id"},
         output=("filtered_resps", "resps"), within="doc", read=_lm_eval,
         marker="lm-eval's metric {scorer}, filter {filter}", reason="unscored", needed=("doc_id",),
-        named_by="folder", honours=(*_TASKS, "filter", "answers", "question_key"),
+        named_by="folder", stated=_lm_eval_totals,
+        honours=(*_TASKS, "filter", "answers", "question_key"),
     ),
     RecordLog(
         "evalplus", "document", ("eval.*.[]|eval.*.base.[]",), read=_eval_plus,
@@ -297,11 +326,17 @@ FORMATS = (
         "detailed_evaluation_results name.",
     ),
     RecordLog(
+        "every-eval-ever-unmarked", "lines", ("evaluation_id", "sample_id", "evaluation"),
+        summary="rows of Every Eval Ever without evaluation.is_correct, the mark of a sample. "
+        "Convert the evaluation with its marks, or read another field as a table: "
+        "format='jsonl', columns={'question': 'sample_id', 'outcome': 'evaluation.score'}.",
+    ),
+    RecordLog(
         "promptfoo", "document", ("results.results", "results.stats|results.prompts"),
         {"identity": "id"},
         asked=("vars|testCase.vars", "testCase.assert", "testCase.description"), read=_promptfoo,
         by_content=True, scorer="success", records="results.results", needed=("success",),
-        honours=("scorer",),
+        stated=_promptfoo_totals, honours=("scorer",),
     ),
     RecordLog(
         "lighteval", "parquet", ("doc", "model_response", "metric|metrics"),
@@ -314,7 +349,8 @@ FORMATS = (
         {"system": "^adapter_spec.model|^adapter_spec.model_deployment",
          "question": "^instance_id", "trial": "^train_trial_index"},
         read=_helm, marks_apart=True, parts="stats", needed=("instance_id", "stats"),
-        beside="run_spec.json", run_above=1, honours=_TASKS,
+        marker="HELM's {scorer}, split {filter}", beside="run_spec.json", run_above=1,
+        honours=(*_TASKS, "filter"),
     ),
     RecordLog(
         "openai-evals", "lines", ("spec.completion_fns", "spec.eval_name"),

@@ -1,5 +1,7 @@
 """Which format a file has, by its name and its beginning."""
 
+import sys
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -11,7 +13,20 @@ from bayesatk.io.logs import agent_logs, benchmark_logs
 from bayesatk.io.logs.inspect_logs import INSPECT
 from bayesatk.io.logs.record_logs import RecordLog
 from bayesatk.io.parquet_files import columns_and_rows
-from bayesatk.io.sources import SUFFIXES, SUMMARY, TABLE, Source, is_pointer, open_source
+from bayesatk.io.sources import (
+    COMPRESSED,
+    SUFFIXES,
+    SUMMARY,
+    TABLE,
+    Source,
+    is_pointer,
+    open_source,
+)
+
+if sys.version_info >= (3, 14):
+    from compression.zstd import ZstdDecompressor
+else:
+    from backports.zstd import ZstdDecompressor
 
 TABLES = ("csv", "tsv", "jsonl", "json", "parquet")
 LOGS: dict[str, RecordLog] = {
@@ -28,12 +43,14 @@ def detect(source: Source, format_name: str | None = None, bar: bool = False) ->
                 f"format must be one of {', '.join(names)}; got {shown(format_name)}."
             )
         return format_name
-    suffix = source.path.suffix.lower()
-    if suffix not in SUFFIXES:
+    suffix = source.plain.suffix.lower()
+    compressed, ending = source.plain != source.path, "".join(source.path.suffixes[-2:])[-40:]
+    if suffix not in SUFFIXES or (compressed and suffix in (".parquet", ".eval")):
         raise OutcomeError(
-            f"the file type must be one of {', '.join(SUFFIXES)}; got {suffix!r}. Say what it is "
-            "with ", Argument("format", ...), f", one of {', '.join(names)}; or convert "
-            "it, or pass the data itself to bayesatk.tally.",
+            f"the file type must be one of {', '.join(SUFFIXES)}, or text of these compressed "
+            f"({', '.join(COMPRESSED)}); got {ending!r}. Say what it is with ",
+            Argument("format", ...), f", one of {', '.join(names)}; or convert it, or pass the "
+            "data itself to bayesatk.tally.",
         )  # fmt: skip
     kind = SUFFIXES[suffix]
     if kind == "parquet":
@@ -82,6 +99,10 @@ def sniff(start: bytes) -> str:
         return ".eval"
     if start.startswith(b"PAR1"):
         return ".parquet"
+    if start.startswith(b"\x1f\x8b"):
+        return sniff(zlib.decompressobj(31).decompress(start, 1 << 16)) + ".gz"
+    if start.startswith(b"\x28\xb5\x2f\xfd"):
+        return sniff(ZstdDecompressor().decompress(start, 1 << 16)) + ".zst"
     text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
     if text.startswith(b"["):
         return ".json"

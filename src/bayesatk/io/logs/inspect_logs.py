@@ -22,7 +22,7 @@ from bayesatk.data.validation import OutcomeError, shown
 from bayesatk.io.budget import largest, too_large, total, unpacked
 from bayesatk.io.json_stream import parse
 from bayesatk.io.logs.record_logs import Record, RecordLog
-from bayesatk.io.rows import EMPTY
+from bayesatk.io.rows import EMPTY, Totals
 
 if sys.version_info >= (3, 14):
     import zipfile
@@ -123,11 +123,19 @@ def _notes(log: Record, number: int) -> Iterator[str]:
     # More than a million is no number of epochs.
     planned = len(ids) * epochs if isinstance(epochs, int) and 0 < epochs < 1_000_000 else 0
     name, status = log.path.name, str(log.fields.get("status", "started"))
-    if status != "success" or number < max(1, planned):
+    if status != "success" or not number:
         text = f"CHECK: {name} has status {status!r} and {number} trials"
         yield text + f" of {planned}" * bool(planned)
     for kind, cut_short in log.of(dict, "limits by kind").items():
         yield f"{cut_short} trials of {name} were ended by a limit ({kind})"
+
+
+def _totals(log: Record) -> Totals:
+    """Return what the header of a whole run states: samples, epochs, and samples in all."""
+    if log.fields.get("status") != "success":  # of which a note says more
+        return Totals()
+    ids, epochs = log("eval.dataset.sample_ids"), log("eval.config.epochs")
+    return Totals.stated_by(ids, epochs, log("results.total_samples"))
 
 
 class InspectLog(RecordLog):
@@ -159,7 +167,7 @@ INSPECT = InspectLog(
     {"system": "^eval.model", "task": "^eval.task", "question": "id", "identity": "uuid"},
     within="metadata", read=_sample, marker="Inspect's scorer {scorer}", records="samples",
     named_by="log", honours=("scorer", "answers", "task", "question_key"),
-    notes=_notes,
+    notes=_notes, stated=_totals,
 )  # fmt: skip
 
 

@@ -19,10 +19,10 @@ from typing import Any, BinaryIO, Literal
 from bayesatk._tools.messages import Argument
 from bayesatk.data.columns import BY_TRIAL, COST
 from bayesatk.data.content import canonical, digest
-from bayesatk.data.validation import OutcomeError, shown
+from bayesatk.data.validation import OutcomeError, is_absent, shown
 from bayesatk.io.json_stream import at, decoded, is_there, parse, parsed_lines, parts_of
 from bayesatk.io.parquet_files import records_of_parquet
-from bayesatk.io.rows import EMPTY, Rows, Trial
+from bayesatk.io.rows import EMPTY, Rows, Totals, Trial
 
 
 @dataclass(frozen=True)
@@ -50,12 +50,14 @@ class Record:
 
     def __call__(self, path: str) -> Any:
         """Return what stands at a path: of the document if it begins with ^; the first of a|b."""
+        blank = None
         for alternative in path.split("|"):
             in_head = alternative.startswith("^")
-            found_value = at(self.head if in_head else self.fields, alternative.removeprefix("^"))
-            if found_value is not None:
-                return found_value
-        return None
+            value = at(self.head if in_head else self.fields, alternative.removeprefix("^"))
+            if not is_absent(value):
+                return value
+            blank = value if blank is None else blank
+        return blank
 
     def of[Kind: (str, dict[str, Any], list[Any])](self, kind: type[Kind], path: str) -> Kind:
         """Return what stands at a path if it is of a kind, else nothing of that kind."""
@@ -110,6 +112,12 @@ class RecordLog:
         outcome may be marks by scorer, and so may the answer; or, with `lists`, one for each trial.
     by_content : bool
         Whether a question without an id is named by a digest of what was asked.
+    keys : tuple of tuple of str
+        Paths of what may tell the questions apart: the first that gives the totals that are stated.
+    by_name : bool
+        Whether the id of a question is its own in every task.
+    stated : callable
+        The totals that the log states.
     lists : bool
         Whether outcomes are lists of marks, of which each is a trial.
     marks_apart : bool
@@ -161,6 +169,9 @@ class RecordLog:
     within: str = ""
     read: Callable[[Record], Iterable[Mapping[str, Any]]] = _says_no_more
     by_content: bool = False
+    keys: tuple[tuple[str, ...], ...] = ()
+    by_name: bool = False
+    stated: Callable[[Record], Totals] = field(default=lambda log: Totals())
     lists: bool = False
     marks_apart: bool = False
     scorer: str = ""
@@ -209,11 +220,14 @@ class RecordLog:
             for trial_record in record.inner(self.parts) if self.parts else [record]:
                 for more in self.read(trial_record):
                     log.add(trial_record, more)
-        log.finish(self.notes(Record(head, {}, path), number))
+        whole = Record(head, {}, path)
+        log.finish(self.notes(whole, number), self.stated(whole))
 
     def _records(self, file: BinaryIO, head: dict[str, Any], path: Path) -> Iterator[Record]:
         """Yield every record with its place, once it has been checked."""
         for where, key, fields in self.placed_fields(file, head, path):
+            if self.form == "lines" and _is_totals(fields, self.needed):
+                continue
             if not isinstance(fields, self.kinds):
                 raise OutcomeError(f"{where} must be an object; got {shown(fields)}.")
             for name in self.needed:
@@ -284,6 +298,7 @@ class _Log:
         # Marks of one trial that stand in several records, a scorer in each.
         self.apart: dict[Any, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {}
         self.counts: Counter[tuple[str, str]] = Counter()
+        self.keys: list[tuple[Trial, list[str]]] = []  # what may tell the questions apart
 
     def add(self, record: Record, more: Mapping[str, Any]) -> None:
         """Add the trials of which a record speaks."""
@@ -324,6 +339,9 @@ class _Log:
         """Add a trial with the mark of the scorer that is read."""
         form = self.form
         usual = form.scorer if form.scorer in marks else ""
+        for of_scorer, mark in marks.items():
+            certain = mark is None or (isinstance(mark, int | float) and mark in (0, 1))
+            self.rows.certain[of_scorer] = certain and self.rows.certain.get(of_scorer, True)
         scorer = self.scorers.among(marks, fields["task"], where, usual)
         mark = marks.get(scorer)
         if isinstance(mark, list | dict):
@@ -342,7 +360,9 @@ class _Log:
     def _fields(self, record: Record, more: Mapping[str, Any]) -> dict[str, Any]:
         """Return what a record says of its trial, by parameter of it."""
         form = self.form
-        fields: dict[str, Any] = {"system": "", "task": "", "trial": None, "reason": form.reason}
+        fields: dict[str, Any] = {
+            "system": "", "task": "", "trial": None, "reason": form.reason, "by_name": form.by_name
+        }  # fmt: skip
         for name, path in form.says.items():
             text = name in ("system", "task", "identity")
             fields[name] = record.of(str, path) if text else record(path)
@@ -352,6 +372,9 @@ class _Log:
         fields["content"] = content_of(*content)
         if form.by_content and fields.get("question") is None:
             fields["question"] = f"#{digest(*map(canonical, content))}"
+        if form.keys:
+            fields["question"] = [digest(*(canonical(record(path)) for path in key))
+                                  for key in form.keys]  # fmt: skip
         fields |= more
         fields["system"] = self.system_of(fields["system"])
         aliases = {name: record(path) for name, path in form.known.items()}
@@ -416,12 +439,51 @@ class _Log:
             self.rows.note("trials without a number are counted in the order of the file")
             fields = {**fields, "trial": f"number {len(self.rows.trials) + 1}"}
         read = self.rows.options.answers and isinstance(answer, str)
-        self.rows.add(Trial(**fields, outcome=mark, answer=answer if read else None))
+        trial = Trial(**fields, outcome=mark, answer=answer if read else None)
+        if self.form.keys:
+            self.keys.append((trial, trial.question))
+            trial.question = f"#{trial.question[0]}"
+        self.rows.add(trial)
 
-    def finish(self, notes: Iterable[str]) -> None:
+    def _choose_key(self, stated: Totals) -> None:
+        """Tell questions apart by what gives as many as are stated; refuse if nothing does."""
+        read = [
+            Totals.of(Counter(names[key] for _, names in self.keys).values())
+            for key in range(len(self.form.keys))
+        ]
+        fitting = [key for key, totals in enumerate(read) if stated.fits(totals)]
+        fitting += [key for key, totals in enumerate(read) if stated.holds(totals)]
+        words = [", ".join(path.split("|")[0] for path in key) for key in self.form.keys]
+        if not fitting:
+            by_key = "; ".join(
+                f"by {key} {totals}" for key, totals in zip(words, read, strict=True)
+            )
+            columns = {"question": words[-1], "outcome": "reward", "content": words[-1]}
+            raise OutcomeError(
+                f"questions and trials must be as many as {self.form.beside} states, {stated}; "
+                f"there are {by_key}. Correct the totals there, or say what tells the questions "
+                "apart: ", Argument("format", "jsonl"), ", ", Argument("columns", columns), ".",
+            )  # fmt: skip
+        best = fitting[0]
+        for trial, names in self.keys if best else ():
+            trial.question = f"#{names[best]}"
+            trial.content = ""  # it is what differs
+        if best:
+            self.rows.note(f"questions are told apart by {words[best]}, as the totals show")
+        elif not read[0].even and any(totals.even for totals in read):
+            self.rows.note(
+                f"CHECK: by {words[0]} there are {read[0]}, by {words[-1]} {read[-1]}; which tells "
+                "the questions apart?"
+            )
+
+    def finish(self, notes: Iterable[str], stated: Totals) -> None:
         """Add trials whose marks stood apart; refuse names that no record has."""
+        read_filter = self.filters.wanted or next(iter(self.filters.names.get("", {})), None)
         for fields, marks, answers in self.apart.values():
-            self._choose(fields, marks, answers, "the log", None)
+            self._choose(fields, marks, answers, "the log", read_filter)
+        if self.keys:
+            self._choose_key(stated)
+        self.rows.stated[len(self.rows.names) - 1] = stated
         self.scorers.check()
         filters = self.filters.check()
         if self.filters.wanted is None:
@@ -434,6 +496,13 @@ class _Log:
             )  # fmt: skip
         for note in notes:
             self.rows.note(note)
+
+
+def _is_totals(fields: object, needed: Iterable[str]) -> bool:
+    """Whether a line holds numbers and none of the fields of a record: totals, at the end."""
+    return isinstance(fields, dict) and bool(fields) and not any(
+        is_there(fields, name) for name in needed
+    ) and all(isinstance(value, int | float) for value in fields.values())  # fmt: skip
 
 
 def content_of(*asked: object) -> str:
