@@ -65,7 +65,7 @@ def test_costs_are_printed_and_planned_with(tmp_path) -> None:
     options = ("--cost", "usd", "--cost-unit", "USD", "--difficulty", "beta", "--seed", 1)
     done = run("cost", path, "-k", "1,3", "--spend", 0.05, *options)
     assert done.exit_code == 0
-    for text in ("mean 0.02944 USD", "Costs in USD", "cost_of_pass", "cost_to_success@3",
+    for text in ("mean 0.02944 USD", "Success and cost in USD", "cost_of_pass", "cost_to_success@3",
                  "coverage_at_budget 0.05", "tuned!"):  # fmt: skip
         assert text in done.output
     tables = json.loads(run("cost", path, "--json", *options).output)["tables"]

@@ -36,9 +36,8 @@ from bayesatk.cli.options import (
 )
 from bayesatk.cli.terminal import (
     print_comparison,
-    print_costs,
-    print_leaderboard,
     print_result,
+    print_tables,
     print_verification,
     say,
     terminal,
@@ -103,7 +102,7 @@ def cost_of_success(
         data, whole_numbers(k), spend or (), difficulty=families(difficulty),
         ci_prob=ci_prob, ci_kind=ci_kind, rng=seed, progress=delivery.progress,
     )  # fmt: skip
-    delivery.deliver(fit, print_costs, data)
+    delivery.deliver(fit, lambda console, costs: print_tables(console, costs, "costs"), data)
 
 
 @command(
@@ -131,8 +130,8 @@ def compare(
     model = evaluation.model(data, reading)
     fit = evaluation.evaluate(data, model, delivery.progress)
     with working("Ranking ...", delivery.silent):
-        result, show = _ranked(fit, rope, evaluation.seed, pairs, delivery.progress)
-    delivery.deliver(result, show, data)
+        result = _ranked(fit, rope, evaluation.seed, pairs, delivery.progress)
+    delivery.deliver(result, print_comparison, data)
 
 
 command(
@@ -201,7 +200,7 @@ def report(
     progress, model = False if quiet else None, evaluation.model(data, reading)
     fit = evaluation.evaluate(data, model, progress)
     if (data.trials > 0).sum("system").max() > 1:  # else no two share a question
-        fit, _ = _ranked(fit, rope, seed, True, progress)
+        fit = _ranked(fit, rope, seed, True, progress)
     with working("Drawing ...", quiet):
         if guess is not None:
             fit = random_baseline(fit, guess, t or DEFAULT_T, rng=seed)
@@ -287,10 +286,8 @@ def demo(as_json: AsJson = False, seed: Seed = 20261121, quiet: Quiet = False) -
     _compare_with_sampler(tau_bench_airline(), evaluation, delivery)
 
 
-def _ranked(
-    fit: Any, rope: float, seed: int | None, pairs_too: bool, progress: bool | None
-) -> tuple[Any, Callable[[Any, Any], None]]:
-    """Rank three systems or more, compare pairs where asked or few; and return how to print it."""
+def _ranked(fit: Any, rope: float, seed: int | None, pairs_too: bool, progress: bool | None) -> Any:
+    """Rank three systems or more, and compare pairs where asked, or few."""
     from bayesatk.comparison.boards.leaderboard import leaderboard
     from bayesatk.comparison.joint.posterior import has_ranks
     from bayesatk.comparison.pairs.systems import compare as compare_systems
@@ -300,16 +297,7 @@ def _ranked(
     ranked = len(result.systems) > 2 and has_ranks(result)
     if pairs_too or len(result.systems) <= 4 or not ranked:
         fit = compare_systems(fit, rope=rope, rng=seed, progress=progress)
-    if not ranked:
-        return fit, print_comparison
-    fit = leaderboard(fit, rng=None if "comparison" in fit else seed)
-
-    def show(console: Any, result: Any) -> None:
-        print_leaderboard(console, result)
-        if "comparison" in result:
-            print_comparison(console, result, tiers=False)
-
-    return fit, show
+    return leaderboard(fit, rng=None if "comparison" in fit else seed) if ranked else fit
 
 
 def _compare_with_sampler(

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -28,12 +27,7 @@ from bayesatk.cli.options import (
     whole_numbers,
     working,
 )
-from bayesatk.cli.terminal import (
-    print_baseline,
-    print_plan,
-    print_published_baseline,
-    terminal,
-)
+from bayesatk.cli.terminal import print_published_baseline, print_table, print_tables, terminal
 
 _GATE_ENDINGS = (".json", ".md")
 
@@ -97,7 +91,8 @@ def plan(
             trials=whole_numbers(trials), correlation=correlation, price=price, spend=spend,
             questions=None if questions is None else whole_numbers(questions),
         )  # fmt: skip
-    delivery.deliver(table, partial(print_plan, metric=metric))
+    table.attrs = {"analysis": "plan", "metric": metric}
+    delivery.deliver(table, print_table)
 
 
 def baseline(
@@ -148,7 +143,7 @@ def baseline(
             difficulty=families(difficulty), rng=seed,
         )  # fmt: skip
         result = random_baseline(fit, p, t, correlation=correlation, alpha=alpha, rng=seed)
-    delivery.deliver(result, print_baseline)
+    delivery.deliver(result, lambda console, fit: print_tables(console, fit, "baseline"))
 
 
 def _chances(guess: float | None, labels: list[str] | None) -> float | dict[int, int]:

@@ -22,7 +22,14 @@ from bayesatk._tools.messages import Argument, Message, source_of
 from bayesatk.cli.terminal import say, terminal
 
 BAD_INPUT, DISAGREE = 2, 1  # exit codes
-RESULTS = (".nc", ".zarr", ".json", ".csv", ".tex")  # endings of files that results are saved in
+RESULTS = (
+    ".nc",
+    ".zarr",
+    ".json",
+    ".csv",
+    ".tex",
+    ".md",
+)  # of files of results
 DEFAULT_T = 10.0
 
 Difficulty = Annotated[
@@ -414,7 +421,9 @@ class Delivery:
     as_json: AsJson = False
     output: Annotated[
         Path | None,
-        Option("--output", "-o", help="Save as .nc or .zarr (whole), .json, .csv, .tex (tables)."),
+        Option(
+            "--output", "-o", help="Save as .nc, .zarr (whole), .json, .csv, .tex, .md (tables)."
+        ),
     ] = None
     quiet: Quiet = False
 
@@ -450,7 +459,7 @@ class Delivery:
         from bayesatk.io.saved import save
 
         if self.output is not None:
-            write = export if self.output.suffix in (".json", ".csv", ".tex") else save
+            write = export if self.output.suffix in RESULTS[2:] else save
             write(result, self.output)
 
 

@@ -16,7 +16,7 @@ from bayesatk._tools.writing import replacing_text
 from bayesatk.comparison.checks.criticism import criticise
 from bayesatk.comparison.pairs.verdicts import design_words
 from bayesatk.data.outcomes import Outcomes
-from bayesatk.io.exports import as_csv, as_json, presentable, provenance, tables_of
+from bayesatk.io.exports import as_csv, as_json, provenance, tables_of
 from bayesatk.reporting.pictures import pictures
 from bayesatk.reporting.sentences import (
     GROUPED_TARGETS,
@@ -30,31 +30,10 @@ from bayesatk.reporting.sentences import (
 )
 from bayesatk.results.citations import cite
 from bayesatk.results.result import Result
+from bayesatk.results.views import view
 from bayesatk.verification.verify import Verification
 
 _LONG = 100_000  # bytes from which a file in the page is compressed
-_HEADINGS = {
-    "results": "Results",
-    "categories": "Probability to reach a score",
-    "coefficients": "Coefficients of covariates (logits)",
-    "costs": "Success and cost",
-    "leaderboard": "Leaderboard",
-    "gate": "Gate",
-    "change_point": "Has it changed?",
-    "plan": "Plan",
-    "horizon": "Where success falls to a level",
-    "horizon_pairs": "Differences of where success falls to a level",
-    "horizon_curves": "Success against the covariate",
-    "horizon_observed": "Observed success against the covariate",
-    "comparison": "Differences between systems",
-    "groups": "Groups of questions",
-    "group_comparison": "Differences between systems on groups of questions",
-    "ranks": "Ranks",
-    "tiers": "Tiers: groups of systems that are not separated",
-    "baseline": "Against random guessing",
-    "questions": "What each question says",
-    "verification": "Closed form against PyMC",
-}
 
 
 def report(
@@ -172,20 +151,14 @@ def _tables(result: Result, verification: Verification | None) -> list[dict[str,
     tables = tables_of(result, questions=has_question_laws(result)) | (
         tables_of(verification) if verification is not None else {}
     )
-    return [
-        {
-            "title": _HEADINGS[name], "all": len(frame), "file": _small(name, frame),
-            **_text(_shown(result, frame[:500])),  # the file of all numbers has the others
-        }
-        for name, frame in tables.items()
-    ]  # fmt: skip
-
-
-def _shown(result: Result, frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a table as people print it, without columns of a ROPE that nobody asked for."""
-    if result.has("comparison") and not result.group("comparison").attrs["rope"]:
-        frame = frame.drop(columns=[name for name in frame if str(name).endswith("_rope")])
-    return presentable(frame)
+    described = []
+    for name, frame in tables.items():
+        shown = view(frame[:500], name)  # the file of all numbers has the others
+        described.append({
+            "title": shown.title, "all": len(frame), "file": _small(name, frame),
+            "columns": shown.headings, "rows": shown.rows,
+        })  # fmt: skip
+    return described
 
 
 def _small(name: str, frame: pd.DataFrame) -> tuple[str, str] | None:
@@ -226,15 +199,6 @@ def _criticism(result: Result, client: Any) -> list[str]:
     if flagged.empty:
         return ["No check of the shape of the difficulties is flagged (bayesatk.criticise)."]
     return [f"{row['system']}: {row['sentence']}" for row in flagged.to_dict("records")]
-
-
-def _text(frame: pd.DataFrame) -> dict[str, Any]:
-    words = {"questions": "these", "population": "like these", "new_groups": "new groups"}
-    rows = [
-        [words.get(cell, cell) if name == "target" else str(cell) for name, cell in row.items()]
-        for row in frame.to_dict("records")
-    ]
-    return {"columns": [str(name) for name in frame.columns], "rows": rows}
 
 
 def _questions(result: Result) -> dict[str, Any]:
