@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -73,6 +72,7 @@ def options(
 def evaluate(reading: Reading, evaluation: Evaluation, delivery: Delivery) -> None:
     """Compute the exact posterior of metrics."""
     data = reading.load(delivery.output, with_formula=True)
+    evaluation = evaluation.on(data)
     model = evaluation.model(data, reading)
     fit = evaluation.evaluate(data, model, delivery.progress)
     delivery.deliver(fit, print_result, data)
@@ -112,7 +112,7 @@ def verify(reading: Reading, evaluation: Evaluation, delivery: Delivery) -> None
     """Compare the closed form with PyMC; exit code 1 if they disagree."""
     require(*SAMPLING)
     data = reading.load(delivery.output, with_formula=True)
-    _compare_with_sampler(data, evaluation, delivery, reading)
+    _compare_with_sampler(data, evaluation.on(data), delivery, reading)
 
 
 @command(app, "Example: bayesatk compare a=one.eval b=two.eval -m pass@1,4 --rope 0.02")
@@ -127,6 +127,7 @@ def compare(
 ) -> None:
     """Rank systems, and compare pairs of up to four systems (of more with --pairs)."""
     data = reading.load(delivery.output, with_formula=True)
+    evaluation = evaluation.on(data)
     model = evaluation.model(data, reading)
     fit = evaluation.evaluate(data, model, delivery.progress)
     with working("Ranking ...", delivery.silent):
@@ -150,7 +151,7 @@ command(
     app,
     "Examples: bayesatk gate new/ --baseline main/ --policy gate.toml; bayesatk gate --policy "
     "gate.toml --design --difficulty 0.6,0.3 --questions 200 --trials 4; bayesatk gate runs.csv "
-    "--system tuned --system base --policy gate.toml",
+    "--system tuned --system base --metric pass@1 --margin 0.02; bayesatk gate --init",
     optional_files=True,
     without=("shared",),
 )(gate)
@@ -161,10 +162,6 @@ def report(
     reading: Reading,
     output: Annotated[Path, Option("--output", "-o", help="The page, .html.")],
     evaluation: Evaluation,
-    metric: Annotated[
-        list[str] | None,
-        Option("--metric", "-m", help="Default: pass@k and pass^k, or the mean score."),
-    ] = None,
     rope: Rope = 0.0,
     guess: Annotated[
         float | None, Option("--guess", "-p", help="Compare with random guessing, too.")
@@ -185,7 +182,6 @@ def report(
     data = reading.load(output, endings=(".html", ".htm"), with_formula=True)
     from bayesatk.guessing.baseline import random_baseline
     from bayesatk.reporting import report as write_page
-    from bayesatk.reporting.sentences import usual_metrics
 
     console, quiet, seed = terminal(), reading.quiet, evaluation.seed
     if not quiet:
@@ -196,7 +192,7 @@ def report(
             f"Random guessing: the best of t = {DEFAULT_T:g} guessers. If you tried another number "
             "of configurations (prompts, seeds), say so with --t.",
         )
-    evaluation = replace(evaluation, metric=metric or usual_metrics(data))
+    evaluation = evaluation.on(data)
     progress, model = False if quiet else None, evaluation.model(data, reading)
     fit = evaluation.evaluate(data, model, progress)
     if (data.trials > 0).sum("system").max() > 1:  # else no two share a question
@@ -332,7 +328,7 @@ def _compare_with_sampler(
 def _verified(
     fit: Any,
     data: Any,
-    metric: list[str],
+    metric: list[str] | None,
     model: dict[str, Any],
     quiet: bool,
     save: Callable[[Any], None] | None = None,
@@ -343,7 +339,7 @@ def _verified(
 
     stated = {name: value for name, value in model.items() if value is not None}
     watched = not quiet and sys.stderr.isatty()
-    sampled = sample(data, metric, progressbar=watched, **stated)
+    sampled = sample(data, metric or (), progressbar=watched, **stated)
     if save is not None:
         save(sampled)
     return verify_result(fit, sampled)

@@ -35,7 +35,9 @@ _GATE_ENDINGS = (".json", ".md")
 def plan(
     reading: Reading,
     delivery: Delivery,
-    metric: Annotated[str, Option("--metric", "-m", help="One metric, such as 'pass@4'.")],
+    metric: Annotated[str, Option("--metric", "-m", help="One metric, such as 'pass@4'.")] = (
+        "pass@1"
+    ),
     difficulty: Annotated[
         list[str] | None,
         Option(
@@ -188,8 +190,15 @@ def _published_baseline(
 
 def gate(
     reading: Reading,
-    policy: Annotated[Path, Option(help="The rules, a TOML file.")],
     baseline: Annotated[Path | None, Option(help="File or folder of the baseline.")] = None,
+    metric: Annotated[str | None, Option("--metric", "-m", help="In place of --policy.")] = None,
+    margin: Annotated[
+        float | None, Option(help="With --metric: how much worse the new system may be.")
+    ] = None,
+    policy: Annotated[Path | None, Option(help="The rules, fixed in a TOML file.")] = None,
+    init: Annotated[
+        bool, Option("--init", help="Write a file of rules to fill in: --policy, or gate.toml.")
+    ] = False,
     design: Annotated[
         bool,
         Option("--design", help="Before any data: how often verdicts change, and power."),
@@ -218,9 +227,17 @@ def gate(
     ] = None,
 ) -> None:
     """Decide whether a new system passes; exit code 0 pass, 1 fail, 3 inconclusive."""
+    if init:
+        _write_policy(policy or Path("gate.toml"), metric or "pass@1", margin or 0.02)
+        return
+    if (policy is None) == (metric is None) or (metric is None) != (margin is None):
+        raise ValueError(
+            "give either --policy FILE or --metric and --margin, as in --metric pass@1 --margin "
+            "0.02; --init writes a FILE."
+        )
     _check_gate(reading, policy, baseline, system, design, [difficulty, questions, trials])
     check_output(output, reading.files, _GATE_ENDINGS)
-    from bayesatk.comparison.gates.gate import gate_of
+    from bayesatk.comparison.gates.gate import gate_of, together
     from bayesatk.comparison.gates.policy import GatePolicy, gate_design
 
     def read_both(source: Any, **options: Any) -> Any:
@@ -230,9 +247,10 @@ def gate(
             return _as_new_and_baseline(load(source, **options), system)
         if isinstance(source, dict):
             raise ValueError("files must go without NAME= here: they are of the new system.")
-        return load({"new": source, "baseline": str(baseline)}, **options)
+        return together(load(source, **options), load(str(baseline), **options))
 
-    rules, silent, code = GatePolicy.read(policy), reading.quiet or as_json, 0
+    rules = GatePolicy(metric or "", margin or 0.0) if policy is None else GatePolicy.read(policy)
+    silent, code = reading.quiet or as_json, 0
     answer: Any
     if difficulty is None:
         outcomes = reading.load(output, read=read_both, endings=_GATE_ENDINGS)
@@ -254,6 +272,31 @@ def gate(
     raise Exit(code)
 
 
+_RULES = """\
+# Rules by which `bayesatk gate NEW --baseline OLD --policy FILE` decides; fix them before the data.
+metric = {metric}
+margin = {margin:g}  # how much worse the new system may be
+rule = "non-inferiority"  # or "superiority": better by more than margin
+level = 0.95  # posterior probability that a verdict needs
+target = "questions"  # these questions; or "population": questions like these
+# effect = -0.05  # a difference at which the power of the gate is reported
+# [floors]  # smallest acceptable value of a question or group
+# "q7" = 0.9
+"""
+
+
+def _write_policy(path: Path, metric: str, margin: float) -> None:
+    """Write a file of rules, where there is none."""
+    from bayesatk.comparison.gates.policy import GatePolicy
+
+    rules = GatePolicy(metric, margin)  # refuses what is no rule
+    if path.exists():
+        raise ValueError(f"--policy must be a new file; {path} is there. Name another.")
+    with path.open("w", encoding="utf-8") as file:
+        file.write(_RULES.format(metric=json.dumps(rules.metric), margin=rules.margin))
+    print(f"Saved {path}")
+
+
 def _as_new_and_baseline(data: Any, systems: list[str]) -> Any:
     """Return the outcomes of two systems under the names that a gate knows."""
     data, (new, baseline) = of_systems(data, systems), systems
@@ -266,14 +309,15 @@ def _as_new_and_baseline(data: Any, systems: list[str]) -> Any:
 
 def _check_gate(
     reading: Reading,
-    policy: Path,
+    policy: Path | None,
     baseline: Path | None,
     system: list[str] | None,
     design: bool,
     stated: list[Any],
 ) -> None:
     """Refuse what does not go together, before anything is read."""
-    check_file(policy)
+    if policy is not None:
+        check_file(policy)
     if design and (reading.files or baseline is not None or system or None in stated):
         raise ValueError(
             "--design takes --difficulty MEAN,ICC, --questions and --trials, and no FILE."

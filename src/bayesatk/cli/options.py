@@ -3,14 +3,15 @@
 import inspect
 import json
 import os
+import re
 import shlex
 import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import MISSING, dataclass, fields, is_dataclass
-from functools import wraps
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
+from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -32,33 +33,44 @@ RESULTS = (
 )  # of files of results
 DEFAULT_T = 10.0
 
+Text = str | None
+Texts = list[str] | None
+READ = partial(Option, rich_help_panel="What to read")
+MODEL = partial(Option, rich_help_panel="The model")
 Difficulty = Annotated[
-    list[str] | None,
-    Option(
+    Texts,
+    MODEL(
         help="Difficulty family under partial pooling: averaged, beta, inflated (some "
         "questions never or always solved), mixture (of two Betas); repeat it for several."
     ),
 ]
 Pooling = Annotated[
     Literal["partial", "none", "complete"],
-    Option(help="Pooling of information between questions."),
+    MODEL(help="Pooling of information between questions."),
 ]
-Probability = Annotated[float, Option(help="Probability of the interval.")]
-Kind = Annotated[Literal["eti", "hdi"], Option(help="Kind of interval.")]
+Probability = Annotated[float, MODEL(help="Probability of the interval.")]
+Kind = Annotated[Literal["eti", "hdi"], MODEL(help="Kind of interval.")]
+Metrics = Annotated[
+    Texts,
+    Option(
+        "--metric", "-m", help="Such as 'pass@1,4', 'pass^4', 'maj@5', 'max@4', 'min@4'. Default: "
+        "pass@k and pass^k for the k that the trials allow, or the mean score.",
+    ),
+]  # fmt: skip
 Seed = Annotated[int | None, Option(help="Seed of the draws; recorded in the result.")]
 AsJson = Annotated[bool, Option("--json", help="Print JSON instead of tables.")]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="No progress, no data card.")]
-Rope = Annotated[float, Option(help="Half-width of the region of practical equivalence.")]
+Rope = Annotated[float, MODEL(help="Half-width of the region of practical equivalence.")]
 GroupWeight = Annotated[
-    list[str] | None,
-    Option(
+    Texts,
+    MODEL(
         help="Weights of groups in means, with --group: equal, or GROUP=WEIGHT for each; "
         "default: their numbers of questions.",
     ),
 ]
 Population = Annotated[
     Literal["law", "bootstrap"] | None,
-    Option(
+    MODEL(
         help="Questions like these: new ones from the law of difficulty, or these drawn anew with "
         "their weights; default: the law, except with --pooling none."
     ),
@@ -131,7 +143,7 @@ def one_line_errors(offered: Collection[str]) -> Iterator[None]:
 
 
 # Options of what is done before and after `bayesatk.load`, or told to it in another form.
-_NOT_OF_LOAD = ("files", "quiet", "shared", "score", "column", "covariate", "system")
+_NOT_OF_LOAD = ("files", "quiet", "shared", "score", "column", "covariate", "system", "memory")
 _OF_EARLIER = (
     "scores", "success", "columns", "records", "wide", "format", "scorer", "filter", "task",
     "budget", "strict",
@@ -140,7 +152,7 @@ _OF_EARLIER = (
 
 @dataclass(frozen=True)
 class Reading:
-    """Options by which data are read: those of `bayesatk.load`."""
+    """Options by which data are read: those of `bayesatk.load`. The common ones come first."""
 
     files: Annotated[
         list[str],
@@ -150,99 +162,91 @@ class Reading:
             show_default=False,
         ),
     ]
+    system: Annotated[
+        Texts, Option(help="Only this system; repeat it for several. Default: all systems.")
+    ] = None
     missing: Annotated[
         Literal["error", "ignore", "wrong", "bounds"],
         Option(help="Treatment of missing outcomes; bounds: all wrong, and all right."),
     ] = "error"
     score: Annotated[
-        list[str] | None,
+        Texts,
         Option(
             help="Score of an outcome: --score C=1 --score I=0; or numbers as they are: --score "
             "numbers, or --score 0:1 for numbers between two ends.",
         ),
     ] = None
-    success: Annotated[str | None, Option(help="Rule for success: --success 'score >= 0.5'.")] = (
-        None
-    )
-    better: Annotated[
-        Literal["higher", "lower"],
-        Option(help="Which scores are better; lower: seconds, errors, costs."),
-    ] = "higher"
     column: Annotated[
-        list[str] | None,
-        Option(help="Column of a role: --column answer=text."),
+        Texts,
+        Option(
+            help="Column of a role: --column answer=text; trials side by side: outcome=run0,run1."
+        ),
     ] = None
     group: Annotated[
-        str | None,
-        Option(help="Column with the group of every question, such as its domain."),
+        Text, Option(help="Column with the group of every question, such as its domain.")
     ] = None
+    quiet: Quiet = False
+    success: Annotated[Text, READ(help="Rule for success: --success 'score >= 0.5'.")] = None
+    better: Annotated[
+        Literal["higher", "lower"],
+        READ(help="Which scores are better; lower: seconds, errors, costs."),
+    ] = "higher"
     covariate: Annotated[
-        list[str] | None,
-        Option(
+        Texts,
+        READ(
             help="Column with a property of every question; or the covariates of success, as a "
             "formula of such columns: '~ log2(minutes)'.",
         ),
     ] = None
-    weight: Annotated[str | None, Option(help="Column with the weight of every question.")] = None
-    cost: Annotated[
-        str | None,
-        Option(help="Column with the cost of a trial; for logs: cost, tokens."),
-    ] = None
-    cost_unit: Annotated[str | None, Option(help="Unit of costs: USD, tokens, s.")] = None
+    weight: Annotated[Text, READ(help="Column with the weight of every question.")] = None
+    cost: Annotated[Text, READ(help="Column with the cost of a trial; for logs: cost, tokens.")] = (
+        None
+    )
+    cost_unit: Annotated[Text, READ(help="Unit of costs: USD, tokens, s.")] = None
     missing_cost: Annotated[
-        Literal["error", "ignore"], Option(help="Treatment of trials without a cost.")
+        Literal["error", "ignore"], READ(help="Treatment of trials without a cost.")
     ] = "error"
     truth: Annotated[
-        str | None,
-        Option(
+        Text,
+        READ(
             help="Column with what is true of a trial, where it is known (0, 1 or empty), to "
             "correct for errors of the judge."
         ),
     ] = None
     verifier: Annotated[
-        str | None, Option(help="Column with a verifier's score of a trial, for bon@k.")
+        Text, READ(help="Column with a verifier's score of a trial, for bon@k.")
     ] = None
-    records: Annotated[
-        str | None, Option(help="Path of the records in a JSON document: output.runs.")
-    ] = None
-    wide: Annotated[bool, Option("--wide", help="Tables have a column for each system.")] = False
-    format: Annotated[str | None, Option(help="Format of the files, if names do not show it.")] = (
+    records: Annotated[Text, READ(help="Path of the records in a JSON document: output.runs.")] = (
         None
     )
-    scorer: Annotated[
-        str | None, Option(help="Mark of a log to read: scorer, metric, or base|plus.")
-    ] = None
-    filter: Annotated[str | None, Option(help="Filter of lm-eval to read.")] = None
-    answers: Annotated[bool, Option("--answers", help="Keep the answers in logs, for votes.")] = (
-        False
+    wide: Annotated[bool, READ("--wide", help="Tables have a column for each system.")] = False
+    format: Annotated[Text, READ(help="Format of the files, if names do not show it.")] = None
+    scorer: Annotated[Text, READ(help="Mark of a log to read: scorer, metric, or base|plus.")] = (
+        None
     )
+    filter: Annotated[Text, READ(help="Filter of lm-eval to read.")] = None
+    answers: Annotated[bool, READ("--answers", help="Keep the answers in logs, for votes.")] = False
     question_key: Annotated[
         Literal["id", "content", "unchecked"],
-        Option(help="What identifies a question in logs."),
+        READ(help="What identifies a question in logs."),
     ] = "id"
     same_system: Annotated[
-        Literal["error", "trials"], Option(help="Treatment of a second log of a system.")
+        Literal["error", "trials"], READ(help="Treatment of a second log of a system.")
     ] = "error"
     empty_output: Annotated[
         Literal["marked", "missing"],
-        Option(help="Treatment of wrong trials without output, or with a failed call."),
+        READ(help="Treatment of wrong trials without output, or with a failed call."),
     ] = "marked"
-    task: Annotated[str | None, Option(help="Task of logs to read, if several.")] = None
-    system: Annotated[
-        list[str] | None,
-        Option(help="Only this system; repeat it for several. Default: all systems."),
-    ] = None
-    shared: Annotated[bool, Option("--shared", help="Only questions that every system tried.")] = (
+    task: Annotated[Text, READ(help="Task of logs to read, if several.")] = None
+    shared: Annotated[bool, READ("--shared", help="Only questions that every system tried.")] = (
         False
     )
     strict: Annotated[
-        bool, Option("--strict", help="Fail if a folder has files that are not logs.")
+        bool, READ("--strict", help="Fail if a folder has files that are not logs.")
     ] = False
-    budget: Annotated[
-        int | None,
-        Option(help="Limit of memory for a file, in bytes; default: 2 GiB."),
+    memory: Annotated[
+        Text, READ(help="Limit of memory for a file: 4GiB, or bytes; default: 2GiB.")
     ] = None
-    quiet: Quiet = False
 
     @property
     def formula(self) -> str | None:
@@ -271,6 +275,7 @@ class Reading:
             "columns": pairs(self.column, "--column"),
             "covariates": list(dict.fromkeys(columns)),
             "progress": not self.quiet and sys.stderr.isatty(),
+            "budget": _bytes(self.memory),
         }
         return changed | {name: value for name, value in texts.items() if value}
 
@@ -314,6 +319,23 @@ def of_systems(data: Any, names: Collection[str]) -> Any:
 READING = [field.name for field in fields(Reading)]
 
 
+def _bytes(text: str | None) -> int | None:
+    """Return a number of bytes, which may be in units.
+
+    Examples
+    --------
+    >>> _bytes("4GiB"), _bytes("500 MB"), _bytes("1024"), _bytes(None)
+    (4294967296, 500000000, 1024, None)
+    """
+    if text is None:
+        return None
+    number = re.fullmatch(r"(\d+) *(?:([kKMGT])(i?)B?|B)?", text.strip())
+    if number is None:
+        raise ValueError(f"--memory must be bytes, or a size such as 4GiB; got {text!r}.")
+    power: int = " KMGT".index((number[2] or " ").upper())
+    return int(int(number[1]) * (1024 if number[3] else 1000) ** power)
+
+
 def _scores(texts: list[str] | None) -> Any:
     """Return scores as `bayesatk.load` takes them.
 
@@ -339,10 +361,8 @@ def _scores(texts: list[str] | None) -> Any:
 class Evaluation:
     """Options of what is asked of the data, and under which model."""
 
-    metric: Annotated[
-        list[str],
-        Option("--metric", "-m", help="Such as 'pass@1,4', 'pass^4', 'maj@5', 'max@4', 'min@4'."),
-    ]
+    metric: Metrics = None
+    seed: Seed = None
     pooling: Pooling = "partial"
     difficulty: Difficulty = None
     group_weight: GroupWeight = None
@@ -350,8 +370,8 @@ class Evaluation:
     ci_prob: Probability = 0.95
     ci_kind: Kind = "eti"
     judge: Annotated[
-        str | None,
-        Option(
+        Text,
+        MODEL(
             help="Table (.csv) of other trials of known truth, to correct for errors of the judge: "
             "columns mark and truth, and system if error rates may differ between systems. With "
             "--truth: system (default) or shared, whose error rates these trials tell.",
@@ -359,16 +379,20 @@ class Evaluation:
     ] = None
     prior_trials: Annotated[
         Path | None,
-        Option(
+        MODEL(
             help="Earlier trials of the same questions: a table or log like the data, of one "
             "system or of the same ones.",
         ),
     ] = None
     prior_weight: Annotated[
-        str,
-        Option(help="Weight of an earlier trial, from 0 to 1, or 'estimated'."),
+        str, MODEL(help="Weight of an earlier trial, from 0 to 1, or 'estimated'.")
     ] = "1"
-    seed: Seed = None
+
+    def on(self, data: Any) -> "Evaluation":
+        """Return what is asked of these data: without metrics, the usual ones."""
+        from bayesatk.reporting.sentences import usual_metrics
+
+        return replace(self, metric=self.metric or usual_metrics(data))
 
     def model(self, data: Any, reading: Reading | None = None) -> dict[str, Any]:
         """Return the options that `bayesatk.evaluate` and `bayesatk.sample` share."""
@@ -409,7 +433,7 @@ class Evaluation:
         from bayesatk.posterior.evaluate import evaluate
 
         return evaluate(
-            data, self.metric, ci_prob=self.ci_prob, ci_kind=self.ci_kind, progress=progress,
+            data, self.metric or (), ci_prob=self.ci_prob, ci_kind=self.ci_kind, progress=progress,
             **model,
         )  # fmt: skip
 
@@ -637,8 +661,8 @@ def _written(argument: Argument, offered: Collection[str]) -> str:
         return " ".join(f"--difficulty {label}={pair}" for label, pair in stated)
     # Parameters of the commands that are not called what the argument is.
     renamed = {
-        "acc": "accuracy", "columns": "column", "covariates": "covariate", "metrics": "metric",
-        "p": "guess", "scores": "score",
+        "acc": "accuracy", "budget": "memory", "columns": "column", "covariates": "covariate",
+        "metrics": "metric", "p": "guess", "scores": "score",
     }  # fmt: skip
     parameter = renamed.get(name, name)
     if parameter == "shared" and "only_shared" in offered:  # of a gate, which says what it leaves

@@ -83,6 +83,9 @@ def blocks_of(
         )
     if layout.wide:
         return _wide_blocks(source, file, layout, scores)
+    if "," in (named := layout.columns.get("outcome", "")) and named not in _names(source, file):
+        return _blocks_by_trial(source, file, layout, scores, size)
+    file.seek(0)
     if kind == "parquet":
         return parquet_blocks(source.path, columns, size is None)
     if kind in _SEPARATORS:
@@ -194,6 +197,20 @@ def _wide_blocks(
         long = replace(layout, columns=columns, wide=False)
         for block in blocks_of(source, file, long, scores, None):
             yield replace(_of_system(block, name, _WIDE), others=())
+
+
+def _blocks_by_trial(
+    source: Source, file: BinaryIO, layout: Layout, scores: Scores, size: int | None
+) -> Generator[Columns]:
+    """Yield a long table for each column of trials that stand side by side: "run0,run1"."""
+    trials = [name.strip() for name in layout.columns["outcome"].split(",")]
+    for name in trials:
+        file.seek(0)
+        long = replace(layout, columns={**layout.columns, "outcome": name})
+        for block in blocks_of(source, file, long, scores, size):
+            others = tuple(column for column in block.others if column not in trials)
+            roles = {**block.roles, "outcome": layout.columns["outcome"]}
+            yield replace(block, others=others, roles=roles)
 
 
 def _questions(names: list[str]) -> str:
