@@ -201,8 +201,16 @@ def report(
         if guess is not None:
             fit = random_baseline(fit, guess, t or DEFAULT_T, rng=seed)
     verification = _verified(fit, data, evaluation.metric, model, quiet) if with_pymc else None
+    costs = None
+    if reading.cost is not None:
+        from bayesatk.costs.evaluation import evaluate_cost
+
+        costs = evaluate_cost(data, difficulty=model["difficulty"], rng=seed, progress=progress)
     with working("Drawing ...", quiet):
-        write_page(fit, output, data=data, verification=verification, guess=guess, title=title)
+        write_page(
+            fit, output, data=data, verification=verification, guess=guess, costs=costs,
+            title=title,
+        )  # fmt: skip
     say(console, f"Saved {output}")
     if verification is not None and verification.verdict == "disagree":
         raise Exit(DISAGREE)

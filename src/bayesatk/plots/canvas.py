@@ -327,6 +327,7 @@ def legend_width(names: Iterable[str]) -> float:
 def captioned(plot: Any, backend: Backend, width: float, headline: str, *details: str) -> Any:
     """Add title and caption to a plot of so many inches; leave nothing unseen behind in pyplot."""
     figure, characters_per_inch = plot.get_viz("figure"), 12.5
+    plot.words = (headline, *details)  # for who writes them elsewhere
     lines = [
         piece
         for line in (headline, *details)

@@ -218,7 +218,7 @@ def plot_difference(
     )  # fmt: skip
     canvas.draw(
         canvas.marks.text, "probability", high + 0.0 * probability, height,
-        string=words, color=DARK, size=drawn.font(9), horizontal_align="left",
+        string=words, color=DARK, size=drawn.font(10), horizontal_align="left",
     )  # fmt: skip
     canvas.draw(canvas.marks.vline, "zero", 0.0, color=DARK, width=1.0, linestyle=drawn.lines[1])
     if rope > 0:
@@ -363,7 +363,7 @@ def plot_ranks(
     canvas.draw(
         canvas.marks.text, "probability", ranks, row + 0.0 * table, color=_written(_ink, table),
         string=_written(lambda p: "0" if p < _LEAST_SHADED else f"{p:.2f}", table),
-        size=drawn.font(9.0 if size <= 12 else 7.5),
+        size=drawn.font(10.0 if size <= 12 else 8.0),
     )  # fmt: skip
     canvas.label(
         "rank (1 is best)", titles=[estimand(shown) for shown in metrics],
@@ -449,7 +449,7 @@ def plot_leaderboard(
     canvas.draw(
         canvas.marks.text, "best", high + space + 0.0 * best, height, color=DARK,
         string=_written(lambda chance, of: chance_words("best", chance, of), best, error),
-        size=drawn.font(9), horizontal_align="left",
+        size=drawn.font(10), horizontal_align="left",
     )  # fmt: skip
     across = xr.DataArray([low - space, high + space], dims="end")
     for line, below in enumerate(np.flatnonzero(np.diff(rows["tier"].isel(metric=0)))):

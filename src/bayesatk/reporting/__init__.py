@@ -24,6 +24,7 @@ from bayesatk.reporting.sentences import (
     TARGETS,
     claims,
     has_question_laws,
+    in_order,
     levels,
     of_questions,
     scores,
@@ -43,6 +44,7 @@ def report(
     data: Outcomes | None = None,
     verification: Verification | None = None,
     guess: object = None,
+    costs: xr.DataTree | Result | None = None,
     title: str = "Evaluation report",
     client: Any = None,
 ) -> Path:
@@ -66,6 +68,8 @@ def report(
     guess : optional
         The probabilities of guessing that `bayesatk.guessing.random_baseline` was given, for its
         plot.
+    costs : xarray.DataTree, optional
+        From `bayesatk.costs.evaluate_cost`, for the table and plot of costs.
     title : str
         Heading of the page.
     client : dask.distributed.Client, optional
@@ -105,6 +109,11 @@ def report(
     fit = Result.of(result)
     template, script = _template()
     numbers = as_json(fit, questions=has_question_laws(fit))
+    of_costs = None
+    if costs is not None:
+        numbers["tables"] |= as_json(costs)["tables"]
+        of_costs = _in_order(Result.of(costs, None), in_order(fit))
+    shown = _in_order(fit, in_order(fit))
     page = template.render(
         title=title,
         script=script,
@@ -116,11 +125,11 @@ def report(
         claims=claims(fit, verification),
         levels=levels(fit),
         criticism=_criticism(fit, client),
-        tables=_tables(fit, verification),
+        tables=_tables(shown, verification, of_costs),
         download=_file("bayesatk.json", json.dumps(numbers, allow_nan=False)),
-        pictures=pictures(fit, verification, guess),
+        pictures=pictures(shown, verification, guess, of_costs),
         card=data.card() if data is not None else None,
-        questions=_questions(fit),
+        questions=_questions(shown),
         noted=of_questions(fit),
         methods=_methods(fit),
         provenance=_provenance(fit),
@@ -146,11 +155,22 @@ def _template() -> tuple[Any, str]:
     return environment.get_template("report.html"), script
 
 
-def _tables(result: Result, verification: Verification | None) -> list[dict[str, Any]]:
+def _in_order(result: Result, order: list[object]) -> Result:
+    """Return a result with its systems in this order."""
+
+    def ordered(group: xr.Dataset) -> xr.Dataset:
+        return group.sel({dim: order for dim in ("system", "other") if dim in group.indexes})
+
+    return Result.of(result.tree.map_over_datasets(ordered), None)
+
+
+def _tables(
+    result: Result, verification: Verification | None, costs: Result | None
+) -> list[dict[str, Any]]:
     """Return headings with tables as rows of text."""
-    tables = tables_of(result, questions=has_question_laws(result)) | (
-        tables_of(verification) if verification is not None else {}
-    )
+    tables = tables_of(result, questions=has_question_laws(result))
+    for more in (costs, verification):
+        tables |= {} if more is None else tables_of(more)
     described = []
     for name, frame in tables.items():
         shown = view(frame[:500], name)  # the file of all numbers has the others

@@ -250,18 +250,13 @@ def notes(result: xr.DataTree | Result) -> list[str]:
     return Result.of(result).notes
 
 
-def ranges_beyond(
-    result: Result, metrics: Sequence[Metric], within: int = 0
-) -> NDArray[np.float64]:
+def ranges_beyond(result: Result, metrics: Sequence[Metric]) -> NDArray[np.float64]:
     """Return the family-free range of every metric whose k exceeds the trials of some question.
 
     Parameters
     ----------
     result : Result
     metrics : sequence of Metric
-        With `within`, by ascending k.
-    within : int
-        How many metrics before the first of those to add, for a curve that starts there.
 
     Returns
     -------
@@ -278,7 +273,6 @@ def ranges_beyond(
         fewest = trials[trials > 0].min(initial=np.iinfo(np.int64).max)
         places = [i for i, metric in enumerate(metrics) if metric.k > fewest and metric.of_marks]
         if places:
-            places = [*range(max(places[0] - within, 0), places[0]), *places]
             beyond = tuple(metrics[i] for i in places)
             states = States.of(successes, trials)
             key = "ranges", system, beyond  # table, report and terminal all ask for them
