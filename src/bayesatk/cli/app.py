@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-from typer import Argument, Exit, Option, Typer
+from typer import Exit, Option, Typer
 
 from bayesatk._tools.packages import REPORT, SAMPLING, require
 from bayesatk.cli.decisions import baseline, gate, plan
@@ -15,16 +15,9 @@ from bayesatk.cli.options import (
     DEFAULT_T,
     DISAGREE,
     READING,
-    AsJson,
     Delivery,
-    Difficulty,
     Evaluation,
-    Kind,
-    Probability,
-    Quiet,
     Reading,
-    Rope,
-    Seed,
     as_options,
     check_file,
     command,
@@ -78,29 +71,36 @@ def evaluate(reading: Reading, evaluation: Evaluation, delivery: Delivery) -> No
     delivery.deliver(fit, print_result, data)
 
 
-@command(app, "Example: bayesatk cost runs.csv --cost usd --cost-unit USD -k 1,4", name="cost")
+_OF_METRICS = ("metric", "group_weight", "population", "judge", "prior_trials", "prior_weight")
+
+
+@command(
+    app, "Example: bayesatk cost runs.csv --cost usd --cost-unit USD -k 1,4", name="cost",
+    without=(*_OF_METRICS, "pooling"),
+)  # fmt: skip
 def cost_of_success(
     reading: Reading,
+    evaluation: Evaluation,
     delivery: Delivery,
-    k: Annotated[
-        str, Option("--k", "-k", help="Largest number of tries of a question: -k 1,4.")
-    ] = "1",
-    spend: Annotated[
-        list[float] | None,
-        Option(help="Budget per question, on average, in the unit of costs."),
-    ] = None,
-    difficulty: Difficulty = None,
-    ci_prob: Probability = 0.95,
-    ci_kind: Kind = "eti",
-    seed: Seed = None,
+    k: str = "1",
+    spend: list[float] | None = None,
 ) -> None:
-    """Compute cost per success, and success at a budget; name the column with --cost."""
+    """Compute cost per success, and success at a budget; name the column with --cost.
+
+    Parameters
+    ----------
+    k : -k
+        Largest number of tries of a question: -k 1,4.
+    spend
+        Budget per question, on average, in the unit of costs.
+    """
     data = reading.load(delivery.output)
     from bayesatk.costs.evaluation import evaluate_cost
 
     fit = evaluate_cost(
-        data, whole_numbers(k), spend or (), difficulty=families(difficulty),
-        ci_prob=ci_prob, ci_kind=ci_kind, rng=seed, progress=delivery.progress,
+        data, whole_numbers(k), spend or (), difficulty=families(evaluation.difficulty),
+        ci_prob=evaluation.ci_prob, ci_kind=evaluation.ci_kind, rng=evaluation.seed,
+        progress=delivery.progress,
     )  # fmt: skip
     delivery.deliver(fit, lambda console, costs: print_tables(console, costs, "costs"), data)
 
@@ -120,12 +120,21 @@ def compare(
     reading: Reading,
     evaluation: Evaluation,
     delivery: Delivery,
-    rope: Rope = 0.0,
-    pairs: Annotated[
-        bool, Option("--pairs", help="Compare every pair of more than four systems, too.")
-    ] = False,
+    rope: float = 0.0,
+    pairs: bool = False,
 ) -> None:
-    """Rank systems, and compare pairs of up to four systems (of more with --pairs)."""
+    """Rank systems, and compare pairs of up to four systems (of more with --pairs).
+
+    Parameters
+    ----------
+    pairs
+        Compare every pair of more than four systems, too.
+
+    The model
+    ---------
+    rope
+        Half-width of the region of practical equivalence.
+    """
     data = reading.load(delivery.output, with_formula=True)
     evaluation = evaluation.on(data)
     model = evaluation.model(data, reading)
@@ -146,6 +155,7 @@ command(
     "Examples: bayesatk baseline runs.csv --guess 0.25 -t 10; bayesatk baseline --n 100 "
     "--guess 0.5 -t 10 --accuracy 0.6",
     optional_files=True,
+    without=(*_OF_METRICS, "ci_prob", "ci_kind"),
 )(baseline)
 command(
     app,
@@ -160,22 +170,34 @@ command(
 @command(app, "Example: bayesatk report logs/ -o report.html --guess 0.25", without=("judge",))
 def report(
     reading: Reading,
-    output: Annotated[Path, Option("--output", "-o", help="The page, .html.")],
+    output: Path,
     evaluation: Evaluation,
-    rope: Rope = 0.0,
-    guess: Annotated[
-        float | None, Option("--guess", "-p", help="Compare with random guessing, too.")
-    ] = None,
-    t: Annotated[
-        float | None,
-        Option("--t", "-t", help="Configurations tried, for --guess; default: 10."),
-    ] = None,
-    with_pymc: Annotated[
-        bool, Option("--verify", help="Verify by sampling with PyMC, too.")
-    ] = False,
-    title: Annotated[str, Option(help="Heading of the page.")] = "Evaluation report",
+    rope: float = 0.0,
+    guess: float | None = None,
+    t: float | None = None,
+    with_pymc: bool = False,
+    title: str = "Evaluation report",
 ) -> None:
-    """Write one self-contained page: claims, tables, plots, data, methods, provenance."""
+    """Write one self-contained page: claims, tables, plots, data, methods, provenance.
+
+    Parameters
+    ----------
+    output : -o
+        The page, .html.
+    guess : -p
+        Compare with random guessing, too.
+    t : -t
+        Configurations tried, for --guess; default: 10.
+    with_pymc : --verify
+        Verify by sampling with PyMC, too.
+    title
+        Heading of the page.
+
+    The model
+    ---------
+    rope
+        Half-width of the region of practical equivalence.
+    """
     require(*REPORT)
     if with_pymc:
         require(*SAMPLING)
@@ -243,11 +265,15 @@ def doctor(reading: Reading) -> None:
 )  # fmt: skip
 def convert(
     reading: Reading,
-    output: Annotated[
-        Path, Option("--output", "-o", help="The long table: .csv, .jsonl or .parquet.")
-    ],
+    output: Path,
 ) -> None:
-    """Write logs as one long table with a row per trial."""
+    """Write logs as one long table with a row per trial.
+
+    Parameters
+    ----------
+    output : -o
+        The long table: .csv, .jsonl or .parquet.
+    """
 
     def write_table(source: Any, **options: Any) -> Path:
         from bayesatk.io.convert import convert
@@ -260,12 +286,14 @@ def convert(
 
 
 @command(app, "Example: bayesatk cite fit.nc > references.bib")
-def cite(
-    result: Annotated[
-        Path | None, Argument(help="A saved result; default: all methods of the library.")
-    ] = None,
-) -> None:
-    """Print BibTeX of the methods that a result used."""
+def cite(result: Path | None = None) -> None:
+    """Print BibTeX of the methods that a result used.
+
+    Parameters
+    ----------
+    result
+        A saved result; default: all methods of the library.
+    """
     if result is not None:
         check_file(result)
     from bayesatk.io.saved import load_result
@@ -275,7 +303,7 @@ def cite(
 
 
 @command(app, "Example: bayesatk demo --seed 7")
-def demo(as_json: AsJson = False, seed: Seed = 20261121, quiet: Quiet = False) -> None:
+def demo(as_json: bool = False, seed: int | None = 20261121, quiet: bool = False) -> None:
     """Evaluate and verify published data: tau-bench airline, 50 tasks x 4 trials."""
     from bayesatk.datasets import tau_bench_airline
 

@@ -14,10 +14,13 @@ from typing import Any
 import arviz as az
 import xarray as xr
 
+from bayesatk.results.result import Result
+
 # Okabe and Ito's palette without its yellow, which vanishes on white.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 GREY, DARK = "#767676", "#333333"
 Styles = Mapping[str, tuple[Sequence[str], Sequence[Any]]]  # aesthetic -> (dims, values)
+Fit = xr.DataTree | Result
 Ticks = tuple[Sequence[float], Sequence[str]]
 
 

@@ -11,7 +11,7 @@ from scipy.stats import rankdata
 from bayesatk._tools.arguments import proper_probability
 from bayesatk.costs.tables import read_result
 from bayesatk.metrics.grid import Metric
-from bayesatk.plots.canvas import COLORS, DARK, Backend, Canvas, legend_width
+from bayesatk.plots.canvas import COLORS, DARK, Backend, Canvas, Fit, legend_width
 from bayesatk.plots.request import chosen_curve, chosen_targets, estimand, shortened
 from bayesatk.results.analyses import analysis_table
 from bayesatk.results.result import Result
@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 
 def plot_curve(
-    result: xr.DataTree | Result,
+    result: Fit,
     metric: str = "pass@",
     target: str | None = None,
     *,
@@ -255,7 +255,7 @@ def simultaneous_band(draws: ArrayLike, probability: float) -> tuple[Array, Arra
     return ordered[c - 1], ordered[size - c]
 
 
-def plot_horizon(fit: xr.DataTree | Result, *, backend: str | None = None) -> Any:
+def plot_horizon(fit: Fit, *, backend: str | None = None) -> Any:
     """Plot a metric against a covariate, by system, and where it crosses the level.
 
     Parameters
@@ -354,7 +354,7 @@ def _draw_horizon(canvas: Canvas, fit: Result, curves: xr.Dataset, logarithmic: 
 
 
 def plot_cost(
-    costs: xr.DataTree | Result,
+    costs: Fit,
     *,
     k: int | None = None,
     target: str | None = None,
@@ -459,7 +459,7 @@ def _regions(draws: xr.Dataset, probability: float) -> tuple[xr.DataArray, xr.Da
     return like.copy(data=np.exp(around[0])), like.copy(data=expit(around[1]))
 
 
-def plot_change_point(result: xr.DataTree | Result, *, backend: str | None = None) -> Any:
+def plot_change_point(result: Fit, *, backend: str | None = None) -> Any:
     """Plot success rates by day, the probability of a change on each, and the alarm.
 
     Parameters

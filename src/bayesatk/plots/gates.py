@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from bayesatk.metrics.grid import parse
-from bayesatk.plots.canvas import COLORS, DARK, GREY, Backend, Canvas
+from bayesatk.plots.canvas import COLORS, DARK, GREY, Backend, Canvas, Fit
 from bayesatk.plots.request import estimand, interval_name
 from bayesatk.results.analyses import analysis_table
 from bayesatk.results.result import Result
@@ -14,7 +14,7 @@ from bayesatk.results.result import Result
 _SIDES = {"above": COLORS[0], "below": COLORS[1]}
 
 
-def plot_gate(gate: xr.DataTree | Result, *, backend: str | None = None) -> Any:
+def plot_gate(gate: Fit, *, backend: str | None = None) -> Any:
     """Plot the posterior of the difference between two systems, the threshold, and the verdict.
 
     Parameters

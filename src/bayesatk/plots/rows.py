@@ -9,7 +9,7 @@ import xarray as xr
 
 from bayesatk.comparison.pairs.verdicts import chance_words
 from bayesatk.metrics.grid import Metric, MetricSpec
-from bayesatk.plots.canvas import COLORS, DARK, GREY, Backend, Canvas, Styles, legend_width
+from bayesatk.plots.canvas import COLORS, DARK, GREY, Backend, Canvas, Fit, Styles, legend_width
 from bayesatk.plots.request import (
     chosen_metrics,
     chosen_systems,
@@ -28,7 +28,7 @@ _LEAST_SHADED = 0.005  # below this a cell stays white
 
 
 def plot_systems(
-    result: xr.DataTree | Result,
+    result: Fit,
     metric: MetricSpec | None = None,
     *,
     by: Literal["system", "group"] = "system",
@@ -148,7 +148,7 @@ def _group_rows(fit: Result, metric: Metric) -> xr.Dataset:
 
 
 def plot_difference(
-    compared: xr.DataTree | Result,
+    compared: Fit,
     metric: MetricSpec | None = None,
     target: str = "population",
     *,
@@ -287,7 +287,7 @@ def _draw_rows(canvas: Canvas, rows: xr.Dataset, y: xr.DataArray, **style: Any) 
 
 
 def plot_ranks(
-    compared: xr.DataTree | Result,
+    compared: Fit,
     metric: MetricSpec | None = None,
     target: str = "population",
     *,
@@ -377,7 +377,7 @@ def plot_ranks(
 
 
 def plot_leaderboard(
-    board: xr.DataTree | Result,
+    board: Fit,
     metric: str | Metric | None = None,
     target: str = "population",
     *,

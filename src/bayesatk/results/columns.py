@@ -216,7 +216,7 @@ _OF_TABLE["groups"] = {"system": _text("system"), "metric": _text("metric")}
 _FORMS = {"comparison": "+.3f", "group_comparison": "+.3f", "costs": ".4g"}
 TITLES = {
     "results": "Results",
-    "categories": "Probability that a trial reaches a score, or a better one",
+    "categories": "Probability to reach a score, or a better one",
     "coefficients": "Coefficients of covariates (logits)",
     "costs": "Success and cost{unit}",
     "leaderboard": "Leaderboard",

@@ -127,13 +127,15 @@ class View:
             lines.append(_GAP.join(line).rstrip())
         return lines
 
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The cells as a table of text."""
+        return pd.DataFrame(self.rows, columns=self.headings)
+
     def html(self, most: int | None = None) -> str:
         """Return the table with its title, as HTML."""
-        heads = "".join(f"<th>{escape(heading)}</th>" for heading in self.headings)
-        lines = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in self.rows[:most])
-        body = "".join(f"<tr>{line}</tr>" for line in lines)
-        title = f"<p>{escape(self.title)}</p>" if self.title else ""
-        return f"{title}<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+        page = self.frame.to_html(index=False, max_rows=most, justify="left")
+        return f"<p>{escape(self.title)}</p>{page}"
 
     def markdown(self) -> str:
         """Return the table as Markdown has it."""
@@ -144,13 +146,11 @@ class View:
 
     def latex(self) -> str:
         """Return the table as a ``tabular`` for booktabs."""
-        rows = [[latex_text(cell) for cell in row] for row in self.rows]
-        for row in rows:  # a bracket or star here would be an argument of the row before
-            row[0] = "{}" + row[0] if row[0].startswith(("[", "*")) else row[0]
-        lines = [" & ".join(row) + r" \\" for row in ([*map(latex_text, self.headings)], *rows)]
+        cells = self.frame.map(latex_text).rename(columns=latex_text)
+        # A bracket or star that begins a row would be an argument of the row before.
+        cells.isetitem(0, cells.iloc[:, 0].str.replace(r"^(?=[\[*])", "{}", regex=True).to_numpy())
         places = "".join("l" if column.left else "r" for column in self.columns)
-        body = "\n".join([r"\toprule", lines[0], r"\midrule", *lines[1:], r"\bottomrule"])
-        return f"\\begin{{tabular}}{{{places}}}\n{body}\n\\end{{tabular}}\n"
+        return cells.to_latex(index=False, escape=False, column_format=places)
 
 
 def cell_width(text: str) -> int:
