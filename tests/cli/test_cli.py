@@ -386,6 +386,26 @@ def test_report_from_logs_in_one_command(tmp_path) -> None:
 
 
 @pytest.mark.slow
+def test_a_report_has_all_that_was_asked_for(tmp_path) -> None:
+    path, page = tmp_path / "runs.csv", tmp_path / "r.html"
+    rows = [f"{s},{q},{int((7 * i + 3 * q) % 11 > 4)},d{q % 3},{0.01 * (1 + q % 4)}"
+            for i, s in enumerate(["old", "new", "other"])
+            for q in range(12) for _ in "ab"]  # fmt: skip
+    path.write_text("\n".join(["system,task,passed,domain,usd", *rows]) + "\n")
+    done = run("report", path, "-o", page, "-m", "pass@1", "--group", "domain", "--cost", "usd",
+               "--guess", 0.25, "--seed", 1, "-q")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    text = page.read_text()
+    titles = re.findall(r"<summary>(.*?) \(\d+ rows", text)
+    for words in ("Results", "Leaderboard", "Ranks", "Tiers: groups of systems that are not "
+                  "separated", "Groups of questions", "Success and cost",
+                  "Against the best of 10 random guessers"):  # fmt: skip
+        assert words in titles
+    assert 'aria-label="Success and cost. Points: posterior means.' in text
+    assert 'aria-label="Random baseline.' in text
+
+
+@pytest.mark.slow
 def test_report_with_verification(runs, tmp_path) -> None:
     path = tmp_path / "report.html"
     done = run(

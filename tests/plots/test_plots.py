@@ -13,9 +13,8 @@ from matplotlib import pyplot  # noqa: E402
 
 from bayesatk import plots  # noqa: E402
 from bayesatk.core.pooling.difficulty import Difficulty  # noqa: E402
-from bayesatk.plots.canvas import Backend  # noqa: E402
+from bayesatk.plots.canvas import Backend, shortened  # noqa: E402
 from bayesatk.plots.curves import simultaneous_band  # noqa: E402
-from bayesatk.plots.request import shortened  # noqa: E402
 from bayesatk.verification.verify import LEVELS  # noqa: E402
 
 HOSTILE = [
@@ -403,6 +402,17 @@ def contrast(one, other):
 
     low, high = sorted((luminance(one), luminance(other)))
     return (high + 0.05) / (low + 0.05)
+
+
+def test_panels_of_costs_have_the_same_axes():
+    rng = np.random.default_rng(4)
+    runs = {name: rng.integers(0, 2, (9, 3)) for name in "ab"}
+    cost = {name: rng.gamma(2.0, 1.0, (9, 3)) for name in "ab"}
+    data = bk.tally(np.stack([*runs.values()]), cost=np.stack([*cost.values()]))
+    axes = plots.plot_cost(bk.costs.evaluate_cost(data, difficulty="beta", rng=1)).viz
+    axes = axes["figure"].item().axes
+    assert axes[0].get_xlim() == axes[1].get_xlim()
+    assert axes[0].get_ylim() == axes[1].get_ylim()
 
 
 def test_every_rank_shade_is_readable():

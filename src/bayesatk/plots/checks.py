@@ -13,8 +13,19 @@ from scipy.stats import kstwobign
 from bayesatk.data.chances import success_probabilities
 from bayesatk.guessing.distributions import LargestPoissonBinomial
 from bayesatk.guessing.max_random import MaxOrderStatisticPoissonBinomial
-from bayesatk.plots.canvas import COLORS, DARK, GREY, Backend, Canvas, Fit, captioned, legend_width
-from bayesatk.plots.request import chosen_systems, probability_text, shortened
+from bayesatk.plots.canvas import (
+    COLORS,
+    DARK,
+    GREY,
+    Backend,
+    Canvas,
+    Fit,
+    captioned,
+    chosen_systems,
+    legend_width,
+    probability_text,
+    shortened,
+)
 from bayesatk.results.result import Result
 from bayesatk.verification.calibration import Calibration
 from bayesatk.verification.verify import Verification, continuous_at, reference_draws

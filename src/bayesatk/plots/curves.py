@@ -11,8 +11,18 @@ from scipy.stats import rankdata
 from bayesatk._tools.arguments import proper_probability
 from bayesatk.costs.tables import read_result
 from bayesatk.metrics.grid import Metric
-from bayesatk.plots.canvas import COLORS, DARK, Backend, Canvas, Fit, legend_width
-from bayesatk.plots.request import chosen_curve, chosen_targets, estimand, shortened
+from bayesatk.plots.canvas import (
+    COLORS,
+    DARK,
+    Backend,
+    Canvas,
+    Fit,
+    chosen_curve,
+    chosen_targets,
+    estimand,
+    legend_width,
+    shortened,
+)
 from bayesatk.results.analyses import analysis_table
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGET_NAMES
@@ -87,14 +97,11 @@ def plot_curve(
         rows=["group"], cols=["target"],
     )  # fmt: skip
     _draw_metric(canvas, curves)
-    low = min(float(values.min()) for values in curves.data_vars.values())
-    high = max(float(values.max()) for values in curves.data_vars.values())
-    space = 0.04 * max(high - low, 0.05)
     name = estimand(metrics[0], over_k=True)
     canvas.label(
         "k (trials judged, log scale)", name,
         titles=[TARGET_NAMES[shown] for shown in targets] * groups,
-        ylim=(low - space, high + space), xticks=_k_ticks([member.k for member in metrics]),
+        ylim=_limits(*curves.data_vars.values()), xticks=_k_ticks([member.k for member in metrics]),
     )  # fmt: skip
     canvas.legend("system", dict(zip(systems, names, strict=True)), "system")
     return canvas.finish(f"{name.split(' (')[0]} against k", *_curve_details(read, curves))

@@ -8,8 +8,16 @@ from numpy.typing import NDArray
 
 from bayesatk.comparison.checks.question_table import question_table
 from bayesatk.metrics.grid import parse
-from bayesatk.plots.canvas import COLORS, DARK, GREY, Backend, Canvas, Fit
-from bayesatk.plots.request import chosen_systems, shortened
+from bayesatk.plots.canvas import (
+    COLORS,
+    DARK,
+    GREY,
+    Backend,
+    Canvas,
+    Fit,
+    chosen_systems,
+    shortened,
+)
 from bayesatk.posterior.models_of import model_of
 from bayesatk.results.difficulty import difficulty_draws
 from bayesatk.results.result import Result
