@@ -97,6 +97,9 @@ def plan(
             questions=None if questions is None else whole_numbers(questions),
         )  # fmt: skip
     table.attrs = {"analysis": "plan", "metric": metric}
+    if (table.get("questions", table["total"]) == float("inf")).any():
+        lacking = "-: no number is enough with so few trials of each question."
+        table.attrs["sentences"] = json.dumps([lacking])
     delivery.deliver(table, print_table)
 
 
