@@ -65,7 +65,7 @@ def test_costs_are_printed_and_planned_with(tmp_path) -> None:
     options = ("--cost", "usd", "--cost-unit", "USD", "--difficulty", "beta", "--seed", 1)
     done = run("cost", path, "-k", "1,3", "--spend", 0.05, *options)
     assert done.exit_code == 0
-    for text in ("mean 0.02944 USD", "Costs in USD", "cost_of_pass", "cost_to_success@3",
+    for text in ("mean 0.02944 USD", "Success and cost in USD", "cost_of_pass", "cost_to_success@3",
                  "coverage_at_budget 0.05", "tuned!"):  # fmt: skip
         assert text in done.output
     tables = json.loads(run("cost", path, "--json", *options).output)["tables"]
@@ -85,6 +85,47 @@ def test_costs_are_printed_and_planned_with(tmp_path) -> None:
         refused = run(*arguments)
         assert refused.exit_code == 2
         assert text in refused.output
+
+
+def test_help_has_panels_with_the_common_options_first() -> None:
+    text = run("evaluate", "--help").output
+    panels = [text.index(f"─ {name} ─") for name in ("Options", "What to read", "The model")]
+    assert panels == sorted(panels)
+    common = text[panels[0] : panels[1]]
+    for option in ("metric", "system", "group", "missing", "score", "column", "seed", "json",
+                   "output", "quiet"):  # fmt: skip
+        assert f"--{option} " in common
+    assert "--empty-output" in text[panels[1] : panels[2]]
+    assert "--ci-prob" in text[panels[2] :]
+
+
+def test_metrics_default_to_what_the_trials_allow(runs) -> None:
+    done = run("evaluate", runs, "--pooling", "complete", "--seed", 1, "--json")
+    rows = json.loads(done.stdout)["tables"]["results"]
+    assert {row["metric"] for row in rows} == {"pass@1", "pass@2", "pass^2"}  # of three trials
+
+
+def test_memory_is_bytes_or_a_size(runs) -> None:
+    for size in ("1GiB", "100MB", "4000000"):
+        assert run("doctor", runs, "--memory", size).exit_code == 0
+    refused = run("doctor", runs, "--memory", "much")
+    assert refused.exit_code == 2
+    assert "--memory must be bytes, or a size such as 4GiB; got 'much'" in refused.stderr
+
+
+def test_trials_stand_side_by_side(tmp_path) -> None:
+    wide, long = tmp_path / "wide.csv", tmp_path / "long.csv"
+    wide.write_text("system,task,run0,run1\na,x,1,0\na,y,0,0\nb,x,1,1\nb,y,1,\n")
+    rows = ["a,x,1", "a,x,0", "a,y,0", "a,y,0", "b,x,1", "b,x,1", "b,y,1", "b,y,"]
+    long.write_text("\n".join(["system,task,outcome", *rows]))
+    side = bk.load(wide, columns={"outcome": "run0, run1"}, missing="ignore")
+    assert side.dataset.drop_attrs().equals(bk.load(long, missing="ignore").dataset.drop_attrs())
+    done = run("doctor", wide, "--column", "outcome=run0,run1")
+    assert "outcome = column 'run0,run1'" in done.output
+    assert "left out" not in done.output
+    refused = run("evaluate", wide, "-m", "pass@1", "--column", "outcome=run0,run7")
+    assert refused.exit_code == 2
+    assert "run7" in refused.stderr
 
 
 def test_quiet_prints_only_the_table(runs) -> None:
@@ -342,6 +383,26 @@ def test_report_from_logs_in_one_command(tmp_path) -> None:
         assert words in text
     bad = run("report", *logs, "-o", tmp_path / "report.docx")
     assert (bad.exit_code, "must end in .html" in bad.stderr) == (2, True)
+
+
+@pytest.mark.slow
+def test_a_report_has_all_that_was_asked_for(tmp_path) -> None:
+    path, page = tmp_path / "runs.csv", tmp_path / "r.html"
+    rows = [f"{s},{q},{int((7 * i + 3 * q) % 11 > 4)},d{q % 3},{0.01 * (1 + q % 4)}"
+            for i, s in enumerate(["old", "new", "other"])
+            for q in range(12) for _ in "ab"]  # fmt: skip
+    path.write_text("\n".join(["system,task,passed,domain,usd", *rows]) + "\n")
+    done = run("report", path, "-o", page, "-m", "pass@1", "--group", "domain", "--cost", "usd",
+               "--guess", 0.25, "--seed", 1, "-q")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    text = page.read_text()
+    titles = re.findall(r"<summary>(.*?) \(\d+ rows", text)
+    for words in ("Results", "Leaderboard", "Ranks", "Tiers: groups of systems that are not "
+                  "separated", "Groups of questions", "Success and cost",
+                  "Against the best of 10 random guessers"):  # fmt: skip
+        assert words in titles
+    assert 'aria-label="Success and cost. Points: posterior means.' in text
+    assert 'aria-label="Random baseline.' in text
 
 
 @pytest.mark.slow

@@ -86,6 +86,12 @@ def test_a_design_needs_no_data(folder) -> None:
     ("arguments", "message"),
     [
         (["new.csv", "--policy", "gate.toml"], "give FILE of the new system and --baseline FILE"),
+        (["new.csv", "--baseline", "main.csv"], "give either --policy FILE or --metric and"),
+        (["new.csv", "--baseline", "main.csv", "-m", "pass@1"], "--metric pass@1 --margin 0.02"),
+        (["new.csv", "--baseline", "main.csv", "-m", "pass@1", "--margin", "0.1", "--policy",
+          "gate.toml"], "give either --policy FILE or"),
+        (["--init", "--policy", "gate.toml"], "--policy must be a new file; gate.toml is there"),
+        (["--init", "--policy", "new.toml", "--margin", "-1"], "--margin must be > 0"),
         (["new.csv", "--baseline", "main.csv", "--policy", "none.toml"], "there is no such file"),
         (["--design", "--policy", "gate.toml"], "takes --difficulty MEAN,ICC"),
         (["--design", "--policy", "gate.toml", "--difficulty", "0.6", "--questions", "9",
@@ -99,6 +105,29 @@ def test_wrong_usage_is_refused(folder, monkeypatch, arguments, message) -> None
     done = run(*arguments)
     assert done.exit_code == 2
     assert message in done.stderr
+
+
+def test_rules_are_options_or_a_file_that_init_writes_whatever_columns_files_have(
+    folder, tmp_path
+) -> None:
+    asked = []
+    for name in ("new", "main"):
+        lines = (folder / f"{name}.csv").read_text().splitlines()
+        rows = [f"{lines[0]},system,note", *(f"{line},{name} model,x" for line in lines[1:])]
+        (tmp_path / f"{name}.csv").write_text("\n".join(rows))
+        asked.append(tmp_path / f"{name}.csv")
+    asked.insert(1, "--baseline")
+    done = run(*asked, "-m", "pass@1", "--margin", 0.2, "-q", "--json")
+    assert done.exit_code == 0, done.output
+    rules = tmp_path / "rules.toml"
+    assert run("--init", "--policy", rules, "-m", "pass@1", "--margin", 0.2).exit_code == 0
+    assert bk.GatePolicy.read(rules) == bk.GatePolicy("pass@1", 0.2)
+    fixed = run(*asked, "--policy", rules, "-q", "--json")
+    answers = [json.loads(each.stdout) for each in (done, fixed)]
+    assert answers[0]["policy_sha256"] == answers[1]["policy_sha256"]
+    assert answers[0]["observed"] == answers[1]["observed"]
+    bare = run(folder / "new.csv", "--baseline", folder / "main.csv", "--policy", rules, "--json")
+    assert json.loads(bare.stdout)["observed"] == answers[0]["observed"]
 
 
 def test_the_workflow_of_the_docs_has_commands_that_exist() -> None:

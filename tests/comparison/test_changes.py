@@ -53,7 +53,7 @@ def test_it_is_kept_with_the_data_or_with_their_result(tmp_path, ending) -> None
     tables = bk.tables_of(again)
     assert list(tables) == ["change_point"]
     path = bk.export(again, tmp_path / "days.csv")
-    assert pd.read_csv(path, comment="#")["day"].tolist() == list(days)
+    assert pd.read_csv(path)["day"].tolist() == list(days)
     assert bk.provenance(again)["input_sha256"] == bk.tally(days).sha256()
     assert "Vovk" in bk.cite(again)
     fit = bk.evaluate(days, "pass@1", rng=1, draws=10)

@@ -431,7 +431,7 @@ def test_a_plan_is_a_group_of_its_pilot_or_stands_alone(tmp_path, ending) -> Non
         assert "Questions needed for pass@2" in str(table)
         assert "no number is enough" in str(table)  # of single trials, for k = 2
         path = bk.export(again, tmp_path / "plan.csv", table="plan")
-        assert pd.read_csv(path, comment="#")["trials"].tolist() == [1, 4]
+        assert pd.read_csv(path)["trials"].tolist() == [1, 4]
     assert list(bk.tables_of(stated)) == ["plan"]
     assert list(bk.tables_of(pilot)) == ["results", "plan"]
     assert of_data["posterior"]["system"].values.tolist() == ["a"]

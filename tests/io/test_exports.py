@@ -55,17 +55,16 @@ def test_infinities_and_gaps_are_json(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("name", ["results", "comparison", "ranks", "tiers", "questions"])
-def test_csv_reads_back_below_its_provenance(compared, tmp_path, name) -> None:
+def test_csv_reads_back_beside_its_provenance(compared, tmp_path, name) -> None:
     path = bk.export(compared, tmp_path / "t.csv", table=name)
-    frame = pd.read_csv(path, comment="#")
+    frame = pd.read_csv(path)
     assert "questions" not in bk.tables_of(compared)
     expected = bk.tables_of(compared, questions=True)[name]
     expected = expected.replace({"^=": "'="}, regex=True)  # no formula in a spreadsheet
     assert name == "comparison" or "'=1+1" in expected["system"].tolist()
     assert frame["system"].tolist() == expected["system"].tolist()
     pd.testing.assert_frame_equal(frame, expected, check_dtype=False)
-    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line[:2] == "# "]
-    origin = {key: json.loads(value) for key, value in (line[2:].split(": ", 1) for line in lines)}
+    origin = json.loads((tmp_path / "t.csv.provenance.json").read_text(encoding="utf-8"))
     assert origin["input_sha256"] == compared.attrs["input_sha256"]
 
 
@@ -80,8 +79,27 @@ def test_latex_escapes_names_and_brackets_intervals(compared, tmp_path) -> None:
     assert r"\toprule" in body
 
 
+def test_tables_of_papers_have_no_technical_columns_but_those_that_are_named(
+    compared, tmp_path
+) -> None:
+    text = bk.export(compared, tmp_path / "t.tex").read_text(encoding="utf-8")
+    body = text[text.index("\\begin{tabular}") :]
+    for words in ("[, ]", "nan", "ci error", "variance", "if\\_"):
+        assert words not in body
+    asked = ["system", "metric", "ci_error", "ci_lower", "ci_upper"]
+    path = bk.export(compared, tmp_path / "t.md", columns=asked)
+    lines = path.read_text(encoding="utf-8").split("-->")[1].strip().splitlines()
+    assert lines[2] == "| system | metric | ci error | 95% interval |"
+    assert len(lines) == 4 + len(bk.table(compared))
+    row = bk.table(compared).iloc[0]
+    assert f"[{row['ci_lower']:.3f}, {row['ci_upper']:.3f}]" in lines[4]
+    for columns in (["mean", "men"], "men"):
+        with pytest.raises(ValueError, match=r"columns must be a list of columns .*; got men\."):
+            bk.export(compared, tmp_path / "t.md", columns=columns)
+
+
 def test_export_says_what_it_cannot_write(compared, tmp_path) -> None:
-    with pytest.raises(ValueError, match=r"must end in \.json, \.csv, \.tex; got 'fit\.xls'"):
+    with pytest.raises(ValueError, match=r"must end in \.json, \.csv, \.tex, \.md; got 'fit\.xls'"):
         bk.export(compared, tmp_path / "fit.xls")
     with pytest.raises(ValueError, match="table must be one of results, comparison"):
         bk.export(compared, tmp_path / "fit.csv", table="nope")

@@ -13,9 +13,8 @@ from matplotlib import pyplot  # noqa: E402
 
 from bayesatk import plots  # noqa: E402
 from bayesatk.core.pooling.difficulty import Difficulty  # noqa: E402
-from bayesatk.plots.canvas import Backend  # noqa: E402
+from bayesatk.plots.canvas import Backend, shortened  # noqa: E402
 from bayesatk.plots.curves import simultaneous_band  # noqa: E402
-from bayesatk.plots.request import shortened  # noqa: E402
 from bayesatk.verification.verify import LEVELS  # noqa: E402
 
 HOSTILE = [
@@ -232,15 +231,17 @@ def test_curve_draws_means_bands_and_estimates(fit):
 
 def test_curve_shows_the_family_free_range_beyond_the_trials(fit):
     plot = plots.plot_curve(fit)
-    ranges = bk.extrapolation_range(fit_data(fit), "pass@4,8")
+    ranges = bk.extrapolation_range(fit_data(fit), "pass@8")
     ranges = ranges.query("target == 'population' and system == 'b'")
-    for end in ("lower", "upper"):
-        line = plot.get_viz(f"range_{end}", system="b", target="population")
-        drawn = line.get_ydata()
-        assert np.isnan(drawn[:2]).all()  # from the last k within the trials on
-        np.testing.assert_allclose(drawn[2:], ranges[end], atol=1e-9)
-        assert line.get_linestyle() == ":"
-    assert "Thin dotted: range beyond the trials" in " ".join(title(plot).split())
+    line = plot.get_viz("range", system="b", target="population")
+    x, (lower, upper, gap) = line.get_xdata(), line.get_ydata().reshape(-1, 3).T
+    assert np.isnan([lower[:3], upper[:3]]).all()  # of 4 trials only k = 8 is beyond
+    np.testing.assert_allclose(lower[3:], ranges["lower"][-1:], atol=1e-9)
+    np.testing.assert_allclose(upper[3:], ranges["upper"][-1:], atol=1e-9)
+    assert np.isnan(gap).all()
+    assert np.nanmax(np.abs(x - np.repeat([0, 1, 2, 3], 3))) < 0.05
+    assert line.get_linestyle() == ":"
+    assert "Upright dotted: range at k beyond the trials" in " ".join(title(plot).split())
     low, high = plot.get_viz("figure").axes[1].get_ylim()
     assert low < ranges["lower"].min()
     assert high > ranges["upper"].max()
@@ -249,8 +250,8 @@ def test_curve_shows_the_family_free_range_beyond_the_trials(fit):
 def test_curve_within_the_trials_shows_no_range():
     fit = bk.evaluate([[0, 1, 1, 0], [1, 1, 0, 1]], "pass@1,2,4", rng=1, draws=100)
     plot = plots.plot_curve(fit)
-    assert "range_lower" not in plot.viz.children
-    assert "Thin dotted" not in title(plot)
+    assert "range" not in plot.viz.children
+    assert "dotted" not in title(plot)
 
 
 def test_curve_of_one_tau_and_one_target(fit):
@@ -401,6 +402,17 @@ def contrast(one, other):
 
     low, high = sorted((luminance(one), luminance(other)))
     return (high + 0.05) / (low + 0.05)
+
+
+def test_panels_of_costs_have_the_same_axes():
+    rng = np.random.default_rng(4)
+    runs = {name: rng.integers(0, 2, (9, 3)) for name in "ab"}
+    cost = {name: rng.gamma(2.0, 1.0, (9, 3)) for name in "ab"}
+    data = bk.tally(np.stack([*runs.values()]), cost=np.stack([*cost.values()]))
+    axes = plots.plot_cost(bk.costs.evaluate_cost(data, difficulty="beta", rng=1)).viz
+    axes = axes["figure"].item().axes
+    assert axes[0].get_xlim() == axes[1].get_xlim()
+    assert axes[0].get_ylim() == axes[1].get_ylim()
 
 
 def test_every_rank_shade_is_readable():

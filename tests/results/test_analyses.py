@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 import bayesatk as bk
 from bayesatk.results.analyses import (
-    AnalysisTable,
     analysis_group,
     table_of,
     tree_of,
     with_analyses,
 )
 from bayesatk.results.schema import ANALYSES
+from bayesatk.results.views import ShownTable
 
 NUMBER = st.floats(allow_infinity=True) | st.integers(-5, 5).map(float)
 ROWS = st.dictionaries(
@@ -84,7 +84,7 @@ def test_rows_show_themselves_as_the_table_does_and_other_columns_as_they_are() 
     assert str(table) == repr(table) == "a is <there>.\nb is <there>.\nThat is all."
     assert "a is &lt;there&gt;." in table._repr_html_()
     part = table[table["system"] == "b"]
-    assert isinstance(part, AnalysisTable)
+    assert isinstance(part, ShownTable)
     assert str(part) == "b is <there>.\nThat is all."
     other = table.assign(number=1)
     assert "number" in str(other)

@@ -2,12 +2,11 @@
 
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-from typer import Argument, Exit, Option, Typer
+from typer import Exit, Option, Typer
 
 from bayesatk._tools.packages import REPORT, SAMPLING, require
 from bayesatk.cli.decisions import baseline, gate, plan
@@ -16,16 +15,9 @@ from bayesatk.cli.options import (
     DEFAULT_T,
     DISAGREE,
     READING,
-    AsJson,
     Delivery,
-    Difficulty,
     Evaluation,
-    Kind,
-    Probability,
-    Quiet,
     Reading,
-    Rope,
-    Seed,
     as_options,
     check_file,
     command,
@@ -36,9 +28,8 @@ from bayesatk.cli.options import (
 )
 from bayesatk.cli.terminal import (
     print_comparison,
-    print_costs,
-    print_leaderboard,
     print_result,
+    print_tables,
     print_verification,
     say,
     terminal,
@@ -74,36 +65,44 @@ def options(
 def evaluate(reading: Reading, evaluation: Evaluation, delivery: Delivery) -> None:
     """Compute the exact posterior of metrics."""
     data = reading.load(delivery.output, with_formula=True)
+    evaluation = evaluation.on(data)
     model = evaluation.model(data, reading)
     fit = evaluation.evaluate(data, model, delivery.progress)
     delivery.deliver(fit, print_result, data)
 
 
-@command(app, "Example: bayesatk cost runs.csv --cost usd --cost-unit USD -k 1,4", name="cost")
+_OF_METRICS = ("metric", "group_weight", "population", "judge", "prior_trials", "prior_weight")
+
+
+@command(
+    app, "Example: bayesatk cost runs.csv --cost usd --cost-unit USD -k 1,4", name="cost",
+    without=(*_OF_METRICS, "pooling"),
+)  # fmt: skip
 def cost_of_success(
     reading: Reading,
+    evaluation: Evaluation,
     delivery: Delivery,
-    k: Annotated[
-        str, Option("--k", "-k", help="Largest number of tries of a question: -k 1,4.")
-    ] = "1",
-    spend: Annotated[
-        list[float] | None,
-        Option(help="Budget per question, on average, in the unit of costs."),
-    ] = None,
-    difficulty: Difficulty = None,
-    ci_prob: Probability = 0.95,
-    ci_kind: Kind = "eti",
-    seed: Seed = None,
+    k: str = "1",
+    spend: list[float] | None = None,
 ) -> None:
-    """Compute cost per success, and success at a budget; name the column with --cost."""
+    """Compute cost per success, and success at a budget; name the column with --cost.
+
+    Parameters
+    ----------
+    k : -k
+        Largest number of tries of a question: -k 1,4.
+    spend
+        Budget per question, on average, in the unit of costs.
+    """
     data = reading.load(delivery.output)
     from bayesatk.costs.evaluation import evaluate_cost
 
     fit = evaluate_cost(
-        data, whole_numbers(k), spend or (), difficulty=families(difficulty),
-        ci_prob=ci_prob, ci_kind=ci_kind, rng=seed, progress=delivery.progress,
+        data, whole_numbers(k), spend or (), difficulty=families(evaluation.difficulty),
+        ci_prob=evaluation.ci_prob, ci_kind=evaluation.ci_kind, rng=evaluation.seed,
+        progress=delivery.progress,
     )  # fmt: skip
-    delivery.deliver(fit, print_costs, data)
+    delivery.deliver(fit, lambda console, costs: print_tables(console, costs, "costs"), data)
 
 
 @command(
@@ -113,7 +112,7 @@ def verify(reading: Reading, evaluation: Evaluation, delivery: Delivery) -> None
     """Compare the closed form with PyMC; exit code 1 if they disagree."""
     require(*SAMPLING)
     data = reading.load(delivery.output, with_formula=True)
-    _compare_with_sampler(data, evaluation, delivery, reading)
+    _compare_with_sampler(data, evaluation.on(data), delivery, reading)
 
 
 @command(app, "Example: bayesatk compare a=one.eval b=two.eval -m pass@1,4 --rope 0.02")
@@ -121,18 +120,28 @@ def compare(
     reading: Reading,
     evaluation: Evaluation,
     delivery: Delivery,
-    rope: Rope = 0.0,
-    pairs: Annotated[
-        bool, Option("--pairs", help="Compare every pair of more than four systems, too.")
-    ] = False,
+    rope: float = 0.0,
+    pairs: bool = False,
 ) -> None:
-    """Rank systems, and compare pairs of up to four systems (of more with --pairs)."""
+    """Rank systems, and compare pairs of up to four systems (of more with --pairs).
+
+    Parameters
+    ----------
+    pairs
+        Compare every pair of more than four systems, too.
+
+    The model
+    ---------
+    rope
+        Half-width of the region of practical equivalence.
+    """
     data = reading.load(delivery.output, with_formula=True)
+    evaluation = evaluation.on(data)
     model = evaluation.model(data, reading)
     fit = evaluation.evaluate(data, model, delivery.progress)
     with working("Ranking ...", delivery.silent):
-        result, show = _ranked(fit, rope, evaluation.seed, pairs, delivery.progress)
-    delivery.deliver(result, show, data)
+        result = _ranked(fit, rope, evaluation.seed, pairs, delivery.progress)
+    delivery.deliver(result, print_comparison, data)
 
 
 command(
@@ -146,12 +155,13 @@ command(
     "Examples: bayesatk baseline runs.csv --guess 0.25 -t 10; bayesatk baseline --n 100 "
     "--guess 0.5 -t 10 --accuracy 0.6",
     optional_files=True,
+    without=(*_OF_METRICS, "ci_prob", "ci_kind"),
 )(baseline)
 command(
     app,
     "Examples: bayesatk gate new/ --baseline main/ --policy gate.toml; bayesatk gate --policy "
     "gate.toml --design --difficulty 0.6,0.3 --questions 200 --trials 4; bayesatk gate runs.csv "
-    "--system tuned --system base --policy gate.toml",
+    "--system tuned --system base --metric pass@1 --margin 0.02; bayesatk gate --init",
     optional_files=True,
     without=("shared",),
 )(gate)
@@ -160,33 +170,40 @@ command(
 @command(app, "Example: bayesatk report logs/ -o report.html --guess 0.25", without=("judge",))
 def report(
     reading: Reading,
-    output: Annotated[Path, Option("--output", "-o", help="The page, .html.")],
+    output: Path,
     evaluation: Evaluation,
-    metric: Annotated[
-        list[str] | None,
-        Option("--metric", "-m", help="Default: pass@k and pass^k, or the mean score."),
-    ] = None,
-    rope: Rope = 0.0,
-    guess: Annotated[
-        float | None, Option("--guess", "-p", help="Compare with random guessing, too.")
-    ] = None,
-    t: Annotated[
-        float | None,
-        Option("--t", "-t", help="Configurations tried, for --guess; default: 10."),
-    ] = None,
-    with_pymc: Annotated[
-        bool, Option("--verify", help="Verify by sampling with PyMC, too.")
-    ] = False,
-    title: Annotated[str, Option(help="Heading of the page.")] = "Evaluation report",
+    rope: float = 0.0,
+    guess: float | None = None,
+    t: float | None = None,
+    with_pymc: bool = False,
+    title: str = "Evaluation report",
 ) -> None:
-    """Write one self-contained page: claims, tables, plots, data, methods, provenance."""
+    """Write one self-contained page: claims, tables, plots, data, methods, provenance.
+
+    Parameters
+    ----------
+    output : -o
+        The page, .html.
+    guess : -p
+        Compare with random guessing, too.
+    t : -t
+        Configurations tried, for --guess; default: 10.
+    with_pymc : --verify
+        Verify by sampling with PyMC, too.
+    title
+        Heading of the page.
+
+    The model
+    ---------
+    rope
+        Half-width of the region of practical equivalence.
+    """
     require(*REPORT)
     if with_pymc:
         require(*SAMPLING)
     data = reading.load(output, endings=(".html", ".htm"), with_formula=True)
     from bayesatk.guessing.baseline import random_baseline
     from bayesatk.reporting import report as write_page
-    from bayesatk.reporting.sentences import usual_metrics
 
     console, quiet, seed = terminal(), reading.quiet, evaluation.seed
     if not quiet:
@@ -197,17 +214,25 @@ def report(
             f"Random guessing: the best of t = {DEFAULT_T:g} guessers. If you tried another number "
             "of configurations (prompts, seeds), say so with --t.",
         )
-    evaluation = replace(evaluation, metric=metric or usual_metrics(data))
+    evaluation = evaluation.on(data)
     progress, model = False if quiet else None, evaluation.model(data, reading)
     fit = evaluation.evaluate(data, model, progress)
     if (data.trials > 0).sum("system").max() > 1:  # else no two share a question
-        fit, _ = _ranked(fit, rope, seed, True, progress)
+        fit = _ranked(fit, rope, seed, True, progress)
     with working("Drawing ...", quiet):
         if guess is not None:
             fit = random_baseline(fit, guess, t or DEFAULT_T, rng=seed)
     verification = _verified(fit, data, evaluation.metric, model, quiet) if with_pymc else None
+    costs = None
+    if reading.cost is not None:
+        from bayesatk.costs.evaluation import evaluate_cost
+
+        costs = evaluate_cost(data, difficulty=model["difficulty"], rng=seed, progress=progress)
     with working("Drawing ...", quiet):
-        write_page(fit, output, data=data, verification=verification, guess=guess, title=title)
+        write_page(
+            fit, output, data=data, verification=verification, guess=guess, costs=costs,
+            title=title,
+        )  # fmt: skip
     say(console, f"Saved {output}")
     if verification is not None and verification.verdict == "disagree":
         raise Exit(DISAGREE)
@@ -242,11 +267,15 @@ def doctor(reading: Reading, as_json: AsJson = False) -> None:
 )  # fmt: skip
 def convert(
     reading: Reading,
-    output: Annotated[
-        Path, Option("--output", "-o", help="The long table: .csv, .jsonl or .parquet.")
-    ],
+    output: Path,
 ) -> None:
-    """Write logs as one long table with a row per trial."""
+    """Write logs as one long table with a row per trial.
+
+    Parameters
+    ----------
+    output : -o
+        The long table: .csv, .jsonl or .parquet.
+    """
 
     def write_table(source: Any, **options: Any) -> Path:
         from bayesatk.io.convert import convert
@@ -259,12 +288,14 @@ def convert(
 
 
 @command(app, "Example: bayesatk cite fit.nc > references.bib")
-def cite(
-    result: Annotated[
-        Path | None, Argument(help="A saved result; default: all methods of the library.")
-    ] = None,
-) -> None:
-    """Print BibTeX of the methods that a result used."""
+def cite(result: Path | None = None) -> None:
+    """Print BibTeX of the methods that a result used.
+
+    Parameters
+    ----------
+    result
+        A saved result; default: all methods of the library.
+    """
     if result is not None:
         check_file(result)
     from bayesatk.io.saved import load_result
@@ -274,7 +305,7 @@ def cite(
 
 
 @command(app, "Example: bayesatk demo --seed 7")
-def demo(as_json: AsJson = False, seed: Seed = 20261121, quiet: Quiet = False) -> None:
+def demo(as_json: bool = False, seed: int | None = 20261121, quiet: bool = False) -> None:
     """Evaluate and verify published data: tau-bench airline, 50 tasks x 4 trials."""
     from bayesatk.datasets import tau_bench_airline
 
@@ -289,10 +320,8 @@ def demo(as_json: AsJson = False, seed: Seed = 20261121, quiet: Quiet = False) -
     _compare_with_sampler(tau_bench_airline(), evaluation, delivery)
 
 
-def _ranked(
-    fit: Any, rope: float, seed: int | None, pairs_too: bool, progress: bool | None
-) -> tuple[Any, Callable[[Any, Any], None]]:
-    """Rank three systems or more, compare pairs where asked or few; and return how to print it."""
+def _ranked(fit: Any, rope: float, seed: int | None, pairs_too: bool, progress: bool | None) -> Any:
+    """Rank three systems or more, and compare pairs where asked, or few."""
     from bayesatk.comparison.boards.leaderboard import leaderboard
     from bayesatk.comparison.joint.posterior import has_ranks
     from bayesatk.comparison.pairs.systems import compare as compare_systems
@@ -302,16 +331,7 @@ def _ranked(
     ranked = len(result.systems) > 2 and has_ranks(result)
     if pairs_too or len(result.systems) <= 4 or not ranked:
         fit = compare_systems(fit, rope=rope, rng=seed, progress=progress)
-    if not ranked:
-        return fit, print_comparison
-    fit = leaderboard(fit, rng=None if "comparison" in fit else seed)
-
-    def show(console: Any, result: Any) -> None:
-        print_leaderboard(console, result)
-        if "comparison" in result:
-            print_comparison(console, result, tiers=False)
-
-    return fit, show
+    return leaderboard(fit, rng=None if "comparison" in fit else seed) if ranked else fit
 
 
 def _compare_with_sampler(
@@ -346,7 +366,7 @@ def _compare_with_sampler(
 def _verified(
     fit: Any,
     data: Any,
-    metric: list[str],
+    metric: list[str] | None,
     model: dict[str, Any],
     quiet: bool,
     save: Callable[[Any], None] | None = None,
@@ -357,7 +377,7 @@ def _verified(
 
     stated = {name: value for name, value in model.items() if value is not None}
     watched = not quiet and sys.stderr.isatty()
-    sampled = sample(data, metric, progressbar=watched, **stated)
+    sampled = sample(data, metric or (), progressbar=watched, **stated)
     if save is not None:
         save(sampled)
     return verify_result(fit, sampled)

@@ -2,22 +2,17 @@
 
 import json
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from typer import Exit, Option
+from typer import Exit
 
 from bayesatk.cli.options import (
     DEFAULT_T,
-    AsJson,
     Delivery,
-    Difficulty,
-    GroupWeight,
-    Pooling,
-    Population,
+    Evaluation,
     Reading,
-    Seed,
+    Texts,
     check_file,
     check_output,
     families,
@@ -28,12 +23,7 @@ from bayesatk.cli.options import (
     whole_numbers,
     working,
 )
-from bayesatk.cli.terminal import (
-    print_baseline,
-    print_plan,
-    print_published_baseline,
-    terminal,
-)
+from bayesatk.cli.terminal import print_published_baseline, print_table, print_tables, terminal
 
 _GATE_ENDINGS = (".json", ".md")
 
@@ -41,36 +31,45 @@ _GATE_ENDINGS = (".json", ".md")
 def plan(
     reading: Reading,
     delivery: Delivery,
-    metric: Annotated[str, Option("--metric", "-m", help="One metric, such as 'pass@4'.")],
-    difficulty: Annotated[
-        list[str] | None,
-        Option(
-            help="In place of a pilot: --difficulty SYSTEM=MEAN,ICC, once or twice. With a pilot: "
-            "averaged, beta, inflated or mixture, the shape of its difficulties."
-        ),
-    ] = None,
-    width: Annotated[float | None, Option(help="Desired width of the interval.")] = None,
-    prob_correct: Annotated[
-        float | None,
-        Option(help="Desired probability that the better of two systems is ahead."),
-    ] = None,
-    target: Annotated[
-        Literal["population", "questions", "new_groups"],
-        Option(help="Questions like these, these questions, or new groups (--group)."),
-    ] = "population",
-    price: Annotated[float | None, Option(help="Cost of a trial, summed over systems.")] = None,
-    spend: Annotated[float | None, Option(help="Budget of the evaluation.")] = None,
-    trials: Annotated[str, Option(help="Trials per question to consider.")] = "1,2,4,8,16",
-    questions: Annotated[
-        str | None, Option(help="With --group: questions per group to consider, as 5,10.")
-    ] = None,
-    correlation: Annotated[
-        float, Option(help="Correlation of the difficulties of two systems.")
-    ] = 0.0,
-    group_weight: GroupWeight = None,
-    population: Population = None,
+    metric: str = "pass@1",
+    difficulty: list[str] | None = None,
+    width: float | None = None,
+    prob_correct: float | None = None,
+    target: Literal["population", "questions", "new_groups"] = "population",
+    price: float | None = None,
+    spend: float | None = None,
+    trials: str = "1,2,4,8,16",
+    questions: str | None = None,
+    correlation: float = 0.0,
+    group_weight: Texts = None,
+    population: Literal["law", "bootstrap"] | None = None,
 ) -> None:
-    """Find numbers of questions and trials, from a pilot or a stated difficulty."""
+    """Find numbers of questions and trials, from a pilot or a stated difficulty.
+
+    Parameters
+    ----------
+    metric : -m
+        One metric, such as 'pass@4'.
+    difficulty
+        In place of a pilot: --difficulty SYSTEM=MEAN,ICC, once or twice. With a pilot:
+        averaged, beta, inflated or mixture, the shape of its difficulties.
+    width
+        Desired width of the interval.
+    prob_correct
+        Desired probability that the better of two systems is ahead.
+    target
+        Questions like these, these questions, or new groups (--group).
+    price
+        Cost of a trial, summed over systems.
+    spend
+        Budget of the evaluation.
+    trials
+        Trials per question to consider.
+    questions
+        With --group: questions per group to consider, as 5,10.
+    correlation
+        Correlation of the difficulties of two systems.
+    """
     by_statement = any("=" in text for text in difficulty or [])
     if by_statement == bool(reading.files):
         raise ValueError("give a pilot FILE or --difficulty SYSTEM=MEAN,ICC, one of the two.")
@@ -97,32 +96,47 @@ def plan(
             trials=whole_numbers(trials), correlation=correlation, price=price, spend=spend,
             questions=None if questions is None else whole_numbers(questions),
         )  # fmt: skip
-    delivery.deliver(table, partial(print_plan, metric=metric))
+    table.attrs = {"analysis": "plan", "metric": metric}
+    if (table.get("questions", table["total"]) == float("inf")).any():
+        lacking = "-: no number is enough with so few trials of each question."
+        table.attrs["sentences"] = json.dumps([lacking])
+    delivery.deliver(table, print_table)
 
 
 def baseline(
     reading: Reading,
+    evaluation: Evaluation,
     delivery: Delivery,
-    guess: Annotated[
-        float | None, Option("--guess", "-p", help="Probability of guessing right.")
-    ] = None,
-    labels: Annotated[
-        list[str] | None,
-        Option("--labels", help="Number of questions by number of labels: --labels 4=80."),
-    ] = None,
-    t: Annotated[
-        float, Option("--t", "-t", help="Configurations tried (prompts, seeds).")
-    ] = DEFAULT_T,
-    n: Annotated[int | None, Option("--n", "-n", help="Number of questions.")] = None,
-    accuracy: Annotated[float | None, Option(help="Accuracy of the best configuration.")] = None,
-    decimals: Annotated[int | None, Option(help="Decimals that --accuracy was rounded to.")] = None,
-    correlation: Annotated[float, Option(help="Correlation of configurations, 0 to 1.")] = 0.0,
-    alpha: Annotated[float, Option(help="Level of significance.")] = 0.05,
-    pooling: Pooling = "partial",
-    difficulty: Difficulty = None,
-    seed: Seed = None,
+    guess: float | None = None,
+    labels: list[str] | None = None,
+    t: float = DEFAULT_T,
+    n: int | None = None,
+    accuracy: float | None = None,
+    decimals: int | None = None,
+    correlation: float = 0.0,
+    alpha: float = 0.05,
 ) -> None:
-    """Compare systems, or a published accuracy, with the best of t random guessers."""
+    """Compare systems, or a published accuracy, with the best of t random guessers.
+
+    Parameters
+    ----------
+    guess : -p
+        Probability of guessing right.
+    labels
+        Number of questions by number of labels: --labels 4=80.
+    t : -t
+        Configurations tried (prompts, seeds).
+    n : -n
+        Number of questions.
+    accuracy
+        Accuracy of the best configuration.
+    decimals
+        Decimals that --accuracy was rounded to.
+    correlation
+        Correlation of configurations, 0 to 1.
+    alpha
+        Level of significance.
+    """
     p = _chances(guess, labels)
     if not reading.files:
         n = sum(p.values()) if n is None and isinstance(p, dict) else n
@@ -144,11 +158,13 @@ def baseline(
 
     with working("Comparing with random guessers ...", delivery.silent):
         fit = evaluate(
-            data, "bayes", pooling=pooling,
-            difficulty=families(difficulty), rng=seed,
+            data, "bayes", pooling=evaluation.pooling,
+            difficulty=families(evaluation.difficulty), rng=evaluation.seed,
         )  # fmt: skip
-        result = random_baseline(fit, p, t, correlation=correlation, alpha=alpha, rng=seed)
-    delivery.deliver(result, print_baseline)
+        result = random_baseline(
+            fit, p, t, correlation=correlation, alpha=alpha, rng=evaluation.seed
+        )
+    delivery.deliver(result, lambda console, fit: print_tables(console, fit, "baseline"))
 
 
 def _chances(guess: float | None, labels: list[str] | None) -> float | dict[int, int]:
@@ -193,39 +209,66 @@ def _published_baseline(
 
 def gate(
     reading: Reading,
-    policy: Annotated[Path, Option(help="The rules, a TOML file.")],
-    baseline: Annotated[Path | None, Option(help="File or folder of the baseline.")] = None,
-    design: Annotated[
-        bool,
-        Option("--design", help="Before any data: how often verdicts change, and power."),
-    ] = False,
-    difficulty: Annotated[
-        str | None, Option(help="For --design: MEAN,ICC of the baseline.")
-    ] = None,
-    questions: Annotated[
-        int | None, Option(help="For --design: number of questions of a run.")
-    ] = None,
-    trials: Annotated[int | None, Option(help="For --design: trials of each question.")] = None,
-    only_shared: Annotated[
-        bool, Option("--shared", help="Use the questions that both systems tried.")
-    ] = False,
-    system: Annotated[
-        list[str] | None,
-        Option(help="In place of --baseline: of FILE, first the new system, then the baseline."),
-    ] = None,
-    seed: Annotated[int, Option(help="Seed of the draws.")] = 0,
-    markdown: Annotated[
-        bool, Option("--markdown", help="Print Markdown, for a pull request.")
-    ] = False,
-    as_json: AsJson = False,
-    output: Annotated[
-        Path | None, Option("--output", "-o", help="Save as .json, or as .md to read.")
-    ] = None,
+    baseline: Path | None = None,
+    metric: str | None = None,
+    margin: float | None = None,
+    policy: Path | None = None,
+    init: bool = False,
+    design: bool = False,
+    difficulty: str | None = None,
+    questions: int | None = None,
+    trials: int | None = None,
+    only_shared: bool = False,
+    system: list[str] | None = None,
+    seed: int = 0,
+    markdown: bool = False,
+    as_json: bool = False,
+    output: Path | None = None,
 ) -> None:
-    """Decide whether a new system passes; exit code 0 pass, 1 fail, 3 inconclusive."""
+    """Decide whether a new system passes; exit code 0 pass, 1 fail, 3 inconclusive.
+
+    Parameters
+    ----------
+    baseline
+        File or folder of the baseline.
+    metric : -m
+        In place of --policy.
+    margin
+        With --metric: how much worse the new system may be.
+    policy
+        The rules, fixed in a TOML file.
+    init
+        Write a file of rules to fill in: --policy, or gate.toml.
+    design
+        Before any data: how often verdicts change, and power.
+    difficulty
+        For --design: MEAN,ICC of the baseline.
+    questions
+        For --design: number of questions of a run.
+    trials
+        For --design: trials of each question.
+    only_shared : --shared
+        Use the questions that both systems tried.
+    system
+        In place of --baseline: of FILE, first the new system, then the baseline.
+    seed
+        Seed of the draws.
+    markdown
+        Print Markdown, for a pull request.
+    output : -o
+        Save as .json, or as .md to read.
+    """
+    if init:
+        _write_policy(policy or Path("gate.toml"), metric or "pass@1", margin or 0.02)
+        return
+    if (policy is None) == (metric is None) or (metric is None) != (margin is None):
+        raise ValueError(
+            "give either --policy FILE or --metric and --margin, as in --metric pass@1 --margin "
+            "0.02; --init writes a FILE."
+        )
     _check_gate(reading, policy, baseline, system, design, [difficulty, questions, trials])
     check_output(output, reading.files, _GATE_ENDINGS)
-    from bayesatk.comparison.gates.gate import gate_of
+    from bayesatk.comparison.gates.gate import gate_of, together
     from bayesatk.comparison.gates.policy import GatePolicy, gate_design
 
     def read_both(source: Any, **options: Any) -> Any:
@@ -235,9 +278,10 @@ def gate(
             return _as_new_and_baseline(load(source, **options), system)
         if isinstance(source, dict):
             raise ValueError("files must go without NAME= here: they are of the new system.")
-        return load({"new": source, "baseline": str(baseline)}, **options)
+        return together(load(source, **options), load(str(baseline), **options))
 
-    rules, silent, code = GatePolicy.read(policy), reading.quiet or as_json, 0
+    rules = GatePolicy(metric or "", margin or 0.0) if policy is None else GatePolicy.read(policy)
+    silent, code = reading.quiet or as_json, 0
     answer: Any
     if difficulty is None:
         outcomes = reading.load(output, read=read_both, endings=_GATE_ENDINGS)
@@ -259,6 +303,31 @@ def gate(
     raise Exit(code)
 
 
+_RULES = """\
+# Rules by which `bayesatk gate NEW --baseline OLD --policy FILE` decides; fix them before the data.
+metric = {metric}
+margin = {margin:g}  # how much worse the new system may be
+rule = "non-inferiority"  # or "superiority": better by more than margin
+level = 0.95  # posterior probability that a verdict needs
+target = "questions"  # these questions; or "population": questions like these
+# effect = -0.05  # a difference at which the power of the gate is reported
+# [floors]  # smallest acceptable value of a question or group
+# "q7" = 0.9
+"""
+
+
+def _write_policy(path: Path, metric: str, margin: float) -> None:
+    """Write a file of rules, where there is none."""
+    from bayesatk.comparison.gates.policy import GatePolicy
+
+    rules = GatePolicy(metric, margin)  # refuses what is no rule
+    if path.exists():
+        raise ValueError(f"--policy must be a new file; {path} is there. Name another.")
+    with path.open("w", encoding="utf-8") as file:
+        file.write(_RULES.format(metric=json.dumps(rules.metric), margin=rules.margin))
+    print(f"Saved {path}")
+
+
 def _as_new_and_baseline(data: Any, systems: list[str]) -> Any:
     """Return the outcomes of two systems under the names that a gate knows."""
     data, (new, baseline) = of_systems(data, systems), systems
@@ -271,14 +340,15 @@ def _as_new_and_baseline(data: Any, systems: list[str]) -> Any:
 
 def _check_gate(
     reading: Reading,
-    policy: Path,
+    policy: Path | None,
     baseline: Path | None,
     system: list[str] | None,
     design: bool,
     stated: list[Any],
 ) -> None:
     """Refuse what does not go together, before anything is read."""
-    check_file(policy)
+    if policy is not None:
+        check_file(policy)
     if design and (reading.files or baseline is not None or system or None in stated):
         raise ValueError(
             "--design takes --difficulty MEAN,ICC, --questions and --trials, and no FILE."

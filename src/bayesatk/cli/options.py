@@ -3,14 +3,16 @@
 import inspect
 import json
 import os
+import re
 import shlex
 import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from functools import wraps
+from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -22,40 +24,11 @@ from bayesatk._tools.messages import Argument, Message, source_of
 from bayesatk.cli.terminal import say, terminal
 
 BAD_INPUT, DISAGREE = 2, 1  # exit codes
-RESULTS = (".nc", ".zarr", ".json", ".csv", ".tex")  # endings of files that results are saved in
+RESULTS = (".nc", ".zarr", ".json", ".csv", ".tex", ".md")  # endings of files
 DEFAULT_T = 10.0
 
-Difficulty = Annotated[
-    list[str] | None,
-    Option(
-        help="Difficulty family under partial pooling: averaged, beta, inflated (some "
-        "questions never or always solved), mixture (of two Betas); repeat it for several."
-    ),
-]
-Pooling = Annotated[
-    Literal["partial", "none", "complete"],
-    Option(help="Pooling of information between questions."),
-]
-Probability = Annotated[float, Option(help="Probability of the interval.")]
-Kind = Annotated[Literal["eti", "hdi"], Option(help="Kind of interval.")]
-Seed = Annotated[int | None, Option(help="Seed of the draws; recorded in the result.")]
-AsJson = Annotated[bool, Option("--json", help="Print JSON instead of tables.")]
-Quiet = Annotated[bool, Option("--quiet", "-q", help="No progress, no data card.")]
-Rope = Annotated[float, Option(help="Half-width of the region of practical equivalence.")]
-GroupWeight = Annotated[
-    list[str] | None,
-    Option(
-        help="Weights of groups in means, with --group: equal, or GROUP=WEIGHT for each; "
-        "default: their numbers of questions.",
-    ),
-]
-Population = Annotated[
-    Literal["law", "bootstrap"] | None,
-    Option(
-        help="Questions like these: new ones from the law of difficulty, or these drawn anew with "
-        "their weights; default: the law, except with --pooling none."
-    ),
-]
+Text = str | None
+Texts = list[str] | None
 
 
 def command(
@@ -70,6 +43,7 @@ def command(
 
     A group is a dataclass, every field of which is an option. An option of the same name that the
     function has itself takes the place of that of a group. Options in `without` are not offered.
+    Docstrings have the help of options, with other names of theirs; sections are panels.
     """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
@@ -90,8 +64,14 @@ def command(
             if field.name not in without
         } | plain  # fmt: skip
         if optional_files:
-            files = Annotated[list[str] | None, *offered["files"].annotation.__metadata__]
-            offered["files"] = offered["files"].replace(annotation=files, default=None)
+            offered["files"] = offered["files"].replace(annotation=Texts, default=None)
+        markers = _COMMON | _described(function)
+        offered = {
+            name: option.replace(
+                kind=option.KEYWORD_ONLY, annotation=Annotated[option.annotation, markers[name]]
+            )
+            for name, option in offered.items()
+        }
 
         @wraps(function)
         def wrapped(**values: Any) -> None:
@@ -102,13 +82,36 @@ def command(
             with one_line_errors(offered):
                 function(**arguments)
 
-        options = [option.replace(kind=option.KEYWORD_ONLY) for option in offered.values()]
-        options.sort(key=lambda option: option.default is not option.empty)
+        options = sorted(offered.values(), key=lambda option: option.default is not option.empty)
+        wrapped.__doc__ = inspect.cleandoc(function.__doc__ or "").partition("\n")[0]
         wrapped.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
         wrapped.__annotations__ = {name: option.annotation for name, option in offered.items()}
         return app.command(name, epilog=epilog)(wrapped)
 
     return decorate
+
+
+def _described(owner: Any) -> dict[str, Any]:
+    """Return what typer is told of the options that a docstring describes."""
+    panel: str | None = None
+    options: dict[str, Any] = {}
+    lines = inspect.cleandoc(owner.__doc__).splitlines()
+    for number, line in enumerate(lines):
+        if not line or line.startswith((" ", "-")):
+            continue
+        below = [*lines[number + 1 : number + 2], ""]
+        if set(below[0]) == {"-"}:
+            panel = None if line == "Parameters" else line
+        elif below[0].startswith(" "):
+            name, _, flags = line.partition(" : ")
+            texts = takewhile(lambda text: text.startswith(" "), lines[number + 1 :])
+            help_text = " ".join(map(str.strip, texts))
+            names = [] if "--" in flags else [f"--{name.replace('_', '-')}"]
+            names += filter(None, flags.split(", "))
+            options[name] = Option(*names, help=help_text, rich_help_panel=panel)
+            if name in ("files", "result"):
+                options[name] = typer.Argument(help=help_text, show_default=False)
+    return options
 
 
 @contextmanager
@@ -124,7 +127,7 @@ def one_line_errors(offered: Collection[str]) -> Iterator[None]:
 
 
 # Options of what is done before and after `bayesatk.load`, or told to it in another form.
-_NOT_OF_LOAD = ("files", "quiet", "shared", "score", "column", "covariate", "system")
+_NOT_OF_LOAD = ("files", "quiet", "shared", "score", "column", "covariate", "system", "memory")
 _OF_EARLIER = (
     "scores", "success", "columns", "records", "wide", "format", "scorer", "filter", "task",
     "budget", "strict",
@@ -133,109 +136,106 @@ _OF_EARLIER = (
 
 @dataclass(frozen=True)
 class Reading:
-    """Options by which data are read: those of `bayesatk.load`."""
+    """Options by which data are read: those of `bayesatk.load`. The common ones come first.
 
-    files: Annotated[
-        list[str],
-        typer.Argument(
-            help="Tables (.csv, .jsonl, .json, .parquet) or logs (Inspect, lm-eval, Harbor, "
-            "HELM, ...): files, folders, NAME=FILE to name a system, - for standard input.",
-            show_default=False,
-        ),
-    ]
-    missing: Annotated[
-        Literal["error", "ignore", "wrong", "bounds"],
-        Option(help="Treatment of missing outcomes; bounds: all wrong, and all right."),
-    ] = "error"
-    score: Annotated[
-        list[str] | None,
-        Option(
-            help="Score of an outcome: --score C=1 --score I=0; or numbers as they are: --score "
-            "numbers, or --score 0:1 for numbers between two ends.",
-        ),
-    ] = None
-    success: Annotated[str | None, Option(help="Rule for success: --success 'score >= 0.5'.")] = (
-        None
-    )
-    better: Annotated[
-        Literal["higher", "lower"],
-        Option(help="Which scores are better; lower: seconds, errors, costs."),
-    ] = "higher"
-    column: Annotated[
-        list[str] | None,
-        Option(help="Column of a role: --column answer=text."),
-    ] = None
-    group: Annotated[
-        str | None,
-        Option(help="Column with the group of every question, such as its domain."),
-    ] = None
-    covariate: Annotated[
-        list[str] | None,
-        Option(
-            help="Column with a property of every question; or the covariates of success, as a "
-            "formula of such columns: '~ log2(minutes)'.",
-        ),
-    ] = None
-    weight: Annotated[str | None, Option(help="Column with the weight of every question.")] = None
-    cost: Annotated[
-        str | None,
-        Option(help="Column with the cost of a trial; for logs: cost, tokens."),
-    ] = None
-    cost_unit: Annotated[str | None, Option(help="Unit of costs: USD, tokens, s.")] = None
-    missing_cost: Annotated[
-        Literal["error", "ignore"], Option(help="Treatment of trials without a cost.")
-    ] = "error"
-    truth: Annotated[
-        str | None,
-        Option(
-            help="Column with what is true of a trial, where it is known (0, 1 or empty), to "
-            "correct for errors of the judge."
-        ),
-    ] = None
-    verifier: Annotated[
-        str | None, Option(help="Column with a verifier's score of a trial, for bon@k and wvote@k.")
-    ] = None
-    records: Annotated[
-        str | None, Option(help="Path of the records in a JSON document: output.runs.")
-    ] = None
-    wide: Annotated[bool, Option("--wide", help="Tables have a column for each system.")] = False
-    format: Annotated[str | None, Option(help="Format of the files, if names do not show it.")] = (
-        None
-    )
-    scorer: Annotated[
-        str | None, Option(help="Mark of a log to read: scorer, metric, or base|plus.")
-    ] = None
-    filter: Annotated[str | None, Option(help="Filter of lm-eval to read.")] = None
-    answers: Annotated[bool, Option("--answers", help="Keep the answers in logs, for votes.")] = (
-        False
-    )
-    question_key: Annotated[
-        Literal["id", "content", "unchecked"],
-        Option(help="What identifies a question in logs."),
-    ] = "id"
-    same_system: Annotated[
-        Literal["error", "trials"], Option(help="Treatment of a second log of a system.")
-    ] = "error"
-    empty_output: Annotated[
-        Literal["marked", "missing"],
-        Option(help="Treatment of wrong trials without output, or with a failed call."),
-    ] = "marked"
-    task: Annotated[str | None, Option(help="Task of logs to read, if several.")] = None
-    system: Annotated[
-        list[str] | None,
-        Option(help="Only this system; repeat it for several. Default: all systems."),
-    ] = None
-    shared: Annotated[bool, Option("--shared", help="Only questions that every system tried.")] = (
-        False
-    )
-    strict: Annotated[
-        bool, Option("--strict", help="Fail if a folder has files that are not logs.")
-    ] = False
-    budget: Annotated[
-        int | None,
-        Option(help="Limit of memory for a file, in bytes; default: 2 GiB."),
-    ] = None
-    quiet: Quiet = False
+    Parameters
+    ----------
+    files
+        Tables (.csv, .jsonl, .json, .parquet) or logs (Inspect, lm-eval, Harbor, HELM, ...):
+        files, folders, NAME=FILE to name a system, - for standard input.
+    system
+        Only this system; repeat it for several. Default: all systems.
+    missing
+        Treatment of missing outcomes; bounds: all wrong, and all right.
+    score
+        Score of an outcome: --score C=1 --score I=0; or numbers as they are: --score numbers,
+        or --score 0:1 for numbers between two ends.
+    column
+        Column of a role: --column answer=text; trials side by side: outcome=run0,run1.
+    group
+        Column with the group of every question, such as its domain.
+    quiet : -q
+        No progress, no data card.
+
+    What to read
+    ------------
+    success
+        Rule for success: --success 'score >= 0.5'.
+    better
+        Which scores are better; lower: seconds, errors, costs.
+    covariate
+        Column with a property of every question; or the covariates of success, as a formula
+        of such columns: '~ log2(minutes)'.
+    weight
+        Column with the weight of every question.
+    cost
+        Column with the cost of a trial; for logs: cost, tokens.
+    cost_unit
+        Unit of costs: USD, tokens, s.
+    missing_cost
+        Treatment of trials without a cost.
+    truth
+        Column with what is true of a trial, where it is known (0, 1 or empty), to correct for
+        errors of the judge.
+    verifier
+        Column with a verifier's score of a trial, for bon@k and wvote@k.
+    records
+        Path of the records in a JSON document: output.runs.
+    wide
+        Tables have a column for each system.
+    format
+        Format of the files, if names do not show it.
+    scorer
+        Mark of a log to read: scorer, metric, or base|plus.
+    filter
+        Filter of lm-eval to read.
+    answers
+        Keep the answers in logs, for votes.
+    question_key
+        What identifies a question in logs.
+    same_system
+        Treatment of a second log of a system.
+    empty_output
+        Treatment of wrong trials without output, or with a failed call.
+    task
+        Task of logs to read, if several.
+    shared
+        Only questions that every system tried.
+    strict
+        Fail if a folder has files that are not logs.
+    memory
+        Limit of memory for a file: 4GiB, or bytes; default: 2GiB.
+    """
+
+    files: list[str]
+    system: Texts = None
+    missing: Literal["error", "ignore", "wrong", "bounds"] = "error"
+    score: Texts = None
+    column: Texts = None
+    group: Text = None
+    quiet: bool = False
+    success: Text = None
+    better: Literal["higher", "lower"] = "higher"
+    covariate: Texts = None
+    weight: Text = None
+    cost: Text = None
+    cost_unit: Text = None
+    missing_cost: Literal["error", "ignore"] = "error"
+    truth: Text = None
+    verifier: Text = None
+    records: Text = None
+    wide: bool = False
+    format: Text = None
+    scorer: Text = None
+    filter: Text = None
+    answers: bool = False
+    question_key: Literal["id", "content", "unchecked"] = "id"
+    same_system: Literal["error", "trials"] = "error"
+    empty_output: Literal["marked", "missing"] = "marked"
+    task: Text = None
+    shared: bool = False
+    strict: bool = False
+    memory: Text = None
 
     @property
     def formula(self) -> str | None:
@@ -264,6 +264,7 @@ class Reading:
             "columns": pairs(self.column, "--column"),
             "covariates": list(dict.fromkeys(columns)),
             "progress": not self.quiet and sys.stderr.isatty(),
+            "budget": _bytes(self.memory),
         }
         return changed | {name: value for name, value in texts.items() if value}
 
@@ -307,6 +308,23 @@ def of_systems(data: Any, names: Collection[str]) -> Any:
 READING = [field.name for field in fields(Reading)]
 
 
+def _bytes(text: str | None) -> int | None:
+    """Return a number of bytes, which may be in units.
+
+    Examples
+    --------
+    >>> _bytes("4GiB"), _bytes("500 MB"), _bytes("1024"), _bytes(None)
+    (4294967296, 500000000, 1024, None)
+    """
+    if text is None:
+        return None
+    number = re.fullmatch(r"(\d+) *(?:([kKMGT])(i?)B?|B)?", text.strip())
+    if number is None:
+        raise ValueError(f"--memory must be bytes, or a size such as 4GiB; got {text!r}.")
+    power: int = " KMGT".index((number[2] or " ").upper())
+    return int(int(number[1]) * (1024 if number[3] else 1000) ** power)
+
+
 def _scores(texts: list[str] | None) -> Any:
     """Return scores as `bayesatk.load` takes them.
 
@@ -330,38 +348,61 @@ def _scores(texts: list[str] | None) -> Any:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Options of what is asked of the data, and under which model."""
+    """Options of what is asked of the data, and under which model.
 
-    metric: Annotated[
-        list[str],
-        Option("--metric", "-m", help="Such as 'pass@1,4', 'pass^4', 'maj@5', 'max@4', 'min@4'."),
-    ]
-    pooling: Pooling = "partial"
-    difficulty: Difficulty = None
-    group_weight: GroupWeight = None
-    population: Population = None
-    ci_prob: Probability = 0.95
-    ci_kind: Kind = "eti"
-    judge: Annotated[
-        str | None,
-        Option(
-            help="Table (.csv) of other trials of known truth, to correct for errors of the judge: "
-            "columns mark and truth, and system if error rates may differ between systems. With "
-            "--truth: system (default) or shared, whose error rates these trials tell.",
-        ),
-    ] = None
-    prior_trials: Annotated[
-        Path | None,
-        Option(
-            help="Earlier trials of the same questions: a table or log like the data, of one "
-            "system or of the same ones.",
-        ),
-    ] = None
-    prior_weight: Annotated[
-        str,
-        Option(help="Weight of an earlier trial, from 0 to 1, or 'estimated'."),
-    ] = "1"
-    seed: Seed = None
+    Parameters
+    ----------
+    metric : -m
+        Such as 'pass@1,4', 'pass^4', 'maj@5', 'max@4', 'min@4'. Default: pass@k and pass^k
+        for the k that the trials allow, or the mean score.
+    seed
+        Seed of the draws; recorded in the result.
+
+    The model
+    ---------
+    pooling
+        Pooling of information between questions.
+    difficulty
+        Difficulty family under partial pooling: averaged, beta, inflated (some questions
+        never or always solved), mixture (of two Betas); repeat it for several.
+    group_weight
+        Weights of groups in means, with --group: equal, or GROUP=WEIGHT for each; default:
+        their numbers of questions.
+    population
+        Questions like these: new ones from the law of difficulty, or these drawn anew with
+        their weights; default: the law, except with --pooling none.
+    ci_prob
+        Probability of the interval.
+    ci_kind
+        Kind of interval.
+    judge
+        Table (.csv) of other trials of known truth, to correct for errors of the judge:
+        columns mark and truth, and system if error rates may differ between systems. With
+        --truth: system (default) or shared, whose error rates these trials tell.
+    prior_trials
+        Earlier trials of the same questions: a table or log like the data, of one system or
+        of the same ones.
+    prior_weight
+        Weight of an earlier trial, from 0 to 1, or 'estimated'.
+    """
+
+    metric: Texts = None
+    seed: int | None = None
+    pooling: Literal["partial", "none", "complete"] = "partial"
+    difficulty: Texts = None
+    group_weight: Texts = None
+    population: Literal["law", "bootstrap"] | None = None
+    ci_prob: float = 0.95
+    ci_kind: Literal["eti", "hdi"] = "eti"
+    judge: Text = None
+    prior_trials: Path | None = None
+    prior_weight: str = "1"
+
+    def on(self, data: Any) -> "Evaluation":
+        """Return what is asked of these data: without metrics, the usual ones."""
+        from bayesatk.reporting.sentences import usual_metrics
+
+        return replace(self, metric=self.metric or usual_metrics(data))
 
     def model(self, data: Any, reading: Reading | None = None) -> dict[str, Any]:
         """Return the options that `bayesatk.evaluate` and `bayesatk.sample` share."""
@@ -402,21 +443,28 @@ class Evaluation:
         from bayesatk.posterior.evaluate import evaluate
 
         return evaluate(
-            data, self.metric, ci_prob=self.ci_prob, ci_kind=self.ci_kind, progress=progress,
+            data, self.metric or (), ci_prob=self.ci_prob, ci_kind=self.ci_kind, progress=progress,
             **model,
         )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Delivery:
-    """Options of what becomes of a result."""
+    """Options of what becomes of a result.
 
-    as_json: AsJson = False
-    output: Annotated[
-        Path | None,
-        Option("--output", "-o", help="Save as .nc or .zarr (whole), .json, .csv, .tex (tables)."),
-    ] = None
-    quiet: Quiet = False
+    Parameters
+    ----------
+    as_json : --json
+        Print JSON instead of tables.
+    output : -o
+        Save as .nc, .zarr (whole), .json, .csv, .tex, .md (tables).
+    quiet : -q
+        No progress, no data card.
+    """
+
+    as_json: bool = False
+    output: Path | None = None
+    quiet: bool = False
 
     @property
     def silent(self) -> bool:
@@ -450,8 +498,15 @@ class Delivery:
         from bayesatk.io.saved import save
 
         if self.output is not None:
-            write = export if self.output.suffix in (".json", ".csv", ".tex") else save
+            write = export if self.output.suffix in RESULTS[2:] else save
             write(result, self.output)
+
+
+_COMMON = {
+    name: option
+    for group in (Reading, Evaluation, Delivery)
+    for name, option in _described(group).items()
+}
 
 
 def check_file(name: str | Path) -> None:
@@ -628,8 +683,8 @@ def _written(argument: Argument, offered: Collection[str]) -> str:
         return " ".join(f"--difficulty {label}={pair}" for label, pair in stated)
     # Parameters of the commands that are not called what the argument is.
     renamed = {
-        "acc": "accuracy", "columns": "column", "covariates": "covariate", "metrics": "metric",
-        "p": "guess", "scores": "score",
+        "acc": "accuracy", "budget": "memory", "columns": "column", "covariates": "covariate",
+        "metrics": "metric", "p": "guess", "scores": "score",
     }  # fmt: skip
     parameter = renamed.get(name, name)
     if parameter == "shared" and "only_shared" in offered:  # of a gate, which says what it leaves

@@ -1,4 +1,4 @@
-"""Results in files: tables as JSON, CSV and LaTeX with their provenance; Every Eval Ever."""
+"""Results in files: tables as JSON, CSV, LaTeX and Markdown, with provenance; Every Eval Ever."""
 
 import csv
 import json
@@ -17,7 +17,6 @@ import pandas as pd
 import xarray as xr
 
 from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk._tools.words import probability_words
 from bayesatk._tools.writing import replacing_text
 from bayesatk.comparison.checks.question_table import question_table
 from bayesatk.comparison.pairs.systems import comparison_table
@@ -29,8 +28,10 @@ from bayesatk.results.citations import citations
 from bayesatk.results.result import Result
 from bayesatk.results.schema import metric_values
 from bayesatk.results.tables import category_table, coefficient_table, table
+from bayesatk.results.views import view
 from bayesatk.verification.verify import Verification
 
+ENDINGS = (".json", ".csv", ".tex", ".md")
 Exportable = xr.DataTree | Result | Verification | pd.DataFrame
 
 
@@ -68,7 +69,7 @@ def tables_of(result: Exportable, *, questions: bool = False) -> dict[str, pd.Da
     if isinstance(result, pd.DataFrame):
         return {"table": result}
     if isinstance(result, Verification):
-        return {"verification": result.table}
+        return {"verification": result.table.assign()}
     fit = Result.of(result, None)
     evaluated = fit.has("posterior")
     ranked = fit.has("comparison") and bool(fit.group("ranks").attrs["ranked_on"])
@@ -86,7 +87,16 @@ def tables_of(result: Exportable, *, questions: bool = False) -> dict[str, pd.Da
         ("baseline", fit.has("random_baseline"), baseline_table),
         ("questions", questions, question_table),
     )
-    return {name: pd.DataFrame(function(fit)) for name, has, function in tabulated if has}
+    tables = {}
+    for name, has, function in tabulated:
+        if has:
+            group = "random_baseline" if name == "baseline" else name
+            attrs: dict[Any, Any] = {"ci_prob": fit.ci_prob} if evaluated else {}
+            attrs |= fit.group(group).attrs if fit.has(group) else {}
+            frame = function(fit)
+            tables[name] = pd.DataFrame(frame)
+            tables[name].attrs = {**attrs, **frame.attrs, "analysis": name}
+    return tables
 
 
 def _by_system(result: Result, group: str) -> pd.DataFrame:
@@ -190,25 +200,29 @@ def export(
     path: str | Path,
     *,
     table: str | None = None,
+    columns: Sequence[str] | None = None,
 ) -> Path:
-    r"""Write tables of a result: ``.json`` (all), ``.csv`` or ``.tex`` (one), with provenance.
+    r"""Write tables of a result: ``.json`` (all), ``.csv``, ``.tex`` or ``.md`` (one).
 
     Parameters
     ----------
     result : xarray.DataTree, Verification or pandas.DataFrame
         As for `tables_of`.
     path : path
-        An existing file is replaced once everything is written. A CSV file begins with the
-        provenance, in lines that start with ``#``. Its text is quoted, so that
-        ``pandas.read_csv(path, comment="#")`` reads the table, and text that a spreadsheet would
-        run as a formula begins with an apostrophe. LaTeX is a ``tabular`` for booktabs with
-        rounded numbers and intervals in brackets; its provenance, and the sentences of
-        `bayesatk.claim`, are comments. docs/schema.md describes the JSON. A name that ends in
-        ``eee.json`` gives a document of Every Eval Ever, schema 0.3: each metric of one system
-        with its uncertainty.
+        An existing file is replaced once everything is written. CSV has every column, with all
+        digits; ``pandas.read_csv(path)`` reads it, and text that a spreadsheet would run as a
+        formula begins with an apostrophe. Its provenance is in a file beside it,
+        ``NAME.csv.provenance.json``. LaTeX (a ``tabular`` for booktabs) and Markdown are for
+        papers: numbers are rounded, intervals are in brackets, and columns that only files need
+        are left out; their provenance, and the sentences of `bayesatk.claim`, are comments.
+        docs/schema.md describes the JSON. A name that ends in ``eee.json`` gives a document of
+        Every Eval Ever, schema 0.3: each metric of one system with its uncertainty.
     table : str, optional
-        Table to write as CSV or LaTeX; default: the first one. ``"questions"`` is computed only if
-        it is named here, for JSON too.
+        Table to write as CSV, LaTeX or Markdown; default: the first one. ``"questions"`` is
+        computed only if it is named here, for JSON too.
+    columns : sequence of str, optional
+        Columns of that table, by their names in `tables_of`, in the order to write them;
+        ``"ci_lower"`` and ``"ci_upper"`` together are the interval.
 
     Returns
     -------
@@ -217,7 +231,7 @@ def export(
     Raises
     ------
     ValueError
-        For another ending, or for a table that the result does not have.
+        For another ending, or for a table or column that the result does not have.
 
     See Also
     --------
@@ -228,115 +242,83 @@ def export(
     --------
     >>> import bayesatk, tempfile, pathlib
     >>> fit = bayesatk.evaluate([[1, 0], [1, 1]], "pass@1", rng=1)
-    >>> path = export(fit, pathlib.Path(tempfile.mkdtemp()) / "fit.csv")
-    >>> pd.read_csv(path, comment="#")["metric"].tolist()
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> pd.read_csv(export(fit, folder / "fit.csv"))["metric"].tolist()
     ['pass@1', 'pass@1']
+    >>> path = export(fit, folder / "fit.md", columns=["metric", "target", "estimate"])
+    >>> print(path.read_text().splitlines()[-2])
+    | pass@1 | these | 0.750 |
     """
     path = Path(path)
-    if path.suffix not in (".json", ".csv", ".tex"):
+    if path.suffix not in ENDINGS:
         raise ValueError(
-            f"path must end in .json, .csv, .tex; got {path.name!r}. Whole results go to .nc "
+            f"path must end in {', '.join(ENDINGS)}; got {path.name!r}. Whole results go to .nc "
             "or .zarr: bayesatk.save."
         )
-    with_questions = table == "questions"
-    if path.name.endswith("eee.json"):
-        text = _json_text(every_eval_ever(Result.of(result)))  # type: ignore[arg-type]
-    elif path.suffix == ".json":
-        if table is not None and not with_questions:
-            raise ValueError(f"table must be left out for .json, which holds all; got {table!r}.")
-        text = _json_text(as_json(result, questions=with_questions))
+    if path.suffix == ".json":
+        text = _json_of(result, path.name.endswith("eee.json"), table, columns)
     else:
-        tables = tables_of(result, questions=with_questions)
-        name = next(iter(tables)) if table is None else table
-        if name not in tables:
-            raise ValueError(f"table must be one of {', '.join(tables)}; got {table!r}.")
-        origin = [f"{key}: {json.dumps(value)}" for key, value in provenance(result).items()]
-        text = (as_csv if path.suffix == ".csv" else _as_latex)(tables[name], origin)
+        frame = _chosen(tables_of(result, questions=table == "questions"), table, columns)
+        origin = provenance(result)
+        if path.suffix == ".csv":
+            text = as_csv(frame)
+            with replacing_text(path.with_name(f"{path.name}.provenance.json")) as file:
+                file.write(_json_text(origin))
+        else:
+            text = _as_paper(frame, origin, path.suffix, columns is not None)
     with replacing_text(path) as file:
         file.write(text)
     return path
+
+
+def _json_of(
+    result: Exportable, eee: bool, table: str | None, columns: Sequence[str] | None
+) -> str:
+    if eee:
+        return _json_text(every_eval_ever(Result.of(result)))  # type: ignore[arg-type]
+    for name, value in (("table", table), ("columns", columns)):
+        if value not in (None, "questions"):
+            raise ValueError(f"{name} must be left out for .json, which holds all; got {value!r}.")
+    return _json_text(as_json(result, questions=table == "questions"))
+
+
+def _chosen(
+    tables: dict[str, pd.DataFrame], table: str | None, columns: Sequence[str] | None
+) -> pd.DataFrame:
+    """Return the table to write, with the columns to write."""
+    name = next(iter(tables)) if table is None else table
+    if name not in tables:
+        raise ValueError(f"table must be one of {', '.join(tables)}; got {table!r}.")
+    frame = tables[name]
+    listed = [columns] if isinstance(columns, str) else list(columns or ())
+    unknown = [column for column in listed if column not in frame]
+    if unknown or isinstance(columns, str):
+        raise ArgumentError(
+            Argument("columns"), f" must be a list of columns of the table {name!r}, from "
+            f"{', '.join(map(str, frame))}; got {', '.join(unknown or listed)}.",
+        )  # fmt: skip
+    return frame if columns is None else frame[list(columns)]
 
 
 def _json_text(document: dict[str, Any]) -> str:
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
-def as_csv(frame: pd.DataFrame, origin: Sequence[str] = ()) -> str:
-    """Return a table as CSV below where it comes from."""
+def as_csv(frame: pd.DataFrame) -> str:
+    """Return a table as CSV."""
     text = frame.rename(columns=defused).map(defused)
-    table = text.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC)
-    return "".join(f"# {line}\n" for line in origin) + table
+    return text.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC)
 
 
-# What has a meaning in LaTeX, or is printed as another sign by its usual encoding.
-_SIGNS = str.maketrans(
-    {sign: f"\\{sign}" for sign in "&%$#_{}"}
-    | {
-        "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-        "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
-    }
-    | dict.fromkeys(map(chr, [*range(32), 127]), "?")
-)  # fmt: skip
-
-
-def latex_text(text: str) -> str:
-    r"""Return text as LaTeX prints it.
-
-    Examples
-    --------
-    >>> print(latex_text("50% <x_1> a--b"))
-    50\% \textless{}x\_1\textgreater{} a-{}-b
-    """
-    return text.translate(_SIGNS).replace("--", "-{}-").replace("--", "-{}-")
-
-
-def _as_latex(frame: pd.DataFrame, origin: Sequence[str]) -> str:
-    """Return a table as a LaTeX ``tabular`` below where it comes from, in comments."""
-    shown = presentable(frame)
-    cells = shown.map(latex_text).rename(columns=latex_text)
-    # A bracket or star that begins a row would be an argument of the end of the row before.
-    cells.isetitem(0, cells.iloc[:, 0].str.replace(r"^(?=[\[*])", "{}", regex=True).to_numpy())
-    table = cells.to_latex(index=False, escape=False, column_format="l" * cells.shape[1])
-    sentences = frame.get("sentence", pd.Series(dtype=str)).tolist()
-    return "".join(f"% {' '.join(str(line).split())}\n" for line in [*origin, *sentences]) + table
-
-
-def presentable(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a table as people print it: rounded, intervals in brackets, no technical columns.
-
-    Examples
-    --------
-    >>> frame = pd.DataFrame({"mean": [0.51234], "ci_lower": [0.4], "ci_upper": [0.61]})
-    >>> presentable(frame).iloc[0].to_dict()
-    {'mean': '0.512', 'interval': '[0.400, 0.610]'}
-    """
-    technical = ("ci_error", "variance_trial", "variance_question", "monte_carlo_error", "sentence")
-    columns: dict[str, list[str]] = {}
-    error = frame.get("monte_carlo_error")
-    for name, values in frame.items():
-        label = str(name).replace("_", " ")
-        stem = str(name).removesuffix("_lower")
-        upper = frame.get(f"{stem}_upper")
-        if stem != name and upper is not None:
-            label = "interval" if stem == "ci" else label.removesuffix("lower") + "interval"
-            ends = zip(map(_rounded, values), map(_rounded, upper), strict=True)
-            columns[label] = [f"[{low}, {high}]" for low, high in ends]
-        elif label.startswith("prob ") and error is not None:
-            columns[label] = list(map(probability_words, values, error))
-        elif name == "p_value":
-            columns[label] = ["" if math.isnan(value) else f"{value:.2g}" for value in values]
-        elif not label.endswith(" upper") and name not in technical:
-            columns[label] = list(map(_rounded, values))
-    return pd.DataFrame({name: cells for name, cells in columns.items() if any(cells)})
-
-
-def _rounded(value: Any) -> str:
-    if isinstance(value, float):
-        if math.isnan(value):
-            return ""
-        rounded = round(value, 3) + 0.0  # no minus before a zero
-        return f"{rounded:.3f}" if abs(value) < 1000 else f"{value:.4g}"
-    return " ".join(str(value).split())
+def _as_paper(frame: pd.DataFrame, origin: dict[str, Any], ending: str, chosen: bool) -> str:
+    """Return a table as LaTeX or Markdown below where it comes from, in comments."""
+    shown = view(frame, chosen=chosen)
+    lines = [f"{key}: {json.dumps(value)}" for key, value in origin.items()]
+    lines = [" ".join(line.split()) for line in [*lines, *shown.sentences]]
+    if ending == ".tex":
+        return "".join(f"% {line}\n" for line in lines) + shown.latex()
+    comment = "\n".join(lines).replace("--", "- -")
+    return f"<!--\n{comment}\n-->\n\n{shown.markdown()}"
 
 
 def every_eval_ever(result: Result) -> dict[str, Any]:

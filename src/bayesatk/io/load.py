@@ -98,6 +98,7 @@ def load(
         the questions in logs can be: ``"task"``, which is the group if there are several tasks;
         the fields of Inspect's metadata and of lm-eval's documents; the fields of the records of
         other logs, by dotted paths; the ``"repo"`` of SWE-bench and the ``"domain"`` of tau2-bench.
+        Trials that stand side by side are ``{"outcome": "run0,run1"}``.
         A dotted name such as ``reward_info.reward`` is a field within a field, ``infos[].r`` the
         field r of every object in a list. A cell may have a list: the outcomes of all trials of its
         question.

@@ -102,6 +102,9 @@ def blocks_of(
         return _of_rates(source, file, layout)
     if layout.wide:
         return _wide_blocks(source, file, layout, scores)
+    if "," in (named := layout.columns.get("outcome", "")) and named not in _names(source, file):
+        return _blocks_by_trial(source, file, layout, scores, size)
+    file.seek(0)
     if kind == "parquet":
         return parquet_blocks(source.path, columns, size is None)
     if kind in _SEPARATORS:
@@ -354,6 +357,20 @@ def holds_marks(values: Any, scores: Scores) -> bool:
     if not texts or any(is_number(text.strip()) or text in scores for text in texts):
         return True
     return bool(distinct - texts - {None, ""}) or texts <= {"C", "I"}
+
+
+def _blocks_by_trial(
+    source: Source, file: BinaryIO, layout: Layout, scores: Scores, size: int | None
+) -> Generator[Columns]:
+    """Yield a long table for each column of trials that stand side by side: "run0,run1"."""
+    trials = [name.strip() for name in layout.columns["outcome"].split(",")]
+    for name in trials:
+        file.seek(0)
+        long = replace(layout, columns={**layout.columns, "outcome": name})
+        for block in blocks_of(source, file, long, scores, size):
+            others = tuple(column for column in block.others if column not in trials)
+            roles = {**block.roles, "outcome": layout.columns["outcome"]}
+            yield replace(block, others=others, roles=roles)
 
 
 def _questions(names: list[str]) -> str:

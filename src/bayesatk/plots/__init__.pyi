@@ -5,11 +5,11 @@ from .curves import plot_change_point as plot_change_point
 from .curves import plot_cost as plot_cost
 from .curves import plot_curve as plot_curve
 from .curves import plot_horizon as plot_horizon
-from .gates import plot_gate as plot_gate
 from .questions import plot_difficulty as plot_difficulty
 from .questions import plot_questions as plot_questions
 from .questions import plot_shrinkage as plot_shrinkage
 from .rows import plot_difference as plot_difference
+from .rows import plot_gate as plot_gate
 from .rows import plot_leaderboard as plot_leaderboard
 from .rows import plot_ranks as plot_ranks
 from .rows import plot_systems as plot_systems

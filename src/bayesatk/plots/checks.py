@@ -13,8 +13,19 @@ from scipy.stats import kstwobign
 from bayesatk.data.chances import success_probabilities
 from bayesatk.guessing.distributions import LargestPoissonBinomial
 from bayesatk.guessing.max_random import MaxOrderStatisticPoissonBinomial
-from bayesatk.plots.canvas import COLORS, DARK, GREY, Backend, Canvas, captioned, legend_width
-from bayesatk.plots.request import chosen_systems, probability_text, shortened
+from bayesatk.plots.canvas import (
+    COLORS,
+    DARK,
+    GREY,
+    Backend,
+    Canvas,
+    Fit,
+    captioned,
+    chosen_systems,
+    legend_width,
+    probability_text,
+    shortened,
+)
 from bayesatk.results.result import Result
 from bayesatk.verification.calibration import Calibration
 from bayesatk.verification.verify import Verification, continuous_at, reference_draws
@@ -23,9 +34,7 @@ Array = NDArray[np.float64]
 _TESTS = {"z_mean": "mean", "z_sd": "sd", "z_pit": "distribution"}
 
 
-def plot_baseline(
-    result: xr.DataTree | Result, p: object, system: Any = None, *, backend: str | None = None
-) -> Any:
+def plot_baseline(result: Fit, p: object, system: Any = None, *, backend: str | None = None) -> Any:
     """Plot the distribution of the best of t random guessers, and the accuracies of systems.
 
     Parameters
@@ -148,8 +157,8 @@ def _law(result: Result, p: object, system: Any) -> tuple[LargestPoissonBinomial
 
 def plot_verification(
     verification: Verification,
-    fit: xr.DataTree | Result | None = None,
-    sampled: xr.DataTree | Result | None = None,
+    fit: Fit | None = None,
+    sampled: Fit | None = None,
     *,
     backend: str | None = None,
 ) -> Any:

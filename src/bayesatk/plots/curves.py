@@ -11,8 +11,18 @@ from scipy.stats import rankdata
 from bayesatk._tools.arguments import proper_probability
 from bayesatk.costs.tables import read_result
 from bayesatk.metrics.grid import Metric
-from bayesatk.plots.canvas import COLORS, DARK, Backend, Canvas, legend_width
-from bayesatk.plots.request import chosen_curve, chosen_targets, estimand, shortened
+from bayesatk.plots.canvas import (
+    COLORS,
+    DARK,
+    Backend,
+    Canvas,
+    Fit,
+    chosen_curve,
+    chosen_targets,
+    estimand,
+    legend_width,
+    shortened,
+)
 from bayesatk.results.analyses import analysis_table
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGET_NAMES
@@ -22,7 +32,7 @@ Array = NDArray[np.float64]
 
 
 def plot_curve(
-    result: xr.DataTree | Result,
+    result: Fit,
     metric: str = "pass@",
     target: str | None = None,
     *,
@@ -46,8 +56,7 @@ def plot_curve(
     -------
     arviz_plots.PlotCollection
         With visuals ``band``, ``band_lower``, ``band_upper``, ``line``, ``point`` and
-        ``estimate``; where k exceeds the trials also ``range_lower`` and ``range_upper``; x is
-        log2(k).
+        ``estimate``; where k exceeds the trials also ``range``; x is log2(k).
 
     Raises
     ------
@@ -64,7 +73,7 @@ def plot_curve(
     Lines and filled markers are posterior means. Open markers are the unbiased estimates, where
     every question has k trials. A band contains the curve of its system at all shown k at the same
     time with the probability of the result's interval (computed from the joint draws). For k
-    beyond the trials, thin dotted lines are the range of `bayesatk.extrapolation_range`, at the
+    beyond the trials, upright dotted lines are the range of `bayesatk.extrapolation_range`, at the
     confidence of the interval. More than four systems are drawn in several rows of panels, best
     first.
 
@@ -88,14 +97,11 @@ def plot_curve(
         rows=["group"], cols=["target"],
     )  # fmt: skip
     _draw_metric(canvas, curves)
-    low = min(float(values.min()) for values in curves.data_vars.values())
-    high = max(float(values.max()) for values in curves.data_vars.values())
-    space = 0.04 * max(high - low, 0.05)
     name = estimand(metrics[0], over_k=True)
     canvas.label(
         "k (trials judged, log scale)", name,
         titles=[TARGET_NAMES[shown] for shown in targets] * groups,
-        ylim=(low - space, high + space), xticks=_k_ticks([member.k for member in metrics]),
+        ylim=_limits(*curves.data_vars.values()), xticks=_k_ticks([member.k for member in metrics]),
     )  # fmt: skip
     canvas.legend("system", dict(zip(systems, names, strict=True)), "system")
     return canvas.finish(f"{name.split(' (')[0]} against k", *_curve_details(read, curves))
@@ -117,8 +123,7 @@ def _metric_curves(result: Result, metrics: list[Metric], targets: list[str]) ->
     values |= {"lower": mean.copy(data=lower), "upper": mean.copy(data=upper)}
     if "estimate" in statistics["statistic"].values:
         values["estimate"] = statistics.sel(statistic="estimate", drop=True).transpose(*mean.dims)
-    # Family-free ranges start at the last k within the trials.
-    ends = ranges_beyond(result, metrics, within=1)
+    ends = ranges_beyond(result, metrics)
     if not np.isnan(ends).all():
         dims, labels = ("system", "k", "target", "end"), {"target": list(result.targets)}
         ranges = xr.DataArray(ends, labels, dims).sel(target=targets).transpose("end", *mean.dims)
@@ -142,11 +147,14 @@ def _draw_metric(canvas: Canvas, curves: xr.Dataset) -> None:
     _draw_band(canvas, x, curves)
     for end in _ENDS:
         canvas.draw(line, f"band_{end}", x, curves[end], width=0.7)
-        if f"range_{end}" in curves:
-            canvas.draw(
-                line, f"range_{end}", x, curves[f"range_{end}"], linestyle=backend.lines[2],
-                width=1.2,
-            )  # fmt: skip
+    if "range_lower" in curves:  # an upright line at every k, with gaps between them
+        gap = xr.full_like(curves["mean"], np.nan)
+        ends = xr.concat([curves["range_lower"], curves["range_upper"], gap], dim="end")
+        points = (
+            values.rename(k="place_of_k").stack(point=("place_of_k", "end"), create_index=False)
+            for values in xr.broadcast(x + 0.02 * _beside(curves), ends)
+        )
+        canvas.draw(line, "range", *points, linestyle=backend.lines[2], width=1.6)
     canvas.draw(line, "line", x, curves["mean"], width=1.8)
     canvas.draw(canvas.marks.scatter, "point", x, curves["mean"], area=22.0)
     if "estimate" in curves:
@@ -156,10 +164,16 @@ def _draw_metric(canvas: Canvas, curves: xr.Dataset) -> None:
         )  # fmt: skip
 
 
+def _beside(curves: xr.Dataset) -> xr.DataArray:
+    """Return places of systems beside each other, around none."""
+    number = curves.sizes["system"]
+    return curves["system"].copy(data=np.arange(number) - 0.5 * (number - 1))
+
+
 def _draw_band(canvas: Canvas, x: xr.DataArray, curves: xr.Dataset) -> None:
     """Fill what lies between ``lower`` and ``upper``."""
     fill = canvas.marks.fill_between_y
-    canvas.draw(fill, "band", x, curves["lower"], curves["upper"], alpha=0.15)
+    canvas.draw(fill, "band", x, curves["lower"], curves["upper"], alpha=0.25)
 
 
 def _k_ticks(ks: list[int]) -> tuple[list[float], list[str]]:
@@ -179,8 +193,8 @@ def _curve_details(result: Result, curves: xr.Dataset) -> list[str]:
     ]
     if "range_lower" in curves:
         details.append(
-            "Thin dotted: range beyond the trials over all difficulty distributions that agree "
-            f"with the counts ({probability} confidence)."
+            "Upright dotted: range at k beyond the trials over all difficulty distributions that "
+            f"agree with the counts ({probability} confidence)."
         )
     if "estimate" in curves and bool(curves["estimate"].notnull().any()):
         details.append("Open marker: unbiased estimate from the observed trials (finite law).")
@@ -248,7 +262,7 @@ def simultaneous_band(draws: ArrayLike, probability: float) -> tuple[Array, Arra
     return ordered[c - 1], ordered[size - c]
 
 
-def plot_horizon(fit: xr.DataTree | Result, *, backend: str | None = None) -> Any:
+def plot_horizon(fit: Fit, *, backend: str | None = None) -> Any:
     """Plot a metric against a covariate, by system, and where it crosses the level.
 
     Parameters
@@ -347,7 +361,7 @@ def _draw_horizon(canvas: Canvas, fit: Result, curves: xr.Dataset, logarithmic: 
 
 
 def plot_cost(
-    costs: xr.DataTree | Result,
+    costs: Fit,
     *,
     k: int | None = None,
     target: str | None = None,
@@ -407,7 +421,8 @@ def plot_cost(
         drawn, means, (1.8 + 4.0 * len(targets), 4.4),
         drawn.distinct("system", range(number), "color", "marker"), cols=["target"],
     )  # fmt: skip
-    canvas.draw(canvas.marks.line, "region", *_regions(draws, result.ci_prob), width=1.4)
+    regions = _regions(draws, result.ci_prob)
+    canvas.draw(canvas.marks.line, "region", *regions, width=1.4)
     canvas.draw(
         canvas.marks.scatter, "points", means["cost_to_success"], means["pass_at_k"], area=36.0
     )
@@ -415,6 +430,7 @@ def plot_cost(
     canvas.label(
         f"cost of a question{f' ({unit})' * bool(unit)}", "share of questions solved",
         titles=[TARGET_NAMES[shown] for shown in targets],
+        xlim=_limits(regions[0]), ylim=_limits(regions[1]),
     )  # fmt: skip
     if number > 1:
         labels = dict(zip(result.systems, shortened(result.systems), strict=True))
@@ -424,6 +440,14 @@ def plot_cost(
         f"What is solved, and what it costs: {tries}",
         f"Points: posterior means. Regions contain {100.0 * result.ci_prob:g}% jointly.",
     )
+
+
+def _limits(*values: xr.DataArray) -> tuple[float, float]:
+    """Return limits of an axis that all panels share, with some space."""
+    low = min(float(each.min()) for each in values)
+    high = max(float(each.max()) for each in values)
+    space = 0.04 * max(high - low, 0.05 * abs(high))
+    return low - space, high + space
 
 
 def _regions(draws: xr.Dataset, probability: float) -> tuple[xr.DataArray, xr.DataArray]:
@@ -442,7 +466,7 @@ def _regions(draws: xr.Dataset, probability: float) -> tuple[xr.DataArray, xr.Da
     return like.copy(data=np.exp(around[0])), like.copy(data=expit(around[1]))
 
 
-def plot_change_point(result: xr.DataTree | Result, *, backend: str | None = None) -> Any:
+def plot_change_point(result: Fit, *, backend: str | None = None) -> Any:
     """Plot success rates by day, the probability of a change on each, and the alarm.
 
     Parameters

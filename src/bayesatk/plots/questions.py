@@ -8,8 +8,16 @@ from numpy.typing import NDArray
 
 from bayesatk.comparison.checks.question_table import question_table
 from bayesatk.metrics.grid import parse
-from bayesatk.plots.canvas import COLORS, DARK, GREY, Backend, Canvas
-from bayesatk.plots.request import chosen_systems, shortened
+from bayesatk.plots.canvas import (
+    COLORS,
+    DARK,
+    GREY,
+    Backend,
+    Canvas,
+    Fit,
+    chosen_systems,
+    shortened,
+)
 from bayesatk.posterior.models_of import model_of
 from bayesatk.results.difficulty import difficulty_draws
 from bayesatk.results.result import Result
@@ -17,9 +25,7 @@ from bayesatk.results.result import Result
 Array = NDArray[np.float64]
 
 
-def plot_questions(
-    result: xr.DataTree | Result, system: Any = None, *, backend: str | None = None
-) -> Any:
+def plot_questions(result: Fit, system: Any = None, *, backend: str | None = None) -> Any:
     """Plot the posterior of every question's p or expected score, the hardest questions first.
 
     Parameters
@@ -110,9 +116,7 @@ def _hardest_first(fit: Result) -> xr.Dataset:
     return rows.isel(question=level.argsort(kind="stable").values)
 
 
-def plot_shrinkage(
-    result: xr.DataTree | Result, system: Any = None, *, backend: str | None = None
-) -> Any:
+def plot_shrinkage(result: Fit, system: Any = None, *, backend: str | None = None) -> Any:
     """Plot the posterior mean of every question's success probability against its raw rate.
 
     Parameters
@@ -227,9 +231,7 @@ def _question_means(result: Result, index: int) -> Array:
     return np.asarray(draws["p"].isel(system=index).mean(("chain", "draw")).values)
 
 
-def plot_difficulty(
-    result: xr.DataTree | Result, system: Any = None, *, backend: str | None = None
-) -> Any:
+def plot_difficulty(result: Fit, system: Any = None, *, backend: str | None = None) -> Any:
     """Plot the fitted distribution of success probabilities over questions.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Rows of intervals: systems and groups side by side, differences; and the ranks of systems."""
+"""Rows of intervals: systems, groups, differences, boards; ranks of systems; a gate."""
 
 from collections.abc import Callable
 from itertools import combinations
@@ -8,27 +8,36 @@ import numpy as np
 import xarray as xr
 
 from bayesatk.comparison.pairs.verdicts import chance_words
-from bayesatk.metrics.grid import Metric, MetricSpec
-from bayesatk.plots.canvas import COLORS, DARK, GREY, Backend, Canvas, Styles, legend_width
-from bayesatk.plots.request import (
+from bayesatk.metrics.grid import Metric, MetricSpec, parse
+from bayesatk.plots.canvas import (
+    COLORS,
+    DARK,
+    GREY,
+    Backend,
+    Canvas,
+    Fit,
+    Styles,
     chosen_metrics,
     chosen_systems,
     chosen_targets,
     estimand,
     interval_name,
+    legend_width,
     probability_text,
     shortened,
 )
+from bayesatk.results.analyses import analysis_table
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGET_NAMES, TARGETS, by_metric, metric_values
 from bayesatk.results.tables import by_groups
 
 _WHITE_INK = 0.655  # where white on the cell begins to contrast more than black
 _LEAST_SHADED = 0.005  # below this a cell stays white
+_SIDES = {"above": COLORS[0], "below": COLORS[1]}
 
 
 def plot_systems(
-    result: xr.DataTree | Result,
+    result: Fit,
     metric: MetricSpec | None = None,
     *,
     by: Literal["system", "group"] = "system",
@@ -148,7 +157,7 @@ def _group_rows(fit: Result, metric: Metric) -> xr.Dataset:
 
 
 def plot_difference(
-    compared: xr.DataTree | Result,
+    compared: Fit,
     metric: MetricSpec | None = None,
     target: str = "population",
     *,
@@ -218,7 +227,7 @@ def plot_difference(
     )  # fmt: skip
     canvas.draw(
         canvas.marks.text, "probability", high + 0.0 * probability, height,
-        string=words, color=DARK, size=drawn.font(9), horizontal_align="left",
+        string=words, color=DARK, size=drawn.font(10), horizontal_align="left",
     )  # fmt: skip
     canvas.draw(canvas.marks.vline, "zero", 0.0, color=DARK, width=1.0, linestyle=drawn.lines[1])
     if rope > 0:
@@ -287,7 +296,7 @@ def _draw_rows(canvas: Canvas, rows: xr.Dataset, y: xr.DataArray, **style: Any) 
 
 
 def plot_ranks(
-    compared: xr.DataTree | Result,
+    compared: Fit,
     metric: MetricSpec | None = None,
     target: str = "population",
     *,
@@ -363,7 +372,7 @@ def plot_ranks(
     canvas.draw(
         canvas.marks.text, "probability", ranks, row + 0.0 * table, color=_written(_ink, table),
         string=_written(lambda p: "0" if p < _LEAST_SHADED else f"{p:.2f}", table),
-        size=drawn.font(9.0 if size <= 12 else 7.5),
+        size=drawn.font(10.0 if size <= 12 else 8.0),
     )  # fmt: skip
     canvas.label(
         "rank (1 is best)", titles=[estimand(shown) for shown in metrics],
@@ -377,7 +386,7 @@ def plot_ranks(
 
 
 def plot_leaderboard(
-    board: xr.DataTree | Result,
+    board: Fit,
     metric: str | Metric | None = None,
     target: str = "population",
     *,
@@ -449,7 +458,7 @@ def plot_leaderboard(
     canvas.draw(
         canvas.marks.text, "best", high + space + 0.0 * best, height, color=DARK,
         string=_written(lambda chance, of: chance_words("best", chance, of), best, error),
-        size=drawn.font(9), horizontal_align="left",
+        size=drawn.font(10), horizontal_align="left",
     )  # fmt: skip
     across = xr.DataArray([low - space, high + space], dims="end")
     for line, below in enumerate(np.flatnonzero(np.diff(rows["tier"].isel(metric=0)))):
@@ -506,3 +515,75 @@ def _ink(probability: float) -> str:
     if probability < _LEAST_SHADED:
         return GREY
     return "#ffffff" if probability > _WHITE_INK else "#000000"
+
+
+def plot_gate(gate: Fit, *, backend: str | None = None) -> Any:
+    """Plot the posterior of the difference between two systems, the threshold, and the verdict.
+
+    Parameters
+    ----------
+    gate : xarray.DataTree
+        From `bayesatk.gate`.
+    backend : {"matplotlib", "plotly", "bokeh"}, optional
+        Default: ArviZ's ``rcParams["plot.backend"]``.
+
+    Returns
+    -------
+    arviz_plots.PlotCollection
+        With visuals ``above`` and ``below``, the density on either side of the threshold;
+        ``threshold``, ``zero``, ``interval`` and ``mean`` of the difference.
+
+    Raises
+    ------
+    ValueError
+        If the result is not of a gate.
+
+    See Also
+    --------
+    bayesatk.gate : decides.
+
+    Notes
+    -----
+    The gate passes if at least ``level`` of the area lies above the threshold, and fails if at
+    least ``level`` lies below it. Floors have their sentences in the caption.
+
+    Examples
+    --------
+    >>> import bayesatk, matplotlib
+    >>> matplotlib.use("agg")
+    >>> old = [[1, 1, 1, 0]] * 20 + [[0, 1, 0, 0]] * 20
+    >>> plot = plot_gate(bayesatk.gate(old, old, metric="pass@1", margin=0.1))
+    >>> float(plot.get_viz("threshold").get_xdata()[0])
+    -0.1
+    """
+    drawn, read = Backend.named(backend), Result.of(gate, "gate")
+    group, table = read.group("gate"), analysis_table(read, "gate")
+    row = group.sel(check="difference")
+    at, density = group["difference"].rename(difference="point"), group["density"].values
+    height = float(np.nan_to_num(density).max()) or 1.0
+    shape = at.copy(data=np.nan_to_num(density) / height)
+    threshold = float(row["threshold"])
+    canvas, marks = Canvas(drawn, xr.Dataset({"density": shape}), (6.8, 3.8)), drawn.marks
+    low, high = min(float(at.min()), threshold, 0.0), max(float(at.max()), threshold, 0.0)
+    for side, color in _SIDES.items():
+        kept = at.clip(threshold, None) if side == "above" else at.clip(None, threshold)
+        heights = np.interp(kept, at, shape, left=0.0, right=0.0)
+        top = at.copy(data=heights)
+        canvas.draw(marks.fill_between_y, side, kept, 0.0 * top, top, color=color, alpha=0.35)
+    canvas.draw(
+        marks.vline, "threshold", threshold, color=DARK, width=1.6, linestyle=drawn.lines[1]
+    )
+    canvas.draw(marks.vline, "zero", 0.0, color=GREY, width=0.8, linestyle=drawn.lines[2])
+    ends = xr.concat([row["ci_lower"], row["ci_upper"]], dim="end").drop_vars("check")
+    canvas.draw(marks.line, "interval", ends, -0.08, color=DARK, width=1.4)
+    canvas.draw(marks.scatter, "mean", float(row["mean"]), -0.08, color=DARK, area=36.0)
+    space = 0.06 * max(high - low, 0.02)
+    canvas.label(
+        f"new minus baseline, difference in {estimand(parse(group.attrs['metric'])[0])}",
+        xlim=(low - space, high + space), ylim=(-0.18, 1.08), yticks=((), ()),
+    )  # fmt: skip
+    return canvas.finish(
+        *table["sentence"],
+        f"Blue: posterior above the threshold of {threshold:g} (dashed); orange: below it. Marker "
+        f"and line: mean and {interval_name(read.ci_prob, read.ci_kind)}.",
+    )

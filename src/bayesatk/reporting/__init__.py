@@ -16,7 +16,7 @@ from bayesatk._tools.writing import replacing_text
 from bayesatk.comparison.checks.criticism import criticise
 from bayesatk.comparison.pairs.verdicts import design_words
 from bayesatk.data.outcomes import Outcomes
-from bayesatk.io.exports import as_csv, as_json, presentable, provenance, tables_of
+from bayesatk.io.exports import as_csv, as_json, provenance, tables_of
 from bayesatk.reporting.pictures import pictures
 from bayesatk.reporting.sentences import (
     GROUPED_TARGETS,
@@ -24,37 +24,17 @@ from bayesatk.reporting.sentences import (
     TARGETS,
     claims,
     has_question_laws,
+    in_order,
     levels,
     of_questions,
     scores,
 )
 from bayesatk.results.citations import cite
 from bayesatk.results.result import Result
+from bayesatk.results.views import view
 from bayesatk.verification.verify import Verification
 
 _LONG = 100_000  # bytes from which a file in the page is compressed
-_HEADINGS = {
-    "results": "Results",
-    "categories": "Probability to reach a score",
-    "coefficients": "Coefficients of covariates (logits)",
-    "costs": "Success and cost",
-    "leaderboard": "Leaderboard",
-    "gate": "Gate",
-    "change_point": "Has it changed?",
-    "plan": "Plan",
-    "horizon": "Where success falls to a level",
-    "horizon_pairs": "Differences of where success falls to a level",
-    "horizon_curves": "Success against the covariate",
-    "horizon_observed": "Observed success against the covariate",
-    "comparison": "Differences between systems",
-    "groups": "Groups of questions",
-    "group_comparison": "Differences between systems on groups of questions",
-    "ranks": "Ranks",
-    "tiers": "Tiers: groups of systems that are not separated",
-    "baseline": "Against random guessing",
-    "questions": "What each question says",
-    "verification": "Closed form against PyMC",
-}
 
 
 def report(
@@ -64,6 +44,7 @@ def report(
     data: Outcomes | None = None,
     verification: Verification | None = None,
     guess: object = None,
+    costs: xr.DataTree | Result | None = None,
     title: str = "Evaluation report",
     client: Any = None,
 ) -> Path:
@@ -87,6 +68,8 @@ def report(
     guess : optional
         The probabilities of guessing that `bayesatk.guessing.random_baseline` was given, for its
         plot.
+    costs : xarray.DataTree, optional
+        From `bayesatk.costs.evaluate_cost`, for the table and plot of costs.
     title : str
         Heading of the page.
     client : dask.distributed.Client, optional
@@ -126,6 +109,11 @@ def report(
     fit = Result.of(result)
     template, script = _template()
     numbers = as_json(fit, questions=has_question_laws(fit))
+    of_costs = None
+    if costs is not None:
+        numbers["tables"] |= as_json(costs)["tables"]
+        of_costs = _in_order(Result.of(costs, None), in_order(fit))
+    shown = _in_order(fit, in_order(fit))
     page = template.render(
         title=title,
         script=script,
@@ -137,11 +125,11 @@ def report(
         claims=claims(fit, verification),
         levels=levels(fit),
         criticism=_criticism(fit, client),
-        tables=_tables(fit, verification),
+        tables=_tables(shown, verification, of_costs),
         download=_file("bayesatk.json", json.dumps(numbers, allow_nan=False)),
-        pictures=pictures(fit, verification, guess),
+        pictures=pictures(shown, verification, guess, of_costs),
         card=data.card() if data is not None else None,
-        questions=_questions(fit),
+        questions=_questions(shown),
         noted=of_questions(fit),
         methods=_methods(fit),
         provenance=_provenance(fit),
@@ -167,25 +155,30 @@ def _template() -> tuple[Any, str]:
     return environment.get_template("report.html"), script
 
 
-def _tables(result: Result, verification: Verification | None) -> list[dict[str, Any]]:
+def _in_order(result: Result, order: list[object]) -> Result:
+    """Return a result with its systems in this order."""
+
+    def ordered(group: xr.Dataset) -> xr.Dataset:
+        return group.sel({dim: order for dim in ("system", "other") if dim in group.indexes})
+
+    return Result.of(result.tree.map_over_datasets(ordered), None)
+
+
+def _tables(
+    result: Result, verification: Verification | None, costs: Result | None
+) -> list[dict[str, Any]]:
     """Return headings with tables as rows of text."""
-    tables = tables_of(result, questions=has_question_laws(result)) | (
-        tables_of(verification) if verification is not None else {}
-    )
-    return [
-        {
-            "title": _HEADINGS[name], "all": len(frame), "file": _small(name, frame),
-            **_text(_shown(result, frame[:500])),  # the file of all numbers has the others
-        }
-        for name, frame in tables.items()
-    ]  # fmt: skip
-
-
-def _shown(result: Result, frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a table as people print it, without columns of a ROPE that nobody asked for."""
-    if result.has("comparison") and not result.group("comparison").attrs["rope"]:
-        frame = frame.drop(columns=[name for name in frame if str(name).endswith("_rope")])
-    return presentable(frame)
+    tables = tables_of(result, questions=has_question_laws(result))
+    for more in (costs, verification):
+        tables |= {} if more is None else tables_of(more)
+    described = []
+    for name, frame in tables.items():
+        shown = view(frame[:500], name)  # the file of all numbers has the others
+        described.append({
+            "title": shown.title, "all": len(frame), "file": _small(name, frame),
+            "columns": shown.headings, "rows": shown.rows,
+        })  # fmt: skip
+    return described
 
 
 def _small(name: str, frame: pd.DataFrame) -> tuple[str, str] | None:
@@ -226,15 +219,6 @@ def _criticism(result: Result, client: Any) -> list[str]:
     if flagged.empty:
         return ["No check of the shape of the difficulties is flagged (bayesatk.criticise)."]
     return [f"{row['system']}: {row['sentence']}" for row in flagged.to_dict("records")]
-
-
-def _text(frame: pd.DataFrame) -> dict[str, Any]:
-    words = {"questions": "these", "population": "like these", "new_groups": "new groups"}
-    rows = [
-        [words.get(cell, cell) if name == "target" else str(cell) for name, cell in row.items()]
-        for row in frame.to_dict("records")
-    ]
-    return {"columns": [str(name) for name in frame.columns], "rows": rows}
 
 
 def _questions(result: Result) -> dict[str, Any]:

@@ -18,51 +18,42 @@ from bayesatk.verification.verify import Verification
 
 @dataclass(frozen=True)
 class Picture:
-    """A plot with its caption; a heat map keeps its paper, on which its colours were chosen.
-
-    A picture with a metric is shown while the page shows that metric.
-    """
+    """A plot with its caption. One with a metric is shown while the page shows that metric."""
 
     title: str
     caption: str
     svg: str
-    paper: bool
     metric: str = ""
 
 
-def pictures(result: Result, verification: Verification | None, guess: object) -> list[Picture]:
+_Plot = tuple[str, Callable[[], Any], str]
+
+
+def pictures(
+    result: Result, verification: Verification | None, guess: object, costs: Result | None
+) -> list[Picture]:
     """Draw every plot that the result has the numbers for."""
-    return [
-        Picture(
-            title, caption, _svg(plot, f"{title}. {caption}"), title.startswith("Ranks"), metric
-        )
-        for title, caption, plot, metric in _plots(result, verification, guess)
-    ]
+    plots = _plots(result, verification, guess, costs)
+    return [Picture(title, *_drawn(plot, title), metric) for title, plot, metric in plots]
 
 
-_Plot = tuple[str, str, Callable[[], Any], str]
-
-
-def _plots(result: Result, verification: Verification | None, guess: object) -> Iterator[_Plot]:
+def _plots(
+    result: Result, verification: Verification | None, guess: object, costs: Result | None
+) -> Iterator[_Plot]:
     from bayesatk import plots
 
     for symbol in _curves(result):
-        yield (
-            f"{symbol}k against k",
-            "A band contains the whole curve of its system. Left: these questions; right: "
-            "questions like these.",
-            partial(plots.plot_curve, result, symbol),
-            "",
-        )
-    yield "Systems", "Posterior mean and intervals.", lambda: plots.plot_systems(result), ""
+        yield f"{symbol}k against k", partial(plots.plot_curve, result, symbol), ""
+    yield "Systems", lambda: plots.plot_systems(result), ""
     yield from _of_metrics(result)
-    yield from _of_questions(result)
+    if costs is not None:
+        yield "Success and cost", lambda: plots.plot_cost(costs), ""
+    for title, plot in _of_questions(result):
+        yield title, plot, ""
     if result.has("random_baseline") and guess is not None:
-        caption = "Distribution of the accuracy of the best guesser, and accuracies of systems."
-        yield "Random baseline", caption, lambda: plots.plot_baseline(result, guess), ""
+        yield "Random baseline", lambda: plots.plot_baseline(result, guess), ""
     if verification is not None:
-        caption = "Differences in Monte Carlo standard errors; those beyond the lines disagree."
-        yield "Verification", caption, lambda: plots.plot_verification(verification), ""
+        yield "Verification", lambda: plots.plot_verification(verification), ""
 
 
 def _of_metrics(result: Result) -> Iterator[_Plot]:
@@ -72,29 +63,28 @@ def _of_metrics(result: Result) -> Iterator[_Plot]:
     for label in labels if all_shown else labels[:1]:
         # The only ones that there are stay, whatever the page shows.
         shown_with = label if all_shown and len(labels) > 1 else ""
-        for title, caption, plot in _of_metric(result, label):
-            yield title, caption, plot, shown_with
+        for title, plot in _of_metric(result, label):
+            yield title, plot, shown_with
 
 
-def _of_metric(result: Result, label: str) -> Iterator[tuple[str, str, Callable[[], Any]]]:
+def _of_metric(result: Result, label: str) -> Iterator[tuple[str, Callable[[], Any]]]:
     from bayesatk import plots
 
     if result.grouping is not None and len(result.systems) <= 6:
         yield (
             f"Groups of questions in {label}",
-            "Posterior mean and intervals of every group, hardest on top.",
             partial(plots.plot_systems, result, label, by="group"),
         )
     if result.has("comparison") and _shared(result):
         title = f"Differences in {label} on questions like these"
-        yield title, "The first minus the second.", partial(plots.plot_difference, result, label)
+        yield title, partial(plots.plot_difference, result, label)
         # The picture of the ranks of 45 systems takes 1.5 MB.
         if 2 < len(result.systems) <= 20 and result.group("ranks").attrs["ranked_on"]:
             title = f"Ranks in {label} on questions like these"
-            yield title, "Probability of every rank.", partial(plots.plot_ranks, result, label)
+            yield title, partial(plots.plot_ranks, result, label)
 
 
-def _of_questions(result: Result) -> Iterator[_Plot]:
+def _of_questions(result: Result) -> Iterator[tuple[str, Callable[[], Any]]]:
     """Yield the plots of single questions, which need right and wrong."""
     from bayesatk import plots
 
@@ -102,28 +92,12 @@ def _of_questions(result: Result) -> Iterator[_Plot]:
         return
     systems = result.systems[:MANY]
     if has_question_laws(result):
-        yield (
-            "Posterior of every question",
-            "Posterior mean and interval of every question's success probability, the hardest "
-            "questions first; diamonds: questions that weaker systems solve.",
-            lambda: plots.plot_questions(result, systems),
-            "",
-        )
+        yield "Posterior of every question", lambda: plots.plot_questions(result, systems)
     if not result.sampled or "p" in result.posterior:
-        yield (
-            "Shrinkage of single questions by pooling",
-            "Posterior mean of every question's success probability against its observed rate.",
-            lambda: plots.plot_shrinkage(result, systems),
-            "",
-        )
+        title = "Shrinkage of single questions by pooling"
+        yield title, lambda: plots.plot_shrinkage(result, systems)
     if "icc" in result.posterior and result.answers("difficulty_plot"):
-        yield (
-            "How difficult the questions are",
-            "Distribution of success probabilities over questions, with its uncertainty; steps: "
-            "the observed rates, which vary more by the noise of trials.",
-            lambda: plots.plot_difficulty(result, systems),
-            "",
-        )
+        yield "How difficult the questions are", lambda: plots.plot_difficulty(result, systems)
 
 
 def _shared(result: Result) -> bool:
@@ -141,24 +115,44 @@ def _curves(result: Result) -> list[str]:
     return [symbol for symbol, family_ks in ks.items() if len(family_ks) > 1]
 
 
-def _svg(plot: Callable[[], Any], label: str) -> str:
-    """Draw a plot without a background, its black as the colour of the text around it."""
+def _drawn(plot: Callable[[], Any], title: str) -> tuple[str, str]:
+    """Return the caption of a plot, and the plot without a background or a title.
+
+    Its black is the colour of the text around it, and shades of cells are those of the page.
+    """
     import matplotlib
     from matplotlib import pyplot
 
     target = StringIO()
     # A browser has the fonts that are missing here, and the text stays text.
     # Names of clips differ between pictures: one that is not shown lends no clip to others.
-    rc: Any = {"svg.fonttype": "none", "svg.hashsalt": label, "font.family": "sans-serif"}
+    rc: Any = {"svg.fonttype": "none", "svg.hashsalt": title, "font.family": "sans-serif"}
     rc |= {"legend.facecolor": "none"}
     with matplotlib.rc_context(rc), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*[Gg]lyph.*")
         collection = plot()
         figure = collection.viz["figure"].item()
+        figure.suptitle("")
         figure.savefig(target, format="svg", transparent=True, metadata={"Date": None})
         pyplot.close(figure)
+    caption = " ".join(collection.words[1:])
     text = re.sub(r"^.*?(?=<svg)", "", target.getvalue(), flags=re.DOTALL)
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    if "cell" in collection.viz.children:
+        text = re.sub(r"fill: #([0-9a-f]{2})([0-9a-f]{2})[0-9a-f]{2}(?=[;\"])", _shade, text)
     black = r"#([0-6][0-9a-f])\1\1\b"  # and dark grey
     text = re.sub(black, "currentColor", text, flags=re.IGNORECASE)
-    return text.replace("<svg ", f'<svg role="img" aria-label="{escape(label)}" ', 1)
+    # Text of 10 points keeps 11 pixels where the page is narrower than the plot, which scrolls.
+    width = float(re.search(r'width="([\d.]+)pt"', text)[1]) * 96 / 72  # type: ignore[index]
+    size = f'style="min-width: {0.83 * width:.0f}px"'
+    label = escape(f"{title}. {caption}")
+    return caption, text.replace("<svg ", f'<svg {size} role="img" aria-label="{label}" ', 1)
+
+
+def _shade(match: re.Match[str]) -> str:
+    """Return a colour between white and night blue as a share of the page's own shade."""
+    red, green = (int(channel, 16) for channel in match.groups())
+    if red == green:  # a grey is ink, and white stands on shades
+        return "fill: var(--paper)" if red == 255 else match[0]
+    share = (255 - red) / 247
+    return f"fill: var(--shade); fill-opacity: {share:.3f}"

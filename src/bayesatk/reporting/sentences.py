@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bayesatk._tools.words import number_words, probability_words
 from bayesatk.comparison.checks.noise import noise_floor
 from bayesatk.comparison.checks.question_table import question_table
 from bayesatk.comparison.claims import claim
@@ -17,6 +16,7 @@ from bayesatk.posterior.tail import tail_exponent
 from bayesatk.results.analyses import analysis_table
 from bayesatk.results.result import Result
 from bayesatk.results.tables import ranges_beyond, table
+from bayesatk.results.views import view
 from bayesatk.verification.verify import Verification
 
 _SURE = 0.95  # probability of impossible questions from which they are taken for granted
@@ -118,11 +118,11 @@ def _differences(result: Result) -> list[str]:
     systems = result.systems
     sentences = [claim(result)] if len(systems) > 2 else []
     if len(systems) <= 4:  # the table has all pairs
-        sentences += [claim(result, system=a, other=b) for a, b in pairwise(_in_order(result))]
+        sentences += [claim(result, system=a, other=b) for a, b in pairwise(in_order(result))]
     return sentences
 
 
-def _in_order(result: Result) -> list[object]:
+def in_order(result: Result) -> list[object]:
     """Return the systems by their posterior mean in the first metric on questions like these."""
     rows = table(result)
     in_first_metric = (rows["metric"] == result.metrics[0].label) & (rows["target"] == "population")
@@ -136,7 +136,8 @@ def _baselines(result: Result) -> list[str]:
 
     sentences = []
     t = result.group("random_baseline").attrs["t"]
-    for row in baseline_table(result).to_dict("records"):
+    by_system = {row["system"]: row for row in baseline_table(result).to_dict("records")}
+    for row in map(by_system.__getitem__, in_order(result)):
         beats = "beats" if row["p_value"] <= 0.05 else "does not clearly beat"
         sentences.append(
             f"{named(row['system'])} {beats} the best of {t:g} "
@@ -169,27 +170,23 @@ def scores(result: Result) -> list[dict[str, Any]]:
         position = {name: i for i, name in enumerate(result.systems)}
         pairs = zip(frame["system"], frame["metric"], strict=True)
         frame["observed"] = [observed_value(result, position[s], metrics[m]) for s, m in pairs]
+    attrs = {"ci_prob": result.ci_prob} | ({} if board is None else board.attrs)
     tables = []
     for metric in result.metrics:
         metric_rows = frame[frame["metric"] == metric.label].sort_values(
             "mean", ascending=result.scale.direction < 0, kind="stable"
         )
+        metric_rows.attrs = attrs
         low, high = _ends(metric_rows)
-        rows = metric_rows.to_dict("records")
-        tiers = [int(row.get("tier", 1)) for row in rows]
-        below = [
-            tier != previous for tier, previous in zip(tiers, [tiers[0], *tiers], strict=False)
+        shown = view(metric_rows, "leaderboard")
+        texts = [dict(zip(shown.headings, row, strict=True)) for row in shown.rows]
+        rows = [
+            text | {"line": False} | _places(row, low, high)
+            for text, row in zip(texts, metric_rows.to_dict("records"), strict=True)
         ]
-        tables.append(
-            {
-                "metric": metric.label,
-                "ranked": board is not None,
-                "rows": [
-                    _row(row, low, high) | {"line": line}
-                    for row, line in zip(rows, below, strict=True)
-                ],
-            }
-        )
+        for row, above in zip(rows[1:], rows, strict=False):
+            row["line"] = row.get("tier") != above.get("tier")
+        tables.append({"metric": metric.label, "ranked": board is not None, "rows": rows})
     return tables
 
 
@@ -201,28 +198,15 @@ def _ends(rows: pd.DataFrame) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def _row(row: dict[Any, Any], low: float, high: float) -> dict[str, Any]:
-    """Return the cells of a row as text, and its interval as places on the scale."""
+def _places(row: dict[Any, Any], low: float, high: float) -> dict[str, float | None]:
+    """Return the interval of a row as places on the scale."""
 
     def at(value: float) -> float:
         return round(160 * (value - low) / (high - low), 1)  # of the view box of the page
 
-    observed = float(row["observed"])
-    cells: dict[str, Any] = {
-        "system": str(row["system"]),
-        "observed": "k > n" if np.isnan(observed) else number_words(observed),
-        "mean": number_words(row["mean"]),
-        "interval": f"{number_words(row['ci_lower'])} to {number_words(row['ci_upper'])}",
-        "from": at(row["ci_lower"]), "to": at(row["ci_upper"]), "mark": at(row["mean"]),
-        "seen": None if np.isnan(observed) else at(observed),
-    }  # fmt: skip
-    if "tier" in row:
-        cells |= {
-            "best": probability_words(row["prob_best"], 0.003),
-            "ranks": f"{row['rank_lower']} to {row['rank_upper']}",
-            "tier": str(row["tier"]),
-        }
-    return cells
+    seen = None if np.isnan(row["observed"]) else at(row["observed"])
+    ends = {"from": at(row["ci_lower"]), "to": at(row["ci_upper"])}
+    return {**ends, "mark": at(row["mean"]), "seen": seen}
 
 
 POOLINGS = {

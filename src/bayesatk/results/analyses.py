@@ -6,8 +6,7 @@ are text and numbers, so that files keep them.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from html import escape
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,10 +14,10 @@ import pandas as pd
 import xarray as xr
 
 from bayesatk._tools.arguments import one_of
-from bayesatk._tools.words import probability_words
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.results.result import Result
-from bayesatk.results.schema import ANALYSES, TARGET_NAMES, build, root_attributes
+from bayesatk.results.schema import ANALYSES, build, root_attributes
+from bayesatk.results.views import ShownTable
 
 _ROW = "table_row"  # place of a cell's row in the table; -1 where there is no row
 _ABSENT = {"f": np.nan, "b": False, "i": 0, "u": 0}  # by kind of number, where there is no row
@@ -105,140 +104,18 @@ def analyses_of(tree: xr.DataTree) -> list[str]:
     return [name for name in ANALYSES if name in tree.children]
 
 
-def analysis_table(result: xr.DataTree | Result, name: str) -> "AnalysisTable":
+def analysis_table(result: xr.DataTree | Result, name: str) -> ShownTable:
     """Return the table of an analysis that a result has."""
     one_of("what", name, ("results", *ANALYSES))
     return table_of(Result.of(result, name).group(name), name)
 
 
-def table_of(group: xr.Dataset, name: str = "") -> "AnalysisTable":
+def table_of(group: xr.Dataset, name: str = "") -> ShownTable:
     """Return the table that a group was made of."""
     columns = json.loads(group.attrs["columns"])
     keys = [key for key in columns if key in group.dims]
     values = group[[_ROW, *(column for column in columns if column not in keys)]]
     frame = values.to_dataframe(keys).reset_index()
     frame = frame[frame[_ROW] >= 0].sort_values(_ROW, ignore_index=True)
-    table = AnalysisTable(frame[columns].infer_objects())  # zarr has a type of text of its own
-    table.attrs = {**group.attrs, "analysis": name}
-    return table
-
-
-class AnalysisTable(pd.DataFrame):
-    """A table of an analysis, which shows itself as a person reads it.
-
-    In every other respect it is an ordinary frame. Some of its rows show themselves in the same
-    way; with other columns it is shown as it stands.
-    """
-
-    @property
-    def _constructor(self) -> type[pd.DataFrame]:
-        return AnalysisTable
-
-    @property
-    def sentences(self) -> list[str]:
-        """What is shown below the table."""
-        return [*json.loads(self.attrs["sentences"])]
-
-    def _shown(self) -> tuple[list[tuple[str, pd.DataFrame]], list[str]] | None:
-        """Return readable tables under their headings, and sentences; None if shown as it is."""
-        if self.attrs.get("columns") != json.dumps(list(map(str, self.columns))):
-            return None
-        blocks = _BLOCKS.get(self.attrs["analysis"])
-        of_rows = [*self.get("sentence", [])]
-        if blocks is None and not of_rows:
-            return None
-        return [] if blocks is None else [*blocks(self)], [*of_rows, *self.sentences]
-
-    def __repr__(self) -> str:
-        shown = self._shown()
-        if shown is None:
-            return repr(pd.DataFrame(self))
-        blocks = [
-            f"{heading}\n{rows.to_string(index=False)}".lstrip() for heading, rows in shown[0]
-        ]
-        return "\n\n".join([*blocks, *filter(None, ["\n".join(shown[1])])])
-
-    __str__ = __repr__
-
-    def _repr_html_(self) -> str:
-        """Return what a notebook shows."""
-        shown = self._shown()
-        if shown is None:
-            return str(pd.DataFrame(self)._repr_html_())  # type: ignore[operator]
-        blocks = [
-            f"<p>{escape(heading)}</p>{rows.to_html(index=False, justify='left')}"
-            for heading, rows in shown[0]
-        ]
-        return "<div>{}{}</div>".format(
-            "".join(blocks), "".join(f"<p>{escape(sentence)}</p>" for sentence in shown[1])
-        )
-
-
-Blocks = Iterable[tuple[str, pd.DataFrame]]
-
-
-def _leaderboard_blocks(table: pd.DataFrame) -> Blocks:
-    """Return a block for every metric and target."""
-    for (metric, target), rows in pd.DataFrame(table).groupby(["metric", "target"], sort=False):
-        yield f"{metric} on {TARGET_NAMES[str(target)]}", readable_board(rows, table.attrs)
-
-
-def readable_board(rows: pd.DataFrame, attrs: Mapping[Any, Any]) -> pd.DataFrame:
-    """Return rows of a leaderboard, of one metric and target, as a person reads them."""
-    percent = f"{100 * attrs['ci_prob']:g}% interval"
-
-    def chance(p: float) -> str:
-        share = min(max(p, 0.0), 1.0)  # a weighted share may be one by a rounding more
-        error = np.sqrt(share * (1.0 - share) / attrs["effective_draws"])
-        return probability_words(share, float(error))
-
-    return pd.DataFrame({
-        "rank": rows["rank"], "system": rows["system"].astype(str),
-        "observed": ["k>n" if np.isnan(x) else f"{x:.3f}" for x in rows["observed"]],
-        "mean": [f"{x:.3f}" for x in rows["mean"]],
-        percent: [
-            f"[{a:.3f}, {b:.3f}]" for a, b in zip(rows["ci_lower"], rows["ci_upper"], strict=True)
-        ],
-        "P(best)": [chance(x) for x in rows["prob_best"]],
-        "P(top 3)": [chance(x) for x in rows["prob_top3"]],
-        "ranks": [
-            f"{a}-{b}" if a < b else f"{a}"
-            for a, b in zip(rows["rank_lower"], rows["rank_upper"], strict=True)
-        ],
-        "tier": rows["tier"],
-    })  # fmt: skip
-
-
-def _day_blocks(table: pd.DataFrame) -> Blocks:
-    """Return the table of days, rounded."""
-    rows = pd.DataFrame(table)
-    yield "", pd.DataFrame({
-        "day": rows["day"], "questions": rows["questions"], "trials": rows["trials"],
-        "rate": [f"{x:.3f}" for x in rows["rate"]],
-        "P(change began)": [probability_words(x) for x in rows["probability"]],
-        "evidence (log e)": [f"{x:.2f}" for x in rows["log_e"]],
-        "alarm": ["yes" if x else "" for x in rows["alarm"]],
-    })  # fmt: skip
-
-
-def _plan_blocks(table: pd.DataFrame) -> Blocks:
-    """Return designs with whole numbers, and which one to choose."""
-    rows = pd.DataFrame(table).dropna(axis="columns", how="all")
-    shown: dict[str, list[str]] = {}
-    for name, values in rows.items():
-        if name in ("cheapest", "best"):
-            mark = "fewest trials" if name == "cheapest" else "best"
-            shown[""] = [mark if x else "" for x in values]
-        elif name in ("width", "prob_correct", "cost"):
-            shown[str(name)] = ["-" if np.isnan(x) else f"{x:.3f}" for x in values]
-        else:
-            shown[str(name)] = [f"{x:,.0f}" if np.isfinite(x) else "-" for x in values]
-    counted = "Groups" if "groups" in rows else "Questions"
-    yield f"{counted} needed for {table.attrs['metric']}", pd.DataFrame(shown)
-
-
-# Readable tables of an analysis under their headings. One that is not listed here is shown by the
-# sentences of its rows, or else as it stands.
-_BLOCKS: dict[str, Callable[[pd.DataFrame], Blocks]] = {
-    "leaderboard": _leaderboard_blocks, "change_point": _day_blocks, "plan": _plan_blocks,
-}  # fmt: skip
+    shown = frame[columns].infer_objects()  # zarr has a type of text of its own
+    return ShownTable.of(shown, name, **group.attrs)

@@ -1,9 +1,8 @@
 """Results as tables: a row per system, metric and target, or per category; and how they look."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from html import escape
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -17,10 +16,8 @@ from bayesatk.core.pooling.states import States
 from bayesatk.metrics.grid import Metric
 from bayesatk.results.analyses import analysis_table
 from bayesatk.results.result import Result
-from bayesatk.results.schema import GROUPED_TARGETS, TARGET_NAMES, TARGETS, by_metric, metric_values
-
-_MOST_ROWS = 60
-_NEEDED = {"system", "metric", "target", "mean", "sd", "ci_lower", "ci_upper"}  # side by side
+from bayesatk.results.schema import TARGETS, by_metric, metric_values
+from bayesatk.results.views import ShownTable
 
 
 def table(
@@ -48,7 +45,7 @@ def table(
     Returns
     -------
     pandas.DataFrame
-        Printing it shows both targets side by side and explains the columns. Columns ``system``,
+        Printing it explains its columns and targets. Columns ``system``,
         ``metric``, ``target`` (``"questions"``: these questions; ``"population"``: questions like
         these), ``estimate`` (unbiased, from k draws without replacement of the observed trials; NaN
         where k exceeds the trials of some question), ``mean``, ``sd``, ``ci_lower`` and
@@ -108,9 +105,8 @@ def table(
                 columns[f"{statistic}_if_{end}"] = bounds.sel(
                     statistic=statistic, missing_trials=end, drop=True
                 )
-    frame = ResultTable(columns.to_dataframe(dims).reset_index())
-    frame.attrs["ci_prob"] = fit.ci_prob
-    return frame
+    frame = columns.to_dataframe(dims).reset_index()
+    return ShownTable.of(frame, "results", ci_prob=fit.ci_prob)
 
 
 def _of_metrics(fit: Result, statistics: xr.Dataset) -> xr.DataArray:
@@ -140,7 +136,6 @@ def _of_groups(fit: Result) -> pd.DataFrame:
     frame = columns.to_dataframe(dims).reset_index().dropna(axis="columns", how="all")
     first = ["system", "group", "questions", "metric", "target"]
     frame = frame[[*first, *(name for name in frame if name not in first)]]
-    frame.attrs["ci_prob"] = fit.ci_prob
     return frame
 
 
@@ -255,18 +250,13 @@ def notes(result: xr.DataTree | Result) -> list[str]:
     return Result.of(result).notes
 
 
-def ranges_beyond(
-    result: Result, metrics: Sequence[Metric], within: int = 0
-) -> NDArray[np.float64]:
+def ranges_beyond(result: Result, metrics: Sequence[Metric]) -> NDArray[np.float64]:
     """Return the family-free range of every metric whose k exceeds the trials of some question.
 
     Parameters
     ----------
     result : Result
     metrics : sequence of Metric
-        With `within`, by ascending k.
-    within : int
-        How many metrics before the first of those to add, for a curve that starts there.
 
     Returns
     -------
@@ -283,7 +273,6 @@ def ranges_beyond(
         fewest = trials[trials > 0].min(initial=np.iinfo(np.int64).max)
         places = [i for i, metric in enumerate(metrics) if metric.k > fewest and metric.of_marks]
         if places:
-            places = [*range(max(places[0] - within, 0), places[0]), *places]
             beyond = tuple(metrics[i] for i in places)
             states = States.of(successes, trials)
             key = "ranges", system, beyond  # table, report and terminal all ask for them
@@ -296,119 +285,3 @@ def _ranges(states: States, metrics: Sequence[Metric], confidence: float) -> NDA
     curves = [metric.latent for metric in metrics]
     ends = metric_ranges(states.successes, states.trials, states.count, curves, confidence)
     return np.stack([ends.lower, ends.upper], axis=-1)
-
-
-class ResultTable(pd.DataFrame):
-    """A table of results that shows itself with both targets side by side.
-
-    In every other respect it is an ordinary frame, and what is taken from it is one.
-    """
-
-    @property
-    def _constructor(self) -> type[pd.DataFrame]:
-        return pd.DataFrame
-
-    def _repr_html_(self) -> str:
-        """Return what a notebook shows."""
-        if not set(self.columns) >= _NEEDED:
-            return str(pd.DataFrame(self)._repr_html_())  # type: ignore[operator]
-        page = side_by_side(self).to_html(index=False, max_rows=_MOST_ROWS, justify="left")
-        lines = "".join(f"<br>{escape(line)}" for line in meanings(self))
-        return f"<div>{page}<p><small>{lines.removeprefix('<br>')}</small></p></div>"
-
-    def __repr__(self) -> str:
-        if not set(self.columns) >= _NEEDED:
-            return repr(pd.DataFrame(self))
-        text = side_by_side(self).to_string(index=False, max_rows=_MOST_ROWS, line_width=None)
-        return "\n".join([text, "", *meanings(self)])
-
-
-def side_by_side(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for every system and metric, with numbers as text.
-
-    Examples
-    --------
-    >>> numbers = {"mean": 0.5, "sd": 0.1, "ci_lower": 0.3, "ci_upper": 0.7}
-    >>> rows = [{"system": "a", "metric": "bayes", "target": name, **numbers}
-    ...         for name in ("questions", "population")]
-    >>> side_by_side(pd.DataFrame(rows)).iloc[0].tolist()
-    ['a', 'bayes', '0.500', '0.100', '[0.300, 0.700]', '0.500', '0.100', '[0.300, 0.700]']
-    """
-    by_target = {str(name): rows for name, rows in frame.groupby("target", sort=False)}
-    first = next(iter(by_target.values()))
-    columns: dict[tuple[str, str], Iterable[Any]] = {
-        ("", name): first[name].tolist() for name in ("system", "metric")
-    }
-    if "estimate" in frame:
-        estimates = first["estimate"].tolist()
-        columns["", "observed"] = ["k > n" if np.isnan(x) else f"{x:.3f}" for x in estimates]
-    if "mean_if_wrong" in frame:
-        within = first[["estimate_if_wrong", "estimate_if_right"]].notna().all(axis=1)
-        ends = [
-            first[f"estimate_if_{end}"].where(within, first[f"mean_if_{end}"])
-            for end in ("wrong", "right")
-        ]
-        columns["", "if missing"] = _bracketed(*ends)
-    for target in (name for name in GROUPED_TARGETS if name in by_target):
-        rows, heading = by_target[target], TARGET_NAMES[target]
-        columns |= {(heading, name): [f"{x:.3f}" for x in rows[name]] for name in ("mean", "sd")}
-        columns[heading, interval_heading(frame)] = _bracketed(rows["ci_lower"], rows["ci_upper"])
-        if "range_lower" in frame:
-            columns[heading, "any shape"] = _bracketed(rows["range_lower"], rows["range_upper"])
-    view = pd.DataFrame(columns)
-    view.columns = pd.MultiIndex.from_tuples(list(columns))
-    return view
-
-
-def _bracketed(lower: Iterable[float], upper: Iterable[float]) -> list[str]:
-    return [
-        "" if np.isnan(low) else f"[{low:.3f}, {high:.3f}]"
-        for low, high in zip(lower, upper, strict=True)
-    ]
-
-
-def interval_heading(frame: pd.DataFrame) -> str:
-    """Return the heading of intervals: their probability, where the frame knows it."""
-    probability = frame.attrs.get("ci_prob")
-    return "interval" if probability is None else f"{100 * probability:g}% interval"
-
-
-_MEANINGS = {  # of what is shown, by a column that the table has then
-    "estimate": (
-        "observed: unbiased estimate from the observed trials (k drawn without "
-        "replacement); k > n where a question has fewer than k."
-    ),
-    "mean_if_wrong": (
-        "if missing: the estimate (the mean where k > n) with every missing outcome wrong, "
-        "and with every one right."
-    ),
-    "range_lower": (
-        "any shape: where k exceeds the trials, the range over all difficulty distributions "
-        "that agree with the counts; the interval assumes families."
-    ),
-    "mean": "mean, sd, interval: posterior mean, standard deviation and credible interval.",
-}
-_TARGET_MEANINGS = {
-    "questions": "new trials of exactly these questions.",
-    "population": (
-        "other questions from the same source; less certain, because the choice of the "
-        "questions is random too."
-    ),
-    "new_groups": (
-        "other questions of other groups like these. Those of 'population' are of the same groups."
-    ),
-}
-
-
-def meanings(frame: pd.DataFrame) -> list[str]:
-    """Say what each column is, a line each."""
-    targets = {"questions", "population", *frame["target"]}
-    return [
-        *(text for column, text in _MEANINGS.items() if column in frame),
-        *(
-            f"{TARGET_NAMES[target]} (target {target!r}): {text}"
-            for target, text in _TARGET_MEANINGS.items()
-            if target in targets
-        ),
-        f"All columns, a row per target: pandas.DataFrame(table), {len(frame.columns)} columns.",
-    ]

@@ -24,6 +24,10 @@ if (chooser) {
   // Without this script all metrics are there, one below the other.
   const show = () => {
     for (const own of document.querySelectorAll("[data-metric]")) own.hidden = own.dataset.metric !== chooser.value;
+    for (const table of document.querySelectorAll("#tables table")) {
+      const column = [...table.tHead.rows[0].cells].findIndex((cell) => cell.textContent === "metric");
+      if (column >= 0) for (const row of table.tBodies[0].rows) row.hidden = row.cells[column].textContent !== chooser.value;
+    }
   };
   chooser.closest("p").hidden = false;
   chooser.addEventListener("change", show);

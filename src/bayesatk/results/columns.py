@@ -1,0 +1,323 @@
+"""Columns of every table, declared once: heading, cell, meaning, and when they are shown."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bayesatk._tools.words import probability_words
+from bayesatk.metrics.grid import FAMILIES
+from bayesatk.results.schema import GROUPED_TARGETS
+
+Row = Mapping[str, Any]
+TARGETS = dict(zip(GROUPED_TARGETS, ("these", "like these", "new groups"), strict=True))
+KEPT, FILES = 0, 9  # order of leaving: never; from the start
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of printed tables.
+
+    Parameters
+    ----------
+    heading : str
+        ``{ci}`` stands for the probability of intervals.
+    write : callable, optional
+        Writes the cell of a row; default: the value, with the decimals of its table.
+    leaves : int
+        Order of leaving: columns with the largest number first, `KEPT` never. Those of `FILES`
+        are only in files.
+    meaning : str
+    once : bool
+        Whether a cell is blank below one of the same.
+    left : bool
+        Whether it is text, set to the left.
+    """
+
+    heading: str
+    write: Callable[[Row], str] | None = None
+    leaves: int = 1
+    meaning: str = ""
+    once: bool = False
+    left: bool = False
+
+
+def _text(heading: str, leaves: int = KEPT, once: bool = False) -> Column:
+    return Column(heading, leaves=leaves, once=once, left=True)
+
+
+def _decimals(heading: str, name: str, form: str, leaves: int = 1) -> Column:
+    return Column(heading, lambda row: _number(row[name], form), leaves)
+
+
+def _chance(
+    heading: str, name: str, leaves: int = 1, meaning: str = "", error: str = "monte_carlo_error"
+) -> Column:
+    def write(row: Row) -> str:
+        p = min(max(row[name], 0.0), 1.0)  # a weighted share may be one by a rounding more
+        of_draws = float(np.sqrt(p * (1.0 - p) / row["_draws"]))
+        return "" if p != p else probability_words(p, row.get(error, of_draws))
+
+    return Column(heading, write, leaves, meaning)
+
+
+def _number(value: float, form: str, absent: str = "") -> str:
+    """Write a number without a minus before a zero."""
+    if value != value:
+        return absent
+    text = format(value, form)
+    return text.replace("-", "", 1) if not float(text.replace(",", "")) else text
+
+
+def _counted(heading: str, name: str) -> Column:
+    return Column(
+        heading, lambda row: "-" if np.isinf(row[name]) else _number(row[name], ",.0f"), KEPT
+    )
+
+
+def _observed(name: str) -> Column:
+    return Column(
+        "observed", lambda row: _number(row[name], _form(row), "k>n"), KEPT,
+        "unbiased estimate from the observed trials (k drawn without replacement); k>n where a "
+        "question has fewer than k.", once=True,
+    )  # fmt: skip
+
+
+def _form(row: Row) -> str:
+    return str(row["_form"])
+
+
+def _if_missing(row: Row) -> str:
+    known = row["estimate_if_wrong"] == row["estimate_if_wrong"]
+    statistic = "estimate" if known else "mean"
+    return _ends(row[f"{statistic}_if_wrong"], row[f"{statistic}_if_right"], ".3f")
+
+
+def _ends(low: float, high: float, form: str) -> str:
+    return "" if low != low else f"[{_number(low, form)}, {_number(high, form)}]"
+
+
+def _quantity(row: Row) -> str:
+    """Write what is verified or costs: a metric as people write it, or a quantity of costs."""
+    name = str(row.get("quantity", row.get("variable")))
+    symbols = {family.variable: family.symbol for family in FAMILIES.values()}
+    k, budget, tau = (row.get(key, np.nan) for key in ("k", "budget", "tau"))
+    sign = "" if "variable" in row and name in symbols else "@"
+    text = symbols.get(name, name) if "variable" in row else name
+    text += f"{sign}{k:g}" if k == k else ""
+    return text + (f" {budget:g}" if budget == budget else "") + (f":{tau:g}" if tau == tau else "")
+
+
+def _ranks(row: Row) -> str:
+    low, high = row["rank_lower"], row["rank_upper"]
+    return f"{low}-{high}" if low < high else str(low)
+
+
+def _remark(row: Row) -> str:
+    return "best" if row.get("best") is True else "fewest trials" * (row.get("cheapest") is True)
+
+
+_HIDDEN = Column("", leaves=FILES)
+_REMARK = Column("remark", _remark, KEPT, left=True)
+_COLUMNS: dict[str, Column] = {
+    "system": _text("system", once=True), "metric": _text("metric", once=True),
+    "target": Column("target", lambda row: TARGETS.get(row["target"], ""), KEPT, left=True),
+    "group": _text("group"), "question": _text("question"), "coefficient": _text("coefficient"),
+    "quantity": Column("quantity", _quantity, KEPT, once=True, left=True),
+    "category": _text("category", 2), "score": _decimals("score", "score", "g", KEPT),
+    "estimate": _observed("estimate"), "observed": _observed("observed"),
+    "mean": Column(
+        "mean", leaves=KEPT,
+        meaning="posterior mean, with its standard deviation (sd) and credible interval.",
+    ),
+    "sd": Column("sd", lambda row: _number(row["sd"], _form(row).strip("+")), 3),
+    "ci_lower": Column("{ci} interval", leaves=KEPT),
+    "prior_sensitivity": Column(
+        "prior x", lambda row: _number(row["prior_sensitivity"], ".2f"), 4,
+        "sd under a weaker prior, divided by the sd; far from 1, a value for k > trials depends "
+        "mostly on the prior.",
+    ),
+    "estimate_if_wrong": Column(
+        "if missing", _if_missing, KEPT,
+        "the estimate (the mean where k>n) with every missing outcome wrong, and with every one "
+        "right.", once=True,
+    ),
+    "range_lower": Column(
+        "any shape", leaves=1,
+        meaning="where k exceeds the trials, the range over all difficulty distributions that "
+        "agree with the counts, at the same confidence; the interval assumes families.",
+    ),
+    "prob_positive": _chance("P(> 0)", "prob_positive", KEPT),
+    "prob_best": _chance("P(best)", "prob_best", KEPT),
+    "prob_top3": _chance("P(top 3)", "prob_top3", 4),
+    "rank_lower": Column("ranks", _ranks, 2),
+    "rank": Column("rank", leaves=KEPT), "tier": Column("tier", leaves=KEPT),
+    "prob_greater": _chance("P(better)", "prob_greater", KEPT),
+    "observed_accuracy": Column("observed accuracy", leaves=KEPT),
+    "expected_best": Column(
+        "best guess", leaves=KEPT, meaning="expected best accuracy of the guessers."
+    ),
+    "p_value": _decimals("p-value", "p_value", ".2g", KEPT),
+    "prob_exceeds_questions": _chance("P(these)", "prob_exceeds_questions", 2),
+    "prob_exceeds_population": _chance(
+        "P(like these)", "prob_exceeds_population", KEPT,
+        "probability that the accuracy on questions like these exceeds the best guess; P(these): "
+        "on these questions.",
+    ),
+    "prob_beats": _chance(
+        "P(run)", "prob_beats", 2, "probability that a new run beats a new best of the guessers.",
+        "prob_beats_error",
+    ),
+    "selected_mean": Column(
+        "if selected", leaves=1,
+        meaning="accuracy if the system is itself the best of as many configurations of equal "
+        "skill.",
+    ),
+    "variable": Column("quantity", _quantity, KEPT, left=True),
+    "exact_mean": Column("exact", leaves=KEPT), "sampled_mean": Column("sampled", leaves=KEPT),
+    **{f"z_{name}": _decimals(f"z {name}", f"z_{name}", "+.1f") for name in ("mean", "sd", "pit")},
+    "rhat": Column("R-hat", leaves=2), "ess": _decimals("ESS", "ess", ".0f", 2),
+    "verdict": _text("verdict"),
+    **dict.fromkeys((
+        "ci_error", "variance_trial", "variance_question", "monte_carlo_error", "sentence",
+        "mean_if_wrong", "mean_if_right", "estimate_if_right", "ci_lower_if_wrong",
+        "ci_upper_if_right", "unit", "k", "tau", "budget", "prob_tie", "prob_ties",
+        "prob_beats_error", "expected_loss", "ratio_median", "ratio_lower", "sd_unpaired",
+        "mean_system", "mean_other", "mean_if_worst", "mean_if_best", "band_lower", "declared",
+        "smallest_significant", "largest_significant_t", "selected_ci_lower",
+    ), _HIDDEN),
+}  # fmt: skip
+_OF_TABLE: dict[str, dict[str, Column]] = {
+    "comparison": {
+        "mean": Column("difference", leaves=KEPT, meaning="the first system minus the second."),
+        "questions": _HIDDEN, "verdict": _HIDDEN,
+    },
+    "leaderboard": {"questions": _HIDDEN, "trials": _HIDDEN},
+    "costs": {"estimate": Column(
+        "observed", lambda row: _number(row["estimate"], _form(row)), KEPT,
+        "from the observed trials alone.", once=True,
+    )},
+    "plan": {
+        "trials": _counted("trials each", "trials"),
+        **{name: _counted(name, name) for name in ("questions", "groups", "total")},
+        "cost": _counted("cost", "cost"), "best": _REMARK, "cheapest": _REMARK,
+        "prob_correct": _chance("P(right call)", "prob_correct", KEPT),
+        "width": Column("width", leaves=KEPT),
+    },
+    "change_point": {
+        "probability": _chance("P(change began)", "probability", KEPT),
+        "log_e": _decimals("evidence (log e)", "log_e", ".2f"), "day": _text("day"),
+    },
+}  # fmt: skip
+_OF_TABLE["group_comparison"] = {**_OF_TABLE["comparison"], "metric": _text("metric")}
+_OF_TABLE["groups"] = {"system": _text("system"), "metric": _text("metric")}
+_FORMS = {"comparison": "+.3f", "group_comparison": "+.3f", "costs": ".4g"}
+TITLES = {
+    "results": "Results",
+    "categories": "Probability to reach a score, or a better one",
+    "coefficients": "Coefficients of covariates (logits)",
+    "costs": "Success and cost{unit}",
+    "leaderboard": "Leaderboard",
+    "gate": "Gate",
+    "change_point": "Has it changed?",
+    "plan": "{counted} needed for {metric}",
+    "horizon": "Where success falls to a level",
+    "horizon_pairs": "Differences of where success falls to a level",
+    "horizon_curves": "Success against the covariate",
+    "horizon_observed": "Observed success against the covariate",
+    "comparison": "Differences between systems",
+    "groups": "Groups of questions",
+    "group_comparison": "Differences between systems on groups of questions",
+    "ranks": "Ranks",
+    "tiers": "Tiers: groups of systems that are not separated",
+    "baseline": "Against the best of {t:g} random guessers",
+    "questions": "What each question says",
+    "verification": "Closed form against PyMC",
+}
+
+
+def title_of(frame: pd.DataFrame, name: str) -> str:
+    """Return the title of a table, with what its attributes say."""
+    unit = frame["unit"].max() if "unit" in frame else ""
+    counted = "Groups" if "groups" in frame else "Questions"
+    words = {"counted": counted, "unit": f" in {unit}" * bool(unit), "t": np.nan, "metric": ""}
+    return TITLES.get(name, "").format_map(words | frame.attrs)
+
+
+TARGET_MEANINGS = {
+    "questions": "new trials of exactly these questions.",
+    "population": (
+        "other questions from the same source; less certain, because the choice of the "
+        "questions is random too."
+    ),
+    "new_groups": (
+        "other questions of other groups like these. Those of 'population' are of the same groups."
+    ),
+}
+
+
+def declared(frame: pd.DataFrame, name: str, chosen: bool = False) -> dict[str, Column]:
+    """Return the columns that a table shows, by the name of the first column that each is of.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Its attributes may say ``ci_prob``, and ``rope``: 0 if nobody asked for one.
+    name : str
+        Of the table.
+    chosen : bool
+        Whether its columns were chosen one by one, so that those of `FILES` are shown too.
+    """
+    known = _COLUMNS | _OF_TABLE.get(name, {})
+    probability = frame.attrs.get("ci_prob")
+    percent = "" if probability is None else f"{100 * probability:g}%"
+    columns: dict[str, Column] = {}
+    for label in map(str, frame.columns):
+        ends = label.removesuffix("_lower")
+        paired = ends != label and f"{ends}_upper" in frame
+        if label.endswith("_upper") and f"{label.removesuffix('_upper')}_lower" in frame:
+            continue
+        if label == "other" or (label.endswith("_rope") and not frame.attrs.get("rope", 1.0)):
+            continue
+        column = known.get(label)
+        if column is None or (chosen and column is _HIDDEN):
+            words = (ends if paired else label).replace("_", " ")
+            heading = f"P({words[5:]})" if label.startswith("prob_") else words
+            column = Column(f"{heading} interval" if paired else heading)
+            if label.startswith("prob_"):
+                column = _chance(heading, label)
+        if column.write is None and paired:
+            column = replace(column, write=_interval(ends))
+        if label == "system" and "other" in frame:
+            column = Column("pair", lambda row: f"{row['system']} - {row['other']}", KEPT,
+                            once=column.once, left=True)  # fmt: skip
+        if column.leaves != FILES:
+            left = column.left or frame[label].dtype.kind not in "fiub"
+            heading = column.heading.replace("{ci}", percent).strip()
+            columns[label] = replace(column, heading=heading, left=left and not paired)
+    return columns
+
+
+def _interval(ends: str) -> Callable[[Row], str]:
+    return lambda row: _ends(row[f"{ends}_lower"], row[f"{ends}_upper"], _form(row))
+
+
+def written(column: Column, label: str, row: Row) -> str:
+    """Write the cell of a row, as text that is printed as it stands."""
+    value = row[label]
+    if column.write is not None:
+        text = column.write(row)
+    elif isinstance(value, bool | np.bool_):
+        text = "yes" * bool(value)
+    elif isinstance(value, float):
+        text = _number(value, _form(row) if abs(value) < 1000 else ".4g")
+    else:
+        text = "" if value is None or value is pd.NA else str(value)
+    return "".join(c if c.isprintable() else " " if c.isspace() else "?" for c in text)
+
+
+def form_of(name: str) -> str:
+    """Return the decimals of the numbers of a table."""
+    return _FORMS.get(name, ".3f")

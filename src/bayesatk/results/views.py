@@ -1,0 +1,327 @@
+"""Tables as people read them, from their columns: text of any width, HTML, Markdown, LaTeX."""
+
+import json
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from itertools import pairwise
+from textwrap import wrap
+from typing import Any, cast
+from unicodedata import combining, east_asian_width
+
+import numpy as np
+import pandas as pd
+
+from bayesatk.results.columns import (
+    KEPT,
+    TARGET_MEANINGS,
+    TARGETS,
+    Column,
+    Row,
+    declared,
+    form_of,
+    title_of,
+    written,
+)
+from bayesatk.results.schema import TARGET_NAMES
+
+_GAP = "  "
+_STACKED = 3  # columns that leave before systems stand above their rows: from this place on
+_MOST_ROWS = 60
+_TABULAR = ("results", "leaderboard", "comparison", "change_point", "plan")  # shown as tables
+_LEAST = 8  # characters of a column whose text is folded
+
+
+@dataclass(frozen=True)
+class View:
+    """A table as people read it: a title, columns, cells, and sentences about it."""
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: list[list[str]]
+    sentences: tuple[str, ...] = ()
+
+    @property
+    def headings(self) -> list[str]:
+        """The headings of the columns."""
+        return [column.heading for column in self.columns]
+
+    @property
+    def meanings(self) -> list[str]:
+        """What the columns are, a line each."""
+        return [f"{each.heading}: {each.meaning}" for each in self.columns if each.meaning]
+
+    def text(self, width: int | None = None, most: int | None = None) -> str:
+        """Return the table as lines of at most so many characters, or as wide as it is.
+
+        Of a table that is wider, columns leave in their declared order, systems stand on a line
+        of their own above their rows, and in the end texts are folded; names and the numbers asked
+        for are whole at every width. The last line says which columns have left.
+        """
+        cells = [self._once(row, above) for above, row in pairwise([[""] * 99, *self.rows])]
+        left_out: list[int] = []
+        shown = list(range(len(self.columns)))
+        name = next((i for i in shown if self.columns[i].left), -1)
+        while width is not None and _total(self._widths(cells, shown)) > width:
+            leaving = max(shown, key=lambda i: self.columns[i].leaves)
+            leaves = self.columns[leaving].leaves
+            if name in shown and len(shown) > 1 and leaves < _STACKED:
+                shown.remove(name)
+            elif leaves > KEPT:
+                shown.remove(leaving)
+                left_out.append(leaving)
+            else:
+                break
+        for i in reversed(left_out):  # where systems stand above their rows some fit again
+            if _total(self._widths(cells, sorted([*shown, i]))) <= (width or 0):
+                shown = sorted([*shown, i])
+        gone = [self.headings[i] for i in left_out if i not in shown]
+        widths = self._folded(cells, shown, width)
+        lines = self._line(self.headings, shown, widths)
+        for place, (row, drawn) in enumerate(zip(self.rows, cells, strict=True)):
+            if place == most:
+                lines.append(f"... {len(self.rows) - place} more rows")
+                break
+            if name not in [*shown, -1] and (place == 0 or row[name] != self.rows[place - 1][name]):
+                lines.append(row[name])
+            lines += self._line(drawn, shown, widths)
+        if gone:
+            lines += wrap(f"Left out at this width: {', '.join(gone)}.", width or 80)
+        return "\n".join([*filter(None, [self.title]), *lines])
+
+    def _once(self, row: list[str], above: list[str]) -> list[str]:
+        """Return the cells of a row, blank where they repeat what the row is of."""
+        cells, same = [], True
+        for column, cell, before in zip(self.columns, row, above, strict=False):
+            same &= cell == before or not column.once or not column.left
+            cells.append("" if column.once and same and cell == before else cell)
+        return cells
+
+    def _widths(self, cells: list[list[str]], shown: list[int]) -> list[int]:
+        return [max(map(cell_width, [self.headings[i], *(row[i] for row in cells)])) for i in shown]
+
+    def _folded(self, cells: list[list[str]], shown: list[int], width: int | None) -> list[int]:
+        """Return widths of columns, less of those with text where the table is too wide."""
+        widths = self._widths(cells, shown)
+        while width is not None and (excess := _total(widths) - width) > 0:
+            texts = [i for i, place in enumerate(shown) if self.columns[place].left]
+            widest = max(texts, key=lambda i: widths[i], default=0)
+            if not texts or widths[widest] <= _LEAST:
+                break
+            others = max((widths[i] for i in texts if i != widest), default=_LEAST)
+            narrower = max(widths[widest] - excess, min(others, widths[widest] - 1), _LEAST)
+            widths[widest] = narrower
+        return widths
+
+    def _line(self, cells: Sequence[str], shown: list[int], widths: list[int]) -> list[str]:
+        pieces = [_pieces(cells[i], width) for i, width in zip(shown, widths, strict=True)]
+        lines = []
+        for number in range(max(map(len, pieces), default=0)):
+            line = []
+            for i, width, texts in zip(shown, widths, pieces, strict=True):
+                text = texts[number] if number < len(texts) else ""
+                blank = " " * (width - cell_width(text))
+                line.append(text + blank if self.columns[i].left else blank + text)
+            lines.append(_GAP.join(line).rstrip())
+        return lines
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The cells as a table of text."""
+        return pd.DataFrame(self.rows, columns=self.headings)
+
+    def html(self, most: int | None = None) -> str:
+        """Return the table with its title, as HTML."""
+        page = self.frame.to_html(index=False, max_rows=most, justify="left")
+        return f"<p>{escape(self.title)}</p>{page}"
+
+    def markdown(self) -> str:
+        """Return the table as Markdown has it."""
+        marks = ["---" if column.left else "---:" for column in self.columns]
+        rows = [self.headings, marks, *self.rows]
+        lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+        return "\n".join([*filter(None, [self.title and f"**{self.title}**\n"]), *lines]) + "\n"
+
+    def latex(self) -> str:
+        """Return the table as a ``tabular`` for booktabs."""
+        cells = self.frame.map(latex_text).rename(columns=latex_text)
+        # A bracket or star that begins a row would be an argument of the row before.
+        cells.isetitem(0, cells.iloc[:, 0].str.replace(r"^(?=[\[*])", "{}", regex=True).to_numpy())
+        places = "".join("l" if column.left else "r" for column in self.columns)
+        return cells.to_latex(index=False, escape=False, column_format=places)
+
+
+def cell_width(text: str) -> int:
+    """Return the columns of a terminal that a text takes.
+
+    Examples
+    --------
+    >>> cell_width("ab"), cell_width("漢字")
+    (2, 4)
+    """
+    if text.isascii():
+        return len(text)
+    return sum(0 if combining(c) else 1 + (east_asian_width(c) in "WF") for c in text)
+
+
+def _pieces(text: str, width: int) -> list[str]:
+    """Return a text in pieces that fit."""
+    pieces = [""]
+    for sign in text:
+        if cell_width(pieces[-1] + sign) > width:
+            pieces.append("")
+        pieces[-1] += sign
+    return pieces
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + len(_GAP) * max(len(widths) - 1, 0)
+
+
+# What has a meaning in LaTeX, or is printed as another sign by its usual encoding.
+_SIGNS = str.maketrans(
+    {sign: f"\\{sign}" for sign in "&%$#_{}"}
+    | {
+        "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+        "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
+    }
+)  # fmt: skip
+
+
+def latex_text(text: str) -> str:
+    r"""Return text as LaTeX prints it.
+
+    Examples
+    --------
+    >>> print(latex_text("50% <x_1> a--b"))
+    50\% \textless{}x\_1\textgreater{} a-{}-b
+    """
+    return text.translate(_SIGNS).replace("--", "-{}-").replace("--", "-{}-")
+
+
+def view(frame: pd.DataFrame, name: str | None = None, *, chosen: bool = False) -> View:
+    """Return a table as people read it.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        ``sentence`` has what is said of a row.
+    name : str, optional
+        Of the table; default: what its attribute ``analysis`` says.
+    chosen : bool
+        Whether its columns were chosen one by one; else those that only files have are left out.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"system": ["a", "b"], "mean": [0.51234, 0.5], "ci_lower": [0.4, 0.3],
+    ...                       "ci_upper": [0.61, 0.7], "ci_error": [0.01, 0.01]})
+    >>> print(view(frame).text())
+    system   mean        interval
+    a       0.512  [0.400, 0.610]
+    b       0.500  [0.300, 0.700]
+    >>> print(view(frame).text(24))
+     mean        interval
+    a
+    0.512  [0.400, 0.610]
+    b
+    0.500  [0.300, 0.700]
+    """
+    name = str(frame.attrs.get("analysis", "")) if name is None else name
+    columns = declared(frame, name, chosen)
+    shared = {"_form": form_of(name), "_draws": frame.attrs.get("effective_draws") or np.inf}
+    described = frame.assign(**shared).to_dict("records")
+    rows = [
+        [written(column, label, cast("Row", row)) for label, column in columns.items()]
+        for row in described
+    ]
+    kept = [i for i in range(len(columns)) if not rows or any(row[i] for row in rows)]
+    said = frame
+    if "sentence" in frame and "target" in frame and "population" in set(frame["target"]):
+        said = frame[frame["target"] == "population"]
+    return View(
+        title_of(frame, name), tuple([*columns.values()][i] for i in kept),
+        [[row[i] for i in kept] for row in rows], tuple(map(str, said.get("sentence", ()))),
+    )  # fmt: skip
+
+
+def blocks(frame: pd.DataFrame, name: str) -> list[View]:
+    """Return the views of a table: of a leaderboard one for each metric and target, else one."""
+    if name != "leaderboard" or not {"metric", "target"} <= {*frame}:
+        return [view(frame, name)]
+    views = []
+    for (metric, target), rows in pd.DataFrame(frame).groupby(["metric", "target"], sort=False):
+        first = rows[["rank", "system"]]
+        shown = first.join(rows.drop(columns=[*first, "metric", "target"]))
+        shown.attrs = frame.attrs
+        title = f"{metric}: systems ranked on {TARGET_NAMES[str(target)]}"
+        views.append(replace(view(shown, name), title=title))
+    return views
+
+
+class ShownTable(pd.DataFrame):
+    """A table that shows itself as a person reads it: by its declared columns, with sentences.
+
+    In every other respect it is an ordinary frame. Some of its rows show themselves in the same
+    way; with other columns it is shown as it stands.
+    """
+
+    @property
+    def _constructor(self) -> type[pd.DataFrame]:
+        return ShownTable
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame, name: str, **attrs: Any) -> "ShownTable":
+        """Return a frame under the name of its table, with what its columns need to know."""
+        table = cls(frame)
+        columns = json.dumps([*map(str, frame)])
+        table.attrs = dict(columns=columns) | attrs | dict(analysis=name)
+        return table
+
+    @property
+    def sentences(self) -> list[str]:
+        """What is shown below the table."""
+        return sentences_of(self)
+
+    def _shown(self) -> tuple[list[View], list[str]] | None:
+        """Return views, and lines below them; None if the table is shown as it is."""
+        if self.attrs.get("columns") != json.dumps([*map(str, self)]):
+            return None
+        name = self.attrs["analysis"]
+        if name not in _TABULAR:
+            of_rows = [*self.get("sentence", [])]
+            return ([], [*of_rows, *self.sentences]) if of_rows else None
+        views = blocks(self, name)
+        return views, [*legend(views, self), *views[-1].sentences, *self.sentences]
+
+    def __repr__(self) -> str:
+        if (shown := self._shown()) is None:
+            return repr(pd.DataFrame(self))
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        tables = (each.text(width, _MOST_ROWS) for each in shown[0])
+        return "\n\n".join([*tables, *filter(None, ["\n".join(shown[1])])])
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        if (shown := self._shown()) is None:
+            return str(pd.DataFrame(self)._repr_html_())  # type: ignore[operator]
+        lines = "".join(f"<p>{escape(line)}</p>" for line in shown[1])
+        return f"<div>{''.join(each.html(_MOST_ROWS) for each in shown[0])}{lines}</div>"
+
+
+def sentences_of(frame: pd.DataFrame) -> list[str]:
+    """Return what an analysis says below its table."""
+    return [*json.loads(frame.attrs.get("sentences", "[]"))]
+
+
+def legend(views: list[View], frame: pd.DataFrame) -> list[str]:
+    """Say what columns and targets are, a line each."""
+    lines = dict.fromkeys(line for each in views for line in each.meanings)
+    targets = [*dict.fromkeys(frame["target"])] if "target" in frame else []
+    return [
+        *lines,
+        *(f"{TARGETS[name]} (target {name!r}): {TARGET_MEANINGS[name]}" for name in targets),
+    ]
