@@ -25,6 +25,7 @@ extensions = [
     "numpydoc",
     "sphinx_design",
     "offline_math",
+    "navigation",
     "notebooks",
     "printed_tables",
 ]
