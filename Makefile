@@ -62,7 +62,7 @@ docs-check:  ## the same without running the code in it, which the tests do
 
 bench:  ## ratios against peers and floors, in one run
 	@BAYESATK_VENV=.venv-bench .ci/environment bench
-	.venv-bench/bin/python -m benchmarks --write docs/benchmarks.md
+	.venv-bench/bin/python -m benchmarks --write docs/tables/speed.csv
 
 wheel:  ## build it, install it in an empty environment, run the quick start of the README
 	@.ci/wheel

@@ -2,19 +2,19 @@
 
 import re
 
-# Packages that a page imports and `bayesatk[plots]` does not bring.
+# Packages that a page imports and the extra ``plots`` does not bring.
 _OTHERS = {"sklearn": "scikit-learn", "polars": "polars", "scorio": "scorio"}
 
 
 def to_install(text: str) -> str:
-    """Arguments of ``pip install`` for the code of a page.
+    """Arguments of ``pip install``, in a clone of the repository, for the code of a page.
 
     Examples
     --------
     >>> to_install("import bayesatk as bk")
-    "'bayesatk[plots]' jupyterlab"
+    "'.[plots]' jupyterlab"
     >>> to_install('from sklearn.svm import SVC\\ncovariates="~ log2(x)"')
-    "'bayesatk[plots,formulas]' scikit-learn jupyterlab"
+    "'.[plots,formulas]' scikit-learn jupyterlab"
     """
     extras = "plots,formulas" if '"~ ' in text else "plots"
     others = [
@@ -22,4 +22,4 @@ def to_install(text: str) -> str:
         for name, package in _OTHERS.items()
         if re.search(rf"^\s*(?:from|import) {name}\b", text, re.MULTILINE)
     ]
-    return " ".join([f"'bayesatk[{extras}]'", *others, "jupyterlab"])
+    return " ".join([f"'.[{extras}]'", *others, "jupyterlab"])
