@@ -7,13 +7,13 @@ _OTHERS = {"sklearn": "scikit-learn", "polars": "polars", "scorio": "scorio"}
 
 
 def to_install(text: str) -> str:
-    """Arguments of ``pip install``, in a clone of the repository, for the code of a page.
+    r"""Arguments of ``pip install``, in a clone of the repository, for the code of a page.
 
     Examples
     --------
     >>> to_install("import bayesatk as bk")
     "'.[plots]' jupyterlab"
-    >>> to_install('from sklearn.svm import SVC\\ncovariates="~ log2(x)"')
+    >>> to_install('from sklearn.svm import SVC\ncovariates="~ log2(x)"')
     "'.[plots,formulas]' scikit-learn jupyterlab"
     """
     extras = "plots,formulas" if '"~ ' in text else "plots"

@@ -1,7 +1,7 @@
 """The page of metrics runs, has every metric, and every number in its text is computed.
 
-The page ends with a hidden cell that lists ``claims``: pairs of a computed value and the number that
-the text states. Every decimal in the text must be among them, so that no number can be written
+The page ends with a hidden cell that lists ``claims``: pairs of a computed value and the number
+that the text states. Every decimal in the text must be among them, so that no number can be written
 without being computed.
 """
 

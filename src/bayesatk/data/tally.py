@@ -124,8 +124,8 @@ def tally(
     weight : str, sequence or mapping, optional
         Weight of every question in all means over questions, in the same forms as `group`:
         positive, on any scale. A weight of 2 doubles the influence of a question on the mean; it
-        does not mean twice as much data (docs/your_questions.md). A question coordinate named ``weight``
-        is used as a weight.
+        does not mean twice as much data (docs/your_questions.md). A question coordinate named
+        ``weight`` is used as a weight.
     cost : str, array_like or mapping, optional
         Cost of every trial, for `bayesatk.costs.evaluate_cost`: the name of a column, or numbers
         > 0 arranged like `data`. None and NaN mean unknown.
