@@ -11,7 +11,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Each kind of work has an environment of its own, so that none leans on what another installed.
 PYTEST := .venv/bin/python -m pytest -n 2 --dist worksteal --durations=15
 LINT := .venv-lint/bin
-SPHINX := .venv-docs/bin/python -m sphinx -W --keep-going -b html
+SPHINX := .venv-docs/bin/python -m sphinx -W --keep-going -j 2 -b html
 
 demo:  ## evaluate and verify a published data set, from a bare machine
 	@.ci/environment base
@@ -62,7 +62,7 @@ docs-check:  ## the same without running the code in it, which the tests do
 
 bench:  ## ratios against peers and floors, in one run
 	@BAYESATK_VENV=.venv-bench .ci/environment bench
-	.venv-bench/bin/python -m benchmarks --write docs/benchmarks.md
+	.venv-bench/bin/python -m benchmarks --write docs/tables/speed.csv
 
 wheel:  ## build it, install it in an empty environment, run the quick start of the README
 	@.ci/wheel

@@ -1,12 +1,13 @@
 """Ratios in one run: against the published package, and against floors.
 
-    python -m benchmarks [--write docs/benchmarks.md]
+    python -m benchmarks [--write docs/tables/speed.csv]
 
 Prints one table, or writes it with the date, the machine and the versions. Times are medians; a
 ratio under 1.3 either way is a tie on a shared machine.
 """
 
 import argparse
+import csv
 import os
 import platform
 import statistics
@@ -144,7 +145,7 @@ def sampling() -> list[Row]:
 def main() -> None:
     """Print the table, and write it if a file is named."""
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--write", type=Path, help="Markdown file for the table.")
+    options.add_argument("--write", type=Path, help="CSV file for the table.")
     target = options.parse_args().write
     found = [
         *point_metrics(), *moments(), *pooling(), *sampling(), *categories.rows(median_ms),
@@ -160,7 +161,7 @@ def main() -> None:
     console.print(table)
     console.print(_machine())
     if target is not None:
-        target.write_text(_markdown(found), encoding="utf-8")
+        _write(target, found)
 
 
 HEADINGS = ("what", "time", "ratio", "goal")
@@ -174,21 +175,11 @@ def _machine() -> str:
     return f"{machine}, {os.cpu_count()} cores, one thread; {python}, {versions}"
 
 
-def _markdown(rows: list[Row]) -> str:
-    """Return the page: what was measured, when, on what."""
-    lines = [" | ".join(cell.replace("|", "\\|") for cell in row) for row in rows]
-    return "\n".join(
-        [
-            "# Benchmarks", "",
-            "Written by `make bench`, which installs the peers in an environment of their own.",
-            "Times are medians in one run on one thread of a small shared machine: a ratio under",
-            "1.3 either way is a tie. Goals are ratios or bounds that were set beforehand; a row",
-            "that misses its goal stays in the table.", "",
-            f"{datetime.now(UTC):%Y-%m-%d}; {_machine()}.", "",
-            "| " + " | ".join(HEADINGS) + " |", "|" + "---|" * len(HEADINGS),
-            *(f"| {line} |" for line in lines), "",
-        ]
-    )  # fmt: skip
+def _write(target: Path, rows: list[Row]) -> None:
+    """Write the table, with what it was measured on in a first line that begins with #."""
+    with target.open("w", encoding="utf-8", newline="") as file:
+        file.write(f"# {datetime.now(UTC):%Y-%m-%d}; {_machine()}\n")
+        csv.writer(file, lineterminator="\n").writerows([HEADINGS, *rows])
 
 
 if __name__ == "__main__":

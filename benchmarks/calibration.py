@@ -1,6 +1,6 @@
 """Simulation-based calibration of every closed form and of every PyMC model, at length.
 
-    python -m benchmarks.calibration [--workers 2] [--write docs/calibration.md]
+    python -m benchmarks.calibration [--workers 2] [--write docs/tables/calibration.csv]
 
 Replications are kept in ``benchmarks/results/calibration`` as they are done, and are not done
 again; with ``--workers`` batches go to a local dask cluster of so many processes, to the same
@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 import bayesatk as bk
 
@@ -125,46 +127,6 @@ SAMPLED = [
     Run("pymc-votes", "votes, four choices", (6, 5), "plurality@1,3", 200, VOTES),
     Run("pymc-normal", "logit-normal", (6, 4), "pass@1,3", 200, {"form": "logit_normal"}),
 ]  # fmt: skip
-HEAD = """# Are the posteriors right?
-
-Truths are drawn from the prior, data from the truths, and a posterior is computed from the data. If
-it is right, the rank of the truth among draws of the posterior is uniform (simulation-based
-calibration, [Talts et al. 2018](https://arxiv.org/abs/1804.06788)). The
-posteriors in the table were tested in this way: hyperparameters, the success probability of one
-question, and every metric for both targets, with 199 draws each. [Verification](verification.md)
-shows how to do it and what the plot looks like. Not in the table: [leaderboards](leaderboards.md),
-[changes](changes.md) and [weights](weights.md), whose pages have simulations of their own,
-and the PyMC models of judges and of costs, which are compared with the closed forms.
-
-**How to read it.** *size* is questions x trials. *worst p* is the smallest p-value of all
-quantities and three tests (location, spread, shape), Bonferroni corrected; below 0.01 a model
-would be called wrong. *would catch* is the bias, in posterior sds, that would have been called
-wrong with probability 0.9: what a verdict of "calibrated" means.
-
-| engine | model | size | replications | quantities | worst p | would catch | verdict |
-|---|---|---|---|---|---|---|---|
-"""
-TAIL = """
-## One form that is not calibrated
-
-The full form of the PyMC model, with a latent p for each question, is calibrated where
-difficulties are moderate. With the uniform prior and five questions it is called wrong (p =
-0.0005 for the icc at 100 replications): NUTS does not reach an icc near 0 or 1 through the funnel
-of the latent p. That is why the marginal form is the default.
-
-<details>
-<summary>How it was done</summary>
-
-Of *averaged* families one is drawn first for every data set. The PyMC models are compiled once
-each. Votes over answers need to know how many answers there are (`AnswerPrior(choices=4)`):
-otherwise the possible answers are part of the posterior, not of a prior that data could be drawn
-from.
-
-Written by `python -m benchmarks.calibration --write docs/calibration.md`, which resumes where it
-was stopped.
-
-</details>
-"""
 
 
 @contextmanager
@@ -179,7 +141,7 @@ def cluster(workers: int) -> Iterator[Any]:
         yield client
 
 
-def row(run: Run, engine: str, client: Any) -> str:
+def row(run: Run, engine: str, client: Any) -> dict[str, Any]:
     """Run a study, or what is left of it, and return its row of the table."""
     RESULTS.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
@@ -189,12 +151,12 @@ def row(run: Run, engine: str, client: Any) -> str:
     )  # fmt: skip
     table = found.table
     print(f"{engine} {run.title}: {found.verdict}, {time.perf_counter() - start:.0f} s", flush=True)
-    size = f"{run.size[0]} x {run.size[1]}"
-    return (
-        f"| {engine.replace('_', ' ')} | {run.title} | {size} | {run.replications} | {len(table)} "
-        f"| {table['p_value'].min():.3g} | {table['detectable_bias'].max():.2f} "
-        f"| {found.verdict} |"
-    )
+    return {
+        "engine": engine.replace("_", " "), "model": run.title,
+        "questions": run.size[0], "trials": run.size[1], "replications": run.replications,
+        "quantities": len(table), "worst_p": f"{table['p_value'].min():.3g}",
+        "would_catch": f"{table['detectable_bias'].max():.2f}", "verdict": found.verdict,
+    }  # fmt: skip
 
 
 def main() -> None:
@@ -206,10 +168,10 @@ def main() -> None:
     with cluster(options.workers) as client:
         rows = [row(run, "closed_form", client) for run in CLOSED]
         rows += [row(run, "pymc", client) for run in SAMPLED]
-    text = HEAD + "\n".join(rows) + "\n" + TAIL
+    table = pd.DataFrame(rows)
     if options.write:
-        options.write.write_text(text)
-    print(text)
+        table.to_csv(options.write, index=False)
+    print(table.to_string())
 
 
 if __name__ == "__main__":

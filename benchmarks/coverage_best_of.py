@@ -7,7 +7,7 @@ Beta(8, 2); scores of wrong trials are normal, those of right trials are higher 
 and by another amount for every question (sd 0.5); in some cells all scores of a question are
 shifted (sd 1.5), and in some the noise is Student's t with 3 degrees of freedom. True values are
 integrals over the scores. k is 1, half of the trials, the trials, and four times as many. The last
-lines printed are the table of docs/coverage.md.
+lines printed are the table of docs/how_we_know.md.
 """
 
 import argparse

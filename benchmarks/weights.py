@@ -4,7 +4,7 @@
 
 A cell is a relation, a pooling and a number of trials; replications have seeds of their own, are
 appended one by one, and a run that is started again skips what is there. The last line printed is
-the table of docs/weights.md.
+the table of docs/your_questions.md.
 """
 
 import argparse

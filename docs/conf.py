@@ -25,6 +25,7 @@ extensions = [
     "numpydoc",
     "sphinx_design",
     "offline_math",
+    "navigation",
     "notebooks",
     "printed_tables",
 ]
@@ -60,6 +61,7 @@ html_static_path = ["_static"]
 templates_path = ["_templates"]
 html_extra_path = ["llms.txt"]
 html_css_files = ["site.css"]
+html_js_files = ["filter.js"]
 html_title = "bayesatk"
 html_show_sourcelink = False
 html_sidebars = {"**": ["site-navigation"]}

@@ -6,6 +6,7 @@ from typing import Any
 import jupytext
 from sphinx.application import Sphinx
 from sphinx.util.typing import ExtensionMetadata
+from to_run import to_install
 
 FOLDER = "notebooks"
 
@@ -18,10 +19,11 @@ def has_code(app: Sphinx, page: str) -> bool:
 
 
 def link(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object) -> None:
-    """Tell the template of a page where its notebook is."""
+    """Tell the template of a page where its notebook is, and what to install to run it."""
     if has_code(app, page):
         target = f"{FOLDER}/{page}.ipynb"
         context["notebook"] = context["pathto"](target, resource=True)
+        context["to_install"] = to_install(Path(app.env.doc2path(page)).read_text(encoding="utf-8"))
 
 
 def write(app: Sphinx, error: Exception | None) -> None:

@@ -283,7 +283,7 @@ def _words_and_numbers(page):
 @pytest.mark.long
 def test_the_script_of_the_page_runs_as_it_is_written_with_a_worker_killed(tmp_path) -> None:
     """The page's own code; only the number of replications is smaller, and worker 0 dies."""
-    page = (Path(__file__).parents[2] / "docs" / "scale_out.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "logs.md").read_text(encoding="utf-8")
     (code,) = [one for one in re.findall(r"```python\n(.*?)```", page, re.S) if "Client(" in one]
     assert code.count("replications=10_000") == code.count("as client:\n") == 1
     kill = "as client:\n        doomed(client)\n"
@@ -304,7 +304,7 @@ def test_the_script_of_the_page_runs_as_it_is_written_with_a_worker_killed(tmp_p
 
 def test_the_other_code_of_the_page_runs_as_it_is_written(tmp_path, monkeypatch) -> None:
     pytest.importorskip("zarr")
-    page = (Path(__file__).parents[2] / "docs" / "scale_out.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "logs.md").read_text(encoding="utf-8")
     blocks = [one for one in re.findall(r"```python\n(.*?)```", page, re.S) if "Client(" not in one]
     monkeypatch.chdir(tmp_path)
     (tmp_path / "runs").mkdir()

@@ -220,7 +220,7 @@ def test_citation_version_and_changelog_agree() -> None:
     assert f"\n## {bk.__version__} (" in (ROOT / "docs/changelog.md").read_text()
 
 
-@pytest.mark.parametrize("page", ["AGENTS.md", "docs/llms.txt", "docs/releasing.md"])
+@pytest.mark.parametrize("page", ["AGENTS.md", "docs/llms.txt", "docs/contributing.md"])
 def test_pages_for_assistants_and_maintainers_point_at_what_is_there(page: str) -> None:
     text = (ROOT / page).read_text()
     links = [ROOT / "docs" / link for link in re.findall(r"\]\(([\w./]+\.md)", text)]

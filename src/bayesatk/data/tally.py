@@ -86,7 +86,7 @@ def tally(
         Score of every outcome that may occur, as in ``{"I": 0, "C": 1}``. Default ``{0: 0, 1: 1}``
         (False and True count as 0 and 1). ``"numbers"``: outcomes are numbers, and their own
         scores, such as rewards, F1 or seconds; ``(0, 1)``: numbers between these ends. Of more than
-        51 different ones levels are kept, each number at one beside it (docs/rewards.md).
+        51 different ones levels are kept, each number at one beside it (docs/scores.md).
     success : str, optional
         Rule on the scores, as in ``"score >= 0.8"`` or ``"score <= 30"``, by which outcomes are
         right or wrong.
@@ -124,8 +124,8 @@ def tally(
     weight : str, sequence or mapping, optional
         Weight of every question in all means over questions, in the same forms as `group`:
         positive, on any scale. A weight of 2 doubles the influence of a question on the mean; it
-        does not mean twice as much data (docs/weights.md). A question coordinate named ``weight``
-        is used as a weight.
+        does not mean twice as much data (docs/your_questions.md). A question coordinate named
+        ``weight`` is used as a weight.
     cost : str, array_like or mapping, optional
         Cost of every trial, for `bayesatk.costs.evaluate_cost`: the name of a column, or numbers
         > 0 arranged like `data`. None and NaN mean unknown.

@@ -1,0 +1,25 @@
+"""What it takes to run a page: read from its code."""
+
+import re
+
+# Packages that a page imports and the extra ``plots`` does not bring.
+_OTHERS = {"sklearn": "scikit-learn", "polars": "polars", "scorio": "scorio"}
+
+
+def to_install(text: str) -> str:
+    r"""Arguments of ``pip install``, in a clone of the repository, for the code of a page.
+
+    Examples
+    --------
+    >>> to_install("import bayesatk as bk")
+    "'.[plots]' jupyterlab"
+    >>> to_install('from sklearn.svm import SVC\ncovariates="~ log2(x)"')
+    "'.[plots,formulas]' scikit-learn jupyterlab"
+    """
+    extras = "plots,formulas" if '"~ ' in text else "plots"
+    others = [
+        package
+        for name, package in _OTHERS.items()
+        if re.search(rf"^\s*(?:from|import) {name}\b", text, re.MULTILINE)
+    ]
+    return " ".join([f"'.[{extras}]'", *others, "jupyterlab"])
