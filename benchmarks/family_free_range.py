@@ -53,7 +53,7 @@ def page(replications: int) -> str:
     names = [metric.label for metric in METRICS]
     lines = [
         "# How often does the family-free range contain the truth?", "",
-        "`bk.extrapolation_range` gives a range for metrics beyond the observed trials that",
+        "`bk.checks.extrapolation_range` gives a range for metrics beyond the observed trials that",
         "assumes nothing about difficulties ([more trials than were",
         "run](how_to/more_trials_than_run.md)). Here it is tested on simulated difficulties of",
         f"{len(SHAPES)} shapes, at 95% confidence.", "",

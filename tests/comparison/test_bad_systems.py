@@ -37,7 +37,7 @@ def test_systems_without_a_common_question_are_refused(apart, name) -> None:
 def test_a_gate_of_different_questions_is_refused(apart, shared) -> None:
     data, _ = apart
     with pytest.raises(ValueError, match="new must have tried questions of") as raised:
-        bk.gate(data["a"], data["b"], metric="pass@1", margin=0.1, shared=shared)
+        bk.decide.gate(data["a"], data["b"], metric="pass@1", margin=0.1, shared=shared)
     assert _line(raised).endswith("it shares none of 4 with it. Run both on the same questions.")
     with pytest.raises(ValueError, match="none was tried by all") as raised:
         data.shared()

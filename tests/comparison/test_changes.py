@@ -20,11 +20,11 @@ def drawn(rng, questions: int, days: int, trials: int, first: int | None, shift:
 
 def change(*days, **options):
     """Return the group of a change point."""
-    return bk.change_point(*days, **options)["change_point"]
+    return bk.decide.change_point(*days, **options)["change_point"]
 
 
 def test_days_by_hand() -> None:
-    found = bk.change_point({"Mon": GOOD, "Tue": GOOD, "Wed": BAD, "Thu": BAD}, rng=1)
+    found = bk.decide.change_point({"Mon": GOOD, "Tue": GOOD, "Wed": BAD, "Thu": BAD}, rng=1)
     shown, group = bk.table(found, "change_point"), found["change_point"]
     table = shown.set_index("day")
     assert table["rate"].tolist() == [0.75, 0.75, 0.25, 0.25]
@@ -45,7 +45,7 @@ def test_days_by_hand() -> None:
 @pytest.mark.parametrize("ending", ["nc", "zarr"])
 def test_it_is_kept_with_the_data_or_with_their_result(tmp_path, ending) -> None:
     days = {"Mon": GOOD, "Tue": GOOD, "Wed": BAD}
-    found = bk.change_point(days, rng=1)
+    found = bk.decide.change_point(days, rng=1)
     again = bk.load_result(bk.save(found, tmp_path / f"days.{ending}"))
     assert again.identical(found)
     assert str(bk.table(again, "change_point")) == str(bk.table(found, "change_point"))
@@ -57,7 +57,7 @@ def test_it_is_kept_with_the_data_or_with_their_result(tmp_path, ending) -> None
     assert bk.provenance(again)["input_sha256"] == bk.tally(days).sha256()
     assert "Vovk" in bk.cite(again)
     fit = bk.evaluate(days, "pass@1", rng=1, draws=10)
-    whole = bk.change_point(fit, rng=1)
+    whole = bk.decide.change_point(fit, rng=1)
     assert whole["change_point"].identical(found["change_point"])
     assert list(bk.tables_of(whole)) == ["results", "change_point"]
     with pytest.raises(ValueError, match="must have the group 'posterior'"):
@@ -66,8 +66,8 @@ def test_it_is_kept_with_the_data_or_with_their_result(tmp_path, ending) -> None
 
 def test_days_may_be_systems_and_lack_questions() -> None:
     days = {"a": [[1, 0], [1, 1]], "b": [[0, 0], [0, 1]]}
-    whole = bk.change_point(days, rng=2)
-    same = bk.change_point(bk.tally(days), rng=2)
+    whole = bk.decide.change_point(days, rng=2)
+    same = bk.decide.change_point(bk.tally(days), rng=2)
     assert whole["change_point"].identical(same["change_point"])
     labels = {"a": bk.tally([[1, 0], [1, 1]], questions=["x", "y"]),
               "b": bk.tally([[0, 1]], questions=["y"])}  # fmt: skip
@@ -161,10 +161,14 @@ def test_pymc_finds_the_same_days_and_shift() -> None:
         ({"a": GOOD, "b": BAD}, {"alpha": 1.0}, "alpha must lie strictly"),
         ({"a": GOOD, "b": BAD}, {"sd": 0.0}, "sd must lie in"),
         ({"a": GOOD, "b": BAD}, {"prob_change": 1.0}, "prob_change must lie strictly"),
-        ({"a": GOOD, "b": BAD}, {"prior": bk.HyperPrior()}, "HyperPrior of a single Beta"),
-        ({"a": GOOD, "b": BAD}, {"prior": bk.HyperPrior.bda3()}, "must be a proper HyperPrior"),
+        ({"a": GOOD, "b": BAD}, {"prior": bk.priors.HyperPrior()}, "HyperPrior of a single Beta"),
+        (
+            {"a": GOOD, "b": BAD},
+            {"prior": bk.priors.HyperPrior.bda3()},
+            "must be a proper HyperPrior",
+        ),
     ],
 )
 def test_what_is_no_series_of_days_is_refused(data, options, message) -> None:
     with pytest.raises(ValueError, match=message):
-        bk.change_point(data, rng=1, **options)
+        bk.decide.change_point(data, rng=1, **options)

@@ -8,17 +8,16 @@ below a module only; a shelf has names from beside it.
 import ast
 import os
 import sys
-from collections.abc import Callable
-from difflib import get_close_matches
+from collections.abc import Callable, Iterable
 from functools import wraps
 from importlib import import_module
 from importlib.util import resolve_name
-from inspect import CO_VARKEYWORDS, isfunction, unwrap
 from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any
 
 _ROOT = Path(__file__).parents[1]
-_DATA = ("tally", "load")  # what reads data
+_TAKES_ANY = 0x08  # flag of the code of a function with ``**kwargs``: inspect.CO_VARKEYWORDS
 
 # Words for what has another name here: names of functions, and of their arguments.
 _FUNCTIONS = {
@@ -68,12 +67,12 @@ def shelf(name: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list
             raise AttributeError(
                 f"{name} has no {attribute!r}.{_where(name, attribute)}", name=attribute
             )
-        module, public = homes[attribute], None
-        if module == name:
+        public: Any
+        if homes[attribute] == name:
             public = import_module(f"{name}.{attribute}")
         else:
-            public = getattr(import_module(module), attribute)
-            public = _with_hints(public, name) if isfunction(public) else public
+            public = getattr(import_module(homes[attribute]), attribute)
+            public = _with_hints(public, name) if isinstance(public, FunctionType) else public
         sys.modules[name].__dict__[attribute] = public
         return public
 
@@ -87,7 +86,7 @@ def shelf(name: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list
 def _homes(name: str, file: Path) -> dict[str, str]:
     """Return the module that each name of a stub comes from; of a submodule, the package."""
     package = name if file.stem == "__init__" else name.rpartition(".")[0]
-    homes = {}
+    homes: dict[str, str] = {}
     for line in ast.parse(file.with_suffix(".pyi").read_text(encoding="utf-8")).body:
         if isinstance(line, ast.ImportFrom):
             module = resolve_name("." * line.level + (line.module or ""), package).rstrip(".")
@@ -98,7 +97,7 @@ def _homes(name: str, file: Path) -> dict[str, str]:
 def _places() -> dict[str, str]:
     """Return the public module of every public name; imports no more than `bayesatk.priors`."""
     top = _homes("bayesatk", _ROOT / "__init__.py")
-    places = {}
+    places: dict[str, str] = {}
     for shelf_name in (name for name, module in top.items() if module == "bayesatk"):
         full_name = f"bayesatk.{shelf_name}"
         files = (_ROOT / f"{shelf_name}.py", _ROOT / shelf_name / "__init__.py")
@@ -115,7 +114,7 @@ def _where(name: str, attribute: str) -> str:
     places = _places()
     wanted = attribute if attribute in places else _FUNCTIONS.get(attribute, "")
     if not wanted:
-        wanted = next(iter(get_close_matches(attribute, places, 1, 0.75)), "")
+        wanted = _nearest(attribute, places)
     if not wanted:
         return f" It has {', '.join(sorted(key for key in places if places[key] == name))}."
     text = f" It is {places[wanted]}.{wanted}."
@@ -127,6 +126,13 @@ def _where(name: str, attribute: str) -> str:
             'bayesatk.evaluate(data, "pass@1"), with the metric in place of pass@1.'
         )
     return text
+
+
+def _nearest(word: str, words: Iterable[str]) -> str:
+    """Return the most similar of some words, or nothing."""
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(word, [*words], 1, 0.75)), "")
 
 
 def _with_hints[**P, T](function: Callable[P, T], module: str) -> Callable[P, T]:
@@ -148,8 +154,10 @@ def _with_hints[**P, T](function: Callable[P, T], module: str) -> Callable[P, T]
 
 def _arguments(function: Callable[..., Any]) -> tuple[str, ...] | None:
     """Return the names of a function's arguments; None if it takes any."""
-    code = unwrap(function).__code__
-    if code.co_flags & CO_VARKEYWORDS:
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    code: CodeType = function.__code__  # type: ignore[attr-defined]
+    if code.co_flags & _TAKES_ANY:
         return None
     return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
@@ -159,7 +167,7 @@ def _hint(function: str, arguments: tuple[str, ...], unknown: str) -> str:
     text = f"{function}() has no argument {unknown!r}. "
     wanted = _ARGUMENTS.get(unknown, unknown)
     if wanted not in arguments:
-        wanted = next(iter(get_close_matches(unknown, arguments, 1, 0.75)), wanted)
+        wanted = _nearest(unknown, arguments) or wanted
     if wanted in arguments:
         return f"{text}Its name is {wanted!r}."
     if wanted in (_arguments(import_module("bayesatk").tally) or ()):

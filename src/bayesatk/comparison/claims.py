@@ -23,7 +23,7 @@ from bayesatk.results.tables import ranges_beyond
 
 
 def claim(
-    result: xr.DataTree | Result,
+    fit: xr.DataTree | Result,
     metric: str | Metric | None = None,
     *,
     target: Literal["questions", "population", "new_groups"] = "population",
@@ -37,7 +37,7 @@ def claim(
 
     Parameters
     ----------
-    result : xarray.DataTree
+    fit : xarray.DataTree
         From `bayesatk.evaluate` or `bayesatk.sample`; for pairs from `bayesatk.compare`; for tiers
         from `bayesatk.leaderboard` or `bayesatk.compare`.
     metric : str or Metric, optional
@@ -94,7 +94,7 @@ def claim(
     a scored 1.000 and b 0.500 in bayes on the same 6 questions (4 trials each). On these questions
     a is ahead of b: +0.333 (95% interval +0.1... to +0.5...), P(better) > 0.999.
     """
-    fit = Result.of(result)
+    fit = Result.of(fit)
     if target not in fit.targets:
         targets = " or ".join(map(repr, fit.targets))
         raise ArgumentError(Argument("target"), f" must be {targets}; got {target!r}.")

@@ -34,16 +34,16 @@ from bayesatk.verification.verify import Verification
 Exportable = xr.DataTree | Result | Verification | pd.DataFrame
 
 
-def tables_of(result: Exportable, *, questions: bool = False) -> dict[str, pd.DataFrame]:
+def tables_of(fit: Exportable, *, questions: bool = False) -> dict[str, pd.DataFrame]:
     """Return every table of a result, by name.
 
     Parameters
     ----------
-    result : xarray.DataTree, Verification or pandas.DataFrame
+    fit : xarray.DataTree, Verification or pandas.DataFrame
         From `bayesatk.evaluate`, `sample`, `compare`, `random_baseline`, `verify`, `compare_models`
         or an analysis that adds a group.
     questions : bool
-        Whether to compute `bayesatk.question_table` too, with a row per system and question.
+        Whether to compute `bayesatk.checks.question_table` too, with a row per system and question.
 
     Returns
     -------
@@ -65,11 +65,11 @@ def tables_of(result: Exportable, *, questions: bool = False) -> dict[str, pd.Da
     >>> list(tables_of(bayesatk.compare(fit, rng=1)))
     ['results', 'comparison', 'ranks', 'tiers']
     """
-    if isinstance(result, pd.DataFrame):
-        return {"table": result}
-    if isinstance(result, Verification):
-        return {"verification": result.table}
-    fit = Result.of(result, None)
+    if isinstance(fit, pd.DataFrame):
+        return {"table": fit}
+    if isinstance(fit, Verification):
+        return {"verification": fit.table}
+    fit = Result.of(fit, None)
     evaluated = fit.has("posterior")
     ranked = fit.has("comparison") and bool(fit.group("ranks").attrs["ranked_on"])
     tabulated: tuple[tuple[str, bool, Callable[[Result], pd.DataFrame]], ...] = (
@@ -106,12 +106,12 @@ def _by_system(result: Result, group: str) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def provenance(result: object = None) -> dict[str, Any]:
+def provenance(fit: object = None) -> dict[str, Any]:
     """Return the provenance of a result, in a form that JSON can store.
 
     Parameters
     ----------
-    result : xarray.DataTree, optional
+    fit : xarray.DataTree, optional
         Default: versions and command only.
 
     Returns
@@ -135,9 +135,9 @@ def provenance(result: object = None) -> dict[str, Any]:
     ('1', 'partial', 64)
     """
     origin: dict[str, Any] = {"versions": {"bayesatk": version("bayesatk")}, "command": _command()}
-    if not isinstance(result, xr.DataTree | Result):
+    if not isinstance(fit, xr.DataTree | Result):
         return origin
-    fit = Result.of(result, None)
+    fit = Result.of(fit, None)
     attrs = fit.tree.attrs
     for name in ("method", "seed", "missing_policy", "created_at", "input_sha256"):
         origin[name] = attrs.get(name)
@@ -174,7 +174,7 @@ def as_json(result: Exportable, *, questions: bool = False) -> dict[str, Any]:
         },
     }
     if isinstance(result, Verification):
-        document |= {"verdict": result.verdict, "family_error": result.family_error}
+        document |= {"verdict": result.verdict, "alpha": result.alpha}
     return document
 
 
@@ -186,7 +186,7 @@ def _cell(value: Any) -> Any:
 
 
 def export(
-    result: Exportable,
+    fit: Exportable,
     path: str | Path,
     *,
     table: str | None = None,
@@ -195,7 +195,7 @@ def export(
 
     Parameters
     ----------
-    result : xarray.DataTree, Verification or pandas.DataFrame
+    fit : xarray.DataTree, Verification or pandas.DataFrame
         As for `tables_of`.
     path : path
         An existing file is replaced once everything is written. A CSV file begins with the
@@ -240,17 +240,17 @@ def export(
         )
     with_questions = table == "questions"
     if path.name.endswith("eee.json"):
-        text = _json_text(every_eval_ever(Result.of(result)))  # type: ignore[arg-type]
+        text = _json_text(every_eval_ever(Result.of(fit)))  # type: ignore[arg-type]
     elif path.suffix == ".json":
         if table is not None and not with_questions:
             raise ValueError(f"table must be left out for .json, which holds all; got {table!r}.")
-        text = _json_text(as_json(result, questions=with_questions))
+        text = _json_text(as_json(fit, questions=with_questions))
     else:
-        tables = tables_of(result, questions=with_questions)
+        tables = tables_of(fit, questions=with_questions)
         name = next(iter(tables)) if table is None else table
         if name not in tables:
             raise ValueError(f"table must be one of {', '.join(tables)}; got {table!r}.")
-        origin = [f"{key}: {json.dumps(value)}" for key, value in provenance(result).items()]
+        origin = [f"{key}: {json.dumps(value)}" for key, value in provenance(fit).items()]
         text = (as_csv if path.suffix == ".csv" else _as_latex)(tables[name], origin)
     with replacing_text(path) as file:
         file.write(text)

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import numpy as np
 
-from bayesatk._tools.messages import Argument
+from bayesatk._tools.messages import PACKAGE, Argument
 from bayesatk.data.answers import AnswerRules
 from bayesatk.data.columns import BY_TRIAL, GROUP, WEIGHT, Columns
 from bayesatk.data.long_form import LongForm, MissingPolicy
@@ -361,7 +361,7 @@ def _check_empty(rows: Rows, scale: Scores | None) -> None:
     text = f"{counted_faults} and are marked wrong (first: {first}); were the calls failed?"
     rows.note(f"CHECK: {text}")
     advice = (f"{text} ", Argument("empty_output", "missing"), " reads them as missing.")
-    warnings.warn(OutcomeWarning(*advice), stacklevel=5)
+    warnings.warn(OutcomeWarning(*advice), skip_file_prefixes=(PACKAGE,))
 
 
 def _usual_scores(rows: Rows) -> Scores:

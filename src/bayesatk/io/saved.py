@@ -20,12 +20,12 @@ from bayesatk.results.schema import check_result
 _ZARR = re.compile(r"(.+/)?(zarr\.json|c(/\d+)*)", re.ASCII)  # metadata, and chunks of arrays
 
 
-def save(result: xr.DataTree | Result, path: str | Path) -> Path:
+def save(fit: xr.DataTree | Result, path: str | Path) -> Path:
     """Write a result to ``.nc`` (netCDF4 through h5netcdf) or ``.zarr``.
 
     Parameters
     ----------
-    result : xarray.DataTree
+    fit : xarray.DataTree
         From `bayesatk.evaluate` or `bayesatk.sample`.
     path : path
         An existing result is replaced once everything is written. A file or folder that is not a
@@ -58,7 +58,7 @@ def save(result: xr.DataTree | Result, path: str | Path) -> Path:
     True
     """
     path = Path(path)
-    tree = Result.of(result, None).tree.map_over_datasets(_writable)
+    tree = Result.of(fit, None).tree.map_over_datasets(_writable)
     if path.suffix not in (".nc", ".zarr"):
         raise ValueError(f"path must end in .nc or .zarr; got {path.name!r}.")
     _refuse_foreign(path)
@@ -75,7 +75,7 @@ def save(result: xr.DataTree | Result, path: str | Path) -> Path:
         if isinstance(error, ArgumentError):
             raise
         raise ValueError(
-            f"result must be made of numbers and text to be saved; {error}. Nothing was written."
+            f"fit must be made of numbers and text to be saved; {error}. Nothing was written."
         ) from error
     return path
 

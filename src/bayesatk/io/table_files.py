@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import union_categoricals
 
-from bayesatk._tools.messages import Argument
+from bayesatk._tools.messages import PACKAGE, Argument
 from bayesatk.data.columns import ROLES, Columns, labels, with_roles
 from bayesatk.data.content import ASKED, RIGHT, UNKNOWN
 from bayesatk.data.long_form import LongForm
@@ -281,7 +281,7 @@ def note_parts(long: LongForm, scores: Scores, sources: Sequence[Source]) -> Lon
     common = re.split(r"[-_. ]?\d", names[0])[0] or sources[0].path.resolve().parent.name
     remedy = Argument("source", {common or "system": _named_again(sources, disjoint)}, "load")
     advice = OutcomeWarning(f"{text}; are they of one system? Then name it: ", remedy, ".")
-    warnings.warn(advice, stacklevel=4)
+    warnings.warn(advice, skip_file_prefixes=(PACKAGE,))
     return replace(long, notes=(*long.notes, f"CHECK: {advice}"))
 
 

@@ -120,7 +120,7 @@ def _parse_text(text: str) -> Iterator[Metric]:
         if family is None:
             raise ArgumentError(
                 Argument("metrics"), f": {word!r} is not a known metric.{_suggestion(lowered)} "
-                f"{_HELP} One of your own is known after bayesatk.register(family).",
+                f"{_HELP} One of your own is known after bayesatk.metrics.register(family).",
             )  # fmt: skip
         ks, _, taus = lowered[position:].partition(":")
         yield from _members(family, word, ks, taus)

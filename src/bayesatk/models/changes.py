@@ -15,12 +15,12 @@ def build_change_point(
     sd: float = 1.0,
     prob_change: float = 0.5,
 ) -> pm.Model:
-    """Build the model of `bayesatk.change_point`: no change, or one on a day that is summed over.
+    """Build the model of `bayesatk.decide.change_point`; the day of a change is summed over.
 
     Parameters
     ----------
     outcomes_by_day, prior, sd, prob_change
-        As in `bayesatk.change_point`.
+        As in `bayesatk.decide.change_point`.
 
     Returns
     -------
@@ -32,12 +32,12 @@ def build_change_point(
 
     See Also
     --------
-    bayesatk.change_point : the same posterior by quadrature.
+    bayesatk.decide.change_point : the same posterior by quadrature.
 
     Notes
     -----
     ``shift`` has its prior where there is no change, so that its posterior here is a mixture of
-    that prior and of the ``shift`` of `bayesatk.change_point`.
+    that prior and of the ``shift`` of `bayesatk.decide.change_point`.
 
     Examples
     --------

@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 
 def plot_curve(
-    result: xr.DataTree | Result,
+    fit: xr.DataTree | Result,
     metric: str = "pass@",
     target: str | None = None,
     *,
@@ -32,7 +32,7 @@ def plot_curve(
 
     Parameters
     ----------
-    result : xarray.DataTree
+    fit : xarray.DataTree
         From `bayesatk.evaluate` or `bayesatk.sample`.
     metric : str
         Which curve: ``"pass@"``, ``"pass^"``, ``"maj@"``, ...; ``"g-pass@:0.5"`` names a tau.
@@ -64,8 +64,8 @@ def plot_curve(
     Lines and filled markers are posterior means. Open markers are the unbiased estimates, where
     every question has k trials. A band contains the curve of its system at all shown k at the same
     time with the probability of the result's interval (computed from the joint draws). For k
-    beyond the trials, thin dotted lines are the range of `bayesatk.extrapolation_range`, at the
-    confidence of the interval. More than four systems are drawn in several rows of panels, best
+    beyond the trials, thin dotted lines are the range of `bayesatk.checks.extrapolation_range`, at
+    the confidence of the interval. More than four systems are drawn in several rows of panels, best
     first.
 
     Examples
@@ -77,7 +77,7 @@ def plot_curve(
     >>> plot.get_viz("line").get_xdata().tolist()
     [0.0, 1.0, 2.0]
     """
-    drawn, read = Backend.named(backend), Result.of(result)
+    drawn, read = Backend.named(backend), Result.of(fit)
     metrics, targets = chosen_curve(read, metric), chosen_targets(target, read.targets)
     curves = _metric_curves(read, metrics, targets)
     systems, groups = curves["system"].values.tolist(), curves.sizes["group"]
@@ -254,7 +254,7 @@ def plot_horizon(fit: xr.DataTree | Result, *, backend: str | None = None) -> An
     Parameters
     ----------
     fit : xarray.DataTree
-        From `bayesatk.horizon`.
+        From `bayesatk.decide.horizon`.
     backend : {"matplotlib", "plotly", "bokeh"}, optional
         Default: ArviZ's ``rcParams["plot.backend"]``.
 
@@ -267,7 +267,7 @@ def plot_horizon(fit: xr.DataTree | Result, *, backend: str | None = None) -> An
 
     See Also
     --------
-    bayesatk.horizon : computes the horizons that are shown.
+    bayesatk.decide.horizon : computes the horizons that are shown.
     bayesatk.predict : the numbers of the curves.
 
     Examples
@@ -277,7 +277,7 @@ def plot_horizon(fit: xr.DataTree | Result, *, backend: str | None = None) -> An
     >>> size = [1, 2, 3, 4, 5, 6] * 6
     >>> runs = bayesatk.tally([[x < 4, x < 3, x < 5] for x in size], covariates={"size": size})
     >>> fit = bayesatk.evaluate(runs, "pass@1", covariates=["size"], rng=1)
-    >>> plot = plot_horizon(bayesatk.horizon(fit, "size", rng=1))
+    >>> plot = plot_horizon(bayesatk.decide.horizon(fit, "size", rng=1))
     >>> plot.get_viz("level").get_ydata().tolist()
     [0.5, 0.5]
     """
@@ -347,7 +347,7 @@ def _draw_horizon(canvas: Canvas, fit: Result, curves: xr.Dataset, logarithmic: 
 
 
 def plot_cost(
-    costs: xr.DataTree | Result,
+    fit: xr.DataTree | Result,
     *,
     k: int | None = None,
     target: str | None = None,
@@ -357,7 +357,7 @@ def plot_cost(
 
     Parameters
     ----------
-    costs : xarray.DataTree
+    fit : xarray.DataTree
         From `bayesatk.costs.evaluate_cost` or `bayesatk.models.sample_cost`.
     k : int, optional
         ``pass_at_k`` against ``cost_to_success``: at most k tries of a question. Default: the
@@ -391,7 +391,7 @@ def plot_cost(
     >>> plot.get_viz("points", system="system", target="questions").get_offsets().shape
     (1, 2)
     """
-    result, drawn = read_result(costs), Backend.named(backend)
+    result, drawn = read_result(fit), Backend.named(backend)
     evaluated_k = result.posterior["k"].values.tolist() if "k" in result.posterior.dims else []
     k = min(evaluated_k, default=0) if k is None else k
     if k not in evaluated_k:
@@ -442,13 +442,13 @@ def _regions(draws: xr.Dataset, probability: float) -> tuple[xr.DataArray, xr.Da
     return like.copy(data=np.exp(around[0])), like.copy(data=expit(around[1]))
 
 
-def plot_change_point(result: xr.DataTree | Result, *, backend: str | None = None) -> Any:
+def plot_change_point(fit: xr.DataTree | Result, *, backend: str | None = None) -> Any:
     """Plot success rates by day, the probability of a change on each, and the alarm.
 
     Parameters
     ----------
-    result : xarray.DataTree
-        From `bayesatk.change_point`.
+    fit : xarray.DataTree
+        From `bayesatk.decide.change_point`.
     backend : {"matplotlib", "plotly", "bokeh"}, optional
         Default: ArviZ's ``rcParams["plot.backend"]``.
 
@@ -459,18 +459,18 @@ def plot_change_point(result: xr.DataTree | Result, *, backend: str | None = Non
 
     See Also
     --------
-    bayesatk.change_point : computes the results that are shown.
+    bayesatk.decide.change_point : computes the results that are shown.
 
     Examples
     --------
     >>> import bayesatk, matplotlib
     >>> matplotlib.use("agg")
     >>> days = {"Mon": [[1, 1]] * 9, "Tue": [[1, 0]] * 9}
-    >>> plot = plot_change_point(bayesatk.change_point(days, rng=1))
+    >>> plot = plot_change_point(bayesatk.decide.change_point(days, rng=1))
     >>> plot.get_viz("line", panel="rate").get_ydata().tolist()
     [1.0, 0.5]
     """
-    drawn, table = Backend.named(backend), analysis_table(result, "change_point")
+    drawn, table = Backend.named(backend), analysis_table(fit, "change_point")
     titles = {
         "rate": "observed success rate",
         "probability": "probability that a change came on this day",

@@ -14,13 +14,13 @@ from bayesatk.results.result import Result
 _SIDES = {"above": COLORS[0], "below": COLORS[1]}
 
 
-def plot_gate(gate: xr.DataTree | Result, *, backend: str | None = None) -> Any:
+def plot_gate(fit: xr.DataTree | Result, *, backend: str | None = None) -> Any:
     """Plot the posterior of the difference between two systems, the threshold, and the verdict.
 
     Parameters
     ----------
-    gate : xarray.DataTree
-        From `bayesatk.gate`.
+    fit : xarray.DataTree
+        From `bayesatk.decide.gate`.
     backend : {"matplotlib", "plotly", "bokeh"}, optional
         Default: ArviZ's ``rcParams["plot.backend"]``.
 
@@ -37,7 +37,7 @@ def plot_gate(gate: xr.DataTree | Result, *, backend: str | None = None) -> Any:
 
     See Also
     --------
-    bayesatk.gate : decides.
+    bayesatk.decide.gate : decides.
 
     Notes
     -----
@@ -49,11 +49,11 @@ def plot_gate(gate: xr.DataTree | Result, *, backend: str | None = None) -> Any:
     >>> import bayesatk, matplotlib
     >>> matplotlib.use("agg")
     >>> old = [[1, 1, 1, 0]] * 20 + [[0, 1, 0, 0]] * 20
-    >>> plot = plot_gate(bayesatk.gate(old, old, metric="pass@1", margin=0.1))
+    >>> plot = plot_gate(bayesatk.decide.gate(old, old, metric="pass@1", margin=0.1))
     >>> float(plot.get_viz("threshold").get_xdata()[0])
     -0.1
     """
-    drawn, read = Backend.named(backend), Result.of(gate, "gate")
+    drawn, read = Backend.named(backend), Result.of(fit, "gate")
     group, table = read.group("gate"), analysis_table(read, "gate")
     row = group.sel(check="difference")
     at, density = group["difference"].rename(difference="point"), group["density"].values

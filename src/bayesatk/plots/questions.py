@@ -18,13 +18,13 @@ Array = NDArray[np.float64]
 
 
 def plot_questions(
-    result: xr.DataTree | Result, system: Any = None, *, backend: str | None = None
+    fit: xr.DataTree | Result, system: Any = None, *, backend: str | None = None
 ) -> Any:
     """Plot the posterior of every question's p or expected score, the hardest questions first.
 
     Parameters
     ----------
-    result : xarray.DataTree
+    fit : xarray.DataTree
         Of right and wrong, from `bayesatk.evaluate` or `bayesatk.sample`.
     system : label, or list of labels, optional
         A panel for each; default: all systems. Questions have the same order in all panels.
@@ -43,7 +43,7 @@ def plot_questions(
 
     See Also
     --------
-    bayesatk.question_table : the numbers.
+    bayesatk.checks.question_table : the numbers.
     bayesatk.plots.plot_shrinkage : the shrinkage of questions by pooling.
 
     Notes
@@ -61,7 +61,7 @@ def plot_questions(
     >>> plot.get_viz("mean").get_offsets().tolist()  # (c + 1)/(n + 2)
     [[1.0, 0.25], [2.0, 0.5], [3.0, 0.75]]
     """
-    drawn, fit = Backend.named(backend), Result.of(result)
+    drawn, fit = Backend.named(backend), Result.of(fit)
     systems = chosen_systems(fit, system)
     rows = _hardest_first(fit).sel(system=systems)
     size = rows.sizes["question"]
@@ -111,13 +111,13 @@ def _hardest_first(fit: Result) -> xr.Dataset:
 
 
 def plot_shrinkage(
-    result: xr.DataTree | Result, system: Any = None, *, backend: str | None = None
+    fit: xr.DataTree | Result, system: Any = None, *, backend: str | None = None
 ) -> Any:
     """Plot the posterior mean of every question's success probability against its raw rate.
 
     Parameters
     ----------
-    result : xarray.DataTree
+    fit : xarray.DataTree
         Of right and wrong, from `bayesatk.evaluate`, or from `bayesatk.sample` with
         ``keep=["p"]``.
     system : label, or list of labels, optional
@@ -159,7 +159,7 @@ def plot_shrinkage(
     >>> points.round(9).tolist()  # (c + 1)/(n + 2)
     [[0.0, 0.25], [0.5, 0.5], [1.0, 0.75]]
     """
-    drawn, fit = Backend.named(backend), Result.of(result)
+    drawn, fit = Backend.named(backend), Result.of(fit)
     systems = chosen_systems(fit, system)
     tables = [_states(fit, label) for label in systems]
     most = max(int(table[:, 2].max()) for table in tables)
@@ -228,13 +228,13 @@ def _question_means(result: Result, index: int) -> Array:
 
 
 def plot_difficulty(
-    result: xr.DataTree | Result, system: Any = None, *, backend: str | None = None
+    fit: xr.DataTree | Result, system: Any = None, *, backend: str | None = None
 ) -> Any:
     """Plot the fitted distribution of success probabilities over questions.
 
     Parameters
     ----------
-    result : xarray.DataTree
+    fit : xarray.DataTree
         Of right and wrong, with ``pooling="partial"``, from `bayesatk.evaluate` or
         `bayesatk.sample`.
     system : label, or list of labels, optional
@@ -255,7 +255,7 @@ def plot_difficulty(
     See Also
     --------
     bayesatk.evaluate : makes the result.
-    bayesatk.criticise : checks what the plot shows.
+    bayesatk.checks.criticise : checks what the plot shows.
 
     Notes
     -----
@@ -272,7 +272,7 @@ def plot_difficulty(
     >>> plot.get_viz("observed").get_ydata().tolist()  # rates 0, 1/2, 1, 1
     [0.0, 0.25, 0.5, 1.0, 1.0]
     """
-    drawn, fit = Backend.named(backend), Result.of(result)
+    drawn, fit = Backend.named(backend), Result.of(fit)
     fit.require("difficulty_plot", "result")
     systems = chosen_systems(fit, system)
     p = xr.DataArray(np.linspace(0.0, 1.0, 201), dims="p")

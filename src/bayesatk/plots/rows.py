@@ -28,7 +28,7 @@ _LEAST_SHADED = 0.005  # below this a cell stays white
 
 
 def plot_systems(
-    result: xr.DataTree | Result,
+    fit: xr.DataTree | Result,
     metric: MetricSpec | None = None,
     *,
     by: Literal["system", "group"] = "system",
@@ -38,7 +38,7 @@ def plot_systems(
 
     Parameters
     ----------
-    result : xarray.DataTree
+    fit : xarray.DataTree
         From `bayesatk.evaluate` or `bayesatk.sample`.
     metric : str, Metric, or iterable of them, optional
         A panel for each; default: all metrics of the result. With ``by="group"``: one metric;
@@ -81,7 +81,7 @@ def plot_systems(
     >>> mean.get_offsets()[0, 0].round(4).item()  # (3/4 + 1/2)/2
     0.625
     """
-    drawn, fit = Backend.named(backend), Result.of(result)
+    drawn, fit = Backend.named(backend), Result.of(fit)
     grouped, metrics = by_groups(fit, by), chosen_metrics(fit, metric)
     if grouped:
         rows = _group_rows(fit, metrics[0])
@@ -148,7 +148,7 @@ def _group_rows(fit: Result, metric: Metric) -> xr.Dataset:
 
 
 def plot_difference(
-    compared: xr.DataTree | Result,
+    fit: xr.DataTree | Result,
     metric: MetricSpec | None = None,
     target: str = "population",
     *,
@@ -158,7 +158,7 @@ def plot_difference(
 
     Parameters
     ----------
-    compared : xarray.DataTree
+    fit : xarray.DataTree
         From `bayesatk.compare`.
     metric : str, Metric, or iterable of them, optional
         A panel for each; default: all metrics of the result.
@@ -199,7 +199,7 @@ def plot_difference(
     >>> plot.get_viz("mean").get_offsets().round(4).tolist()  # 5/6 - 1/2
     [[0.3333, 0.0]]
     """
-    drawn, read = Backend.named(backend), Result.of(compared, "comparison")
+    drawn, read = Backend.named(backend), Result.of(fit, "comparison")
     metrics = chosen_metrics(read, metric)
     (shown_target,) = chosen_targets(target or "", read.targets)
     rows = _difference_rows(read, metrics, shown_target)
@@ -287,7 +287,7 @@ def _draw_rows(canvas: Canvas, rows: xr.Dataset, y: xr.DataArray, **style: Any) 
 
 
 def plot_ranks(
-    compared: xr.DataTree | Result,
+    fit: xr.DataTree | Result,
     metric: MetricSpec | None = None,
     target: str = "population",
     *,
@@ -297,7 +297,7 @@ def plot_ranks(
 
     Parameters
     ----------
-    compared : xarray.DataTree
+    fit : xarray.DataTree
         From `bayesatk.compare`.
     metric : str, Metric, or iterable of them, optional
         A panel for each; default: the first metric of the result.
@@ -336,10 +336,10 @@ def plot_ranks(
     >>> plot.get_viz("probability", system="a", rank=1).get_text()
     '1.00'
     """
-    drawn, read = Backend.named(backend), Result.of(compared, "ranks")
+    drawn, read = Backend.named(backend), Result.of(fit, "ranks")
     if not read.group("ranks").attrs["ranked_on"]:
         raise ValueError(
-            "compared must rank its systems, and no question was tried by all of them. Compare "
+            "fit must rank its systems, and no question was tried by all of them. Compare "
             "fewer systems."
         )
     (shown_target,) = chosen_targets(target or "", read.targets)
@@ -377,7 +377,7 @@ def plot_ranks(
 
 
 def plot_leaderboard(
-    board: xr.DataTree | Result,
+    fit: xr.DataTree | Result,
     metric: str | Metric | None = None,
     target: str = "population",
     *,
@@ -387,7 +387,7 @@ def plot_leaderboard(
 
     Parameters
     ----------
-    board : xarray.DataTree
+    fit : xarray.DataTree
         From `bayesatk.leaderboard`.
     metric : str or Metric, optional
         Default: the first metric of the result.
@@ -429,7 +429,7 @@ def plot_leaderboard(
     'P(best) > 0.99...'
     """
     drawn = Backend.named(backend)
-    read = Result.of(board, "leaderboard")
+    read = Result.of(fit, "leaderboard")
     (shown_metric, *_), (shown_target,) = (
         chosen_metrics(read, metric), chosen_targets(target or "", read.targets)
     )  # fmt: skip

@@ -158,7 +158,7 @@ def evaluate(
     covariates : str or sequence of str, optional
         Covariates of the success probability of a question: a formula of question columns, such as
         ``"~ log2(minutes) + domain"``, or names of columns. `bayesatk.predict` and
-        `bayesatk.horizon` then give results for chosen values of the covariates.
+        `bayesatk.decide.horizon` then give results for chosen values of the covariates.
     ci_prob : float
         Probability of the credible interval, strictly between 0 and 1.
     ci_kind : {"eti", "hdi"}

@@ -16,7 +16,7 @@ from bayesatk.results.schema import TARGETS
 
 
 def extrapolation_range(
-    data: object, metrics: MetricSpec, *, success: str | None = None, confidence: float = 0.95
+    data: object, metrics: MetricSpec, *, success: str | None = None, ci_prob: float = 0.95
 ) -> pd.DataFrame:
     """Bound a metric over all difficulty distributions that agree with the counts.
 
@@ -32,13 +32,13 @@ def extrapolation_range(
         Of right and wrong, as in ``"pass@16,64 pass^8"``; any k.
     success : str, optional
         Which scores succeed, as in ``"score >= 0.5"``, on data with other scores.
-    confidence : float
+    ci_prob : float
         Coverage probability of all ranges of a system together, strictly between 0 and 1.
 
     Returns
     -------
     pandas.DataFrame
-        One row per system, metric and target: ``lower``, ``upper``, ``confidence``, ``trials`` (the
+        One row per system, metric and target: ``lower``, ``upper``, ``ci_prob``, ``trials`` (the
         largest number of trials of a question that is used), and ``fits``: whether one difficulty
         distribution agrees with the counts at this confidence. If none does, there are two
         explanations. Either the trials of a question are not independent with the same probability
@@ -84,7 +84,7 @@ def extrapolation_range(
     >>> rows[["metric", "lower", "upper"]].round(2).values.tolist()
     [['pass@2', 0.44, 0.56], ['pass@64', 0.44, 0.81]]
     """
-    proper_probability("confidence", confidence, 0.95)
+    proper_probability("ci_prob", ci_prob, 0.95)
     requested = _checked(metrics)
     outcomes = data if isinstance(data, Outcomes) else tally(data)
     if success is not None:
@@ -96,14 +96,14 @@ def extrapolation_range(
         states = States.of(c, n)
         found = metric_ranges(
             states.successes, states.trials, states.count,
-            [one.latent for one in requested], confidence,
+            [one.latent for one in requested], ci_prob,
         )  # fmt: skip
         for i, j in np.ndindex(found.lower.shape):
             rows.append(
                 {
                     "system": system, "metric": requested[i].label, "target": TARGETS[j],
                     "lower": found.lower[i, j], "upper": found.upper[i, j],
-                    "confidence": confidence, "trials": found.trials, "fits": found.fits,
+                    "ci_prob": ci_prob, "trials": found.trials, "fits": found.fits,
                 }
             )  # fmt: skip
     return pd.DataFrame(rows)

@@ -56,7 +56,7 @@ def tail_exponent(fit: xr.DataTree | Result, *, ci_prob: float | None = None) ->
 
     See Also
     --------
-    bayesatk.extrapolation_range : bounds without a family of difficulties.
+    bayesatk.checks.extrapolation_range : bounds without a family of difficulties.
 
     Notes
     -----
@@ -64,7 +64,7 @@ def tail_exponent(fit: xr.DataTree | Result, *, ci_prob: float | None = None) ->
     icc goes to 0. The probability of a ceiling depends on the families of the prior: under
     ``difficulty="beta"`` it is 0 whatever the data. n trials of a question do not distinguish p = 0
     from p much smaller than 1/n, so `ceiling` and `exponent` are two descriptions of the same
-    counts; `bayesatk.extrapolation_range` assumes neither.
+    counts; `bayesatk.checks.extrapolation_range` assumes neither.
 
     References
     ----------

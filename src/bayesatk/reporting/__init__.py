@@ -58,7 +58,7 @@ _HEADINGS = {
 
 
 def report(
-    result: xr.DataTree | Result,
+    fit: xr.DataTree | Result,
     path: str | Path,
     *,
     data: Outcomes | None = None,
@@ -75,7 +75,7 @@ def report(
 
     Parameters
     ----------
-    result : xarray.DataTree
+    fit : xarray.DataTree
         From `bayesatk.evaluate` or `bayesatk.sample`; after `bayesatk.compare` and
         `bayesatk.guessing.random_baseline` the page has those too.
     path : path
@@ -90,7 +90,7 @@ def report(
     title : str
         Heading of the page.
     client : dask.distributed.Client, optional
-        Weigh the difficulty families of every system there (`bayesatk.criticise`), which is what
+        Weigh the difficulty families of every system there (`bayesatk.checks.criticise`), which
         takes longest of the numbers on a page; the page is the same.
 
     Returns
@@ -123,7 +123,7 @@ def report(
         raise ValueError(
             f"path must end in .html; got {path.name!r}. bayesatk.export writes other formats."
         )
-    fit = Result.of(result)
+    fit = Result.of(fit)
     template, script = _template()
     numbers = as_json(fit, questions=has_question_laws(fit))
     page = template.render(
@@ -224,7 +224,7 @@ def _criticism(result: Result, client: Any) -> list[str]:
     checks = criticise(result, rng=0, client=client)
     flagged = checks[checks["flagged"]]
     if flagged.empty:
-        return ["No check of the shape of the difficulties is flagged (bayesatk.criticise)."]
+        return ["No check of the shape of the difficulties is flagged (bayesatk.checks.criticise)."]
     return [f"{row['system']}: {row['sentence']}" for row in flagged.to_dict("records")]
 
 

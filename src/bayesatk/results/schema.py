@@ -262,13 +262,13 @@ OF_ALL_SYSTEMS = (
     "plan",
 )
 _MAKERS = {
-    "change_point": ("bayesatk.change_point(outcomes_by_day)", "a change between days"),
+    "change_point": ("bayesatk.decide.change_point(outcomes_by_day)", "a change between days"),
     "plan": ("bayesatk.plan(source, metric, width=0.1)", "sizes of evaluations"),
     **dict.fromkeys(
         ("horizon", "horizon_pairs", "horizon_curves", "horizon_observed"),
-        ("bayesatk.horizon(fit, covariate)", "where a metric crosses a level"),
+        ("bayesatk.decide.horizon(fit, covariate)", "where a metric crosses a level"),
     ),
-    "gate": ("bayesatk.gate(new, baseline, policy)", "the verdict on a new system"),
+    "gate": ("bayesatk.decide.gate(new, baseline, policy)", "the verdict on a new system"),
     "leaderboard": ("bayesatk.leaderboard(fit)", "systems ranked by their joint posterior"),
     "comparison": _COMPARED,
     "ranks": _COMPARED,

@@ -20,7 +20,7 @@ from bayesatk.results.schema import outcomes_of as outcomes_of_groups
 Ints = NDArray[np.int64]
 
 
-def one_system(result: xr.DataTree | Result, system: object = None) -> xr.DataTree:
+def one_system(fit: xr.DataTree | Result, system: object = None) -> xr.DataTree:
     """Return a result of one system, without the dimension of systems.
 
     ArviZ's plots of counts (``az.plot_ppc_rootogram``, ``az.plot_ppc_pit`` and others) need
@@ -28,7 +28,7 @@ def one_system(result: xr.DataTree | Result, system: object = None) -> xr.DataTr
 
     Parameters
     ----------
-    result : xarray.DataTree
+    fit : xarray.DataTree
         From `bayesatk.evaluate` or `bayesatk.sample`.
     system : label, optional
         The system; it may be left out if there is only one.
@@ -54,7 +54,7 @@ def one_system(result: xr.DataTree | Result, system: object = None) -> xr.DataTr
     >>> one_system(fit, "b")["observed_data"]["successes"].values.tolist()
     [2]
     """
-    tree = Result.of(result).tree
+    tree = Result.of(fit).tree
     labels = tree["posterior"].to_dataset()["system"].values.tolist()
     if system is None and len(labels) > 1:
         raise ValueError(f"system must be given if there are several; choose one of {labels}.")
@@ -73,7 +73,7 @@ def one_system(result: xr.DataTree | Result, system: object = None) -> xr.DataTr
     return selected
 
 
-def select_systems(result: xr.DataTree | Result, system: object) -> xr.DataTree:
+def select_systems(fit: xr.DataTree | Result, system: object) -> xr.DataTree:
     """Return a result of some of its systems.
 
     Their posteriors stay as they are. Comparisons, ranks and leaderboards depend on which systems
@@ -81,7 +81,7 @@ def select_systems(result: xr.DataTree | Result, system: object) -> xr.DataTree:
 
     Parameters
     ----------
-    result : xarray.DataTree
+    fit : xarray.DataTree
         From `bayesatk.evaluate` or `bayesatk.sample`.
     system : label or collection of labels
         Their order in the result stays.
@@ -108,7 +108,7 @@ def select_systems(result: xr.DataTree | Result, system: object) -> xr.DataTree:
     >>> select_systems(fit, ["a", "c"])["posterior"]["system"].values.tolist()
     ['a', 'c']
     """
-    fit = Result.of(result)
+    fit = Result.of(fit)
     positions = fit.positions(system)
     groups = {"/": fit.tree.to_dataset()}
     for name in fit.tree.children:

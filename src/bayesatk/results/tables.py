@@ -24,7 +24,7 @@ _NEEDED = {"system", "metric", "target", "mean", "sd", "ci_lower", "ci_upper"}  
 
 
 def table(
-    result: xr.DataTree | Result,
+    fit: xr.DataTree | Result,
     what: str = "results",
     *,
     by: Literal["system", "group"] = "system",
@@ -33,7 +33,7 @@ def table(
 
     Parameters
     ----------
-    result : xarray.DataTree
+    fit : xarray.DataTree
         From `bayesatk.evaluate` (exact statistics) or `bayesatk.sample` (statistics of the draws).
     what : str
         ``"results"``: the metrics, described below; or the group that an analysis added:
@@ -54,7 +54,7 @@ def table(
         where k exceeds the trials of some question), ``mean``, ``sd``, ``ci_lower`` and
         ``ci_upper`` of the posterior, and for closed forms ``variance_trial`` and
         ``variance_question``. Where a k exceeds the trials of some question, ``range_lower`` and
-        ``range_upper`` are the range of `bayesatk.extrapolation_range` at the confidence
+        ``range_upper`` are the range of `bayesatk.checks.extrapolation_range` at the confidence
         ``ci_prob``, which does not assume a family of difficulties. For data with
         ``missing="bounds"``: ``estimate_if_wrong``, ``estimate_if_right``, ``mean_if_wrong``,
         ``mean_if_right``, ``ci_lower_if_wrong`` and ``ci_upper_if_right``, with all missing trials
@@ -84,13 +84,13 @@ def table(
     True
     """
     if what != "results":
-        return analysis_table(result, what)
-    fit = Result.of(result)
+        return analysis_table(fit, what)
+    fit = Result.of(fit)
     if by_groups(fit, by):
         return _of_groups(fit)
     if "system" not in fit.posterior.dims:
         raise ValueError(
-            "result must have its dimension of systems to be tabulated; bayesatk.one_system takes "
+            "fit must have its dimension of systems to be tabulated; bayesatk.one_system takes "
             "it away. Tabulate the whole result."
         )
     dims = ["system", "metric", "target"]
@@ -144,12 +144,12 @@ def _of_groups(fit: Result) -> pd.DataFrame:
     return frame
 
 
-def coefficient_table(result: xr.DataTree | Result) -> pd.DataFrame:
+def coefficient_table(fit: xr.DataTree | Result) -> pd.DataFrame:
     """Tabulate the coefficients of covariates: one row per system and coefficient.
 
     Parameters
     ----------
-    result : xarray.DataTree
+    fit : xarray.DataTree
         With covariates.
 
     Returns
@@ -167,19 +167,19 @@ def coefficient_table(result: xr.DataTree | Result) -> pd.DataFrame:
     >>> rows["coefficient"].tolist(), bool(rows["ci_upper"][1] < 0)
     (['Intercept', 'size'], True)
     """
-    fit = Result.of(result)
+    fit = Result.of(fit)
     numbers = ["mean", "sd", "ci_lower", "ci_upper"]
     columns = fit.statistics["coefficients"].sel(statistic=numbers).to_dataset("statistic")
     columns["prob_positive"] = (fit.posterior["coefficients"] > 0.0).mean(("chain", "draw"))
     return columns.to_dataframe(["system", "coefficient"]).reset_index()
 
 
-def category_table(result: xr.DataTree | Result) -> pd.DataFrame:
+def category_table(fit: xr.DataTree | Result) -> pd.DataFrame:
     """Tabulate the probability that a trial reaches each category's score, or a better one.
 
     Parameters
     ----------
-    result : xarray.DataTree
+    fit : xarray.DataTree
         A result of scored categories, from `bayesatk.evaluate` or `bayesatk.sample`.
 
     Returns
@@ -203,12 +203,12 @@ def category_table(result: xr.DataTree | Result) -> pd.DataFrame:
     >>> rows[["category", "mean"]].round(4).values.tolist()  # (1 + 1)/7, (1 + 1 + 2 + 1)/7
     [['a', 0.2857], ['b', 0.7143], ['c', 1.0]]
     """
-    fit = Result.of(result)
+    fit = Result.of(fit)
     statistics = fit.statistics
     scores = fit.group("constant_data").get("category_score")
     if scores is None:
         raise ValueError(
-            "result must be of scored categories; it is of right and wrong. There pass@1 is the "
+            "fit must be of scored categories; it is of right and wrong. There pass@1 is the "
             "probability to reach the better of the two."
         )
     scores = scores.isel(category=np.argsort(-fit.data.utility, kind="stable"))
@@ -228,12 +228,12 @@ def category_table(result: xr.DataTree | Result) -> pd.DataFrame:
     return frame[["system", "category", "score", "target", *numbers["statistic"]]]
 
 
-def notes(result: xr.DataTree | Result) -> list[str]:
+def notes(fit: xr.DataTree | Result) -> list[str]:
     """Return the notes of a result: assumptions, approximations and warnings, as sentences.
 
     Parameters
     ----------
-    result : xarray.DataTree
+    fit : xarray.DataTree
         From `bayesatk.evaluate` or `bayesatk.sample`.
 
     Returns
@@ -252,7 +252,7 @@ def notes(result: xr.DataTree | Result) -> list[str]:
     >>> notes(fit)
     []
     """
-    return Result.of(result).notes
+    return Result.of(fit).notes
 
 
 def ranges_beyond(

@@ -101,8 +101,8 @@ def _change(fit: Result, system: int, asked: list[Metric], found: SystemPosterio
 def group_row(fit: Result, system: int, alpha: float) -> dict[str, object] | None:
     """Return the posterior probability of the model of a fit, with or without groups.
 
-    It is a row of `bayesatk.criticise`, flagged below `alpha`. Both models have Beta difficulties
-    and the same priors of mean and icc, covariates and prior trials; that
+    It is a row of `bayesatk.checks.criticise`, flagged below `alpha`. Both models have Beta
+    difficulties and the same priors of mean and icc, covariates and prior trials; that
     with groups adds the sd between groups. None for data without groups, marks with error, or
     improper priors.
     """

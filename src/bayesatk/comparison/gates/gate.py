@@ -271,7 +271,7 @@ def gate(
     See Also
     --------
     bayesatk.plots.plot_gate : the posterior of the difference, and the threshold.
-    bayesatk.gate_design : how often verdicts change between runs, and power, before any data.
+    bayesatk.decide.gate_design : how often verdicts change between runs, and power; no data needed.
     bayesatk.claim : the sentence that a comparison supports without a policy.
 
     Notes

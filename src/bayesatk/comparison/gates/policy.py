@@ -71,7 +71,7 @@ class GatePolicy:
 
     See Also
     --------
-    bayesatk.gate : applies a policy.
+    bayesatk.decide.gate : applies a policy.
 
     Examples
     --------
@@ -373,7 +373,7 @@ def gate_design(
 
     See Also
     --------
-    bayesatk.gate : the verdict.
+    bayesatk.decide.gate : the verdict.
     bayesatk.plan : questions and trials for the width of an interval.
 
     Notes

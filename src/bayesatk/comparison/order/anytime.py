@@ -92,8 +92,8 @@ def e_value(
 
     See Also
     --------
-    bayesatk.StoppingRule : stops by it, with ``kind="anytime"``.
-    bayesatk.log_bayes_factor_equal : the Bayesian evidence at one look.
+    bayesatk.decide.StoppingRule : stops by it, with ``kind="anytime"``.
+    bayesatk.checks.log_bayes_factor_equal : the Bayesian evidence at one look.
 
     Notes
     -----

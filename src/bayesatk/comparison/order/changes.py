@@ -97,7 +97,7 @@ def change_point(
     --------
     bayesatk.plots.plot_change_point : probabilities of the days and the alarm.
     bayesatk.models.build_change_point : the PyMC model, the day marginalised.
-    bayesatk.check_trial_order : drift among the trials of one evaluation.
+    bayesatk.checks.check_trial_order : drift among the trials of one evaluation.
 
     Notes
     -----
@@ -268,7 +268,7 @@ def check_trial_order(
 
     See Also
     --------
-    bayesatk.change_point : a change between days.
+    bayesatk.decide.change_point : a change between days.
 
     Notes
     -----

@@ -24,10 +24,10 @@ class StoppingRule:
     """A rule that stops an evaluation when one system is ahead, or the interval is narrow enough.
 
     There are two kinds. ``"posterior"``: a system is ahead with a given posterior probability; the
-    error rate grows with the number of looks, and `bayesatk.simulate_stopping` estimates it.
-    ``"anytime"``: the e-value of `bayesatk.e_value` reaches ``1/alpha``; the probability, over the
-    trials, of ever calling one of two equal systems ahead is at most `alpha` for any number of
-    looks.
+    error rate grows with the number of looks, and `bayesatk.decide.simulate_stopping` estimates it.
+    ``"anytime"``: the e-value of `bayesatk.decide.e_value` reaches ``1/alpha``; the probability,
+    over the trials, of ever calling one of two equal systems ahead is at most `alpha` for any
+    number of looks.
 
     Parameters
     ----------
@@ -53,12 +53,12 @@ class StoppingRule:
     threshold : float, optional
         For kind "anytime": decide for each system whether its mean is above or below this value.
     sd : float
-        For kind "anytime" without a metric: as in `bayesatk.e_value`.
+        For kind "anytime" without a metric: as in `bayesatk.decide.e_value`.
 
     See Also
     --------
-    bayesatk.e_value : the evidence behind kind "anytime".
-    bayesatk.simulate_stopping : error rates of a rule.
+    bayesatk.decide.e_value : the evidence behind kind "anytime".
+    bayesatk.decide.simulate_stopping : error rates of a rule.
 
     Examples
     --------
@@ -121,8 +121,8 @@ class StoppingRule:
             From `bayesatk.compare`, with the metric. For kind "anytime": any result or data, with
             everything that was evaluated so far.
         earlier : sequence, optional
-            For kind "anytime": the earlier looks, if any, as in `bayesatk.e_value`. Pass questions
-            only if they are complete, in their order.
+            For kind "anytime": the earlier looks, if any, as in `bayesatk.decide.e_value`. Pass
+            questions only if they are complete, in their order.
 
         Returns
         -------

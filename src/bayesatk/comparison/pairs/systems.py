@@ -292,7 +292,7 @@ def _groups(fit: Result, table: Array, ranks: Array, tiers: Array) -> dict[str, 
 
 
 def comparison_table(
-    result: xr.DataTree | Result,
+    fit: xr.DataTree | Result,
     *,
     by: Literal["system", "group"] = "system",
     of: object = None,
@@ -304,7 +304,7 @@ def comparison_table(
 
     Parameters
     ----------
-    result : xarray.DataTree
+    fit : xarray.DataTree
         From `bayesatk.compare`.
     by : {"system", "group"}
         ``"group"``, for a result with groups: a row for each pair (in the order of the result),
@@ -342,7 +342,7 @@ def comparison_table(
     >>> rows[["system", "other", "verdict"]].values.tolist(), rows["mean"].round(4).tolist()
     ([['a', 'b', 'ahead']], [0.3333])
     """
-    fit = Result.of(result, "comparison")
+    fit = Result.of(fit, "comparison")
     if by_groups(fit, by):
         return _group_rows(fit, chosen_pairs(fit, of, against))
     sentences = PairSentences(fit)
