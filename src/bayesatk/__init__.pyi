@@ -1,6 +1,5 @@
-# The one list of public names: type checkers read it, and lazy_loader imports from it on first use.
-# Names of one topic live in its package only: bk.published, bk.guessing, bk.costs, bk.models,
-# bk.plots and bk.datasets, each with a list of its own beside its __init__.py.
+# The public names of `bk`, at most 40: type checkers read this list, and `_tools/shelves.py` imports
+# from it on first use. Names of one topic are on a shelf only, which has a list of its own.
 
 from . import checks as checks
 from . import costs as costs

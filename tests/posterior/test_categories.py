@@ -157,7 +157,7 @@ def test_success_is_a_stated_mapping(graded, pooling) -> None:
             "prior_weight must lie in",
         ),
         (lambda data: bk.compare(bk.evaluate(data, "bayes", rng=1)), "at least two systems"),
-        (lambda data: bk.category_table(bk.evaluate([[1, 0]], "bayes")), "scored categories"),
+        (lambda data: bk.table(bk.evaluate([[1, 0]], "bayes"), "categories"), "scored categories"),
     ],
 )
 def test_what_makes_no_sense_is_refused(graded, call, message) -> None:

@@ -5,18 +5,14 @@ checkers read it, and `shelf` imports from it. `lazy_loader.attach_stub` does th
 below a module only; a shelf has names from beside it.
 """
 
-import ast
 import os
 import sys
 from collections.abc import Callable, Iterable
-from functools import wraps
 from importlib import import_module
-from importlib.util import resolve_name
-from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
-_ROOT = Path(__file__).parents[1]
+_ROOT = os.path.dirname(os.path.dirname(__file__))
 _TAKES_ANY = 0x08  # flag of the code of a function with ``**kwargs``: inspect.CO_VARKEYWORDS
 
 # Words for what has another name here: names of functions, and of their arguments.
@@ -60,7 +56,7 @@ def shelf(name: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list
     >>> bayesatk.decide.gate.__module__
     'bayesatk.decide'
     """
-    homes = _homes(name, Path(file))
+    homes = _homes(name, file)
 
     def find(attribute: str) -> Any:
         if attribute not in homes:
@@ -83,27 +79,32 @@ def shelf(name: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list
     return find, names.copy, names.copy()
 
 
-def _homes(name: str, file: Path) -> dict[str, str]:
-    """Return the module that each name of a stub comes from; of a submodule, the package."""
-    package = name if file.stem == "__init__" else name.rpartition(".")[0]
+def _homes(name: str, file: str) -> dict[str, str]:
+    """Return the module that each name of a stub comes from; of a submodule, its package.
+
+    Every line of a stub is ``from .module import name as name``.
+    """
+    stem, _ = os.path.splitext(file)
+    package = name if os.path.basename(stem) == "__init__" else name.rpartition(".")[0]
     homes: dict[str, str] = {}
-    for line in ast.parse(file.with_suffix(".pyi").read_text(encoding="utf-8")).body:
-        if isinstance(line, ast.ImportFrom):
-            module = resolve_name("." * line.level + (line.module or ""), package).rstrip(".")
-            homes |= dict.fromkeys((alias.name for alias in line.names), module)
+    with open(f"{stem}.pyi", encoding="utf-8") as stub:
+        for line in stub:
+            words = line.split()
+            if words[:1] == ["from"]:
+                homes[words[3]] = package + words[1].rstrip(".")
     return homes
 
 
 def _places() -> dict[str, str]:
     """Return the public module of every public name; imports no more than `bayesatk.priors`."""
-    top = _homes("bayesatk", _ROOT / "__init__.py")
+    top = _homes("bayesatk", os.path.join(_ROOT, "__init__.py"))
     places: dict[str, str] = {}
     for shelf_name in (name for name, module in top.items() if module == "bayesatk"):
-        full_name = f"bayesatk.{shelf_name}"
-        files = (_ROOT / f"{shelf_name}.py", _ROOT / shelf_name / "__init__.py")
-        stub = next((file for file in files if file.with_suffix(".pyi").exists()), None)
-        names = import_module(full_name).__all__ if stub is None else _homes(full_name, stub)
-        places |= dict.fromkeys(names, full_name)
+        module = f"bayesatk.{shelf_name}"
+        stems = (os.path.join(_ROOT, shelf_name), os.path.join(_ROOT, shelf_name, "__init__"))
+        stem = next((stem for stem in stems if os.path.exists(f"{stem}.pyi")), None)
+        names = _homes(module, stem) if stem else import_module(module).__all__
+        places |= dict.fromkeys(names, module)
     return places | dict.fromkeys(top, "bayesatk")
 
 
@@ -137,6 +138,8 @@ def _nearest(word: str, words: Iterable[str]) -> str:
 
 def _with_hints[**P, T](function: Callable[P, T], module: str) -> Callable[P, T]:
     """Return a function that says what an unknown argument is called here."""
+    from functools import wraps
+
     arguments = _arguments(function)
     if arguments is None:
         return function

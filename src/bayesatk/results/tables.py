@@ -39,7 +39,9 @@ def table(
         ``"results"``: the metrics, described below; or the group that an analysis added:
         ``"leaderboard"``, ``"gate"``, ``"horizon"``, ``"horizon_pairs"``, ``"horizon_curves"``,
         ``"horizon_observed"``, ``"change_point"`` or ``"plan"``. The function that made it
-        describes its columns. Printed it is shown as a person reads it.
+        describes its columns. Printed it is shown as a person reads it. ``"categories"``, of scored
+        categories: the probability that a trial reaches each score, or a better one.
+        ``"coefficients"``, of covariates: in logits for each unit of the column.
     by : {"system", "group"}
         ``"group"``, for a result with groups: a row for each system, group, metric and target, with
         ``questions``, the size of the group. ``estimate`` is from the group's trials alone; the
@@ -62,7 +64,7 @@ def table(
 
     See Also
     --------
-    bayesatk.category_table : probability of each score.
+    bayesatk.notes : what to know about the numbers.
     bayesatk.export : tables in files.
 
     Examples
@@ -83,8 +85,11 @@ def table(
     >>> bool(rows["mean"].iloc[2] > 0.15)
     True
     """
+    of_model = {"categories": category_table, "coefficients": coefficient_table}
+    if what in of_model:
+        return of_model[what](fit)
     if what != "results":
-        return analysis_table(fit, what)
+        return analysis_table(fit, what, ["results", *of_model])
     fit = Result.of(fit)
     if by_groups(fit, by):
         return _of_groups(fit)
@@ -169,6 +174,11 @@ def coefficient_table(fit: xr.DataTree | Result) -> pd.DataFrame:
     """
     fit = Result.of(fit)
     numbers = ["mean", "sd", "ci_lower", "ci_upper"]
+    if "coefficients" not in fit.statistics:
+        raise ArgumentError(
+            Argument("fit"), " must have covariates; this result has none. Evaluate with ",
+            Argument("covariates", ...), ".",
+        )  # fmt: skip
     columns = fit.statistics["coefficients"].sel(statistic=numbers).to_dataset("statistic")
     columns["prob_positive"] = (fit.posterior["coefficients"] > 0.0).mean(("chain", "draw"))
     return columns.to_dataframe(["system", "coefficient"]).reset_index()
@@ -199,7 +209,7 @@ def category_table(fit: xr.DataTree | Result) -> pd.DataFrame:
     >>> import bayesatk
     >>> data = bayesatk.tally([["b", "a", "b", "c"]], scores={"c": 0, "b": 0.5, "a": 1})
     >>> fit = bayesatk.evaluate(data, "bayes", pooling="none", rng=1)
-    >>> rows = bayesatk.category_table(fit).query("target == 'questions'")
+    >>> rows = bayesatk.table(fit, "categories").query("target == 'questions'")
     >>> rows[["category", "mean"]].round(4).values.tolist()  # (1 + 1)/7, (1 + 1 + 2 + 1)/7
     [['a', 0.2857], ['b', 0.7143], ['c', 1.0]]
     """
