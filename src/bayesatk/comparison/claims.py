@@ -168,11 +168,15 @@ def level_sentence(result: Result, system: int, metric: Metric, target: str) -> 
     interval = f"({100 * result.ci_prob:g}% interval {lower} to {upper})"
     observed = observed_value(result, system, metric)
     trials = result.trials[[system]]
+    partly = ""
+    if not np.isnan(observed) and (trials[trials > 0] < metric.k).any():
+        partly = f", those of {int((trials > 0).sum())} with {metric.k} trials or more"
+        trials = trials[:, trials[0] >= metric.k]
     judges = result.study.known_judges
     if judges is not None:
         seen = "" if np.isnan(observed) else f"{number_words(observed)} "
         return (
-            f"{name} was marked {seen}in {label} on {design_words(trials)} by a judge that errs "
+            f"{name} was marked {seen}in {label} on {design_words(trials)}{partly} by a judge that errs "
             f"({judges.by_system[system]}, of trials of known truth). Corrected for that, "
             f"on {TARGET_NAMES[target]} its {label} is {mean} {interval}."
             + _labels_wanted(result, system, metric, target)
@@ -180,7 +184,7 @@ def level_sentence(result: Result, system: int, metric: Metric, target: str) -> 
     if not np.isnan(observed):
         return (
             f"{name} scored {number_words(observed)} in {words} on "
-            f"{design_words(trials, result.weight is not None)}. "
+            f"{design_words(trials, result.weight is not None)}{partly}. "
             f"On {TARGET_NAMES[target]} its {label} is {mean} {interval}."
         )
     fewest = int(trials[trials > 0].min())

@@ -23,7 +23,7 @@ def read_result(costs: object) -> Result:
     result = Result.of(costs)  # type: ignore[arg-type]
     if not result.of_costs:
         raise ArgumentError(
-            Argument("costs"), " must be a result of bayesatk.costs.evaluate_cost; it has no "
+            Argument("fit"), " must be a result of bayesatk.costs.evaluate_cost; it has no "
             "costs. Use bayesatk.costs.evaluate_cost(data).",
         )  # fmt: skip
     return result
@@ -142,13 +142,13 @@ def _comparable(costs: xr.DataTree | Result) -> Result:
     result = read_result(costs)
     if len(result.systems) < 2:
         raise ArgumentError(
-            Argument("costs"), " must have at least two systems to compare; got one. Tally them "
+            Argument("fit"), " must have at least two systems to compare; got one. Tally them "
             "together: ", Argument("data", {"a": ..., "b": ...}), ".",
         )  # fmt: skip
     tried = result.trials > 0
     if not (tried == tried[0]).all():
         raise ArgumentError(
-            Argument("costs"), " must be of systems that tried the same questions to compare them; "
+            Argument("fit"), " must be of systems that tried the same questions to compare them; "
             f"they tried {tried.sum(axis=1).tolist()} of {tried.shape[1]}. Use data.shared().",
         )  # fmt: skip
     return result

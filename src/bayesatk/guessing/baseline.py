@@ -139,7 +139,7 @@ def _per_question(fit: Result, p: object) -> Array:
         absent = sorted(set(labels.tolist()) - set(p["question"].values.tolist()), key=str)
         if absent:
             raise ArgumentError(
-                Argument("p"),
+                Argument("guess"),
                 f" must have a value for every question; it lacks {absent[:5]}. Add them.",
             )
         p = p.sel(question=labels).values
@@ -147,7 +147,7 @@ def _per_question(fit: Result, p: object) -> Array:
         _, trials = fit.right_of_all("random_baseline")
         if (trials != trials[:, :1]).any():
             raise ArgumentError(
-                Argument("p"),
+                Argument("guess"),
                 " must be one probability per question, not {labels: questions}, when trials "
                 "differ between questions: it matters which question has which.",
             )

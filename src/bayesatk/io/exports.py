@@ -358,7 +358,7 @@ def every_eval_ever(result: Result) -> dict[str, Any]:
     systems = [str(name) for name in frame["system"].unique()]
     if len(systems) != 1:
         raise ArgumentError(
-            Argument("result"), " must be of one system for Every Eval Ever, which has a file for "
+            Argument("fit"), " must be of one system for Every Eval Ever, which has a file for "
             f"each model; got {', '.join(systems)}. Evaluate the systems one by one.",
         )  # fmt: skip
     created = str(result.tree.attrs.get("created_at", ""))

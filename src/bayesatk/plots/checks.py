@@ -140,7 +140,7 @@ def _law(result: Result, p: object, system: Any) -> tuple[LargestPoissonBinomial
     stored = float(group["expected_best"].sel(system=system))
     if abs(law.mean() / marks - stored) > 1e-9:
         raise ValueError(
-            "p must be what random_baseline was given; got one with an expected best accuracy of "
+            "guess must be what random_baseline was given; got one with an expected best accuracy of "
             f"{law.mean() / marks:.6f}, and the result has {stored:.6f}. Pass the same p."
         )
     return law, marks, comparable

@@ -221,7 +221,7 @@ def _question_means(result: Result, index: int) -> Array:
     draws = result.posterior
     if "p" not in draws:
         raise ValueError(
-            "result must have draws of every question's p; a sampled one has them if asked. Pass "
+            "fit must have draws of every question's p; a sampled one has them if asked. Pass "
             "keep=['p'] to bayesatk.sample."
         )
     return np.asarray(draws["p"].isel(system=index).mean(("chain", "draw")).values)

@@ -231,13 +231,13 @@ def check_result(result: object, group: str | None = "posterior") -> xr.DataTree
     """Return the tree if it is a bayesatk result (with this group), or say what is wrong."""
     if not isinstance(result, xr.DataTree) or "schema_version" not in result.attrs:
         raise TypeError(
-            "result must be a DataTree made by bayesatk.evaluate or bayesatk.sample; got "
+            "fit must be a DataTree made by bayesatk.evaluate or bayesatk.sample; got "
             f"{type(result).__name__}. Read a saved one with bayesatk.load_result."
         )
     if group is not None and group not in result.children:
         maker, contents = _MAKERS.get(group, _MAKERS["posterior"])
         raise ValueError(
-            f"result must have the group {group!r}, {contents}; it has {sorted(result.children)}. "
+            f"fit must have the group {group!r}, {contents}; it has {sorted(result.children)}. "
             f"Use the result of {maker}."
         )
     return result

@@ -14,6 +14,7 @@ from bayesatk._tools.arguments import one_of
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.pooling.moment_range import metric_ranges
 from bayesatk.core.pooling.states import States
+from bayesatk.core.question.observed import observed_at
 from bayesatk.metrics.grid import Metric
 from bayesatk.results.analyses import analysis_table
 from bayesatk.results.result import Result
@@ -52,10 +53,11 @@ def table(
     pandas.DataFrame
         Printing it shows both targets side by side and explains the columns. Columns ``system``,
         ``metric``, ``target`` (``"questions"``: these questions; ``"population"``: questions like
-        these), ``estimate`` (unbiased, from k draws without replacement of the observed trials; NaN
-        where k exceeds the trials of some question), ``mean``, ``sd``, ``ci_lower`` and
+        these), ``estimate`` (unbiased, from k draws without replacement of the observed trials, the
+        mean over the questions that have k trials; NaN where these are less than half), ``mean``, ``sd``, ``ci_lower`` and
         ``ci_upper`` of the posterior, and for closed forms ``variance_trial`` and
-        ``variance_question``. Where a k exceeds the trials of some question, ``range_lower`` and
+        ``variance_question``. Where some questions have fewer than k trials, ``estimate_questions``
+        of ``tried_questions`` have them. Where less than half do, ``range_lower`` and
         ``range_upper`` are the range of `bayesatk.checks.extrapolation_range` at the confidence
         ``ci_prob``, which does not assume a family of difficulties. For data with
         ``missing="bounds"``: ``estimate_if_wrong``, ``estimate_if_right``, ``mean_if_wrong``,
@@ -100,6 +102,8 @@ def table(
         )
     dims = ["system", "metric", "target"]
     columns = _of_metrics(fit, fit.statistics).to_dataset("statistic")
+    if "estimate" in columns:
+        columns = _with_questions_observed(fit, columns)
     ranges = ranges_beyond(fit, fit.metrics)
     if not np.isnan(ranges).all():
         columns["range_lower"], columns["range_upper"] = ((dims, ranges[..., i]) for i in (0, 1))
@@ -116,6 +120,20 @@ def table(
     frame = ResultTable(columns.to_dataframe(dims).reset_index())
     frame.attrs["ci_prob"] = fit.ci_prob
     return frame
+
+
+def _with_questions_observed(fit: Result, columns: xr.Dataset) -> xr.Dataset:
+    """Add the number of questions of each estimate, where one is not of all that were tried."""
+    needed = np.array([metric.k for metric in fit.metrics])
+    observed = (fit.trials[:, :, None] >= needed).sum(axis=1)
+    partly = observed < (fit.trials > 0).sum(axis=1)[:, None]
+    known = columns["estimate"].notnull().all("target").transpose("system", "metric").values
+    if not (partly & known).any():
+        return columns
+    return columns.assign(
+        estimate_questions=(("system", "metric"), np.where(known, observed, 0)),
+        tried_questions=(("system",), (fit.trials > 0).sum(axis=1)),
+    )
 
 
 def _of_metrics(fit: Result, statistics: xr.Dataset) -> xr.DataArray:
@@ -268,7 +286,7 @@ def notes(fit: xr.DataTree | Result) -> list[str]:
 def ranges_beyond(
     result: Result, metrics: Sequence[Metric], within: int = 0
 ) -> NDArray[np.float64]:
-    """Return the family-free range of every metric whose k exceeds the trials of some question.
+    """Return the family-free range of every metric that too few questions have k trials for.
 
     Parameters
     ----------
@@ -281,7 +299,8 @@ def ranges_beyond(
     Returns
     -------
     ndarray, shape (system, metrics, target, end)
-        At the confidence ``ci_prob`` of the result; NaN where k is within the trials, and for
+        At the confidence ``ci_prob`` of the result; NaN where half of the questions have k trials,
+        so that there is an estimate, and for
         metrics that judge scores or answers, where questions have weights or groups, and of marks
         of a judge that errs.
     """
@@ -290,8 +309,10 @@ def ranges_beyond(
         return ranges
     counts = result.right_of_all("extrapolation_range")
     for system, (successes, trials) in enumerate(zip(*counts, strict=True)):
-        fewest = trials[trials > 0].min(initial=np.iinfo(np.int64).max)
-        places = [i for i, metric in enumerate(metrics) if metric.k > fewest and metric.of_marks]
+        places = [
+            i for i, metric in enumerate(metrics)
+            if metric.of_marks and trials.any() and not observed_at(trials, metric.k)
+        ]  # fmt: skip
         if places:
             places = [*range(max(places[0] - within, 0), places[0]), *places]
             beyond = tuple(metrics[i] for i in places)
@@ -352,6 +373,9 @@ def side_by_side(frame: pd.DataFrame) -> pd.DataFrame:
     if "estimate" in frame:
         estimates = first["estimate"].tolist()
         columns["", "observed"] = ["k > n" if np.isnan(x) else f"{x:.3f}" for x in estimates]
+    if "estimate_questions" in frame:
+        pairs = first[["estimate_questions", "tried_questions"]].to_numpy(int).tolist()
+        columns["", "of questions"] = [f"{n} of {m}" if 0 < n < m else "" for n, m in pairs]
     if "mean_if_wrong" in frame:
         within = first[["estimate_if_wrong", "estimate_if_right"]].notna().all(axis=1)
         ends = [
@@ -386,7 +410,10 @@ def interval_heading(frame: pd.DataFrame) -> str:
 _MEANINGS = {  # of what is shown, by a column that the table has then
     "estimate": (
         "observed: unbiased estimate from the observed trials (k drawn without "
-        "replacement); k > n where a question has fewer than k."
+        "replacement); k > n where more than half of the questions have fewer than k."
+    ),
+    "estimate_questions": (
+        "of questions: how many have k trials, where not all do; the observed value is theirs."
     ),
     "mean_if_wrong": (
         "if missing: the estimate (the mean where k > n) with every missing outcome wrong, "

@@ -53,7 +53,7 @@ class Ranking:
         if self.joint.board is None:
             self.result.require("shared_difficulty", "board")
             raise ArgumentError(
-                Argument("board"), " must be of a result whose systems share difficulties; this "
+                Argument("fit"), " must be of a result whose systems share difficulties; this "
                 "one declares a prior of its own. Evaluate it without ", Argument("prior"), ".",
             )  # fmt: skip
         return self.joint.board

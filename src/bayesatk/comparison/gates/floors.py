@@ -143,7 +143,7 @@ def own_confidences(
     others: `mean_tails`.
     """
     metric, trials = policy.asked, result.trials[system][kept]
-    value = observed_value(result, system, metric, kept)
+    value = observed_value(result, system, metric, kept, of_all=True)
     right_wrong = metric.of_marks and not result.scale.axes
     if right_wrong and len(trials) == 1:
         right = int(result.right_of_all("gate")[0][system][kept][0])

@@ -422,7 +422,9 @@ def gate_of(
     scale = target_sd / question_sd if question_sd > 0.0 else 1.0
     pair = (joint.systems.index(system) for system in (i, j))
     draws = joint.drawn[target].differences([*compared.grid].index(policy.asked), *pair)
-    observed = {name: observed_value(compared, k, policy.asked) for name, k in places.items()}
+    observed = {
+        name: observed_value(compared, k, policy.asked, of_all=True) for name, k in places.items()
+    }
     return Gate(
         _worst([verdict, *(floor.verdict for floor in floors)]),
         probability,
