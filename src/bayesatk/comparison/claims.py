@@ -132,10 +132,10 @@ def _index_of(result: Result, name: object, argument: str) -> int:
     if name is None and len(result.systems) == 1:
         return 0
     if name not in result.systems:
-        raise ArgumentError(
-            Argument(argument),
-            f" must be one of the systems {result.systems!r:.200}; got {name!r}.",
-        )
+        text = f" must be one of the systems {result.systems!r:.200}; got {name!r}."
+        if name is None and argument == "system":
+            text += " Name one, or compare them first: bayesatk.claim(bayesatk.compare(fit))."
+        raise ArgumentError(Argument(argument), text)
     return result.systems.index(name)
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import Answers
 from bayesatk.data.columns import GROUP, MARKS, TRUTHS, WEIGHT
-from bayesatk.data.question_columns import question_coordinates, unequal
+from bayesatk.data.question_columns import group_name, question_coordinates, unequal
 from bayesatk.data.validation import Array, Flags, Ints, OutcomeError, shown, succeeding
 from bayesatk.data.verifier import VERIFIER, VerifierScores
 
@@ -463,13 +463,19 @@ def _card(outcomes: Outcomes) -> Card:
     lines += [_costs(dataset)] if "cost_sums" in dataset else []
     lines += _truths(dataset) if "truth_count" in dataset else []
     columns = [
-        f"{name} ({_distinct(values)} values)"
+        f"{_known_as(dataset, name)} ({_distinct(values)} values)"
         for name, values in question_coordinates(dataset).items()
         if name != WEIGHT
     ]
     lines += [f"questions have: {', '.join(columns)}"] if columns else []
     lines += [_weights(dataset[WEIGHT].values)] if WEIGHT in dataset.coords else []
     return title, rows, lines + [f"assumed: {note}" for note in outcomes.notes]
+
+
+def _known_as(dataset: xr.Dataset, name: str) -> str:
+    """Return the name of a question coordinate; of groups with that of their column."""
+    column = group_name(dataset) if name == GROUP else name
+    return name if column == name else f"{name} {column!r}"
 
 
 def _mean_of_questions(total: Array, trials: Ints, weight: Array) -> float:

@@ -59,6 +59,8 @@ def parse(metrics: MetricSpec) -> tuple[Metric, ...]:
     >>> [metric.label for metric in parse(["pass_at_4", "pass_hat_2", "accuracy", "avg@16"])]
     ['pass@4', 'pass^2', 'bayes']
     """
+    if not isinstance(metrics, Iterable | Metric):
+        raise ArgumentError(Argument("metrics"), f" must be text or Metrics; got {metrics!r}. {_HELP}")
     items = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
     unique: dict[Metric, None] = {}
     for item in items:

@@ -1,5 +1,7 @@
 """A change of all success rates between two days, with the day marginalised."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
@@ -11,6 +13,7 @@ from bayesatk.results.selection import read_days
 def build_change_point(
     outcomes_by_day: object,
     *,
+    days: Sequence[object] | None = None,
     prior: HyperPrior | None = None,
     sd: float = 1.0,
     prob_change: float = 0.5,
@@ -19,7 +22,7 @@ def build_change_point(
 
     Parameters
     ----------
-    outcomes_by_day, prior, sd, prob_change
+    outcomes_by_day, days, prior, sd, prob_change
         As in `bayesatk.decide.change_point`.
 
     Returns
@@ -45,13 +48,13 @@ def build_change_point(
     >>> [variable.name for variable in model.free_RVs]
     ['mean_p', 'icc', 'p', 'shift']
     """
-    questions, days, successes, trials = read_days(outcomes_by_day)
+    questions, labels, successes, trials = read_days(outcomes_by_day, days)
     hyperprior = prior or HyperPrior(families="beta")
     counts = np.stack([successes, trials - successes])  # (outcome, question, day)
     # Sums of the days before a change and from it on, for every first day but the earliest.
     before = counts.cumsum(axis=2)[..., :-1]
     after = counts.sum(axis=2, keepdims=True) - before
-    coords = {"question": questions, "change": ["none", *map(str, days[1:])]}
+    coords = {"question": questions, "change": ["none", *map(str, labels[1:])]}
     with pm.Model(coords=coords) as model:
         mean = pm.Beta("mean_p", *hyperprior.mean)
         icc = pm.Beta("icc", *hyperprior.icc)

@@ -7,12 +7,9 @@ from bayesatk._tools.arguments import proper_probability
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.pooling.moment_range import metric_ranges
 from bayesatk.core.pooling.states import States
-from bayesatk.data.capabilities import require
-from bayesatk.data.outcomes import Outcomes
-from bayesatk.data.study import outcome_values
-from bayesatk.data.tally import tally
 from bayesatk.metrics.grid import Metric, MetricSpec, check_sizes, parse
 from bayesatk.results.schema import TARGETS
+from bayesatk.results.selection import outcomes_of
 
 
 def extrapolation_range(
@@ -26,8 +23,9 @@ def extrapolation_range(
 
     Parameters
     ----------
-    data : Outcomes or anything `bayesatk.tally` accepts
-        Outcomes of repeated trials; trials may differ between questions and systems.
+    data : result, Outcomes or anything `bayesatk.tally` accepts
+        Outcomes of repeated trials; trials may differ between questions and systems. Of a result
+        its data are used.
     metrics : str, Metric, or iterable of them
         Of right and wrong, as in ``"pass@16,64 pass^8"``; any k.
     success : str, optional
@@ -86,10 +84,7 @@ def extrapolation_range(
     """
     proper_probability("ci_prob", ci_prob, 0.95)
     requested = _checked(metrics)
-    outcomes = data if isinstance(data, Outcomes) else tally(data)
-    if success is not None:
-        outcomes = outcomes.with_success(success)
-    require("extrapolation_range", outcome_values(outcomes), "data")
+    outcomes = outcomes_of(data, "extrapolation_range", success)
     rows = []
     successes, trials = outcomes.successes.values, outcomes.trials.values
     for system, c, n in zip(outcomes.systems, successes, trials, strict=True):

@@ -385,7 +385,10 @@ def outcomes_of(observed: xr.Dataset, constant: xr.Dataset, attrs: Mapping[Any, 
         {
             "system": observed["system"].values, "question": observed["question"].values,
             "category": categories, "score": ("category", *scores),
-            **{name: ("question", column) for name, column in of_questions(constant).items()},
+            **{
+                name: ("question", column, dict(constant[name].attrs))
+                for name, column in of_questions(constant).items()
+            },
         },
         {"missing_policy": str(attrs.get("missing_policy", "error"))},
     )  # fmt: skip

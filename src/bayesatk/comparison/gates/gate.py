@@ -306,6 +306,12 @@ def gate(
                 ".",
             )
         policy = GatePolicy(metric, margin, rule, level, target, effect)
+    elif not isinstance(policy, GatePolicy):
+        raise ArgumentError(
+            Argument("policy"), f" must be a GatePolicy; got {policy!r:.80}. Without one state the "
+            "rules: ", Argument("metric", "pass@1"), ", ", Argument("margin", 0.02), "; a file is "
+            "read by bayesatk.decide.GatePolicy.read(path).",
+        )  # fmt: skip
     elif metric is not None or margin is not None:
         raise ArgumentError(Argument("metric"), " and margin must be left out with a policy.")
     if not policy.asked.of_marks:
