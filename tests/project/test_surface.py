@@ -62,7 +62,9 @@ FIT = bk.evaluate(DATA, "pass@1", rng=1, draws=10)
 def test_an_argument_by_another_name_says_what_it_is_called(call, options, answer) -> None:
     with pytest.raises(TypeError) as raised:
         call(DATA, "pass@1", **options) if call is bk.evaluate else call(FIT, **options)
-    assert str(raised.value).startswith(f"{call.__name__}() has no argument {next(iter(options))!r}")
+    assert str(raised.value).startswith(
+        f"{call.__name__}() has no argument {next(iter(options))!r}"
+    )
     assert answer in str(raised.value)
 
 
@@ -90,7 +92,10 @@ def test_what_takes_a_result_calls_it_fit() -> None:
 def test_what_is_no_policy_metric_or_comparison_says_what_to_write() -> None:
     two = bk.evaluate({"a": DATA, "b": DATA}, "pass@1", rng=1, draws=10)
     for call, answer in (
-        (lambda: bk.decide.gate(DATA, DATA, "pass@1"), r"policy must be a GatePolicy; got 'pass@1'"),
+        (
+            lambda: bk.decide.gate(DATA, DATA, "pass@1"),
+            r"policy must be a GatePolicy; got 'pass@1'",
+        ),
         (lambda: bk.checks.extrapolation_range(FIT, 32), "metrics must be text or Metrics; got 32"),
         (lambda: bk.evaluate(DATA, 4), "metrics must be text or Metrics; got 4"),
         (lambda: bk.claim(two), r"Name one, or .*bayesatk\.claim\(bayesatk\.compare\(fit\)\)"),

@@ -158,9 +158,7 @@ def with_groups(data: object, group: object) -> Outcomes:
         if GROUP in columns and group == group_name(data.dataset):
             group = GROUP
         if group not in columns:
-            names = [
-                group_name(data.dataset) if column == GROUP else column for column in columns
-            ]
+            names = [group_name(data.dataset) if column == GROUP else column for column in columns]
             has = f"; they have {', '.join(names)}" if columns else ""
             raise ArgumentError(
                 Argument(GROUP), f" must name what the data know of their questions{has}; got "

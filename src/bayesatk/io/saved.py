@@ -16,6 +16,7 @@ from bayesatk._tools.writing import Deferred, replacing, replacing_folder
 from bayesatk.io.budget import unpacked
 from bayesatk.results.result import Result
 from bayesatk.results.schema import check_result
+from bayesatk.results.tree import ResultTree
 
 _ZARR = re.compile(r"(.+/)?(zarr\.json|c(/\d+)*)", re.ASCII)  # metadata, and chunks of arrays
 
@@ -191,4 +192,7 @@ def load_result(path: str | Path) -> xr.DataTree:
                 f"says {size}. Is it damaged, or made to fill the memory? If not, open it lazily: "
                 "xarray.open_datatree."
             )
-        return check_result(opened.load().copy(), None)
+        read = {
+            path: node.to_dataset(inherit=False) for path, node in opened.load().subtree_with_keys
+        }
+        return check_result(ResultTree.from_dict(read), None)

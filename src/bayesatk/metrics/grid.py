@@ -60,7 +60,9 @@ def parse(metrics: MetricSpec) -> tuple[Metric, ...]:
     ['pass@4', 'pass^2', 'bayes']
     """
     if not isinstance(metrics, Iterable | Metric):
-        raise ArgumentError(Argument("metrics"), f" must be text or Metrics; got {metrics!r}. {_HELP}")
+        raise ArgumentError(
+            Argument("metrics"), f" must be text or Metrics; got {metrics!r}. {_HELP}"
+        )
     items = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
     unique: dict[Metric, None] = {}
     for item in items:

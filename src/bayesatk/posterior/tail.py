@@ -13,6 +13,7 @@ from bayesatk.metrics.credit import Array
 from bayesatk.posterior.count_posterior import FamilyFit
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.models_of import model_of
+from bayesatk.results.analyses import readable
 from bayesatk.results.result import Result
 
 _CEILING = "inflated"  # the family with an atom at 0
@@ -91,7 +92,7 @@ def tail_exponent(fit: xr.DataTree | Result, *, ci_prob: float | None = None) ->
         found = _tail(model_of(own, place), level)
         numbers = dict(zip(_COLUMNS, found.tolist(), strict=True))
         rows.append({"system": system, **numbers, "sentence": _sentence(system, numbers, level)})
-    return pd.DataFrame(rows)
+    return readable(pd.DataFrame(rows), "tail_exponent")
 
 
 def _tail(model: CountModel, level: float) -> Array:

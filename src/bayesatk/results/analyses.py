@@ -146,7 +146,9 @@ class AnalysisTable(pd.DataFrame):
         if self.attrs.get("columns") != json.dumps(list(map(str, self.columns))):
             return None
         blocks = _BLOCKS.get(self.attrs["analysis"])
-        of_rows = [*self.get("sentence", [])]
+        if self.attrs["analysis"] in _COLUMNS:
+            blocks = _chosen_columns
+        of_rows = _first_sentences([*self.get("sentence", [])])
         if blocks is None and not of_rows:
             return None
         return [] if blocks is None else [*blocks(self)], [*of_rows, *self.sentences]
@@ -156,7 +158,8 @@ class AnalysisTable(pd.DataFrame):
         if shown is None:
             return repr(pd.DataFrame(self))
         blocks = [
-            f"{heading}\n{rows.to_string(index=False)}".lstrip() for heading, rows in shown[0]
+            f"{heading}\n{rows.to_string(index=False, max_rows=_MOST_ROWS)}".lstrip("\n")
+            for heading, rows in shown[0]
         ]
         return "\n\n".join([*blocks, *filter(None, ["\n".join(shown[1])])])
 
@@ -176,7 +179,94 @@ class AnalysisTable(pd.DataFrame):
         )
 
 
+def readable(frame: pd.DataFrame, name: str) -> AnalysisTable:
+    """Return a frame that prints the columns in `_COLUMNS` and whole sentences.
+
+    Examples
+    --------
+    >>> columns = {"system": ["a"], "floor": [0.25], "prob_within": [0.96], "sentence": ["So it is."]}
+    >>> print(readable(pd.DataFrame(columns), "noise_floor"))
+    system floor P(within)
+         a 0.250     0.960
+    <BLANKLINE>
+    So it is.
+    """
+    table = AnalysisTable(frame)
+    table.attrs |= {
+        "columns": json.dumps(list(map(str, frame))), "sentences": "[]", "analysis": name,
+    }  # fmt: skip
+    return table
+
+
+def _first_sentences(sentences: Sequence[str]) -> list[str]:
+    """Return the sentences that fit below a table, and how many more there are."""
+    ends = np.cumsum([len(sentence) for sentence in sentences])
+    fitting = max(int((ends <= _MOST_TEXT).sum()), min(1, len(sentences)))
+    more = len(sentences) - fitting
+    tail = [f"... {more} more in the column 'sentence'."] if more else []
+    return [*sentences[:fitting], *tail]
+
+
 Blocks = Iterable[tuple[str, pd.DataFrame]]
+_MOST_ROWS, _MOST_TEXT = 20, 2000  # rows of a readable table, and characters of sentences below it
+
+# Columns of a readable table: headings with the column, or the two columns of an interval.
+_INTERVAL = {"interval": ("ci_lower", "ci_upper")}
+_PAIR = {name: name for name in ("system", "other", "group", "metric", "target")}
+_COLUMNS: dict[str, Mapping[str, str | tuple[str, str]]] = {
+    "comparison": {
+        **_PAIR, "difference": "mean", **_INTERVAL, "P(better)": "prob_greater",
+        "verdict": "verdict",
+    },
+    "e_value": {
+        **_PAIR, "e-value": "e_value", "estimate": "estimate", **_INTERVAL,
+        "questions": "questions", "waiting": "waiting",
+    },
+    "noise_floor": {**_PAIR, "trials": "trials", "floor": "floor", "P(within)": "prob_within"},
+    "criticise": {
+        "system": "system", "check": "check", "observed": "observed", "expected": "expected",
+        "sd": "sd", "p": "p_value", "flagged": "flagged",
+    },
+    "question_table": {
+        **_PAIR, "question": "question", "weight": "weight", "trials": "trials",
+        "successes": "successes", "rate": "rate", "score": "score", "mean": "mean", **_INTERVAL,
+        "difference": "difference", "part": "part", "influence": "influence",
+        "P(flip)": "prob_flip", "suspicious": "suspicious",
+    },
+    "check_trial_order": {
+        "system": "system", "check": "check", "questions": "questions", "effect": "effect",
+        "p": "p_value", "flagged": "flagged",
+    },
+    "tail_exponent": {
+        "system": "system", "P(ceiling)": "prob_ceiling", "ceiling": "ceiling",
+        "exponent": "exponent",
+    },
+}  # fmt: skip
+
+
+def _chosen_columns(table: pd.DataFrame) -> Blocks:
+    """Return the columns of a table that a person reads, as text."""
+    frame, shown = pd.DataFrame(table), {}
+    for heading, columns in _COLUMNS[table.attrs["analysis"]].items():
+        if isinstance(columns, str):
+            if columns in frame:
+                shown[heading] = [_cell(value) for value in frame[columns].tolist()]
+        elif set(columns) <= set(frame):
+            ends = frame[list(columns)].to_numpy(float).tolist()
+            shown[heading] = [f"[{_cell(low)}, {_cell(high)}]" for low, high in ends]
+    yield "", pd.DataFrame(shown)
+
+
+def _cell(value: object) -> str:
+    """Write a value: three decimals, or two digits of a number that these would hide."""
+    if isinstance(value, bool):
+        return "yes" if value else ""
+    if not isinstance(value, float):
+        return str(value)
+    if np.isnan(value):
+        return "-"
+    value += 0.0  # no negative zero
+    return f"{value:.3f}" if value == 0.0 or 5e-4 <= abs(value) < 1e5 else f"{value:.1e}"
 
 
 def _leaderboard_blocks(table: pd.DataFrame) -> Blocks:

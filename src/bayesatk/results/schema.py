@@ -25,6 +25,7 @@ from bayesatk.data.outcomes import Outcomes, with_truth
 from bayesatk.data.study import Study
 from bayesatk.data.verifier import VerifierScores
 from bayesatk.metrics.grid import Metric, MetricGrid
+from bayesatk.results.tree import ResultTree
 
 Array = NDArray[np.float64]
 SCHEMA_VERSION = 2
@@ -220,7 +221,7 @@ def build(groups: Mapping[str, xr.Dataset], attrs: Mapping[str, Any]) -> xr.Data
     Coordinates that only describe others (``score``) are dropped: every group stands alone, as
     InferenceData groups do.
     """
-    tree = xr.DataTree.from_dict(
+    tree = ResultTree.from_dict(
         {f"/{name}": group.drop_vars("score", errors="ignore") for name, group in groups.items()}
     )
     tree.attrs.update(attrs)

@@ -18,6 +18,7 @@ from bayesatk.data.tally import tally
 from bayesatk.results.result import Result
 from bayesatk.results.schema import OF_ALL_SYSTEMS
 from bayesatk.results.schema import outcomes_of as outcomes_of_groups
+from bayesatk.results.tree import ResultTree
 
 Ints = NDArray[np.int64]
 
@@ -69,7 +70,7 @@ def one_system(fit: xr.DataTree | Result, system: object = None) -> xr.DataTree:
         groups[f"/{name}"] = (
             group.isel(system=index, drop=True) if "system" in group.dims else group
         )
-    selected = xr.DataTree.from_dict(groups)
+    selected = ResultTree.from_dict(groups)
     selected.attrs.update(tree.attrs)
     selected.attrs["study"] = text_of_systems(tree.attrs["study"], [index])
     return selected
@@ -119,7 +120,7 @@ def select_systems(fit: xr.DataTree | Result, system: object) -> xr.DataTree:
             groups[f"/{name}"] = group.isel(
                 {dim: positions for dim in ("system", "other") if dim in group.dims}
             )
-    selected = xr.DataTree.from_dict(groups)
+    selected = ResultTree.from_dict(groups)
     note = f"selected: systems {', '.join(str(fit.systems[index]) for index in positions)}"
     assumptions = [*fit.described("assumptions", []), note]
     selected.attrs["assumptions"] = json.dumps(assumptions)

@@ -25,6 +25,7 @@ from bayesatk.posterior.posterior import SystemPosterior
 from bayesatk.posterior.remarks import FAMILY_WORDS, family_shares
 from bayesatk.posterior.replicates import draw_new_p
 from bayesatk.priors import DIFFICULTY_FAMILIES, DirichletHyperPrior, HyperPrior
+from bayesatk.results.analyses import readable
 from bayesatk.results.result import Result
 from bayesatk.results.schema import RATES, TARGETS, metric_values
 
@@ -322,7 +323,7 @@ def criticise(
         for last in (families[system], levels[system]):
             if last is not None:
                 rows.append({"system": name, **last})
-    return pd.DataFrame(rows)
+    return readable(pd.DataFrame(rows), "criticise")
 
 
 def _new_questions(result: Result, system: int, ran: NDArray[np.bool_]) -> Draw:

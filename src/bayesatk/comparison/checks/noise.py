@@ -19,6 +19,7 @@ from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.models_of import model_of, question_shares
+from bayesatk.results.analyses import readable
 from bayesatk.results.result import Result
 from bayesatk.results.schema import RATES
 
@@ -114,7 +115,7 @@ def noise_floor(
             "prob_within": float(min(cumulative[step], 1.0)),
         }  # fmt: skip
         rows.append({**row, "sentence": _sentence(row, ci_prob, result.scale.scores)})
-    return pd.DataFrame(rows)
+    return readable(pd.DataFrame(rows), "noise_floor")
 
 
 def _difference(result: Result, system: int, metric: Metric, trials: int) -> tuple[Array, Array]:

@@ -23,6 +23,7 @@ from bayesatk.posterior.questions import (
     question_laws,
     question_values,
 )
+from bayesatk.results.analyses import readable
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS
 
@@ -172,7 +173,7 @@ def question_table(
         ("questions", parsed_metric, tuple(systems), column, margin), of_systems
     ).copy()
     table.attrs["ci_prob"] = result.ci_prob
-    return table
+    return readable(table, "question_table")
 
 
 def chosen_metric(result: Result, metric: str | Metric | None) -> Metric:
@@ -387,4 +388,5 @@ def _of_pair(result: Result, metric: Metric, system: int, other: int, column: in
         }
     )  # fmt: skip
     size = table["influence"].abs().fillna(0.0)
-    return table.iloc[np.argsort(-size.to_numpy(), kind="stable")].reset_index(drop=True)
+    table = table.iloc[np.argsort(-size.to_numpy(), kind="stable")].reset_index(drop=True)
+    return readable(table, "question_table")

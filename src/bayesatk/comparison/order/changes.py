@@ -29,7 +29,7 @@ from bayesatk.data.tally import read_trials
 from bayesatk.data.validation import OutcomeError, Scores, check_scores, shown
 from bayesatk.priors import HyperPrior
 from bayesatk.priors.choice import describe_prior
-from bayesatk.results.analyses import analysis_group, tree_of, with_analyses
+from bayesatk.results.analyses import analysis_group, readable, tree_of, with_analyses
 from bayesatk.results.result import Result
 from bayesatk.results.selection import outcomes_by_day as by_day
 from bayesatk.results.selection import read_days
@@ -308,7 +308,7 @@ def check_trial_order(
     rows = []
     for name, counts in _counts_by_system(data, dict(columns or {}), scale).items():
         rows += [{"system": name, **row} for row in _checks(*counts, alpha)]
-    return pd.DataFrame(rows)
+    return readable(pd.DataFrame(rows), "check_trial_order")
 
 
 def _counts_by_system(

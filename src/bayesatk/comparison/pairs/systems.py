@@ -29,6 +29,7 @@ from bayesatk.comparison.joint.posterior import Joint, drawn_seed, joint_note, j
 from bayesatk.comparison.pairs.verdicts import TURNED, PairSentences
 from bayesatk.metrics.grid import Metric
 from bayesatk.priors import LeaderboardPrior
+from bayesatk.results.analyses import readable
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS, metric_values
 from bayesatk.results.tables import by_groups
@@ -371,7 +372,7 @@ def comparison_table(
                 rows.append(row)
     columns = ["system", "other", "metric", "target", *CONTRASTS]
     columns += ["questions", "verdict", "sentence", *_ENDS * fit.has("missing_bounds")]
-    return pd.DataFrame(rows, columns=columns)
+    return readable(pd.DataFrame(rows, columns=columns), "comparison")
 
 
 def chosen_pairs(fit: Result, of: object, against: object) -> list[tuple[int, int]]:
@@ -398,7 +399,7 @@ def _group_rows(fit: Result, pairs: Sequence[tuple[int, int]]) -> pd.DataFrame:
                 row = {"system": fit.systems[i], "other": fit.systems[j], "group": group}
                 numbers = zip(labels[2], values.values[i, j, g, t].tolist(), strict=True)
                 rows.append(row | {"metric": metric.label, "target": target} | dict(numbers))
-    return pd.DataFrame(rows)
+    return readable(pd.DataFrame(rows), "comparison")
 
 
 _ENDS = ("mean_if_worst", "mean_if_best")
