@@ -1,5 +1,5 @@
-# The public names of `bk`, at most 40: type checkers read this list, and `_tools/shelves.py` imports
-# from it on first use. Names of one topic are on a shelf only, which has a list of its own.
+# The public names of `bk`, at most 40: type checkers read this list, and `_tools/shelves.py`
+# imports from it on first use. Names of one topic are on a shelf only, with a list of its own.
 
 from . import checks as checks
 from . import costs as costs

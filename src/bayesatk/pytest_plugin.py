@@ -30,9 +30,9 @@ def bayesatk_gate(request: pytest.FixtureRequest) -> Callable[..., "xr.DataTree"
     """Return a function that fails the test where a gate does not pass.
 
     ``bayesatk_gate(new, baseline, policy, **options)`` takes what `bayesatk.decide.gate` takes;
-    files and folders are read by `bayesatk.load`, and a policy may be the path of a TOML file. The test of an
-    inconclusive gate fails too, unless pytest's configuration has ``bayesatk_inconclusive = skip``
-    (or ``pass``).
+    files and folders are read by `bayesatk.load`, and a policy may be the path of a TOML file. The
+    test of an inconclusive gate fails too, unless pytest's configuration has
+    ``bayesatk_inconclusive = skip`` (or ``pass``).
     """
     choice = str(request.config.getini(_INI))
     if choice not in _CHOICES:

@@ -34,7 +34,7 @@ def test_published_functions_say_what_gives_a_posterior() -> None:
 
 
 def test_a_name_like_nothing_lists_what_there_is() -> None:
-    with pytest.raises(AttributeError, match="It has GatePolicy, .*simulate_stopping"):
+    with pytest.raises(AttributeError, match=r"It has GatePolicy, .*simulate_stopping"):
         _ = bk.decide.nothing
 
 

@@ -159,7 +159,7 @@ def _arguments(function: Callable[..., Any]) -> tuple[str, ...] | None:
     """Return the names of a function's arguments; None if it takes any."""
     while hasattr(function, "__wrapped__"):
         function = function.__wrapped__
-    code: CodeType = function.__code__  # type: ignore[attr-defined]
+    code: CodeType = function.__code__
     if code.co_flags & _TAKES_ANY:
         return None
     return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]

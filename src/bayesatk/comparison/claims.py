@@ -176,8 +176,8 @@ def level_sentence(result: Result, system: int, metric: Metric, target: str) -> 
     if judges is not None:
         seen = "" if np.isnan(observed) else f"{number_words(observed)} "
         return (
-            f"{name} was marked {seen}in {label} on {design_words(trials)}{partly} by a judge that errs "
-            f"({judges.by_system[system]}, of trials of known truth). Corrected for that, "
+            f"{name} was marked {seen}in {label} on {design_words(trials)}{partly} by a judge that "
+            f"errs ({judges.by_system[system]}, of trials of known truth). Corrected for that, "
             f"on {TARGET_NAMES[target]} its {label} is {mean} {interval}."
             + _labels_wanted(result, system, metric, target)
         )

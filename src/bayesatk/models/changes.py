@@ -66,7 +66,7 @@ def build_change_point(
         late = pt.stack([-pt.softplus(-logit), -pt.softplus(logit)])
         same = (early * counts.sum(axis=2)).sum() + np.log1p(-prob_change)
         changed = (early[..., None] * before + late[..., None] * after).sum(axis=(0, 1))
-        changed += np.log(prob_change / (len(days) - 1))
+        changed += np.log(prob_change / (len(labels) - 1))
         logs = pt.concatenate([pt.atleast_1d(same), changed])
         by_day = pm.Deterministic("log_change", logs, dims="change")
         pm.Potential("log_likelihood", pt.logsumexp(by_day))

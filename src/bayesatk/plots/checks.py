@@ -140,8 +140,8 @@ def _law(result: Result, p: object, system: Any) -> tuple[LargestPoissonBinomial
     stored = float(group["expected_best"].sel(system=system))
     if abs(law.mean() / marks - stored) > 1e-9:
         raise ValueError(
-            "guess must be what random_baseline was given; got one with an expected best accuracy of "
-            f"{law.mean() / marks:.6f}, and the result has {stored:.6f}. Pass the same p."
+            "guess must be what random_baseline was given; got one with an expected best accuracy "
+            f"of {law.mean() / marks:.6f}, and the result has {stored:.6f}. Pass the same."
         )
     return law, marks, comparable
 

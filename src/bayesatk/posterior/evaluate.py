@@ -143,8 +143,8 @@ def evaluate(
     group : str, sequence or mapping, optional
         Group of every question, such as its domain, in any form that `bayesatk.tally` takes; or
         the name by which the data have them: that of their column, such as ``"domain"`` after
-        ``load(path, group="domain")``, ``"group"``, or a covariate. The result then also has every group by itself, and a third target, ``"new_groups"``: see the
-        notes.
+        ``load(path, group="domain")``, ``"group"``, or a covariate. The result then also has every
+        group by itself, and a third target, ``"new_groups"``: see the notes.
     group_weights : {"questions", "equal"} or mapping {group: weight}, optional
         Weight of each group in the mean over all questions: its number of questions (the
         default), the same for all groups (a macro average), or as given. A single group is none.

@@ -184,8 +184,8 @@ def readable(frame: pd.DataFrame, name: str) -> AnalysisTable:
 
     Examples
     --------
-    >>> columns = {"system": ["a"], "floor": [0.25], "prob_within": [0.96], "sentence": ["So it is."]}
-    >>> print(readable(pd.DataFrame(columns), "noise_floor"))
+    >>> row = {"system": "a", "floor": 0.25, "prob_within": 0.96, "sentence": "So it is."}
+    >>> print(readable(pd.DataFrame([row]), "noise_floor"))
     system floor P(within)
          a 0.250     0.960
     <BLANKLINE>

@@ -54,12 +54,12 @@ def table(
         Printing it shows both targets side by side and explains the columns. Columns ``system``,
         ``metric``, ``target`` (``"questions"``: these questions; ``"population"``: questions like
         these), ``estimate`` (unbiased, from k draws without replacement of the observed trials, the
-        mean over the questions that have k trials; NaN where these are less than half), ``mean``, ``sd``, ``ci_lower`` and
-        ``ci_upper`` of the posterior, and for closed forms ``variance_trial`` and
-        ``variance_question``. Where some questions have fewer than k trials, ``estimate_questions``
-        of ``tried_questions`` have them. Where less than half do, ``range_lower`` and
-        ``range_upper`` are the range of `bayesatk.checks.extrapolation_range` at the confidence
-        ``ci_prob``, which does not assume a family of difficulties. For data with
+        mean over the questions that have k trials; NaN where these are less than half), ``mean``,
+        ``sd``, ``ci_lower`` and ``ci_upper`` of the posterior, and for closed forms
+        ``variance_trial`` and ``variance_question``. Where some questions have fewer than k trials,
+        ``estimate_questions`` of ``tried_questions`` have them. Where less than half do,
+        ``range_lower`` and ``range_upper`` are the range of `bayesatk.checks.extrapolation_range`
+        at the confidence ``ci_prob``, which does not assume a family of difficulties. For data with
         ``missing="bounds"``: ``estimate_if_wrong``, ``estimate_if_right``, ``mean_if_wrong``,
         ``mean_if_right``, ``ci_lower_if_wrong`` and ``ci_upper_if_right``, with all missing trials
         wrong, or right.

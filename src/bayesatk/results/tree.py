@@ -1,13 +1,14 @@
 """A result as a DataTree that prints as a person reads it."""
 
 import json
+from typing import Any
 
 import xarray as xr
 
 _FIRST_ROWS, _MOST_LINES = 4, 9
 
 
-class ResultTree(xr.DataTree):
+class ResultTree(xr.DataTree):  # type: ignore[no-untyped-call]
     """A result: a DataTree, which prints ten lines. ``print(fit.tree)`` shows all groups.
 
     Examples
@@ -30,9 +31,9 @@ class ResultTree(xr.DataTree):
             plain[name] = xr.DataTree.from_dict(node.to_dict())
         return plain
 
-    def __repr__(self) -> str:
+    def __repr__(self, *_: Any) -> str:
         lines = [] if self.parent is not None else _lines(self)
-        return "\n".join(lines) if lines else super().__repr__()
+        return "\n".join(lines) if lines else str(super().__repr__())
 
     __str__ = __repr__
 
@@ -41,7 +42,8 @@ class ResultTree(xr.DataTree):
         from html import escape
 
         lines = [] if self.parent is not None else _lines(self)
-        return f"<pre>{escape(chr(10).join(lines))}</pre>" * bool(lines) + super()._repr_html_()
+        groups = str(super()._repr_html_())  # type: ignore[no-untyped-call]
+        return f"<pre>{escape(chr(10).join(lines))}</pre>" * bool(lines) + groups
 
 
 def _lines(tree: xr.DataTree) -> list[str]:

@@ -65,9 +65,9 @@ def change_point(
         Right and wrong, anything `bayesatk.tally` accepts. Dates (``"2026-01-31"``, or of Python)
         and numbers are sorted; a mapping of other names is in order of time. A table with a column
         of days is read by ``bayesatk.load(path, columns={"system": "day"})``. Questions are matched
-        by label. A question may be absent on some days, and numbers of trials may differ, as long as
-        neither depends on outcomes. Weights of questions change nothing: the shift is common to all
-        questions, and the likelihood of their trials has no weights.
+        by label. A question may be absent on some days, and numbers of trials may differ, as long
+        as neither depends on outcomes. Weights of questions change nothing: the shift is common to
+        all questions, and the likelihood of their trials has no weights.
     days : sequence, optional
         Which systems of the data are the days, in their order. It must be given where systems are
         neither dates nor numbers: three systems are not one system on three days.
