@@ -229,7 +229,7 @@ def test_a_rule_by_hand_and_what_it_says() -> None:
 def test_a_study_answers_rules_of_both_kinds() -> None:
     options = {"trials": 2, "correlation": 1.0, "replications": 20, "progress": False}
     far = {"a": (0.8, 0.3), "b": (0.5, 0.3)}
-    rule = bk.decide.StoppingRule("pass@1", prob=0.975)
+    rule = bk.decide.StoppingRule("pass@1", ci_prob=0.975)
     study = bk.decide.simulate_stopping(far, rule, [50], **options)
     kept = {"kind": "anytime", "trials": 2}
     for metric in ("pass@1", None):

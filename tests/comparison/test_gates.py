@@ -63,7 +63,7 @@ def test_a_system_is_not_worse_where_the_other_is_not_better(
 ) -> None:
     """Non-inferiority with a margin passes where superiority of the other by it fails."""
     new, old = _runs(seed, questions, trials, worse), _runs(seed + 1, questions, trials)
-    rules = {"margin": margin, "level": 0.9, "target": target, "pooling": "none"}
+    rules = {"margin": margin, "ci_prob": 0.9, "target": target, "pooling": "none"}
     one = _gate(new, old, bk.decide.GatePolicy("pass@1", **rules))
     other = _gate(old, new, bk.decide.GatePolicy("pass@1", rule="superiority", **rules))
     assert one.probability == pytest.approx(1.0 - other.probability, abs=1e-9)
@@ -120,7 +120,7 @@ def test_floors_of_questions_and_groups() -> None:
     old = np.tile([1, 1, 1, 0, 1, 1, 1, 1], (30, 1))
     new = old.copy()
     new[0, :] = 0
-    rules = {"margin": 0.2, "pooling": "none", "level": 0.9}
+    rules = {"margin": 0.2, "pooling": "none", "ci_prob": 0.9}
     passing = _gate(new, old, bk.decide.GatePolicy("pass@1", **rules))
     assert passing.verdict == "pass"
     floors = {0: 0.5, 1: 0.3, "rest": 0.5}
@@ -149,7 +149,7 @@ def test_identical_data_pass_with_a_margin_and_never_fail() -> None:
     assert f"{rates}, and {unchanged}" in str(found)
     assert _gate(same, same, bk.decide.GatePolicy("pass@1", margin=0.001)).verdict == "inconclusive"
     right = np.ones((10, 4), int)
-    sure = _gate(right, right, bk.decide.GatePolicy("pass@1", margin=0.1, level=0.8))
+    sure = _gate(right, right, bk.decide.GatePolicy("pass@1", margin=0.1, ci_prob=0.8))
     assert np.isnan(list(sure.difference.values())).sum() == 0
 
 
@@ -200,7 +200,7 @@ def test_the_group_has_the_verdict_and_every_reason(tmp_path) -> None:
         ({"metric": "pass@1", "margin": 0.0}, "margin must be > 0 for non-inferiority"),
         ({"metric": "pass@1", "margin": -1.0, "rule": "superiority"}, "margin must be 0 or more"),
         ({"metric": "pass@1,2", "margin": 0.1}, "one metric at one k"),
-        ({"metric": "pass@1", "margin": 0.1, "level": 0.5}, "strictly between 0.5 and 1"),
+        ({"metric": "pass@1", "margin": 0.1, "ci_prob": 0.5}, "strictly between 0.5 and 1"),
         ({"metric": "pass@1", "margin": 0.1, "rule": "better"}, "non-inferiority, superiority"),
         ({"metric": "pass@1", "margin": "much"}, "margin must be a number"),
         ({"metric": "pass@1", "margin": 0.1, "floors": [0.1]}, "floors must be a mapping"),

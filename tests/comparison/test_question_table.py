@@ -290,7 +290,7 @@ def test_sentence_and_refusals_of_the_noise_floor():
     more = bk.decide.noise_floor(fit, trials=4).iloc[0]
     assert more["sd"] == pytest.approx(row["sd"] / 2, rel=0.01)
     few = {"metric": "pass@4", "trials": 3}
-    for options in ({"prob": 1.0}, {"trials": 0}, {"trials": 10**6}, few):
+    for options in ({"ci_prob": 1.0}, {"trials": 0}, {"trials": 10**6}, few):
         with pytest.raises(ValueError, match=r"prob|trials"):
             bk.decide.noise_floor(fit, **options)
 

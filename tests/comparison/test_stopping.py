@@ -23,7 +23,7 @@ def _by_hand() -> bk.decide.StoppingStudy:
 
 def test_a_rule_by_hand() -> None:
     """Right at the second look, wrong at the first, never, and between equals at the third."""
-    study, rule = _by_hand(), bk.decide.StoppingRule("pass@1", prob=0.99)
+    study, rule = _by_hand(), bk.decide.StoppingRule("pass@1", ci_prob=0.99)
     table = study.table(rule)
     assert table["right"].tolist() == [0.0, 0.25, 0.25]
     assert table["wrong"].tolist() == [0.25, 0.25, 0.5]
@@ -34,7 +34,7 @@ def test_a_rule_by_hand() -> None:
     assert found["coverage"] == pytest.approx(0.5)  # 0.2 +- 0.2 and 0.1 +- 0.3 hold 0.1
     assert found["bias"] == pytest.approx((0.1 + 0.0 + 0.2 + 0.3) / 4)
     assert (found["right_at_end"], found["wrong_at_end"]) == (0.0, 0.25)
-    narrow = study.table(bk.decide.StoppingRule("pass@1", prob=0.99, width=0.4))
+    narrow = study.table(bk.decide.StoppingRule("pass@1", ci_prob=0.99, width=0.4))
     assert narrow["precise"].tolist() == [0.0, 0.5, 0.5]
     assert narrow["running"].tolist() == [0.75, 0.0, 0.0]
     assert study.threshold(0.25) == pytest.approx(0.995, abs=1e-9)
@@ -45,15 +45,15 @@ def test_a_rule_by_hand() -> None:
 @pytest.mark.slow
 @pytest.mark.long
 def test_looking_often_costs_false_decisions_and_the_threshold_pays_for_it() -> None:
-    rule, looks = bk.decide.StoppingRule("pass@1", prob=0.975), [20, 40, 80]
+    rule, looks = bk.decide.StoppingRule("pass@1", ci_prob=0.975), [20, 40, 80]
     options = {"trials": 2, "correlation": 0.8, **QUIET}
     equal = {"a": (0.6, 0.3), "b": (0.6, 0.3)}
     study = bk.decide.simulate_stopping(equal, rule, looks, replications=60, rng=1, **options)
     found = study.summary(rule)
     assert found["wrong"] > found["wrong_at_end"] + 0.01
     assert found["wrong_at_end"] < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 60)
-    dear = bk.decide.StoppingRule("pass@1", prob=study.threshold(0.05))
-    assert dear.prob > 0.96  # one look at the end needs .975 for a rate of .05 of either sign
+    dear = bk.decide.StoppingRule("pass@1", ci_prob=study.threshold(0.05))
+    assert dear.ci_prob > 0.96  # one look at the end needs .975 for a rate of .05 of either sign
     assert study.summary(dear)["wrong"] <= 0.05
     apart = {"a": (0.75, 0.3), "b": (0.5, 0.3)}
     ends = bk.decide.simulate_stopping(apart, dear, looks, replications=20, rng=3, **options)
@@ -73,10 +73,12 @@ def test_the_posterior_at_a_look_is_that_of_compare() -> None:
         sd = float(expected.sel(contrast="sd"))
         assert abs(gap.mean() - float(expected.sel(contrast="mean"))) < 5 * sd / np.sqrt(1000)
         assert abs(gap.std() / sd - 1) < 0.1
-    said = bk.decide.StoppingRule("pass^2", prob=0.51).decide(compared)
+    said = bk.decide.StoppingRule("pass^2", ci_prob=0.51).decide(compared)
     assert said.loc[0, "reason"].endswith("is ahead")
-    assert bk.decide.StoppingRule("pass^2", prob=0.9999, width=1.0).decide(compared)["stop"].all()
-    assert not bk.decide.StoppingRule("pass^2", prob=0.999999).decide(compared)["stop"].any()
+    assert (
+        bk.decide.StoppingRule("pass^2", ci_prob=0.9999, width=1.0).decide(compared)["stop"].all()
+    )
+    assert not bk.decide.StoppingRule("pass^2", ci_prob=0.999999).decide(compared)["stop"].any()
 
 
 @pytest.mark.long
@@ -122,7 +124,7 @@ def test_rules_must_be_possible() -> None:
     with pytest.raises(ValueError, match="compared must have pass@1"):
         bk.decide.StoppingRule("pass@1").decide(compared)
     with pytest.raises(ValueError, match="prob must lie strictly"):
-        bk.decide.StoppingRule("pass@1", prob=0.4)
+        bk.decide.StoppingRule("pass@1", ci_prob=0.4)
     with pytest.raises(ValueError, match="width must be > 0"):
         bk.decide.StoppingRule("pass@1", width=0.0)
     with pytest.raises(ValueError, match="one metric of right and wrong"):

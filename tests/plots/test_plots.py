@@ -387,7 +387,7 @@ def test_a_gate_has_its_threshold_and_the_posterior_on_both_sides(rule):
 
 
 def test_a_gate_that_leaves_nothing_open_is_drawn():
-    gate = bk.decide.gate([[1] * 4] * 5, [[1] * 4] * 5, metric="pass@1", margin=0.1, level=0.8)
+    gate = bk.decide.gate([[1] * 4] * 5, [[1] * 4] * 5, metric="pass@1", margin=0.1, ci_prob=0.8)
     gate["gate"]["density"][:] = np.nan  # as where all draws are the same
     assert plots.plot_gate(gate).get_viz("mean") is not None
     with pytest.raises(ValueError, match="must have the group 'gate'"):

@@ -41,8 +41,8 @@ def plot_gate(fit: xr.DataTree | Result, *, backend: str | None = None) -> Any:
 
     Notes
     -----
-    The gate passes if at least ``level`` of the area lies above the threshold, and fails if at
-    least ``level`` lies below it. Floors have their sentences in the caption.
+    The gate passes if at least ``ci_prob`` of the area lies above the threshold, and fails if at
+    least ``ci_prob`` lies below it. Floors have their sentences in the caption.
 
     Examples
     --------

@@ -83,8 +83,8 @@ def decided(probability: float, level: float) -> Verdict:
 
 
 def check_floors(result: Result, system: int, policy: GatePolicy) -> tuple[FloorCheck, ...]:
-    """Check a system's floors, all of them together at the level."""
-    level, checks = 1.0 - (1.0 - policy.level) / max(len(policy.floors), 1), []
+    """Check a system's floors, all of them together at its probability."""
+    level, checks = 1.0 - (1.0 - policy.ci_prob) / max(len(policy.floors), 1), []
     confidences = pooled_probabilities if policy.pooled_floors else own_confidences
     for label, floor in policy.floors.items():
         kept = _questions(result, policy, str(label))

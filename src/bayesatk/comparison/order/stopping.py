@@ -35,7 +35,7 @@ class StoppingRule:
         One metric at one k. It is optional for kind "anytime". Equal systems are then those with
         the same success probability on every question; with a metric, those with the same mean on
         questions like these, which must be in random order.
-    prob : float
+    ci_prob : float
         For kind "posterior": probability that the leader is better, in (0.5, 1).
     width : float, optional
         Stop too if the interval of the difference is at most this wide, in units of the metric.
@@ -65,14 +65,14 @@ class StoppingRule:
     >>> import bayesatk
     >>> runs = {"a": [[1, 1, 1, 1]] * 30, "b": [[1, 0, 1, 0]] * 30}
     >>> compared = bayesatk.compare(bayesatk.evaluate(runs, "bayes", rng=1), rng=1)
-    >>> StoppingRule("bayes", prob=0.99).decide(compared)["stop"].tolist()
+    >>> StoppingRule("bayes", ci_prob=0.99).decide(compared)["stop"].tolist()
     [True]
     >>> StoppingRule("bayes", kind="anytime", trials=4).decide(runs)["reason"].tolist()
     ['a is ahead']
     """
 
     metric: str | None = None
-    prob: float = 0.99
+    ci_prob: float = 0.99
     width: float | None = None
     target: Literal["population", "questions"] = "population"
     kind: Literal["posterior", "anytime"] = "posterior"
@@ -85,7 +85,7 @@ class StoppingRule:
         one_of("kind", self.kind, ("posterior", "anytime"))
         if self.metric is not None:
             one_metric(self.metric)
-        proper_probability("prob", self.prob, 0.95, least=0.5)
+        proper_probability("ci_prob", self.ci_prob, 0.95, least=0.5)
         if self.width is not None and not self.width > 0.0:
             raise ValueError(f"width must be > 0; got {self.width}.")
         one_of("target", self.target, TARGETS)
@@ -192,7 +192,7 @@ class StoppingRule:
 
     def _is_ahead(self, prob_greater: xr.DataArray) -> bool:
         """Whether a system is ahead on the target, and leads on the questions that were asked."""
-        ahead = float(prob_greater.sel(target=self.target)) >= self.prob
+        ahead = float(prob_greater.sel(target=self.target)) >= self.ci_prob
         return ahead and float(prob_greater.sel(target="questions")) > 0.5
 
 
@@ -289,9 +289,9 @@ class StoppingStudy:
         )
 
     def threshold(self, alpha: float = 0.05) -> float:
-        """Return the smallest ``prob`` at which at most a share ``alpha`` is decided.
+        """Return the smallest ``ci_prob`` at which at most a share ``alpha`` is decided.
 
-        For a study of equal systems, where every decision is wrong: it is the ``prob`` that keeps
+        For a study of equal systems, where every decision is wrong: it is the ``ci_prob`` that keeps
         the error rate at ``alpha`` with all these looks.
         """
         proper_probability("alpha", alpha)
@@ -311,8 +311,8 @@ class StoppingStudy:
                 )
         if rule.kind == "anytime":
             return self._anytime_calls(rule)
-        ahead = self.prob_greater >= rule.prob
-        return ahead.astype(np.int64) - (self.prob_greater <= 1.0 - rule.prob)
+        ahead = self.prob_greater >= rule.ci_prob
+        return ahead.astype(np.int64) - (self.prob_greater <= 1.0 - rule.ci_prob)
 
     def _anytime_calls(self, rule: StoppingRule) -> NDArray[np.int64]:
         rule_settings = (rule.trials, rule.sd, rule.threshold)
