@@ -125,7 +125,7 @@ class Gate:
         attrs = {
             **{name: record[name] for name in ("verdict", "exit_code", "policy_sha256")},
             "metric": policy.metric, "target": policy.target, "ci_prob": policy.ci_prob,
-            "ci_prob": self.compared.ci_prob, "seed": record["origin"]["seed"], "record": record,
+            "seed": record["origin"]["seed"], "record": record,
         }  # fmt: skip
         group = analysis_group(pd.DataFrame(rows), ["check"], attrs, sentences=self._reasons())
         at, density = _density(self.draws)
@@ -278,8 +278,8 @@ def gate(
     -----
     The probability that the difference is above ``-margin`` (non-inferiority) or ``+margin``
     (superiority) is the one that `bayesatk.compare` computes with ``rope=margin``. The gate passes
-    if it is `ci_prob` or more, fails if it is ``1 - ci_prob`` or less, and is inconclusive otherwise; a
-    floor that fails, or is inconclusive, does the same to the gate.
+    if it is `ci_prob` or more, fails if it is ``1 - ci_prob`` or less, and is inconclusive
+    otherwise; a floor that fails, or is inconclusive, does the same to the gate.
     Floors are tests of the trials of their own questions, with binomial tails, so that a verdict on
     one that is false is as rare as `ci_prob` says, whatever the other questions are.
 
@@ -410,7 +410,7 @@ def gate_of(
     drawn = bool(policy.floors) and policy.pooled_floors
     fit = evaluate(
         data, policy.metric, pooling=policy.pooling, keep=["p"] if drawn else (), rng=rng,
-        draws=2500 if drawn else 50, progress=False,
+        draws=2500 if drawn else 50, progress=False, ci_prob=policy.ci_prob,
     )  # fmt: skip
     tree, joint = compare_joint(fit, policy.margin, rng=rng, progress=False)
     compared = Result.of(tree)

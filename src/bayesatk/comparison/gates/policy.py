@@ -45,11 +45,10 @@ class GatePolicy:
         The new system passes if its difference to the baseline (new minus baseline; baseline minus
         new, where lower scores are better) is above
         ``-margin`` (non-inferiority) or above ``+margin`` (superiority) with posterior probability
-        of at least `ci_prob`. It fails if the difference is below that threshold with probability of
-        at least `ci_prob`.
+        of at least `ci_prob`. It fails if the difference is below that threshold with probability
+        of at least `ci_prob`.
     ci_prob : float
-        Posterior probability that a verdict needs, in (0.5, 1): that of the one-sided interval
-        which must lie beyond the threshold.
+        Posterior probability that a verdict needs, in (0.5, 1), and of the interval that is shown.
     target : {"questions", "population"}
         ``"questions"``: the mean over these questions, the same in every run; ``"population"``:
         over questions like these.

@@ -291,8 +291,8 @@ class StoppingStudy:
     def threshold(self, alpha: float = 0.05) -> float:
         """Return the smallest ``ci_prob`` at which at most a share ``alpha`` is decided.
 
-        For a study of equal systems, where every decision is wrong: it is the ``ci_prob`` that keeps
-        the error rate at ``alpha`` with all these looks.
+        For a study of equal systems, where every decision is wrong: it is the ``ci_prob`` that
+        keeps the error rate at ``alpha`` with all these looks.
         """
         proper_probability("alpha", alpha)
         furthest = np.maximum(self.prob_greater, 1.0 - self.prob_greater).max(axis=1)
