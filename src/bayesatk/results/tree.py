@@ -26,10 +26,7 @@ class ResultTree(xr.DataTree):  # type: ignore[no-untyped-call]
     @property
     def tree(self) -> xr.DataTree:
         """The same groups as an ordinary DataTree."""
-        plain = xr.DataTree(self.to_dataset(inherit=False), name=self.name)
-        for name, node in self.children.items():
-            plain[name] = xr.DataTree.from_dict(node.to_dict())
-        return plain
+        return xr.DataTree.from_dict(self.to_dict(), name=self.name)
 
     def __repr__(self, *_: Any) -> str:
         lines = [] if self.parent is not None else _lines(self)

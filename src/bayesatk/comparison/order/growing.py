@@ -53,8 +53,8 @@ def simulate_stopping(
     rule : StoppingRule
         Its metric, target and sd are simulated. The study can then be used for rules with any
         ``ci_prob`` and ``width``, and for rules of kind "anytime" with the same number of trials,
-        with the metric (equal means) and without (identical systems: simulated ones are identical if
-        their difficulties are equal and have correlation 1).
+        with the metric (equal means) and without (identical systems: simulated ones are identical
+        if their difficulties are equal and have correlation 1).
     looks : sequence of int
         Number of questions at every look, in rising order.
     trials : int
