@@ -203,7 +203,7 @@ def test_suspicious_questions_are_those_with_a_wrong_key() -> None:
     found = bk.checks.suspicious_questions(bk.leaderboard(_fit(c, n), rng=1), rng=1)
     assert set(wrong) <= set(found["question"].head(3))
     assert found.set_index("question").loc[wrong, "suspicious"].all()
-    with pytest.raises(ValueError, match="rate must lie"):
+    with pytest.raises(ValueError, match="alpha must lie"):
         bk.checks.suspicious_questions(bk.leaderboard(_fit(c, n), rng=1), alpha=0.0)
 
 

@@ -482,7 +482,7 @@ def test_baseline_marks_accuracies_and_p_values(fit):
     heights = plot.get_viz("pmf").get_paths()[0].vertices[:, 1].max()
     assert heights == pytest.approx(law.pmf(np.arange(121)).max())
     assert plots.plot_baseline(baseline, law).get_viz("expected") is not None
-    with pytest.raises(ValueError, match="p must be what random_baseline was given"):
+    with pytest.raises(ValueError, match="guess must be what random_baseline was given"):
         plots.plot_baseline(baseline, 0.3)
 
 
@@ -574,7 +574,7 @@ def test_others_refuse_by_name(data, fit, compared):
         plots.plot_shrinkage(fit, "nobody")
     with pytest.raises(ValueError, match="given together"):
         plots.plot_verification(bk.verify(fit, fit.drop_nodes("closed_form")), fit)
-    with pytest.raises(TypeError, match="result must be a DataTree"):
+    with pytest.raises(TypeError, match="fit must be a DataTree"):
         plots.plot_curve(xr.Dataset())
 
 

@@ -154,7 +154,7 @@ def test_published_pass_hat_of_tau_bench() -> None:
 
 
 def test_estimate_is_nan_beyond_the_trials_and_the_posterior_is_not() -> None:
-    fit = bk.evaluate([[1, 0, 1], [1, 1]], "pass@2,3", rng=1)
+    fit = bk.evaluate([[1, 0, 1], [1, 1], [0, 0]], "pass@2,3", rng=1)
     closed = fit["closed_form"]["pass_at_k"].sel(system="system", target="questions")
     assert np.isnan(closed.sel(statistic="estimate", k=3))
     assert not np.isnan(closed.sel(statistic="estimate", k=2))
@@ -329,7 +329,7 @@ def test_graded_data_need_a_mapping() -> None:
 @pytest.mark.parametrize("bad", [42, xr.DataTree()])
 def test_only_results_are_tabulated_and_saved(bad, tmp_path) -> None:
     for call in (lambda: bk.table(bad), lambda: bk.save(bad, tmp_path / "x.nc")):
-        with pytest.raises(TypeError, match="result must be a DataTree made by"):
+        with pytest.raises(TypeError, match="fit must be a DataTree made by"):
             call()
 
 

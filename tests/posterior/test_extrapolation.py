@@ -131,7 +131,7 @@ def test_scores_need_to_say_which_succeed():
 def test_bad_input_is_named():
     with pytest.raises(ValueError, match=r"got plurality@5.*'maj@k'"):
         bk.checks.extrapolation_range(marks(), "pass@4 plurality@5")
-    with pytest.raises(ValueError, match="confidence must lie strictly between 0 and 1; got 95"):
+    with pytest.raises(ValueError, match="ci_prob must lie strictly between 0 and 1; got 95"):
         bk.checks.extrapolation_range(marks(), "pass@4", ci_prob=95)
     with pytest.raises(ValueError, match="k must be at most 20000"):
         bk.checks.extrapolation_range(marks(), "pass@30000")
