@@ -383,7 +383,8 @@ def _entry(result: Result, row: dict[Any, Any]) -> dict[str, Any]:
     """Return one metric for one target."""
     attrs, metric, target = result.tree.attrs, str(row["metric"]), str(row["target"])
     k = re.search(r"[@^](\d+)", metric)
-    observed = target == "questions" and not math.isnan(row["estimate"])
+    of_all = row.get("estimate_questions") == row.get("tried_questions")
+    observed = target == "questions" and of_all and not math.isnan(row["estimate"])
     weighted = "" if result.weight is None else ", questions weighted"
     kind = "highest density" if result.ci_kind == "hdi" else "equal-tailed"
     like = "the questions" if target == "questions" else "questions like those"
