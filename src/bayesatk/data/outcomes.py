@@ -449,16 +449,13 @@ def _card(outcomes: Outcomes) -> Card:
         spread = (
             f"{runs_of_questions.min()}/{np.median(runs_of_questions):g}/{runs_of_questions.max()}"
         )
-        mean = _mean_of_questions(total, runs_of_questions, weight)
-        known = f"{mean:.4f}" if runs_of_questions.any() else "-"
+        known = _mean_of_questions(total, runs_of_questions, weight)
         rows.append((str(name), spread, str(gaps.sum()), known))
         if gaps.any() and dataset.attrs["missing_policy"] in ("ignore", "bounds"):
             ends = np.sort(outcomes.utility)[[0, -1]] * outcomes.direction
-            worst, best = (
-                _mean_of_questions(total + gaps * end, runs_of_questions + gaps, weight)
-                for end in ends
-            )
-            rows.append(("", f"mean score with missing at worst {worst:.4f}, at best {best:.4f}"))
+            runs = runs_of_questions + gaps
+            worst, best = (_mean_of_questions(total + gaps * end, runs, weight) for end in ends)
+            rows.append(("", f"mean score with missing at worst {worst}, at best {best}"))
     lines = [part.card() for part in (outcomes.answers, outcomes.verifier) if part is not None]
     lines += [_costs(dataset)] if "cost_sums" in dataset else []
     lines += _truths(dataset) if "truth_count" in dataset else []
@@ -478,17 +475,19 @@ def _known_as(dataset: xr.Dataset, name: str) -> str:
     return name if column == name else f"{name} {column!r}"
 
 
-def _mean_of_questions(total: Array, trials: Ints, weight: Array) -> float:
-    """Return the mean over the questions that were tried, as the estimate of a metric is one.
+def _mean_of_questions(total: Array, trials: Ints, weight: Array) -> str:
+    """Return the mean over the questions that were tried, which the estimate of a metric is too.
 
     Examples
     --------
     >>> _mean_of_questions(np.array([1.0, 3.0]), np.array([4, 3]), np.ones(2))  # (1/4 + 3/3) / 2
-    0.625
+    '0.6250'
     """
     tried = trials > 0
+    if not weight[tried].sum() > 0.0:
+        return "-"
     share = weight[tried] / weight[tried].sum()
-    return float(share @ (total[tried] / trials[tried]))
+    return f"{share @ (total[tried] / trials[tried]):.4f}"
 
 
 def _weights(weight: Array) -> str:

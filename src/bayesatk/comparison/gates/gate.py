@@ -323,6 +323,11 @@ def gate(
     return with_analyses(found.compared.tree, {"gate": found.group()})
 
 
+def _observed(compared: Result, system: int, policy: GatePolicy) -> float:
+    """Return the estimate of a system, of all questions or none."""
+    return observed_value(compared, system, policy.asked, of_all=True)
+
+
 def together(new: object, baseline: object) -> Outcomes:
     """Return the outcomes of two systems, each given by itself, aligned on their questions."""
     both = {NEW: tally(new), BASELINE: tally(baseline)}
@@ -428,9 +433,7 @@ def gate_of(
     scale = target_sd / question_sd if question_sd > 0.0 else 1.0
     pair = (joint.systems.index(system) for system in (i, j))
     draws = joint.drawn[target].differences([*compared.grid].index(policy.asked), *pair)
-    observed = {
-        name: observed_value(compared, k, policy.asked, of_all=True) for name, k in places.items()
-    }
+    observed = {name: _observed(compared, k, policy) for name, k in places.items()}
     return Gate(
         _worst([verdict, *(floor.verdict for floor in floors)]),
         probability,
