@@ -23,13 +23,13 @@ import bayesatk as bk
 RESULTS = Path(__file__).parent / "results" / "calibration"
 SCORES = (0.0, 0.5, 1.0)
 BETA = {"difficulty": "beta"}
-VOTES = {"pooling": "none", "prior": bk.AnswerPrior(choices=4)}
-MODERATE = bk.HyperPrior((2.0, 2.0), (2.0, 6.0), families="beta")
+VOTES = {"pooling": "none", "prior": bk.priors.AnswerPrior(choices=4)}
+MODERATE = bk.priors.HyperPrior((2.0, 2.0), (2.0, 6.0), families="beta")
 
 
 @dataclass(frozen=True)
 class Run:
-    """One study: a name for its file, a title, and the arguments of `bayesatk.calibrate`."""
+    """One study: a name for its file, a title, and the arguments of `bayesatk.checks.calibrate`."""
 
     name: str
     title: str
@@ -63,11 +63,11 @@ CLOSED = [
     ),
     Run(
         "categories-partial", "three categories, partial", (6, 3), "bayes max@3", 2_000,
-        {"scores": SCORES, "prior": bk.DirichletHyperPrior()},
+        {"scores": SCORES, "prior": bk.priors.DirichletHyperPrior()},
     ),
     Run(
         "levels-partial", "three levels in order; icc ~ Beta(2, 6)", (12, 4), "bayes max@2", 300,
-        {"scores": SCORES, "prior": bk.HyperPrior(icc=(2.0, 6.0), families="beta")},
+        {"scores": SCORES, "prior": bk.priors.HyperPrior(icc=(2.0, 6.0), families="beta")},
     ),
     Run(
         "categories-complete", "three categories, complete", (6, 3), "bayes max@3", 10_000,
@@ -101,7 +101,7 @@ SAMPLED = [
     Run("pymc-crossed", "crossed, two systems", (6, 4), "pass@1,3", 200, {"form": "crossed"}),
     Run(
         "pymc-categories", "three categories, partial, marginal", (6, 3), "bayes max@2", 200,
-        {"scores": SCORES, "prior": bk.DirichletHyperPrior()},
+        {"scores": SCORES, "prior": bk.priors.DirichletHyperPrior()},
     ),
     Run(
         "pymc-categories-none", "three categories, none", (6, 3), "bayes", 200,
@@ -114,7 +114,7 @@ SAMPLED = [
     Run(
         "pymc-categories-full", "three categories, partial, full; icc ~ Beta(2, 6)", (12, 8),
         "bayes max@2", 200,
-        {"form": "full", "scores": SCORES, "prior": bk.DirichletHyperPrior(icc=(2.0, 6.0))},
+        {"form": "full", "scores": SCORES, "prior": bk.priors.DirichletHyperPrior(icc=(2.0, 6.0))},
     ),
     Run(
         "pymc-covariates", "partial, two covariates", (10, 3), "pass@1,4", 100,
@@ -145,7 +145,7 @@ def row(run: Run, engine: str, client: Any) -> dict[str, Any]:
     """Run a study, or what is left of it, and return its row of the table."""
     RESULTS.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
-    found = bk.calibrate(
+    found = bk.checks.calibrate(
         *run.size, run.metrics, engine=engine, replications=run.replications, rng=2026,
         path=RESULTS / f"{run.name}.jsonl", client=client, **run.options,
     )  # fmt: skip

@@ -43,13 +43,13 @@ def rows(median_ms: Callable[..., float]) -> list[Row]:
     mean = rng.dirichlet(np.full(5, 3.0))
     rows_of = [rng.multinomial(8, rng.dirichlet(4.0 * mean)) for _ in range(500)]
     scores = tuple(np.linspace(0.0, 1.0, 5).tolist())
-    model = CountModel.of(bk.DirichletHyperPrior(), np.array(rows_of), scores=scores)
+    model = CountModel.of(bk.priors.DirichletHyperPrior(), np.array(rows_of), scores=scores)
     ms = median_ms(lambda: model.refitted("dirichlet"))
     counts = xr.DataArray(np.array(rows_of)[None], dims=("system", "question", "category"))
     data = xr.Dataset({"count": counts}, {"score": ("category", np.linspace(0.0, 1.0, 5))})
     start = time.perf_counter()
-    prior = bk.DirichletHyperPrior()
-    bk.sample(data, "bayes", prior=prior, form="marginal", progressbar=False, rng=rng)
+    prior = bk.priors.DirichletHyperPrior()
+    bk.sample(data, "bayes", prior=prior, form="marginal", progress=False, rng=rng)
     nuts = 1e3 * (time.perf_counter() - start)
     ratio = f"{ms / nuts:.4f} x marginalised NUTS, compilation included ({nuts / 1e3:.1f} s)"
     found.append(("hyperparameters of 5 categories, M=500, n=8", f"{ms:.0f} ms", ratio, ""))

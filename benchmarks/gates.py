@@ -3,7 +3,7 @@
     python -m benchmarks.gates [--replications 100]
 
 The same questions in every run, as in continuous integration: their success probabilities are drawn
-once, every gate is `bayesatk.gate` on new trials of both systems. Stated: what the gates say of
+once, every gate is `bayesatk.decide.gate` on new trials of both systems. Stated: what the gates say of
 themselves, averaged.
 """
 
@@ -38,7 +38,7 @@ def gates(
     rng = np.random.default_rng([seed, questions, trials])
     total = (1.0 - ICC) / ICC
     p = rng.beta(MEAN * total, (1.0 - MEAN) * total, questions)
-    policy = bk.GatePolicy(metric, margin=margin, target=target, pooling=pooling)
+    policy = bk.decide.GatePolicy(metric, margin=margin, target=target, pooling=pooling)
     full = np.full((questions,), trials)
     return [
         gate_of(

@@ -3,8 +3,8 @@
 The public names are listed once, in ``__init__.pyi``, and imported on first use.
 """
 
-import lazy_loader
+from bayesatk._tools.shelves import shelf
 
 __version__ = "0.1.0"
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = shelf(__name__, __file__)

@@ -1,39 +1,20 @@
-# The one list of public names: type checkers read it, and lazy_loader imports from it on first use.
-# Names of one topic live in its package only: bk.published, bk.guessing, bk.costs, bk.models,
-# bk.plots and bk.datasets, each with a list of its own beside its __init__.py.
+# The public names of `bk`, at most 40: type checkers read this list, and `_tools/shelves.py`
+# imports from it on first use. Names of one topic are on a shelf only, with a list of its own.
 
+from . import checks as checks
 from . import costs as costs
 from . import datasets as datasets
+from . import decide as decide
 from . import guessing as guessing
+from . import metrics as metrics
 from . import models as models
 from . import plots as plots
+from . import priors as priors
 from . import published as published
 from .comparison.boards.leaderboard import leaderboard as leaderboard
-from .comparison.boards.questions import next_questions as next_questions
-from .comparison.boards.questions import suspicious_questions as suspicious_questions
-from .comparison.checks.criticism import criticise as criticise
-from .comparison.checks.model_comparison import compare_models as compare_models
-from .comparison.checks.model_comparison import exact_loo as exact_loo
-from .comparison.checks.model_comparison import log_bayes_factor_chance as log_bayes_factor_chance
-from .comparison.checks.model_comparison import log_bayes_factor_equal as log_bayes_factor_equal
-from .comparison.checks.model_comparison import log_evidence as log_evidence
-from .comparison.checks.noise import noise_floor as noise_floor
-from .comparison.checks.question_table import question_table as question_table
 from .comparison.claims import claim as claim
-from .comparison.gates.gate import gate as gate
-from .comparison.gates.policy import GatePolicy as GatePolicy
-from .comparison.gates.policy import gate_design as gate_design
-from .comparison.order.anytime import e_value as e_value
-from .comparison.order.changes import change_point as change_point
-from .comparison.order.changes import check_trial_order as check_trial_order
-from .comparison.order.growing import simulate_stopping as simulate_stopping
-from .comparison.order.stopping import StoppingRule as StoppingRule
-from .comparison.order.stopping import StoppingStudy as StoppingStudy
-from .comparison.pairs.crossings import crossing as crossing
-from .comparison.pairs.horizons import horizon as horizon
 from .comparison.pairs.systems import compare as compare
 from .comparison.pairs.systems import comparison_table as comparison_table
-from .comparison.plans.labels import next_labels as next_labels
 from .comparison.plans.planning import plan as plan
 from .data.answers import AnswerRules as AnswerRules
 from .data.outcomes import Outcomes as Outcomes
@@ -44,42 +25,20 @@ from .io.convert import convert as convert
 from .io.exports import export as export
 from .io.exports import provenance as provenance
 from .io.exports import tables_of as tables_of
-from .io.inspect_source import SourceReport as SourceReport
-from .io.inspect_source import inspect_source as inspect_source
-from .io.inspect_stopping import InspectStopping as InspectStopping
 from .io.load import load as load
 from .io.saved import load_result as load_result
 from .io.saved import save as save
 from .judge_error import JudgeError as JudgeError
-from .metrics.category_credit import CategoryCredit as CategoryCredit
-from .metrics.credit import Credit as Credit
-from .metrics.families import Family as Family
-from .metrics.families import Metric as Metric
-from .metrics.grid import register as register
 from .models.sampling import sample as sample
 from .posterior.evaluate import evaluate as evaluate
-from .posterior.extrapolation import extrapolation_range as extrapolation_range
-from .posterior.tail import tail_exponent as tail_exponent
-from .priors import AnswerHyperPrior as AnswerHyperPrior
-from .priors import AnswerPrior as AnswerPrior
-from .priors import BetaPrior as BetaPrior
-from .priors import CrossedPrior as CrossedPrior
-from .priors import DirichletHyperPrior as DirichletHyperPrior
-from .priors import DirichletPrior as DirichletPrior
-from .priors import HyperPrior as HyperPrior
-from .priors import LeaderboardPrior as LeaderboardPrior
 from .reporting import report as report
 from .results.citations import cite as cite
 from .results.predictions import predict as predict
 from .results.result import Result as Result
 from .results.selection import one_system as one_system
 from .results.selection import select_systems as select_systems
-from .results.tables import category_table as category_table
 from .results.tables import notes as notes
 from .results.tables import table as table
-from .verification.calibration import Calibration as Calibration
-from .verification.calibration import calibrate as calibrate
-from .verification.verify import Verification as Verification
 from .verification.verify import verify as verify
 
 __version__: str

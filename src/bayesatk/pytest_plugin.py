@@ -29,10 +29,10 @@ def pytest_configure(config: pytest.Config) -> None:
 def bayesatk_gate(request: pytest.FixtureRequest) -> Callable[..., "xr.DataTree"]:
     """Return a function that fails the test where a gate does not pass.
 
-    ``bayesatk_gate(new, baseline, policy, **options)`` takes what `bayesatk.gate` takes; files and
-    folders are read by `bayesatk.load`, and a policy may be the path of a TOML file. The test of an
-    inconclusive gate fails too, unless pytest's configuration has ``bayesatk_inconclusive = skip``
-    (or ``pass``).
+    ``bayesatk_gate(new, baseline, policy, **options)`` takes what `bayesatk.decide.gate` takes;
+    files and folders are read by `bayesatk.load`, and a policy may be the path of a TOML file. The
+    test of an inconclusive gate fails too, unless pytest's configuration has
+    ``bayesatk_inconclusive = skip`` (or ``pass``).
     """
     choice = str(request.config.getini(_INI))
     if choice not in _CHOICES:
@@ -56,16 +56,16 @@ def bayesatk_gate(request: pytest.FixtureRequest) -> Callable[..., "xr.DataTree"
 
 
 def _decide(new: Any, baseline: Any, policy: Any, options: dict[str, Any]) -> "xr.DataTree":
-    """Read what are paths, and ask `bayesatk.gate`."""
+    """Read what are paths, and ask `bayesatk.decide.gate`."""
     import bayesatk as bk
 
     if isinstance(policy, str | Path):
-        policy = bk.GatePolicy.read(policy)
+        policy = bk.decide.GatePolicy.read(policy)
     if isinstance(new, str | Path):
         new = bk.load(new)
     if isinstance(baseline, str | Path):
         baseline = bk.load(baseline)
-    return bk.gate(new, baseline, policy, **options)
+    return bk.decide.gate(new, baseline, policy, **options)
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:

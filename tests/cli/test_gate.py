@@ -53,7 +53,7 @@ def test_exit_codes(folder, new, policy, code, word, tmp_path) -> None:
     assert done.exit_code == code, done.output
     assert done.stdout.startswith(f"{word}: in pass@1 on these questions")
     saved = json.loads((tmp_path / "gate.json").read_text())
-    own = bk.gate(bk.load(new), bk.load(old), bk.GatePolicy.read(rules))["gate"]
+    own = bk.decide.gate(bk.load(new), bk.load(old), bk.decide.GatePolicy.read(rules))["gate"]
     assert saved["exit_code"] == own.attrs["exit_code"] == code
     assert saved["policy_sha256"] == own.attrs["policy_sha256"]
     assert saved["probability"] == own["above"].sel(check="difference")
@@ -74,8 +74,8 @@ def test_a_design_needs_no_data(folder) -> None:
     told = ["--design", "--difficulty", "0.6,0.4", "--questions", 100, "--trials", 4]
     done = run("--policy", folder / "gate.toml", *told)
     assert done.exit_code == 0
-    own = bk.gate_design(
-        bk.GatePolicy.read(folder / "gate.toml"), (0.6, 0.4), questions=100, trials=4
+    own = bk.decide.gate_design(
+        bk.decide.GatePolicy.read(folder / "gate.toml"), (0.6, 0.4), questions=100, trials=4
     )
     assert done.stdout.strip() == str(own)
     found = json.loads(run("--policy", folder / "gate.toml", *told, "--json").stdout)

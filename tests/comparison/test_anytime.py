@@ -15,7 +15,7 @@ ALL = [np.array(bits, float).reshape(2, 1, 2) for bits in product((0, 1), repeat
 
 def above(marks, **options) -> float:
     """One-sided evidence: two-sided evidence of single trials is always 1."""
-    return float(np.exp(bk.e_value(data(marks), **options).loc[0, "log_e_above"]))
+    return float(np.exp(bk.decide.e_value(data(marks), **options).loc[0, "log_e_above"]))
 
 
 def data(marks: np.ndarray) -> dict[str, np.ndarray]:
@@ -44,8 +44,8 @@ def test_a_look_in_the_middle_of_a_question_is_a_split_of_its_own() -> None:
 
 def test_later_trials_of_a_question_that_counted_say_nothing_more_of_a_mean() -> None:
     first, later = [[1], [1], [0]], [[1, 0], [1, 0], [0, 0], [1, 1]]
-    found = bk.e_value(later, "pass@1", threshold=0.5, earlier=[first]).loc[0]
-    joined = bk.e_value([[1], [1], [0], [1]], "pass@1", threshold=0.5).loc[0]
+    found = bk.decide.e_value(later, "pass@1", threshold=0.5, earlier=[first]).loc[0]
+    joined = bk.decide.e_value([[1], [1], [0], [1]], "pass@1", threshold=0.5).loc[0]
     names = ["e_value", "estimate", "ci_lower", "questions"]
     assert found[names].tolist() == joined[names].tolist()
 
@@ -58,11 +58,11 @@ def slow_failures(seed: int) -> bk.Outcomes:
 
 
 def test_questions_that_end_out_of_order_wait() -> None:
-    planned = bk.StoppingRule(kind="anytime", trials=1)
+    planned = bk.decide.StoppingRule(kind="anytime", trials=1)
     looks = [slow_failures(seed) for seed in range(30)]
     assert not any(planned.decide(one)["stop"].any() for one in looks)
-    assert sum(bk.e_value(one).loc[0, "e_value"] > 20.0 for one in looks) > 25
-    row = bk.e_value(looks[0], trials=1).iloc[0]
+    assert sum(bk.decide.e_value(one).loc[0, "e_value"] > 20.0 for one in looks) > 25
+    row = bk.decide.e_value(looks[0], trials=1).iloc[0]
     right = looks[0].trials.values[0] > 0
     assert row["questions"] == np.argmin(right)
     assert row["waiting"] == 120 - np.argmin(right)
@@ -80,7 +80,11 @@ def looks_at(marks: np.ndarray, lengths: list) -> list[bk.Outcomes]:
 def highest(looks: list[bk.Outcomes]) -> np.ndarray:
     """Largest evidence of all looks: above, below, and of a difference."""
     names = ["log_e_above", "log_e_below", "log_e"]
-    rows = [bk.e_value(look, earlier=looks[:i]).loc[0, names] for i, look in enumerate(looks) if i]
+    rows = [
+        bk.decide.e_value(look, earlier=looks[:i]).loc[0, names]
+        for i, look in enumerate(looks)
+        if i
+    ]
     return np.exp(np.array(rows, float).max(axis=0))
 
 
@@ -94,14 +98,16 @@ def test_outcomes_of_a_system_that_chose_the_questions_of_the_other_are_refused(
     for chosen, why in ((solved, "before it none"), (twice, "not as many as others")):
         first, second = looks_at(marks, [all_first, chosen])
         with pytest.raises(ValueError, match=f"did not choose which questions went on.*{why}"):
-            bk.e_value(second, earlier=[first])
-    assert bk.e_value(second, trials=2).loc[0, "questions"] == 0  # the remedy waits for the first
+            bk.decide.e_value(second, earlier=[first])
+    assert (
+        bk.decide.e_value(second, trials=2).loc[0, "questions"] == 0
+    )  # the remedy waits for the first
     grown = looks_at(marks, [[[1] * 12, [0] * 12], [[2, 1] * 6, [0] * 12]])
     with pytest.raises(ValueError, match="earlier must have looks"):
-        bk.e_value(grown[1], earlier=grown[:1])  # repeated where it failed
+        bk.decide.e_value(grown[1], earlier=grown[:1])  # repeated where it failed
     waits = looks_at(marks, [[[1] * 12, [0] * 12], [[1] * 12, [1] * 4 + [0] * 8]])
     with pytest.raises(ValueError, match="not as many as others"):
-        bk.e_value(looks_at(marks, [[[1] * 12, [1] * 4 + [2] * 8]])[0], earlier=waits)
+        bk.decide.e_value(looks_at(marks, [[[1] * 12, [1] * 4 + [2] * 8]])[0], earlier=waits)
 
 
 def test_all_outcomes_of_looks_in_the_order_of_the_data_keep_the_bound() -> None:
@@ -161,7 +167,9 @@ def test_a_path_ends_where_the_library_is() -> None:
     for row, one in zip(found, successes, strict=True):
         for end in (1, 20, 50):
             counts = bk.tally((one[:, :end], np.array([[4], [2]]).repeat(end, 1)))
-            assert bk.e_value(counts).loc[0, "log_e"] == pytest.approx(row[end - 1], abs=1e-6)
+            assert bk.decide.e_value(counts).loc[0, "log_e"] == pytest.approx(
+                row[end - 1], abs=1e-6
+            )
 
 
 def test_errors_over_all_looks_and_how_soon_a_difference_is_found() -> None:
@@ -183,7 +191,7 @@ def test_intervals_of_all_looks_hold_the_odds_ratio_together() -> None:
     missed = (paths(successes, 2, 2, null=0.7).max(axis=1) >= np.log(20.0)).mean()
     assert missed <= 0.05
     counts = bk.tally((successes[0], np.full((2, 80), 2)))
-    row = bk.e_value(counts).iloc[0]
+    row = bk.decide.e_value(counts).iloc[0]
     assert row["ci_lower"] < 0.7 < row["ci_upper"]
 
 
@@ -194,7 +202,7 @@ def test_systems_equal_on_average_only_need_a_metric() -> None:
         p = np.where(rng.integers(0, 2, 80) == 1, [[0.9], [0.1]], [[0.1], [0.9]])
         counts = bk.tally((rng.binomial(12, p), np.full((2, 80), 12)))
         for i, metric in enumerate((None, "pass@1")):
-            rule = bk.StoppingRule(metric, kind="anytime", trials=12)
+            rule = bk.decide.StoppingRule(metric, kind="anytime", trials=12)
             errors[i] += rule.decide(counts)["stop"].item()
     assert errors[0] > 8
     assert errors[1] <= 5
@@ -202,18 +210,18 @@ def test_systems_equal_on_average_only_need_a_metric() -> None:
 
 def test_a_rule_by_hand_and_what_it_says() -> None:
     runs = {"a": [[1, 1]] * 20, "b": [[0, 1]] * 20, "c": [[0, 1]] * 20}
-    rule = bk.StoppingRule("pass@1", kind="anytime", trials=2)
+    rule = bk.decide.StoppingRule("pass@1", kind="anytime", trials=2)
     said = rule.decide(runs)
     assert said["reason"].tolist() == ["a is ahead", "a is ahead", "go on"]
     assert said["stop"].tolist() == [True, True, False]
     assert rule.decide(bk.evaluate(runs, "pass@1", rng=1)).equals(said)
-    one = bk.StoppingRule("pass@1", kind="anytime", trials=2, threshold=0.7)
+    one = bk.decide.StoppingRule("pass@1", kind="anytime", trials=2, threshold=0.7)
     assert one.decide(runs)["reason"].tolist() == [
         "a is above 0.7",
         "b is below 0.7",
         "c is below 0.7",
     ]
-    wide = bk.StoppingRule("pass@1", kind="anytime", trials=2, width=1.5)
+    wide = bk.decide.StoppingRule("pass@1", kind="anytime", trials=2, width=1.5)
     assert wide.decide(runs)["reason"].tolist()[2] == "precise enough"
 
 
@@ -221,18 +229,18 @@ def test_a_rule_by_hand_and_what_it_says() -> None:
 def test_a_study_answers_rules_of_both_kinds() -> None:
     options = {"trials": 2, "correlation": 1.0, "replications": 20, "progress": False}
     far = {"a": (0.8, 0.3), "b": (0.5, 0.3)}
-    rule = bk.StoppingRule("pass@1", prob=0.975)
-    study = bk.simulate_stopping(far, rule, [50], **options)
+    rule = bk.decide.StoppingRule("pass@1", ci_prob=0.975)
+    study = bk.decide.simulate_stopping(far, rule, [50], **options)
     kept = {"kind": "anytime", "trials": 2}
     for metric in ("pass@1", None):
-        found = study.summary(bk.StoppingRule(metric, **kept))
+        found = study.summary(bk.decide.StoppingRule(metric, **kept))
         assert found["right"] > 0.6
         assert found["wrong"] == 0.0
-    strict = study.summary(bk.StoppingRule("pass@1", alpha=1e-9, **kept))
+    strict = study.summary(bk.decide.StoppingRule("pass@1", alpha=1e-9, **kept))
     assert strict["undecided"] > 0.5
     for wrong in ({"trials": 3}, {"sd": 2.0}, {"threshold": 0.5, "metric": "pass@1"}):
         with pytest.raises(ValueError, match="trials and the sd of the study"):
-            study.summary(bk.StoppingRule(**{**kept, **wrong}))
+            study.summary(bk.decide.StoppingRule(**{**kept, **wrong}))
 
 
 @pytest.mark.parametrize(
@@ -252,26 +260,26 @@ def test_a_study_answers_rules_of_both_kinds() -> None:
 )
 def test_what_is_no_evidence_is_refused(options, message) -> None:
     with pytest.raises(ValueError, match=message):
-        bk.e_value({"a": [[1, 0]], "b": [[1, 1]]}, **options)
+        bk.decide.e_value({"a": [[1, 0]], "b": [[1, 1]]}, **options)
 
 
 def test_rules_of_kind_anytime_must_be_possible() -> None:
     with pytest.raises(ValueError, match="at least two systems to compare"):
-        bk.e_value([[1, 0]])
+        bk.decide.e_value([[1, 0]])
     with pytest.raises(ValueError, match="trials must be given for kind='anytime'"):
-        bk.StoppingRule("pass@1", kind="anytime")
+        bk.decide.StoppingRule("pass@1", kind="anytime")
     with pytest.raises(ValueError, match="metric must be given for kind='posterior'"):
-        bk.StoppingRule()
+        bk.decide.StoppingRule()
     with pytest.raises(ValueError, match="must be left out for kind='posterior'"):
-        bk.StoppingRule("pass@1", trials=3)
+        bk.decide.StoppingRule("pass@1", trials=3)
     with pytest.raises(ValueError, match="kind must be"):
-        bk.StoppingRule("pass@1", kind="exact")
+        bk.decide.StoppingRule("pass@1", kind="exact")
     with pytest.raises(ValueError, match="metric must be given with threshold"):
-        bk.StoppingRule(kind="anytime", trials=3, threshold=0.5)
+        bk.decide.StoppingRule(kind="anytime", trials=3, threshold=0.5)
     pairs = {"a": (0.7, 0.3), "b": (0.5, 0.3)}
     options = {"trials": 2, "correlation": 1.0}
     with pytest.raises(ValueError, match="trials must be at least the k of pass@4"):
-        bk.simulate_stopping(pairs, bk.StoppingRule("pass@4"), [5], **options)
-    rule = bk.StoppingRule(kind="anytime", trials=2)
+        bk.decide.simulate_stopping(pairs, bk.decide.StoppingRule("pass@4"), [5], **options)
+    rule = bk.decide.StoppingRule(kind="anytime", trials=2)
     with pytest.raises(ValueError, match="rule must have a metric"):
-        bk.simulate_stopping(pairs, rule, [5], **options)
+        bk.decide.simulate_stopping(pairs, rule, [5], **options)

@@ -1,5 +1,7 @@
 """Systems that cannot be compared: one clear line each, in Python and in a shell."""
 
+from operator import attrgetter
+
 import numpy as np
 import pytest
 from typer.testing import CliRunner
@@ -26,10 +28,12 @@ def apart():
     return data, bk.evaluate(data, "pass@1,2", rng=1, draws=10)
 
 
-@pytest.mark.parametrize("name", ["compare", "leaderboard", "crossing", "next_questions"])
+@pytest.mark.parametrize(
+    "name", ["compare", "leaderboard", "decide.crossing", "decide.next_questions"]
+)
 def test_systems_without_a_common_question_are_refused(apart, name) -> None:
     with pytest.raises(ValueError, match="must have two systems that tried the same") as raised:
-        getattr(bk, name)(apart[1])
+        attrgetter(name)(bk)(apart[1])
     assert _line(raised).endswith("of 2 systems no two did. Run them on the same questions.")
 
 
@@ -37,18 +41,20 @@ def test_systems_without_a_common_question_are_refused(apart, name) -> None:
 def test_a_gate_of_different_questions_is_refused(apart, shared) -> None:
     data, _ = apart
     with pytest.raises(ValueError, match="new must have tried questions of") as raised:
-        bk.gate(data["a"], data["b"], metric="pass@1", margin=0.1, shared=shared)
+        bk.decide.gate(data["a"], data["b"], metric="pass@1", margin=0.1, shared=shared)
     assert _line(raised).endswith("it shares none of 4 with it. Run both on the same questions.")
     with pytest.raises(ValueError, match="none was tried by all") as raised:
         data.shared()
     assert _line(raised).endswith("Run both on the same questions.")
 
 
-@pytest.mark.parametrize("name", ["compare", "leaderboard", "crossing", "suspicious_questions"])
+@pytest.mark.parametrize(
+    "name", ["compare", "leaderboard", "decide.crossing", "checks.suspicious_questions"]
+)
 def test_one_system_cannot_be_compared(name) -> None:
     fit = bk.evaluate([[1, 0], [1, 1]], "pass@1,2", rng=1, draws=10)
     with pytest.raises(ValueError, match="at least two systems to compare; got one") as raised:
-        getattr(bk, name)(fit)
+        attrgetter(name)(bk)(fit)
     assert "bayesatk.load({'a': 'first.csv', 'b': 'second.csv'})" in _line(raised)
     with pytest.raises(ValueError, match="prob_correct needs two systems") as raised:
         bk.plan(fit, "pass@1", prob_correct=0.9)

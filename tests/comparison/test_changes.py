@@ -20,11 +20,11 @@ def drawn(rng, questions: int, days: int, trials: int, first: int | None, shift:
 
 def change(*days, **options):
     """Return the group of a change point."""
-    return bk.change_point(*days, **options)["change_point"]
+    return bk.decide.change_point(*days, **options)["change_point"]
 
 
 def test_days_by_hand() -> None:
-    found = bk.change_point({"Mon": GOOD, "Tue": GOOD, "Wed": BAD, "Thu": BAD}, rng=1)
+    found = bk.decide.change_point({"Mon": GOOD, "Tue": GOOD, "Wed": BAD, "Thu": BAD}, rng=1)
     shown, group = bk.table(found, "change_point"), found["change_point"]
     table = shown.set_index("day")
     assert table["rate"].tolist() == [0.75, 0.75, 0.25, 0.25]
@@ -45,7 +45,7 @@ def test_days_by_hand() -> None:
 @pytest.mark.parametrize("ending", ["nc", "zarr"])
 def test_it_is_kept_with_the_data_or_with_their_result(tmp_path, ending) -> None:
     days = {"Mon": GOOD, "Tue": GOOD, "Wed": BAD}
-    found = bk.change_point(days, rng=1)
+    found = bk.decide.change_point(days, rng=1)
     again = bk.load_result(bk.save(found, tmp_path / f"days.{ending}"))
     assert again.identical(found)
     assert str(bk.table(again, "change_point")) == str(bk.table(found, "change_point"))
@@ -57,7 +57,7 @@ def test_it_is_kept_with_the_data_or_with_their_result(tmp_path, ending) -> None
     assert bk.provenance(again)["input_sha256"] == bk.tally(days).sha256()
     assert "Vovk" in bk.cite(again)
     fit = bk.evaluate(days, "pass@1", rng=1, draws=10)
-    whole = bk.change_point(fit, rng=1)
+    whole = bk.decide.change_point(fit, days=list(days), rng=1)
     assert whole["change_point"].identical(found["change_point"])
     assert list(bk.tables_of(whole)) == ["results", "change_point"]
     with pytest.raises(ValueError, match="must have the group 'posterior'"):
@@ -66,8 +66,8 @@ def test_it_is_kept_with_the_data_or_with_their_result(tmp_path, ending) -> None
 
 def test_days_may_be_systems_and_lack_questions() -> None:
     days = {"a": [[1, 0], [1, 1]], "b": [[0, 0], [0, 1]]}
-    whole = bk.change_point(days, rng=2)
-    same = bk.change_point(bk.tally(days), rng=2)
+    whole = bk.decide.change_point(days, rng=2)
+    same = bk.decide.change_point(bk.tally(days), days=["a", "b"], rng=2)
     assert whole["change_point"].identical(same["change_point"])
     labels = {"a": bk.tally([[1, 0], [1, 1]], questions=["x", "y"]),
               "b": bk.tally([[0, 1]], questions=["y"])}  # fmt: skip
@@ -153,6 +153,38 @@ def test_pymc_finds_the_same_days_and_shift() -> None:
         assert abs(own.mean() - value) < 4 * error + 1e-4
 
 
+def test_dates_are_sorted_whatever_their_order_in_a_file(tmp_path) -> None:
+    days = {"2026-01-09": GOOD, "2026-01-10": BAD, "2026-02-01": BAD}
+    expected = change(days, rng=1)
+    shuffled = {day: days[day] for day in ("2026-02-01", "2026-01-09", "2026-01-10")}
+    assert expected["day"].values.tolist() == list(days)
+    for data in (shuffled, bk.tally(shuffled), bk.evaluate(shuffled, "pass@1", rng=1, draws=10)):
+        assert change(data, rng=1).identical(expected)
+    rows = [
+        f"{day},{question},{mark}"
+        for day, marks in shuffled.items()
+        for question, row in enumerate(marks) for mark in row
+    ]  # fmt: skip
+    (tmp_path / "runs.csv").write_text("\n".join(["day,question,outcome", *rows]))
+    read = bk.load(tmp_path / "runs.csv", columns={"system": "day"})
+    assert change(read, rng=1)["day"].values.tolist() == list(days)
+    numbered = change({10: BAD, 9: GOOD}, rng=1)
+    assert numbered["day"].values.tolist() == [9, 10]
+    named = change({"v2": GOOD, "v10": BAD}, rng=1)
+    assert named["day"].values.tolist() == ["v2", "v10"], "a mapping is in order of time"
+
+
+def test_systems_are_not_taken_for_days() -> None:
+    data = bk.tally({"gpt": GOOD, "claude": BAD, "qwen": BAD})
+    with pytest.raises(ValueError, match=r"days must say the order .*days=\['gpt', 'claude'\]"):
+        bk.decide.change_point(data)
+    chosen = change(data, days=["claude", "gpt"], rng=1)
+    assert chosen["day"].values.tolist() == ["claude", "gpt"]
+    for days, fault in ((["gpt", "gpt"], "one comes twice"), (["gpt", "x"], "got 'x'")):
+        with pytest.raises(ValueError, match=f"days must name days of the data.*{fault}"):
+            bk.decide.change_point(data, days=days)
+
+
 @pytest.mark.parametrize(
     ("data", "options", "message"),
     [
@@ -161,10 +193,14 @@ def test_pymc_finds_the_same_days_and_shift() -> None:
         ({"a": GOOD, "b": BAD}, {"alpha": 1.0}, "alpha must lie strictly"),
         ({"a": GOOD, "b": BAD}, {"sd": 0.0}, "sd must lie in"),
         ({"a": GOOD, "b": BAD}, {"prob_change": 1.0}, "prob_change must lie strictly"),
-        ({"a": GOOD, "b": BAD}, {"prior": bk.HyperPrior()}, "HyperPrior of a single Beta"),
-        ({"a": GOOD, "b": BAD}, {"prior": bk.HyperPrior.bda3()}, "must be a proper HyperPrior"),
+        ({"a": GOOD, "b": BAD}, {"prior": bk.priors.HyperPrior()}, "HyperPrior of a single Beta"),
+        (
+            {"a": GOOD, "b": BAD},
+            {"prior": bk.priors.HyperPrior.bda3()},
+            "must be a proper HyperPrior",
+        ),
     ],
 )
 def test_what_is_no_series_of_days_is_refused(data, options, message) -> None:
     with pytest.raises(ValueError, match=message):
-        bk.change_point(data, rng=1, **options)
+        bk.decide.change_point(data, rng=1, **options)

@@ -88,7 +88,7 @@ def _check(result: xr.DataTree, alike: list[tuple[int, int]]) -> None:
             assert (tier[:, i] == tier[:, j]).all()
         if not metric.voted and bk.Result.of(result).metrics == parse(METRICS):
             for target in ("questions", "population"):
-                rule = bk.StoppingRule(metric.label, prob=0.501, target=target)
+                rule = bk.decide.StoppingRule(metric.label, ci_prob=0.501, target=target)
                 decided = rule.decide(result).set_index(["system", "other"])["stop"]
                 assert not any(decided.iloc[_place(size, pair)] for pair in alike)
 
@@ -255,7 +255,7 @@ def test_no_rule_names_a_worse_system(pooling) -> None:
     for ordered in (runs, dict(reversed(runs.items()))):
         result = _compared(ordered, pooling, "pass@32")
         for target in ("questions", "population"):
-            decided = bk.StoppingRule("pass@32", prob=0.9, target=target).decide(result)
+            decided = bk.decide.StoppingRule("pass@32", ci_prob=0.9, target=target).decide(result)
             assert decided["reason"].tolist() == ["go on"]
         assert (result["tiers"]["pass_at_k"] == 1).all()
         assert "is ahead" not in " ".join(bk.comparison_table(result)["sentence"])

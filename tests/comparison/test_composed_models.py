@@ -33,7 +33,7 @@ def _fit(c: Any, x: Any = None, **options: Any) -> Any:
 
 
 def _checks(fit: Any) -> Any:
-    return bk.criticise(fit, rng=1).set_index("check").iloc[:4]
+    return bk.checks.criticise(fit, rng=1).set_index("check").iloc[:4]
 
 
 def test_impossible_questions_beside_a_covariate_are_flagged() -> None:
@@ -100,10 +100,10 @@ def test_scores_always_lowest_are_flagged() -> None:
     rng = np.random.default_rng(5)
     marks = rng.choice(3, (150, TRIALS), p=[0.3, 0.3, 0.4])
     usual = bk.evaluate(bk.tally(marks, scores=SCORES), "bayes", difficulty="beta", rng=1)
-    assert not bk.criticise(usual, rng=1)["flagged"].any()
+    assert not bk.checks.criticise(usual, rng=1)["flagged"].any()
     marks[:30] = 0
     fit = bk.evaluate(bk.tally(marks, scores=SCORES), "bayes", difficulty="beta", rng=1)
-    row = bk.criticise(fit, rng=1).set_index("check")
+    row = bk.checks.criticise(fit, rng=1).set_index("check")
     assert row.loc["questions always of the lowest score minus nearly so", "flagged"]
 
 
@@ -176,7 +176,7 @@ def test_predictions_average_to_the_population(kind) -> None:
     rows = bk.predict(fit, {"size": list(range(6))}, metric).query("question == 'average'")
     exact = bk.table(fit).set_index("target").loc["population", "mean"]
     assert rows["mean"].mean() == pytest.approx(exact, abs=0.005)
-    place = bk.horizon(fit, "size", metric, rng=1)["horizon"]["median"].values[0]
+    place = bk.decide.horizon(fit, "size", metric, rng=1)["horizon"]["median"].values[0]
     again = bk.predict(fit, {"size": [place]}, metric).query("question == 'average'")
     assert again["mean"].iloc[0] == pytest.approx(0.5, abs=0.02)
 
@@ -186,7 +186,7 @@ def test_medians_of_scored_questions_are_refused() -> None:
     data = bk.tally([[s % 3, 2] for s in size], scores=SCORES, covariates={"size": size})
     fit = bk.evaluate(data, "bayes", covariates=["size"], draws=50, rng=1)
     with pytest.raises(ValueError, match="question must be 'average' for scores"):
-        bk.horizon(fit, "size", "bayes", question="typical")
+        bk.decide.horizon(fit, "size", "bayes", question="typical")
     with pytest.raises(ValueError, match="must be of scores; got pass@1"):
         bk.predict(fit, {"size": 1}, "pass@1")
 
@@ -199,7 +199,7 @@ def test_prior_trials_of_no_weight_leave_baseline_and_large_k_as_they_were() -> 
         _fit(c, difficulty="beta"),
         _fit(c, difficulty="beta", prior_trials=prior, prior_weight=1e-7),
     )
-    tails = [bk.tail_exponent(fit).loc[0, ["exponent", "exponent_upper"]] for fit in both]
+    tails = [bk.checks.tail_exponent(fit).loc[0, ["exponent", "exponent_upper"]] for fit in both]
     np.testing.assert_allclose(*[tail.astype(float) for tail in tails], rtol=0.03)
     guesses = [bk.guessing.random_baseline(fit, 0.4, rng=1)["random_baseline"] for fit in both]
     for name in ("p_value", "prob_exceeds", "prob_beats"):
@@ -221,11 +221,11 @@ def test_weights_change_no_evidence_that_systems_differ() -> None:
     counts = rng.binomial(4, rng.random((2, 30))), np.full((2, 30), 4)
     plain = bk.tally(counts)
     weighted = bk.tally(counts, weight=rng.gamma(1.0, 1.0, 30).tolist())
-    assert bk.e_value(weighted).equals(bk.e_value(plain))
-    changes = [bk.change_point(data, rng=1)["change_point"] for data in (weighted, plain)]
+    assert bk.decide.e_value(weighted).equals(bk.decide.e_value(plain))
+    changes = [bk.decide.change_point(data, rng=1)["change_point"] for data in (weighted, plain)]
     assert changes[0].attrs["probability"] == changes[1].attrs["probability"]
     with pytest.raises(ValueError, match=r"metric must be left out .* with weights"):
-        bk.e_value(weighted, "pass@1")
+        bk.decide.e_value(weighted, "pass@1")
 
 
 def test_means_of_questions_that_a_judge_marked_average_to_the_score() -> None:

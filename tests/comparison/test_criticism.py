@@ -38,7 +38,11 @@ def _shapes(name: str, questions: int = 300):
     ],
 )
 def test_what_a_beta_cannot_make_is_flagged_in_words(shape, check, words) -> None:
-    row = bk.criticise(_fit(_shapes(shape), difficulty="beta"), rng=1).set_index("check").loc[check]
+    row = (
+        bk.checks.criticise(_fit(_shapes(shape), difficulty="beta"), rng=1)
+        .set_index("check")
+        .loc[check]
+    )
     assert row["flagged"]
     assert words in row["sentence"]
 
@@ -51,21 +55,21 @@ def test_beta_difficulties_are_rarely_flagged(pair) -> None:
     counts = rng.binomial(TRIALS, rng.beta(*pair, (20, 100)))
     options = {"difficulty": "beta", "draws": 250, "rng": 1}
     fit = bk.evaluate((counts, np.full(counts.shape, TRIALS)), "bayes", **options)
-    flagged = bk.criticise(fit, rng=1).groupby("system")["flagged"].any()
+    flagged = bk.checks.criticise(fit, rng=1).groupby("system")["flagged"].any()
     assert flagged.sum() <= 4
 
 
 def test_one_probability_for_all_is_flagged_when_questions_differ() -> None:
     rng = np.random.default_rng(2)
     fit = _fit(rng.beta(1, 1, 100), pooling="complete")
-    assert bk.criticise(fit, rng=1)["flagged"].sum() >= 3
+    assert bk.checks.criticise(fit, rng=1)["flagged"].sum() >= 3
 
 
 def test_criticism_needs_a_difficulty_distribution() -> None:
     with pytest.raises(ValueError, match=r"fit .*'none'.* pass pooling='partial'"):
-        bk.criticise(bk.evaluate([[1, 0]], "bayes", pooling="none", rng=1))
+        bk.checks.criticise(bk.evaluate([[1, 0]], "bayes", pooling="none", rng=1))
     with pytest.raises(ValueError, match="alpha must lie strictly"):
-        bk.criticise(bk.evaluate([[1, 0]], "bayes", rng=1), alpha=1.0)
+        bk.checks.criticise(bk.evaluate([[1, 0]], "bayes", rng=1), alpha=1.0)
 
 
 @pytest.mark.long
@@ -75,7 +79,7 @@ def test_the_inflated_model_mends_what_was_flagged() -> None:
     fit = _fit(p, metrics="pass@64", keep=["log_likelihood"], difficulty="beta")
     sampled = bk.sample(
         (fit["observed_data"]["successes"].values, TRIALS), "pass@64", difficulty="inflated", rng=2,
-        draws=500, progressbar=False, keep=["p", "log_likelihood"],
+        draws=500, progress=False, keep=["p", "log_likelihood"],
     )  # fmt: skip
     truth = float((1.0 - (1.0 - p) ** 64).mean())
     row = bk.table(fit).iloc[0]
@@ -156,7 +160,7 @@ def test_scored_categories_have_predictive_groups(pooling) -> None:
     rng = np.random.default_rng(2)
     marks = rng.choice(3, p=[0.5, 0.3, 0.2], size=(12, 6))
     data = bk.tally(marks, scores={0: 0.0, 1: 0.5, 2: 1.0})
-    prior_of_questions = bk.DirichletHyperPrior() if pooling == "partial" else None
+    prior_of_questions = bk.priors.DirichletHyperPrior() if pooling == "partial" else None
     fit = bk.evaluate(data, "bayes", pooling=pooling, prior=prior_of_questions, draws=1000, rng=1)
     replicated = fit["posterior_predictive"]["count"]
     assert replicated.sizes["category"] == 3
@@ -178,7 +182,7 @@ def test_scored_categories_have_predictive_groups(pooling) -> None:
 
 
 def test_log_prior_is_the_density_of_logits() -> None:
-    prior = bk.HyperPrior(mean=(2.0, 3.0), icc=(1.0, 4.0), families="beta")
+    prior = bk.priors.HyperPrior(mean=(2.0, 3.0), icc=(1.0, 4.0), families="beta")
     fit = bk.evaluate([[1, 0], [1, 1]], "bayes", prior=prior, rng=1)
     p = fit["posterior"]["mean_p"].values
     expected = np.log(12.0 * p * (1 - p) ** 2) + np.log(p * (1 - p))  # Beta(2, 3), Jacobian
@@ -188,7 +192,7 @@ def test_log_prior_is_the_density_of_logits() -> None:
 def test_equal_rates_have_a_kurtosis() -> None:
     """Few questions are often replicated with the same rate everywhere: no division by zero."""
     fit = bk.evaluate([[1, 0], [1, 0], [0, 1]], "bayes", draws=50, rng=1)
-    table = bk.criticise(fit, rng=1).set_index("check")
+    table = bk.checks.criticise(fit, rng=1).set_index("check")
     assert table.loc["kurtosis of success rates", "observed"] == 3.0
 
 
@@ -197,7 +201,7 @@ def test_families_are_compared_with_the_average_of_all() -> None:
     p = _shapes("impossible")
     metrics = ["pass@1,64", "pass^2"]
     fit = _fit(p, metrics=metrics, difficulty="beta")
-    table = bk.criticise(fit, rng=1)
+    table = bk.checks.criticise(fit, rng=1)
     assert table["check"].tolist()[-1] == "difficulty families"
     row, whole = table.iloc[-1], _fit(p, metrics=metrics)
     closed = whole["closed_form"].to_dataset().squeeze("system")
@@ -221,7 +225,7 @@ def test_families_are_compared_with_the_average_of_all() -> None:
 
 def test_a_beta_that_holds_is_not_flagged_and_moves_nothing() -> None:
     fit = _fit(np.random.default_rng(8).beta(2.0, 1.5, 200), metrics="pass@4", difficulty="beta")
-    row = bk.criticise(fit, rng=1).iloc[-1]
+    row = bk.checks.criticise(fit, rng=1).iloc[-1]
     assert not row["flagged"]
     assert row["sentence"].endswith("changes no metric by more than its sd.")
 
@@ -229,7 +233,7 @@ def test_a_beta_that_holds_is_not_flagged_and_moves_nothing() -> None:
 @pytest.mark.parametrize("shape", ["impossible", "certain", "two clusters"])
 def test_the_average_of_all_families_has_room_for_each_shape(shape) -> None:
     """Nothing is flagged, and no other families are left to compare with."""
-    table = bk.criticise(_fit(_shapes(shape)), rng=1)
+    table = bk.checks.criticise(_fit(_shapes(shape)), rng=1)
     assert not table["flagged"].any()
     row = table.iloc[-1]
     assert row["observed"] == pytest.approx(1.0)
@@ -237,5 +241,5 @@ def test_the_average_of_all_families_has_room_for_each_shape(shape) -> None:
 
 
 def test_an_improper_prior_has_no_families_to_compare() -> None:
-    fit = _fit(_shapes("impossible"), prior=bk.HyperPrior.bda3())
-    assert "difficulty families" not in bk.criticise(fit, rng=1)["check"].tolist()
+    fit = _fit(_shapes("impossible"), prior=bk.priors.HyperPrior.bda3())
+    assert "difficulty families" not in bk.checks.criticise(fit, rng=1)["check"].tolist()

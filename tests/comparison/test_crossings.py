@@ -44,7 +44,7 @@ def test_on_these_questions_it_is_a_simulation_of_betas() -> None:
     successes = np.array([[8, 1, 3], [3, 4, 4]])
     data = bk.tally((successes, np.full((2, 3), 8)), systems=["steady", "varied"])
     fit = bk.evaluate(data, "pass@1,2,4,8", pooling="none", rng=1)
-    found = bk.crossing(fit, of="steady", against="varied", rng=1)
+    found = bk.decide.crossing(fit, of="steady", against="varied", rng=1)
     rng = np.random.default_rng(2)
     p = [rng.beta(1 + s, 9 - s, (20_000, 3)) for s in successes]
     expected = _first_k(*(_pass_at(values, 1 / 3) for values in p))
@@ -54,7 +54,7 @@ def test_on_these_questions_it_is_a_simulation_of_betas() -> None:
 
 def test_one_question_has_no_crossing_and_an_exact_probability() -> None:
     fit = bk.evaluate({"a": [[1, 1, 0]], "b": [[1, 0, 0]]}, "pass@1,2,4", pooling="none", rng=1)
-    row = bk.crossing(fit, rng=1).table.iloc[0]
+    row = bk.decide.crossing(fit, rng=1).table.iloc[0]
     a, b, c, d = 2, 3, 3, 2  # P(Beta(a, b) > Beta(c, d)), the sum of Cook (2003)
     i = np.arange(a)
     ahead = np.exp(betaln(c + i, b + d) - np.log(b + i) - betaln(1 + i, b) - betaln(c, d)).sum()
@@ -70,7 +70,7 @@ def test_on_questions_like_these_it_is_a_paired_bootstrap() -> None:
         bk.tally((successes, np.full(p.shape, trials)), systems=["a", "b"]),
         "pass@1,2,4,8", pooling="none", rng=1,
     )  # fmt: skip
-    found = bk.crossing(fit, of="b", against="a", rng=1)
+    found = bk.decide.crossing(fit, of="b", against="a", rng=1)
     weight = rng.dirichlet(np.ones(40), 20_000)
     draws = [rng.beta(1 + s, 1 + trials - s, (20_000, 40)) for s in successes]
     expected = _first_k(*(_pass_at(draws[system], weight) for system in (1, 0)))
@@ -111,7 +111,7 @@ def _studies():
 )
 def test_every_fit_of_two_systems_has_crossings(data, metrics, options) -> None:
     fit = bk.compare(bk.evaluate(data, metrics, rng=1, **options), rng=1)
-    found = bk.crossing(fit, metrics.rstrip("0123456789,"), rng=1)
+    found = bk.decide.crossing(fit, metrics.rstrip("0123456789,"), rng=1)
     table = found.table
     assert len(table) == 3 * table["target"].nunique()
     total = table["prob_always"] + table["prob_crosses"] + table["prob_never"]
@@ -132,7 +132,7 @@ def test_every_fit_of_two_systems_has_crossings(data, metrics, options) -> None:
 def test_systems_alike_are_as_likely_to_lead() -> None:
     runs = [[1, 0, 0, 1], [0, 0, 1, 0]]
     fit = bk.evaluate({"a": runs, "b": runs}, "pass@1,2,4", rng=1)
-    table = bk.crossing(fit, rng=1).table
+    table = bk.decide.crossing(fit, rng=1).table
     assert (table["prob_always"] <= 0.5).all()
     assert table["prob_never"].to_numpy() == pytest.approx(0.5, abs=0.001)  # ties apart
 
@@ -141,13 +141,13 @@ def test_crossings_need_two_systems_a_curve_and_a_question() -> None:
     runs = {"a": [[1, 0]], "b": [[1, 1]]}
     fit = bk.evaluate(runs, "pass@1,2 bayes", rng=1)
     with pytest.raises(ValueError, match=r"these are: 'pass@'\. Got 'pass@2'"):
-        bk.crossing(fit, "pass@2")
+        bk.decide.crossing(fit, "pass@2")
     with pytest.raises(ValueError, match="at least two systems"):
-        bk.crossing(bk.evaluate([[1, 0]], "pass@1,2", rng=1))
+        bk.decide.crossing(bk.evaluate([[1, 0]], "pass@1,2", rng=1))
     gaps = {"a": [[1, 0], [None, None]], "b": [[None, None], [1, 1]]}
     apart = bk.evaluate(bk.tally(gaps, missing="ignore"), "pass@1,2", rng=1)
     with pytest.raises(ValueError, match="tried the same question"):
-        bk.crossing(apart)
+        bk.decide.crossing(apart)
 
 
 def test_a_pair_has_one_order_at_all_k() -> None:
@@ -182,7 +182,7 @@ def test_ordinary_data_give_tables_without_a_warning(seed) -> None:
         fit = bk.evaluate(data, "pass@1,3 pass^3", pooling=pooling, difficulty=families, rng=seed)
         fit = bk.compare(fit, rope=0.05 * (seed % 2), rng=seed)
         rows = bk.comparison_table(fit)
-        bk.crossing(fit, rng=seed)
+        bk.decide.crossing(fit, rng=seed)
     numbers = rows[["mean", "sd", "prob_greater", "monte_carlo_error"]].to_numpy()
     assert np.isfinite(numbers).all()
     assert (rows["monte_carlo_error"] >= 0).all()

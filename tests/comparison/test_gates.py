@@ -25,7 +25,7 @@ def _runs(seed: int, questions: int = 40, trials: int = 4, worse: float = 1.0) -
     return rng.binomial(1, p[:, None] ** worse, (questions, trials))
 
 
-def _gate(new: object, baseline: object, policy: bk.GatePolicy) -> Gate:
+def _gate(new: object, baseline: object, policy: bk.decide.GatePolicy) -> Gate:
     return gate_of(together(new, baseline), policy)
 
 
@@ -33,7 +33,7 @@ def _gate(new: object, baseline: object, policy: bk.GatePolicy) -> Gate:
 def test_the_probability_is_that_of_independent_draws(rule) -> None:
     """Without pooling every question has its Beta posterior: a million draws of the difference."""
     new, old, rng = _runs(1), _runs(2), np.random.default_rng(3)
-    policy = bk.GatePolicy("pass@2", margin=0.05, rule=rule, pooling="none")
+    policy = bk.decide.GatePolicy("pass@2", margin=0.05, rule=rule, pooling="none")
     found = _gate(new, old, policy)
     means = []
     for runs in (new, old):
@@ -63,15 +63,15 @@ def test_a_system_is_not_worse_where_the_other_is_not_better(
 ) -> None:
     """Non-inferiority with a margin passes where superiority of the other by it fails."""
     new, old = _runs(seed, questions, trials, worse), _runs(seed + 1, questions, trials)
-    rules = {"margin": margin, "level": 0.9, "target": target, "pooling": "none"}
-    one = _gate(new, old, bk.GatePolicy("pass@1", **rules))
-    other = _gate(old, new, bk.GatePolicy("pass@1", rule="superiority", **rules))
+    rules = {"margin": margin, "ci_prob": 0.9, "target": target, "pooling": "none"}
+    one = _gate(new, old, bk.decide.GatePolicy("pass@1", **rules))
+    other = _gate(old, new, bk.decide.GatePolicy("pass@1", rule="superiority", **rules))
     assert one.probability == pytest.approx(1.0 - other.probability, abs=1e-9)
     turned = {"pass": "fail", "fail": "pass", "inconclusive": "inconclusive"}
     assert one.verdict == turned[other.verdict] == decided(one.probability, 0.9)
     assert one.exit_code == EXIT_CODES[one.verdict]
     assert 0.0 <= one.replication <= 1.0
-    assert one.as_dict() == _gate(new, old, bk.GatePolicy("pass@1", **rules)).as_dict() | {
+    assert one.as_dict() == _gate(new, old, bk.decide.GatePolicy("pass@1", **rules)).as_dict() | {
         "origin": one.origin
     }
     assert json.loads(json.dumps(one.as_dict(), allow_nan=False))["verdict"] == one.verdict
@@ -89,29 +89,29 @@ def test_rates_are_those_of_normal_draws() -> None:
 
 
 def test_as_many_more_trials_as_said_make_flips_rare() -> None:
-    policy = bk.GatePolicy("pass@1", margin=0.03)
+    policy = bk.decide.GatePolicy("pass@1", margin=0.03)
     few = GateDesign.of(policy, 100, 4, 0.02, 0.022)
     assert few.more_trials is not None
     root = np.sqrt(few.more_trials)
     many = GateDesign.of(policy, 100, 4, 0.02 / root, 0.022 / root)
     assert many.same_system.flip == pytest.approx(0.05, abs=0.001)
-    superior = bk.GatePolicy("pass@1", margin=0.0, rule="superiority")
+    superior = bk.decide.GatePolicy("pass@1", margin=0.0, rule="superiority")
     assert GateDesign.of(superior, 100, 4, 0.02, 0.02).more_trials is None
 
 
 def test_a_design_from_a_baseline_and_from_its_difficulty_agree() -> None:
-    policy = bk.GatePolicy("pass@1", margin=0.03, effect=-0.06)
+    policy = bk.decide.GatePolicy("pass@1", margin=0.03, effect=-0.06)
     rng = np.random.default_rng(8)
     runs = rng.binomial(1, rng.beta(1.4, 0.9, (300, 1)), (300, 8))  # mean .61, icc .30
     fit = bk.evaluate(runs, "pass@1", difficulty="beta", rng=1)
-    own = bk.gate_design(policy, fit)
-    stated = bk.gate_design(policy, (0.61, 0.30), questions=300, trials=8)
-    planned = bk.gate_design(policy, fit, questions=300, trials=8)
+    own = bk.decide.gate_design(policy, fit)
+    stated = bk.decide.gate_design(policy, (0.61, 0.30), questions=300, trials=8)
+    planned = bk.decide.gate_design(policy, fit, questions=300, trials=8)
     assert own.sd == pytest.approx(stated.sd, rel=0.05)
     assert planned.sd == pytest.approx(own.sd, rel=0.05)
     assert own.at_effect is not None
     assert own.at_effect.fails == pytest.approx(stated.at_effect.fails, abs=0.1)
-    more = bk.gate_design(policy, (0.61, 0.30), questions=1200, trials=8)
+    more = bk.decide.gate_design(policy, (0.61, 0.30), questions=1200, trials=8)
     assert more.sd == pytest.approx(stated.sd / 2, rel=0.01)
 
 
@@ -120,11 +120,11 @@ def test_floors_of_questions_and_groups() -> None:
     old = np.tile([1, 1, 1, 0, 1, 1, 1, 1], (30, 1))
     new = old.copy()
     new[0, :] = 0
-    rules = {"margin": 0.2, "pooling": "none", "level": 0.9}
-    passing = _gate(new, old, bk.GatePolicy("pass@1", **rules))
+    rules = {"margin": 0.2, "pooling": "none", "ci_prob": 0.9}
+    passing = _gate(new, old, bk.decide.GatePolicy("pass@1", **rules))
     assert passing.verdict == "pass"
     floors = {0: 0.5, 1: 0.3, "rest": 0.5}
-    policy = bk.GatePolicy("pass@1", floors=floors, groups={"rest": [2, 3, 4, 5]}, **rules)
+    policy = bk.decide.GatePolicy("pass@1", floors=floors, groups={"rest": [2, 3, 4, 5]}, **rules)
     found = _gate(new, old, policy)
     assert [one.verdict for one in found.floors] == ["fail", "pass", "pass"]
     assert found.verdict == "fail"
@@ -136,20 +136,20 @@ def test_floors_of_questions_and_groups() -> None:
     assert posterior[1].above == pytest.approx(beta(8, 2).sf(0.3), abs=0.01)
     assert str(found).count("floor") == 3
     with pytest.raises(ValueError, match="'q9' is neither"):
-        bk.gate(new, old, bk.GatePolicy("pass@1", floors={"q9": 0.5}, **rules))
+        bk.decide.gate(new, old, bk.decide.GatePolicy("pass@1", floors={"q9": 0.5}, **rules))
 
 
 def test_identical_data_pass_with_a_margin_and_never_fail() -> None:
     same = _runs(4)
-    found = _gate(same, same, bk.GatePolicy("pass@1", margin=0.15))
+    found = _gate(same, same, bk.decide.GatePolicy("pass@1", margin=0.15))
     assert found.verdict == "pass"
     assert found.difference["mean"] == pytest.approx(0.0, abs=1e-12)
     rates = f"{found.replication:.2f} if the true difference is as uncertain as this run leaves it"
     unchanged = f"with {found.design.same_system.passes:.2f} if the systems do not differ."
     assert f"{rates}, and {unchanged}" in str(found)
-    assert _gate(same, same, bk.GatePolicy("pass@1", margin=0.001)).verdict == "inconclusive"
+    assert _gate(same, same, bk.decide.GatePolicy("pass@1", margin=0.001)).verdict == "inconclusive"
     right = np.ones((10, 4), int)
-    sure = _gate(right, right, bk.GatePolicy("pass@1", margin=0.1, level=0.8))
+    sure = _gate(right, right, bk.decide.GatePolicy("pass@1", margin=0.1, ci_prob=0.8))
     assert np.isnan(list(sure.difference.values())).sum() == 0
 
 
@@ -164,8 +164,8 @@ def test_systems_are_aligned_on_their_questions() -> None:
     assert bool((new == old).all())
     fewer = frame[frame["question"] != "q3"]
     with pytest.raises(ValueError, match=r"1 of 12 were tried by one.*shared=True"):
-        bk.gate(fewer, frame, metric="pass@1", margin=0.1)
-    found = bk.gate(fewer, frame, metric="pass@1", margin=0.1, shared=True)
+        bk.decide.gate(fewer, frame, metric="pass@1", margin=0.1)
+    found = bk.decide.gate(fewer, frame, metric="pass@1", margin=0.1, shared=True)
     origin = json.loads(found["gate"].attrs["record"])["origin"]
     assert origin["questions"] == 11
     assert origin["questions_left_out"] == 1
@@ -173,10 +173,10 @@ def test_systems_are_aligned_on_their_questions() -> None:
 
 def test_the_group_has_the_verdict_and_every_reason(tmp_path) -> None:
     new, old = _runs(1), _runs(2)
-    policy = bk.GatePolicy(
+    policy = bk.decide.GatePolicy(
         "pass@1", margin=0.1, floors={3: 0.1, "some": 0.99}, groups={"some": [1]}
     )
-    tree, gate = bk.gate(new, old, policy), _gate(new, old, policy)
+    tree, gate = bk.decide.gate(new, old, policy), _gate(new, old, policy)
     group, table = tree["gate"], bk.table(tree, "gate")
     assert str(table) == str(gate)
     assert group.attrs["verdict"] == gate.verdict
@@ -200,7 +200,7 @@ def test_the_group_has_the_verdict_and_every_reason(tmp_path) -> None:
         ({"metric": "pass@1", "margin": 0.0}, "margin must be > 0 for non-inferiority"),
         ({"metric": "pass@1", "margin": -1.0, "rule": "superiority"}, "margin must be 0 or more"),
         ({"metric": "pass@1,2", "margin": 0.1}, "one metric at one k"),
-        ({"metric": "pass@1", "margin": 0.1, "level": 0.5}, "strictly between 0.5 and 1"),
+        ({"metric": "pass@1", "margin": 0.1, "ci_prob": 0.5}, "strictly between 0.5 and 1"),
         ({"metric": "pass@1", "margin": 0.1, "rule": "better"}, "non-inferiority, superiority"),
         ({"metric": "pass@1", "margin": "much"}, "margin must be a number"),
         ({"metric": "pass@1", "margin": 0.1, "floors": [0.1]}, "floors must be a mapping"),
@@ -211,41 +211,41 @@ def test_the_group_has_the_verdict_and_every_reason(tmp_path) -> None:
 )  # fmt: skip
 def test_policies_that_cannot_be_are_refused(arguments, message) -> None:
     with pytest.raises(ValueError, match=message):
-        bk.GatePolicy(**arguments)
+        bk.decide.GatePolicy(**arguments)
 
 
 def test_gates_that_cannot_be_are_refused() -> None:
     runs = _runs(1)
     with pytest.raises(ValueError, match=r"give a policy, or margin=0.02"):
-        bk.gate(runs, runs, metric="pass@1")
+        bk.decide.gate(runs, runs, metric="pass@1")
     with pytest.raises(ValueError, match="left out with a policy"):
-        bk.gate(runs, runs, bk.GatePolicy("pass@1", margin=0.1), margin=0.1)
+        bk.decide.gate(runs, runs, bk.decide.GatePolicy("pass@1", margin=0.1), margin=0.1)
     with pytest.raises(ValueError, match="new must be of one system"):
-        bk.gate({"a": runs, "b": runs}, runs, metric="pass@1", margin=0.1)
+        bk.decide.gate({"a": runs, "b": runs}, runs, metric="pass@1", margin=0.1)
     scored = bk.tally([["a", "b"]], scores={"a": 0.5, "b": 2.0})
     with pytest.raises(ValueError, match="must have the scores of baseline"):
-        bk.gate(scored, runs, metric="bayes", margin=0.1)
+        bk.decide.gate(scored, runs, metric="bayes", margin=0.1)
     with pytest.raises(ValueError, match="for votes and best of k load both systems"):
-        bk.gate(runs, runs, metric="plurality@3", margin=0.1)
-    policy = bk.GatePolicy("pass@4", margin=0.1)
+        bk.decide.gate(runs, runs, metric="plurality@3", margin=0.1)
+    policy = bk.decide.GatePolicy("pass@4", margin=0.1)
     with pytest.raises(ValueError, match="trials must be given"):
-        bk.gate_design(policy, (0.6, 0.3), questions=10)
+        bk.decide.gate_design(policy, (0.6, 0.3), questions=10)
     with pytest.raises(ValueError, match="two trials or more"):
-        bk.gate_design(policy, (0.6, 0.3), questions=10, trials=1)
+        bk.decide.gate_design(policy, (0.6, 0.3), questions=10, trials=1)
     with pytest.raises(ValueError, match=r"GatePolicy\.read"):
-        bk.gate_design("gate.toml", (0.6, 0.3), questions=10, trials=1)
+        bk.decide.gate_design("gate.toml", (0.6, 0.3), questions=10, trials=1)
 
 
 def test_a_policy_file_and_its_digest(tmp_path) -> None:
     path = tmp_path / "gate.toml"
     text = 'metric = "pass@1"\nmargin = 0.02\n[floors]\nq7 = 0.9\n'
     path.write_text(text)
-    one = bk.GatePolicy.read(path)
-    assert one == bk.GatePolicy("pass@1", margin=0.02, floors={"q7": 0.9})
+    one = bk.decide.GatePolicy.read(path)
+    assert one == bk.decide.GatePolicy("pass@1", margin=0.02, floors={"q7": 0.9})
     path.write_text("# agreed on 1 June\n" + text)
-    assert bk.GatePolicy.read(path).sha256 == one.sha256
+    assert bk.decide.GatePolicy.read(path).sha256 == one.sha256
     path.write_text(text.replace("0.02", "0.03"))
-    assert bk.GatePolicy.read(path).sha256 != one.sha256
+    assert bk.decide.GatePolicy.read(path).sha256 != one.sha256
     for wrong, message in (
         ("metric = [", "none"),
         ("margn = 1", "'margn'"),
@@ -253,12 +253,12 @@ def test_a_policy_file_and_its_digest(tmp_path) -> None:
     ):
         path.write_text(wrong)
         with pytest.raises(ValueError, match=message):
-            bk.GatePolicy.read(path)
+            bk.decide.GatePolicy.read(path)
 
 
 def test_markdown_shows_labels_as_they_are() -> None:
     runs = _runs(1)
-    policy = bk.GatePolicy(
+    policy = bk.decide.GatePolicy(
         "pass@1", margin=0.2, floors={"<b>*0*</b>": 0.1}, groups={"<b>*0*</b>": [0]}
     )
     text = _gate(runs, runs, policy).markdown()
@@ -267,7 +267,7 @@ def test_markdown_shows_labels_as_they_are() -> None:
     assert text.startswith("### ")
 
 
-def _verdicts(policy: bk.GatePolicy, p: np.ndarray, trials: int, times: int) -> list[Gate]:
+def _verdicts(policy: bk.decide.GatePolicy, p: np.ndarray, trials: int, times: int) -> list[Gate]:
     rng = np.random.default_rng(9)
     return [
         _gate(*(rng.binomial(1, p[:, None], (len(p), trials)) for _ in range(2)), policy)
@@ -280,7 +280,7 @@ def _verdicts(policy: bk.GatePolicy, p: np.ndarray, trials: int, times: int) -> 
 def test_verdicts_on_the_same_system_flip_as_rarely_as_stated(questions, trials, margin) -> None:
     """With real gates on simulated runs; single trials may flip less than stated, never more."""
     p, times = np.random.default_rng(2).beta(0.9, 0.6, questions), 60
-    found = _verdicts(bk.GatePolicy("pass@1", margin=margin), p, trials, times)
+    found = _verdicts(bk.decide.GatePolicy("pass@1", margin=margin), p, trials, times)
     share = np.array([
         np.mean([one.verdict == name for one in found]) for name in ("pass", "fail", "inconclusive")
     ])  # fmt: skip

@@ -23,7 +23,7 @@ def evaluated(counts, trials, metric="pass@1", weight=None) -> Result:
 
 def confidences(result: Result, floor: float, groups=None) -> np.ndarray:
     """Confidences above and below of every question, or of groups of them."""
-    policy = bk.GatePolicy(result.metrics[0].label, margin=0.1)
+    policy = bk.decide.GatePolicy(result.metrics[0].label, margin=0.1)
     questions = np.arange(result.trials.shape[1])
     masks = [np.isin(questions, group) for group in (questions if groups is None else groups)]
     return np.array([own_confidences(result, 0, policy, mask, floor)[1:] for mask in masks])
@@ -127,12 +127,12 @@ def test_floors_at_the_ends_and_beyond() -> None:
 def test_other_questions_speak_for_a_floor_only_on_request() -> None:
     new = np.ones((30, 1), int)
     rules = {"margin": 0.5, "floors": {0: 0.9}}
-    alone = gate_of(together(new, new), bk.GatePolicy("pass@1", **rules)).floors[0]
-    policy = bk.GatePolicy("pass@1", pooled_floors=True, **rules)
+    alone = gate_of(together(new, new), bk.decide.GatePolicy("pass@1", **rules)).floors[0]
+    policy = bk.decide.GatePolicy("pass@1", pooled_floors=True, **rules)
     pooled = gate_of(together(new, new), policy).floors[0]
     assert (alone.above, alone.verdict) == (pytest.approx(0.1), "inconclusive")
     assert (pooled.above > 0.9, pooled.above + pooled.below) == (True, pytest.approx(1.0))
     assert alone.sentence.endswith("floor 0.9, at or above it with confidence 0.100: inconclusive.")
     assert "with posterior probability" in pooled.sentence
     with pytest.raises(ValueError, match="pooled_floors must be true or false"):
-        bk.GatePolicy("pass@1", margin=0.1, pooled_floors="yes")
+        bk.decide.GatePolicy("pass@1", margin=0.1, pooled_floors="yes")

@@ -74,7 +74,9 @@ def test_criticise_weighs_one_level_against_two() -> None:
         data = bk.tally(runs[0], group=groups)
         one = bk.evaluate(data, "pass@1", difficulty="beta", draws=250, rng=1)
         two = bk.evaluate(data, "pass@1", group="group", draws=250, rng=1)
-        rows = [bk.criticise(each, rng=1).set_index("check").loc["groups"] for each in (one, two)]
+        rows = [
+            bk.checks.criticise(each, rng=1).set_index("check").loc["groups"] for each in (one, two)
+        ]
         assert [row["flagged"] for row in rows] == [flagged_one, flagged_two]
         assert rows[0]["observed"] + rows[1]["observed"] == pytest.approx(1.0)
         ratio = log_evidence_ratio(Result.of(two), 0)
@@ -88,7 +90,7 @@ def test_criticise_has_no_levels_of_marks_with_error() -> None:
     data = bk.tally([[1, 0], [1, 1], [0, 0], [0, 1]], group=list("xxyy"))
     judge = bk.JudgeError(tp=95, p=100, fp=2, n=100)
     fit = bk.evaluate(data, "pass@1", judge=judge, difficulty="beta", draws=20, rng=1)
-    assert "groups" not in set(bk.criticise(fit, rng=1)["check"])
+    assert "groups" not in set(bk.checks.criticise(fit, rng=1)["check"])
 
 
 @pytest.mark.long
@@ -131,15 +133,15 @@ def test_plans_need_more_groups_for_new_groups() -> None:
 
 def test_floors_of_gates_may_name_groups_of_the_data() -> None:
     new, groups = [[1, 1, 1, 1]] * 20 + [[0, 0, 1, 0]] * 20, ["easy"] * 20 + ["hard"] * 20
-    policy = bk.GatePolicy("pass@1", margin=0.2, floors={"easy": 0.8, "hard": 0.8})
+    policy = bk.decide.GatePolicy("pass@1", margin=0.2, floors={"easy": 0.8, "hard": 0.8})
     both = [bk.tally(new, group=groups) for _ in range(2)]
-    verdict = bk.gate(*both, policy)["gate"]["verdict"]
+    verdict = bk.decide.gate(*both, policy)["gate"]["verdict"]
     assert verdict.sel(check=["floor easy", "floor hard"]).values.tolist() == ["pass", "fail"]
     with pytest.raises(ValueError, match="is neither"):
-        bk.gate(new, new, policy)
+        bk.decide.gate(new, new, policy)
     other = bk.tally(new, group=groups[::-1])
     with pytest.raises(ValueError, match="must be the same for both systems"):
-        bk.gate(both[0], other, policy)
+        bk.decide.gate(both[0], other, policy)
 
 
 @pytest.mark.parametrize("pooling", ["partial", "complete"])

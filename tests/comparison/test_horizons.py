@@ -57,7 +57,7 @@ def test_predictions_are_the_model(fit) -> None:
 
 
 def test_the_horizon_of_a_line_is_minus_intercept_over_slope(fit) -> None:
-    found = bk.horizon(fit, "doublings", level=0.7, rng=1)
+    found = bk.decide.horizon(fit, "doublings", level=0.7, rng=1)
     coefficients, _ = curve_of(Result.of(fit), 1)
     exact = np.maximum((logit(0.7) - coefficients[:, 0]) / coefficients[:, 1], 0.0)
     assert np.sort(found["horizon"]["draws"].sel(system="s1")) == pytest.approx(
@@ -76,7 +76,7 @@ def test_the_metric_has_the_level_at_the_horizon(fit, question, metric) -> None:
     coefficients, curve = curve_of(Result.of(fit), 1)
     # One system alone keeps the order of its draws.
     alone = fit.map_over_datasets(lambda own: own.isel(system=[1]) if "system" in own.dims else own)
-    values = bk.horizon(alone, "doublings", metric, 0.4, question=question)["horizon"][
+    values = bk.decide.horizon(alone, "doublings", metric, 0.4, question=question)["horizon"][
         "draws"
     ].values[:, 0]
     reached = at_logits(one, coefficients[:, 0] + coefficients[:, 1] * values, curve, question)
@@ -87,7 +87,9 @@ def test_the_metric_has_the_level_at_the_horizon(fit, question, metric) -> None:
 
 def test_a_flat_curve_has_an_unbounded_interval_and_says_so() -> None:
     data = simulated(5, questions=30, starts=(1.5,), slope=0.0, trials=2)
-    found = bk.horizon(bk.evaluate(data, "pass@1", covariates=["minutes"], rng=1), "minutes", rng=1)
+    found = bk.decide.horizon(
+        bk.evaluate(data, "pass@1", covariates=["minutes"], rng=1), "minutes", rng=1
+    )
     row = bk.table(found, "horizon").iloc[0]
     assert 0.05 < row["prob_none"] < 0.95
     assert row["ci_upper"] == np.inf
@@ -99,7 +101,7 @@ def test_a_flat_curve_has_an_unbounded_interval_and_says_so() -> None:
 def test_a_covariate_may_help() -> None:
     data = simulated(2, starts=(-2.0,), slope=0.7)
     fit = bk.evaluate(data, "pass@1", covariates=["doublings"], rng=1)
-    row = bk.table(bk.horizon(fit, "doublings", rng=1), "horizon").iloc[0]
+    row = bk.table(bk.decide.horizon(fit, "doublings", rng=1), "horizon").iloc[0]
     assert "rises to 0.5" in row["sentence"]
     assert row["ci_lower"] < 2.0 / 0.7 < row["ci_upper"]
 
@@ -108,7 +110,7 @@ def test_lengths_are_never_negative() -> None:
     """Success below the level at any length: a horizon of 0, not of minus ten minutes."""
     data = simulated(3, starts=(-3.0, 3.0), slope=-0.3)
     fit = bk.evaluate(data, "pass@1", covariates=["minutes"], rng=1)
-    found = bk.horizon(fit, "minutes", rng=1)
+    found = bk.decide.horizon(fit, "minutes", rng=1)
     rows = bk.table(found, "horizon").set_index("system")
     assert rows.loc["s0", "median"] == 0.0
     assert rows.loc["s0", "prob_none"] > 0.9
@@ -122,7 +124,7 @@ def test_lengths_are_never_negative() -> None:
 def test_systems_that_share_difficulty_err_together() -> None:
     many = simulated(questions=400, shared=0.9)
     fit = bk.evaluate(many, "pass@1", covariates=["doublings"], draws=500, rng=1)
-    found = bk.horizon(fit, "doublings", rng=1)
+    found = bk.decide.horizon(fit, "doublings", rng=1)
     assert spearmanr(*found["horizon"]["draws"].values.T).statistic > 0.1
     (pair,) = bk.table(found, "horizon_pairs").to_dict("records")
     width = pair["difference_upper"] - pair["difference_lower"]
@@ -131,7 +133,7 @@ def test_systems_that_share_difficulty_err_together() -> None:
     assert width < 0.98 * (apart[1] - apart[0])
     assert pair["prob_greater"] > 0.99
     assert "longer by" in pair["sentence"]
-    turned = bk.horizon(fit, "doublings", rng=2)
+    turned = bk.decide.horizon(fit, "doublings", rng=2)
     assert bk.table(turned, "horizon").equals(bk.table(found, "horizon"))
 
 
@@ -140,14 +142,14 @@ def test_a_formula_is_turned_round() -> None:
     data = simulated(questions=40)
     for formula in ("~ log10(minutes) * domain", "~ sqrt(minutes)"):
         fit = bk.evaluate(data, "pass@1", covariates=formula, draws=250, rng=1)
-        found = bk.table(bk.horizon(fit, "minutes", rng=1), "horizon").set_index("system")
+        found = bk.table(bk.decide.horizon(fit, "minutes", rng=1), "horizon").set_index("system")
         for system in ("s0", "s1"):
             at = bk.predict(fit, {"minutes": found.loc[system, "median"]})
             (row,) = at[at["system"] == system].query("question == 'average'").to_dict("records")
             assert row["mean"] == pytest.approx(0.5, abs=0.02)
     both = bk.evaluate(data, "pass@1", covariates="~ log2(minutes) + domain", draws=99, rng=1)
     rows = [
-        bk.table(bk.horizon(both, "minutes", at={"domain": one}, rng=1), "horizon")
+        bk.table(bk.decide.horizon(both, "minutes", at={"domain": one}, rng=1), "horizon")
         for one in ("code", "maths")
     ]
     coefficient = both["posterior"]["coefficients"].sel(coefficient="domain[T.maths]")
@@ -156,7 +158,7 @@ def test_a_formula_is_turned_round() -> None:
     same = bk.evaluate(data, "pass@1", covariates=["doublings"], draws=99, rng=1)
     log = bk.evaluate(data, "pass@1", covariates="~ log2(minutes)", draws=99, rng=1)
     medians = [
-        bk.table(bk.horizon(each, name, rng=1), "horizon")["median"].to_numpy()
+        bk.table(bk.decide.horizon(each, name, rng=1), "horizon")["median"].to_numpy()
         for each, name in ((same, "doublings"), (log, "minutes"))
     ]
     assert 2.0 ** medians[0] == pytest.approx(medians[1], rel=1e-6)
@@ -166,7 +168,7 @@ def test_a_bend_is_refused() -> None:
     pytest.importorskip("formulaic")
     fit = bk.evaluate(simulated(), "pass@1", covariates="~ poly(minutes, 2)", rng=1, draws=10)
     with pytest.raises(ValueError, match="crosses a level once"):
-        bk.horizon(fit, "minutes")
+        bk.decide.horizon(fit, "minutes")
 
 
 @pytest.mark.parametrize(
@@ -185,12 +187,12 @@ def test_a_bend_is_refused() -> None:
 def test_what_has_no_horizon_is_refused(fit, options, says) -> None:
     given = {"covariate": "doublings"} | options
     with pytest.raises(ValueError, match=says):
-        bk.horizon(fit, **given)
+        bk.decide.horizon(fit, **given)
 
 
 def test_results_without_covariates_are_refused() -> None:
     plain = bk.evaluate([[1, 0], [1, 1]], "pass@1", rng=1, draws=2)
-    for call in (lambda: bk.predict(plain, {"x": 1}), lambda: bk.horizon(plain, "x")):
+    for call in (lambda: bk.predict(plain, {"x": 1}), lambda: bk.decide.horizon(plain, "x")):
         with pytest.raises(ValueError, match="fit must have covariates"):
             call()
 
@@ -203,7 +205,7 @@ def test_intervals_of_horizons_and_their_difference_hold_the_truth() -> None:
         fit = bk.evaluate(
             simulated(1000 + seed), "pass@1", covariates=["doublings"], draws=500, rng=1
         )
-        found = bk.horizon(fit, "doublings", rng=1)
+        found = bk.decide.horizon(fit, "doublings", rng=1)
         truth = np.array([1.5, 3.0]) / 0.7
         rows = bk.table(found, "horizon")
         inside[:2] += (rows["ci_lower"] <= truth) & (truth <= rows["ci_upper"])

@@ -75,7 +75,7 @@ def test_no_table_or_sentence_contradicts_another(model, seed) -> None:
             assert f"{where} questions {first} is ahead of".replace(
                 "questions questions", "questions"
             ) in row["sentence"].replace("questions like these", "questions")
-    crossing = bk.crossing(compared, "pass@").table
+    crossing = bk.decide.crossing(compared, "pass@").table
     first = pairs[pairs["metric"] == "pass@1"].set_index(["system", "other", "target"])
     for row in crossing.to_dict("records"):
         alike = first.loc[(row["system"], row["other"], row["target"])]
@@ -87,10 +87,10 @@ def test_no_table_or_sentence_contradicts_another(model, seed) -> None:
 def test_what_is_declared_decides_the_joint_model() -> None:
     runs = {"a": [[1, 1], [0, 1], [0, 0]], "b": [[1, 0], [0, 1], [0, 1]]}
     models = {
-        "shared difficulty": [{}, {"difficulty": "beta"}, {"prior": bk.HyperPrior()},
+        "shared difficulty": [{}, {"difficulty": "beta"}, {"prior": bk.priors.HyperPrior()},
                               {"judge": bk.JudgeError(tp=90, p=100, fp=10, n=100)}],
         "paired": [
-            {"pooling": "none"}, {"prior": bk.HyperPrior(mean=(2.0, 2.0))},
+            {"pooling": "none"}, {"prior": bk.priors.HyperPrior(mean=(2.0, 2.0))},
             {"population": "bootstrap"}, {"group": ["x", "x", "y"]},
             {"judge": bk.JudgeError(tp=90, p=100, fp=10, n=100, updated=False)},
         ],
@@ -101,7 +101,7 @@ def test_what_is_declared_decides_the_joint_model() -> None:
             assert joint_model(Result.of(fit)) == model, options
             assert bk.leaderboard(fit)["leaderboard"].attrs["joint_model"] == model
     with pytest.raises(ValueError, match=r"pooling='none' must be|must be without.*pooling"):
-        bk.compare(bk.evaluate(runs, "pass@1", pooling="none"), prior=bk.LeaderboardPrior())
+        bk.compare(bk.evaluate(runs, "pass@1", pooling="none"), prior=bk.priors.LeaderboardPrior())
 
 
 def test_the_same_data_have_the_same_numbers_each_time() -> None:

@@ -141,9 +141,9 @@ def test_refusals() -> None:
     with pytest.raises(ValueError, match="alpha must lie"):
         bk.leaderboard(fit, alpha=1.0)
     with pytest.raises(TypeError, match="LeaderboardPrior"):
-        bk.leaderboard(fit, prior=bk.HyperPrior())
+        bk.leaderboard(fit, prior=bk.priors.HyperPrior())
     with pytest.raises(ValueError, match="spread_sd must be"):
-        bk.LeaderboardPrior(spread_sd=0)
+        bk.priors.LeaderboardPrior(spread_sd=0)
     with pytest.raises(ValueError, match=r"group 'leaderboard', systems ranked.*bayesatk.lead"):
         bk.table(fit, "leaderboard")
     with pytest.raises(ValueError, match=r"what must be 'results'.*got 'board'"):
@@ -152,18 +152,18 @@ def test_refusals() -> None:
 
 def test_next_questions_say_what_a_trial_will_tell(board) -> None:
     """Against draws: p of a cell is drawn, then a trial, and the means by its outcome compared."""
-    found = bk.next_questions(board, None)
+    found = bk.decide.next_questions(board, None)
     assert sorted(found["question"]) == list(range(50))
     assert found["reduction"].is_monotonic_decreasing
     assert found["reduction"].between(0, 0.2).all()
     # Cells without trials are those that are known least.
-    alone = bk.next_questions(board, 15, systems=[2])
+    alone = bk.decide.next_questions(board, 15, systems=[2])
     assert (alone["question"] < 25).mean() > 0.9
-    assert len(bk.next_questions(board, 3, target="population")) == 3
+    assert len(bk.decide.next_questions(board, 3, target="population")) == 3
     with pytest.raises(ValueError, match="systems must be different"):
-        bk.next_questions(board, systems=[0, 0])
+        bk.decide.next_questions(board, systems=[0, 0])
     with pytest.raises(ValueError, match="target must be"):
-        bk.next_questions(board, target="both")
+        bk.decide.next_questions(board, target="both")
 
 
 def test_cells_and_the_rule_of_one_more_trial_against_draws() -> None:
@@ -193,18 +193,18 @@ def test_cells_and_the_rule_of_one_more_trial_against_draws() -> None:
 def test_suspicious_questions_are_those_with_a_wrong_key() -> None:
     rng = np.random.default_rng(6)
     c, n, _ = simulate(rng, 8, 50, 4, spread=1.2)
-    found = bk.suspicious_questions(bk.leaderboard(_fit(c, n), rng=1), rng=1)
+    found = bk.checks.suspicious_questions(bk.leaderboard(_fit(c, n), rng=1), rng=1)
     assert found["suspicious"].sum() <= 3
     assert kstest(found["p_value"], "uniform").pvalue > 1e-3
     order = np.argsort(c.sum(axis=1))
     wrong = [3, 40]
     c[:, wrong] = 0
     c[order[:4][:, None], wrong] = 4  # only the weak half solve these
-    found = bk.suspicious_questions(bk.leaderboard(_fit(c, n), rng=1), rng=1)
+    found = bk.checks.suspicious_questions(bk.leaderboard(_fit(c, n), rng=1), rng=1)
     assert set(wrong) <= set(found["question"].head(3))
     assert found.set_index("question").loc[wrong, "suspicious"].all()
-    with pytest.raises(ValueError, match="rate must lie"):
-        bk.suspicious_questions(bk.leaderboard(_fit(c, n), rng=1), rate=0.0)
+    with pytest.raises(ValueError, match="alpha must lie"):
+        bk.checks.suspicious_questions(bk.leaderboard(_fit(c, n), rng=1), alpha=0.0)
 
 
 def test_a_large_board_has_fewer_draws_and_says_so(monkeypatch) -> None:

@@ -102,20 +102,22 @@ def test_a_judge_biased_towards_one_system(truth) -> None:
 
 
 def test_questions_of_a_marked_board(board, marks) -> None:
-    found = bk.next_questions(board, None)
+    found = bk.decide.next_questions(board, None)
     assert found["reduction"].between(0.0, 0.2).all()
     assert found["reduction"].is_monotonic_decreasing
     # A mark tells less than a trial does.
-    plain = bk.next_questions(bk.leaderboard(_fit(marks, 4, None), rng=1), None)
+    plain = bk.decide.next_questions(bk.leaderboard(_fit(marks, 4, None), rng=1), None)
     assert found["reduction"].sum() < plain["reduction"].sum()
-    assert bk.suspicious_questions(board, rng=1)["suspicious"].sum() <= 3
+    assert bk.checks.suspicious_questions(board, rng=1)["suspicious"].sum() <= 3
 
 
 def test_a_wrong_key_is_found_under_a_judge() -> None:
     rng = np.random.default_rng(8)
     p = expit(np.linspace(-1.5, 1.5, 6)[:, None] + rng.standard_normal(40))
     p[:, 7] = [0.95, 0.95, 0.95, 0.02, 0.02, 0.02]
-    found = bk.suspicious_questions(bk.leaderboard(_fit(_marks(rng, p, 5), 5, JUDGE), rng=1), rng=1)
+    found = bk.checks.suspicious_questions(
+        bk.leaderboard(_fit(_marks(rng, p, 5), 5, JUDGE), rng=1), rng=1
+    )
     assert found["question"].iloc[0] == 7
     assert found["suspicious"].iloc[0]
 
@@ -126,4 +128,4 @@ def test_calibration_that_is_not_updated_has_no_shared_difficulties(marks) -> No
     board = bk.leaderboard(fit)
     assert board["leaderboard"].attrs["method"] == "paired"
     with pytest.raises(ValueError, match=r"updated=False for difficulties.*with updated=True"):
-        bk.next_questions(board)
+        bk.decide.next_questions(board)

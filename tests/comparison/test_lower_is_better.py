@@ -101,7 +101,7 @@ def test_reaching_a_score_is_to_be_at_it_or_below() -> None:
     fit = bk.evaluate(
         bk.tally([[3, 5, 5, 9]], scores="numbers", better="lower"), "bayes", pooling="none", rng=1
     )
-    rows = bk.category_table(fit).query("target == 'questions'")
+    rows = bk.table(fit, "categories").query("target == 'questions'")
     assert rows["score"].tolist() == [3, 5, 9]
     # Dirichlet(2, 3, 2)
     np.testing.assert_allclose(rows["mean"], [2 / 7, 5 / 7, 1.0], atol=1e-12)
@@ -144,9 +144,9 @@ def test_gate_passes_what_is_faster_and_floors_are_ceilings() -> None:
     options = {"metric": "bayes", "margin": 0.5, "target": "questions"}
     faster, slower = ("fast", "slow"), ("slow", "fast")
     for (new, baseline), verdict in ((faster, "pass"), (slower, "fail")):
-        gate = bk.gate(data[new], data[baseline], **options)["gate"]
+        gate = bk.decide.gate(data[new], data[baseline], **options)["gate"]
         assert gate.attrs["verdict"] == verdict
-    policy = bk.GatePolicy("bayes", margin=0.5, effect=-1.0, floors={"all": 8.0},
+    policy = bk.decide.GatePolicy("bayes", margin=0.5, effect=-1.0, floors={"all": 8.0},
                            groups={"all": list(range(18))})  # fmt: skip
     checked = gate_of(together(data["fast"], data["slow"]), policy)
     assert checked.floors[0].verdict == "pass"
@@ -154,7 +154,7 @@ def test_gate_passes_what_is_faster_and_floors_are_ceilings() -> None:
     assert checked.design.at_effect.passes > checked.design.same_system.passes
     higher = bk.tally(MINUTES, scores="numbers")
     with pytest.raises(ValueError, match="same better="):
-        bk.gate(data["fast"], higher["slow"], **options)
+        bk.decide.gate(data["fast"], higher["slow"], **options)
 
 
 @pytest.mark.parametrize(

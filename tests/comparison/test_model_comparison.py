@@ -41,7 +41,9 @@ def _ways(c, n):
 def test_leave_one_out_is_a_ratio_of_evidences(name, pooling) -> None:
     """The definition: p(c_a | others) = p(all) / p(others), each fitted on its own."""
     c, n = (np.array(values) for values in DATA[name])
-    _equals_refits(c, n, pooling, lambda *rest: bk.log_evidence(_beta_fit(rest, pooling)).item())
+    _equals_refits(
+        c, n, pooling, lambda *rest: bk.checks.log_evidence(_beta_fit(rest, pooling)).item()
+    )
 
 
 @pytest.mark.parametrize("name", ["rat_tumors", "batting_1975", "tau_bench_airline"])
@@ -49,7 +51,9 @@ def test_leave_one_out_of_published_data_is_a_ratio_of_evidences(name) -> None:
     c, n = _published(name)
 
     def evidence(c, n):
-        return CountModel.of(bk.HyperPrior(families="beta"), np.stack([n - c, c], 1)).log_evidence()
+        return CountModel.of(
+            bk.priors.HyperPrior(families="beta"), np.stack([n - c, c], 1)
+        ).log_evidence()
 
     _equals_refits(np.array(c), np.array(n), "partial", evidence)
 
@@ -60,7 +64,7 @@ def _published(name):
 
 
 def _equals_refits(c, n, pooling, evidence) -> None:
-    found = bk.exact_loo(_beta_fit((c, n), pooling)).elpd_i.values[0]
+    found = bk.checks.exact_loo(_beta_fit((c, n), pooling)).elpd_i.values[0]
     whole = evidence(c, n)
     kinds = np.unique(np.stack([c, n]), axis=1, return_index=True)[1]
     for a in kinds:
@@ -71,11 +75,11 @@ def _equals_refits(c, n, pooling, evidence) -> None:
 
 def test_closed_models_against_scipy() -> None:
     c, n = (np.array(values) for values in DATA["ragged"])
-    prior = bk.BetaPrior(2.0, 3.0)
-    none = bk.exact_loo(_fit((c, n), "none", prior=prior))
+    prior = bk.priors.BetaPrior(2.0, 3.0)
+    none = bk.checks.exact_loo(_fit((c, n), "none", prior=prior))
     np.testing.assert_allclose(none.elpd_i.values[0], betabinom(n, 2, 3).logpmf(c), rtol=1e-10)
     assert none.p == pytest.approx(0.0, abs=1e-12)
-    complete = bk.exact_loo(_fit((c, n), "complete", prior=prior))
+    complete = bk.checks.exact_loo(_fit((c, n), "complete", prior=prior))
     a, b = 2 + c.sum() - c, 3 + (n - c).sum() - (n - c)
     np.testing.assert_allclose(complete.elpd_i.values[0], betabinom(n, a, b).logpmf(c), rtol=1e-6)
 
@@ -92,8 +96,8 @@ def test_partial_pooling_against_a_dense_grid() -> None:
     joint = each.sum(axis=0)
     evidence = logsumexp(joint) - np.log(joint.size) - _ways(c, n).sum()
     fit = _beta_fit((c, n))
-    assert float(bk.log_evidence(fit)[0]) == pytest.approx(evidence, abs=1e-5)
-    found = bk.exact_loo(fit)
+    assert float(bk.checks.log_evidence(fit)[0]) == pytest.approx(evidence, abs=1e-5)
+    found = bk.checks.exact_loo(fit)
     left_out = [logsumexp(joint) - logsumexp(joint - each[a]) for a in range(len(c))]
     np.testing.assert_allclose(found.elpd_i.values[0], left_out, atol=2e-5)
     fitted = [logsumexp(joint + each[a]) - logsumexp(joint) for a in range(len(c))]
@@ -110,9 +114,9 @@ def test_importance_sampling_on_both_kinds_of_draws_agrees(pooling) -> None:
     options = {"pooling": pooling, "keep": ["p", "log_likelihood"], "rng": 1}
     options |= {"difficulty": "beta"} if pooling == "partial" else {}
     fit = bk.evaluate(data, "bayes", **options)
-    sampled = bk.sample(data, "bayes", **options, progressbar=False)
-    exact = bk.exact_loo(fit)
-    assert bk.exact_loo(sampled).elpd == exact.elpd
+    sampled = bk.sample(data, "bayes", **options, progress=False)
+    exact = bk.checks.exact_loo(fit)
+    assert bk.checks.exact_loo(sampled).elpd == exact.elpd
     for tree in (fit, sampled):
         found = az.loo(tree)
         assert abs(found.elpd - exact.elpd) < 0.1
@@ -155,8 +159,10 @@ def test_the_group_is_the_marginal_likelihood_of_each_draw() -> None:
 def test_models_are_compared_by_arviz_and_by_evidence() -> None:
     rats = bk.datasets.rat_tumors()
     fits = {name: bk.evaluate(rats, "bayes", pooling=name, draws=20, rng=1) for name in POOLINGS}
-    frame = bk.compare_models(fits)
-    theirs = az.compare({name: bk.exact_loo(fit) for name, fit in fits.items()}, round_to="none")
+    frame = bk.checks.compare_models(fits)
+    theirs = az.compare(
+        {name: bk.checks.exact_loo(fit) for name, fit in fits.items()}, round_to="none"
+    )
     assert list(frame.index) == list(theirs.index) == ["partial", "complete", "none"]
     np.testing.assert_allclose(frame["elpd_diff"], theirs["elpd_diff"], atol=1e-9)
     np.testing.assert_allclose(frame["dse"], theirs["dse"], atol=1e-9)
@@ -164,9 +170,9 @@ def test_models_are_compared_by_arviz_and_by_evidence() -> None:
     odds = np.exp(frame["log_evidence"]["complete"] - frame["log_evidence"]["partial"])
     assert frame["probability"]["complete"] / frame["probability"]["partial"] == pytest.approx(odds)
     with pytest.raises(ValueError, match="at least two"):
-        bk.compare_models({"one": fits["none"]})
+        bk.checks.compare_models({"one": fits["none"]})
     with pytest.raises(ValueError, match="same data"):
-        bk.compare_models({"rats": fits["none"], "other": _fit(([1], [2]), "none")})
+        bk.checks.compare_models({"rats": fits["none"], "other": _fit(([1], [2]), "none")})
 
 
 def _sequential(data) -> tuple[float, xr.DataTree]:
@@ -188,13 +194,13 @@ def test_evidence_and_point_nulls_against_sequential_monte_carlo(tmp_path) -> No
     data = bk.tally(counts, systems=["a", "b"])
     fit = bk.evaluate(data, "bayes", difficulty="beta", draws=5, rng=1)
     apart, trace = _sequential(data)
-    assert abs(apart - float(bk.log_evidence(fit).sum())) < 0.2
+    assert abs(apart - float(bk.checks.log_evidence(fit).sum())) < 0.2
     one, _ = _sequential((counts[0].sum(axis=0), counts[1].sum(axis=0)))
-    factor = float(bk.log_bayes_factor_equal(fit).sel(system="a", other="b"))
+    factor = float(bk.checks.log_bayes_factor_equal(fit).sel(system="a", other="b"))
     assert abs(apart - one - factor) < 0.3
     # The point null has nothing to sample: its evidence is the likelihood of guessing.
     guessing = float(np.log(0.5) * counts[1].sum())
-    chance = float(bk.log_bayes_factor_chance(fit, 0.5).sum())
+    chance = float(bk.checks.log_bayes_factor_chance(fit, 0.5).sum())
     assert abs(apart - guessing - chance) < 0.2
     fit["sample_stats"] = trace["sample_stats"]
     again = bk.load_result(bk.save(fit, tmp_path / "smc.nc"))["sample_stats"].to_dataset()
@@ -235,11 +241,11 @@ def test_point_nulls() -> None:
     for pooling in POOLINGS:
         fit = _fit((c, n), pooling)
         chance = np.linspace(0.2, 0.5, len(c))
-        factor = float(bk.log_bayes_factor_chance(fit, chance)[0])
+        factor = float(bk.checks.log_bayes_factor_chance(fit, chance)[0])
         null = binom(n, chance).logpmf(c).sum() - _ways(c, n).sum()
-        assert factor == pytest.approx(float(bk.log_evidence(fit)[0]) - null, rel=1e-12)
+        assert factor == pytest.approx(float(bk.checks.log_evidence(fit)[0]) - null, rel=1e-12)
     certain = _fit(([1, 1], [1, 2]), "complete")
-    assert float(bk.log_bayes_factor_chance(certain, [1.0, 1.0])[0]) == np.inf
+    assert float(bk.checks.log_bayes_factor_chance(certain, [1.0, 1.0])[0]) == np.inf
 
 
 def test_one_system_or_two() -> None:
@@ -249,44 +255,44 @@ def test_one_system_or_two() -> None:
         fit = bk.evaluate(
             bk.tally((a, b), systems=["x", "y"]), "bayes", pooling=pooling, draws=5, rng=1
         )
-        factor = bk.log_bayes_factor_equal(fit)
-        merged = float(bk.log_evidence(_fit((a.sum(axis=0), b.sum(axis=0)), pooling))[0])
-        separate = float(bk.log_evidence(fit).sum())
+        factor = bk.checks.log_bayes_factor_equal(fit)
+        merged = float(bk.checks.log_evidence(_fit((a.sum(axis=0), b.sum(axis=0)), pooling))[0])
+        separate = float(bk.checks.log_evidence(fit).sum())
         assert float(factor.sel(system="x", other="y")) == pytest.approx(separate - merged)
         np.testing.assert_array_equal(factor.values, factor.values.T)
     with pytest.raises(ValueError, match="at least two systems"):
-        bk.log_bayes_factor_equal(_fit(([1], [2])))
+        bk.checks.log_bayes_factor_equal(_fit(([1], [2])))
     # Chance of a coin of unknown bias, known to textbooks: Beta density ratio at one half.
     coin = _fit(([40], [64]), "complete")
     ratio = beta_distribution(1, 1).pdf(0.5) / beta_distribution(41, 25).pdf(0.5)
-    assert float(np.exp(bk.log_bayes_factor_chance(coin, 0.5)[0])) == pytest.approx(ratio)
+    assert float(np.exp(bk.checks.log_bayes_factor_chance(coin, 0.5)[0])) == pytest.approx(ratio)
     assert ratio == pytest.approx(1.132, abs=5e-4)
 
 
 def test_models_with_improper_priors_have_no_probability() -> None:
     rats = bk.datasets.rat_tumors()
     fits = {
-        str(a): bk.evaluate(rats, "bayes", prior=bk.HyperPrior(icc=(a, -a)), draws=5, rng=1)
+        str(a): bk.evaluate(rats, "bayes", prior=bk.priors.HyperPrior(icc=(a, -a)), draws=5, rng=1)
         for a in (0.5, 1.0)
     }
-    table = bk.compare_models(fits)
+    table = bk.checks.compare_models(fits)
     assert table["probability"].isna().all()
     assert np.isfinite(table["elpd_loo"]).all()
     fits["proper"] = bk.evaluate(rats, "bayes", draws=5, rng=1)
-    assert bk.compare_models(fits)["probability"]["proper"] == pytest.approx(1.0)
+    assert bk.checks.compare_models(fits)["probability"]["proper"] == pytest.approx(1.0)
 
 
 def test_arviz_takes_models_without_pooling() -> None:
     """Their likelihood is a known constant: no warning, no effective parameter, k far below 0."""
     rats = bk.datasets.rat_tumors()
     fits = {pooling: bk.evaluate(rats, "bayes", pooling=pooling, rng=1) for pooling in POOLINGS}
-    found, exact = az.loo(fits["none"], pointwise=True), bk.exact_loo(fits["none"])
+    found, exact = az.loo(fits["none"], pointwise=True), bk.checks.exact_loo(fits["none"])
     np.testing.assert_allclose(found.elpd_i, exact.elpd_i, rtol=1e-11)
     assert found.p == pytest.approx(0.0, abs=1e-9)
     assert float(found.pareto_k.max()) < 0.0
     table = az.compare(fits, round_to="none")
     assert list(table.index) == ["partial", "complete", "none"]
-    own = bk.compare_models(fits)
+    own = bk.checks.compare_models(fits)
     np.testing.assert_allclose(
         table["elpd_diff"].abs(), own["elpd_diff"].abs()[table.index], atol=0.1
     )
@@ -350,23 +356,23 @@ def test_families_against_a_sum_over_draws_from_the_prior(difficulty) -> None:
     each = np.concatenate([_log_counts(name, c, n) for name in names], axis=1)
     joint = each.sum(axis=0)
     fit = _fit((c, n), difficulty=difficulty)
-    found = bk.exact_loo(fit)
+    found = bk.checks.exact_loo(fit)
     left_out = [logsumexp(joint) - logsumexp(joint - own) for own in each]
     np.testing.assert_allclose(found.elpd_i.values[0], left_out, atol=0.03)
     fitted = [logsumexp(joint + own) - logsumexp(joint) for own in each]
     assert found.p == pytest.approx(np.sum(fitted) - np.sum(left_out), abs=0.05)
     evidence = logsumexp(joint) - np.log(joint.size) - _ways(c, n).sum()
-    assert float(bk.log_evidence(fit)[0]) == pytest.approx(evidence, abs=0.05)
-    assert bk.log_evidence(fit)[0] == fit["closed_form"]["log_evidence"][0]
+    assert float(bk.checks.log_evidence(fit)[0]) == pytest.approx(evidence, abs=0.05)
+    assert bk.checks.log_evidence(fit)[0] == fit["closed_form"]["log_evidence"][0]
 
 
 def test_a_question_unlike_all_others_is_predicted_by_a_posterior_of_its_own() -> None:
     """Twelve sure questions and one never solved: the families are integrated again without it."""
     c, n = np.array([64] * 12 + [0]), np.array([64] * 13)
     for difficulty in ("inflated", "mixture", "averaged"):
-        found = bk.exact_loo(_fit((c, n), difficulty=difficulty)).elpd_i.values[0]
-        whole = bk.log_evidence(_fit((c, n), difficulty=difficulty))
-        rest = bk.log_evidence(_fit((c[:-1], n[:-1]), difficulty=difficulty))
+        found = bk.checks.exact_loo(_fit((c, n), difficulty=difficulty)).elpd_i.values[0]
+        whole = bk.checks.log_evidence(_fit((c, n), difficulty=difficulty))
+        rest = bk.checks.log_evidence(_fit((c[:-1], n[:-1]), difficulty=difficulty))
         assert found[-1] == pytest.approx(float(whole[0] - rest[0]), abs=0.15)
 
 
@@ -374,6 +380,6 @@ def test_models_of_different_families_are_compared() -> None:
     """A third of the questions impossible, the others even: the inflated family predicts best."""
     counts = ([0] * 20 + [8] * 40, [16] * 60)
     fits = {name: _fit(counts, difficulty=name) for name in ("beta", "inflated", "averaged")}
-    table = bk.compare_models(fits)
+    table = bk.checks.compare_models(fits)
     assert list(table.index)[-1] == "beta"
     assert table.loc["inflated", "probability"] > 0.5 > 0.01 > table.loc["beta", "probability"]

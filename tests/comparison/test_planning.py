@@ -84,7 +84,7 @@ def test_planned_widths_are_those_of_evaluations(metric, trials) -> None:
 
 @pytest.mark.slow
 def test_planned_decisions_are_right_as_often_as_planned() -> None:
-    pairs, prior = {"a": (0.6, 0.3), "b": (0.67, 0.3)}, bk.HyperPrior(families="beta")
+    pairs, prior = {"a": (0.6, 0.3), "b": (0.67, 0.3)}, bk.priors.HyperPrior(families="beta")
     row = plan_table(pairs, "pass@1", prob_correct=0.85, trials=[4]).iloc[0]
     questions, rng = int(row["questions"]), np.random.default_rng(1)
     right = 0
@@ -118,9 +118,9 @@ def test_the_same_questions_for_both_are_worth_what_planning_says() -> None:
     row = plan_table(pairs, "pass@1", correlation=0.8, **options).iloc[0]
     questions = int(row["questions"])
     assert questions < 0.6 * unpaired["questions"]
-    study = bk.simulate_stopping(
-        pairs, bk.StoppingRule("pass@1"), [questions], trials=4, correlation=0.8, replications=20,
-        progress=False,
+    study = bk.decide.simulate_stopping(
+        pairs, bk.decide.StoppingRule("pass@1"), [questions], trials=4, correlation=0.8,
+        replications=20, progress=False,
     )  # fmt: skip
     assert (study.upper - study.lower).mean() == pytest.approx(0.15, rel=0.12)
 
@@ -177,7 +177,7 @@ def test_planned_widths_of_scores_are_those_of_evaluations(metric, target) -> No
         (SHARES, ICC), metric, width=0.1, target=target, trials=[4], scores=SCORES
     ).iloc[0]
     questions = int(row["questions"])
-    prior = bk.DirichletHyperPrior()
+    prior = bk.priors.DirichletHyperPrior()
     found = _widths(lambda rng: _graded(rng, questions, 4), metric, target, prior=prior)
     assert found == pytest.approx(0.1, rel=0.08)
     pilot = bk.evaluate(_graded(np.random.default_rng(1), 300, 4), metric, prior=prior, rng=1)

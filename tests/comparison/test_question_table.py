@@ -76,7 +76,7 @@ def test_intervals_hold_what_they_say():
 
 def table_of(runs, metric="pass@1", **options):
     fit = bk.evaluate(runs, metric, pooling="none", draws=8, rng=1)
-    return bk.question_table(fit, **options)
+    return bk.checks.question_table(fit, **options)
 
 
 def test_numbers_of_single_questions_by_hand():
@@ -102,7 +102,7 @@ def test_numbers_of_single_questions_by_hand():
 def test_a_pair_adds_up_to_its_difference():
     runs = drawn(2, 15, 4, (0.0, 0.2))
     fit = bk.evaluate(runs, "pass@2", difficulty="beta", draws=8, rng=1)
-    pair = bk.question_table(fit, system="s1", other="s0")
+    pair = bk.checks.question_table(fit, system="s1", other="s0")
     means = bk.table(fit).query("target == 'questions'").set_index("system")["mean"]
     assert pair["part"].sum() == pytest.approx(means["s1"] - means["s0"], abs=1e-9)
     assert pair["influence"].abs().is_monotonic_decreasing
@@ -113,7 +113,7 @@ def test_a_pair_adds_up_to_its_difference():
     less = without.query("target == 'questions'").set_index("system")["mean"]
     moved = (means["s1"] - means["s0"]) - (less["s1"] - less["s0"])
     assert pair["influence"][0] == pytest.approx(moved, abs=1e-8)
-    back = bk.question_table(fit, system="s0", other="s1")
+    back = bk.checks.question_table(fit, system="s0", other="s1")
     np.testing.assert_allclose(back["part"].sum(), -pair["part"].sum())
 
 
@@ -122,7 +122,7 @@ def test_a_planted_fault_is_suspicious_and_groups_are_shown():
     runs["s0"][5], runs["s1"][5] = 0, 1
     data = bk.tally(runs, group=["u", "v"] * 20)
     fit = bk.evaluate(data, "pass@1", difficulty="beta", draws=8, rng=1)
-    rows = bk.question_table(fit)
+    rows = bk.checks.question_table(fit)
     flagged = rows[rows["suspicious"]]
     assert (("s0", 5) in set(zip(flagged["system"], flagged["question"], strict=True))) is True
     assert rows["group"].tolist() == ["u", "v"] * 40
@@ -131,20 +131,20 @@ def test_a_planted_fault_is_suspicious_and_groups_are_shown():
 def test_questions_that_were_not_tried():
     counts, trials = [[2, 0, 1], [1, 1, 0]], [[3, 0, 3], [3, 2, 0]]
     data = bk.tally(counts, trials=trials, systems=["a", "b"], missing="ignore")
-    rows = bk.question_table(bk.evaluate(data, "pass@1", draws=8, rng=1))
+    rows = bk.checks.question_table(bk.evaluate(data, "pass@1", draws=8, rng=1))
     absent = rows["trials"] == 0
     assert absent.sum() == 2
     assert rows["rate"].isna().equals(absent)
     assert rows["prob_flip"].isna().equals(absent)
     assert rows["mean"].between(0, 1).all()
     fit = bk.evaluate(data, "pass@1", pooling="none", draws=8, rng=1)
-    assert bk.question_table(fit, system="a", other="b")["question"].tolist() == [0]
+    assert bk.checks.question_table(fit, system="a", other="b")["question"].tolist() == [0]
 
 
 def test_the_only_question_has_no_influence_that_could_be_known():
     for pooling in ("none", "complete", "partial"):
         fit = bk.evaluate([[1, 0]], "pass@1", pooling=pooling, draws=8, rng=1)
-        assert bk.question_table(fit)["influence"].isna().all()
+        assert bk.checks.question_table(fit)["influence"].isna().all()
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_the_only_question_has_no_influence_that_could_be_known():
 def test_what_cannot_be_asked_is_refused(options, said):
     fit = bk.evaluate({"a": [[1, 0]], "b": [[1, 1]]}, "pass@1", pooling="none", draws=8, rng=1)
     with pytest.raises(ValueError, match=said):
-        bk.question_table(fit, **options)
+        bk.checks.question_table(fit, **options)
 
 
 SCORES = {"no": 0.0, "part": 0.5, "yes": 1.0}
@@ -180,16 +180,16 @@ def scored(grades, **options):
 @pytest.mark.parametrize(
     "options",
     [{"pooling": "none"}, {"pooling": "complete"}, {"difficulty": "beta"},
-     {"prior": bk.DirichletHyperPrior()}],
+     {"prior": bk.priors.DirichletHyperPrior()}],
     ids=["none", "complete", "ordered", "unordered"],
 )  # fmt: skip
 @pytest.mark.parametrize("metric", ["bayes", "max@2"])
 def test_influence_on_scores_is_what_a_fit_without_the_question_gives(options, metric):
     grades = GRADES if "pooling" in options else 4 * GRADES  # the points of few are few
     fit = scored(grades, **options)
-    rows = bk.question_table(fit, metric)
+    rows = bk.checks.question_table(fit, metric)
     for target in ("questions", "population"):
-        found = bk.question_table(fit, metric, target=target)["influence"]
+        found = bk.checks.question_table(fit, metric, target=target)["influence"]
         for question in (0, 4):
             rest = scored(grades[:question] + grades[question + 1 :], **options)
             means = [
@@ -207,7 +207,7 @@ def test_a_question_of_scores_without_pooling_by_hand():
     """Dirichlet(1 + n_c): its mean, sd, interval, and the Dirichlet-multinomial of new trials."""
     fit = scored({"weak": GRADES[::-1], "strong": [["yes"] * 3] * 7 + [["no"] * 3]},
                  pooling="none")  # fmt: skip
-    rows = bk.question_table(fit).set_index(["system", "question"])
+    rows = bk.checks.question_table(fit).set_index(["system", "question"])
     row = rows.loc["weak", 7]  # no, part, yes: Dirichlet(2, 2, 2)
     assert row["score"] == pytest.approx(0.5)
     assert row["mean"] == pytest.approx(0.5)
@@ -232,10 +232,10 @@ def test_a_failure_where_a_weaker_system_is_sure_is_suspicious_in_scores_too():
     slow, fast = seconds.copy(), seconds - 6.0
     slow[3], fast[3] = 1.0, 9.0
     data = bk.tally({"slow": slow, "fast": fast}, scores="numbers", better="lower")
-    rows = bk.question_table(bk.evaluate(data, "bayes", pooling="none", draws=5, rng=1))
+    rows = bk.checks.question_table(bk.evaluate(data, "bayes", pooling="none", draws=5, rng=1))
     assert rows.loc[rows["suspicious"], ["system", "question"]].values.tolist() == [["fast", 3]]
     higher = bk.tally({"slow": slow, "fast": fast}, scores="numbers")
-    rows = bk.question_table(bk.evaluate(higher, "bayes", pooling="none", draws=5, rng=1))
+    rows = bk.checks.question_table(bk.evaluate(higher, "bayes", pooling="none", draws=5, rng=1))
     assert rows.loc[rows["suspicious"], ["system", "question"]].values.tolist() == [["slow", 3]]
 
 
@@ -244,11 +244,11 @@ def test_parts_of_scores_add_up_to_the_difference_also_in_groups():
     data = bk.tally({"a": GRADES, "b": GRADES[::-1]}, scores=SCORES, group=group)
     for options in ({"pooling": "none"}, {"group": "group", "pooling": "none"}):
         fit = bk.evaluate(data, "bayes", draws=50, rng=1, **options)
-        pair = bk.question_table(fit, system="a", other="b")
+        pair = bk.checks.question_table(fit, system="a", other="b")
         means = bk.table(fit).query("target == 'questions'").set_index("system")["mean"]
         assert pair["part"].sum() == pytest.approx(means["a"] - means["b"], abs=1e-9)
         assert {"score", "other_score", "group"} <= set(pair.columns)
-        assert set(bk.question_table(fit)["group"]) == {"x", "y"}
+        assert set(bk.checks.question_table(fit)["group"]) == {"x", "y"}
 
 
 # --- the noise of a run ---
@@ -258,7 +258,7 @@ def test_parts_of_scores_add_up_to_the_difference_also_in_groups():
 def test_the_difference_of_two_runs_by_enumeration(trials):
     counts, n = np.array([0, 1, 3]), 3
     fit = bk.evaluate(bk.tally(counts, trials=n), "pass@1", pooling="none", draws=8, rng=1)
-    row = bk.noise_floor(fit, trials=trials, prob=0.9).iloc[0]
+    row = bk.decide.noise_floor(fit, trials=trials, ci_prob=0.9).iloc[0]
     # Given p both runs are binomial; p of each question is Beta(1 + c, 1 + n - c).
     law: dict[float, float] = {}
     p, weight = np.polynomial.legendre.leggauss(30)
@@ -282,17 +282,17 @@ def test_the_difference_of_two_runs_by_enumeration(trials):
 
 def test_sentence_and_refusals_of_the_noise_floor():
     fit = bk.evaluate(drawn(5, 100, 2), "pass@1", difficulty="beta", draws=8, rng=1)
-    row = bk.noise_floor(fit).iloc[0]
+    row = bk.decide.noise_floor(fit).iloc[0]
     assert f"by up to {100 * row['floor']:.1f} points in 95% of cases" in row["sentence"]
     assert "with one trial of each" in row["sentence"]
-    wide = bk.noise_floor(fit, prob=0.999).iloc[0]
+    wide = bk.decide.noise_floor(fit, ci_prob=0.999).iloc[0]
     assert wide["floor"] > row["floor"]
-    more = bk.noise_floor(fit, trials=4).iloc[0]
+    more = bk.decide.noise_floor(fit, trials=4).iloc[0]
     assert more["sd"] == pytest.approx(row["sd"] / 2, rel=0.01)
     few = {"metric": "pass@4", "trials": 3}
-    for options in ({"prob": 1.0}, {"trials": 0}, {"trials": 10**6}, few):
+    for options in ({"ci_prob": 1.0}, {"trials": 0}, {"trials": 10**6}, few):
         with pytest.raises(ValueError, match=r"prob|trials"):
-            bk.noise_floor(fit, **options)
+            bk.decide.noise_floor(fit, **options)
 
 
 @pytest.mark.long
@@ -304,10 +304,10 @@ def test_reruns_stay_within_the_floor_and_ordered_systems_are_not_suspected():
         runs = {"weak": rng.binomial(8, p), "strong": rng.binomial(8, strong)}
         data = bk.tally(np.stack(list(runs.values())), trials=8, systems=list(runs))
         fit = bk.evaluate(data, "pass@1", difficulty="beta", draws=8, rng=seed)
-        floor = bk.noise_floor(fit).set_index("system").loc["weak", "floor"]
+        floor = bk.decide.noise_floor(fit).set_index("system").loc["weak", "floor"]
         one, two = rng.binomial(1, p, (2, 200, 60)).mean(axis=2)
         inside += float((np.abs(one - two) <= floor + 1e-9).mean())
-        rows = bk.question_table(fit).groupby("system")["suspicious"].any()
+        rows = bk.checks.question_table(fit).groupby("system")["suspicious"].any()
         suspected += bool(rows["strong"])
     assert inside / size > 0.945
     assert suspected / size < 0.05 + 3 * np.sqrt(0.05 * 0.95 / size)
@@ -326,7 +326,7 @@ def test_the_noise_of_weighted_questions_by_its_variance():
     right = marks.sum(axis=1)
     a, b = 1.0 + right, 5.0 - right  # p is Beta(a, b), and E p (1 - p) = a b / (6 7)
     variance = 2.0 * (weight / weight.sum()) ** 2 @ (a * b / 42.0)
-    row = bk.noise_floor(fit).iloc[0]
+    row = bk.decide.noise_floor(fit).iloc[0]
     assert row["sd"] == pytest.approx(np.sqrt(variance), rel=0.015)
     assert row["floor"] == pytest.approx(1.96 * np.sqrt(variance), rel=0.03)
 
@@ -334,14 +334,14 @@ def test_the_noise_of_weighted_questions_by_its_variance():
 def test_a_perfect_judge_and_prior_trials_make_the_noise_of_the_plain_model():
     marks = drawn(8, 24, 6)["s0"]
     plain = bk.evaluate(marks, "pass@2", difficulty="beta", draws=8, rng=1)
-    known = bk.noise_floor(plain, trials=3).iloc[0]
+    known = bk.decide.noise_floor(plain, trials=3).iloc[0]
     judge = bk.JudgeError(tp=10**6, p=10**6, fp=0, n=10**6)
     judged = bk.evaluate(marks, "pass@2", difficulty="beta", judge=judge, draws=8, rng=1)
     before = bk.tally(marks[:, :2])
     moved = bk.evaluate(marks[:, 2:], "pass@2", difficulty="beta", prior_trials=before,
                         draws=8, rng=1)  # fmt: skip
     for fit in (judged, moved):
-        row = bk.noise_floor(fit, trials=3).iloc[0]
+        row = bk.decide.noise_floor(fit, trials=3).iloc[0]
         assert row["sd"] == pytest.approx(known["sd"], rel=0.02)
         assert row["floor"] == pytest.approx(known["floor"], abs=2.0 / (3.0 * 24.0))
 
@@ -355,13 +355,13 @@ def test_the_noise_of_structured_questions_is_that_of_their_posterior(name):
                       **asked)  # fmt: skip
     p = fit["posterior"]["p"].values.reshape(-1, 24)
     expected = np.sqrt(2.0 * (p * (1.0 - p)).mean(axis=0).sum()) / 24.0
-    assert bk.noise_floor(fit)["sd"][0] == pytest.approx(expected, rel=0.015)
+    assert bk.decide.noise_floor(fit)["sd"][0] == pytest.approx(expected, rel=0.015)
 
 
 def test_the_noise_of_scores_is_in_their_unit():
     data = bk.tally([[0, 5, 10]] * 6, scores={0: 0, 5: 5, 10: 10})
     fit = bk.evaluate(data, "bayes", pooling="none", draws=8, rng=1)
-    row = bk.noise_floor(fit).iloc[0]
+    row = bk.decide.noise_floor(fit).iloc[0]
     # Dirichlet(2, 2, 2): E var = (E s^2 - (E s)^2) 6 / 7 = (125/3 - 25) 6/7
     variance = 2.0 * (125.0 / 3.0 - 25.0) * 6.0 / 7.0 / 6.0
     assert row["sd"] == pytest.approx(np.sqrt(variance), rel=0.015)

@@ -54,7 +54,7 @@ def test_influence_is_the_difference_of_two_evaluations(kind):
     fit = evaluated(kind)
     whole = bk.table(fit).query("metric == 'pass@2'").set_index("target")
     for target in ("questions", "population"):
-        rows = bk.question_table(fit, "pass@2", target=target)
+        rows = bk.checks.question_table(fit, "pass@2", target=target)
         question = int(rows["influence"].abs().idxmax())
         kept = np.arange(QUESTIONS) != question
         rest = bk.table(evaluated(kind, kept)).query("metric == 'pass@2'")
@@ -66,7 +66,7 @@ def test_influence_is_the_difference_of_two_evaluations(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_means_of_questions_add_up_to_the_metric(kind):
     fit = evaluated(kind)
-    rows = bk.question_table(fit, "pass@1")
+    rows = bk.checks.question_table(fit, "pass@1")
     whole = bk.table(fit).query("metric == 'pass@1' and target == 'questions'").iloc[0]
     weight = np.arange(1.0, QUESTIONS + 1.0) if "weight" in kind else np.ones(QUESTIONS)
     total = weight @ rows["mean"] / weight.sum()
@@ -83,20 +83,20 @@ def test_a_perfect_judge_and_moved_trials_are_the_plain_model():
         MARKS[:, :2], "pass@1", difficulty="beta", prior_trials=bk.tally(MARKS[:, 2:]), draws=8,
         rng=1,
     )  # fmt: skip
-    known = bk.question_table(plain)
+    known = bk.checks.question_table(plain)
     for fit in (judged, moved):
-        rows = bk.question_table(fit)
+        rows = bk.checks.question_table(fit)
         for name in ("mean", "ci_lower", "ci_upper", "information", "prob_saturated"):
             np.testing.assert_allclose(rows[name], known[name], atol=0.01)
         np.testing.assert_allclose(rows["influence"], known["influence"], atol=1e-3)
 
 
 def test_one_group_alone_is_the_plain_model_when_groups_cannot_differ():
-    prior = bk.HyperPrior(families="beta", group_sd=1e-3)
+    prior = bk.priors.HyperPrior(families="beta", group_sd=1e-3)
     plain = bk.evaluate(MARKS, "pass@1", difficulty="beta", draws=8, rng=1)
     data = bk.tally(MARKS, group=GROUPS.tolist())
     fit = bk.evaluate(data, "pass@1", prior=prior, group="group", draws=8, rng=1)
-    rows, known = bk.question_table(fit), bk.question_table(plain)
+    rows, known = bk.checks.question_table(fit), bk.checks.question_table(plain)
     for name in ("mean", "ci_lower", "ci_upper"):
         np.testing.assert_allclose(rows[name], known[name], atol=0.01)
     np.testing.assert_allclose(rows["influence"], known["influence"], atol=2e-3)
@@ -124,7 +124,7 @@ def test_groups_by_importance_sampling_from_the_prior():
     weight = np.exp(logs - logs.max())
     weight /= weight.sum()
     assert 1.0 / (weight @ weight) > 1000.0
-    rows = bk.question_table(fit)
+    rows = bk.checks.question_table(fit)
     for question in range(0, QUESTIONS, 3):
         i, c = code[question], right[question]
         alpha, beta = a[:, i] + c, b[:, i] + TRIALS - c
@@ -140,7 +140,7 @@ def test_a_pair_of_structured_systems_adds_up_to_its_difference():
     other = RNG.permuted(MARKS, axis=0)
     data = bk.tally({"x": MARKS, "y": other}, group=GROUPS.tolist())
     fit = bk.evaluate(data, "pass@1", group="group", difficulty="beta", draws=8, rng=1)
-    pair = bk.question_table(fit, system="x", other="y")
+    pair = bk.checks.question_table(fit, system="x", other="y")
     means = bk.table(fit).query("target == 'questions'").set_index("system")["mean"]
     assert pair["part"].sum() == pytest.approx(means["x"] - means["y"], abs=2e-3)
     assert (pair["sd"] > 0.0).all()
@@ -167,10 +167,12 @@ def test_evidence_with_prior_trials_is_that_of_all_less_that_of_prior_trials(kin
         return bk.evaluate(data, "pass@1", draws=8, rng=1, **asked, **options)
 
     given = fitted(later, prior_trials=bk.tally(before))
-    evidence = [float(bk.log_evidence(fitted(marks))[0]) for marks in (MARKS, before)]
-    assert float(bk.log_evidence(given)[0]) == pytest.approx(evidence[0] - evidence[1], abs=0.05)
+    evidence = [float(bk.checks.log_evidence(fitted(marks))[0]) for marks in (MARKS, before)]
+    assert float(bk.checks.log_evidence(given)[0]) == pytest.approx(
+        evidence[0] - evidence[1], abs=0.05
+    )
     # One question alone: p(n | before, others) is what its trials add to the evidence.
-    elpd = bk.exact_loo(given).elpd_i.values[0]
+    elpd = bk.checks.exact_loo(given).elpd_i.values[0]
     missing = later.astype(float)
     missing[3] = np.nan
     data = bk.tally(missing, missing="ignore", **(
@@ -184,7 +186,7 @@ def test_evidence_with_prior_trials_is_that_of_all_less_that_of_prior_trials(kin
     if kind == "judge":
         asked["judge"] = JUDGE
     rest = bk.evaluate(data, "pass@1", draws=8, rng=1, prior_trials=bk.tally(before), **asked)
-    gap = float(bk.log_evidence(given)[0] - bk.log_evidence(rest)[0])
+    gap = float(bk.checks.log_evidence(given)[0] - bk.checks.log_evidence(rest)[0])
     ways = np.log([1, 2, 1])[later[3].sum()]
     assert elpd[3] == pytest.approx(gap + ways, abs=0.05)
 
@@ -192,7 +194,7 @@ def test_evidence_with_prior_trials_is_that_of_all_less_that_of_prior_trials(kin
 def test_equal_systems_share_their_prior_trials():
     runs, before = {"a": [[1, 1]], "b": [[0, 1]]}, {"a": [[1]], "b": [[1]]}
     fit = bk.evaluate(runs, "bayes", pooling="none", prior_trials=bk.tally(before), rng=1)
-    factor = bk.log_bayes_factor_equal(fit).values[0, 1]
+    factor = bk.checks.log_bayes_factor_equal(fit).values[0, 1]
     # After a success p is Beta(2, 1): 2/3 3/4 for a, 1/3 2/4 for b in order; after two, Beta(3, 1)
     apart = np.exp(betaln(4, 1) - betaln(2, 1) + betaln(3, 2) - betaln(2, 1))
     assert factor == pytest.approx(np.log(apart) - (betaln(6, 2) - betaln(3, 1)), abs=1e-9)
@@ -206,7 +208,7 @@ def test_categories_with_prior_trials_are_predicted_with_these():
     def evidence(marks, **options):
         data = bk.tally(marks, scores=scores)
         fit = bk.evaluate(data, "bayes", difficulty="beta", draws=8, rng=1, **options)
-        return float(bk.log_evidence(fit)[0]), bk.exact_loo(fit).elpd
+        return float(bk.checks.log_evidence(fit)[0]), bk.checks.exact_loo(fit).elpd
 
     before = grades[:, :2]
     given, elpd = evidence(grades[:, 2:], prior_trials=bk.tally(before, scores=scores))

@@ -34,7 +34,7 @@ def _data(seed: int, questions: int = 25, shifts: tuple[float, ...] = (0.0, 0.7,
 
 
 # With a prior of its own every system keeps its own posterior.
-APART = {"prior": bk.HyperPrior(mean=(2.0, 2.0))}
+APART = {"prior": bk.priors.HyperPrior(mean=(2.0, 2.0))}
 PROMISED = 0.002  # error of probabilities that the documentation states
 
 
@@ -384,7 +384,7 @@ def test_sampled_votes_and_marks_without_draws_of_p_are_compared() -> None:
     data = bk.tally(None, answers=answers, reference=["x"] * 25)
     options = {"pooling": "none", "rng": 1}
     exact = bk.compare(bk.evaluate(data, "bayes plurality@3", **options), rng=1)["comparison"]
-    sampled = bk.sample(data, "bayes plurality@3", progressbar=False, **options)
+    sampled = bk.sample(data, "bayes plurality@3", progress=False, **options)
     found = bk.compare(sampled, rng=1)["comparison"]
     for name in ("bayes", "plurality_at_k"):
         ours, theirs = (one[name].sel(system="b", other="a") for one in (exact, found))

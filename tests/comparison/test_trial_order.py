@@ -44,7 +44,7 @@ def test_one_question_is_the_test_of_mann_and_whitney() -> None:
     marks = rng.integers(0, 2, 12)
     place = np.arange(12)
     expected = mannwhitneyu(place[marks == 1], place[marks == 0], method="exact").pvalue
-    found = bk.check_trial_order([marks.tolist()]).set_index("check").loc["drift", "p_value"]
+    found = bk.checks.check_trial_order([marks.tolist()]).set_index("check").loc["drift", "p_value"]
     assert found == pytest.approx(expected, rel=1e-9)
 
 
@@ -94,7 +94,7 @@ def test_exchangeable_trials_are_rarely_flagged(seed) -> None:
     flagged = 0
     for _ in range(100):
         marks = (rng.random((30, 5)) < rng.beta(0.5, 0.5, (30, 1))).astype(int)
-        flagged += bool(bk.check_trial_order(marks)["flagged"].any())
+        flagged += bool(bk.checks.check_trial_order(marks)["flagged"].any())
     assert flagged <= 10
 
 
@@ -102,15 +102,15 @@ def test_drift_and_dependence_are_found_and_told_apart() -> None:
     rng = np.random.default_rng(3)
     p = rng.beta(2, 2, (80, 1))
     rising = (rng.random((80, 8)) < p + np.linspace(-0.2, 0.2, 8)).astype(int)
-    found = bk.check_trial_order(rising).set_index("check")
+    found = bk.checks.check_trial_order(rising).set_index("check")
     assert found.loc["drift", "flagged"]
     assert found.loc["drift", "effect"] > 0
     assert "successes come late" in found.loc["drift", "sentence"]
-    turned = bk.check_trial_order(rising[:, ::-1]).set_index("check")
+    turned = bk.checks.check_trial_order(rising[:, ::-1]).set_index("check")
     assert turned.loc["drift", "effect"] == pytest.approx(-found.loc["drift", "effect"])
     assert turned.loc["drift", "p_value"] == pytest.approx(found.loc["drift", "p_value"])
     pairs = np.repeat((rng.random((80, 4)) < p).astype(int), 2, axis=1)  # a seed shared by two
-    found = bk.check_trial_order({"batched": pairs, "fine": rising * 0}).set_index("check")
+    found = bk.checks.check_trial_order({"batched": pairs, "fine": rising * 0}).set_index("check")
     assert "neighbouring trials are alike" in found.loc["dependence", "sentence"].iloc[0]
     assert not found.loc["drift", "flagged"].any()
     assert "no question has both" in found["sentence"].iloc[2]
@@ -119,7 +119,7 @@ def test_drift_and_dependence_are_found_and_told_apart() -> None:
 def test_all_forms_of_data_give_one_answer() -> None:
     rng = np.random.default_rng(4)
     marks = rng.integers(0, 2, (2, 12, 6))
-    expected = bk.check_trial_order(marks)
+    expected = bk.checks.check_trial_order(marks)
     cube = xr.DataArray(marks, dims=("system", "question", "trial"))
     system, question, trial = (axis.ravel() for axis in np.indices(marks.shape))
     frame = pd.DataFrame(
@@ -127,43 +127,45 @@ def test_all_forms_of_data_give_one_answer() -> None:
     ).sample(frac=1.0, random_state=1)
     named = {"a": marks[0], "b": marks[1].tolist()}
     for data in (cube, cube.transpose("trial", "system", "question"), frame, named, marks.tolist()):
-        found = bk.check_trial_order(data)
+        found = bk.checks.check_trial_order(data)
         found = found.sort_values("system", kind="stable").reset_index(drop=True)
         pd.testing.assert_frame_equal(found.drop(columns="system"), expected.drop(columns="system"))
-    assert bk.check_trial_order(named)["system"].tolist() == ["a", "a", "b", "b"]
+    assert bk.checks.check_trial_order(named)["system"].tolist() == ["a", "a", "b", "b"]
     order = np.random.default_rng(5).permutation(6)
     shuffled = cube.assign_coords(trial=np.arange(6)).isel(trial=order)
     times = pd.to_datetime("2026-01-01") + pd.to_timedelta(frame["trial"], unit="h")
     for data in (shuffled, frame.assign(trial=times)):
-        found = bk.check_trial_order(data).sort_values("system", kind="stable")
+        found = bk.checks.check_trial_order(data).sort_values("system", kind="stable")
         pd.testing.assert_frame_equal(found.reset_index(drop=True), expected)
     holes = marks.astype(float)
     holes[0, 0] = [np.nan, 1, np.nan, 0, 1, np.nan]
     short = [[1, 0, 1], *marks[0, 1:].tolist()]
-    pd.testing.assert_frame_equal(bk.check_trial_order(holes[0]), bk.check_trial_order(short))
+    pd.testing.assert_frame_equal(
+        bk.checks.check_trial_order(holes[0]), bk.checks.check_trial_order(short)
+    )
 
 
 def test_what_has_no_order_is_refused() -> None:
     with pytest.raises(bk.OutcomeError, match="none with two"):
-        bk.check_trial_order([[1], [0]])
+        bk.checks.check_trial_order([[1], [0]])
     with pytest.raises(bk.OutcomeError, match="one outcome per row"):
-        bk.check_trial_order(pd.DataFrame({"question": ["x"], "c": [1], "n": [3]}))
+        bk.checks.check_trial_order(pd.DataFrame({"question": ["x"], "c": [1], "n": [3]}))
     with pytest.raises(bk.OutcomeError, match="right and wrong, 0 and 1"):
-        bk.check_trial_order([[0, 1]], scores={0: 0.0, 1: 0.5})
+        bk.checks.check_trial_order([[0, 1]], scores={0: 0.0, 1: 0.5})
     with pytest.raises(bk.OutcomeError, match="is not one of 0, 1"):
-        bk.check_trial_order([[0, 2]])
+        bk.checks.check_trial_order([[0, 2]])
     with pytest.raises(ValueError, match="alpha must lie strictly"):
-        bk.check_trial_order([[0, 1]], alpha=1.0)
+        bk.checks.check_trial_order([[0, 1]], alpha=1.0)
     rows = {"question": ["x"] * 3, "outcome": [0, 1, 1]}
     for trial in (["t0", "t1", "t2"], ["0", "1", "b"]):
         with pytest.raises(bk.OutcomeError, match="trials must be numbers or times"):
-            bk.check_trial_order(pd.DataFrame({**rows, "trial": trial}))
+            bk.checks.check_trial_order(pd.DataFrame({**rows, "trial": trial}))
     with pytest.raises(bk.OutcomeError, match="must occur once"):
-        bk.check_trial_order(pd.DataFrame({**rows, "trial": [0, 0, 1]}))
+        bk.checks.check_trial_order(pd.DataFrame({**rows, "trial": [0, 0, 1]}))
     with pytest.raises(bk.OutcomeError, match="must have the dims"):
-        bk.check_trial_order(xr.DataArray([[0, 1]], dims=("question", "run")))
+        bk.checks.check_trial_order(xr.DataArray([[0, 1]], dims=("question", "run")))
 
 
 def test_counts_hold_no_order() -> None:
     with pytest.raises(ValueError, match="got Outcomes, which are counts"):
-        bk.check_trial_order(bk.tally([[1, 0]]))
+        bk.checks.check_trial_order(bk.tally([[1, 0]]))

@@ -134,7 +134,7 @@ def test_what_is_stated_of_categories_covers_their_error() -> None:
     rng = np.random.default_rng(1)
     raw = [rng.choice(3, 4, p=p).tolist() for p in rng.dirichlet(np.ones(3), 30)]
     data = bk.tally(raw, scores={0: 0.0, 1: 0.5, 2: 1.0})
-    fit = bk.evaluate(data, "bayes", prior=bk.DirichletHyperPrior(), rng=1)
+    fit = bk.evaluate(data, "bayes", prior=bk.priors.DirichletHyperPrior(), rng=1)
     closed = fit["closed_form"]
     assert closed["bayes"].attrs["mean_draws"] > 1000
     assert all(type(number) in (int, float) for number in closed["bayes"].attrs.values())
@@ -187,7 +187,7 @@ def test_one_heavy_tail_does_not_blunt_what_is_said_of_others() -> None:
     raw = [rng.choice(3, 8, p=p).tolist() for p in rng.dirichlet([300, 300, 400], 100)]
     data = bk.tally(raw, scores={0: 0.0, 1: 0.5, 2: 1.0})
     alone, both = (
-        bk.evaluate(data, metrics, prior=bk.DirichletHyperPrior(), rng=1, draws=400)
+        bk.evaluate(data, metrics, prior=bk.priors.DirichletHyperPrior(), rng=1, draws=400)
         for metrics in ("bayes", "bayes max@100")
     )
     for name in ("bayes", "mean_p", "icc"):

@@ -258,7 +258,7 @@ def test_weights_that_cannot_be_trusted_are_said_so() -> None:
         ({"beta": -1.0}, {}, "prior probabilities of families"),
         ({"beta": 0.0}, {}, "prior probabilities of families"),
         ("beta", {"pooling": "complete"}, "difficulty must be left out"),
-        ("averaged", {"prior": bk.HyperPrior.bda3()}, "improper"),
+        ("averaged", {"prior": bk.priors.HyperPrior.bda3()}, "improper"),
     ],
 )
 def test_bad_difficulties_are_refused(difficulty, more, message) -> None:

@@ -219,7 +219,7 @@ def test_priors_are_checked(arguments: dict[str, tuple[float, float]], message: 
     with pytest.raises(ValueError, match=message):
         HyperPrior(**arguments)
     with pytest.raises(ValueError, match="alpha must be finite"):
-        bk.BetaPrior(0.0, 1.0)
+        bk.priors.BetaPrior(0.0, 1.0)
 
 
 # ------------------------------------------------------------------ published numbers

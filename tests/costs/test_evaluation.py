@@ -143,7 +143,7 @@ def test_what_takes_no_account_of_costs_says_so() -> None:
     fit = bkc.evaluate_cost(bk.tally(runs, cost=cost), 4, 1.0, **FAST, rng=1)
     for refusing in (
         lambda: bk.guessing.random_baseline(fit, 0.2), lambda: bk.plan(fit, "pass@1", width=0.1),
-        lambda: bk.question_table(fit),
+        lambda: bk.checks.question_table(fit),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=r"without costs for .*use bayesatk\.evaluate"):
             refusing()

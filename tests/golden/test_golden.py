@@ -47,12 +47,17 @@ def options_of(study: dict[str, Any]) -> dict[str, Any]:
         }
         categories = "marks" in study
         none = options.get("pooling", "partial") != "partial"
-        kinds = (bk.HyperPrior, bk.BetaPrior, bk.DirichletHyperPrior, bk.DirichletPrior)
+        kinds = (
+            bk.priors.HyperPrior,
+            bk.priors.BetaPrior,
+            bk.priors.DirichletHyperPrior,
+            bk.priors.DirichletPrior,
+        )
         options["prior"] = kinds[2 * categories + none](**fields)
     elif "marks" in study and options.get("pooling", "partial") == "partial":
-        options["prior"] = bk.DirichletHyperPrior()  # the witness has no order of levels
+        options["prior"] = bk.priors.DirichletHyperPrior()  # the witness has no order of levels
     if "answer_prior" in options:
-        options["answer_prior"] = bk.AnswerPrior(**options["answer_prior"])
+        options["answer_prior"] = bk.priors.AnswerPrior(**options["answer_prior"])
     earlier = study.get("prior_trials")
     if earlier:
         if "marks" in earlier:
@@ -75,7 +80,7 @@ def evaluated(name: str) -> tuple[dict[tuple[str, str, str], Any], dict[str, flo
     }
     evidence = {}
     if "log_evidence" in study and study.get("has_evidence", True):
-        logs = bk.log_evidence(fit)
+        logs = bk.checks.log_evidence(fit)
         evidence = dict(zip(map(str, logs["system"].values), map(float, logs), strict=True))
     return found, evidence
 
@@ -119,7 +124,7 @@ def test_leaving_a_question_out_is_golden(name: str) -> None:
     study = STUDIES[name]
     options = options_of(study)
     fit = bk.evaluate(outcomes_of(study), "pass@1", rng=1, draws=50, **options)
-    values = bk.exact_loo(fit).elpd_i.values[0]
+    values = bk.checks.exact_loo(fit).elpd_i.values[0]
     golden, errors = np.array(study["elpd"]).T
     assert (np.abs(values - golden) <= NATS[study["kind"]] + STANDARD_ERRORS * errors).all()
 

@@ -133,12 +133,12 @@ def test_selection_takes_luck_off() -> None:
 def test_guessers_in_pymc_agree_with_the_closed_form() -> None:
     exact = bk.guessing.random_baseline_distribution(50, {2: 30, 4: 20}, t=8, rng=1)
     sampled = bk.models.sample_random_baseline(50, {2: 30, 4: 20}, t=8, draws=2500, rng=2)
-    found = bk.verify(exact, sampled, family_error=FALSE_ALARM)
+    found = bk.verify(exact, sampled, alpha=FALSE_ALARM)
     assert found.verdict == "agree", found.table.to_string()
     assert set(found.table["variable"]) == {"best_correct", "best_accuracy"}
     own = bk.guessing.random_baseline_distribution(50, {2: 30, 4: 20}, t=8, rng=3)
     own = own.drop_nodes("closed_form")
-    assert bk.verify(exact, own, family_error=FALSE_ALARM).verdict == "agree"
+    assert bk.verify(exact, own, alpha=FALSE_ALARM).verdict == "agree"
 
 
 @pytest.mark.slow

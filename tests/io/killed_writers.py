@@ -114,7 +114,7 @@ def study(path, replications):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of lines that were cut
         options = {"pooling": "none", "rng": 1, "progress": False, "path": path}
-        return bk.calibrate(2, 1, replications=replications, **options)
+        return bk.checks.calibrate(2, 1, replications=replications, **options)
 
 
 def kill_study(folder, rng):

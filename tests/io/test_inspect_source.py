@@ -25,7 +25,7 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_report_agrees_with_what_load_reads(kind):
     source, options = KINDS[kind]
-    report = bk.inspect_source(source, **options)
+    report = bk.checks.inspect_source(source, **options)
     assert list(report.kinds) == [kind]
     assert report.error is None
     with warnings.catch_warnings():
@@ -46,7 +46,7 @@ def test_the_command_works_as_written(kind):
     from bayesatk.cli.app import app
 
     source, options = KINDS[kind]
-    report = bk.inspect_source(source, **options)
+    report = bk.checks.inspect_source(source, **options)
     command = shlex.split(report.command)
     assert command[0] == "bayesatk"
     done = CliRunner().invoke(app, [*command[1:], "--seed", "1", "--quiet"])
@@ -54,28 +54,28 @@ def test_the_command_works_as_written(kind):
 
 
 def test_a_refusal_is_part_of_the_report(tmp_path):
-    report = bk.inspect_source(RECORDS / "helm")
+    report = bk.checks.inspect_source(RECORDS / "helm")
     assert report.data is None
     assert report.metrics == ()
     assert "one scorer must be chosen" in str(report)
     assert "Next" not in str(report)
     (tmp_path / "p.json").write_text(POINTER)
-    assert "Git LFS" in str(bk.inspect_source(tmp_path / "p.json"))
+    assert "Git LFS" in str(bk.checks.inspect_source(tmp_path / "p.json"))
     with pytest.raises(FileNotFoundError):
-        bk.inspect_source(tmp_path / "absent.csv")
+        bk.checks.inspect_source(tmp_path / "absent.csv")
 
 
 def test_doubts_are_told(tmp_path):
     path = tmp_path / "runs.jsonl"
     rows = [{"question": n % 11, "score": 1} for n in range(22)] + [{"question": 0, "score": 1}]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    told = str(bk.inspect_source({"a": path}))
+    told = str(bk.checks.inspect_source({"a": path}))
     assert "Look at: every outcome of a is 1" in told
     assert "Look at: a has 2 to 3 trials of a question" in told
     assert f"a={path}" in told
     path.write_text('{"question": 1, "score": 0}\n{"question": 2, "score": 1}\n')
-    assert "each question was tried once" in str(bk.inspect_source(path))
-    told = str(bk.inspect_source(RECORDS / "harbor"))
+    assert "each question was tried once" in str(bk.checks.inspect_source(path))
+    told = str(bk.checks.inspect_source(RECORDS / "harbor"))
     assert "Look at: 1 of 6 trials have the exception ApiRateLimitError" in told
 
 

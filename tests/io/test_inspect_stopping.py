@@ -21,7 +21,7 @@ def marked(value: object) -> dict[str, SimpleNamespace]:
     return {"match": SimpleNamespace(score=SimpleNamespace(value=value))}
 
 
-def run(stopping: bk.InspectStopping, marks: np.ndarray, order=None) -> int:
+def run(stopping: bk.decide.InspectStopping, marks: np.ndarray, order=None) -> int:
     """Complete samples (question, epoch), epoch by epoch or in an order; return how many ran."""
 
     async def go() -> int:
@@ -38,8 +38,8 @@ def run(stopping: bk.InspectStopping, marks: np.ndarray, order=None) -> int:
 
 
 def test_it_stops_where_the_rule_does() -> None:
-    rule = bk.StoppingRule("pass@1", kind="anytime", trials=1, threshold=0.5)
-    stopping = bk.InspectStopping(rule)
+    rule = bk.decide.StoppingRule("pass@1", kind="anytime", trials=1, threshold=0.5)
+    stopping = bk.decide.InspectStopping(rule)
     ran = run(stopping, np.ones((60, 1)))
     assert stopping.decision == "this evaluation is above 0.5"
     needed = [n for n in range(1, 60) if rule.decide(np.ones((n, 1)))["stop"].item()]
@@ -49,8 +49,8 @@ def test_it_stops_where_the_rule_does() -> None:
 
 
 def test_samples_count_in_their_turn() -> None:
-    rule = bk.StoppingRule("pass@1", kind="anytime", trials=1, threshold=0.5)
-    stopping = bk.InspectStopping(rule)
+    rule = bk.decide.StoppingRule("pass@1", kind="anytime", trials=1, threshold=0.5)
+    stopping = bk.decide.InspectStopping(rule)
     marks = np.ones((60, 1))
     ran = run(stopping, marks, order=[(0, q) for q in (*range(1, 60), 0)])
     assert ran == 60  # the first sample was the last to end
@@ -61,14 +61,14 @@ def test_epochs_are_splits_of_their_own() -> None:
     rng = np.random.default_rng(1)
     new, old = rng.binomial(1, 0.9, (40, 2)), rng.binomial(1, 0.35, (40, 4))
     baseline = bk.tally(old, questions=[str(q) for q in range(40)])
-    rule = bk.StoppingRule(kind="anytime", trials=2, alpha=1e-30)
-    stopping = bk.InspectStopping(rule, baseline, rng=3)
+    rule = bk.decide.StoppingRule(kind="anytime", trials=2, alpha=1e-30)
+    stopping = bk.decide.InspectStopping(rule, baseline, rng=3)
     assert run(stopping, new) == 80
     looks = [stopping._look(np.full(40, epoch)) for epoch in (1, 2)]
     assert looks[1].successes.values.sum(axis=1).tolist() == [new.sum(), old.sum()]
     assert looks[0].trials.values.tolist() == [[1] * 40, [2] * 40]
-    certain = bk.StoppingRule(kind="anytime", trials=2)
-    stopping = bk.InspectStopping(certain, baseline, rng=3)
+    certain = bk.decide.StoppingRule(kind="anytime", trials=2)
+    stopping = bk.decide.InspectStopping(certain, baseline, rng=3)
     assert run(stopping, new) < 80
     assert stopping.decision == "this evaluation is ahead"
 
@@ -78,23 +78,23 @@ def test_equal_systems_are_seldom_called_different() -> None:
     for seed in range(12):
         p = rng.beta(1, 1, (15, 1))
         baseline = bk.tally(rng.binomial(1, p, (15, 2)), questions=list(range(15)))
-        rule = bk.StoppingRule(kind="anytime", trials=2, alpha=0.1)
-        stopping = bk.InspectStopping(rule, baseline, rng=seed)
+        rule = bk.decide.StoppingRule(kind="anytime", trials=2, alpha=0.1)
+        stopping = bk.decide.InspectStopping(rule, baseline, rng=seed)
         run(stopping, rng.binomial(1, p, (15, 2)))
         stopped += stopping.decision is not None
     assert stopped <= 5  # P(more) < 0.001 at 10%
 
 
 def test_what_cannot_stop_is_refused() -> None:
-    posterior = bk.StoppingRule("pass@1")
+    posterior = bk.decide.StoppingRule("pass@1")
     with pytest.raises(ValueError, match="rule must be a StoppingRule of kind 'anytime'"):
-        bk.InspectStopping(posterior)
-    plain = bk.StoppingRule(kind="anytime", trials=1)
+        bk.decide.InspectStopping(posterior)
+    plain = bk.decide.StoppingRule(kind="anytime", trials=1)
     with pytest.raises(ValueError, match="baseline must be given for a rule without a threshold"):
-        bk.InspectStopping(plain)
+        bk.decide.InspectStopping(plain)
     with pytest.raises(ValueError, match="baseline must have one system"):
-        bk.InspectStopping(plain, {"a": [[1]], "b": [[1]]})
-    stopping = bk.InspectStopping(plain, [[1], [0]])
+        bk.decide.InspectStopping(plain, {"a": [[1]], "b": [[1]]})
+    stopping = bk.decide.InspectStopping(plain, [[1], [0]])
     with pytest.raises(ValueError, match="as many trials as the task has epochs; got 1 and 2"):
         asyncio.run(stopping.start_task(None, [sample(0)], 2))
     with pytest.raises(ValueError, match="baseline must have every sample; it lacks"):

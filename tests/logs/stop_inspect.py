@@ -30,10 +30,11 @@ def main(folder: str) -> None:
     """Compare with a baseline that fails three quarters of its trials."""
     names = [f"q{i}" for i in range(QUESTIONS)]
     baseline = bk.tally([[i % 2, 0] for i in range(QUESTIONS)], questions=names)
-    rule = bk.StoppingRule("pass@1", kind="anytime", trials=1)
+    rule = bk.decide.StoppingRule("pass@1", kind="anytime", trials=1)
     task = Task(
         dataset=MemoryDataset([Sample(id=name, input="?", target="yes") for name in names]),
-        solver=generate(), scorer=match(), early_stopping=bk.InspectStopping(rule, baseline, rng=1),
+        solver=generate(), scorer=match(),
+        early_stopping=bk.decide.InspectStopping(rule, baseline, rng=1),
     )  # fmt: skip
     model = get_model("mockllm/model", custom_outputs=[answer() for _ in names])
     (log,) = evaluate(task, model=model, log_dir=folder, display="none", max_samples=1)

@@ -43,7 +43,8 @@ def test_predictive_of_a_point() -> None:
 
 
 def test_own_metric_needs_only_a_credit() -> None:
-    from bayesatk import Credit, evaluate
+    from bayesatk import evaluate
+    from bayesatk.metrics import Credit
 
     both = Family("both_at_k", "both@", lambda k: Credit.of([0.0] * k + [1.0]))
     fit = evaluate([[1, 1, 0], [1, 0, 0]], [both.at(2), "pass^2"], rng=1)

@@ -129,7 +129,7 @@ def test_categories_in_groups_with_covariates() -> None:
         marks, scores=dict(enumerate(scores)), group=GROUP.tolist(), covariates={"x": X.tolist()}
     )
     fit = bk.sample(data, "bayes", group="group", covariates="~ x",
-                    prior=bk.DirichletHyperPrior(),
+                    prior=bk.priors.DirichletHyperPrior(),
                     sample_kwargs={"target_accept": 0.95, "cores": 2}, **LONG)  # fmt: skip
     mean, icc = rng.dirichlet(np.ones(3), SIZE), rng.random(SIZE)
     slope, tau = rng.normal(0.0, 2.5, SIZE), np.abs(rng.normal(size=SIZE))

@@ -25,8 +25,8 @@ def _data() -> bk.Outcomes:
 def test_sampled_costs_agree_and_are_results(tmp_path) -> None:
     data = _data()
     exact = bkc.evaluate_cost(data, [1, 4], [1.0], difficulty="beta", draws=2000, rng=1)
-    sampled = bk.models.sample_cost(data, [1, 4], [1.0], rng=2, progressbar=False)
-    found = bk.verify(exact, sampled, family_error=FALSE_ALARM)
+    sampled = bk.models.sample_cost(data, [1, 4], [1.0], rng=2, progress=False)
+    found = bk.verify(exact, sampled, alpha=FALSE_ALARM)
     assert found.verdict == "agree", found.table.query("verdict != 'agree'").to_string()
     ours, theirs = (one["posterior"].to_dataset() for one in (exact, sampled))
     assert set(ours) == set(theirs)
@@ -61,6 +61,6 @@ def test_the_model_takes_costs_of_some_trials_and_one_family_only() -> None:
     model = bk.models.build_cost_model(data)
     assert np.isfinite(model.compile_logp()(model.initial_point()))
     with pytest.raises(ValueError, match="of a single Beta"):
-        bk.models.build_cost_model(data, prior=bk.HyperPrior())
+        bk.models.build_cost_model(data, prior=bk.priors.HyperPrior())
     with pytest.raises(ValueError, match="none has a cost"):
         bk.models.sample_cost([[1, 0]])

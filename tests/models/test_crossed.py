@@ -36,7 +36,7 @@ def test_the_crossed_model_and_what_it_is_compared_with(tmp_path) -> None:
     counts[1][1, 100:] = 0
     counts[0][1, 100:] = 0
     holes = bk.tally(counts, systems=["a", "b"], missing="ignore")
-    fit = bk.sample(holes, "pass@1,2", form="crossed", keep=["p"], rng=1, progressbar=False)
+    fit = bk.sample(holes, "pass@1,2", form="crossed", keep=["p"], rng=1, progress=False)
     _finds_the_correlation_and_fills_gaps(p, fit)
     _says_what_it_cannot_give(fit, tmp_path)
     _tells_the_story_of_the_bootstrap(holes, fit)
@@ -57,9 +57,9 @@ def _finds_the_correlation_and_fills_gaps(p, fit) -> None:
 
 def _says_what_it_cannot_give(fit, tmp_path) -> None:
     for refused in (
-        bk.exact_loo, bk.log_evidence, bk.log_bayes_factor_equal,
-        lambda one: bk.log_bayes_factor_chance(one, 0.5),
-        lambda one: bk.guessing.random_baseline(one, 0.5, rng=1), bk.criticise,
+        bk.checks.exact_loo, bk.checks.log_evidence, bk.checks.log_bayes_factor_equal,
+        lambda one: bk.checks.log_bayes_factor_chance(one, 0.5),
+        lambda one: bk.guessing.random_baseline(one, 0.5, rng=1), bk.checks.criticise,
         lambda one: bk.plan(one, "pass@1", width=0.1), bk.plots.plot_difficulty,
     ):  # fmt: skip
         with pytest.raises(ValueError, match="crossed"):
@@ -152,15 +152,15 @@ def test_what_the_crossed_model_cannot_do_is_refused() -> None:
     with pytest.raises(ValueError, match="at least two systems to be crossed"):
         bk.sample([[1, 0]], "bayes", **quiet)
     with pytest.raises(TypeError, match="must be a CrossedPrior"):
-        bk.sample(runs, "bayes", prior=bk.HyperPrior(), **quiet)
+        bk.sample(runs, "bayes", prior=bk.priors.HyperPrior(), **quiet)
     with pytest.raises(ValueError, match="right and wrong under pooling='partial'"):
         bk.sample(runs, "bayes", pooling="none", **quiet)
     with pytest.raises(ValueError, match=r"keep must be empty or \['p'\]"):
         bk.sample(runs, "bayes", keep=["log_likelihood"], **quiet)
     with pytest.raises(ValueError, match="must be finite and > 0"):
-        bk.CrossedPrior(eta=0.0)
+        bk.priors.CrossedPrior(eta=0.0)
     with pytest.raises(ValueError, match="prior_weight must be left out"):
-        bk.sample(runs, "bayes", prior_weight=0.5, progressbar=False)
+        bk.sample(runs, "bayes", prior_weight=0.5, progress=False)
 
 
 @pytest.mark.long
@@ -168,7 +168,7 @@ def test_what_the_crossed_model_cannot_do_is_refused() -> None:
 def test_the_model_is_its_definition(questions) -> None:
     """Prior draws have the moments of the definition, in which nothing is centred."""
     runs = {"a": [[1, 0]] * questions, "b": [[0, 0]] * questions}
-    prior = bk.CrossedPrior(mu_sd=0.5, sigma_sd=1.0, eta=3.0)
+    prior = bk.priors.CrossedPrior(mu_sd=0.5, sigma_sd=1.0, eta=3.0)
     model = bk.models.build_crossed(runs, prior=prior)
     names = ("p", "correlation", "mu")
     drawn = pm.draw([model[name] for name in names], draws=8000, random_seed=1)
@@ -198,7 +198,7 @@ def test_the_model_is_its_definition(questions) -> None:
 def test_correlation_matrices_are_lkj(size, eta) -> None:
     """Every correlation is Beta(eta + (size - 2)/2) on (-1, 1), whichever pair."""
     runs = {name: [[1, 0]] for name in "abcd"[:size]}
-    model = bk.models.build_crossed(runs, prior=bk.CrossedPrior(eta=eta))
+    model = bk.models.build_crossed(runs, prior=bk.priors.CrossedPrior(eta=eta))
     drawn = pm.draw(model["correlation"], draws=4000, random_seed=1)
     np.testing.assert_allclose(np.diagonal(drawn, axis1=1, axis2=2), 1.0)
     assert np.linalg.eigvalsh(drawn).min() > -1e-9

@@ -24,7 +24,9 @@ from tests.conftest import FALSE_ALARM, METRICS
 C, N = np.array([0, 3, 1, 4, 0]), np.array([3, 3, 7, 4, 0])
 DATA = bk.tally((C, N), missing="ignore")  # one question was never run
 WAYS = gammaln(N + 1) - gammaln(C + 1) - gammaln(N - C + 1)
-PRIOR = bk.HyperPrior(mean=(1.5, 2.0), icc=(1.2, 3.0), atoms=(1.0, 2.0, 6.0), share=(3.0, 1.5))
+PRIOR = bk.priors.HyperPrior(
+    mean=(1.5, 2.0), icc=(1.2, 3.0), atoms=(1.0, 2.0, 6.0), share=(3.0, 1.5)
+)
 
 
 def _beta(mean: float, icc: float):
@@ -72,7 +74,9 @@ def test_the_mixture_density_is_that_of_its_definition(means) -> None:
 
 
 def test_draws_of_the_prior_have_its_families_and_shapes() -> None:
-    prior = bk.HyperPrior(families={"beta": 1, "inflated": 2, "mixture": 5}, share=(4.0, 2.0))
+    prior = bk.priors.HyperPrior(
+        families={"beta": 1, "inflated": 2, "mixture": 5}, share=(4.0, 2.0)
+    )
     drawn, family = draw_prior(prior, 40_000, np.random.default_rng(1))
     counts = np.bincount(family) / len(family)
     np.testing.assert_allclose(counts, [0.125, 0.25, 0.625], atol=5 * 0.5 / 200)
@@ -148,7 +152,7 @@ def test_evidence_is_the_mean_likelihood_under_the_prior(compiled) -> None:
     table = compiled.sample(small, "pass@1", rng=3)["families"]
     for family in DIFFICULTY_FAMILIES:
         for system, c in enumerate(counts):
-            prior = bk.HyperPrior(families=family)
+            prior = bk.priors.HyperPrior(families=family)
             expected, error = _evidence_by_prior_draws(prior, c, np.full(4, 3))
             own = table.sel(family=family).isel(system=system)
             allowed = 4.5 * np.hypot(error, float(own["family_log_evidence_error"]))
@@ -158,7 +162,7 @@ def test_evidence_is_the_mean_likelihood_under_the_prior(compiled) -> None:
 
 @pytest.mark.long
 def test_evidence_of_the_beta_is_the_exact_one(sampled, data) -> None:
-    exact = bk.log_evidence(bk.evaluate(data, "bayes", difficulty="beta"))
+    exact = bk.checks.log_evidence(bk.evaluate(data, "bayes", difficulty="beta"))
     own = sampled["families"].to_dataset().sel(family="beta")
     z = (own["family_log_evidence"] - exact) / own["family_log_evidence_error"]
     assert float(np.abs(z).max()) < 4.5
@@ -169,10 +173,10 @@ def test_evidence_of_atoms_is_the_known_one() -> None:
     """Mean and icc all but fixed at .4 and .3: known from two-dimensional adaptive quadrature."""
     counts = np.repeat([0, 8, 4], [9, 3, 18])
     scale = 1e6
-    prior = bk.HyperPrior((0.4 * scale, 0.6 * scale), (0.3 * scale, 0.7 * scale))
+    prior = bk.priors.HyperPrior((0.4 * scale, 0.6 * scale), (0.3 * scale, 0.7 * scale))
     families = {"beta": 1e-3, "inflated": 1.0}
     sampled = bk.sample(
-        (counts, 8), "pass@1", prior=prior, difficulty=families, rng=1, progressbar=False
+        (counts, 8), "pass@1", prior=prior, difficulty=families, rng=1, progress=False
     )
     found = sampled["families"].to_dataset().isel(system=0).sel(family="inflated")
     middle = 18 * (betabinom.logpmf(4, 8, 0.4 * 7 / 3, 0.6 * 7 / 3) - np.log(70.0))
@@ -247,7 +251,7 @@ def test_likelihoods_and_replicates_are_of_the_drawn_difficulties(sampled, data)
     assert share == pytest.approx(expected, abs=5 * 0.5 / np.sqrt(drawn.size / 4))
     assert {"log_prior", "prior", "prior_predictive"} <= set(sampled.children)
     assert float((sampled["prior"]["never_solved"] == 0.0).mean()) == pytest.approx(2 / 3, abs=0.1)
-    assert not bk.criticise(sampled, rng=1).set_index("system").loc["zeros", "flagged"].any()
+    assert not bk.checks.criticise(sampled, rng=1).set_index("system").loc["zeros", "flagged"].any()
     baseline = bk.guessing.random_baseline(sampled, 0.1, t=3, rng=1)
     assert "random_baseline" in baseline.children
 
@@ -255,13 +259,13 @@ def test_likelihoods_and_replicates_are_of_the_drawn_difficulties(sampled, data)
 @pytest.mark.slow
 def test_a_single_beta_has_no_group_of_difficulties(data) -> None:
     sampled = bk.sample(
-        data, "pass@1", difficulty="beta", rng=1, draws=1000, tune=500, progressbar=False
+        data, "pass@1", difficulty="beta", rng=1, draws=1000, tune=500, progress=False
     )
     assert not {"difficulty", "families"} & set(sampled.children)
     assert {"sample_stats", "log_prior"} <= set(sampled.children)
     assert "never_solved" not in sampled["posterior"]
     fit = bk.evaluate(data, "pass@1", difficulty="beta", rng=1)
-    assert bk.verify(fit, sampled, family_error=FALSE_ALARM).verdict != "disagree"
+    assert bk.verify(fit, sampled, alpha=FALSE_ALARM).verdict != "disagree"
 
 
 @pytest.mark.long
@@ -291,7 +295,9 @@ def test_question_probabilities_are_those_of_weighted_prior_draws(compiled) -> N
     counts = np.array([[0, 2, 3, 0], [1, 1, 2, 1]])
     small = bk.tally(counts, trials=np.full((2, 4), 3))
     p = compiled.sample(small, "pass@1", keep=["p"], rng=9)["posterior"]["p"]
-    drawn, _ = draw_prior(bk.HyperPrior(families="averaged"), 200_000, np.random.default_rng(5))
+    drawn, _ = draw_prior(
+        bk.priors.HyperPrior(families="averaged"), 200_000, np.random.default_rng(5)
+    )
     for system, c in enumerate(counts):
         weight = np.exp(drawn.log_counts(c, np.full(4, 3)).sum(axis=1))
         weight /= weight.sum()
@@ -318,7 +324,7 @@ def test_what_has_no_families_is_refused() -> None:
     with pytest.raises(ValueError, match="difficulty='beta', or leave out form"):
         bk.sample(data, "pass@1", difficulty="mixture", form="full", **quiet)
     with pytest.raises(ValueError, match="difficulty must be 'beta' under an improper prior"):
-        bk.models.build(data, prior=bk.HyperPrior.bda3(), difficulty="mixture")
+        bk.models.build(data, prior=bk.priors.HyperPrior.bda3(), difficulty="mixture")
     with pytest.raises(ValueError, match="difficulty must be left out"):
         bk.models.build(data, pooling="none", difficulty="inflated")
     with pytest.raises(ValueError, match=r"difficulty must be .*'averaged'"):

@@ -43,7 +43,7 @@ def test_logit_normal_difficulties_are_normal_around_mu() -> None:
 
 
 def test_crossed_difficulties_have_the_correlation_that_is_drawn() -> None:
-    prior = bk.CrossedPrior(mu_sd=1.0, sigma_sd=1.0, eta=2.0)
+    prior = bk.priors.CrossedPrior(mu_sd=1.0, sigma_sd=1.0, eta=2.0)
     model = bk.models.build_crossed({"a": [[1], [0]], "b": [[0], [0]]}, prior=prior)
     mu, sigma, table, p = drawn(model, "mu", "sigma", "correlation", "p")
     z = (logit(np.clip(p, 1e-15, 1 - 1e-15)) - mu[..., None]) / sigma[..., None]
@@ -56,7 +56,7 @@ def test_crossed_difficulties_have_the_correlation_that_is_drawn() -> None:
 
 
 def test_the_share_of_a_mixture_is_that_of_its_first_part_in_either_form() -> None:
-    prior = bk.HyperPrior(families="mixture", share=(4.0, 2.0))
+    prior = bk.priors.HyperPrior(families="mixture", share=(4.0, 2.0))
     study = read_study(
         [[1, 0]], "pass@1", pooling="partial", prior=prior, success=None, prior_trials=None,
         prior_weight=1.0, answer_prior=None, ci_prob=0.95, keep=(),

@@ -19,9 +19,9 @@ def test_nuts_agrees_on_every_target_and_group() -> None:
     options = {"group": "group", "group_weights": "equal", "rng": 1}
     fit = bk.evaluate(data, "pass@1,4", draws=5000, **options)
     sampled = bk.sample(
-        data, "pass@1,4", draws=2000, progressbar=False, sample_kwargs={"cores": 1}, **options
+        data, "pass@1,4", draws=2000, progress=False, sample_kwargs={"cores": 1}, **options
     )
-    found = bk.verify(fit, sampled, family_error=FALSE_ALARM)
+    found = bk.verify(fit, sampled, alpha=FALSE_ALARM)
     assert found.verdict == "agree", found.table
     assert set(found.table["target"].dropna()) == {"questions", "population", "new_groups"}
     assert len(found.table) == 2 * 3 + 3 + 2 * 2 * 5

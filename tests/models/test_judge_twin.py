@@ -21,11 +21,11 @@ def test_the_sampled_model_of_two_systems_agrees_with_the_closed_form() -> None:
     data = bk.tally(marks, trials=np.full(marks.shape, trials), systems=["a", "b"])
     known = {
         "judge": bk.JudgeError(tp=55, p=60, fp=5, n=60),
-        "prior": bk.HyperPrior((2.0, 2.0), (2.0, 6.0), families="beta"), "rng": 1,
+        "prior": bk.priors.HyperPrior((2.0, 2.0), (2.0, 6.0), families="beta"), "rng": 1,
     }  # fmt: skip
     fit = bk.evaluate(data, "pass@1,3", **known)
-    sampled = bk.sample(data, "pass@1,3", progressbar=False, sample_kwargs={"cores": 1}, **known)
-    table = bk.verify(fit, sampled, family_error=FALSE_ALARM).table
+    sampled = bk.sample(data, "pass@1,3", progress=False, sample_kwargs={"cores": 1}, **known)
+    table = bk.verify(fit, sampled, alpha=FALSE_ALARM).table
     assert "disagree" not in set(table["verdict"])
     agree = table[table["verdict"] == "agree"]["variable"]
     assert {"pass_at_k", "sensitivity", "false_positive_rate"} <= set(agree)
@@ -52,10 +52,10 @@ def test_other_families_agree_with_the_closed_form(family) -> None:
     known = {"judge": bk.JudgeError(tp=90, p=100, fp=6, n=100), "difficulty": family, "rng": 1}
     fit = bk.evaluate(data, "pass@1,3", **known)
     sampled = bk.sample(
-        data, "pass@1,3", progressbar=False, sample_kwargs={"cores": 1, "target_accept": 0.95},
+        data, "pass@1,3", progress=False, sample_kwargs={"cores": 1, "target_accept": 0.95},
         chains=2, draws=2000, **known,
     )  # fmt: skip
-    table = bk.verify(fit, sampled, family_error=FALSE_ALARM).table
+    table = bk.verify(fit, sampled, alpha=FALSE_ALARM).table
     assert "disagree" not in set(table["verdict"])
     agree = table[table["verdict"] == "agree"]["variable"]
     assert {"pass_at_k", "sensitivity", "false_positive_rate"} <= set(agree)

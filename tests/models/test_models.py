@@ -30,9 +30,9 @@ def test_sampling_agrees_with_the_closed_form(ragged, pooling, form) -> None:
     options = {"target_accept": 0.95} if form == "full" and pooling == "partial" else None
     sampled = bk.sample(
         ragged, METRICS, pooling=pooling, form=form, rng=3, draws=2000, tune=1500,
-        progressbar=False, sample_kwargs=options, **beta,
+        progress=False, sample_kwargs=options, **beta,
     )  # fmt: skip
-    found = bk.verify(fit, sampled, family_error=FALSE_ALARM)
+    found = bk.verify(fit, sampled, alpha=FALSE_ALARM)
     assert found.verdict == "agree", found.table.query("verdict != 'agree'").to_string()
 
 
@@ -85,9 +85,9 @@ def test_models_have_names_and_coordinates(ragged) -> None:
     assert [rv.name for rv in partial.observed_RVs] == ["successes"]
     marginal = bk.models.build(ragged)
     assert [rv.name for rv in marginal.free_RVs] == ["mean_p", "icc"]
-    complete = bk.models.build(ragged, pooling="complete", prior=bk.BetaPrior(2, 3))
+    complete = bk.models.build(ragged, pooling="complete", prior=bk.priors.BetaPrior(2, 3))
     assert [rv.name for rv in complete.free_RVs] == ["mean_p"]
-    improper = bk.models.build(ragged, prior=bk.HyperPrior.bda3())
+    improper = bk.models.build(ragged, prior=bk.priors.HyperPrior.bda3())
     assert "improper_icc_prior" in improper.named_vars
 
 
@@ -118,7 +118,7 @@ def test_options_are_checked(ragged) -> None:
     with pytest.raises(ValueError, match="form must be"):
         bk.models.build(ragged, form="half")
     with pytest.raises(TypeError, match="must be a BetaPrior"):
-        bk.models.build(ragged, pooling="none", prior=bk.HyperPrior())
+        bk.models.build(ragged, pooling="none", prior=bk.priors.HyperPrior())
     with pytest.raises(ValueError, match="draws of 'p'"):
         bk.models.metrics_from_draws(
             xr.DataTree.from_dict({"/posterior": xr.Dataset({"q": ("draw", [0.5])})}), "pass@1"
@@ -153,7 +153,7 @@ def test_a_compiled_model_takes_new_data_of_any_length() -> None:
         data = bk.tally((rng.binomial(trials, rng.beta(0.8, 1.2, questions)), trials))
         sampled = compiled.sample(data, "pass@2", rng=5, draws=2000, tune=1000)
         fit = bk.evaluate(data, "pass@2", difficulty="beta", rng=1)
-        assert bk.verify(fit, sampled, family_error=FALSE_ALARM).verdict == "agree"
+        assert bk.verify(fit, sampled, alpha=FALSE_ALARM).verdict == "agree"
         again = compiled.sample(data, "pass@2", rng=5, draws=2000, tune=1000)
         xr.testing.assert_equal(again["posterior"].to_dataset(), sampled["posterior"].to_dataset())
     with pytest.raises(ValueError, match=r"1 system\(s\) the model was compiled for; got 2"):
@@ -166,7 +166,7 @@ def test_a_compiled_full_model_takes_new_counts() -> None:
     data = bk.tally(([3, 1], [4, 9]), questions=["x", "y"])
     sampled = compiled.sample(data, "pass@2", rng=5, keep=["p"], draws=2000)
     fit = bk.evaluate(data, "pass@2", pooling="none", keep=["p"], rng=1)
-    assert bk.verify(fit, sampled, family_error=FALSE_ALARM).verdict == "agree"
+    assert bk.verify(fit, sampled, alpha=FALSE_ALARM).verdict == "agree"
     assert sampled["posterior"]["question"].values.tolist() == ["x", "y"]
     with pytest.raises(ValueError, match=r"2 question\(s\) the model was compiled for; got 1"):
         compiled.sample([[1, 0]], "pass@1")
@@ -176,7 +176,7 @@ def test_a_compiled_full_model_takes_new_counts() -> None:
 def test_improper_priors_are_those_given(icc) -> None:
     """Log density of the model, up to a constant: prior of the logits times likelihood."""
     c, n = np.array([2, 9, 0]), 10
-    model = bk.models.build(bk.tally((c, n)), prior=bk.HyperPrior(icc=icc))
+    model = bk.models.build(bk.tally((c, n)), prior=bk.priors.HyperPrior(icc=icc))
     logp = model.compile_logp()
     gaps = []
     for x, y in [(0.0, 0.0), (0.5, -4.0), (-1.0, 3.0)]:
@@ -191,7 +191,7 @@ def test_improper_priors_are_those_given(icc) -> None:
 @pytest.mark.parametrize("icc", [(0.5, -0.4), (0.0, 0.0), (np.inf, -np.inf), (1.0,), 1.0])
 def test_other_improper_priors_are_refused(icc) -> None:
     with pytest.raises(ValueError, match="prior: icc must be two Beta parameters > 0"):
-        bk.HyperPrior(icc=icc)
+        bk.priors.HyperPrior(icc=icc)
 
 
 def test_categories_are_alike_wherever_questions_hardly_differ() -> None:
@@ -200,8 +200,8 @@ def test_categories_are_alike_wherever_questions_hardly_differ() -> None:
     flat = 8.0 * np.log(1.0 / 3.0)  # trials alike in all questions
     ordered = {"mean_p_logodds__": np.zeros(1), "shape": np.zeros((1, 1))}
     for prior, point, error in (
-        (bk.DirichletHyperPrior(), {"mean_p_simplex__": np.zeros((1, 2))}, 1e-6),
-        (bk.HyperPrior(families="beta"), ordered, 0.01),  # as narrow as its grid can tell
+        (bk.priors.DirichletHyperPrior(), {"mean_p_simplex__": np.zeros((1, 2))}, 1e-6),
+        (bk.priors.HyperPrior(families="beta"), ordered, 0.01),  # as narrow as its grid can tell
     ):
         model = bk.models.build(data, "bayes", prior=prior)
         log_density = model.compile_logp(vars=model.potentials, jacobian=False)
@@ -251,6 +251,6 @@ def test_chains_that_cannot_be_judged_are_not_called_mixed(values, said) -> None
 
 def test_notes_of_sampling_reach_the_reader() -> None:
     short = bk.sample([[0, 1], [1, 1]], "pass@1", difficulty="beta", draws=20, tune=1, rng=1,
-                      chains=2, progressbar=False)  # fmt: skip
+                      chains=2, progress=False)  # fmt: skip
     (note,) = bk.notes(short)
     assert "have not mixed" in note

@@ -23,7 +23,7 @@ def test_sampled_groups_agree_with_those_of_the_closed_form(options) -> None:
     data = bk.tally(RIGHT, trials=TRIALS)
     exact = bk.evaluate(data, "pass@1", draws=1000, rng=1, **options)
     sampled = bk.sample(
-        data, "pass@1", draws=1000, rng=1, progressbar=False, sample_kwargs={"cores": 1}, **options
+        data, "pass@1", draws=1000, rng=1, progress=False, sample_kwargs={"cores": 1}, **options
     )
     for name in GROUPS:
         first, second = exact[name].to_dataset(), sampled[name].to_dataset()

@@ -24,7 +24,7 @@ RIGHT = RNG.binomial(TRIALS, 0.6)
 BEFORE_TRIALS = RNG.integers(1, 4, (2, QUESTIONS))
 BEFORE = RNG.binomial(BEFORE_TRIALS, 0.6)
 ONE, OTHER = bk.JudgeError(50, 60, 4, 60, "one"), bk.JudgeError(45, 50, 6, 50, "other")
-PRIOR = bk.HyperPrior(
+PRIOR = bk.priors.HyperPrior(
     mean=(1.5, 2.0), icc=(1.2, 3.0), atoms=(1.0, 2.0, 6.0), share=(3.0, 1.5), slope_sd=2.0,
     group_sd=0.7,
 )  # fmt: skip
@@ -156,7 +156,7 @@ def test_categories_have_tilted_means(structure, earlier) -> None:
     scores = {0: 0.0, 1: 0.3, 2: 1.5}
     columns = {"x": X.tolist(), "second": SECOND.tolist()}
     data = bk.tally(counts, scores=scores, group=CODE.tolist(), covariates=columns)
-    options = structure | {"prior": bk.DirichletHyperPrior()}
+    options = structure | {"prior": bk.priors.DirichletHyperPrior()}
     if earlier:
         options |= {"prior_trials": bk.tally(old, scores=scores), "prior_weight": earlier}
     free, values = evaluated(build_program(asked("bayes", data, **options)), 3)
@@ -211,7 +211,7 @@ def test_levels_are_tilts_of_a_base_with_the_mean_p(structure, family) -> None:
 @pytest.mark.parametrize("earlier", [0.0, WEIGHT])
 def test_fixed_priors_of_questions(pooling, judge, earlier) -> None:
     """Up to a constant: the orders of trials, and the normaliser that earlier trials have."""
-    options = {"pooling": pooling, "judge": judge, "prior": bk.BetaPrior(2.0, 3.0)}
+    options = {"pooling": pooling, "judge": judge, "prior": bk.priors.BetaPrior(2.0, 3.0)}
     options |= {"group": "group", "prior_trials": before() if earlier else None}
     model, gaps = build_program(asked(**options, prior_weight=earlier or 1.0)), []
     for seed in (4, 6):
@@ -266,7 +266,7 @@ def test_the_full_form_simulates_what_the_marginal_form_says(family) -> None:
     judge = bk.JudgeError(400, 500, 50, 500)
     data = bk.tally([[1, 0, 1]] * 400)
     scale = 1e7
-    fixed = bk.HyperPrior(
+    fixed = bk.priors.HyperPrior(
         (0.4 * scale, 0.6 * scale), (0.3 * scale, 0.7 * scale), share=(0.7 * scale, 0.3 * scale),
         atoms=(0.2 * scale, 0.1 * scale, 0.7 * scale),
     )  # fmt: skip
@@ -288,7 +288,7 @@ def test_the_full_form_simulates_what_the_marginal_form_says(family) -> None:
 
 
 def test_improper_priors_are_those_given() -> None:
-    model, gaps = build_program(asked(prior=bk.HyperPrior.bda3()), "beta"), []
+    model, gaps = build_program(asked(prior=bk.priors.HyperPrior.bda3()), "beta"), []
     for seed in (1, 2):
         free, values = evaluated(model, seed)
         r, m = free["icc"], free["mean_p"]
@@ -314,7 +314,7 @@ def test_the_rule_of_logits_integrates_any_beta(a, b) -> None:
     ("metric", "options", "words"),
     [
         ("pass@1", {"covariates": "~ x", "pooling": "none"}, "must be left out with"),
-        ("pass@1", {"group": "group", "prior": bk.HyperPrior.bda3()}, "must be proper"),
+        ("pass@1", {"group": "group", "prior": bk.priors.HyperPrior.bda3()}, "must be proper"),
         (
             "pass@1",
             {"group": "group", "pooling": "none", "difficulty": "mixture"},

@@ -99,15 +99,15 @@ def test_what_a_model_depends_on_beside_its_data_has_its_own_program(monkeypatch
     first = program()
     assert program(seed=2, questions=9) is first
     assert first.values["state_repeats"].sum() == 9
-    assert program(prior=bk.HyperPrior(families={"beta": 3, "mixture": 1})) is first
+    assert program(prior=bk.priors.HyperPrior(families={"beta": 3, "mixture": 1})) is first
     others = [
-        program(family="mixture"), program(prior=bk.HyperPrior(mean=(90.0, 10.0))),
+        program(family="mixture"), program(prior=bk.priors.HyperPrior(mean=(90.0, 10.0))),
         program(systems=2), program("full", difficulty="beta"),
         program("full", difficulty="beta", questions=9),
         program("full", "", pooling="none"), program("full", "", pooling="complete"),
         program(metric="bayes", scored=3), program(metric="bayes", scored=4),
-        program("marginal", "", metric="bayes", scored=3, prior=bk.DirichletHyperPrior()),
-        program("marginal", "", metric="bayes", scored=4, prior=bk.DirichletHyperPrior()),
+        program("marginal", "", metric="bayes", scored=3, prior=bk.priors.DirichletHyperPrior()),
+        program("marginal", "", metric="bayes", scored=4, prior=bk.priors.DirichletHyperPrior()),
     ]  # fmt: skip
     assert len({id(one) for one in [first, *others]}) == 1 + len(others)
     assert program(judge=bk.JudgeError(tp=90, p=100, fp=5, n=100), difficulty="beta") is None

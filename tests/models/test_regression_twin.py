@@ -22,10 +22,10 @@ def test_nuts_agrees_on_the_seeds() -> None:
     options = {"covariates": "~ seed * root", "rng": 3}
     exact = bk.evaluate(data, "pass@1,2 pass^4", **options)
     sampled = bk.sample(
-        data, "pass@1,2 pass^4", chains=2, draws=3000, progressbar=False,
+        data, "pass@1,2 pass^4", chains=2, draws=3000, progress=False,
         sample_kwargs={"cores": 1}, **options,
     )  # fmt: skip
-    found = bk.verify(exact, sampled, family_error=FALSE_ALARM)
+    found = bk.verify(exact, sampled, alpha=FALSE_ALARM)
     assert found.verdict == "agree", found.table
     assert "coefficients" in set(found.table["variable"])
     other = bk.evaluate(data, "pass@1,2", covariates=["seed", "root"], rng=1)
@@ -36,9 +36,9 @@ def test_nuts_agrees_on_the_seeds() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize(("engine", "replications"), [("closed_form", 150), ("pymc", 50)])
 def test_calibration(engine, replications) -> None:
-    found = bk.calibrate(
+    found = bk.checks.calibrate(
         10, 3, "pass@1,4", structure="covariates", engine=engine, replications=replications,
-        family_error=FALSE_ALARM, progress=False,
+        alpha=FALSE_ALARM, progress=False,
     )  # fmt: skip
     assert found.verdict == "calibrated", found.table
     assert {"Intercept", "trend", "icc"} < set(found.table.index)

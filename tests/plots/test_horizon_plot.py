@@ -18,7 +18,9 @@ def found():
         for name, start in (("slow", 2.0), ("fast", 4.0))
     }
     data = bk.tally(runs, covariates={"minutes": minutes})
-    return bk.horizon(bk.evaluate(data, "pass@1", covariates=["minutes"], rng=1), "minutes", rng=1)
+    return bk.decide.horizon(
+        bk.evaluate(data, "pass@1", covariates=["minutes"], rng=1), "minutes", rng=1
+    )
 
 
 def test_curves_crossings_and_rates(found) -> None:

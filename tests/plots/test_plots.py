@@ -71,13 +71,13 @@ def every_plot(fit, compared, backend=None):
     """One plot of each kind of a result, and its name."""
     baseline = bk.guessing.random_baseline(fit, 0.25, t=5, rng=1)
     found = bk.verify(fit, fit.drop_nodes("closed_form"))
-    calibration = bk.calibrate(3, 2, replications=50, rng=1, progress=False)
+    calibration = bk.checks.calibrate(3, 2, replications=50, rng=1, progress=False)
     yield plots.plot_curve(fit, backend=backend)
     yield plots.plot_systems(fit, "pass@4", backend=backend)
     yield plots.plot_difference(compared, backend=backend)
     yield plots.plot_ranks(compared, backend=backend)
     yield plots.plot_leaderboard(bk.leaderboard(compared), backend=backend)
-    gate = bk.gate([[1, 1, 0]] * 9, [[1, 0, 0]] * 9, metric="pass@1", margin=0.1)
+    gate = bk.decide.gate([[1, 1, 0]] * 9, [[1, 0, 0]] * 9, metric="pass@1", margin=0.1)
     yield plots.plot_gate(gate, backend=backend)
     yield plots.plot_questions(fit, backend=backend)
     yield plots.plot_shrinkage(fit, backend=backend)
@@ -87,7 +87,7 @@ def every_plot(fit, compared, backend=None):
     yield plots.plot_verification(found, fit, fit, backend=backend)
     yield plots.plot_calibration(calibration, backend=backend)
     days = {"Mon": [[1, 1]] * 5, "Tue": [[1, 0]] * 5}
-    yield plots.plot_change_point(bk.change_point(days, rng=1), backend=backend)
+    yield plots.plot_change_point(bk.decide.change_point(days, rng=1), backend=backend)
 
 
 def texts(plot):
@@ -368,7 +368,9 @@ def test_a_leaderboard_has_its_numbers_and_a_line_between_tiers():
 def test_a_gate_has_its_threshold_and_the_posterior_on_both_sides(rule):
     rng = np.random.default_rng(3)
     runs = rng.binomial(1, rng.beta(1, 1, (1, 40, 1)), (2, 40, 4))
-    gate = bk.gate(*runs, bk.GatePolicy("pass@1", margin=0.05, rule=rule, floors={3: 0.2}))
+    gate = bk.decide.gate(
+        *runs, bk.decide.GatePolicy("pass@1", margin=0.05, rule=rule, floors={3: 0.2})
+    )
     plot, row = plots.plot_gate(gate), bk.table(gate, "gate").iloc[0]
     assert set(plot.get_viz("threshold").get_xdata()) == {row["threshold"]}
     assert plot.get_viz("mean").get_offsets()[0, 0] == pytest.approx(row["mean"])
@@ -386,7 +388,7 @@ def test_a_gate_has_its_threshold_and_the_posterior_on_both_sides(rule):
 
 
 def test_a_gate_that_leaves_nothing_open_is_drawn():
-    gate = bk.gate([[1] * 4] * 5, [[1] * 4] * 5, metric="pass@1", margin=0.1, level=0.8)
+    gate = bk.decide.gate([[1] * 4] * 5, [[1] * 4] * 5, metric="pass@1", margin=0.1, ci_prob=0.8)
     gate["gate"]["density"][:] = np.nan  # as where all draws are the same
     assert plots.plot_gate(gate).get_viz("mean") is not None
     with pytest.raises(ValueError, match="must have the group 'gate'"):
@@ -492,7 +494,7 @@ def test_baseline_marks_accuracies_and_p_values(fit):
     heights = plot.get_viz("pmf").get_paths()[0].vertices[:, 1].max()
     assert heights == pytest.approx(law.pmf(np.arange(121)).max())
     assert plots.plot_baseline(baseline, law).get_viz("expected") is not None
-    with pytest.raises(ValueError, match="p must be what random_baseline was given"):
+    with pytest.raises(ValueError, match="guess must be what random_baseline was given"):
         plots.plot_baseline(baseline, 0.3)
 
 
@@ -542,14 +544,14 @@ def test_verification_shows_the_worst_of_many(fit):
 
     many = pd.concat([table] * 3, ignore_index=True)
     many.loc[7, "z_mean"] = np.inf
-    plot = plots.plot_verification(bk.Verification(many, 0.01))
+    plot = plots.plot_verification(bk.checks.Verification(many, 0.01))
     assert plot.viz["z"].sizes["quantity"] == 40
     assert 7 in plot.viz["z"]["quantity"].values
     assert "40 furthest off" in title(plot)
 
 
 def test_calibration_has_a_panel_per_quantity():
-    found = bk.calibrate(3, 2, replications=50, rng=1, progress=False)
+    found = bk.checks.calibrate(3, 2, replications=50, rng=1, progress=False)
     plot = plots.plot_calibration(found)
     assert set(plot.viz["plot"].data_vars) == set(found.table.index)
     assert "50 data sets" in title(plot)
@@ -584,7 +586,7 @@ def test_others_refuse_by_name(data, fit, compared):
         plots.plot_shrinkage(fit, "nobody")
     with pytest.raises(ValueError, match="given together"):
         plots.plot_verification(bk.verify(fit, fit.drop_nodes("closed_form")), fit)
-    with pytest.raises(TypeError, match="result must be a DataTree"):
+    with pytest.raises(TypeError, match="fit must be a DataTree"):
         plots.plot_curve(xr.Dataset())
 
 
@@ -655,7 +657,7 @@ def test_questions_are_drawn_hardest_first_and_thinned_where_they_are_many():
         bk.tally(counts, trials=8, systems=["weak", "strong"]), "pass@1", pooling="none", draws=8,
         rng=1,
     )  # fmt: skip
-    rows, plot = bk.question_table(fit), plots.plot_questions(fit)
+    rows, plot = bk.checks.question_table(fit), plots.plot_questions(fit)
     drawn = plot.get_viz("mean", system="strong").get_offsets()
     own = rows[rows["system"] == "strong"]
     assert 300 <= len(drawn) <= 300 + own["suspicious"].sum()

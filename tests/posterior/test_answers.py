@@ -188,7 +188,7 @@ METRICS = ["plurality@1,3,5", "maj@3"]
 
 
 def test_estimates_and_means_are_those_of_the_array_form(votes) -> None:
-    prior = bk.AnswerPrior(0.5, unseen=2)
+    prior = bk.priors.AnswerPrior(0.5, unseen=2)
     fit = bk.evaluate(votes, METRICS, pooling="none", answer_prior=prior, rng=1)
     closed = fit["closed_form"]["plurality_at_k"].sel(target="questions")
     for system in range(2):
@@ -223,7 +223,7 @@ def test_unseen_answers_keep_unanimity_from_being_certain() -> None:
             bk.table(
                 bk.evaluate(
                     data, "plurality@1", pooling="none", rng=1,
-                    answer_prior=bk.AnswerPrior(unseen=unseen),
+                    answer_prior=bk.priors.AnswerPrior(unseen=unseen),
                 )
             )["mean"][0]
         )
@@ -236,7 +236,7 @@ def test_an_unseen_right_answer_may_yet_come() -> None:
     data = bk.tally([[0, 0]], answers=[["b", "c"]])
     found = {}
     for possible in (True, False):
-        prior = bk.AnswerPrior(unseen=0, unseen_correct=possible)
+        prior = bk.priors.AnswerPrior(unseen=0, unseen_correct=possible)
         fit = bk.evaluate(data, "plurality@1", pooling="none", answer_prior=prior, rng=1)
         found[possible] = float(bk.table(fit)["mean"][0])
     assert found == pytest.approx({True: 1 / 5, False: 0.0})
@@ -244,7 +244,7 @@ def test_an_unseen_right_answer_may_yet_come() -> None:
 
 def test_a_known_number_of_choices() -> None:
     """Four answers, all but one given once: (1 + 1)/(3 + 4), or 1/7 for the one not given."""
-    prior, options = bk.AnswerPrior(choices=4), {"pooling": "none", "rng": 1}
+    prior, options = bk.priors.AnswerPrior(choices=4), {"pooling": "none", "rng": 1}
     for reference, expected in (("a", 2 / 7), ("d", 1 / 7)):
         data = bk.tally(None, answers=[list("abc")], reference=[reference])
         fit = bk.evaluate(data, "plurality@1", answer_prior=prior, **options)
@@ -256,7 +256,7 @@ def test_a_known_number_of_choices() -> None:
             bk.evaluate(crowded, "plurality@1", answer_prior=prior, **options)
     for bad in ({"choices": 1}, {"choices": 2.0}, {"choices": 4, "unseen": 2}):
         with pytest.raises(ValueError, match="answer_prior: "):
-            bk.AnswerPrior(**bad)
+            bk.priors.AnswerPrior(**bad)
 
 
 def test_spellings_of_a_reference_that_nobody_gave_add_nothing() -> None:
@@ -290,7 +290,7 @@ def test_a_system_does_not_depend_on_its_neighbours() -> None:
 def test_questions_without_any_possible_answer_are_lost() -> None:
     rules = bk.AnswerRules(unanswered="exclude")
     data = bk.tally([[0, 0], [1, 0]], answers=[[None, ""], ["a", "b"]], answer_rules=rules)
-    prior = bk.AnswerPrior(unseen=0, unseen_correct=False)
+    prior = bk.priors.AnswerPrior(unseen=0, unseen_correct=False)
     fit = bk.evaluate(data, "plurality@1", pooling="none", answer_prior=prior, rng=1)
     assert float(bk.table(fit)["mean"][0]) == pytest.approx(0.25)  # (0 + 1/2) / 2
 
@@ -318,7 +318,7 @@ def test_many_long_votes_fall_back_on_simulated_variances() -> None:
     rng = np.random.default_rng(4)
     cells = [rng.multinomial(40, rng.dirichlet(np.full(6, 0.7))) for _ in range(60)]
     ballots = [answers.Ballots(c[c > 0], np.arange((c > 0).sum()) == 0, None) for c in cells]
-    prior, five = bk.AnswerPrior(), parse("plurality@5")
+    prior, five = bk.priors.AnswerPrior(), parse("plurality@5")
     exact = answers.VoteModel(ballots, prior, 400, np.random.default_rng(1)).fit(five)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(answers, "_BUDGET", 1.0)
@@ -337,13 +337,13 @@ def test_votes_need_answers_and_their_own_prior(votes) -> None:
     with pytest.raises(ValueError, match=r"plurality@3 with .* leave out prior_trials"):
         bk.evaluate(votes, "plurality@3", pooling="none", prior_trials=votes)
     with pytest.raises(ValueError, match="answer_prior must be left out"):
-        bk.evaluate(votes, "pass@1", answer_prior=bk.AnswerPrior())
+        bk.evaluate(votes, "pass@1", answer_prior=bk.priors.AnswerPrior())
     with pytest.raises(ValueError, match="k must be at most 1000 for plurality"):
         bk.evaluate(votes, "plurality@3000", pooling="none")
     with pytest.raises(ValueError, match="the data have none"):
         bk.evaluate([[1, 0]], "plurality@1", pooling="none")
     with pytest.raises(ValueError, match="has no value for a success probability"):
-        bk.Metric(MetricGrid.of("plurality@3").families[0], 3).latent(0.5)
+        bk.metrics.Metric(MetricGrid.of("plurality@3").families[0], 3).latent(0.5)
 
 
 def test_results_are_saved_and_come_back(votes, tmp_path) -> None:
@@ -356,12 +356,12 @@ def test_results_are_saved_and_come_back(votes, tmp_path) -> None:
 @pytest.mark.long
 def test_sampling_agrees_and_so_do_simulated_votes(votes) -> None:
     fit = bk.evaluate(votes, METRICS, pooling="none", rng=1)
-    sampled = bk.sample(votes, METRICS, pooling="none", rng=2, progressbar=False)
-    found = bk.verify(fit, sampled, family_error=FALSE_ALARM)
+    sampled = bk.sample(votes, METRICS, pooling="none", rng=2, progress=False)
+    found = bk.verify(fit, sampled, alpha=FALSE_ALARM)
     assert found.verdict == "agree", found.table.query("verdict != 'agree'").to_string()
     assert (found.table["variable"] == "plurality_votes_at_k").sum() == 2 * 3
     wrong = fit.copy(deep=True)  # ties lost in place of broken: what the strict majority says
     wrong["closed_form"]["plurality_at_k"].loc[{"statistic": "mean", "k": 3}] = wrong[
         "closed_form"
     ]["maj_at_k"].sel(statistic="mean", k=3)
-    assert bk.verify(wrong, sampled, family_error=FALSE_ALARM).verdict == "disagree"
+    assert bk.verify(wrong, sampled, alpha=FALSE_ALARM).verdict == "disagree"

@@ -194,4 +194,4 @@ def test_sampling_is_refused_with_the_way_on() -> None:
     with pytest.raises(ValueError, match=r"bayesatk\.evaluate\(data, 'bon@2'\)"):
         bk.sample(bk.tally(MARKS, verifier=SCORES), "bon@2")
     with pytest.raises(ValueError, match=r"bon@2, by the scores"):
-        bk.calibrate(4, 3, "bon@2")
+        bk.checks.calibrate(4, 3, "bon@2")

@@ -21,7 +21,7 @@ GRADED = [["fail", "part", "pass", "pass", "part"], ["part", "part", "fail", "pa
 EARLIER = [["fail", "pass"], ["part", "pass"]]
 METRICS = ["bayes", "max@2,4"]
 POOLINGS = ["none", "partial", "complete"]
-UNORDERED = {"none": None, "partial": bk.DirichletHyperPrior(), "complete": None}
+UNORDERED = {"none": None, "partial": bk.priors.DirichletHyperPrior(), "complete": None}
 
 
 def simulated(systems: int = 1, questions: int = 20, trials: int = 5, seed: int = 0) -> bk.Outcomes:
@@ -73,9 +73,14 @@ def test_draws_have_the_exact_moments_and_the_stated_interval(graded, pooling) -
 def test_reaching_a_category_is_a_metric_of_its_own(graded) -> None:
     """The probability of at least 0.5 is pass@1 of the data so mapped, under the same prior."""
     fit = bk.evaluate(graded, "bayes", pooling="none", rng=1)
-    table = bk.category_table(fit).query("target == 'questions'").set_index("category")
+    table = bk.table(fit, "categories").query("target == 'questions'").set_index("category")
     binary = bk.evaluate(
-        graded, "pass@1", success="score >= 0.5", pooling="none", prior=bk.BetaPrior(2, 1), rng=1
+        graded,
+        "pass@1",
+        success="score >= 0.5",
+        pooling="none",
+        prior=bk.priors.BetaPrior(2, 1),
+        rng=1,
     )
     assert table.loc["part", "mean"] == pytest.approx(cell(binary, "pass_at_k", "mean", k=1))
     assert table.loc["part", "sd"] == pytest.approx(cell(binary, "pass_at_k", "sd", k=1))
@@ -107,31 +112,42 @@ def test_success_is_a_stated_mapping(graded, pooling) -> None:
         (lambda data: bk.evaluate(data, "bayes", success="score > 0.5"), "no longer be about"),
         (lambda data: bk.evaluate(data, "pass@1", success="score >= 2"), "holds for none"),
         (lambda data: bk.evaluate(data, "pass@1", success="x > 1"), "success must be 'score >= "),
-        (lambda data: bk.evaluate(data, "bayes", prior=bk.BetaPrior()), "DirichletHyperPrior"),
-        (lambda data: bk.evaluate(data, "bayes", prior=bk.HyperPrior.bda3()), "must be proper"),
+        (
+            lambda data: bk.evaluate(data, "bayes", prior=bk.priors.BetaPrior()),
+            "DirichletHyperPrior",
+        ),
+        (
+            lambda data: bk.evaluate(data, "bayes", prior=bk.priors.HyperPrior.bda3()),
+            "must be proper",
+        ),
         (
             lambda data: bk.evaluate(
-                bk.tally([[0, 1]], scores={0: 2.0, 1: 2.0}), "bayes", prior=bk.HyperPrior()
+                bk.tally([[0, 1]], scores={0: 2.0, 1: 2.0}), "bayes", prior=bk.priors.HyperPrior()
             ),
             "have no order",
         ),
         (
             lambda data: bk.evaluate(
-                data, "bayes", prior=bk.DirichletHyperPrior(), difficulty="beta"
+                data, "bayes", prior=bk.priors.DirichletHyperPrior(), difficulty="beta"
             ),
             "with a HyperPrior",
         ),
         (
-            lambda data: bk.evaluate(data, "bayes", prior=bk.DirichletHyperPrior((1.0, 2.0))),
+            lambda data: bk.evaluate(
+                data, "bayes", prior=bk.priors.DirichletHyperPrior((1.0, 2.0))
+            ),
             "one for each of the 3",
         ),
-        (lambda data: bk.DirichletPrior(0.0), "must be finite and > 0"),
-        (lambda data: bk.DirichletPrior("1"), "must be finite and > 0"),
-        (lambda data: bk.DirichletPrior(()), "must be finite and > 0"),
-        (lambda data: bk.DirichletHyperPrior(icc=1.0), "icc must be two Beta parameters"),
-        (lambda data: bk.AnswerPrior((1.0, 2.0)), "concentration must be a number"),
-        (lambda data: bk.AnswerPrior(unseen=-1), "unseen must be an integer"),
-        (lambda data: bk.AnswerPrior(unseen_correct="no"), "unseen_correct must be true or false"),
+        (lambda data: bk.priors.DirichletPrior(0.0), "must be finite and > 0"),
+        (lambda data: bk.priors.DirichletPrior("1"), "must be finite and > 0"),
+        (lambda data: bk.priors.DirichletPrior(()), "must be finite and > 0"),
+        (lambda data: bk.priors.DirichletHyperPrior(icc=1.0), "icc must be two Beta parameters"),
+        (lambda data: bk.priors.AnswerPrior((1.0, 2.0)), "concentration must be a number"),
+        (lambda data: bk.priors.AnswerPrior(unseen=-1), "unseen must be an integer"),
+        (
+            lambda data: bk.priors.AnswerPrior(unseen_correct="no"),
+            "unseen_correct must be true or false",
+        ),
         (lambda data: bk.evaluate(data, "bayes", prior_weight=0.5), "left out without prior_tri"),
         (lambda data: bk.evaluate(data, "max@1000000"), "k must be at most"),
         (lambda data: bk.tally([[0, 1]], scores={0: 0, 1: 1e200}), "scores must lie within"),
@@ -141,7 +157,7 @@ def test_success_is_a_stated_mapping(graded, pooling) -> None:
             "prior_weight must lie in",
         ),
         (lambda data: bk.compare(bk.evaluate(data, "bayes", rng=1)), "at least two systems"),
-        (lambda data: bk.category_table(bk.evaluate([[1, 0]], "bayes")), "scored categories"),
+        (lambda data: bk.table(bk.evaluate([[1, 0]], "bayes"), "categories"), "scored categories"),
     ],
 )
 def test_what_makes_no_sense_is_refused(graded, call, message) -> None:
@@ -260,7 +276,7 @@ def test_evidence_of_poolings_ranks_them_as_the_data_were_made() -> None:
     spread = simulated(questions=40, trials=6, seed=6)
     evidence = {
         (name, pooling): float(
-            bk.log_evidence(
+            bk.checks.log_evidence(
                 bk.evaluate(
                     data, "bayes", pooling=pooling, prior=UNORDERED[pooling], draws=5, rng=1
                 )
@@ -284,7 +300,7 @@ def test_systems_of_scored_categories_are_compared_with_identical_ones() -> None
         {"score": ("category", [0.0, 0.5, 1.0])},
     )
     fit = bk.evaluate(bk.tally(data), "bayes", pooling="none", draws=5, rng=1)
-    factor = bk.log_bayes_factor_equal(fit)
+    factor = bk.checks.log_bayes_factor_equal(fit)
     assert float(np.exp(factor[0, 1])) == pytest.approx(5.6, rel=1e-12)
     assert factor.values.diagonal().tolist() == [0.0, 0.0]
 
@@ -298,8 +314,8 @@ def test_an_outlier_is_integrated_afresh() -> None:
         bk.evaluate(bk.tally(some), "bayes", rng=1)
         for some in (data, data.isel(question=slice(10)))
     )
-    expected = float(bk.log_evidence(whole)[0] - bk.log_evidence(rest)[0])
-    assert float(bk.exact_loo(whole).elpd_i[0, 10]) == pytest.approx(expected, abs=0.03)
+    expected = float(bk.checks.log_evidence(whole)[0] - bk.checks.log_evidence(rest)[0])
+    assert float(bk.checks.exact_loo(whole).elpd_i[0, 10]) == pytest.approx(expected, abs=0.03)
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)
@@ -333,10 +349,10 @@ def test_models_of_categories_are_compared() -> None:
         for pooling in POOLINGS
     }
     # How often questions get the middle score differs, which an order of the levels does not allow.
-    table = bk.compare_models(fits | {"ordered": bk.evaluate(spread, "bayes", rng=1)})
+    table = bk.checks.compare_models(fits | {"ordered": bk.evaluate(spread, "bayes", rng=1)})
     assert table.index[0] == "partial"
     psis = az.loo(fits["partial"], pointwise=True)
-    assert psis.elpd == pytest.approx(bk.exact_loo(fits["partial"]).elpd, abs=0.1)
+    assert psis.elpd == pytest.approx(bk.checks.exact_loo(fits["partial"]).elpd, abs=0.1)
 
 
 def test_log_likelihood_works_with_arviz(graded) -> None:
@@ -351,7 +367,10 @@ def test_log_likelihood_works_with_arviz(graded) -> None:
 
 
 def test_priors_may_be_numpy_numbers_and_lists(graded, tmp_path) -> None:
-    for prior in (bk.DirichletPrior([1.0, 1.0, 2.0]), bk.DirichletPrior(np.float32(1.0))):
+    for prior in (
+        bk.priors.DirichletPrior([1.0, 1.0, 2.0]),
+        bk.priors.DirichletPrior(np.float32(1.0)),
+    ):
         fit = bk.evaluate(graded, "max@9", pooling="none", prior=prior, rng=1)
         bk.save(fit, tmp_path / "fit.nc")
 
@@ -397,13 +416,18 @@ def test_a_metric_of_ones_own_on_categories(graded) -> None:
     def all_best(counts, scores):
         return (counts[:, np.argmax(scores)] == counts.sum(axis=1)).astype(float)
 
-    family = bk.Family(
-        "all_best_at_k", "all-best@", lambda k: bk.Credit.of([0.0] * k + [1.0]),
-        category=lambda k: bk.CategoryCredit(k, all_best),
+    family = bk.metrics.Family(
+        "all_best_at_k", "all-best@", lambda k: bk.metrics.Credit.of([0.0] * k + [1.0]),
+        category=lambda k: bk.metrics.CategoryCredit(k, all_best),
     )  # fmt: skip
     fit = bk.evaluate(graded, [family.at(3)], pooling="none", rng=1)
     mapped = bk.evaluate(
-        graded, "pass^3", success="score >= 1", pooling="none", prior=bk.BetaPrior(1, 2), rng=1
+        graded,
+        "pass^3",
+        success="score >= 1",
+        pooling="none",
+        prior=bk.priors.BetaPrior(1, 2),
+        rng=1,
     )
     for statistic in ("estimate", "mean", "sd"):
         own = cell(fit, "all_best_at_k", statistic, k=3)
@@ -424,13 +448,13 @@ def test_sampling_agrees_with_the_closed_form(pooling, form) -> None:
         {"draws": 2000, "tune": 1500, "sample_kwargs": {"target_accept": 0.95}} if form else {}
     )
     sampled = bk.sample(
-        data, METRICS, pooling=pooling, prior=prior, form=form, rng=2, progressbar=False, **options
+        data, METRICS, pooling=pooling, prior=prior, form=form, rng=2, progress=False, **options
     )
-    found = bk.verify(fit, sampled, family_error=FALSE_ALARM)
+    found = bk.verify(fit, sampled, alpha=FALSE_ALARM)
     assert found.verdict == "agree", found.table.query("verdict != 'agree'").to_string()
     wrong = fit.copy(deep=True)  # the best of k + 1
     wrong["closed_form"]["max_at_k"].loc[{"k": 2}] = wrong["closed_form"]["max_at_k"].sel(k=4)
-    assert bk.verify(wrong, sampled, family_error=FALSE_ALARM).verdict == "disagree"
+    assert bk.verify(wrong, sampled, alpha=FALSE_ALARM).verdict == "disagree"
 
 
 @pytest.mark.long
@@ -440,8 +464,8 @@ def test_prior_trials_are_sampled_too(pooling) -> None:
     options["prior"] = UNORDERED[pooling]
     data = simulated(seed=1)
     fit = bk.evaluate(data, METRICS, rng=1, **options)
-    sampled = bk.sample(data, METRICS, rng=2, progressbar=False, **options)
-    found = bk.verify(fit, sampled, family_error=FALSE_ALARM)
+    sampled = bk.sample(data, METRICS, rng=2, progress=False, **options)
+    found = bk.verify(fit, sampled, alpha=FALSE_ALARM)
     assert found.verdict == "agree", found.table.query("verdict != 'agree'").to_string()
     plain = bk.evaluate(data, METRICS, pooling=pooling, prior=UNORDERED[pooling], rng=1)
     with pytest.raises(ValueError, match="their prior_count differ"):
@@ -480,7 +504,7 @@ def test_equal_scores_are_a_known_mean(scores, pooling, tmp_path) -> None:
     known = ~rows["metric"].isin(["max@4"])
     np.testing.assert_allclose(rows["estimate"][known], score, rtol=1e-14)
     assert not bk.notes(fit)
-    assert (bk.category_table(fit)["mean"] == 1.0).all()  # there is nothing to reach
+    assert (bk.table(fit, "categories")["mean"] == 1.0).all()  # there is nothing to reach
     compared = bk.compare(fit, rng=1)["comparison"]["bayes"]
     assert float(compared.sel(system="a", other="b", target="questions", contrast="mean")) == 0.0
     bk.report(fit, tmp_path / "report.html")
@@ -494,7 +518,7 @@ def test_equal_scores_are_sampled() -> None:
     options = {"draws": 20, "tune": 20, "chains": 2, "progressbar": False, "rng": 1}
     fit = bk.sample(data, "bayes max@3", pooling="none", **options)
     np.testing.assert_allclose(bk.table(fit)["mean"], 2.0, rtol=1e-14)
-    assert (bk.category_table(fit)["mean"] == 1.0).all()
+    assert (bk.table(fit, "categories")["mean"] == 1.0).all()
 
 
 @pytest.mark.parametrize("worth", [lambda counts, scores: np.full(len(counts), 0.3), None])
@@ -535,7 +559,7 @@ def test_scores_of_many_levels_are_reached_with_probabilities_that_fall(levels) 
     raw = rng.integers(0, levels, (6, 8))
     data = bk.tally(raw, scores={level: level / (levels - 1) for level in range(levels)})
     fit = bk.evaluate(data, "bayes", pooling="none", draws=50, rng=1)
-    rows = bk.category_table(fit).query("target == 'questions'")
+    rows = bk.table(fit, "categories").query("target == 'questions'")
     assert len(rows) == 51
     assert rows["score"].iloc[0] == 1.0
     assert rows["score"].iloc[-1] == 0.0

@@ -79,7 +79,9 @@ def test_the_same_model_written_otherwise_is_the_same(fit) -> None:
     other = bk.evaluate(
         bk.tally(data, covariates=cover), METRICS, covariates=["log_minutes", "domain"], rng=1
     )
-    assert bk.log_evidence(other).values == pytest.approx(bk.log_evidence(fit).values, abs=0.03)
+    assert bk.checks.log_evidence(other).values == pytest.approx(
+        bk.checks.log_evidence(fit).values, abs=0.03
+    )
     one, two = bk.table(fit), bk.table(other)
     assert (abs(one["mean"] - two["mean"]) < 0.1 * one["sd"]).all()
 
@@ -88,7 +90,7 @@ def test_leaving_a_question_out_is_evaluating_without_it() -> None:
     """``log p(c | the others)`` is the evidence of all less that of the others."""
     data = simulated(3, questions=12, systems=1)
     fit = bk.evaluate(data, "pass@1", covariates=["log_minutes"], rng=1)
-    loo = bk.exact_loo(fit).elpd_i.values[0]
+    loo = bk.checks.exact_loo(fit).elpd_i.values[0]
     # The basis stays that of all questions, as in a model whose prior is fixed.
     own = Result.of(fit)
     whole = model_of(own, 0).log_evidence()
@@ -105,10 +107,10 @@ def test_models_are_compared_by_their_evidence() -> None:
         "minutes": bk.evaluate(data, "pass@1", covariates=["log_minutes"], rng=1),
         "without": bk.evaluate(data, "pass@1", difficulty="beta", rng=1),
     }
-    table = bk.compare_models(fits)
+    table = bk.checks.compare_models(fits)
     assert table.index[0] == "minutes"
     assert table.loc["minutes", "probability"] > 0.99
-    factor = bk.log_bayes_factor_equal(fits["minutes"])
+    factor = bk.checks.log_bayes_factor_equal(fits["minutes"])
     assert np.isfinite(factor.values).all()
 
 
@@ -136,7 +138,7 @@ def test_prior_sensitivity_is_given_beyond_the_trials() -> None:
     ("options", "says"),
     [
         ({"pooling": "none"}, "pooling='partial'"),
-        ({"prior": bk.HyperPrior.bda3()}, "must be proper with covariates"),
+        ({"prior": bk.priors.HyperPrior.bda3()}, "must be proper with covariates"),
     ],
 )
 def test_what_has_no_regression_is_refused(options, says) -> None:
@@ -147,7 +149,7 @@ def test_what_has_no_regression_is_refused(options, says) -> None:
 
 @pytest.mark.parametrize(
     "consumer",
-    [bk.next_questions, bk.tail_exponent],
+    [bk.decide.next_questions, bk.checks.tail_exponent],
 )
 def test_what_would_ignore_covariates_refuses_them(fit, consumer) -> None:
     with pytest.raises(ValueError, match="must be without covariates for"):

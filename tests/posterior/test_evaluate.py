@@ -154,7 +154,7 @@ def test_published_pass_hat_of_tau_bench() -> None:
 
 
 def test_estimate_is_nan_beyond_the_trials_and_the_posterior_is_not() -> None:
-    fit = bk.evaluate([[1, 0, 1], [1, 1]], "pass@2,3", rng=1)
+    fit = bk.evaluate([[1, 0, 1], [1, 1], [0, 0]], "pass@2,3", rng=1)
     closed = fit["closed_form"]["pass_at_k"].sel(system="system", target="questions")
     assert np.isnan(closed.sel(statistic="estimate", k=3))
     assert not np.isnan(closed.sel(statistic="estimate", k=2))
@@ -166,9 +166,9 @@ def test_estimate_is_nan_beyond_the_trials_and_the_posterior_is_not() -> None:
 @pytest.mark.parametrize(
     ("pooling", "weaker"),
     [
-        ("partial", bk.HyperPrior((0.5, 0.5), (0.5, 0.5), families="beta")),
-        ("partial", bk.HyperPrior((0.5, 0.5), (0.5, 0.5))),
-        ("none", bk.BetaPrior(0.5, 0.5)),
+        ("partial", bk.priors.HyperPrior((0.5, 0.5), (0.5, 0.5), families="beta")),
+        ("partial", bk.priors.HyperPrior((0.5, 0.5), (0.5, 0.5))),
+        ("none", bk.priors.BetaPrior(0.5, 0.5)),
     ],
 )
 def test_prior_sensitivity_is_a_ratio_of_sds(ragged, pooling, weaker) -> None:
@@ -304,7 +304,7 @@ def test_groups_are_plain_netcdf_groups(fit, tmp_path) -> None:
         ({"ci_kind": "hpd"}, "ci_kind must be"),
         ({"draws": 0}, "draws must be an integer >= 2"),
         ({"keep": "p"}, "keep must be a sequence"),
-        ({"prior": bk.BetaPrior()}, "prior for pooling='partial' must be a HyperPrior"),
+        ({"prior": bk.priors.BetaPrior()}, "prior for pooling='partial' must be a HyperPrior"),
         ({"rng": -1}, "rng must be an integer >= 0"),
     ],
 )
@@ -315,7 +315,7 @@ def test_bad_options_are_refused(options, message) -> None:
 
 def test_improper_posterior_is_refused() -> None:
     with pytest.raises(ValueError, match="improper"):
-        bk.evaluate(([1], 1), "pass@1", prior=bk.HyperPrior.bda3())
+        bk.evaluate(([1], 1), "pass@1", prior=bk.priors.HyperPrior.bda3())
 
 
 def test_graded_data_need_a_mapping() -> None:
@@ -329,7 +329,7 @@ def test_graded_data_need_a_mapping() -> None:
 @pytest.mark.parametrize("bad", [42, xr.DataTree()])
 def test_only_results_are_tabulated_and_saved(bad, tmp_path) -> None:
     for call in (lambda: bk.table(bad), lambda: bk.save(bad, tmp_path / "x.nc")):
-        with pytest.raises(TypeError, match="result must be a DataTree made by"):
+        with pytest.raises(TypeError, match="fit must be a DataTree made by"):
             call()
 
 

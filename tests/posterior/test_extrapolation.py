@@ -23,7 +23,7 @@ def test_every_form_of_the_same_data_gives_the_same_range():
         {"question": question.ravel(), "trial": trial.ravel(), "outcome": rows.ravel()}
     )
     forms = [rows, rows.tolist(), bk.tally(rows), (rows.sum(axis=1), 4), long]
-    found = [bk.extrapolation_range(each, "pass@4,16,64") for each in forms]
+    found = [bk.checks.extrapolation_range(each, "pass@4,16,64") for each in forms]
     for other in found[1:]:
         pd.testing.assert_frame_equal(other, found[0])
 
@@ -33,15 +33,15 @@ def test_rows_are_systems_metrics_and_targets():
     trials = np.stack([np.full(60, 4), np.where(np.arange(60) < 40, 8, 0)])
     successes = np.stack([first.sum(axis=1), np.pad(second.sum(axis=1), (0, 20))])
     data = bk.tally(successes, trials=trials, systems=["a", "b"], missing="ignore")
-    frame = bk.extrapolation_range(data, ["pass@16", "g-pass@8:0.5"], confidence=0.9)
+    frame = bk.checks.extrapolation_range(data, ["pass@16", "g-pass@8:0.5"], ci_prob=0.9)
     assert list(frame.columns) == [
-        "system", "metric", "target", "lower", "upper", "confidence", "trials", "fits",
+        "system", "metric", "target", "lower", "upper", "ci_prob", "trials", "fits",
     ]  # fmt: skip
     assert frame[["system", "metric", "target"]].drop_duplicates().shape[0] == len(frame) == 8
     assert frame.groupby("system")["trials"].unique().map(list).to_dict() == {"a": [4], "b": [8]}
     assert frame["fits"].all()
-    assert (frame["confidence"] == 0.9).all()
-    alone = bk.extrapolation_range(second, "pass@16", confidence=0.9)
+    assert (frame["ci_prob"] == 0.9).all()
+    alone = bk.checks.extrapolation_range(second, "pass@16", ci_prob=0.9)
     ours = frame.query("system == 'b' and metric == 'pass@16'")
     np.testing.assert_array_equal(ours[["lower", "upper"]], alone[["lower", "upper"]])
 
@@ -53,7 +53,7 @@ def test_is_the_range_of_the_counts():
     exact = metric_ranges(
         np.arange(5), np.full(5, 4), counts, [one.latent for one in parse(asked)], 0.95
     )
-    frame = bk.extrapolation_range(rows, asked)
+    frame = bk.checks.extrapolation_range(rows, asked)
     np.testing.assert_allclose(frame["lower"], exact.lower.ravel(), atol=1e-9)
     np.testing.assert_allclose(frame["upper"], exact.upper.ravel(), atol=1e-9)
     same = frame[frame["metric"].isin(["pass@6", "max@6"])]
@@ -62,7 +62,7 @@ def test_is_the_range_of_the_counts():
 
 def test_unequal_trials_leave_these_questions_less_certain():
     rows = [row[: 2 + 14 * (i % 2)].tolist() for i, row in enumerate(marks(90, 16))]
-    frame = bk.extrapolation_range(rows, "pass@8").set_index("target")
+    frame = bk.checks.extrapolation_range(rows, "pass@8").set_index("target")
     width = frame["upper"] - frame["lower"]
     assert width["questions"] > width["population"] > 0
 
@@ -78,7 +78,7 @@ def fit():
 def test_table_has_the_range_where_k_exceeds_the_trials(fit, tmp_path):
     data = bk.tally({"a": marks(seed=1), "b": marks(seed=2)})
     key = ["system", "metric", "target"]
-    expected = bk.extrapolation_range(data, "pass@8,32", confidence=0.9).set_index(key)
+    expected = bk.checks.extrapolation_range(data, "pass@8,32", ci_prob=0.9).set_index(key)
     bk.save(fit, tmp_path / "fit.nc")
     for result in (fit, bk.load_result(tmp_path / "fit.nc")):
         frame = bk.table(result).set_index(key)
@@ -122,21 +122,21 @@ def test_scores_need_to_say_which_succeed():
         [["no", "part", "yes"], ["no", "no", "yes"]], scores={"no": 0, "part": 0.5, "yes": 1}
     )
     with pytest.raises(ValueError, match=r"scored categories .* success='score >= 0.5'"):
-        bk.extrapolation_range(data, "pass@8")
-    found = bk.extrapolation_range(data, "pass@8", success="score >= 0.5")
-    same = bk.extrapolation_range([[0, 1, 1], [0, 0, 1]], "pass@8")
+        bk.checks.extrapolation_range(data, "pass@8")
+    found = bk.checks.extrapolation_range(data, "pass@8", success="score >= 0.5")
+    same = bk.checks.extrapolation_range([[0, 1, 1], [0, 0, 1]], "pass@8")
     pd.testing.assert_frame_equal(found, same)
 
 
 def test_bad_input_is_named():
     with pytest.raises(ValueError, match=r"got plurality@5.*'maj@k'"):
-        bk.extrapolation_range(marks(), "pass@4 plurality@5")
-    with pytest.raises(ValueError, match="confidence must lie strictly between 0 and 1; got 95"):
-        bk.extrapolation_range(marks(), "pass@4", confidence=95)
+        bk.checks.extrapolation_range(marks(), "pass@4 plurality@5")
+    with pytest.raises(ValueError, match="ci_prob must lie strictly between 0 and 1; got 95"):
+        bk.checks.extrapolation_range(marks(), "pass@4", ci_prob=95)
     with pytest.raises(ValueError, match="k must be at most 20000"):
-        bk.extrapolation_range(marks(), "pass@30000")
+        bk.checks.extrapolation_range(marks(), "pass@30000")
     with pytest.raises(ValueError, match="not a known metric"):
-        bk.extrapolation_range(marks(), "best@4")
+        bk.checks.extrapolation_range(marks(), "best@4")
 
 
 @pytest.mark.parametrize("k", [1, 4, 16, 10_000])
@@ -144,7 +144,7 @@ def test_the_estimate_and_the_truth_lie_inside_at_every_k(k):
     rng = np.random.default_rng(4)
     p = rng.beta(1.5, 1.5, 300) * (rng.random(300) >= 0.3)
     rows = rng.binomial(1, p[:, None], (300, 4))
-    frame = bk.extrapolation_range(rows, f"pass@{k}")
+    frame = bk.checks.extrapolation_range(rows, f"pass@{k}")
     truth = np.mean(1 - (1 - p) ** k)
     assert frame["lower"].le(truth).all()
     assert frame["upper"].ge(truth).all()

@@ -94,7 +94,7 @@ def test_order_and_names_of_groups_change_nothing(data, fit) -> None:
 
 def test_what_arviz_checks_is_there(fit) -> None:
     az = pytest.importorskip("arviz")
-    exact = bk.exact_loo(fit)
+    exact = bk.checks.exact_loo(fit)
     smoothed = az.loo(fit, pointwise=True)
     assert float(smoothed.elpd) == pytest.approx(exact.elpd, abs=0.5)
     assert fit["posterior_predictive"]["successes"].max() <= 5
@@ -119,7 +119,7 @@ def test_group_may_be_a_covariate_or_come_with_the_data(data, fit) -> None:
         ("pass@1", {"group": "group", "group_weights": "same"}, "'equal' is a macro average"),
         ("pass@1", {"group": "group", "group_weights": dict.fromkeys(GROUPS, 0)}, "not all 0"),
         ("pass@1", {"group_weights": "equal"}, "must be left out without groups"),
-        ("pass@1", {"group": "group", "prior": bk.BetaPrior()}, "must be a HyperPrior"),
+        ("pass@1", {"group": "group", "prior": bk.priors.BetaPrior()}, "must be a HyperPrior"),
     ],
 )
 def test_what_has_no_second_level_is_refused(data, metrics, options, words) -> None:
@@ -137,7 +137,7 @@ def test_scores_have_groups_as_successes_have() -> None:
 
 
 def test_what_would_ignore_groups_refuses_them(fit) -> None:
-    for run in (bk.next_questions, bk.tail_exponent):
+    for run in (bk.decide.next_questions, bk.checks.tail_exponent):
         with pytest.raises(ValueError, match="without groups"):
             run(fit)
     with pytest.raises(ValueError, match="evaluated without"):

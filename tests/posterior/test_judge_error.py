@@ -77,7 +77,7 @@ def test_partial_pooling_is_what_weighted_draws_from_the_prior_say(family) -> No
     ways = binom.pmf(MARKS[0], MARKS[1], 0.5) * 2.0 ** MARKS[1]
     evidence = np.log(weight.mean() / ways.prod())
     error = weight.std() / weight.mean() / np.sqrt(size)
-    assert float(bk.log_evidence(fit)[0]) == pytest.approx(evidence, abs=4 * error + 0.02)
+    assert float(bk.checks.log_evidence(fit)[0]) == pytest.approx(evidence, abs=4 * error + 0.02)
 
 
 def test_leave_one_out_is_the_probability_of_marks_given_the_others() -> None:
@@ -86,7 +86,7 @@ def test_leave_one_out_is_the_probability_of_marks_given_the_others() -> None:
     s, f = rng.beta(28, 4, size), rng.beta(5, 29, size)
     each = binom.pmf(MARKS[0], MARKS[1], f[:, None] + (s - f)[:, None] * p)
     fit = bk.evaluate(MARKS, "pass@1", judge=JUDGE, difficulty="beta", rng=1)
-    found = bk.exact_loo(fit).elpd_i.values.ravel()
+    found = bk.checks.exact_loo(fit).elpd_i.values.ravel()
     for i in range(5):
         others = np.delete(each, i, axis=1).prod(axis=1)
         expected = np.log(each.prod(axis=1).mean() / others.mean())
@@ -290,13 +290,13 @@ def test_what_a_judge_has_no_model_for_is_refused() -> None:
     data = {"a": [[1, 0]] * 4, "b": [[1, 1]] * 4}
     fit = bk.evaluate(data, "pass@1", judge=JUDGE, difficulty="beta", draws=50, rng=1)
     for refused in (
-        bk.log_bayes_factor_equal, bk.e_value,
-        lambda own: bk.log_bayes_factor_chance(own, 0.5),
+        bk.checks.log_bayes_factor_equal, bk.decide.e_value,
+        lambda own: bk.checks.log_bayes_factor_chance(own, 0.5),
         lambda own: bk.guessing.random_baseline(own, 0.5, rng=1),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=r"a judge that errs for .* leave out judge"):
             refused(fit)
-    assert np.isnan(bk.log_evidence(fit).values).all()  # of systems that share a judge
+    assert np.isnan(bk.checks.log_evidence(fit).values).all()  # of systems that share a judge
 
 
 def test_the_antibody_survey_of_santa_clara_has_its_published_interval() -> None:
@@ -313,13 +313,13 @@ def test_the_antibody_survey_of_santa_clara_has_its_published_interval() -> None
 
 @pytest.mark.full
 def test_a_short_calibration_of_the_closed_form_finds_it_right() -> None:
-    found = bk.calibrate(
+    found = bk.checks.calibrate(
         5, 2, "pass@1", judge=JUDGE, pooling="none", replications=50, rng=1, progress=False
     )
     assert found.verdict == "calibrated"
     assert {"sensitivity", "false_positive_rate"} <= set(found.table.index)
     with pytest.raises(ValueError, match="judge must be a JudgeError"):
-        bk.calibrate(5, 2, judge=0.9, replications=1)
+        bk.checks.calibrate(5, 2, judge=0.9, replications=1)
 
 
 @pytest.mark.parametrize("pooling", ["partial", "none", "complete"])
@@ -342,7 +342,7 @@ def test_a_cut_posterior_keeps_the_rates_as_calibrated(pooling) -> None:
     error = np.std(means) / np.sqrt(len(means))
     assert _statistic(fit, "pass_at_k", 1) == pytest.approx(np.mean(means), abs=4.5 * error)
     with pytest.raises(ValueError, match="updated=True"):
-        bk.exact_loo(fit)
+        bk.checks.exact_loo(fit)
 
 
 def test_a_plan_has_the_width_that_an_evaluation_then_has() -> None:

@@ -188,18 +188,18 @@ def test_leaving_one_of_many_trials_out() -> None:
     np.testing.assert_allclose(both.left_out, expected, rtol=1e-4)
 
 
-@pytest.mark.parametrize("prior", [bk.HyperPrior(), bk.BetaPrior()])
+@pytest.mark.parametrize("prior", [bk.priors.HyperPrior(), bk.priors.BetaPrior()])
 def test_groups_of_many_trials(prior) -> None:
     data = bk.tally(([3, 5 * 10**8], [10, BILLION]))
     rng = np.random.default_rng(1)
     shape, dims = (2, 50, 1), ("chain", "draw", "system")
     drawn = {name: (dims, rng.beta(4, 4, shape)) for name in ("mean_p", "icc")}
     drawn["icc"][1][0, 0] = 1.0  # a draw may be rounded to the end
-    if isinstance(prior, bk.BetaPrior):
+    if isinstance(prior, bk.priors.BetaPrior):
         del drawn["icc"]
     posterior = xr.Dataset(drawn, {"chain": [0, 1], "draw": np.arange(50), "system": ["system"]})
-    pooling = "partial" if isinstance(prior, bk.HyperPrior) else "complete"
-    law = prior.of_family("beta") if isinstance(prior, bk.HyperPrior) else prior
+    pooling = "partial" if isinstance(prior, bk.priors.HyperPrior) else "complete"
+    law = prior.of_family("beta") if isinstance(prior, bk.priors.HyperPrior) else prior
     study = Study(outcomes=data, metrics=parse("bayes"), pooling=pooling, prior=law)
     groups = checking_groups(study, {"posterior": posterior}, [], rng)
     assert np.isfinite(groups["log_likelihood"]["successes"]).all()

@@ -57,7 +57,7 @@ def _witness(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     edges = np.linspace(0.0, 1.0, 22)
     mean, icc = 0.5 * (edges[1:] + edges[:-1]), 0.5 * (edges[1:] + edges[:-1])
     shape = np.linspace(-7.0, 7.0, 29)
-    prior = norm(0.0, bk.HyperPrior().shape_sd).pdf(shape)
+    prior = norm(0.0, bk.priors.HyperPrior().shape_sd).pdf(shape)
     prior /= prior.sum()
     p = beta_law(0.5, 0.5).ppf((np.arange(1500) + 0.5) / 1500)
     weight, first, second, population = [], [], [], []
@@ -200,9 +200,9 @@ def test_levels_have_the_groups_that_arviz_checks_models_with() -> None:
         replicated.mean(("chain", "draw", "question")).values[0] / 5, mean, atol=0.01
     )
     shape = fit["posterior"]["shape"].values
-    expected = norm(0.0, bk.HyperPrior().shape_sd).logpdf(shape).sum(axis=-1)
+    expected = norm(0.0, bk.priors.HyperPrior().shape_sd).logpdf(shape).sum(axis=-1)
     np.testing.assert_allclose(fit["log_prior"]["shape"].values, expected, rtol=1e-9)
-    assert az.loo(fit).elpd == pytest.approx(bk.exact_loo(fit).elpd, abs=0.2)
+    assert az.loo(fit).elpd == pytest.approx(bk.checks.exact_loo(fit).elpd, abs=0.2)
     sensitivity = az.psense(fit, var_names=["bayes"])
     assert 0.0 <= float(sensitivity["bayes"].sel(target="population").squeeze()) < 0.5
 
@@ -240,7 +240,7 @@ def test_probabilities_of_all_that_may_be_seen_sum_to_one(family: str, gap: floa
     """Of three trials in four levels, also where two of them nearly have one score."""
     trials, scores = 3, (0.0, gap, 0.6, 1.0)
     every = np.array([row for row in np.ndindex(*[trials + 1] * 4) if sum(row) == trials])
-    model = CountModel.of(bk.HyperPrior(families=family), every, scores=scores)
+    model = CountModel.of(bk.priors.HyperPrior(families=family), every, scores=scores)
     predictor, fields = model.part(family)
     theta = fields.from_uniform(np.random.default_rng(2).random((40, fields.size)))
     theta = theta[np.abs(theta[:, fields.slices["mean"]]).max(axis=1) < 4.0]

@@ -28,8 +28,8 @@ tables = st.integers(2, 3).flatmap(
 
 def model(scale, pooling, counts, prior=None):
     prior = scale.resolve_prior(pooling, prior)
-    if isinstance(prior, bk.HyperPrior):
-        prior = bk.HyperPrior(families="beta")
+    if isinstance(prior, bk.priors.HyperPrior):
+        prior = bk.priors.HyperPrior(families="beta")
     return Declared(scale, pooling, prior, np.asarray(counts)[None]).model(0)
 
 
@@ -48,7 +48,7 @@ def simulated(scale, questions=7, trials=4, seed=3):
 def test_a_beta_is_a_dirichlet_of_two_categories(pooling, counts) -> None:
     """Two ways to the same numbers: quadrature of Betas, and sums over Dirichlets."""
     counts[0, 0] += 1  # a trial at least
-    dirichlet = bk.DirichletHyperPrior() if pooling == "partial" else None
+    dirichlet = bk.priors.DirichletHyperPrior() if pooling == "partial" else None
     both = [
         model(SCALES["right or wrong"], pooling, counts),
         model(SCALES["two"], pooling, counts, dirichlet),
@@ -137,9 +137,10 @@ def test_a_weaker_prior_matters_beyond_the_trials_only(name) -> None:
     ratio = one.prior_sensitivity(metrics, posterior, posterior.sd)
     assert np.isnan(ratio[[metric.k <= 4 for metric in metrics]]).all()
     half = [value / 2 for value in one.alpha.tolist()]
-    weaker = bk.BetaPrior(half[1], half[0]) if scale is RIGHT_WRONG else bk.DirichletPrior(
-        tuple(half)
-    )  # fmt: skip
+    if scale is RIGHT_WRONG:
+        weaker = bk.priors.BetaPrior(half[1], half[0])
+    else:
+        weaker = bk.priors.DirichletPrior(tuple(half))
     other = model(scale, "none", one.states.counts[one.states.which], weaker).fit(metrics)
     np.testing.assert_allclose(ratio[2], (other.sd / posterior.sd)[2], rtol=1e-9)
 

@@ -79,7 +79,7 @@ def test_these_questions_are_all_that_were_asked() -> None:
 def test_a_question_that_was_never_tried_has_no_influence_on_the_population() -> None:
     data = _of_trials(slice(None))
     fit = bk.evaluate(data, "pass@1", pooling="none", rng=1)
-    rows = bk.question_table(fit, "pass@1", target="population")
+    rows = bk.checks.question_table(fit, "pass@1", target="population")
     assert_allclose(rows["influence"][4:], 0.0, atol=1e-12)
     means = [(c + 1) / (n + 2) for c, n in zip(RIGHT[:4], TRIALS[:4], strict=True)]
     left = [np.mean(means) - np.mean(np.delete(means, i)) for i in range(4)]

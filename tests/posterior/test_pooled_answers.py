@@ -191,7 +191,7 @@ def test_everything_reads_votes_of_a_result(tmp_path) -> None:
             assert row.mean == pytest.approx(sign * (expected[0] - expected[1]), abs=0.02)
         assert "plurality@3" in bk.claim(result, system="a", metric="plurality@3")
         bk.report(result, tmp_path / "report.html")
-        bk.criticise(result, rng=1)
+        bk.checks.criticise(result, rng=1)
     with pytest.raises(ValueError, match="pooling='none'"):
         bk.plan(bk.select_systems(alone, ["a"]), "plurality@3", width=0.3)
 
@@ -199,8 +199,11 @@ def test_everything_reads_votes_of_a_result(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"answer_prior": bk.AnswerPrior()}, "answer_prior must be an AnswerHyperPrior"),
-        ({"answer_prior": bk.AnswerHyperPrior(), "pooling": "none"}, "must be an AnswerPrior"),
+        ({"answer_prior": bk.priors.AnswerPrior()}, "answer_prior must be an AnswerHyperPrior"),
+        (
+            {"answer_prior": bk.priors.AnswerHyperPrior(), "pooling": "none"},
+            "must be an AnswerPrior",
+        ),
         ({"metrics": "plurality@201"}, "k <= 200"),
         ({"pooling": "complete"}, "must be left out with"),
         ({"pooling": "none", "group": list("ab") * 2}, "under partial pooling only"),
@@ -215,7 +218,7 @@ def test_what_votes_do_not_take_is_named_with_a_remedy(options, message) -> None
 @pytest.mark.parametrize("agreement", [(0.0, 1.0), (1.0, -1.0)])
 def test_a_prior_of_agreement_is_proper(agreement) -> None:
     with pytest.raises(ValueError, match="agreement"):
-        bk.AnswerHyperPrior(agreement)
+        bk.priors.AnswerHyperPrior(agreement)
 
 
 def test_several_right_answers_of_one_system_count_for_all() -> None:
@@ -235,7 +238,7 @@ def test_pymc_agrees_on_votes() -> None:
     options: dict[str, Any] = {"difficulty": "beta"}
     fit = bk.evaluate(data, "plurality@1,4", rng=1, **options)
     sampled = bk.sample(
-        data, "plurality@1,4", rng=2, draws=500, tune=500, progressbar=False, **options
+        data, "plurality@1,4", rng=2, draws=500, tune=500, progress=False, **options
     )
     checked = bk.verify(fit, sampled)
     assert checked.verdict == "agree", checked.table
@@ -245,4 +248,4 @@ def test_pymc_agrees_on_votes() -> None:
 @pytest.mark.slow
 def test_sampled_votes_of_very_many_trials_are_refused() -> None:
     with pytest.raises(ValueError, match="k <= 30"):
-        bk.sample(data_of(answers(4, 3, 2, 1)), "plurality@31", progressbar=False)
+        bk.sample(data_of(answers(4, 3, 2, 1)), "plurality@31", progress=False)

@@ -54,7 +54,7 @@ def test_weight_and_metric_are_those_of_sums_over_a_grid():
     inside = (weight > low) & (weight < high)
     assert density[inside].sum() == pytest.approx(0.95, abs=5e-3)
     assert statistics(fit, "pass_at_k")[0] == pytest.approx(p, abs=1e-3)
-    assert float(bk.log_evidence(fit)[0]) == pytest.approx(evidence, abs=3e-3)
+    assert float(bk.checks.log_evidence(fit)[0]) == pytest.approx(evidence, abs=3e-3)
 
 
 def test_without_pooling_it_is_an_integral_of_one_dimension():
@@ -66,7 +66,7 @@ def test_without_pooling_it_is_an_integral_of_one_dimension():
     mean = quad(lambda w: w * density(w), 0.0, 1.0)[0] / total
     fit = fitted(pooling="none")
     assert statistics(fit)[0] == pytest.approx(mean, abs=1e-5)
-    assert float(bk.log_evidence(fit)[0]) == pytest.approx(np.log(total), abs=1e-6)
+    assert float(bk.checks.log_evidence(fit)[0]) == pytest.approx(np.log(total), abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -81,9 +81,9 @@ def test_without_pooling_it_is_an_integral_of_one_dimension():
 def test_evidence_is_the_mean_of_that_at_weights(options):
     nodes, shares = np.polynomial.legendre.leggauss(5)
     known = [0.5 * (node + 1.0) for node in nodes]
-    logs = [float(bk.log_evidence(fitted(prior_weight=w, **options))[0]) for w in known]
+    logs = [float(bk.checks.log_evidence(fitted(prior_weight=w, **options))[0]) for w in known]
     fit = fitted(**options)
-    assert float(bk.log_evidence(fit)[0]) == pytest.approx(
+    assert float(bk.checks.log_evidence(fit)[0]) == pytest.approx(
         logsumexp(logs, b=0.5 * shares), abs=0.03
     )
     density = 0.5 * shares * np.exp(logs)
@@ -142,8 +142,8 @@ def test_leaving_a_question_out_keeps_its_prior_trials():
         prior_trials=bk.tally(EARLIER, trials=BEFORE * np.ones(5, int)), rng=1,
         prior_weight="estimated",
     )  # fmt: skip
-    gap = float(bk.log_evidence(fit)[0] - bk.log_evidence(rest)[0])
-    left_out = bk.exact_loo(fit).elpd_i.values[0, 3]
+    gap = float(bk.checks.log_evidence(fit)[0] - bk.checks.log_evidence(rest)[0])
+    left_out = bk.checks.exact_loo(fit).elpd_i.values[0, 3]
     assert left_out == pytest.approx(gap + np.log(3.0), abs=0.02)  # one of three: three orders
 
 
@@ -152,7 +152,7 @@ def test_a_saved_result_is_asked_again(tmp_path):
     bk.save(fit, tmp_path / "fit.nc")
     again = bk.load_result(tmp_path / "fit.nc")
     assert bk.Result.of(again).study.earlier.estimated
-    assert bk.exact_loo(again).elpd == pytest.approx(bk.exact_loo(fit).elpd, abs=1e-9)
+    assert bk.checks.exact_loo(again).elpd == pytest.approx(bk.checks.exact_loo(fit).elpd, abs=1e-9)
 
 
 @pytest.mark.parametrize("weight", ["often", "", -0.1, 1.5, float("nan"), None, [0.5]])
@@ -183,7 +183,7 @@ def test_trials_that_systems_share_count_once_and_are_noted():
     # After one success p is Beta(2, 1), of equal systems too: once for both.
     apart = betaln(4, 1) + betaln(3, 2) - 2.0 * betaln(2, 1)
     equal = betaln(5, 2) - betaln(2, 1)
-    factor = bk.log_bayes_factor_equal(fit).values[0, 1]
+    factor = bk.checks.log_bayes_factor_equal(fit).values[0, 1]
     assert factor == pytest.approx(apart - equal, abs=1e-9)
     assert any("prior trials are of one system" in note for note in bk.notes(bk.compare(fit)))
     each = bk.tally({"a": [[1]], "b": [[1]]})

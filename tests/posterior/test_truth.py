@@ -282,13 +282,13 @@ def test_all_that_takes_a_result_takes_this_one(tmp_path) -> None:
     probability = bk.comparison_table(ahead)["prob_greater"].iloc[0]
     assert 0.5 <= probability <= 1.0
     assert "corrected for the judge" in str(bk.table(board, "leaderboard"))
-    assert np.isfinite(bk.exact_loo(again).elpd)
-    assert len(bk.question_table(again)) == 60
+    assert np.isfinite(bk.checks.exact_loo(again).elpd)
+    assert len(bk.checks.question_table(again)) == 60
     assert "of trials of known truth" in bk.claim(again, system="a")
     for options in ({"group": "group"}, {"covariates": ["length"]}, {"population": "bootstrap"}):
         more = bk.evaluate(data["a"], "pass@1", difficulty="beta", rng=1, **options)
         assert bk.table(more)["sd"].between(0.01, 0.3).all()
-    for refused in (bk.e_value, bk.log_bayes_factor_equal):
+    for refused in (bk.decide.e_value, bk.checks.log_bayes_factor_equal):
         with pytest.raises(ValueError, match=r"without trials of known truth .* without truth"):
             refused(fit)
 
@@ -299,9 +299,9 @@ def test_what_takes_marks_as_they_are_refuses_trials_of_known_truth() -> None:
     data = bk.tally({"a": marks, "b": marks[::-1]}, truth={"a": truth, "b": truth[::-1]},
                     cost={"a": 1 + marks, "b": 1 + marks})  # fmt: skip
     for run in (
-        lambda: bk.gate(data["a"], data["b"], metric="pass@1", margin=0.1),
-        lambda: bk.plan(data["a"], "pass@1", width=0.1), lambda: bk.e_value(data),
-        lambda: bk.change_point(data), lambda: bk.extrapolation_range(data, "pass@8"),
+        lambda: bk.decide.gate(data["a"], data["b"], metric="pass@1", margin=0.1),
+        lambda: bk.plan(data["a"], "pass@1", width=0.1), lambda: bk.decide.e_value(data),
+        lambda: bk.decide.change_point(data), lambda: bk.checks.extrapolation_range(data, "pass@8"),
         lambda: bk.models.build_crossed(data), lambda: bk.models.build_one_factor(data),
         lambda: bk.models.compile_beta_binomial(data), lambda: bk.costs.evaluate_cost(data, k=[1]),
     ):  # fmt: skip

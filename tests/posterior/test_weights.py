@@ -106,7 +106,11 @@ def test_scale_and_order_of_weights_do_not_matter(pooling, counts, seed, scale) 
 
     def fitted(way, counts, weight):
         prior = way.resolve_prior(pooling, None)
-        prior = bk.HyperPrior(families="beta") if isinstance(prior, bk.HyperPrior) else prior
+        prior = (
+            bk.priors.HyperPrior(families="beta")
+            if isinstance(prior, bk.priors.HyperPrior)
+            else prior
+        )
         model = Declared(way, pooling, prior, np.asarray(counts)[None], weight=weight).model(0)
         metrics = [way.judged(one) for one in parse("bayes max@2")]
         found = model.fit(metrics)
@@ -366,7 +370,7 @@ def test_influence_is_what_an_evaluation_without_the_question_gives(pooling) -> 
     family = {"difficulty": "beta"} if pooling == "partial" else {}
     fit = bk.evaluate(data, "pass@1", pooling=pooling, rng=1, **family)
     for target in ("questions", "population"):
-        table = bk.question_table(fit, target=target)
+        table = bk.checks.question_table(fit, target=target)
         assert table["weight"].tolist() == WEIGHT
         for q in range(4):
             rest = data.sel(question=[i for i in range(4) if i != q])
@@ -378,21 +382,21 @@ def test_influence_is_what_an_evaluation_without_the_question_gives(pooling) -> 
 
 def test_a_gate_weighs_the_questions_of_both() -> None:
     both = [bk.tally(RUNS[i], weight=WEIGHT) for i in (0, 1)]
-    gate = bk.gate(*both, metric="pass@1", margin=0.05, rng=1)
+    gate = bk.decide.gate(*both, metric="pass@1", margin=0.05, rng=1)
     observed = json.loads(gate["gate"].attrs["record"])["observed"]
     assert observed["new"] == pytest.approx(SHARE @ RUNS[0].mean(axis=1))
     other = bk.tally(RUNS[1], weight=[4, 1, 1, 1])
     for second, said in ((RUNS[1], "given for both"), (other, r"of 2 is 0.5 and 1")):
         with pytest.raises(ValueError, match=said):
-            bk.gate(both[0], second, metric="pass@1", margin=0.05, rng=1)
+            bk.decide.gate(both[0], second, metric="pass@1", margin=0.05, rng=1)
 
 
 DATA = bk.tally({"a": RUNS[0], "b": RUNS[1]}, weight=WEIGHT)
 REFUSED = {
-    "next questions": bk.next_questions,
-    "suspicious questions": bk.suspicious_questions,
+    "next questions": bk.decide.next_questions,
+    "suspicious questions": bk.checks.suspicious_questions,
     "random baseline": lambda fit: bk.guessing.random_baseline(fit, 0.5),
-    "range": lambda fit: bk.extrapolation_range(DATA, "pass@8"),
+    "range": lambda fit: bk.checks.extrapolation_range(DATA, "pass@8"),
 }
 
 
@@ -419,7 +423,12 @@ def test_what_is_of_single_questions_or_of_their_distribution_has_no_weights() -
     fits = [
         bk.evaluate(one, "pass@1", difficulty="beta", rng=1) for one in (DATA, DATA.unweighted())
     ]
-    for function in (bk.exact_loo, bk.log_evidence, bk.log_bayes_factor_equal, bk.tail_exponent):
+    for function in (
+        bk.checks.exact_loo,
+        bk.checks.log_evidence,
+        bk.checks.log_bayes_factor_equal,
+        bk.checks.tail_exponent,
+    ):
         one, two = (function(fit) for fit in fits)
         if isinstance(one, pd.DataFrame):
             pd.testing.assert_frame_equal(one, two)
@@ -446,8 +455,8 @@ def test_the_sampled_twin_weighs_them_alike(population) -> None:
     data = bk.tally(rng.binomial(4, rng.beta(0.7, 0.9, 9)), trials=4, weight=rng.lognormal(0, 1, 9))
     options = {"difficulty": "beta", "population": population}
     fit = bk.evaluate(data, "pass@1,2", rng=1, **options)
-    sampled = bk.sample(data, "pass@1,2", rng=2, progressbar=False, **options)
-    found = bk.verify(fit, sampled, family_error=1e-4)
+    sampled = bk.sample(data, "pass@1,2", rng=2, progress=False, **options)
+    found = bk.verify(fit, sampled, alpha=1e-4)
     assert found.verdict == "agree", found.table.query("verdict != 'agree'").to_string()
     with pytest.raises(ValueError, match="must have the same population"):
         bk.verify(bk.evaluate(data, "pass@1,2", difficulty="beta", rng=1,

@@ -16,7 +16,7 @@ DENSITIES = [
     (Normal(2.5), stats.norm(0.0, 2.5).pdf(X[:, 0])),
     (HalfNormal(0.6), stats.halfnorm(scale=0.6).pdf(np.exp(X[:, 0])) * np.exp(X[:, 0])),
 ]
-PRIOR = bk.HyperPrior(
+PRIOR = bk.priors.HyperPrior(
     mean=(1.5, 2.0), icc=(1.2, 3.0), atoms=(1.0, 2.0, 6.0), share=(3.0, 1.5), slope_sd=2.0
 )
 
@@ -116,7 +116,7 @@ def test_fields_of_families(family, slopes, grouped) -> None:
 
 
 def test_the_means_of_a_mixture_are_in_order() -> None:
-    prior = bk.HyperPrior().fields("mixture")
+    prior = bk.priors.HyperPrior().fields("mixture")
     theta = np.zeros((3, 5))
     theta[:, :2] = [(-1.0, 1.0), (1.0, -1.0), (0.0, 0.0)]
     density = np.exp(prior.log_density(theta))
@@ -130,7 +130,7 @@ def test_the_means_of_a_mixture_are_in_order() -> None:
 
 
 def test_categories_with_groups_and_covariates() -> None:
-    prior = bk.DirichletHyperPrior(mean=(1.0, 2.0, 3.0)).fields(3, slopes=1, grouped=True)
+    prior = bk.priors.DirichletHyperPrior(mean=(1.0, 2.0, 3.0)).fields(3, slopes=1, grouped=True)
     assert [field.name for field in prior] == ["mean", "slopes", "group_sd", "icc"]
     assert prior.size == 5
     drawn = prior.values(prior.from_uniform(np.full((1, 5), 0.5)))
@@ -150,13 +150,13 @@ def test_a_scaled_prior_is_that_of_its_fields(family) -> None:
 
 
 def test_an_improper_icc_is_not_normalised() -> None:
-    prior = bk.HyperPrior.bda3().fields("beta")
+    prior = bk.priors.HyperPrior.bda3().fields("beta")
     assert not prior.proper
-    assert bk.HyperPrior().fields("mixture").proper
+    assert bk.priors.HyperPrior().fields("mixture").proper
     assert prior.log_density(np.zeros((1, 2)))[0] == pytest.approx(np.log(0.25))
 
 
-@pytest.mark.parametrize("kind", [bk.HyperPrior, bk.DirichletHyperPrior])
+@pytest.mark.parametrize("kind", [bk.priors.HyperPrior, bk.priors.DirichletHyperPrior])
 @pytest.mark.parametrize("name", ["slope_sd", "group_sd"])
 def test_scales_of_effects_are_positive(kind, name) -> None:
     with pytest.raises(ValueError, match=f"prior: {name} must be finite and > 0; got -1"):

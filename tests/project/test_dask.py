@@ -198,11 +198,11 @@ def test_a_worker_killed_in_the_middle_loses_nothing(client, tmp_path) -> None:
     killer.start()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        spread = bk.calibrate(20, 8, replications=3000, path=path, client=client, **study)
+        spread = bk.checks.calibrate(20, 8, replications=3000, path=path, client=client, **study)
     killer.join()
     assert pids[0] not in client.run(os.getpid).values()
     assert len(path.read_text().splitlines()) == 60
-    alone = bk.calibrate(20, 8, replications=3000, **study)
+    alone = bk.checks.calibrate(20, 8, replications=3000, **study)
     xr.testing.assert_identical(spread.tree["prior_sbc"].ds, alone.tree["prior_sbc"].ds)
 
 
@@ -257,8 +257,8 @@ def test_pairs_compared_and_systems_criticised_on_a_cluster_are_the_same(
         fit = bk.evaluate(data, ["pass@1", "pass@2"], difficulty="beta", draws=50, rng=1)
         here = bk.compare(fit, rng=1)
         _agree(bk.compare(fit, rng=1, client=client), here)
-    checked = bk.criticise(fit, rng=1)
-    again = bk.criticise(fit, rng=1, client=client)
+    checked = bk.checks.criticise(fit, rng=1)
+    again = bk.checks.criticise(fit, rng=1, client=client)
     pd.testing.assert_frame_equal(again, checked, rtol=1e-10, atol=1e-12)
     pytest.importorskip("matplotlib")
     pages = []

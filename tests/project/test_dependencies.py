@@ -24,10 +24,10 @@ for name in ("fit.json", "fit.csv", "fit.tex"):
     bk.export(fit, name)
 bk.convert("runs.csv", "again.jsonl")
 assert bk.one_system(fit, "a")
-assert (bk.log_evidence(fit) < 0).all()
-bk.criticise(fit, rng=1)
+assert (bk.checks.log_evidence(fit) < 0).all()
+bk.checks.criticise(fit, rng=1)
 bk.plan((0.6, 0.3), "pass@1", width=0.2)
-bk.check_trial_order([[0, 1, 1], [1, 0, 1], [1, 1, 1]])
+bk.checks.check_trial_order([[0, 1, 1], [1, 0, 1], [1, 1, 1]])
 bk.published.pass_at_k([[0, 1]], 1)
 print(bk.cite(fit), bk.notes(fit), bk.provenance(fit)["versions"])
 """
@@ -56,7 +56,7 @@ def test_everyday_work_needs_no_sampler_no_plots_and_no_arviz(tmp_path) -> None:
     [
         ("bk.sample([[0, 1]], 'bayes')", "pip install pymc nutpie"),
         ("bk.models.build([[0, 1]])", "pip install pymc nutpie"),
-        ("bk.calibrate('bayes')", "pip install pymc nutpie"),
+        ("bk.checks.calibrate('bayes')", "pip install pymc nutpie"),
         ("bk.plots.plot_curve", "pip install matplotlib"),
         ("bk.report(bk.evaluate([[0, 1]], 'bayes', rng=1), 'a.html')", "a report needs matplotlib"),
         ("import bayesatk.cli.app", "pip install typer rich"),

@@ -29,7 +29,7 @@ def logit_density(p):
 
 
 def test_prior_predictive_without_pooling_is_beta_binomial() -> None:
-    prior = bk.BetaPrior(2.0, 1.0)
+    prior = bk.priors.BetaPrior(2.0, 1.0)
     fit = bk.evaluate((RIGHT, TRIALS), "pass@1", pooling="none", prior=prior, draws=50, rng=1)
     counts = flat(fit["prior_predictive"]["successes"])
     law = betabinom(TRIALS, 2.0, 1.0)
@@ -119,7 +119,7 @@ def test_log_prior_of_covariates_is_the_density_of_their_coordinates() -> None:
 
 def test_log_prior_of_groups_is_the_density_of_their_coordinates() -> None:
     fit = bk.evaluate(
-        (RIGHT, TRIALS), "pass@1", group=GROUP.tolist(), prior=bk.HyperPrior(group_sd=0.5),
+        (RIGHT, TRIALS), "pass@1", group=GROUP.tolist(), prior=bk.priors.HyperPrior(group_sd=0.5),
         difficulty="inflated", draws=50, rng=1,
     )  # fmt: skip
     posterior, log_prior = fit["posterior"], fit["log_prior"]
@@ -133,7 +133,7 @@ def test_log_prior_of_groups_is_the_density_of_their_coordinates() -> None:
 
 
 def test_log_prior_without_pooling_is_of_every_question() -> None:
-    prior = bk.BetaPrior(2.0, 3.0)
+    prior = bk.priors.BetaPrior(2.0, 3.0)
     fit = bk.evaluate(
         (RIGHT, TRIALS), "pass@1", pooling="none", prior=prior, draws=50, rng=1, keep=["p"]
     )
@@ -146,7 +146,7 @@ def test_log_prior_without_pooling_is_of_every_question() -> None:
 
 
 def test_powers_of_prior_and_likelihood_give_the_conjugate_posterior() -> None:
-    prior = bk.BetaPrior(3.0, 2.0)
+    prior = bk.priors.BetaPrior(3.0, 2.0)
     fit = bk.evaluate((RIGHT, TRIALS), "bayes", pooling="complete", prior=prior, draws=4000, rng=1)
     p, logs = flat(fit["posterior"]["mean_p"]), flat(fit["log_prior"]["mean_p"])
     right, wrong = RIGHT.sum(), (TRIALS - RIGHT).sum()
@@ -214,6 +214,6 @@ def test_models_of_different_units_are_not_compared() -> None:
     with pytest.raises(
         ValueError, match="fits must have log-likelihoods of the same unit"
     ) as error:
-        bk.compare_models(fits)
+        bk.checks.compare_models(fits)
     assert "'none': a question of all systems" in str(error.value)
     assert "Compare models" in str(error.value)

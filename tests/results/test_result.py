@@ -17,7 +17,7 @@ ANSWERS = {"a": [["4", "4", "5"], ["x", "y", None]], "b": [["4", "5", "5"], ["y"
 def right_and_wrong() -> tuple[bk.Outcomes, dict]:
     return bk.tally(RUNS), {
         "metrics": ["pass@1,2", "bayes"],
-        "prior": bk.HyperPrior((2.0, 3.0), families="beta"),
+        "prior": bk.priors.HyperPrior((2.0, 3.0), families="beta"),
     }
 
 
@@ -28,7 +28,7 @@ def graded() -> tuple[bk.Outcomes, dict]:
 
 def voted() -> tuple[bk.Outcomes, dict]:
     data = bk.tally(None, answers=ANSWERS, reference=["4", "y"])
-    options = {"pooling": "none", "answer_prior": bk.AnswerPrior(2.0)}
+    options = {"pooling": "none", "answer_prior": bk.priors.AnswerPrior(2.0)}
     return data, {"metrics": ["bayes", "plurality@3"], **options}
 
 
@@ -73,11 +73,11 @@ def test_functions_take_the_object_as_they_take_the_tree() -> None:
     own = Result.of(fit)
     assert Result.of(own) is own
     assert bk.table(own).equals(bk.table(fit))
-    assert bk.exact_loo(own).elpd == bk.exact_loo(fit).elpd
+    assert bk.checks.exact_loo(own).elpd == bk.checks.exact_loo(fit).elpd
     one, other = (bk.compare(each, rng=1) for each in (own, fit))
     assert one["comparison"].identical(other["comparison"])
     assert bk.comparison_table(Result.of(one)).equals(bk.comparison_table(other))
-    assert bk.criticise(own, rng=1).equals(bk.criticise(fit, rng=1))
+    assert bk.checks.criticise(own, rng=1).equals(bk.checks.criticise(fit, rng=1))
     first, second = (bk.guessing.random_baseline(each, 0.5, rng=1) for each in (own, fit))
     assert bk.guessing.baseline_table(Result.of(first)).equals(bk.guessing.baseline_table(second))
     drawn = fit.drop_nodes("closed_form")
@@ -121,7 +121,7 @@ def test_the_families_of_difficulties_come_back(tmp_path) -> None:
 def test_a_result_without_its_systems_is_refused_where_they_are_needed() -> None:
     fit = bk.evaluate({"a": [[0, 1], [1, 1]], "b": [[1, 1], [0, 0]]}, "bayes", draws=10, rng=1)
     with pytest.raises(ValueError, match="dimension of systems"):
-        bk.log_evidence(bk.one_system(fit, "a"))
+        bk.checks.log_evidence(bk.one_system(fit, "a"))
 
 
 def test_draws_of_p_are_tabulated_whatever_the_questions_have() -> None:
@@ -137,11 +137,11 @@ def test_prior_trials_are_named_where_they_are_refused() -> None:
     runs = {"a": marks, "b": marks}
     fit = bk.evaluate(bk.tally(runs), "bayes", prior_trials=bk.tally(runs), rng=1)
     with pytest.raises(ValueError, match="without prior trials"):
-        bk.next_questions(fit)
+        bk.decide.next_questions(fit)
 
 
 def test_scored_categories_are_named_where_they_are_refused() -> None:
     scores = {"no": 0, "part": 0.5, "yes": 1}
     fit = bk.evaluate(bk.tally([["no", "part", "yes"]] * 2, scores=scores), "bayes", rng=1)
     with pytest.raises(ValueError, match="scored categories"):
-        bk.tail_exponent(fit)
+        bk.checks.tail_exponent(fit)

@@ -14,7 +14,7 @@ from bayesatk.verification import kinds
 from tests.conftest import FALSE_ALARM
 
 QUIET = {"progress": False}
-NUTS = {"engine": "pymc", "family_error": FALSE_ALARM, **QUIET}
+NUTS = {"engine": "pymc", "alpha": FALSE_ALARM, **QUIET}
 SCORES = (0.0, 0.5, 1.0)
 
 
@@ -24,7 +24,9 @@ LONG = pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("pooling", [pytest.param("partial", marks=LONG), "none", "complete"])
 def test_closed_forms_are_calibrated(pooling) -> None:
-    found = bk.calibrate(6, 3, "pass@1,4 maj@3", pooling=pooling, replications=280, rng=3, **QUIET)
+    found = bk.checks.calibrate(
+        6, 3, "pass@1,4 maj@3", pooling=pooling, replications=280, rng=3, **QUIET
+    )
     assert found.verdict == "calibrated", found.table.to_string()
     names = set(found.table.index)
     assert {"p_first", "pass@4 questions"} <= names
@@ -34,8 +36,8 @@ def test_closed_forms_are_calibrated(pooling) -> None:
 
 @pytest.mark.slow
 def test_other_priors_are_calibrated() -> None:
-    prior = bk.HyperPrior((3.0, 1.5), (1.0, 4.0), families="beta")
-    found = bk.calibrate(4, 2, "pass^2", prior=prior, replications=250, rng=4, **QUIET)
+    prior = bk.priors.HyperPrior((3.0, 1.5), (1.0, 4.0), families="beta")
+    found = bk.checks.calibrate(4, 2, "pass^2", prior=prior, replications=250, rng=4, **QUIET)
     assert found.verdict == "calibrated", found.table.to_string()
     assert (found.table["detectable_bias"] < 0.3).all()
 
@@ -43,7 +45,7 @@ def test_other_priors_are_calibrated() -> None:
 @pytest.mark.slow
 @pytest.mark.long  # make test has the votes for the calibration of a PyMC model
 def test_pymc_is_calibrated() -> None:
-    found = bk.calibrate(5, 4, "pass@2", difficulty="beta", replications=150, rng=5, **NUTS)
+    found = bk.checks.calibrate(5, 4, "pass@2", difficulty="beta", replications=150, rng=5, **NUTS)
     assert found.verdict == "calibrated", found.table.to_string()
 
 
@@ -52,15 +54,15 @@ def test_pymc_is_calibrated() -> None:
     ("pooling", "prior", "size"),
     [
         ("none", None, 400), ("complete", None, 400),
-        pytest.param("partial", bk.DirichletHyperPrior(), 100, marks=LONG),
+        pytest.param("partial", bk.priors.DirichletHyperPrior(), 100, marks=LONG),
         # Expected scores within 1e-5 of an end are drawn as that end, which ranks would tell.
         pytest.param(
-            "partial", bk.HyperPrior(icc=(2.0, 6.0), families="beta"), 100, marks=LONG
+            "partial", bk.priors.HyperPrior(icc=(2.0, 6.0), families="beta"), 100, marks=LONG
         ),
     ],
 )  # fmt: skip
 def test_scored_categories_are_calibrated(pooling, prior, size) -> None:
-    found = bk.calibrate(
+    found = bk.checks.calibrate(
         5, 4, "bayes max@3", pooling=pooling, prior=prior, scores=SCORES, replications=size,
         rng=6, **QUIET,
     )  # fmt: skip
@@ -74,8 +76,10 @@ def test_scored_categories_are_calibrated(pooling, prior, size) -> None:
 @pytest.mark.parametrize("engine", ["closed_form", "pymc"])
 def test_votes_of_known_choices_are_calibrated(engine) -> None:
     options = NUTS | {"engine": engine, "replications": 300 if engine == "closed_form" else 100}
-    prior = bk.AnswerPrior(0.8, choices=4)
-    found = bk.calibrate(5, 4, "plurality@1,3", pooling="none", prior=prior, rng=3, **options)
+    prior = bk.priors.AnswerPrior(0.8, choices=4)
+    found = bk.checks.calibrate(
+        5, 4, "plurality@1,3", pooling="none", prior=prior, rng=3, **options
+    )
     assert found.verdict == "calibrated", found.table.to_string()
     assert {"plurality@3 questions", "plurality@3 first"} <= set(found.table.index)
 
@@ -84,11 +88,11 @@ def test_votes_under_another_prior_are_not(monkeypatch) -> None:
     right = kinds.VoteModel
 
     def wrong(ballots, prior, draws, rng):
-        return right(ballots, bk.AnswerPrior(3.0, choices=4), draws, rng)
+        return right(ballots, bk.priors.AnswerPrior(3.0, choices=4), draws, rng)
 
     monkeypatch.setattr(kinds, "VoteModel", wrong)
-    prior = bk.AnswerPrior(choices=4)
-    found = bk.calibrate(
+    prior = bk.priors.AnswerPrior(choices=4)
+    found = bk.checks.calibrate(
         8, 2, "plurality@1", pooling="none", prior=prior, replications=300, rng=3, **QUIET
     )
     assert found.verdict == "wrong"
@@ -98,18 +102,18 @@ def test_votes_under_another_prior_are_not(monkeypatch) -> None:
 @pytest.mark.long
 def test_logit_normal_difficulties_are_calibrated() -> None:
     options = NUTS | {"form": "logit_normal", "replications": 100}
-    found = bk.calibrate(6, 4, "pass@2", rng=5, **options)
+    found = bk.checks.calibrate(6, 4, "pass@2", rng=5, **options)
     assert found.verdict == "calibrated", found.table.to_string()
     assert {"mu", "sigma", "p_first", "pass@2 population"} <= set(found.table.index)
 
 
 def test_a_planted_bug_in_categories_is_caught(monkeypatch) -> None:
     right = kinds.Declared.of_study
-    prior = bk.DirichletPrior((3.0, 1.0, 1.0))
+    prior = bk.priors.DirichletPrior((3.0, 1.0, 1.0))
     monkeypatch.setattr(
         kinds.Declared, "of_study", lambda study, seed: right(replace(study, prior=prior), seed)
     )
-    found = bk.calibrate(
+    found = bk.checks.calibrate(
         8, 2, "bayes", pooling="none", scores=SCORES, replications=400, rng=6, **QUIET
     )
     assert found.verdict == "wrong"
@@ -122,36 +126,36 @@ def test_a_planted_bug_is_caught(monkeypatch, bug) -> None:
     def wrong(study, seed):
         declared = right(study, seed)
         if bug == "prior":
-            return replace(declared, prior=bk.BetaPrior(2.0, 1.0))
+            return replace(declared, prior=bk.priors.BetaPrior(2.0, 1.0))
         missed = np.minimum(declared.counts[..., 1:], 1) * [1, -1]
         return replace(declared, counts=declared.counts + missed)
 
     monkeypatch.setattr(kinds.Declared, "of_study", wrong)
-    found = bk.calibrate(8, 2, pooling="none", replications=400, rng=6, **QUIET)
+    found = bk.checks.calibrate(8, 2, pooling="none", replications=400, rng=6, **QUIET)
     assert found.verdict == "wrong"
 
 
 def test_a_resumed_run_gives_the_same_answer(tmp_path) -> None:
     options = {"pooling": "none", "rng": 7, **QUIET}
     path = tmp_path / "study.jsonl"
-    bk.calibrate(3, 2, replications=100, path=path, **options)
+    bk.checks.calibrate(3, 2, replications=100, path=path, **options)
     text = path.read_text()
     path.write_text(text + text.splitlines()[0][:40])  # killed while writing
     with pytest.warns(UserWarning, match=r"study\.jsonl: the last 40 bytes .* done again"):
-        resumed = bk.calibrate(3, 2, replications=250, path=path, **options)
-    whole = bk.calibrate(3, 2, replications=250, **options)
+        resumed = bk.checks.calibrate(3, 2, replications=250, path=path, **options)
+    whole = bk.checks.calibrate(3, 2, replications=250, **options)
     xr.testing.assert_identical(resumed.tree["prior_sbc"].ds, whole.tree["prior_sbc"].ds)
     assert resumed.tree["prior_sbc"].sizes["draw"] == 250
     with pytest.raises(ValueError, match="file of this study"):
-        bk.calibrate(3, 2, replications=50, path=path, pooling="none", rng=8, **QUIET)
+        bk.checks.calibrate(3, 2, replications=50, path=path, pooling="none", rng=8, **QUIET)
     for content in (b"a,b\n1,2\n", b"\x89PNG\r\n\x1a\n\xff", b'{"other": 1}\n'):
         path.write_bytes(content)  # of something else, and left as it is
         with pytest.raises(ValueError, match="file of this study"):
-            bk.calibrate(3, 2, replications=50, path=path, **options)
+            bk.checks.calibrate(3, 2, replications=50, path=path, **options)
         assert path.read_bytes() == content
     for bad in (tmp_path, tmp_path / "absent" / "study.jsonl", 3):
         with pytest.raises(ValueError, match="path must be that of a file"):
-            bk.calibrate(3, 2, replications=50, path=bad, **options)
+            bk.checks.calibrate(3, 2, replications=50, path=bad, **options)
     assert json.loads(whole.tree.attrs["study"])["seed"] == 7
 
 
@@ -164,55 +168,57 @@ def test_workers_do_not_change_the_answer() -> None:
         with Client(
             n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
         ) as c:
-            spread = bk.calibrate(3, 2, pooling="none", replications=150, rng=9, client=c, **QUIET)
-    alone = bk.calibrate(3, 2, pooling="none", replications=150, rng=9, **QUIET)
+            spread = bk.checks.calibrate(
+                3, 2, pooling="none", replications=150, rng=9, client=c, **QUIET
+            )
+    alone = bk.checks.calibrate(3, 2, pooling="none", replications=150, rng=9, **QUIET)
     xr.testing.assert_identical(spread.tree["prior_sbc"].ds, alone.tree["prior_sbc"].ds)
 
 
 def test_what_cannot_be_simulated_is_refused() -> None:
     with pytest.raises(ValueError, match="must be proper"):
-        bk.calibrate(3, 2, prior=bk.HyperPrior.bda3())
+        bk.checks.calibrate(3, 2, prior=bk.priors.HyperPrior.bda3())
     with pytest.raises(ValueError, match="engine must be"):
-        bk.calibrate(3, 2, engine="stan")
+        bk.checks.calibrate(3, 2, engine="stan")
     with pytest.raises(ValueError, match="form must be left out"):
-        bk.calibrate(3, 2, form="full")
+        bk.checks.calibrate(3, 2, form="full")
     with pytest.raises(ValueError, match="needs pooling='partial' and no scores"):
-        bk.calibrate(3, 2, form="crossed", engine="pymc", scores=SCORES)
+        bk.checks.calibrate(3, 2, form="crossed", engine="pymc", scores=SCORES)
     with pytest.raises(TypeError, match="must be a CrossedPrior"):
-        bk.calibrate(3, 2, form="crossed", engine="pymc", prior=bk.HyperPrior())
+        bk.checks.calibrate(3, 2, form="crossed", engine="pymc", prior=bk.priors.HyperPrior())
     with pytest.raises(ValueError, match="form must be left out"):
-        bk.calibrate(3, 2, form="logit_normal")
-    unfair = bk.AnswerPrior(choices=3, unseen_correct=False)
+        bk.checks.calibrate(3, 2, form="logit_normal")
+    unfair = bk.priors.AnswerPrior(choices=3, unseen_correct=False)
     for votes in (
-        {}, {"prior": bk.AnswerPrior()}, {"prior": bk.AnswerPrior(choices=3)},
+        {}, {"prior": bk.priors.AnswerPrior()}, {"prior": bk.priors.AnswerPrior(choices=3)},
         {"prior": unfair, "pooling": "none"},
     ):  # fmt: skip
         with pytest.raises(ValueError, match=r"prior=AnswerPrior\(choices=\)"):
-            bk.calibrate(3, 2, "plurality@1", **votes)
+            bk.checks.calibrate(3, 2, "plurality@1", **votes)
     for scores in ((1.0, 0.0), (0.0, float("nan")), (0.0, float("inf")), "ab", 3):
         with pytest.raises(ValueError, match="two or more finite numbers in rising order"):
-            bk.calibrate(3, 2, "bayes", scores=scores)
+            bk.checks.calibrate(3, 2, "bayes", scores=scores)
     for size in ((0, 2), (3, 0), (3.5, 2)):
         with pytest.raises(ValueError, match="must be an integer >= 1"):
-            bk.calibrate(*size)
+            bk.checks.calibrate(*size)
     with pytest.raises(ValueError, match="replications must be an integer >= 1"):
-        bk.calibrate(3, 2, replications=0)
+        bk.checks.calibrate(3, 2, replications=0)
 
 
 def test_costs_are_calibrated_on_data_from_their_prior() -> None:
     options = {"difficulty": "beta", "cost_prior": bk.costs.CostPrior(), "progress": False}
-    found = bk.calibrate(4, 3, "pass@1,2", replications=50, rng=1, **options)
+    found = bk.checks.calibrate(4, 3, "pass@1,2", replications=50, rng=1, **options)
     assert found.verdict == "calibrated", found.table.to_string()
     assert {"cost_slope", "mean_p", "cost_of_pass questions"} <= set(found.table.index)
     with pytest.raises(ValueError, match="cost_prior goes with"):
-        bk.calibrate(4, 3, engine="pymc", **options)
+        bk.checks.calibrate(4, 3, engine="pymc", **options)
 
 
 @pytest.mark.parametrize("structure", ["groups", "covariates"])
 def test_calibration_asks_for_every_coefficient_and_group(structure) -> None:
     study = kinds.count_study(
         8, 3, structure, 1, None, metrics=parse("pass@1,4"), pooling="partial",
-        prior=bk.HyperPrior(families="beta"),
+        prior=bk.priors.HyperPrior(families="beta"),
     )  # fmt: skip
     truth, data = kinds.CountKind(study, None).simulate(np.random.default_rng(1))
     names = {"group_sd", "typical_p", "group_mean_first", "pass@4 new_groups"}
@@ -224,7 +230,7 @@ def test_calibration_asks_for_every_coefficient_and_group(structure) -> None:
 
 def test_costs_are_simulated_of_every_family() -> None:
     """Nearly all questions are never solved a priori, whatever the rest is."""
-    prior = bk.HyperPrior(families="inflated", atoms=(900.0, 1.0, 1.0))
+    prior = bk.priors.HyperPrior(families="inflated", atoms=(900.0, 1.0, 1.0))
     kind = kinds.CostKind(40, 3, parse("pass@1"), prior, bk.costs.CostPrior())
     truth, costs = kind.simulate(np.random.default_rng(1))
     assert truth["mean_p"].item() < 0.05

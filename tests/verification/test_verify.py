@@ -169,7 +169,7 @@ def test_false_alarms_stay_within_the_stated_rate(data, exact) -> None:
         questions = exact.copy()
         for name in ("closed_form", "closed_form_quantiles"):
             questions[name] = exact[name].to_dataset().sel(target=["questions"])
-        wrong += bk.verify(questions, tree, family_error=0.05).verdict == "disagree"
+        wrong += bk.verify(questions, tree, alpha=0.05).verdict == "disagree"
     # The stated rate is an upper bound of 5%: more than 20 of 200 has probability 0.002 at 5%.
     assert wrong <= 20
 
@@ -191,13 +191,13 @@ def test_different_questions_are_refused(exact) -> None:
     pooled = bk.evaluate([[1, 0]], METRICS, rng=1).drop_nodes("closed_form")
     with pytest.raises(ValueError, match="same pooling; got 'none' and 'partial'"):
         bk.verify(exact, pooled)
-    informed = bk.evaluate([[1, 0]], METRICS, pooling="none", prior=bk.BetaPrior(2, 2))
+    informed = bk.evaluate([[1, 0]], METRICS, pooling="none", prior=bk.priors.BetaPrior(2, 2))
     with pytest.raises(ValueError, match="same prior"):
         bk.verify(informed, other)
     with pytest.raises(ValueError, match="share at least one variable"):
         bk.verify(bk.evaluate([[1, 0]], "auc@2", pooling="none", rng=1), other)
-    with pytest.raises(ValueError, match="family_error"):
-        bk.verify(exact, exact, family_error=2.0)
+    with pytest.raises(ValueError, match="alpha"):
+        bk.verify(exact, exact, alpha=2.0)
     with pytest.raises(TypeError, match="made by"):
         bk.verify(42, exact)
 

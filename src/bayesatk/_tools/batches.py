@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from bayesatk._tools.messages import PACKAGE
 from bayesatk._tools.progress import track
 
 
@@ -155,7 +156,7 @@ def _read(
             warnings.warn(
                 f"{file.name}: the last {len(line)} bytes are the beginning of a batch whose "
                 "writing was interrupted. They are removed, and the batch is done again.",
-                stacklevel=4,
+                skip_file_prefixes=(PACKAGE,),
             )
             file.truncate(complete_bytes)
             break

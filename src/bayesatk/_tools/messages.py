@@ -2,7 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
+
+# Warnings name the line outside this folder from which the library was called.
+PACKAGE = str(Path(__file__).parents[1])
 
 
 @dataclass(frozen=True)

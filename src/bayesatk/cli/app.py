@@ -355,7 +355,7 @@ def _compare_with_sampler(
     if delivery.as_json:
         document, checked = as_json(fit), as_json(verification)
         document["tables"] |= checked["tables"]
-        print_json(document | {name: checked[name] for name in ("verdict", "family_error")})
+        print_json(document | {name: checked[name] for name in ("verdict", "alpha")})
     else:
         labels = [metric.label for metric in Result.of(fit).metrics]
         print_verification(console, verification, labels)
@@ -377,7 +377,7 @@ def _verified(
 
     stated = {name: value for name, value in model.items() if value is not None}
     watched = not quiet and sys.stderr.isatty()
-    sampled = sample(data, metric or (), progressbar=watched, **stated)
+    sampled = sample(data, metric or (), progress=watched, **stated)
     if save is not None:
         save(sampled)
     return verify_result(fit, sampled)

@@ -23,7 +23,7 @@ from bayesatk.results.tables import ranges_beyond
 
 
 def claim(
-    result: xr.DataTree | Result,
+    fit: xr.DataTree | Result,
     metric: str | Metric | None = None,
     *,
     target: Literal["questions", "population", "new_groups"] = "population",
@@ -37,7 +37,7 @@ def claim(
 
     Parameters
     ----------
-    result : xarray.DataTree
+    fit : xarray.DataTree
         From `bayesatk.evaluate` or `bayesatk.sample`; for pairs from `bayesatk.compare`; for tiers
         from `bayesatk.leaderboard` or `bayesatk.compare`.
     metric : str or Metric, optional
@@ -94,7 +94,7 @@ def claim(
     a scored 1.000 and b 0.500 in bayes on the same 6 questions (4 trials each). On these questions
     a is ahead of b: +0.333 (95% interval +0.1... to +0.5...), P(better) > 0.999.
     """
-    fit = Result.of(result)
+    fit = Result.of(fit)
     if target not in fit.targets:
         targets = " or ".join(map(repr, fit.targets))
         raise ArgumentError(Argument("target"), f" must be {targets}; got {target!r}.")
@@ -132,10 +132,10 @@ def _index_of(result: Result, name: object, argument: str) -> int:
     if name is None and len(result.systems) == 1:
         return 0
     if name not in result.systems:
-        raise ArgumentError(
-            Argument(argument),
-            f" must be one of the systems {result.systems!r:.200}; got {name!r}.",
-        )
+        text = f" must be one of the systems {result.systems!r:.200}; got {name!r}."
+        if name is None and argument == "system":
+            text += " Name one, or compare them first: bayesatk.claim(bayesatk.compare(fit))."
+        raise ArgumentError(Argument(argument), text)
     return result.systems.index(name)
 
 
@@ -168,19 +168,23 @@ def level_sentence(result: Result, system: int, metric: Metric, target: str) -> 
     interval = f"({100 * result.ci_prob:g}% interval {lower} to {upper})"
     observed = observed_value(result, system, metric)
     trials = result.trials[[system]]
+    partly = ""
+    if not np.isnan(observed) and (trials[trials > 0] < metric.k).any():
+        partly = f", those of {int((trials > 0).sum())} with {metric.k} trials or more"
+        trials = trials[:, trials[0] >= metric.k]
     judges = result.study.known_judges
     if judges is not None:
         seen = "" if np.isnan(observed) else f"{number_words(observed)} "
         return (
-            f"{name} was marked {seen}in {label} on {design_words(trials)} by a judge that errs "
-            f"({judges.by_system[system]}, of trials of known truth). Corrected for that, "
+            f"{name} was marked {seen}in {label} on {design_words(trials)}{partly} by a judge that "
+            f"errs ({judges.by_system[system]}, of trials of known truth). Corrected for that, "
             f"on {TARGET_NAMES[target]} its {label} is {mean} {interval}."
             + _labels_wanted(result, system, metric, target)
         )
     if not np.isnan(observed):
         return (
             f"{name} scored {number_words(observed)} in {words} on "
-            f"{design_words(trials, result.weight is not None)}. "
+            f"{design_words(trials, result.weight is not None)}{partly}. "
             f"On {TARGET_NAMES[target]} its {label} is {mean} {interval}."
         )
     fewest = int(trials[trials > 0].min())

@@ -23,7 +23,7 @@ def read_result(costs: object) -> Result:
     result = Result.of(costs)  # type: ignore[arg-type]
     if not result.of_costs:
         raise ArgumentError(
-            Argument("costs"), " must be a result of bayesatk.costs.evaluate_cost; it has no "
+            Argument("fit"), " must be a result of bayesatk.costs.evaluate_cost; it has no "
             "costs. Use bayesatk.costs.evaluate_cost(data).",
         )  # fmt: skip
     return result
@@ -41,12 +41,12 @@ def cells_of(variables: xr.Dataset) -> list[tuple[str, dict[str, Any]]]:
     return cells
 
 
-def cost_table(costs: xr.DataTree | Result) -> pd.DataFrame:
+def cost_table(fit: xr.DataTree | Result) -> pd.DataFrame:
     """Tabulate a result of costs: one row per system, quantity and target.
 
     Parameters
     ----------
-    costs : xarray.DataTree
+    fit : xarray.DataTree
         From `bayesatk.costs.evaluate_cost`.
 
     Returns
@@ -70,7 +70,7 @@ def cost_table(costs: xr.DataTree | Result) -> pd.DataFrame:
     >>> rows.loc["cost_of_pass", "estimate"].round(6).tolist()  # a trial costs 2, 3 of 4 succeed
     [2.666667, 2.666667]
     """
-    result = read_result(costs)
+    result = read_result(fit)
     if result.has("closed_form"):
         statistics = result.group("closed_form")
     else:
@@ -93,14 +93,14 @@ def cost_table(costs: xr.DataTree | Result) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def compare_cost(costs: xr.DataTree | Result) -> pd.DataFrame:
+def compare_cost(fit: xr.DataTree | Result) -> pd.DataFrame:
     """Tabulate differences and ratios of every pair of systems: a row per quantity and target.
 
     Probabilities are posterior: given the observed outcomes and costs.
 
     Parameters
     ----------
-    costs : xarray.DataTree
+    fit : xarray.DataTree
         Of two systems or more that tried the same questions, from `bayesatk.costs.evaluate_cost`
         or `bayesatk.models.sample_cost`.
 
@@ -133,7 +133,7 @@ def compare_cost(costs: xr.DataTree | Result) -> pd.DataFrame:
     >>> row["ratio"].round(1), row["prob_greater"] < 0.01  # 2 / 6.7
     (np.float64(0.3), np.True_)
     """
-    result = _comparable(costs)
+    result = _comparable(fit)
     pairs = list(combinations(result.systems, 2))
     return pd.DataFrame([row for pair in pairs for row in _rows(result, *pair)])
 
@@ -142,13 +142,13 @@ def _comparable(costs: xr.DataTree | Result) -> Result:
     result = read_result(costs)
     if len(result.systems) < 2:
         raise ArgumentError(
-            Argument("costs"), " must have at least two systems to compare; got one. Tally them "
+            Argument("fit"), " must have at least two systems to compare; got one. Tally them "
             "together: ", Argument("data", {"a": ..., "b": ...}), ".",
         )  # fmt: skip
     tried = result.trials > 0
     if not (tried == tried[0]).all():
         raise ArgumentError(
-            Argument("costs"), " must be of systems that tried the same questions to compare them; "
+            Argument("fit"), " must be of systems that tried the same questions to compare them; "
             f"they tried {tried.sum(axis=1).tolist()} of {tried.shape[1]}. Use data.shared().",
         )  # fmt: skip
     return result
@@ -230,7 +230,7 @@ def _money(value: float, unit: str = "") -> str:
     return f"{value:.3g}{f' {unit}' * bool(unit)}"
 
 
-def pareto(costs: xr.DataTree | Result, k: int | None = None) -> pd.DataFrame:
+def pareto(fit: xr.DataTree | Result, k: int | None = None) -> pd.DataFrame:
     """Compute the probability that a system is in the Pareto set of cost and success.
 
     A system is in the set if no other is at least as cheap and solves at least as much. The
@@ -238,7 +238,7 @@ def pareto(costs: xr.DataTree | Result, k: int | None = None) -> pd.DataFrame:
 
     Parameters
     ----------
-    costs : xarray.DataTree
+    fit : xarray.DataTree
         As for `bayesatk.costs.compare_cost`.
     k : int, optional
         One of the evaluated k: systems are compared by ``pass_at_k`` and ``cost_to_success``, the
@@ -265,11 +265,11 @@ def pareto(costs: xr.DataTree | Result, k: int | None = None) -> pd.DataFrame:
     >>> bool((pareto(fit)["prob_pareto"] > 0.9).all())  # one is cheap, the other solves more
     True
     """
-    result = _comparable(costs)
+    result = _comparable(fit)
     evaluated_k = result.posterior["k"].values.tolist() if "k" in result.posterior.dims else []
     if not evaluated_k:
         rule = " must be evaluated with some k; got none. Evaluate costs with k=1."
-        raise ArgumentError(Argument("costs"), rule)
+        raise ArgumentError(Argument("fit"), rule)
     k = min(evaluated_k) if k is None else whole_number("k", k)
     if k not in evaluated_k:
         raise ArgumentError(Argument("k"), f" must be one of {evaluated_k}, as evaluated; got {k}.")

@@ -12,7 +12,11 @@ from bayesatk._tools.arguments import real_number
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.columns import GROUP
 from bayesatk.data.outcomes import Outcomes
-from bayesatk.data.question_columns import question_coordinates
+from bayesatk.data.question_columns import (
+    group_name,
+    question_coordinates,
+    with_group_name,
+)
 from bayesatk.data.tally import tally
 from bayesatk.data.validation import Array, Flags, shown
 
@@ -142,21 +146,31 @@ def with_groups(data: object, group: object) -> Outcomes:
     ----------
     data : Outcomes or anything `bayesatk.tally` accepts
     group : str, sequence or mapping, optional
-        The name of what is known of the questions (their ``group`` or a covariate), or values as
+        The name of what is known of the questions: their groups, by ``"group"`` or the name of the
+        column that they were read from, or a covariate. Or values as
         `bayesatk.tally` takes them.
     """
     if group is None or not isinstance(data, Outcomes):
         return data if isinstance(data, Outcomes) else tally(data, group=group)
     if isinstance(group, str):
         columns = question_coordinates(data.dataset)
+        name = group
+        if GROUP in columns and group == group_name(data.dataset):
+            group = GROUP
         if group not in columns:
-            has = f"; they have {', '.join(columns)}" if columns else ""
+            names = [group_name(data.dataset) if column == GROUP else column for column in columns]
+            has = f"; they have {', '.join(names)}" if columns else ""
             raise ArgumentError(
                 Argument(GROUP), f" must name what the data know of their questions{has}; got "
                 f"{group!r}. Read them with it: ", Argument(GROUP, group, "tally"), ".",
             )  # fmt: skip
+        if group == GROUP:
+            return data
         group = columns[group].tolist()
-    return tally(data, group=group, missing=data.dataset.attrs.get("missing_policy", "error"))
+    else:
+        name = GROUP
+    grouped = tally(data, group=group, missing=data.dataset.attrs.get("missing_policy", "error"))
+    return replace(grouped, dataset=with_group_name(grouped.dataset, name))
 
 
 def ungrouped_note(outcomes: Outcomes) -> list[str]:
@@ -166,5 +180,5 @@ def ungrouped_note(outcomes: Outcomes) -> list[str]:
     number = len(set(outcomes.dataset[GROUP].values.tolist()))
     return (number > 1) * [
         f"Questions are taken as independent, though the data know {number} groups of them: for "
-        f"claims beyond these groups evaluate with group={GROUP!r}."
+        f"claims beyond these groups evaluate with group={group_name(outcomes.dataset)!r}."
     ]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import Answers
 from bayesatk.data.columns import GROUP, MARKS, TRUTHS, WEIGHT
-from bayesatk.data.question_columns import question_coordinates, unequal
+from bayesatk.data.question_columns import group_name, question_coordinates, unequal
 from bayesatk.data.validation import Array, Flags, Ints, OutcomeError, shown, succeeding
 from bayesatk.data.verifier import VERIFIER, VerifierScores
 
@@ -467,26 +467,28 @@ def _card(outcomes: Outcomes) -> Card:
         f"Outcomes: {systems} system{'s' * (systems > 1)} x {questions} questions, "
         f"{int(trials.sum()):,} trials (scores: {scale})"
     )
-    totals = dataset["count"].dot(scores, ["question", "category"]).values
+    totals = dataset["count"].dot(scores, "category").transpose("system", "question").values
+    weight = np.ones(questions) if outcomes.weight is None else outcomes.weight
     rows: list[tuple[str, ...]] = []
     for name, runs_of_questions, gaps, total in zip(
-        dataset["system"].values.tolist(), trials.values, dataset["missing"].values.sum(axis=1),
-        totals, strict=True,
+        dataset["system"].values.tolist(), trials.values, dataset["missing"].values, totals,
+        strict=True,
     ):  # fmt: skip
-        runs = runs_of_questions.sum()
         spread = (
             f"{runs_of_questions.min()}/{np.median(runs_of_questions):g}/{runs_of_questions.max()}"
         )
-        rows.append((str(name), spread, str(gaps), f"{total / runs:.4f}" if runs else "-"))
-        if gaps and dataset.attrs["missing_policy"] in ("ignore", "bounds"):
+        known = _mean_of_questions(total, runs_of_questions, weight)
+        rows.append((str(name), spread, str(gaps.sum()), known))
+        if gaps.any() and dataset.attrs["missing_policy"] in ("ignore", "bounds"):
             ends = np.sort(outcomes.utility)[[0, -1]] * outcomes.direction
-            worst, best = ((total + gaps * end) / (runs + gaps) for end in ends)
-            rows.append(("", f"mean score with missing at worst {worst:.4f}, at best {best:.4f}"))
+            runs = runs_of_questions + gaps
+            worst, best = (_mean_of_questions(total + gaps * end, runs, weight) for end in ends)
+            rows.append(("", f"mean score with missing at worst {worst}, at best {best}"))
     lines = [part.card() for part in (outcomes.answers, outcomes.verifier) if part is not None]
     lines += [_costs(dataset)] if "cost_sums" in dataset else []
     lines += _truths(dataset) if "truth_count" in dataset else []
     columns = [
-        f"{name} ({_distinct(values)} values)"
+        f"{_known_as(dataset, name)} ({_distinct(values)} values)"
         for name, values in question_coordinates(dataset).items()
         if name != WEIGHT
     ]
@@ -495,13 +497,34 @@ def _card(outcomes: Outcomes) -> Card:
     return title, rows, lines + [f"assumed: {note}" for note in outcomes.notes]
 
 
+def _known_as(dataset: xr.Dataset, name: str) -> str:
+    """Return the name of a question coordinate; of groups with that of their column."""
+    column = group_name(dataset) if name == GROUP else name
+    return name if column == name else f"{name} {column!r}"
+
+
+def _mean_of_questions(total: Array, trials: Ints, weight: Array) -> str:
+    """Return the mean over the questions that were tried, which the estimate of a metric is too.
+
+    Examples
+    --------
+    >>> _mean_of_questions(np.array([1.0, 3.0]), np.array([4, 3]), np.ones(2))  # (1/4 + 3/3) / 2
+    '0.6250'
+    """
+    tried = trials > 0
+    if not weight[tried].sum() > 0.0:
+        return "-"
+    share = weight[tried] / weight[tried].sum()
+    return f"{share @ (total[tried] / trials[tried]):.4f}"
+
+
 def _weights(weight: Array) -> str:
     """Return the range of the weights, and the effective number of questions (Kish 1965)."""
     relative = weight / weight.max()
     effective = relative.sum() ** 2 / (relative**2).sum()
     return (
         f"questions have weights from {weight.min():.4g} to {weight.max():.4g}, an effective "
-        f"number of {effective:.1f} equally weighted questions (mean scores above are not weighted)"
+        f"number of {effective:.1f} equally weighted questions"
     )
 
 

@@ -75,6 +75,21 @@ def by_question(
     return [value.item() if isinstance(value, np.generic) else value for value in rows]
 
 
+_NAME = "long_name"  # of a coordinate, as xarray and netCDF call the name that a reader knows
+
+
+def with_group_name(dataset: xr.Dataset, name: object) -> xr.Dataset:
+    """Keep the name of the column that the groups were read from, where there is one."""
+    if not isinstance(name, str) or name == GROUP or GROUP not in dataset.coords:
+        return dataset
+    return dataset.assign_coords({GROUP: dataset[GROUP].assign_attrs({_NAME: name})})
+
+
+def group_name(dataset: xr.Dataset) -> str:
+    """Return what the groups are called: the name of their column, or ``"group"``."""
+    return str(dataset[GROUP].attrs.get(_NAME, GROUP))
+
+
 def question_coordinates(dataset: xr.Dataset) -> dict[str, NDArray[Any]]:
     """Return what a Dataset says of the questions: their group, weight and covariates, by name."""
     return {

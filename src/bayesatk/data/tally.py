@@ -23,11 +23,11 @@ from bayesatk.data.arrays import (
     read_nested,
     read_successes,
 )
-from bayesatk.data.columns import TRUTH, WEIGHT, with_roles
+from bayesatk.data.columns import GROUP, TRUTH, WEIGHT, with_roles
 from bayesatk.data.long_form import LongForm, MissingPolicy
 from bayesatk.data.number_scale import NumberScale
 from bayesatk.data.outcomes import Outcomes, with_costs, with_truth
-from bayesatk.data.question_columns import weights
+from bayesatk.data.question_columns import weights, with_group_name
 from bayesatk.data.requests import MissingCost, Request
 from bayesatk.data.tables import read_rows
 from bayesatk.data.validation import (
@@ -332,6 +332,7 @@ def finish(
     )
     if costs is not None:
         dataset = with_costs(dataset, costs[:, :, 1:], request.unit)
+    dataset = with_group_name(dataset, request.roles.get(GROUP))
     outcomes = Outcomes(dataset, notes, answers, verifier=verifier)
     outcomes = _with_direction(outcomes) if success is None else outcomes.with_success(success)
     return _with_truths(outcomes, long, scale, missing, success)

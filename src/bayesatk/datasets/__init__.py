@@ -1,5 +1,5 @@
 """Small real data, typed in from their publications: counts are facts and carry no licence."""
 
-import lazy_loader
+from bayesatk._tools.shelves import shelf
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = shelf(__name__, __file__)

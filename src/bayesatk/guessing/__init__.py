@@ -1,5 +1,5 @@
 """The random baseline: scores of guessing, of the best of many guessers, and systems compared."""
 
-import lazy_loader
+from bayesatk._tools.shelves import shelf
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = shelf(__name__, __file__)

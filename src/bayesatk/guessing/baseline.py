@@ -26,7 +26,7 @@ from bayesatk.results.schema import CHAINS, SCHEMA_VERSION, STATISTICS, TARGETS,
 
 def random_baseline(
     fit: xr.DataTree | Result,
-    p: object,
+    guess: object,
     t: float = 10,
     *,
     correlation: float = 0.0,
@@ -40,7 +40,7 @@ def random_baseline(
     fit : xarray.DataTree
         From `bayesatk.evaluate` or `bayesatk.sample`, of binary outcomes. A sampled one must have
         the metric ``bayes`` (or pass@1).
-    p : float, mapping, array_like or xarray.DataArray
+    guess : float, mapping, array_like or xarray.DataArray
         Probability of guessing a question right: one for all, {labels: questions}, one per
         question in order, or a DataArray with the coordinate ``question``.
     t : float
@@ -102,7 +102,7 @@ def random_baseline(
     """
     result = Result.of(fit)
     generator, seed = resolve_rng(rng)
-    chance = _per_question(result, p)
+    chance = _per_question(result, guess)
     columns = [
         _one_system(result, i, chance, t, correlation, alpha, generator)
         for i in range(len(result.systems))
@@ -139,7 +139,7 @@ def _per_question(fit: Result, p: object) -> Array:
         absent = sorted(set(labels.tolist()) - set(p["question"].values.tolist()), key=str)
         if absent:
             raise ArgumentError(
-                Argument("p"),
+                Argument("guess"),
                 f" must have a value for every question; it lacks {absent[:5]}. Add them.",
             )
         p = p.sel(question=labels).values
@@ -147,7 +147,7 @@ def _per_question(fit: Result, p: object) -> Array:
         _, trials = fit.right_of_all("random_baseline")
         if (trials != trials[:, :1]).any():
             raise ArgumentError(
-                Argument("p"),
+                Argument("guess"),
                 " must be one probability per question, not {labels: questions}, when trials "
                 "differ between questions: it matters which question has which.",
             )
@@ -241,12 +241,12 @@ def _new_runs(
     return np.asarray(rng.binomial(trials, drawn.p).sum(axis=1))
 
 
-def baseline_table(result: xr.DataTree | Result) -> pd.DataFrame:
+def baseline_table(fit: xr.DataTree | Result) -> pd.DataFrame:
     """Tabulate the random baseline of a result: one row per system.
 
     Parameters
     ----------
-    result : xarray.DataTree
+    fit : xarray.DataTree
         From `bayesatk.guessing.random_baseline`.
 
     Returns
@@ -265,11 +265,11 @@ def baseline_table(result: xr.DataTree | Result) -> pd.DataFrame:
 
     >>> import bayesatk
     >>> fit = bayesatk.evaluate([[1], [1], [1], [1]], "bayes", pooling="none", rng=1)
-    >>> baseline = bayesatk.guessing.random_baseline(fit, p=0.5, t=1)
+    >>> baseline = bayesatk.guessing.random_baseline(fit, guess=0.5, t=1)
     >>> baseline_table(baseline)[["observed_accuracy", "p_value"]].values.round(12).tolist()
     [[1.0, 0.0625]]
     """
-    group = Result.of(result, "random_baseline").group("random_baseline")
+    group = Result.of(fit, "random_baseline").group("random_baseline")
     scalars = [name for name in group.data_vars if group[name].dims == ("system",)]
     frame = group[scalars].to_dataframe()
     for target in TARGETS:
@@ -281,7 +281,7 @@ def baseline_table(result: xr.DataTree | Result) -> pd.DataFrame:
 
 def random_baseline_distribution(
     n: int,
-    p: object,
+    guess: object,
     t: float = 10,
     *,
     correlation: float = 0.0,
@@ -322,7 +322,7 @@ def random_baseline_distribution(
     """
     proper_probability("ci_prob", ci_prob, 0.95)
     generator, seed = resolve_rng(rng)
-    best = PoissonBinomial(p, n).largest_of(t, correlation=correlation)
+    best = PoissonBinomial(guess, n).largest_of(t, correlation=correlation)
     counts = np.arange(best.support()[0], best.support()[1] + 1)
     statistics = np.full(len(STATISTICS), np.nan)
     statistics[1:6] = best.mean(), best.std(), *best.interval(ci_prob), 0.0

@@ -35,16 +35,16 @@ ENDINGS = (".json", ".csv", ".tex", ".md")
 Exportable = xr.DataTree | Result | Verification | pd.DataFrame
 
 
-def tables_of(result: Exportable, *, questions: bool = False) -> dict[str, pd.DataFrame]:
+def tables_of(fit: Exportable, *, questions: bool = False) -> dict[str, pd.DataFrame]:
     """Return every table of a result, by name.
 
     Parameters
     ----------
-    result : xarray.DataTree, Verification or pandas.DataFrame
+    fit : xarray.DataTree, Verification or pandas.DataFrame
         From `bayesatk.evaluate`, `sample`, `compare`, `random_baseline`, `verify`, `compare_models`
         or an analysis that adds a group.
     questions : bool
-        Whether to compute `bayesatk.question_table` too, with a row per system and question.
+        Whether to compute `bayesatk.checks.question_table` too, with a row per system and question.
 
     Returns
     -------
@@ -66,11 +66,11 @@ def tables_of(result: Exportable, *, questions: bool = False) -> dict[str, pd.Da
     >>> list(tables_of(bayesatk.compare(fit, rng=1)))
     ['results', 'comparison', 'ranks', 'tiers']
     """
-    if isinstance(result, pd.DataFrame):
-        return {"table": result}
-    if isinstance(result, Verification):
-        return {"verification": result.table.assign()}
-    fit = Result.of(result, None)
+    if isinstance(fit, pd.DataFrame):
+        return {"table": fit}
+    if isinstance(fit, Verification):
+        return {"verification": fit.table.assign()}
+    fit = Result.of(fit, None)
     evaluated = fit.has("posterior")
     ranked = fit.has("comparison") and bool(fit.group("ranks").attrs["ranked_on"])
     tabulated: tuple[tuple[str, bool, Callable[[Result], pd.DataFrame]], ...] = (
@@ -116,12 +116,12 @@ def _by_system(result: Result, group: str) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def provenance(result: object = None) -> dict[str, Any]:
+def provenance(fit: object = None) -> dict[str, Any]:
     """Return the provenance of a result, in a form that JSON can store.
 
     Parameters
     ----------
-    result : xarray.DataTree, optional
+    fit : xarray.DataTree, optional
         Default: versions and command only.
 
     Returns
@@ -145,9 +145,9 @@ def provenance(result: object = None) -> dict[str, Any]:
     ('1', 'partial', 64)
     """
     origin: dict[str, Any] = {"versions": {"bayesatk": version("bayesatk")}, "command": _command()}
-    if not isinstance(result, xr.DataTree | Result):
+    if not isinstance(fit, xr.DataTree | Result):
         return origin
-    fit = Result.of(result, None)
+    fit = Result.of(fit, None)
     attrs = fit.tree.attrs
     for name in ("method", "seed", "missing_policy", "created_at", "input_sha256"):
         origin[name] = attrs.get(name)
@@ -180,11 +180,11 @@ def as_json(result: Exportable, *, questions: bool = False) -> dict[str, Any]:
                 {str(column): _cell(value) for column, value in row.items()}
                 for row in frame.to_dict("records")
             ]
-            for name, frame in tables_of(result, questions=questions).items()
+            for name, frame in tables_of(fit, questions=questions).items()
         },
     }
     if isinstance(result, Verification):
-        document |= {"verdict": result.verdict, "family_error": result.family_error}
+        document |= {"verdict": result.verdict, "alpha": result.alpha}
     return document
 
 
@@ -196,7 +196,7 @@ def _cell(value: Any) -> Any:
 
 
 def export(
-    result: Exportable,
+    fit: Exportable,
     path: str | Path,
     *,
     table: str | None = None,
@@ -206,7 +206,7 @@ def export(
 
     Parameters
     ----------
-    result : xarray.DataTree, Verification or pandas.DataFrame
+    fit : xarray.DataTree, Verification or pandas.DataFrame
         As for `tables_of`.
     path : path
         An existing file is replaced once everything is written. CSV has every column, with all
@@ -256,10 +256,10 @@ def export(
             "or .zarr: bayesatk.save."
         )
     if path.suffix == ".json":
-        text = _json_of(result, path.name.endswith("eee.json"), table, columns)
+        text = _json_of(fit, path.name.endswith("eee.json"), table, columns)
     else:
-        frame = _chosen(tables_of(result, questions=table == "questions"), table, columns)
-        origin = provenance(result)
+        frame = _chosen(tables_of(fit, questions=table == "questions"), table, columns)
+        origin = provenance(fit)
         if path.suffix == ".csv":
             text = as_csv(frame)
             with replacing_text(path.with_name(f"{path.name}.provenance.json")) as file:
@@ -340,7 +340,7 @@ def every_eval_ever(result: Result) -> dict[str, Any]:
     systems = [str(name) for name in frame["system"].unique()]
     if len(systems) != 1:
         raise ArgumentError(
-            Argument("result"), " must be of one system for Every Eval Ever, which has a file for "
+            Argument("fit"), " must be of one system for Every Eval Ever, which has a file for "
             f"each model; got {', '.join(systems)}. Evaluate the systems one by one.",
         )  # fmt: skip
     created = str(result.tree.attrs.get("created_at", ""))
@@ -365,7 +365,8 @@ def _entry(result: Result, row: dict[Any, Any]) -> dict[str, Any]:
     """Return one metric for one target."""
     attrs, metric, target = result.tree.attrs, str(row["metric"]), str(row["target"])
     k = re.search(r"[@^](\d+)", metric)
-    observed = target == "questions" and not math.isnan(row["estimate"])
+    of_all = row.get("estimate_questions") == row.get("tried_questions")
+    observed = target == "questions" and of_all and not math.isnan(row["estimate"])
     weighted = "" if result.weight is None else ", questions weighted"
     kind = "highest density" if result.ci_kind == "hdi" else "equal-tailed"
     like = "the questions" if target == "questions" else "questions like those"

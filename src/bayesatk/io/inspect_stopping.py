@@ -45,16 +45,16 @@ class InspectStopping:
 
     See Also
     --------
-    bayesatk.StoppingRule : the rule.
+    bayesatk.decide.StoppingRule : the rule.
 
     Notes
     -----
     Inspect runs all samples of an epoch before the next epoch. Each epoch of a question enters the
-    e-value as a separate term, as with ``earlier`` of `bayesatk.e_value`. Samples are used in the
-    order of the data set, each once all before it are complete, because the samples that end first
-    may be those that succeed. A sample that ends in an error therefore delays those after it. For a
-    mean (a rule with a metric) each question is used once, with its first k epochs, so that more
-    questions add evidence but more epochs do not. A rule without a metric uses all epochs.
+    e-value as a separate term, as with ``earlier`` of `bayesatk.decide.e_value`. Samples are used
+    in the order of the data set, each once all before it are complete, because the samples that end
+    first may be those that succeed. A sample that ends in an error therefore delays those after it.
+    For a mean (a rule with a metric) each question is used once, with its first k epochs, so that
+    more questions add evidence but more epochs do not. A rule without a metric uses all epochs.
 
     Examples
     --------

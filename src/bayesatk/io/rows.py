@@ -520,7 +520,7 @@ def _check_empty(rows: Rows, scale: Scores | None) -> None:
     text = f"{counted_faults} and are marked wrong (first: {first}); were the calls failed?"
     rows.note(f"CHECK: {text}")
     advice = (f"{text} ", Argument("empty_output", "missing"), " reads them as missing.")
-    warnings.warn(OutcomeWarning(*advice), stacklevel=5)
+    warnings.warn(OutcomeWarning(*advice), skip_file_prefixes=(PACKAGE,))
 
 
 def _usual_scores(rows: Rows) -> Scores:

@@ -19,6 +19,7 @@ from bayesatk.data.study import declaration_of
 from bayesatk.io.budget import unpacked
 from bayesatk.results.result import Result
 from bayesatk.results.schema import check_result
+from bayesatk.results.tree import ResultTree
 
 DIGEST = "content_digest"  # attribute of the root of what is stored
 _TRIES = 5  # to read a folder that is replaced meanwhile
@@ -27,12 +28,12 @@ _IN_JSON = ("study", "assumptions", "input_files", "citations", "versions", "not
 _ZARR = re.compile(r"(.+/)?(zarr\.json|c(/\d+)*)", re.ASCII)  # metadata, and chunks of arrays
 
 
-def save(result: xr.DataTree | Result, path: str | Path) -> Path:
+def save(fit: xr.DataTree | Result, path: str | Path) -> Path:
     """Write a result to ``.nc`` (netCDF4 through h5netcdf) or ``.zarr``.
 
     Parameters
     ----------
-    result : xarray.DataTree
+    fit : xarray.DataTree
         From `bayesatk.evaluate` or `bayesatk.sample`.
     path : path
         An existing result is replaced once everything is written. A file or folder that is not a
@@ -65,7 +66,7 @@ def save(result: xr.DataTree | Result, path: str | Path) -> Path:
     True
     """
     path = Path(path)
-    tree = Result.of(result, None).tree.map_over_datasets(_writable)
+    tree = Result.of(fit, None).tree.map_over_datasets(_writable)
     tree.attrs = {**tree.attrs, DIGEST: digest_of(tree)}
     if path.suffix not in (".nc", ".zarr"):
         raise ValueError(f"path must end in .nc or .zarr; got {path.name!r}.")
@@ -83,7 +84,7 @@ def save(result: xr.DataTree | Result, path: str | Path) -> Path:
         if isinstance(error, ArgumentError):
             raise
         raise ValueError(
-            f"result must be made of numbers and text to be saved; {error}. Nothing was written."
+            f"fit must be made of numbers and text to be saved; {error}. Nothing was written."
         ) from error
     return path
 
@@ -298,4 +299,7 @@ def _read(path: Path) -> xr.DataTree:
                 f"says {size}. Is it damaged, or made to fill the memory? If not, open it lazily: "
                 "xarray.open_datatree."
             )
-        return opened.load().copy()
+        read = {
+            path: node.to_dataset(inherit=False) for path, node in opened.load().subtree_with_keys
+        }
+        return ResultTree.from_dict(read)

@@ -460,7 +460,7 @@ def note_parts(long: LongForm, scores: Scores, sources: Sequence[Source]) -> Lon
     common = re.split(r"[-_. ]?\d", names[0])[0] or sources[0].path.resolve().parent.name
     remedy = Argument("source", {common or "system": _named_again(sources, disjoint)}, "load")
     advice = OutcomeWarning(f"{text}; are they of one system? Then name it: ", remedy, ".")
-    warnings.warn(advice, stacklevel=4)
+    warnings.warn(advice, skip_file_prefixes=(PACKAGE,))
     return replace(long, notes=(*long.notes, f"CHECK: {advice}"))
 
 

@@ -50,7 +50,7 @@ class Family:
 
     See Also
     --------
-    bayesatk.register : makes it known by its symbol.
+    bayesatk.metrics.register : makes it known by its symbol.
 
     Examples
     --------

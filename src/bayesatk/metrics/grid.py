@@ -60,6 +60,10 @@ def parse(metrics: MetricSpec) -> tuple[Metric, ...]:
     >>> [metric.label for metric in parse(["pass_at_4", "pass_hat_2", "accuracy", "avg@16"])]
     ['pass@4', 'pass^2', 'bayes']
     """
+    if not isinstance(metrics, Iterable | Metric):
+        raise ArgumentError(
+            Argument("metrics"), f" must be text or Metrics; got {metrics!r}. {_HELP}"
+        )
     items = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
     unique: dict[Metric, None] = {}
     for item in items:
@@ -121,7 +125,7 @@ def _parse_text(text: str) -> Iterator[Metric]:
         if family is None:
             raise ArgumentError(
                 Argument("metrics"), f": {word!r} is not a known metric.{_suggestion(lowered)} "
-                f"{_HELP} One of your own is known after bayesatk.register(family).",
+                f"{_HELP} One of your own is known after bayesatk.metrics.register(family).",
             )  # fmt: skip
         ks, _, taus = lowered[position:].partition(":")
         yield from _members(family, word, ks, taus)

@@ -4,10 +4,9 @@ Shares definitions with the closed forms (outcomes, metrics, priors, result sche
 their computations. PyMC is imported with the first name that is used.
 """
 
-import lazy_loader
-
 from bayesatk._tools.packages import SAMPLING, require
+from bayesatk._tools.shelves import shelf
 
 require(*SAMPLING)
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = shelf(__name__, __file__)

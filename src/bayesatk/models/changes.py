@@ -1,5 +1,7 @@
 """A change of all success rates between two days, with the day marginalised."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
@@ -11,16 +13,17 @@ from bayesatk.results.selection import read_days
 def build_change_point(
     outcomes_by_day: object,
     *,
+    days: Sequence[object] | None = None,
     prior: HyperPrior | None = None,
     sd: float = 1.0,
     prob_change: float = 0.5,
 ) -> pm.Model:
-    """Build the model of `bayesatk.change_point`: no change, or one on a day that is summed over.
+    """Build the model of `bayesatk.decide.change_point`; the day of a change is summed over.
 
     Parameters
     ----------
-    outcomes_by_day, prior, sd, prob_change
-        As in `bayesatk.change_point`.
+    outcomes_by_day, days, prior, sd, prob_change
+        As in `bayesatk.decide.change_point`.
 
     Returns
     -------
@@ -32,12 +35,12 @@ def build_change_point(
 
     See Also
     --------
-    bayesatk.change_point : the same posterior by quadrature.
+    bayesatk.decide.change_point : the same posterior by quadrature.
 
     Notes
     -----
     ``shift`` has its prior where there is no change, so that its posterior here is a mixture of
-    that prior and of the ``shift`` of `bayesatk.change_point`.
+    that prior and of the ``shift`` of `bayesatk.decide.change_point`.
 
     Examples
     --------
@@ -45,13 +48,13 @@ def build_change_point(
     >>> [variable.name for variable in model.free_RVs]
     ['mean_p', 'icc', 'p', 'shift']
     """
-    questions, days, successes, trials = read_days(outcomes_by_day)
+    questions, labels, successes, trials = read_days(outcomes_by_day, days)
     hyperprior = prior or HyperPrior(families="beta")
     counts = np.stack([successes, trials - successes])  # (outcome, question, day)
     # Sums of the days before a change and from it on, for every first day but the earliest.
     before = counts.cumsum(axis=2)[..., :-1]
     after = counts.sum(axis=2, keepdims=True) - before
-    coords = {"question": questions, "change": ["none", *map(str, days[1:])]}
+    coords = {"question": questions, "change": ["none", *map(str, labels[1:])]}
     with pm.Model(coords=coords) as model:
         mean = pm.Beta("mean_p", *hyperprior.mean)
         icc = pm.Beta("icc", *hyperprior.icc)
@@ -63,7 +66,7 @@ def build_change_point(
         late = pt.stack([-pt.softplus(-logit), -pt.softplus(logit)])
         same = (early * counts.sum(axis=2)).sum() + np.log1p(-prob_change)
         changed = (early[..., None] * before + late[..., None] * after).sum(axis=(0, 1))
-        changed += np.log(prob_change / (len(days) - 1))
+        changed += np.log(prob_change / (len(labels) - 1))
         logs = pt.concatenate([pt.atleast_1d(same), changed])
         by_day = pm.Deterministic("log_change", logs, dims="change")
         pm.Potential("log_likelihood", pt.logsumexp(by_day))

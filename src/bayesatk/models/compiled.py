@@ -70,7 +70,7 @@ class CompiledModel:
         draws: int = 1000,
         tune: int = 1000,
         chains: int = 4,
-        progressbar: bool = False,
+        progress: bool = False,
         keep: Sequence[Literal["p", "log_likelihood"]] = (),
         rng: RandomSource = None,
         sample_kwargs: Mapping[str, Any] | None = None,
@@ -91,7 +91,7 @@ class CompiledModel:
         """
         outcomes = as_marked(data)
         self._check(outcomes)
-        how = Sampling(draws, tune, chains, progressbar=progressbar, options=sample_kwargs or {})
+        how = Sampling(draws, tune, chains, progressbar=progress, options=sample_kwargs or {})
         study = Study(
             outcomes=outcomes, metrics=parse(metrics), pooling=self.pooling, prior=self.prior,
             population=population_of(self.pooling), ci_prob=float(ci_prob),

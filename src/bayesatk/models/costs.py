@@ -157,7 +157,7 @@ def sample_cost(
     tune: int = 1000,
     chains: int = 4,
     nuts_sampler: Sampler = "nutpie",
-    progressbar: bool = True,
+    progress: bool = True,
     rng: RandomSource = None,
     sample_kwargs: Mapping[str, Any] | None = None,
 ) -> xr.DataTree:
@@ -194,7 +194,7 @@ def sample_cost(
     asked = _asked(data, k, spend, prior, cost_prior, success, ci_prob)
     generator, seed = resolve_rng(rng)
     options = {"target_accept": 0.95, **(sample_kwargs or {})}
-    how = Sampling(draws, tune, chains, nuts_sampler, progressbar, options)
+    how = Sampling(draws, tune, chains, nuts_sampler, progress, options)
     trace = how.run(cost_program(asked), int(generator.integers(2**31)))
     source, weights = trace["posterior"].to_dataset(), int(generator.integers(2**63))
     samples = [

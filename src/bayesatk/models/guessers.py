@@ -10,14 +10,14 @@ from bayesatk.data.chances import check_times, success_probabilities
 from bayesatk.results.schema import CHAINS
 
 
-def build_random_guessers(n: int, p: object, t: int = 10) -> pm.Model:
+def build_random_guessers(n: int, guess: object, t: int = 10) -> pm.Model:
     """Return a model of t guessers on n questions: Bernoulli guesses, the largest of their sums.
 
     Parameters
     ----------
     n : int
         Questions.
-    p : float, mapping or array_like
+    guess : float, mapping or array_like
         Probability of guessing right, as in `bayesatk.guessing.max_random_baseline`.
     t : int
         Guessers.
@@ -39,20 +39,20 @@ def build_random_guessers(n: int, p: object, t: int = 10) -> pm.Model:
     >>> [variable.name for variable in model.deterministics]
     ['correct', 'best_correct', 'best_accuracy']
     """
-    values = success_probabilities(n, p)
+    values = success_probabilities(n, guess)
     if check_times(t) != int(t):
         raise ArgumentError(Argument("t"), f" must be a whole number to be simulated; got {t}.")
     coords = {"configuration": np.arange(int(t)), "question": np.arange(len(values))}
     with pm.Model(coords=coords) as model:
-        guess = pm.Bernoulli("guess", values[None, :], dims=("configuration", "question"))
-        correct = pm.Deterministic("correct", guess.sum(axis=1), dims="configuration")
+        guessed = pm.Bernoulli("guess", values[None, :], dims=("configuration", "question"))
+        correct = pm.Deterministic("correct", guessed.sum(axis=1), dims="configuration")
         best = pm.Deterministic("best_correct", correct.max())
         pm.Deterministic("best_accuracy", best / len(values))
     return model
 
 
 def sample_random_baseline(
-    n: int, p: object, t: int = 10, *, draws: int = 1000, rng: RandomSource = None
+    n: int, guess: object, t: int = 10, *, draws: int = 1000, rng: RandomSource = None
 ) -> xr.DataTree:
     """Simulate the best of t random guessers from the PyMC model's prior.
 
@@ -84,7 +84,7 @@ def sample_random_baseline(
     """
     generator, seed = resolve_rng(rng)
     names = ["best_correct", "best_accuracy"]
-    with build_random_guessers(n, p, t):
+    with build_random_guessers(n, guess, t):
         drawn = pm.sample_prior_predictive(
             CHAINS * draws, var_names=names, random_seed=int(generator.integers(2**31))
         )

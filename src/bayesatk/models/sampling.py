@@ -217,7 +217,7 @@ def sample(
     tune: int = 1000,
     chains: int = 4,
     nuts_sampler: Sampler = "nutpie",
-    progressbar: bool = True,
+    progress: bool = True,
     keep: Sequence[Literal["p", "log_likelihood", "predictive"]] = (),
     rng: RandomSource = None,
     sample_kwargs: Mapping[str, Any] | None = None,
@@ -245,13 +245,13 @@ def sample(
         afterwards from its conjugate conditional distribution, which takes seconds instead of
         minutes. ``"full"``: sample every p; for the family ``"beta"`` alone. ``"crossed"``:
         logit-normal difficulties that are correlated between systems
-        (`bayesatk.models.build_crossed`, with a `bayesatk.CrossedPrior`); `bayesatk.compare` uses
-        its joint draws.
+        (`bayesatk.models.build_crossed`, with a `bayesatk.priors.CrossedPrior`); `bayesatk.compare`
+        uses its joint draws.
     draws, tune, chains : int
         Draws kept and tuning steps per chain, and chains.
     nuts_sampler : {"nutpie", "pymc", "numpyro", "blackjax"}
         Implementation of NUTS.
-    progressbar : bool
+    progress : bool
         Show progress.
     sample_kwargs : mapping, optional
         More arguments for `nutpie.sample`, or for `pymc.sample` with another sampler, such as
@@ -308,7 +308,7 @@ def sample(
     alone = any(value is not None for value in (study.judges, study.design, study.grouping))
     alone |= bool(study.scale.axes)
     resolved = crossed or one_latent_family(study.prior, form, by_default, alone)
-    how = Sampling(draws, tune, chains, nuts_sampler, progressbar, sample_kwargs or {})
+    how = Sampling(draws, tune, chains, nuts_sampler, progress, sample_kwargs or {})
     study = replace(study, prior=resolved)
     return sampled_result(study, form, how, rng, keep, partial(compiler_of, study, form))
 

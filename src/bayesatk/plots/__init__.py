@@ -8,11 +8,10 @@ returned.
 
 from importlib.util import find_spec
 
-import lazy_loader
-
 from bayesatk._tools.packages import PLOTS, require
+from bayesatk._tools.shelves import shelf
 
 if not any(find_spec(name) for name in ("plotly", "bokeh")):
     require(*PLOTS)
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = shelf(__name__, __file__)

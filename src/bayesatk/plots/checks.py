@@ -39,9 +39,9 @@ def plot_baseline(result: Fit, p: object, system: Any = None, *, backend: str | 
 
     Parameters
     ----------
-    result : xarray.DataTree
+    fit : xarray.DataTree
         From `bayesatk.guessing.random_baseline`.
-    p : float, mapping, array_like, xarray.DataArray or LargestPoissonBinomial
+    guess : float, mapping, array_like, xarray.DataArray or LargestPoissonBinomial
         Probability of guessing each question right, as it was given to
         `bayesatk.guessing.random_baseline`; or the distribution of the best count itself.
     system : label, optional
@@ -58,7 +58,7 @@ def plot_baseline(result: Fit, p: object, system: Any = None, *, backend: str | 
     Raises
     ------
     ValueError
-        If the result has no baseline, or was made with another `p`.
+        If the result has no baseline, or was made with another `guess`.
 
     See Also
     --------
@@ -73,11 +73,11 @@ def plot_baseline(result: Fit, p: object, system: Any = None, *, backend: str | 
     >>> round(float(plot.get_viz("observed").get_xdata()[0]), 4)  # 10 of 12
     0.8333
     """
-    drawn, fit = Backend.named(backend), Result.of(result, "random_baseline")
+    drawn, fit = Backend.named(backend), Result.of(fit, "random_baseline")
     group = fit.group("random_baseline")
     best = group["observed_accuracy"].idxmax().item()
     reference_system = chosen_systems(fit, [best if system is None else system])[0]
-    law, marks, comparable = _law(fit, p, reference_system)
+    law, marks, comparable = _law(fit, guess, reference_system)
     rows = group[["observed_accuracy", "p_value"]].sel(system=comparable)
     rows = rows.isel(system=np.argsort(-rows["observed_accuracy"].values, kind="stable"))
     table = rows.to_dataframe()
@@ -149,8 +149,8 @@ def _law(result: Result, p: object, system: Any) -> tuple[LargestPoissonBinomial
     stored = float(group["expected_best"].sel(system=system))
     if abs(law.mean() / marks - stored) > 1e-9:
         raise ValueError(
-            "p must be what random_baseline was given; got one with an expected best accuracy of "
-            f"{law.mean() / marks:.6f}, and the result has {stored:.6f}. Pass the same p."
+            "guess must be what random_baseline was given; got one with an expected best accuracy "
+            f"of {law.mean() / marks:.6f}, and the result has {stored:.6f}. Pass the same."
         )
     return law, marks, comparable
 
@@ -193,7 +193,7 @@ def plot_verification(
     Notes
     -----
     A quantity disagrees beyond the shaded band, whose half-width keeps the probability of any false
-    disagreement below ``family_error``. Of more than 40 quantities those furthest off are shown.
+    disagreement below ``alpha``. Of more than 40 quantities those furthest off are shown.
 
     With both results, the lines are the share of draws below each exact quantile minus its level,
     times the square root of the bulk effective sample size (smaller where the exact quantiles are
@@ -301,7 +301,7 @@ def _z_details(verification: Verification, rows: int, threshold: float | None) -
     if threshold is not None:
         details.append(
             f"Shaded: |z| up to {threshold:.2f}, for a probability of any false disagreement of at "
-            f"most {verification.family_error:g}."
+            f"most {verification.alpha:g}."
         )
     return details + [f"Shown: the {rows} furthest off."] * (rows < total)
 
@@ -312,7 +312,7 @@ def _plot_distributions(
     """Draw scaled differences of distribution functions, one line per quantity."""
     curves = _pit_curves(verification.table, fit, sampled)
     number, wrong = curves.sizes["quantity"], curves["wrong"].values
-    bound = float(kstwobign.isf(verification.family_error / number))
+    bound = float(kstwobign.isf(verification.alpha / number))
     canvas = Canvas(
         backend, curves, (7.5, 5.0),
         {
@@ -329,7 +329,7 @@ def _plot_distributions(
     return canvas.finish(
         "Closed form against sampler: whole distributions",
         f"Line: one of {number} quantities; thick where verify disagrees. Shaded: has all lines "
-        f"with probability {1.0 - verification.family_error:g} or more.",
+        f"with probability {1.0 - verification.alpha:g} or more.",
     )
 
 
@@ -372,7 +372,7 @@ def plot_calibration(calibration: Calibration, *, backend: str | None = None) ->
     Parameters
     ----------
     calibration : Calibration
-        From `bayesatk.calibrate`.
+        From `bayesatk.checks.calibrate`.
     backend : {"matplotlib", "plotly", "bokeh"}, optional
         Default: ArviZ's ``rcParams["plot.backend"]``.
 
@@ -383,7 +383,7 @@ def plot_calibration(calibration: Calibration, *, backend: str | None = None) ->
 
     See Also
     --------
-    bayesatk.calibrate : computes the ranks that are shown.
+    bayesatk.checks.calibrate : computes the ranks that are shown.
 
     Notes
     -----
@@ -396,7 +396,7 @@ def plot_calibration(calibration: Calibration, *, backend: str | None = None) ->
     >>> import bayesatk, matplotlib
     >>> matplotlib.use("agg")
     >>> options = {"difficulty": "beta", "replications": 60, "rng": 1}
-    >>> calibration = bayesatk.calibrate(3, 2, progress=False, **options)
+    >>> calibration = bayesatk.checks.calibrate(3, 2, progress=False, **options)
     >>> sorted(plot_calibration(calibration).viz["plot"].data_vars)[:2]
     ['icc', 'mean_p']
     """

@@ -42,7 +42,7 @@ def plot_curve(
 
     Parameters
     ----------
-    result : xarray.DataTree
+    fit : xarray.DataTree
         From `bayesatk.evaluate` or `bayesatk.sample`.
     metric : str
         Which curve: ``"pass@"``, ``"pass^"``, ``"maj@"``, ...; ``"g-pass@:0.5"`` names a tau.
@@ -86,7 +86,7 @@ def plot_curve(
     >>> plot.get_viz("line").get_xdata().tolist()
     [0.0, 1.0, 2.0]
     """
-    drawn, read = Backend.named(backend), Result.of(result)
+    drawn, read = Backend.named(backend), Result.of(fit)
     metrics, targets = chosen_curve(read, metric), chosen_targets(target, read.targets)
     curves = _metric_curves(read, metrics, targets)
     systems, groups = curves["system"].values.tolist(), curves.sizes["group"]
@@ -268,7 +268,7 @@ def plot_horizon(fit: Fit, *, backend: str | None = None) -> Any:
     Parameters
     ----------
     fit : xarray.DataTree
-        From `bayesatk.horizon`.
+        From `bayesatk.decide.horizon`.
     backend : {"matplotlib", "plotly", "bokeh"}, optional
         Default: ArviZ's ``rcParams["plot.backend"]``.
 
@@ -281,7 +281,7 @@ def plot_horizon(fit: Fit, *, backend: str | None = None) -> Any:
 
     See Also
     --------
-    bayesatk.horizon : computes the horizons that are shown.
+    bayesatk.decide.horizon : computes the horizons that are shown.
     bayesatk.predict : the numbers of the curves.
 
     Examples
@@ -291,7 +291,7 @@ def plot_horizon(fit: Fit, *, backend: str | None = None) -> Any:
     >>> size = [1, 2, 3, 4, 5, 6] * 6
     >>> runs = bayesatk.tally([[x < 4, x < 3, x < 5] for x in size], covariates={"size": size})
     >>> fit = bayesatk.evaluate(runs, "pass@1", covariates=["size"], rng=1)
-    >>> plot = plot_horizon(bayesatk.horizon(fit, "size", rng=1))
+    >>> plot = plot_horizon(bayesatk.decide.horizon(fit, "size", rng=1))
     >>> plot.get_viz("level").get_ydata().tolist()
     [0.5, 0.5]
     """
@@ -371,7 +371,7 @@ def plot_cost(
 
     Parameters
     ----------
-    costs : xarray.DataTree
+    fit : xarray.DataTree
         From `bayesatk.costs.evaluate_cost` or `bayesatk.models.sample_cost`.
     k : int, optional
         ``pass_at_k`` against ``cost_to_success``: at most k tries of a question. Default: the
@@ -405,7 +405,7 @@ def plot_cost(
     >>> plot.get_viz("points", system="system", target="questions").get_offsets().shape
     (1, 2)
     """
-    result, drawn = read_result(costs), Backend.named(backend)
+    result, drawn = read_result(fit), Backend.named(backend)
     evaluated_k = result.posterior["k"].values.tolist() if "k" in result.posterior.dims else []
     k = min(evaluated_k, default=0) if k is None else k
     if k not in evaluated_k:
@@ -471,8 +471,8 @@ def plot_change_point(result: Fit, *, backend: str | None = None) -> Any:
 
     Parameters
     ----------
-    result : xarray.DataTree
-        From `bayesatk.change_point`.
+    fit : xarray.DataTree
+        From `bayesatk.decide.change_point`.
     backend : {"matplotlib", "plotly", "bokeh"}, optional
         Default: ArviZ's ``rcParams["plot.backend"]``.
 
@@ -483,18 +483,18 @@ def plot_change_point(result: Fit, *, backend: str | None = None) -> Any:
 
     See Also
     --------
-    bayesatk.change_point : computes the results that are shown.
+    bayesatk.decide.change_point : computes the results that are shown.
 
     Examples
     --------
     >>> import bayesatk, matplotlib
     >>> matplotlib.use("agg")
     >>> days = {"Mon": [[1, 1]] * 9, "Tue": [[1, 0]] * 9}
-    >>> plot = plot_change_point(bayesatk.change_point(days, rng=1))
+    >>> plot = plot_change_point(bayesatk.decide.change_point(days, rng=1))
     >>> plot.get_viz("line", panel="rate").get_ydata().tolist()
     [1.0, 0.5]
     """
-    drawn, table = Backend.named(backend), analysis_table(result, "change_point")
+    drawn, table = Backend.named(backend), analysis_table(fit, "change_point")
     titles = {
         "rate": "observed success rate",
         "probability": "probability that a change came on this day",

@@ -30,7 +30,7 @@ def plot_questions(result: Fit, system: Any = None, *, backend: str | None = Non
 
     Parameters
     ----------
-    result : xarray.DataTree
+    fit : xarray.DataTree
         Of right and wrong, from `bayesatk.evaluate` or `bayesatk.sample`.
     system : label, or list of labels, optional
         A panel for each; default: all systems. Questions have the same order in all panels.
@@ -49,7 +49,7 @@ def plot_questions(result: Fit, system: Any = None, *, backend: str | None = Non
 
     See Also
     --------
-    bayesatk.question_table : the numbers.
+    bayesatk.checks.question_table : the numbers.
     bayesatk.plots.plot_shrinkage : the shrinkage of questions by pooling.
 
     Notes
@@ -67,7 +67,7 @@ def plot_questions(result: Fit, system: Any = None, *, backend: str | None = Non
     >>> plot.get_viz("mean").get_offsets().tolist()  # (c + 1)/(n + 2)
     [[1.0, 0.25], [2.0, 0.5], [3.0, 0.75]]
     """
-    drawn, fit = Backend.named(backend), Result.of(result)
+    drawn, fit = Backend.named(backend), Result.of(fit)
     systems = chosen_systems(fit, system)
     rows = _hardest_first(fit).sel(system=systems)
     size = rows.sizes["question"]
@@ -121,7 +121,7 @@ def plot_shrinkage(result: Fit, system: Any = None, *, backend: str | None = Non
 
     Parameters
     ----------
-    result : xarray.DataTree
+    fit : xarray.DataTree
         Of right and wrong, from `bayesatk.evaluate`, or from `bayesatk.sample` with
         ``keep=["p"]``.
     system : label, or list of labels, optional
@@ -163,7 +163,7 @@ def plot_shrinkage(result: Fit, system: Any = None, *, backend: str | None = Non
     >>> points.round(9).tolist()  # (c + 1)/(n + 2)
     [[0.0, 0.25], [0.5, 0.5], [1.0, 0.75]]
     """
-    drawn, fit = Backend.named(backend), Result.of(result)
+    drawn, fit = Backend.named(backend), Result.of(fit)
     systems = chosen_systems(fit, system)
     tables = [_states(fit, label) for label in systems]
     most = max(int(table[:, 2].max()) for table in tables)
@@ -225,7 +225,7 @@ def _question_means(result: Result, index: int) -> Array:
     draws = result.posterior
     if "p" not in draws:
         raise ValueError(
-            "result must have draws of every question's p; a sampled one has them if asked. Pass "
+            "fit must have draws of every question's p; a sampled one has them if asked. Pass "
             "keep=['p'] to bayesatk.sample."
         )
     return np.asarray(draws["p"].isel(system=index).mean(("chain", "draw")).values)
@@ -236,7 +236,7 @@ def plot_difficulty(result: Fit, system: Any = None, *, backend: str | None = No
 
     Parameters
     ----------
-    result : xarray.DataTree
+    fit : xarray.DataTree
         Of right and wrong, with ``pooling="partial"``, from `bayesatk.evaluate` or
         `bayesatk.sample`.
     system : label, or list of labels, optional
@@ -257,7 +257,7 @@ def plot_difficulty(result: Fit, system: Any = None, *, backend: str | None = No
     See Also
     --------
     bayesatk.evaluate : makes the result.
-    bayesatk.criticise : checks what the plot shows.
+    bayesatk.checks.criticise : checks what the plot shows.
 
     Notes
     -----
@@ -274,7 +274,7 @@ def plot_difficulty(result: Fit, system: Any = None, *, backend: str | None = No
     >>> plot.get_viz("observed").get_ydata().tolist()  # rates 0, 1/2, 1, 1
     [0.0, 0.25, 0.5, 1.0, 1.0]
     """
-    drawn, fit = Backend.named(backend), Result.of(result)
+    drawn, fit = Backend.named(backend), Result.of(fit)
     fit.require("difficulty_plot", "result")
     systems = chosen_systems(fit, system)
     p = xr.DataArray(np.linspace(0.0, 1.0, 201), dims="p")

@@ -47,7 +47,7 @@ def plot_systems(
 
     Parameters
     ----------
-    result : xarray.DataTree
+    fit : xarray.DataTree
         From `bayesatk.evaluate` or `bayesatk.sample`.
     metric : str, Metric, or iterable of them, optional
         A panel for each; default: all metrics of the result. With ``by="group"``: one metric;
@@ -90,7 +90,7 @@ def plot_systems(
     >>> mean.get_offsets()[0, 0].round(4).item()  # (3/4 + 1/2)/2
     0.625
     """
-    drawn, fit = Backend.named(backend), Result.of(result)
+    drawn, fit = Backend.named(backend), Result.of(fit)
     grouped, metrics = by_groups(fit, by), chosen_metrics(fit, metric)
     if grouped:
         rows = _group_rows(fit, metrics[0])
@@ -167,7 +167,7 @@ def plot_difference(
 
     Parameters
     ----------
-    compared : xarray.DataTree
+    fit : xarray.DataTree
         From `bayesatk.compare`.
     metric : str, Metric, or iterable of them, optional
         A panel for each; default: all metrics of the result.
@@ -208,7 +208,7 @@ def plot_difference(
     >>> plot.get_viz("mean").get_offsets().round(4).tolist()  # 5/6 - 1/2
     [[0.3333, 0.0]]
     """
-    drawn, read = Backend.named(backend), Result.of(compared, "comparison")
+    drawn, read = Backend.named(backend), Result.of(fit, "comparison")
     metrics = chosen_metrics(read, metric)
     (shown_target,) = chosen_targets(target or "", read.targets)
     rows = _difference_rows(read, metrics, shown_target)
@@ -306,7 +306,7 @@ def plot_ranks(
 
     Parameters
     ----------
-    compared : xarray.DataTree
+    fit : xarray.DataTree
         From `bayesatk.compare`.
     metric : str, Metric, or iterable of them, optional
         A panel for each; default: the first metric of the result.
@@ -345,10 +345,10 @@ def plot_ranks(
     >>> plot.get_viz("probability", system="a", rank=1).get_text()
     '1.00'
     """
-    drawn, read = Backend.named(backend), Result.of(compared, "ranks")
+    drawn, read = Backend.named(backend), Result.of(fit, "ranks")
     if not read.group("ranks").attrs["ranked_on"]:
         raise ValueError(
-            "compared must rank its systems, and no question was tried by all of them. Compare "
+            "fit must rank its systems, and no question was tried by all of them. Compare "
             "fewer systems."
         )
     (shown_target,) = chosen_targets(target or "", read.targets)
@@ -396,7 +396,7 @@ def plot_leaderboard(
 
     Parameters
     ----------
-    board : xarray.DataTree
+    fit : xarray.DataTree
         From `bayesatk.leaderboard`.
     metric : str or Metric, optional
         Default: the first metric of the result.
@@ -438,7 +438,7 @@ def plot_leaderboard(
     'P(best) > 0.99...'
     """
     drawn = Backend.named(backend)
-    read = Result.of(board, "leaderboard")
+    read = Result.of(fit, "leaderboard")
     (shown_metric, *_), (shown_target,) = (
         chosen_metrics(read, metric), chosen_targets(target or "", read.targets)
     )  # fmt: skip

@@ -23,6 +23,7 @@ from bayesatk.posterior.remarks import (
     estimated_weight_note,
     family_note,
     outside_note,
+    partly_observed_note,
     proxy_note,
     weight_note,
 )
@@ -130,14 +131,14 @@ class Analysis:
     posterior : SystemPosterior
         Metrics of the grid; on categories then the probability to reach each higher score.
     estimate : ndarray, shape (metrics,)
-        Unbiased finite-law values; NaN where k exceeds the trials of some question.
+        Unbiased finite-law values; NaN where less than half of the questions have k trials.
     remarks : list of str
     """
 
     def __init__(
         self, study: Study, index: int, draws: int, judge_seed: int, rng: np.random.Generator
     ) -> None:
-        self._study, self._name = study, study.outcomes.systems[index]
+        self._study, self._name, self._index = study, study.outcomes.systems[index], index
         self._draws, self._judge_seed = draws, judge_seed
         self.remarks: list[str] = []
         self.points: Laws = []
@@ -259,12 +260,17 @@ class Analysis:
     def finish(self, statistics: NDArray[np.float64]) -> None:
         """Fill in the prior's share of the intervals, and note what pooling changed."""
         study = self._study
+        trials = study.outcomes.trials.values[self._index]
+        requested = [list(study.grid).index(metric) for metric in study.metrics]
+        self.remarks += partly_observed_note(
+            self._name, study.metrics, self.estimate[requested], trials
+        )
         if study.judges is not None:  # whose estimate is of marks, and the interval of success
             note: list[str] = []
         else:
             note = outside_note(
                 study.pooling, self._name, study.metrics, study.grid, self.estimate,
-                statistics,
+                statistics, trials,
             )  # fmt: skip
         self.remarks.extend(note)
         places = list(study.grid.judged)

@@ -15,6 +15,7 @@ from bayesatk.core.question.ballot import (
     plurality_posterior,
     vote_credit,
 )
+from bayesatk.core.question.observed import mean_over_questions
 from bayesatk.data.answers import Ballots, possible
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
@@ -50,7 +51,7 @@ class AnswerMoments:
 def finite_estimates(
     ballots: Sequence[Ballots], ks: Sequence[int], weight: Array | None = None
 ) -> Array:
-    """Mean over questions of the finite law; NaN where some question has fewer than k trials."""
+    """Mean of the finite law over questions that have k trials; NaN where they are too few."""
     known: dict[tuple[object, ...], Array] = {}
     rows = []
     for ballot in ballots:
@@ -58,7 +59,9 @@ def finite_estimates(
         if key not in known:
             known[key] = plurality_finite(ballot.count, ballot.correct, ks, ballot.nobody)
         rows.append(known[key])
-    return np.asarray(np.average(rows, axis=0, weights=weight))
+    share = np.ones(len(rows)) if weight is None else weight
+    tried = np.array([ballot.tried for ballot in ballots], bool)
+    return mean_over_questions(np.stack(rows), share, tried)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +88,7 @@ class VoteModel:
     weight: Array | None = None
 
     def estimate(self, metrics: Sequence[Metric]) -> Array:
-        """Unbiased finite-law values; NaN where some question has fewer than k trials."""
+        """Unbiased finite-law values; NaN where too few questions have k trials."""
         return finite_estimates(self.ballots, [metric.k for metric in metrics], self.weight)
 
     def fit(self, metrics: Sequence[Metric]) -> SystemPosterior:

@@ -20,6 +20,7 @@ from bayesatk.core.question.best_of import (
     middles,
     score_bins,
 )
+from bayesatk.core.question.observed import mean_over_questions
 from bayesatk.data.validation import Ints
 from bayesatk.data.verifier import VerifierScores
 from bayesatk.metrics.credit import Array
@@ -72,7 +73,7 @@ class BestOfModel:
     weight: Array | None = None
 
     def estimate(self, metrics: Sequence[Metric]) -> Array:
-        """Unbiased finite-law values; NaN where some question has fewer than k trials."""
+        """Unbiased finite-law values; NaN where too few questions have k trials."""
         ks = [metric.k for metric in metrics]
         return finite_best_of(self.scores, self._questions, ks, self.weight)
 
@@ -210,9 +211,11 @@ def _of_new(
 def finite_best_of(
     scores: VerifierScores, questions: int, ks: Sequence[int], weight: Array | None = None
 ) -> Array:
-    """Mean over questions of the finite law; NaN where some question has fewer than k trials."""
+    """Mean of the finite law over questions that have k trials; NaN where they are too few."""
     edges = np.searchsorted(scores.question, np.arange(1, questions))
     rows = [
         best_of_finite(counts[:, 0], counts[:, 1], ks) for counts in np.split(scores.count, edges)
     ]
-    return np.asarray(np.average(rows, axis=0, weights=weight))
+    share = np.ones(questions) if weight is None else weight
+    tried = np.isin(np.arange(questions), scores.question)
+    return mean_over_questions(np.stack(rows), share, tried)

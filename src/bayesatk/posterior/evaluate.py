@@ -142,9 +142,9 @@ def evaluate(
         partial pooling, and of their probabilities without pooling.
     group : str, sequence or mapping, optional
         Group of every question, such as its domain, in any form that `bayesatk.tally` takes; or
-        the name of a question coordinate of the data, such as ``"group"`` or a covariate. The
-        result then also has every group by itself, and a third target, ``"new_groups"``: see the
-        notes.
+        the name by which the data have them: that of their column, such as ``"domain"`` after
+        ``load(path, group="domain")``, ``"group"``, or a covariate. The result then also has every
+        group by itself, and a third target, ``"new_groups"``: see the notes.
     group_weights : {"questions", "equal"} or mapping {group: weight}, optional
         Weight of each group in the mean over all questions: its number of questions (the
         default), the same for all groups (a macro average), or as given. A single group is none.
@@ -158,7 +158,7 @@ def evaluate(
     covariates : str or sequence of str, optional
         Covariates of the success probability of a question: a formula of question columns, such as
         ``"~ log2(minutes) + domain"``, or names of columns. `bayesatk.predict` and
-        `bayesatk.horizon` then give results for chosen values of the covariates.
+        `bayesatk.decide.horizon` then give results for chosen values of the covariates.
     ci_prob : float
         Probability of the credible interval, strictly between 0 and 1.
     ci_kind : {"eti", "hdi"}

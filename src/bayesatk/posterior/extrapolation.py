@@ -7,16 +7,13 @@ from bayesatk._tools.arguments import proper_probability
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.pooling.moment_range import metric_ranges
 from bayesatk.core.pooling.states import States
-from bayesatk.data.capabilities import require
-from bayesatk.data.outcomes import Outcomes
-from bayesatk.data.study import outcome_values
-from bayesatk.data.tally import tally
 from bayesatk.metrics.grid import Metric, MetricSpec, check_sizes, parse
 from bayesatk.results.schema import TARGETS
+from bayesatk.results.selection import outcomes_of
 
 
 def extrapolation_range(
-    data: object, metrics: MetricSpec, *, success: str | None = None, confidence: float = 0.95
+    data: object, metrics: MetricSpec, *, success: str | None = None, ci_prob: float = 0.95
 ) -> pd.DataFrame:
     """Bound a metric over all difficulty distributions that agree with the counts.
 
@@ -26,19 +23,20 @@ def extrapolation_range(
 
     Parameters
     ----------
-    data : Outcomes or anything `bayesatk.tally` accepts
-        Outcomes of repeated trials; trials may differ between questions and systems.
+    data : result, Outcomes or anything `bayesatk.tally` accepts
+        Outcomes of repeated trials; trials may differ between questions and systems. Of a result
+        its data are used.
     metrics : str, Metric, or iterable of them
         Of right and wrong, as in ``"pass@16,64 pass^8"``; any k.
     success : str, optional
         Which scores succeed, as in ``"score >= 0.5"``, on data with other scores.
-    confidence : float
+    ci_prob : float
         Coverage probability of all ranges of a system together, strictly between 0 and 1.
 
     Returns
     -------
     pandas.DataFrame
-        One row per system, metric and target: ``lower``, ``upper``, ``confidence``, ``trials`` (the
+        One row per system, metric and target: ``lower``, ``upper``, ``ci_prob``, ``trials`` (the
         largest number of trials of a question that is used), and ``fits``: whether one difficulty
         distribution agrees with the counts at this confidence. If none does, there are two
         explanations. Either the trials of a question are not independent with the same probability
@@ -84,26 +82,23 @@ def extrapolation_range(
     >>> rows[["metric", "lower", "upper"]].round(2).values.tolist()
     [['pass@2', 0.44, 0.56], ['pass@64', 0.44, 0.81]]
     """
-    proper_probability("confidence", confidence, 0.95)
+    proper_probability("ci_prob", ci_prob, 0.95)
     requested = _checked(metrics)
-    outcomes = data if isinstance(data, Outcomes) else tally(data)
-    if success is not None:
-        outcomes = outcomes.with_success(success)
-    require("extrapolation_range", outcome_values(outcomes), "data")
+    outcomes = outcomes_of(data, "extrapolation_range", success)
     rows = []
     successes, trials = outcomes.successes.values, outcomes.trials.values
     for system, c, n in zip(outcomes.systems, successes, trials, strict=True):
         states = States.of(c, n)
         found = metric_ranges(
             states.successes, states.trials, states.count,
-            [one.latent for one in requested], confidence,
+            [one.latent for one in requested], ci_prob,
         )  # fmt: skip
         for i, j in np.ndindex(found.lower.shape):
             rows.append(
                 {
                     "system": system, "metric": requested[i].label, "target": TARGETS[j],
                     "lower": found.lower[i, j], "upper": found.upper[i, j],
-                    "confidence": confidence, "trials": found.trials, "fits": found.fits,
+                    "ci_prob": ci_prob, "trials": found.trials, "fits": found.fits,
                 }
             )  # fmt: skip
     return pd.DataFrame(rows)

@@ -52,6 +52,7 @@ from bayesatk.core.program.predictor import Predictor
 from bayesatk.core.question.categorical import category_finite
 from bayesatk.core.question.dirichlet_multinomial import log_ordered
 from bayesatk.core.question.laws import finite
+from bayesatk.core.question.observed import mean_over_questions
 from bayesatk.data.design import Basis
 from bayesatk.data.grouping import Grouping
 from bayesatk.data.scales import MetricFunction
@@ -82,7 +83,7 @@ class Model(Protocol):
     """What is known of one system's questions: of counts, or of votes."""
 
     def estimate(self, metrics: Sequence[Any]) -> Array:
-        """Unbiased finite-law values; NaN where k exceeds the trials of some question."""
+        """Unbiased finite-law values; NaN where too few questions have k trials."""
 
     def fit(self, metrics: Sequence[Any]) -> SystemPosterior:
         """Return the posterior of metrics."""
@@ -231,17 +232,19 @@ class CountModel:
         return np.asarray(finite(metric.credit, right, wrong + right))
 
     def estimate(self, metrics: Sequence[Any]) -> Array:
-        """Unbiased finite-law values, groups with their weights."""
-        by_group, some = self.estimate_by_group(metrics), self.cells.share > 0.0
-        return np.asarray(self.cells.share[some] @ by_group[some])
+        """Unbiased finite-law values, over the questions that have k trials if they are many."""
+        cells = self.cells
+        return self._mean_observed(metrics, cells.inner[0] * cells.share[cells.group])
 
     def estimate_by_group(self, metrics: Sequence[Any]) -> Array:
         """Return the same of each group; (groups, metrics), NaN of groups without questions."""
+        cells = self.cells
+        inside = (cells.inner[0] * (cells.group == group) for group in range(cells.groups))
+        return np.stack([self._mean_observed(metrics, share) for share in inside])
+
+    def _mean_observed(self, metrics: Sequence[Any], share: Array) -> Array:
         values = np.stack([self.finite(metric) for metric in metrics], axis=1)
-        sums = self.cells.by_group((values * self.cells.inner[0][:, None])[None])[0]
-        absent = np.setdiff1d(np.arange(self.cells.groups), self.cells.starts[1])
-        sums[absent] = np.nan
-        return np.asarray(sums)
+        return mean_over_questions(values, share, self.states.trials > 0)
 
     # The model
 

@@ -300,7 +300,11 @@ def verified_model(
 
 
 def observed_value(
-    result: Result, system: int, metric: Metric, kept: NDArray[np.bool_] | None = None
+    result: Result,
+    system: int,
+    metric: Metric,
+    kept: NDArray[np.bool_] | None = None,
+    of_all: bool = False,
 ) -> float:
     """Return the unbiased finite estimate of a metric, from the trials that were run.
 
@@ -313,13 +317,18 @@ def observed_value(
     metric : Metric
     kept : ndarray of bool, shape (questions,), optional
         The questions to use; default: all that the system tried.
+    of_all : bool
+        Whether all of these must have k trials.
 
     Returns
     -------
     float
-        Mean over the questions, weighted if they are; NaN where k exceeds the trials of one.
+        Mean over the questions that have k trials, weighted if they are; NaN where they are less
+        than half, or, `of_all`, not all.
     """
     kept = result.trials[system] > 0 if kept is None else kept
+    if of_all and (result.trials[system, kept] < metric.k).any():
+        return np.nan
     if metric.voted:
         answers = result.data.answers
         assert answers is not None  # a result of votes has answers

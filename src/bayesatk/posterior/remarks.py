@@ -35,6 +35,32 @@ def proxy_note(
     ]
 
 
+def partly_observed_note(
+    system: object,
+    requested: Sequence[Metric],
+    estimate: NDArray[np.float64],
+    trials: NDArray[np.int64],
+) -> list[str]:
+    """Say how many questions an estimate is of, where not all that were tried have k trials.
+
+    Examples
+    --------
+    >>> from bayesatk.metrics.grid import parse
+    >>> trials, pass_4 = np.array([5, 5, 5, 3]), parse("pass@4")
+    >>> partly_observed_note("base", pass_4, np.array([0.5]), trials)
+    ['base: the estimate of pass@4 is of 3 of 4 questions, those with 4 trials or more.']
+    """
+    parts = []
+    for metric, value in zip(requested, estimate.tolist(), strict=True):
+        observed, tried = int((trials >= metric.k).sum()), int((trials > 0).sum())
+        if observed < tried and np.isfinite(value):
+            parts.append(
+                f"of {metric.label} is of {observed} of {tried} questions, those with "
+                f"{metric.k} trials or more"
+            )
+    return [f"{system}: the estimate {', '.join(parts)}."] if parts else []
+
+
 def weight_note(
     system: object,
     pooling: Pooling,
@@ -92,7 +118,8 @@ _ALIKE = {
 _WHY = {
     "none": "an independent prior shifts every question in the same direction, so with few trials "
     "and many questions its bias is larger than the sd. Use the estimate, or pooling='partial'",
-    "partial": "their difficulties do not have the assumed distribution; see bayesatk.criticise",
+    "partial": "their difficulties do not have the assumed distribution; see "
+    "bayesatk.checks.criticise",
     "complete": "the questions differ in success probability. Use pooling='partial'",
 }
 
@@ -104,6 +131,7 @@ def outside_note(
     grid: MetricGrid,
     estimate: NDArray[np.float64],
     statistics: NDArray[np.float64],
+    trials: NDArray[np.int64],
 ) -> list[str]:
     """Say so when the unbiased estimate lies outside the interval for these questions.
 
@@ -114,7 +142,8 @@ def outside_note(
     """
     position = {one: i for i, one in enumerate(grid)}
     index = [position[one] for one in requested]
-    value, own = estimate[index], statistics[index, 0]
+    whole = np.array([(trials[trials > 0] >= one.k).all() for one in requested])
+    value, own = np.where(whole, estimate[index], np.nan), statistics[index, 0]
     sd, low, high = own[:, 2], own[:, 3], own[:, 4]
     with np.errstate(invalid="ignore"):
         beyond = np.maximum(low - value, value - high) / np.maximum(sd, 1e-300)

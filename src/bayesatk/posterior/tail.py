@@ -13,6 +13,7 @@ from bayesatk.metrics.credit import Array
 from bayesatk.posterior.count_posterior import FamilyFit
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.models_of import model_of
+from bayesatk.results.views import ShownTable
 from bayesatk.results.result import Result
 
 _CEILING = "inflated"  # the family with an atom at 0
@@ -56,7 +57,7 @@ def tail_exponent(fit: xr.DataTree | Result, *, ci_prob: float | None = None) ->
 
     See Also
     --------
-    bayesatk.extrapolation_range : bounds without a family of difficulties.
+    bayesatk.checks.extrapolation_range : bounds without a family of difficulties.
 
     Notes
     -----
@@ -64,7 +65,7 @@ def tail_exponent(fit: xr.DataTree | Result, *, ci_prob: float | None = None) ->
     icc goes to 0. The probability of a ceiling depends on the families of the prior: under
     ``difficulty="beta"`` it is 0 whatever the data. n trials of a question do not distinguish p = 0
     from p much smaller than 1/n, so `ceiling` and `exponent` are two descriptions of the same
-    counts; `bayesatk.extrapolation_range` assumes neither.
+    counts; `bayesatk.checks.extrapolation_range` assumes neither.
 
     References
     ----------
@@ -91,7 +92,7 @@ def tail_exponent(fit: xr.DataTree | Result, *, ci_prob: float | None = None) ->
         found = _tail(model_of(own, place), level)
         numbers = dict(zip(_COLUMNS, found.tolist(), strict=True))
         rows.append({"system": system, **numbers, "sentence": _sentence(system, numbers, level)})
-    return pd.DataFrame(rows)
+    return ShownTable.of(pd.DataFrame(rows), "tail_exponent")
 
 
 def _tail(model: CountModel, level: float) -> Array:

@@ -15,6 +15,17 @@ from bayesatk.priors.counts import DirichletPrior as DirichletPrior
 from bayesatk.priors.counts import HyperPrior as HyperPrior
 from bayesatk.priors.counts import LeaderboardPrior as LeaderboardPrior
 
+__all__ = [
+    "AnswerHyperPrior",
+    "AnswerPrior",
+    "BetaPrior",
+    "CrossedPrior",
+    "DirichletHyperPrior",
+    "DirichletPrior",
+    "HyperPrior",
+    "LeaderboardPrior",
+]
+
 Pooling = Literal["none", "partial", "complete"]
 Population = Literal["law", "bootstrap"]
 Prior = BetaPrior | HyperPrior

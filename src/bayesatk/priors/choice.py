@@ -101,7 +101,7 @@ def resolve_category_prior(pooling: Pooling, prior: object) -> CategoryPrior | H
     if not chosen.proper:
         raise ValueError(
             "prior: icc must be proper for scored categories, whose levels have a prior of their "
-            f"own; got {chosen.icc}. Leave prior out, or pass bayesatk.HyperPrior()."
+            f"own; got {chosen.icc}. Leave prior out, or pass bayesatk.priors.HyperPrior()."
         )
     return chosen
 

@@ -38,7 +38,7 @@ _LONG = 100_000  # bytes from which a file in the page is compressed
 
 
 def report(
-    result: xr.DataTree | Result,
+    fit: xr.DataTree | Result,
     path: str | Path,
     *,
     data: Outcomes | None = None,
@@ -56,7 +56,7 @@ def report(
 
     Parameters
     ----------
-    result : xarray.DataTree
+    fit : xarray.DataTree
         From `bayesatk.evaluate` or `bayesatk.sample`; after `bayesatk.compare` and
         `bayesatk.guessing.random_baseline` the page has those too.
     path : path
@@ -73,7 +73,7 @@ def report(
     title : str
         Heading of the page.
     client : dask.distributed.Client, optional
-        Weigh the difficulty families of every system there (`bayesatk.criticise`), which is what
+        Weigh the difficulty families of every system there (`bayesatk.checks.criticise`), which
         takes longest of the numbers on a page; the page is the same.
 
     Returns
@@ -106,7 +106,7 @@ def report(
         raise ValueError(
             f"path must end in .html; got {path.name!r}. bayesatk.export writes other formats."
         )
-    fit = Result.of(result)
+    fit = Result.of(fit)
     template, script = _template()
     numbers = as_json(fit, questions=has_question_laws(fit))
     of_costs = None
@@ -217,7 +217,7 @@ def _criticism(result: Result, client: Any) -> list[str]:
     checks = criticise(result, rng=0, client=client)
     flagged = checks[checks["flagged"]]
     if flagged.empty:
-        return ["No check of the shape of the difficulties is flagged (bayesatk.criticise)."]
+        return ["No check of the shape of the difficulties is flagged (bayesatk.checks.criticise)."]
     return [f"{row['system']}: {row['sentence']}" for row in flagged.to_dict("records")]
 
 

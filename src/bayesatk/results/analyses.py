@@ -104,9 +104,11 @@ def analyses_of(tree: xr.DataTree) -> list[str]:
     return [name for name in ANALYSES if name in tree.children]
 
 
-def analysis_table(result: xr.DataTree | Result, name: str) -> ShownTable:
-    """Return the table of an analysis that a result has."""
-    one_of("what", name, ("results", *ANALYSES))
+def analysis_table(
+    result: xr.DataTree | Result, name: str, others: Sequence[str] = ()
+) -> ShownTable:
+    """Return the table of an analysis that a result has; `others` are tables that are none."""
+    one_of("what", name, (*others, *ANALYSES))
     return table_of(Result.of(result, name).group(name), name)
 
 

@@ -67,12 +67,12 @@ def citations(result: xr.DataTree | Result | None = None) -> list[str]:
     return list(dict.fromkeys([*references, _ARVIZ, _SELF]))
 
 
-def cite(result: xr.DataTree | Result | None = None) -> str:
+def cite(fit: xr.DataTree | Result | None = None) -> str:
     """Return BibTeX entries of the methods that a result used, or of all methods.
 
     Parameters
     ----------
-    result : xarray.DataTree, optional
+    fit : xarray.DataTree, optional
         From any function of this library; default: all methods of the library.
 
     Returns
@@ -91,6 +91,4 @@ def cite(result: xr.DataTree | Result | None = None) -> str:
     >>> cite(fit).splitlines()[0]
     '@misc{yao2024tau,'
     """
-    return "\n\n".join(
-        entries().get(reference, f"% {reference}") for reference in citations(result)
-    )
+    return "\n\n".join(entries().get(reference, f"% {reference}") for reference in citations(fit))

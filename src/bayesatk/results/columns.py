@@ -80,13 +80,18 @@ def _counted(heading: str, name: str) -> Column:
 def _observed(name: str) -> Column:
     return Column(
         "observed", lambda row: _number(row[name], _form(row), "k>n"), KEPT,
-        "unbiased estimate from the observed trials (k drawn without replacement); k>n where a "
-        "question has fewer than k.", once=True,
+        "unbiased estimate from the observed trials (k drawn without replacement); k>n where more "
+        "than half of the questions have fewer than k.", once=True,
     )  # fmt: skip
 
 
 def _form(row: Row) -> str:
     return str(row["_form"])
+
+
+def _questions_observed(row: Row) -> str:
+    known, tried = row["estimate_questions"], row["tried_questions"]
+    return f"{known:.0f} of {tried:.0f}" if 0 < known < tried else ""
 
 
 def _if_missing(row: Row) -> str:
@@ -128,6 +133,10 @@ _COLUMNS: dict[str, Column] = {
     "quantity": Column("quantity", _quantity, KEPT, once=True, left=True),
     "category": _text("category", 2), "score": _decimals("score", "score", "g", KEPT),
     "estimate": _observed("estimate"), "observed": _observed("observed"),
+    "estimate_questions": Column(
+        "of questions", _questions_observed, 1,
+        "how many have k trials, where not all do; the observed value is theirs.", once=True,
+    ),
     "mean": Column(
         "mean", leaves=KEPT,
         meaning="posterior mean, with its standard deviation (sd) and credible interval.",
@@ -181,7 +190,7 @@ _COLUMNS: dict[str, Column] = {
     "rhat": Column("R-hat", leaves=2), "ess": _decimals("ESS", "ess", ".0f", 2),
     "verdict": _text("verdict"),
     **dict.fromkeys((
-        "ci_error", "variance_trial", "variance_question", "monte_carlo_error", "sentence",
+        "tried_questions", "ci_error", "variance_trial", "variance_question", "monte_carlo_error", "sentence",
         "mean_if_wrong", "mean_if_right", "estimate_if_right", "ci_lower_if_wrong",
         "ci_upper_if_right", "unit", "k", "tau", "budget", "prob_tie", "prob_ties",
         "prob_beats_error", "expected_loss", "ratio_median", "ratio_lower", "sd_unpaired",
@@ -211,6 +220,16 @@ _OF_TABLE: dict[str, dict[str, Column]] = {
         "log_e": _decimals("evidence (log e)", "log_e", ".2f"), "day": _text("day"),
     },
 }  # fmt: skip
+# Columns of frames that print as tables, the others in the frame alone.
+PRINTED = {
+    "e_value": "system other group metric e_value estimate ci_lower ci_upper questions waiting",
+    "noise_floor": "system metric trials floor prob_within",
+    "criticise": "system check observed expected sd p_value flagged",
+    "question_table": "system other group metric question weight trials successes rate score mean "
+    "ci_lower ci_upper difference part influence prob_flip suspicious",
+    "check_trial_order": "system check questions effect p_value flagged",
+    "tail_exponent": "system prob_ceiling ceiling exponent",
+}
 _OF_TABLE["group_comparison"] = {**_OF_TABLE["comparison"], "metric": _text("metric")}
 _OF_TABLE["groups"] = {"system": _text("system"), "metric": _text("metric")}
 _FORMS = {"comparison": "+.3f", "group_comparison": "+.3f", "costs": ".4g"}

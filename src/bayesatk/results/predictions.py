@@ -69,7 +69,7 @@ def predict(
 
     See Also
     --------
-    bayesatk.horizon : the value of a covariate at which a metric crosses a level.
+    bayesatk.decide.horizon : the value of a covariate at which a metric crosses a level.
 
     Notes
     -----

@@ -307,7 +307,7 @@ class Result:
     def _by_system(observed: xr.Dataset) -> xr.Dataset:
         if "system" not in observed.dims:
             raise ValueError(
-                "the result must keep its dimension of systems; bayesatk.one_system takes it away, "
+                "fit must keep its dimension of systems; bayesatk.one_system takes it away, "
                 "for ArviZ's plots. Use the whole result."
             )
         return observed

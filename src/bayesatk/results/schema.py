@@ -25,6 +25,7 @@ from bayesatk.data.outcomes import Outcomes, with_truth
 from bayesatk.data.study import Study
 from bayesatk.data.verifier import NO_ANSWER, VerifierScores
 from bayesatk.metrics.grid import Metric, MetricGrid
+from bayesatk.results.tree import ResultTree
 
 Array = NDArray[np.float64]
 SCHEMA_VERSION = 2
@@ -219,7 +220,7 @@ def build(groups: Mapping[str, xr.Dataset], attrs: Mapping[str, Any]) -> xr.Data
     Coordinates that only describe others (``score``) are dropped: every group stands alone, as
     InferenceData groups do.
     """
-    tree = xr.DataTree.from_dict(
+    tree = ResultTree.from_dict(
         {f"/{name}": group.drop_vars("score", errors="ignore") for name, group in groups.items()}
     )
     tree.attrs.update(attrs)
@@ -230,13 +231,13 @@ def check_result(result: object, group: str | None = "posterior") -> xr.DataTree
     """Return the tree if it is a bayesatk result (with this group), or say what is wrong."""
     if not isinstance(result, xr.DataTree) or "schema_version" not in result.attrs:
         raise TypeError(
-            "result must be a DataTree made by bayesatk.evaluate or bayesatk.sample; got "
+            "fit must be a DataTree made by bayesatk.evaluate or bayesatk.sample; got "
             f"{type(result).__name__}. Read a saved one with bayesatk.load_result."
         )
     if group is not None and group not in result.children:
         maker, contents = _MAKERS.get(group, _MAKERS["posterior"])
         raise ValueError(
-            f"result must have the group {group!r}, {contents}; it has {sorted(result.children)}. "
+            f"fit must have the group {group!r}, {contents}; it has {sorted(result.children)}. "
             f"Use the result of {maker}."
         )
     return result
@@ -261,13 +262,13 @@ OF_ALL_SYSTEMS = (
     "plan",
 )
 _MAKERS = {
-    "change_point": ("bayesatk.change_point(outcomes_by_day)", "a change between days"),
+    "change_point": ("bayesatk.decide.change_point(outcomes_by_day)", "a change between days"),
     "plan": ("bayesatk.plan(source, metric, width=0.1)", "sizes of evaluations"),
     **dict.fromkeys(
         ("horizon", "horizon_pairs", "horizon_curves", "horizon_observed"),
-        ("bayesatk.horizon(fit, covariate)", "where a metric crosses a level"),
+        ("bayesatk.decide.horizon(fit, covariate)", "where a metric crosses a level"),
     ),
-    "gate": ("bayesatk.gate(new, baseline, policy)", "the verdict on a new system"),
+    "gate": ("bayesatk.decide.gate(new, baseline, policy)", "the verdict on a new system"),
     "leaderboard": ("bayesatk.leaderboard(fit)", "systems ranked by their joint posterior"),
     "comparison": _COMPARED,
     "ranks": _COMPARED,
@@ -387,7 +388,10 @@ def outcomes_of(observed: xr.Dataset, constant: xr.Dataset, attrs: Mapping[Any, 
         {
             "system": observed["system"].values, "question": observed["question"].values,
             "category": categories, "score": ("category", *scores),
-            **{name: ("question", column) for name, column in of_questions(constant).items()},
+            **{
+                name: ("question", column, dict(constant[name].attrs))
+                for name, column in of_questions(constant).items()
+            },
         },
         {"missing_policy": str(attrs.get("missing_policy", "error"))},
     )  # fmt: skip

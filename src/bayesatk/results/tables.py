@@ -13,6 +13,7 @@ from bayesatk._tools.arguments import one_of
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.pooling.moment_range import metric_ranges
 from bayesatk.core.pooling.states import States
+from bayesatk.core.question.observed import observed_at
 from bayesatk.metrics.grid import Metric
 from bayesatk.results.analyses import analysis_table
 from bayesatk.results.result import Result
@@ -21,7 +22,7 @@ from bayesatk.results.views import ShownTable
 
 
 def table(
-    result: xr.DataTree | Result,
+    fit: xr.DataTree | Result,
     what: str = "results",
     *,
     by: Literal["system", "group"] = "system",
@@ -30,13 +31,15 @@ def table(
 
     Parameters
     ----------
-    result : xarray.DataTree
+    fit : xarray.DataTree
         From `bayesatk.evaluate` (exact statistics) or `bayesatk.sample` (statistics of the draws).
     what : str
         ``"results"``: the metrics, described below; or the group that an analysis added:
         ``"leaderboard"``, ``"gate"``, ``"horizon"``, ``"horizon_pairs"``, ``"horizon_curves"``,
         ``"horizon_observed"``, ``"change_point"`` or ``"plan"``. The function that made it
-        describes its columns. Printed it is shown as a person reads it.
+        describes its columns. Printed it is shown as a person reads it. ``"categories"``, of scored
+        categories: the probability that a trial reaches each score, or a better one.
+        ``"coefficients"``, of covariates: in logits for each unit of the column.
     by : {"system", "group"}
         ``"group"``, for a result with groups: a row for each system, group, metric and target, with
         ``questions``, the size of the group. ``estimate`` is from the group's trials alone; the
@@ -47,19 +50,20 @@ def table(
     pandas.DataFrame
         Printing it explains its columns and targets. Columns ``system``,
         ``metric``, ``target`` (``"questions"``: these questions; ``"population"``: questions like
-        these), ``estimate`` (unbiased, from k draws without replacement of the observed trials; NaN
-        where k exceeds the trials of some question), ``mean``, ``sd``, ``ci_lower`` and
-        ``ci_upper`` of the posterior, and for closed forms ``variance_trial`` and
-        ``variance_question``. Where a k exceeds the trials of some question, ``range_lower`` and
-        ``range_upper`` are the range of `bayesatk.extrapolation_range` at the confidence
-        ``ci_prob``, which does not assume a family of difficulties. For data with
+        these), ``estimate`` (unbiased, from k draws without replacement of the observed trials, the
+        mean over the questions that have k trials; NaN where these are less than half), ``mean``,
+        ``sd``, ``ci_lower`` and ``ci_upper`` of the posterior, and for closed forms
+        ``variance_trial`` and ``variance_question``. Where some questions have fewer than k trials,
+        ``estimate_questions`` of ``tried_questions`` have them. Where less than half do,
+        ``range_lower`` and ``range_upper`` are the range of `bayesatk.checks.extrapolation_range`
+        at the confidence ``ci_prob``, which does not assume a family of difficulties. For data with
         ``missing="bounds"``: ``estimate_if_wrong``, ``estimate_if_right``, ``mean_if_wrong``,
         ``mean_if_right``, ``ci_lower_if_wrong`` and ``ci_upper_if_right``, with all missing trials
         wrong, or right.
 
     See Also
     --------
-    bayesatk.category_table : probability of each score.
+    bayesatk.notes : what to know about the numbers.
     bayesatk.export : tables in files.
 
     Examples
@@ -80,18 +84,23 @@ def table(
     >>> bool(rows["mean"].iloc[2] > 0.15)
     True
     """
+    of_model = {"categories": category_table, "coefficients": coefficient_table}
+    if what in of_model:
+        return of_model[what](fit)
     if what != "results":
-        return analysis_table(result, what)
-    fit = Result.of(result)
+        return analysis_table(fit, what, ["results", *of_model])
+    fit = Result.of(fit)
     if by_groups(fit, by):
         return _of_groups(fit)
     if "system" not in fit.posterior.dims:
         raise ValueError(
-            "result must have its dimension of systems to be tabulated; bayesatk.one_system takes "
+            "fit must have its dimension of systems to be tabulated; bayesatk.one_system takes "
             "it away. Tabulate the whole result."
         )
     dims = ["system", "metric", "target"]
     columns = _of_metrics(fit, fit.statistics).to_dataset("statistic")
+    if "estimate" in columns:
+        columns = _with_questions_observed(fit, columns)
     ranges = ranges_beyond(fit, fit.metrics)
     if not np.isnan(ranges).all():
         columns["range_lower"], columns["range_upper"] = ((dims, ranges[..., i]) for i in (0, 1))
@@ -107,6 +116,20 @@ def table(
                 )
     frame = columns.to_dataframe(dims).reset_index()
     return ShownTable.of(frame, "results", ci_prob=fit.ci_prob)
+
+
+def _with_questions_observed(fit: Result, columns: xr.Dataset) -> xr.Dataset:
+    """Add the number of questions of each estimate, where one is not of all that were tried."""
+    needed = np.array([metric.k for metric in fit.metrics])
+    observed = (fit.trials[:, :, None] >= needed).sum(axis=1)
+    partly = observed < (fit.trials > 0).sum(axis=1)[:, None]
+    known = columns["estimate"].notnull().all("target").transpose("system", "metric").values
+    if not (partly & known).any():
+        return columns
+    return columns.assign(
+        estimate_questions=(("system", "metric"), np.where(known, observed, 0)),
+        tried_questions=(("system",), (fit.trials > 0).sum(axis=1)),
+    )
 
 
 def _of_metrics(fit: Result, statistics: xr.Dataset) -> xr.DataArray:
@@ -139,12 +162,12 @@ def _of_groups(fit: Result) -> pd.DataFrame:
     return frame
 
 
-def coefficient_table(result: xr.DataTree | Result) -> pd.DataFrame:
+def coefficient_table(fit: xr.DataTree | Result) -> pd.DataFrame:
     """Tabulate the coefficients of covariates: one row per system and coefficient.
 
     Parameters
     ----------
-    result : xarray.DataTree
+    fit : xarray.DataTree
         With covariates.
 
     Returns
@@ -162,19 +185,24 @@ def coefficient_table(result: xr.DataTree | Result) -> pd.DataFrame:
     >>> rows["coefficient"].tolist(), bool(rows["ci_upper"][1] < 0)
     (['Intercept', 'size'], True)
     """
-    fit = Result.of(result)
+    fit = Result.of(fit)
     numbers = ["mean", "sd", "ci_lower", "ci_upper"]
+    if "coefficients" not in fit.statistics:
+        raise ArgumentError(
+            Argument("fit"), " must have covariates; this result has none. Evaluate with ",
+            Argument("covariates", ...), ".",
+        )  # fmt: skip
     columns = fit.statistics["coefficients"].sel(statistic=numbers).to_dataset("statistic")
     columns["prob_positive"] = (fit.posterior["coefficients"] > 0.0).mean(("chain", "draw"))
     return columns.to_dataframe(["system", "coefficient"]).reset_index()
 
 
-def category_table(result: xr.DataTree | Result) -> pd.DataFrame:
+def category_table(fit: xr.DataTree | Result) -> pd.DataFrame:
     """Tabulate the probability that a trial reaches each category's score, or a better one.
 
     Parameters
     ----------
-    result : xarray.DataTree
+    fit : xarray.DataTree
         A result of scored categories, from `bayesatk.evaluate` or `bayesatk.sample`.
 
     Returns
@@ -194,16 +222,16 @@ def category_table(result: xr.DataTree | Result) -> pd.DataFrame:
     >>> import bayesatk
     >>> data = bayesatk.tally([["b", "a", "b", "c"]], scores={"c": 0, "b": 0.5, "a": 1})
     >>> fit = bayesatk.evaluate(data, "bayes", pooling="none", rng=1)
-    >>> rows = bayesatk.category_table(fit).query("target == 'questions'")
+    >>> rows = bayesatk.table(fit, "categories").query("target == 'questions'")
     >>> rows[["category", "mean"]].round(4).values.tolist()  # (1 + 1)/7, (1 + 1 + 2 + 1)/7
     [['a', 0.2857], ['b', 0.7143], ['c', 1.0]]
     """
-    fit = Result.of(result)
+    fit = Result.of(fit)
     statistics = fit.statistics
     scores = fit.group("constant_data").get("category_score")
     if scores is None:
         raise ValueError(
-            "result must be of scored categories; it is of right and wrong. There pass@1 is the "
+            "fit must be of scored categories; it is of right and wrong. There pass@1 is the "
             "probability to reach the better of the two."
         )
     scores = scores.isel(category=np.argsort(-fit.data.utility, kind="stable"))
@@ -223,12 +251,12 @@ def category_table(result: xr.DataTree | Result) -> pd.DataFrame:
     return frame[["system", "category", "score", "target", *numbers["statistic"]]]
 
 
-def notes(result: xr.DataTree | Result) -> list[str]:
+def notes(fit: xr.DataTree | Result) -> list[str]:
     """Return the notes of a result: assumptions, approximations and warnings, as sentences.
 
     Parameters
     ----------
-    result : xarray.DataTree
+    fit : xarray.DataTree
         From `bayesatk.evaluate` or `bayesatk.sample`.
 
     Returns
@@ -247,11 +275,11 @@ def notes(result: xr.DataTree | Result) -> list[str]:
     >>> notes(fit)
     []
     """
-    return Result.of(result).notes
+    return Result.of(fit).notes
 
 
 def ranges_beyond(result: Result, metrics: Sequence[Metric]) -> NDArray[np.float64]:
-    """Return the family-free range of every metric whose k exceeds the trials of some question.
+    """Return the family-free range of every metric that too few questions have k trials for.
 
     Parameters
     ----------
@@ -261,7 +289,8 @@ def ranges_beyond(result: Result, metrics: Sequence[Metric]) -> NDArray[np.float
     Returns
     -------
     ndarray, shape (system, metrics, target, end)
-        At the confidence ``ci_prob`` of the result; NaN where k is within the trials, and for
+        At the confidence ``ci_prob`` of the result; NaN where half of the questions have k trials,
+        so that there is an estimate, and for
         metrics that judge scores or answers, where questions have weights or groups, and of marks
         of a judge that errs.
     """
@@ -270,8 +299,10 @@ def ranges_beyond(result: Result, metrics: Sequence[Metric]) -> NDArray[np.float
         return ranges
     counts = result.right_of_all("extrapolation_range")
     for system, (successes, trials) in enumerate(zip(*counts, strict=True)):
-        fewest = trials[trials > 0].min(initial=np.iinfo(np.int64).max)
-        places = [i for i, metric in enumerate(metrics) if metric.k > fewest and metric.of_marks]
+        places = [
+            i for i, metric in enumerate(metrics)
+            if metric.of_marks and trials.any() and not observed_at(trials, metric.k)
+        ]  # fmt: skip
         if places:
             beyond = tuple(metrics[i] for i in places)
             states = States.of(successes, trials)

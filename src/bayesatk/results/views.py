@@ -16,6 +16,7 @@ import pandas as pd
 
 from bayesatk.results.columns import (
     KEPT,
+    PRINTED,
     TARGET_MEANINGS,
     TARGETS,
     Column,
@@ -30,7 +31,9 @@ from bayesatk.results.schema import TARGET_NAMES
 _GAP = "  "
 _STACKED = 3  # columns that leave before systems stand above their rows: from this place on
 _MOST_ROWS = 60
-_TABULAR = ("results", "leaderboard", "comparison", "change_point", "plan")  # shown as tables
+# Shown as tables.
+_TABULAR = ("results", "leaderboard", "comparison", "change_point", "plan", "labels", *PRINTED)
+_MOST_TEXT = 2000  # characters of sentences below a table
 _LEAST = 8  # characters of a column whose text is folded
 
 
@@ -229,6 +232,9 @@ def view(frame: pd.DataFrame, name: str | None = None, *, chosen: bool = False) 
     0.500  [0.300, 0.700]
     """
     name = str(frame.attrs.get("analysis", "")) if name is None else name
+    if name in PRINTED and not chosen:
+        columns_printed = [column for column in PRINTED[name].split() if column in frame]
+        frame = frame[[*columns_printed, *{"sentence", "target"}.intersection(frame)]]
     columns = declared(frame, name, chosen)
     shared = {"_form": form_of(name), "_draws": frame.attrs.get("effective_draws") or np.inf}
     described = frame.assign(**shared).to_dict("records")
@@ -293,7 +299,7 @@ class ShownTable(pd.DataFrame):
             of_rows = [*self.get("sentence", [])]
             return ([], [*of_rows, *self.sentences]) if of_rows else None
         views = blocks(self, name)
-        return views, [*legend(views, self), *views[-1].sentences, *self.sentences]
+        return views, [*legend(views, self), *_first(views[-1].sentences), *self.sentences]
 
     def __repr__(self) -> str:
         if (shown := self._shown()) is None:
@@ -310,6 +316,15 @@ class ShownTable(pd.DataFrame):
             return str(pd.DataFrame(self)._repr_html_())  # type: ignore[operator]
         lines = "".join(f"<p>{escape(line)}</p>" for line in shown[1])
         return f"<div>{''.join(each.html(_MOST_ROWS) for each in shown[0])}{lines}</div>"
+
+
+def _first(sentences: Sequence[str]) -> list[str]:
+    """Return the sentences that fit below a table, and how many more there are."""
+    ends = np.cumsum([len(sentence) for sentence in sentences])
+    fitting = max(int((ends <= _MOST_TEXT).sum()), min(1, len(sentences)))
+    more = len(sentences) - fitting
+    tail = [f"... {more} more in the column 'sentence'."] if more else []
+    return [*sentences[:fitting], *tail]
 
 
 def sentences_of(frame: pd.DataFrame) -> list[str]:

@@ -45,7 +45,7 @@ class Calibration:
     tree : xarray.DataTree
         Group ``prior_sbc``: for every quantity, the share of posterior draws below the true value,
         dims ``(chain=1, draw=replication)``, for `arviz.plot_ecdf_pit`.
-    family_error : float
+    alpha : float
         Upper bound on the probability, over replications, that the table reports an error in any
         quantity of a correct posterior.
 
@@ -55,7 +55,7 @@ class Calibration:
     """
 
     tree: xr.DataTree
-    family_error: float = 0.01
+    alpha: float = 0.01
 
     @property
     def table(self) -> pd.DataFrame:
@@ -69,7 +69,7 @@ class Calibration:
         """
         group = self.tree["prior_sbc"].to_dataset()
         tests = 3 * len(group.data_vars)
-        needed = float(ndtri(1.0 - self.family_error / (2.0 * tests)) + ndtri(0.9))
+        needed = float(ndtri(1.0 - self.alpha / (2.0 * tests)) + ndtri(0.9))
         rows = []
         for name, variable in group.data_vars.items():
             pit = variable.values.ravel()
@@ -87,7 +87,7 @@ class Calibration:
                     "p_value": p_value,
                     "detectable_bias": needed / np.sqrt(size),
                     "detectable_spread": needed / np.sqrt(2.0 * size),
-                    "verdict": "wrong" if p_value < self.family_error else "calibrated",
+                    "verdict": "wrong" if p_value < self.alpha else "calibrated",
                 }
             )
         return pd.DataFrame(rows).set_index("quantity")
@@ -118,7 +118,7 @@ def calibrate(
     path: str | Path | None = None,
     client: Any = None,
     progress: bool | None = None,
-    family_error: float = 0.01,
+    alpha: float = 0.01,
 ) -> Calibration:
     """Check posteriors by simulation-based calibration: ranks of true values in the posterior.
 
@@ -169,7 +169,7 @@ def calibrate(
         Cluster that computes the batches.
     progress : bool, optional
         Show a progress bar. Default: after two seconds, if the output is a terminal.
-    family_error : float
+    alpha : float
         As in `Calibration`.
 
     Returns
@@ -222,7 +222,7 @@ def calibrate(
         fault=partial(batch_fault, study.quantities()), path=path, client=client,
         description="calibration", progress=progress,
     )  # fmt: skip
-    return Calibration(_tree(study, list(done.values()), replications), family_error)
+    return Calibration(_tree(study, list(done.values()), replications), alpha)
 
 
 def _tree(

@@ -38,7 +38,7 @@ class Verification:
         (``z_pit``), R-hat, bulk effective sample size, the smallest adjusted p-value, the bias of
         the mean in posterior sds that would have been detected with probability 0.9
         (``detectable``), and the verdict.
-    family_error : float
+    alpha : float
         Upper bound on the probability of any false "disagree" over all quantities.
 
     See Also
@@ -47,7 +47,7 @@ class Verification:
     """
 
     table: pd.DataFrame
-    family_error: float
+    alpha: float
 
     @property
     def verdict(self) -> Verdict:
@@ -68,7 +68,7 @@ class Verification:
         return (
             f"{self.verdict.upper()}: {len(self.table)} quantities ({parts}); largest difference "
             f"of means {worst:.1f} Monte Carlo standard errors; probability of any false "
-            f"'disagree' at most {self.family_error:g}."
+            f"'disagree' at most {self.alpha:g}."
         )
 
     def __str__(self) -> str:
@@ -76,7 +76,7 @@ class Verification:
 
 
 def verify(
-    exact: xr.DataTree | Result, sampled: xr.DataTree | Result, *, family_error: float = 0.01
+    exact: xr.DataTree | Result, sampled: xr.DataTree | Result, *, alpha: float = 0.01
 ) -> Verification:
     """Compare a closed-form result with draws of the same quantities.
 
@@ -93,7 +93,7 @@ def verify(
         From `bayesatk.sample`, or any tree whose ``posterior`` has the same variables, such as
         one from `bayesatk.models.metrics_from_draws`; or from
         `bayesatk.models.sample_random_baseline`.
-    family_error : float
+    alpha : float
         Upper bound on the probability, over the sampler's randomness, that any correct quantity is
         reported as "disagree" (Bonferroni over all quantities and tests).
 
@@ -112,7 +112,7 @@ def verify(
     See Also
     --------
     bayesatk.plots.plot_verification : shows every quantity.
-    bayesatk.calibrate : over many simulated data sets instead of one.
+    bayesatk.checks.calibrate : over many simulated data sets instead of one.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def verify(
     >>> bayesatk.verify(fit, own_draws).verdict  # agree with their own formulas
     'agree'
     """
-    proper_probability("family_error", family_error)
+    proper_probability("alpha", alpha)
     ours = Result.of(exact, "closed_form")
     theirs = sampled if isinstance(sampled, Result) else Result(sampled)
     _refuse_closed_form(theirs)
@@ -135,9 +135,9 @@ def verify(
             f"{sorted(_draws(theirs).data_vars, key=str)}. Evaluate and sample the same metrics."
         )
     # Mean, sd, and the distribution at every point.
-    level = family_error / sum(2 + len(quantity.probabilities) for quantity in quantities)
-    rows = [_compare(quantity, level, family_error) for quantity in quantities]
-    return Verification(pd.DataFrame(rows), family_error)
+    level = alpha / sum(2 + len(quantity.probabilities) for quantity in quantities)
+    rows = [_compare(quantity, level, alpha) for quantity in quantities]
+    return Verification(pd.DataFrame(rows), alpha)
 
 
 @dataclass(frozen=True)
@@ -286,7 +286,7 @@ def _distribution(
     return values[alone], np.array(LEVELS)[alone]
 
 
-def _compare(exact: _Quantity, level: float, family_error: float) -> dict[str, Any]:
+def _compare(exact: _Quantity, level: float, alpha: float) -> dict[str, Any]:
     """Return the row of one quantity."""
     draws = exact.draws.transpose("chain", "draw").reset_coords(drop=True)
     import arviz as az  # tables and reports of a verification do without
@@ -312,7 +312,7 @@ def _compare(exact: _Quantity, level: float, family_error: float) -> dict[str, A
     noticed = (ndtri(1.0 - level / 2.0) + ndtri(0.9)) * error
     return {
         **row, **z, "rhat": rhat, "ess": ess,
-        "p_adjusted": min(1.0, p_value / level * family_error),
+        "p_adjusted": min(1.0, p_value / level * alpha),
         "detectable": float(noticed / (sd if np.isnan(exact.sd) else exact.sd)),
         "verdict": verdict if mixed else "inconclusive",
     }  # fmt: skip

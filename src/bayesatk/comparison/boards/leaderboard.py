@@ -53,7 +53,7 @@ class Ranking:
         if self.joint.board is None:
             self.result.require("shared_difficulty", "board")
             raise ArgumentError(
-                Argument("board"), " must be of a result whose systems share difficulties; this "
+                Argument("fit"), " must be of a result whose systems share difficulties; this "
                 "one declares a prior of its own. Evaluate it without ", Argument("prior"), ".",
             )  # fmt: skip
         return self.joint.board
@@ -195,7 +195,7 @@ def leaderboard(
     --------
     bayesatk.compare : differences of pairs of systems, by the same joint posterior.
     bayesatk.claim : the sentence about its tiers.
-    bayesatk.next_questions : the most informative questions to try again.
+    bayesatk.decide.next_questions : the most informative questions to try again.
     bayesatk.plots.plot_leaderboard : the table as a picture.
     bayesatk.models.build_one_factor : the same model in PyMC.
 

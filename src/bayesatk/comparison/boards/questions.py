@@ -30,7 +30,7 @@ Array = NDArray[np.float64]
 
 
 def next_questions(
-    board: xr.DataTree | Result,
+    fit: xr.DataTree | Result,
     count: int | None = 10,
     *,
     systems: Sequence[object] | None = None,
@@ -43,7 +43,7 @@ def next_questions(
 
     Parameters
     ----------
-    board : xarray.DataTree
+    fit : xarray.DataTree
         From `bayesatk.leaderboard`, or a result that it takes.
     count : int, optional
         Number of questions to return, the most informative first; None: all.
@@ -83,7 +83,7 @@ def next_questions(
     >>> next_questions(board, 1)["question"].tolist()  # both had one of two right
     [1]
     """
-    ranking = rank(board, rng=rng)
+    ranking = rank(fit, rng=rng)
     names = ranking.result.systems
     system_indices = _indices_of(names, systems)
     trials = ranking.result.trials
@@ -171,18 +171,18 @@ class _QuestionMoments:
 
 
 def suspicious_questions(
-    board: xr.DataTree | Result,
+    fit: xr.DataTree | Result,
     *,
-    rate: float = 0.1,
+    alpha: float = 0.1,
     rng: RandomSource = None,
 ) -> pd.DataFrame:
     """Find questions that strong systems fail and weak ones solve, as with a wrong reference.
 
     Parameters
     ----------
-    board : xarray.DataTree
+    fit : xarray.DataTree
         From `bayesatk.leaderboard`, or a result that it takes.
-    rate : float
+    alpha : float
         Upper bound on the expected share of questions without defect among those marked (false
         discovery rate, Benjamini and Hochberg 1995).
     rng : int, numpy.random.Generator or None
@@ -197,7 +197,7 @@ def suspicious_questions(
 
     See Also
     --------
-    bayesatk.question_table : suspicious questions of one system.
+    bayesatk.checks.question_table : suspicious questions of one system.
 
     Notes
     -----
@@ -214,11 +214,11 @@ def suspicious_questions(
     >>> suspicious_questions(board, rng=1)["question"].iloc[0].item()
     14
     """
-    if not 0.0 < rate < 1.0:
-        raise ValueError(f"rate must lie strictly between 0 and 1; got {rate}. Try 0.1.")
+    if not 0.0 < alpha < 1.0:
+        raise ValueError(f"alpha must lie strictly between 0 and 1; got {alpha}. Try 0.1.")
     generator, _ = resolve_rng(rng)
-    made = joint_attrs(Result.of(board))
-    ranking = rank(board, rng=None if made else generator)  # a leaderboard keeps its draws
+    made = joint_attrs(Result.of(fit))
+    ranking = rank(fit, rng=None if made else generator)  # a leaderboard keeps its draws
     draws = ranking.board.draws
     theta, likelihood = draws.theta.mean(axis=0), draws.likelihood
     counts = likelihood.counts
@@ -233,7 +233,7 @@ def suspicious_questions(
     simulated = np.sort(misfit(replace(likelihood, counts=simulated_counts), theta, direction))
     p = (np.searchsorted(simulated, misfits, side="right") + 1.0) / (size + 1.0)
     order = np.argsort(p, kind="stable")
-    passed = p[order] <= rate * np.arange(1, len(p) + 1) / len(p)
+    passed = p[order] <= alpha * np.arange(1, len(p) + 1) / len(p)
     last = int(np.flatnonzero(passed)[-1]) + 1 if passed.any() else 0
     questions = ranking.result.data.dataset["question"].values
     return pd.DataFrame({

@@ -27,6 +27,7 @@ from bayesatk.posterior.posterior import SystemPosterior
 from bayesatk.posterior.remarks import FAMILY_WORDS, family_shares
 from bayesatk.posterior.replicates import draw_new_p
 from bayesatk.priors import DIFFICULTY_FAMILIES, DirichletHyperPrior, HyperPrior
+from bayesatk.results.views import ShownTable
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS, metric_values
 
@@ -103,8 +104,8 @@ def _change(fit: Result, system: int, asked: list[Metric], found: SystemPosterio
 def group_row(fit: Result, system: int, alpha: float) -> dict[str, object] | None:
     """Return the posterior probability of the model of a fit, with or without groups.
 
-    It is a row of `bayesatk.criticise`, flagged below `alpha`. Both models have Beta difficulties
-    and the same priors of mean and icc, covariates and prior trials; that
+    It is a row of `bayesatk.checks.criticise`, flagged below `alpha`. Both models have Beta
+    difficulties and the same priors of mean and icc, covariates and prior trials; that
     with groups adds the sd between groups. None for data without groups, marks with error, or
     improper priors.
     """
@@ -324,7 +325,7 @@ def criticise(
         for last in (families[system], levels[system]):
             if last is not None:
                 rows.append({"system": name, **last})
-    return pd.DataFrame(rows)
+    return ShownTable.of(pd.DataFrame(rows), "criticise")
 
 
 def _new_questions(result: Result, system: int, ran: NDArray[np.bool_]) -> Draw:

@@ -42,7 +42,7 @@ def exact_loo(fit: xr.DataTree | Result) -> "az.ELPDDataLOO":
 
     See Also
     --------
-    bayesatk.compare_models : does this for every pooling.
+    bayesatk.checks.compare_models : does this for every pooling.
     arviz.loo : the approximation from draws, for models without an exact one.
 
     Notes
@@ -121,7 +121,7 @@ def log_evidence(fit: xr.DataTree | Result) -> xr.DataArray:
 
     See Also
     --------
-    bayesatk.exact_loo : predictive accuracy, which depends less on the prior.
+    bayesatk.checks.exact_loo : predictive accuracy, which depends less on the prior.
 
     Examples
     --------
@@ -159,8 +159,8 @@ def compare_models(fits: Mapping[str, xr.DataTree | Result]) -> pd.DataFrame:
 
     See Also
     --------
-    bayesatk.exact_loo : one model at a time.
-    bayesatk.log_evidence : the marginal likelihood of the data.
+    bayesatk.checks.exact_loo : one model at a time.
+    bayesatk.checks.log_evidence : the marginal likelihood of the data.
 
     Notes
     -----
@@ -181,7 +181,7 @@ def compare_models(fits: Mapping[str, xr.DataTree | Result]) -> pd.DataFrame:
     if len(fits) < 2:
         raise ValueError(
             f"fits must have at least two results; got {list(fits)}. Evaluate the same data with "
-            "another pooling or prior; bayesatk.exact_loo takes a single result."
+            "another pooling or prior; bayesatk.checks.exact_loo takes a single result."
         )
     read = {name: Result.of(fit) for name, fit in fits.items()}
     _check_same_data(read)
@@ -233,14 +233,14 @@ def _check_same_data(fits: Mapping[str, Result]) -> None:
                 )
 
 
-def log_bayes_factor_chance(fit: xr.DataTree | Result, p: object) -> xr.DataArray:
+def log_bayes_factor_chance(fit: xr.DataTree | Result, guess: object) -> xr.DataArray:
     """Return the log Bayes factor of a model against the point null that a system guesses.
 
     Parameters
     ----------
     fit : xarray.DataTree
         From `bayesatk.evaluate` or `bayesatk.sample`; only its data, pooling and prior are used.
-    p : float or array_like
+    guess : float or array_like
         Probability of guessing right: one for all, or one per question.
 
     Returns
@@ -263,7 +263,7 @@ def log_bayes_factor_chance(fit: xr.DataTree | Result, p: object) -> xr.DataArra
     result = Result.of(fit)
     evidence = log_evidence(result)
     successes, trials = result.right_of_all("chance")
-    chance = success_probabilities(trials.shape[1], p)
+    chance = success_probabilities(trials.shape[1], guess)
     null = (xlogy(successes, chance) + xlog1py(trials - successes, -chance)).sum(axis=1)
     return (evidence - xr.DataArray(null, dims="system")).rename("log_bayes_factor")
 
@@ -288,7 +288,7 @@ def log_bayes_factor_equal(fit: xr.DataTree | Result) -> xr.DataArray:
     See Also
     --------
     bayesatk.compare : probabilities of differences.
-    bayesatk.e_value : evidence that stays valid under repeated looks.
+    bayesatk.decide.e_value : evidence that stays valid under repeated looks.
 
     Examples
     --------

@@ -21,6 +21,7 @@ from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.models_of import model_of, question_shares
+from bayesatk.results.views import ShownTable
 from bayesatk.results.result import Result
 
 _MOST_TRIALS = 256  # of a question in a run: the work grows with their square
@@ -34,7 +35,7 @@ def noise_floor(
     metric: str | Metric | None = None,
     *,
     trials: int | None = None,
-    prob: float = 0.95,
+    ci_prob: float = 0.95,
 ) -> pd.DataFrame:
     """Bound the difference between two runs of the same system on these questions.
 
@@ -50,21 +51,21 @@ def noise_floor(
     trials : int, optional
         Trials of every question in a run; default: as many as the metric judges, one for
         ``"pass@1"``.
-    prob : float
+    ci_prob : float
         Posterior predictive probability that the difference does not exceed the floor.
 
     Returns
     -------
     pandas.DataFrame
         One row per system: ``metric``, ``trials``, ``sd`` of the difference, ``floor``, the
-        smallest number that the absolute difference does not exceed with probability ``prob``,
-        ``prob_within``, the exact probability of that (it is more than ``prob`` where differences
-        come in steps), and a ``sentence``.
+        smallest number that the absolute difference does not exceed with probability ``ci_prob``,
+        ``prob_within``, the exact probability of that (it is more than ``ci_prob`` where
+        differences come in steps), and a ``sentence``.
 
     See Also
     --------
     bayesatk.compare : whether the difference of two systems is more than noise.
-    bayesatk.question_table : which questions make the noise.
+    bayesatk.checks.question_table : which questions make the noise.
 
     Notes
     -----
@@ -87,7 +88,7 @@ def noise_floor(
     --------
     >>> import bayesatk
     >>> fit = bayesatk.evaluate([[1, 0]], "pass@1", pooling="none", rng=1)  # p is Beta(2, 2)
-    >>> row = bayesatk.noise_floor(fit, prob=0.5).iloc[0]
+    >>> row = bayesatk.decide.noise_floor(fit, ci_prob=0.5).iloc[0]
     >>> float(row["floor"]), round(float(row["prob_within"]), 2)  # 1 - 2 E p (1 - p) = 1 - 2/5
     (0.0, 0.6)
     """
@@ -99,23 +100,23 @@ def noise_floor(
         argument = Argument("metric") if trials is None else Argument("trials")
         rule = f" must ask for at most {_MOST_TRIALS} trials of a question in a run; got {n}."
         raise ArgumentError(argument, rule)
-    if not 0.0 < real_number("prob", prob) < 1.0:
-        rule = f" must lie strictly between 0 and 1; got {prob!r}. Try 0.95."
-        raise ArgumentError(Argument("prob"), rule)
+    if not 0.0 < real_number("ci_prob", ci_prob) < 1.0:
+        rule = f" must lie strictly between 0 and 1; got {ci_prob!r}. Try 0.95."
+        raise ArgumentError(Argument("ci_prob"), rule)
     rows = []
     for system, name in enumerate(result.systems):
         difference, chance = _difference(result, system, parsed_metric, n)
         cumulative = np.cumsum(chance)
         # Rounding of the sum must not take the floor a step too far.
-        step = int(np.searchsorted(cumulative, prob - 1e-12))
+        step = int(np.searchsorted(cumulative, ci_prob - 1e-12))
         step = min(step, len(cumulative) - 1)
         row = {
             "system": name, "metric": parsed_metric.label, "trials": n,
             "sd": float(np.sqrt(chance @ difference**2)), "floor": float(difference[step]),
             "prob_within": float(min(cumulative[step], 1.0)),
         }  # fmt: skip
-        rows.append({**row, "sentence": _sentence(row, prob, result.scale.scores)})
-    return pd.DataFrame(rows)
+        rows.append({**row, "sentence": _sentence(row, ci_prob, result.scale.scores)})
+    return ShownTable.of(pd.DataFrame(rows), "noise_floor")
 
 
 def _difference(result: Result, system: int, metric: Metric, trials: int) -> tuple[Array, Array]:

@@ -23,6 +23,7 @@ from bayesatk.posterior.questions import (
     question_laws,
     question_values,
 )
+from bayesatk.results.views import ShownTable
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS
 
@@ -94,7 +95,7 @@ def question_table(
 
     See Also
     --------
-    bayesatk.noise_floor : the difference of two runs of the same system.
+    bayesatk.decide.noise_floor : the difference of two runs of the same system.
     bayesatk.plots.plot_questions : the same as a picture.
     bayesatk.plots.plot_shrinkage : what pooling does to single questions.
 
@@ -103,8 +104,8 @@ def question_table(
     Nothing is simulated for right and wrong. Of scores the mean, sd and influence are not either;
     the interval, ``prob_flip``, ``prob_saturated`` and ``prob_weaker`` are of 2000 draws (500 at
     least, of very many questions and levels), always the same. Leaving a question out removes its
-    likelihood from the posterior of the difficulty distribution, as in `bayesatk.exact_loo`: exact
-    under one Beta; under several families the error is that of the points on which they are
+    likelihood from the posterior of the difficulty distribution, as in `bayesatk.checks.exact_loo`:
+    exact under one Beta; under several families the error is that of the points on which they are
     integrated, about 1e-3 with very few questions and 1e-4 with hundreds; of scores 0.03 posterior
     sds of the metric, and 0.1 with less than ten questions.
 
@@ -128,16 +129,16 @@ def question_table(
     >>> import bayesatk
     >>> runs = {"a": [[1, 1], [1, 0], [0, 0]], "b": [[1, 0], [0, 0], [0, 0]]}
     >>> fit = bayesatk.evaluate(runs, "pass@1", pooling="none", rng=1)
-    >>> rows = bayesatk.question_table(fit, system="a")
+    >>> rows = bayesatk.checks.question_table(fit, system="a")
     >>> rows["mean"].tolist(), rows["prob_flip"].tolist()  # (c + 1)/(n + 2)
     ([0.75, 0.5, 0.25], [0.25, 0.5, 0.25])
     >>> rows["influence"].round(12).tolist()  # 1/2 less (1/2 + 1/4)/2, and so on
     [0.125, 0.0, -0.125]
     >>> graded = bayesatk.tally([["b", "a", "b", "c"]], scores={"c": 0, "b": 0.5, "a": 1})
     >>> scored = bayesatk.evaluate(graded, "bayes", pooling="none", rng=1)
-    >>> bayesatk.question_table(scored)[["score", "mean"]].round(6).values.tolist()  # 3.5/7
+    >>> bayesatk.checks.question_table(scored)[["score", "mean"]].round(6).values.tolist()  # 3.5/7
     [[0.5, 0.5]]
-    >>> pair = bayesatk.question_table(fit, system="a", other="b")
+    >>> pair = bayesatk.checks.question_table(fit, system="a", other="b")
     >>> pair["part"].sum().round(12).item()  # 1/2 - 1/3
     0.166666666667
     """
@@ -172,7 +173,7 @@ def question_table(
         ("questions", parsed_metric, tuple(systems), column, margin), of_systems
     ).copy()
     table.attrs["ci_prob"] = result.ci_prob
-    return table
+    return ShownTable.of(table, "question_table")
 
 
 def chosen_metric(result: Result, metric: str | Metric | None) -> Metric:
@@ -387,4 +388,5 @@ def _of_pair(result: Result, metric: Metric, system: int, other: int, column: in
         }
     )  # fmt: skip
     size = table["influence"].abs().fillna(0.0)
-    return table.iloc[np.argsort(-size.to_numpy(), kind="stable")].reset_index(drop=True)
+    table = table.iloc[np.argsort(-size.to_numpy(), kind="stable")].reset_index(drop=True)
+    return ShownTable.of(table, "question_table")

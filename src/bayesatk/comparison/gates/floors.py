@@ -83,8 +83,8 @@ def decided(probability: float, level: float) -> Verdict:
 
 
 def check_floors(result: Result, system: int, policy: GatePolicy) -> tuple[FloorCheck, ...]:
-    """Check a system's floors, all of them together at the level."""
-    level, checks = 1.0 - (1.0 - policy.level) / max(len(policy.floors), 1), []
+    """Check a system's floors, all of them together at its probability."""
+    level, checks = 1.0 - (1.0 - policy.ci_prob) / max(len(policy.floors), 1), []
     confidences = pooled_probabilities if policy.pooled_floors else own_confidences
     for label, floor in policy.floors.items():
         kept = _questions(result, policy, str(label))
@@ -143,7 +143,7 @@ def own_confidences(
     others: `mean_tails`.
     """
     metric, trials = policy.asked, result.trials[system][kept]
-    value = observed_value(result, system, metric, kept)
+    value = observed_value(result, system, metric, kept, of_all=True)
     right_wrong = metric.of_marks and not result.scale.axes
     if right_wrong and len(trials) == 1:
         right = int(result.right_of_all("gate")[0][system][kept][0])

@@ -112,7 +112,7 @@ class Gate:
         policy, above = self.policy, self.probability
         rows = [
             {"check": "difference", **self.difference, "threshold": policy.threshold,
-             "above": above, "below": 1.0 - above, "verdict": decided(above, policy.level),
+             "above": above, "below": 1.0 - above, "verdict": decided(above, policy.ci_prob),
              "sentence": self._verdict()},
             *(
                 {"check": f"floor {floor.label}", "mean": floor.value, "threshold": floor.floor,
@@ -124,8 +124,8 @@ class Gate:
         record = self.as_dict()
         attrs = {
             **{name: record[name] for name in ("verdict", "exit_code", "policy_sha256")},
-            "metric": policy.metric, "target": policy.target, "level": policy.level,
-            "ci_prob": self.compared.ci_prob, "seed": record["origin"]["seed"], "record": record,
+            "metric": policy.metric, "target": policy.target, "ci_prob": policy.ci_prob,
+            "seed": record["origin"]["seed"], "record": record,
         }  # fmt: skip
         group = analysis_group(pd.DataFrame(rows), ["check"], attrs, sentences=self._reasons())
         at, density = _density(self.draws)
@@ -168,8 +168,8 @@ class Gate:
         chance = probability_words(self.probability, self.error)
         return (
             f"{self.verdict.upper()}: in {policy.metric} on {TARGET_NAMES[policy.target]} the new "
-            f"system is {rule} with probability {chance} (pass at {policy.level:g}, fail at "
-            f"{1.0 - policy.level:g})."
+            f"system is {rule} with probability {chance} (pass at {policy.ci_prob:g}, fail at "
+            f"{1.0 - policy.ci_prob:g})."
         )
 
     def _reasons(self) -> list[str]:
@@ -182,7 +182,7 @@ class Gate:
         Where the systems are the same, this run by itself does not show it: what it says of the
         difference then overstates how often its verdict comes again.
         """
-        verdict = decided(self.probability, self.policy.level)
+        verdict = decided(self.probability, self.policy.ci_prob)
         same = self.design.same_system.of(verdict)
         return [
             f"A second run of both systems on these questions gives this verdict on the difference "
@@ -227,7 +227,7 @@ def gate(
     metric: str | None = None,
     margin: float | None = None,
     rule: Literal["non-inferiority", "superiority"] = "non-inferiority",
-    level: float = 0.95,
+    ci_prob: float = 0.95,
     target: Literal["questions", "population"] = "questions",
     effect: float | None = None,
     shared: bool = False,
@@ -241,7 +241,7 @@ def gate(
         The outcomes of one system each, as `bayesatk.tally` takes them, or from `bayesatk.load`.
     policy : GatePolicy, optional
         All rules; give either this or the arguments from `metric` to `effect`.
-    metric, margin, rule, level, target, effect
+    metric, margin, rule, ci_prob, target, effect
         As in `GatePolicy`.
     shared : bool
         Use the questions that both tried. By default it is an error if one did not try a question
@@ -271,17 +271,17 @@ def gate(
     See Also
     --------
     bayesatk.plots.plot_gate : the posterior of the difference, and the threshold.
-    bayesatk.gate_design : how often verdicts change between runs, and power, before any data.
+    bayesatk.decide.gate_design : how often verdicts change between runs, and power; no data needed.
     bayesatk.claim : the sentence that a comparison supports without a policy.
 
     Notes
     -----
     The probability that the difference is above ``-margin`` (non-inferiority) or ``+margin``
     (superiority) is the one that `bayesatk.compare` computes with ``rope=margin``. The gate passes
-    if it is `level` or more, fails if it is ``1 - level`` or less, and is inconclusive otherwise; a
-    floor that fails, or is inconclusive, does the same to the gate.
+    if it is `ci_prob` or more, fails if it is ``1 - ci_prob`` or less, and is inconclusive
+    otherwise; a floor that fails, or is inconclusive, does the same to the gate.
     Floors are tests of the trials of their own questions, with binomial tails, so that a verdict on
-    one that is false is as rare as the level says, whatever the other questions are.
+    one that is false is as rare as `ci_prob` says, whatever the other questions are.
 
     Replication probabilities: in a new run the mean of the difference is normal around the present
     one, with the sum of the posterior variance and of the variance of new trials; a verdict is a
@@ -305,7 +305,13 @@ def gate(
                 Argument(lacking, example),
                 ".",
             )
-        policy = GatePolicy(metric, margin, rule, level, target, effect)
+        policy = GatePolicy(metric, margin, rule, ci_prob, target, effect)
+    elif not isinstance(policy, GatePolicy):
+        raise ArgumentError(
+            Argument("policy"), f" must be a GatePolicy; got {policy!r:.80}. Without one state the "
+            "rules: ", Argument("metric", "pass@1"), ", ", Argument("margin", 0.02), "; a file is "
+            "read by bayesatk.decide.GatePolicy.read(path).",
+        )  # fmt: skip
     elif metric is not None or margin is not None:
         raise ArgumentError(Argument("metric"), " and margin must be left out with a policy.")
     if not policy.asked.of_marks:
@@ -315,6 +321,11 @@ def gate(
         )  # fmt: skip
     found = gate_of(together(new, baseline), policy, shared=shared, rng=rng)
     return with_analyses(found.compared.tree, {"gate": found.group()})
+
+
+def _observed(compared: Result, system: int, policy: GatePolicy) -> float:
+    """Return the estimate of a system, of all questions or none."""
+    return observed_value(compared, system, policy.asked, of_all=True)
 
 
 def together(new: object, baseline: object) -> Outcomes:
@@ -404,7 +415,7 @@ def gate_of(
     drawn = bool(policy.floors) and policy.pooled_floors
     fit = evaluate(
         data, policy.metric, pooling=policy.pooling, keep=["p"] if drawn else (), rng=rng,
-        draws=2500 if drawn else 50, progress=False,
+        draws=2500 if drawn else 50, progress=False, ci_prob=policy.ci_prob,
     )  # fmt: skip
     tree, joint = compare_joint(fit, policy.margin, rng=rng, progress=False)
     compared = Result.of(tree)
@@ -416,20 +427,20 @@ def gate_of(
     probability = on_target["prob_above_rope"]
     if policy.rule == RULES[0]:
         probability = 1.0 - on_target["prob_below_rope"]
-    verdict, floors = decided(probability, policy.level), check_floors(compared, i, policy)
+    verdict, floors = decided(probability, policy.ci_prob), check_floors(compared, i, policy)
     sd, noise = (np.sqrt(2.0) * np.array(run_noise(compared, j, policy.asked))).tolist()
     run_sd, target_sd = max(noise, question_sd), on_target["sd"]
     scale = target_sd / question_sd if question_sd > 0.0 else 1.0
     pair = (joint.systems.index(system) for system in (i, j))
     draws = joint.drawn[target].differences([*compared.grid].index(policy.asked), *pair)
-    observed = {name: observed_value(compared, k, policy.asked) for name, k in places.items()}
+    observed = {name: _observed(compared, k, policy) for name, k in places.items()}
     return Gate(
         _worst([verdict, *(floor.verdict for floor in floors)]),
         probability,
         on_target["monte_carlo_error"],
         observed,
         {name: on_target[name] for name in ("mean", "sd", "ci_lower", "ci_upper")},
-        _repeat_probability(probability, verdict, target_sd, question_sd, run_sd, policy.level),
+        _repeat_probability(probability, verdict, target_sd, question_sd, run_sd, policy.ci_prob),
         GateDesign.of(policy, *design_of(compared, j), scale * sd, noise, compared.scale.direction),
         floors,
         policy,

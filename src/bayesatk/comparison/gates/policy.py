@@ -45,10 +45,10 @@ class GatePolicy:
         The new system passes if its difference to the baseline (new minus baseline; baseline minus
         new, where lower scores are better) is above
         ``-margin`` (non-inferiority) or above ``+margin`` (superiority) with posterior probability
-        of at least `level`. It fails if the difference is below that threshold with probability of
-        at least `level`.
-    level : float
-        Posterior probability that a verdict needs, in (0.5, 1).
+        of at least `ci_prob`. It fails if the difference is below that threshold with probability
+        of at least `ci_prob`.
+    ci_prob : float
+        Posterior probability that a verdict needs, in (0.5, 1), and of the interval that is shown.
     target : {"questions", "population"}
         ``"questions"``: the mean over these questions, the same in every run; ``"population"``:
         over questions like these.
@@ -58,7 +58,7 @@ class GatePolicy:
         Smallest acceptable value of the metric (the largest, where lower scores are better) by
         question label, or by name of a group in `groups` or in the data (``group=`` of
         `bayesatk.tally`). The new system fails if one value is below its floor, and passes only if
-        none is, each with a confidence of ``1 - (1 - level) / number of floors``, from the trials
+        none is, each with a confidence of ``1 - (1 - ci_prob) / number of floors``, from the trials
         of its own questions alone.
     groups : mapping {name: sequence of question labels}, optional
         Groups for `floors`; the value of a group is the mean over its questions.
@@ -71,7 +71,7 @@ class GatePolicy:
 
     See Also
     --------
-    bayesatk.gate : applies a policy.
+    bayesatk.decide.gate : applies a policy.
 
     Examples
     --------
@@ -83,7 +83,7 @@ class GatePolicy:
     metric: str
     margin: float
     rule: Literal["non-inferiority", "superiority"] = "non-inferiority"
-    level: float = 0.95
+    ci_prob: float = 0.95
     target: Literal["questions", "population"] = "questions"
     effect: float | None = None
     floors: Mapping[Any, float] = field(default_factory=dict)
@@ -98,7 +98,7 @@ class GatePolicy:
         if not (self.margin > 0.0 or (self.margin == 0.0 and self.rule == RULES[1])):
             rule = f" must be {least} for {self.rule}; got {self.margin}. Try 0.02."
             raise ArgumentError(Argument("margin"), rule)
-        proper_probability("level", self.level, 0.95, least=0.5)
+        proper_probability("ci_prob", self.ci_prob, 0.95, least=0.5)
         if self.effect is not None:
             real_number("effect", self.effect)
         self._check_floors()
@@ -289,7 +289,7 @@ class GateDesign:
         direction : int
             1 where higher values of the metric are better, -1 where lower ones are.
         """
-        level, gap = policy.level, -policy.threshold
+        level, gap = policy.ci_prob, -policy.threshold
         same = GateRates.at(gap, sd, noise, level)
         at_effect = None
         if policy.effect is not None:
@@ -373,7 +373,7 @@ def gate_design(
 
     See Also
     --------
-    bayesatk.gate : the verdict.
+    bayesatk.decide.gate : the verdict.
     bayesatk.plan : questions and trials for the width of an interval.
 
     Notes

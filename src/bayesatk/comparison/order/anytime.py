@@ -15,6 +15,7 @@ from bayesatk.core.question.laws import finite
 from bayesatk.core.runs.e_values import Capital, Splits
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.metrics.grid import Metric, one_metric
+from bayesatk.results.views import ShownTable
 from bayesatk.results.selection import outcomes_of
 
 Ints = NDArray[np.int64]
@@ -92,8 +93,8 @@ def e_value(
 
     See Also
     --------
-    bayesatk.StoppingRule : stops by it, with ``kind="anytime"``.
-    bayesatk.log_bayes_factor_equal : the Bayesian evidence at one look.
+    bayesatk.decide.StoppingRule : stops by it, with ``kind="anytime"``.
+    bayesatk.checks.log_bayes_factor_equal : the Bayesian evidence at one look.
 
     Notes
     -----
@@ -150,7 +151,7 @@ def e_value(
     cited = turner if parsed_metric is None else betting
     label = None if parsed_metric is None else parsed_metric.label
     evidence.attrs.update(alpha=alpha, sd=float(sd), trials=trials, metric=label, citation=cited)
-    return evidence
+    return ShownTable.of(evidence, "e_value")
 
 
 def check_asked(

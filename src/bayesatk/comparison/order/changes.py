@@ -1,6 +1,6 @@
 """Has it got worse? A change between days or versions, and drift within one evaluation."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from bayesatk.data.validation import OutcomeError, Scores, check_scores, shown
 from bayesatk.priors import HyperPrior
 from bayesatk.priors.choice import describe_prior
 from bayesatk.results.analyses import analysis_group, tree_of, with_analyses
+from bayesatk.results.views import ShownTable
 from bayesatk.results.result import Result
 from bayesatk.results.selection import outcomes_by_day as by_day
 from bayesatk.results.selection import read_days
@@ -44,6 +45,7 @@ _VOVK = "Vovk, Gammerman and Shafer 2005, Algorithmic Learning in a Random World
 def change_point(
     outcomes_by_day: object,
     *,
+    days: Sequence[object] | None = None,
     prior: HyperPrior | None = None,
     sd: float = 1.0,
     prob_change: float = 0.5,
@@ -61,10 +63,15 @@ def change_point(
     Parameters
     ----------
     outcomes_by_day : mapping {day: data of one system}, or data whose systems are the days
-        Right and wrong, days in order, anything `bayesatk.tally` accepts. Questions are matched by
-        label. A question may be absent on some days, and numbers of trials may differ, as long as
-        neither depends on outcomes. Weights of questions change nothing: the shift is common to all
-        questions, and the likelihood of their trials has no weights.
+        Right and wrong, anything `bayesatk.tally` accepts. Dates (``"2026-01-31"``, or of Python)
+        and numbers are sorted; a mapping of other names is in order of time. A table with a column
+        of days is read by ``bayesatk.load(path, columns={"system": "day"})``. Questions are matched
+        by label. A question may be absent on some days, and numbers of trials may differ, as long
+        as neither depends on outcomes. Weights of questions change nothing: the shift is common to
+        all questions, and the likelihood of their trials has no weights.
+    days : sequence, optional
+        Which systems of the data are the days, in their order. It must be given where systems are
+        neither dates nor numbers: three systems are not one system on three days.
     prior : HyperPrior, optional
         Prior of the difficulty distribution before a change, a single Beta. Default: uniform.
     sd : float
@@ -97,7 +104,7 @@ def change_point(
     --------
     bayesatk.plots.plot_change_point : probabilities of the days and the alarm.
     bayesatk.models.build_change_point : the PyMC model, the day marginalised.
-    bayesatk.check_trial_order : drift among the trials of one evaluation.
+    bayesatk.checks.check_trial_order : drift among the trials of one evaluation.
 
     Notes
     -----
@@ -123,19 +130,19 @@ def change_point(
     difficulty_prior = _checked(prior, sd, prob_change, ci_prob)
     alpha = proper_probability("alpha", alpha)
     generator, seed = resolve_rng(rng)
-    data = by_day(outcomes_by_day)
-    _, days, successes, trials = read_days(data)
+    data = by_day(outcomes_by_day, days)
+    _, labels, successes, trials = read_days(data, data.systems)
     changes = Changes(successes, trials, difficulty_prior, float(sd))
-    shifts = [changes.at(first) for first in range(1, len(days))]
+    shifts = [changes.at(first) for first in range(1, len(labels))]
     same = float(changes.same.log_evidence)
     evidence = np.array([shift.log_evidence for shift in shifts])
     logs = np.log(prob_change / len(shifts)) + evidence
     probability = softmax(np.append(logs, np.log1p(-prob_change) + same))
-    scores = day_scores(successes, trials, generator.random(len(days)))
+    scores = day_scores(successes, trials, generator.random(len(labels)))
     log_e = alarm_evidence(scores, trials, float(sd))
     number = trials.sum(axis=0)
     table = pd.DataFrame({
-        "day": days, "questions": (trials > 0).sum(axis=0), "trials": number,
+        "day": labels, "questions": (trials > 0).sum(axis=0), "trials": number,
         "rate": successes.sum(axis=0) / np.maximum(number, 1),
         "log_evidence": np.append(np.nan, evidence),
         "probability": np.append(0.0, probability[:-1]),
@@ -268,7 +275,7 @@ def check_trial_order(
 
     See Also
     --------
-    bayesatk.change_point : a change between days.
+    bayesatk.decide.change_point : a change between days.
 
     Notes
     -----
@@ -302,7 +309,7 @@ def check_trial_order(
     rows = []
     for name, counts in _counts_by_system(data, dict(columns or {}), scale).items():
         rows += [{"system": name, **row} for row in _checks(*counts, alpha)]
-    return pd.DataFrame(rows)
+    return ShownTable.of(pd.DataFrame(rows), "check_trial_order")
 
 
 def _counts_by_system(

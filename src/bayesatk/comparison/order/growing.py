@@ -52,9 +52,9 @@ def simulate_stopping(
         Two systems; Beta distributions of the questions' success probabilities.
     rule : StoppingRule
         Its metric, target and sd are simulated. The study can then be used for rules with any
-        ``prob`` and ``width``, and for rules of kind "anytime" with the same number of trials, with
-        the metric (equal means) and without (identical systems: simulated ones are identical if
-        their difficulties are equal and have correlation 1).
+        ``ci_prob`` and ``width``, and for rules of kind "anytime" with the same number of trials,
+        with the metric (equal means) and without (identical systems: simulated ones are identical
+        if their difficulties are equal and have correlation 1).
     looks : sequence of int
         Number of questions at every look, in rising order.
     trials : int
@@ -85,7 +85,7 @@ def simulate_stopping(
 
     Examples
     --------
-    >>> rule = StoppingRule("pass@1", prob=0.95)
+    >>> rule = StoppingRule("pass@1", ci_prob=0.95)
     >>> far = {"a": (0.8, 0.2), "b": (0.4, 0.2)}
     >>> options = {"trials": 2, "correlation": 0.5, "replications": 2, "progress": False}
     >>> study = simulate_stopping(far, rule, [20, 40], **options)

@@ -24,10 +24,10 @@ class StoppingRule:
     """A rule that stops an evaluation when one system is ahead, or the interval is narrow enough.
 
     There are two kinds. ``"posterior"``: a system is ahead with a given posterior probability; the
-    error rate grows with the number of looks, and `bayesatk.simulate_stopping` estimates it.
-    ``"anytime"``: the e-value of `bayesatk.e_value` reaches ``1/alpha``; the probability, over the
-    trials, of ever calling one of two equal systems ahead is at most `alpha` for any number of
-    looks.
+    error rate grows with the number of looks, and `bayesatk.decide.simulate_stopping` estimates it.
+    ``"anytime"``: the e-value of `bayesatk.decide.e_value` reaches ``1/alpha``; the probability,
+    over the trials, of ever calling one of two equal systems ahead is at most `alpha` for any
+    number of looks.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class StoppingRule:
         One metric at one k. It is optional for kind "anytime". Equal systems are then those with
         the same success probability on every question; with a metric, those with the same mean on
         questions like these, which must be in random order.
-    prob : float
+    ci_prob : float
         For kind "posterior": probability that the leader is better, in (0.5, 1).
     width : float, optional
         Stop too if the interval of the difference is at most this wide, in units of the metric.
@@ -53,26 +53,26 @@ class StoppingRule:
     threshold : float, optional
         For kind "anytime": decide for each system whether its mean is above or below this value.
     sd : float
-        For kind "anytime" without a metric: as in `bayesatk.e_value`.
+        For kind "anytime" without a metric: as in `bayesatk.decide.e_value`.
 
     See Also
     --------
-    bayesatk.e_value : the evidence behind kind "anytime".
-    bayesatk.simulate_stopping : error rates of a rule.
+    bayesatk.decide.e_value : the evidence behind kind "anytime".
+    bayesatk.decide.simulate_stopping : error rates of a rule.
 
     Examples
     --------
     >>> import bayesatk
     >>> runs = {"a": [[1, 1, 1, 1]] * 30, "b": [[1, 0, 1, 0]] * 30}
     >>> compared = bayesatk.compare(bayesatk.evaluate(runs, "bayes", rng=1), rng=1)
-    >>> StoppingRule("bayes", prob=0.99).decide(compared)["stop"].tolist()
+    >>> StoppingRule("bayes", ci_prob=0.99).decide(compared)["stop"].tolist()
     [True]
     >>> StoppingRule("bayes", kind="anytime", trials=4).decide(runs)["reason"].tolist()
     ['a is ahead']
     """
 
     metric: str | None = None
-    prob: float = 0.99
+    ci_prob: float = 0.99
     width: float | None = None
     target: Literal["population", "questions"] = "population"
     kind: Literal["posterior", "anytime"] = "posterior"
@@ -85,7 +85,7 @@ class StoppingRule:
         one_of("kind", self.kind, ("posterior", "anytime"))
         if self.metric is not None:
             one_metric(self.metric)
-        proper_probability("prob", self.prob, 0.95, least=0.5)
+        proper_probability("ci_prob", self.ci_prob, 0.95, least=0.5)
         if self.width is not None and not self.width > 0.0:
             raise ValueError(f"width must be > 0; got {self.width}.")
         one_of("target", self.target, TARGETS)
@@ -121,8 +121,8 @@ class StoppingRule:
             From `bayesatk.compare`, with the metric. For kind "anytime": any result or data, with
             everything that was evaluated so far.
         earlier : sequence, optional
-            For kind "anytime": the earlier looks, if any, as in `bayesatk.e_value`. Pass questions
-            only if they are complete, in their order.
+            For kind "anytime": the earlier looks, if any, as in `bayesatk.decide.e_value`. Pass
+            questions only if they are complete, in their order.
 
         Returns
         -------
@@ -192,7 +192,7 @@ class StoppingRule:
 
     def _is_ahead(self, prob_greater: xr.DataArray) -> bool:
         """Whether a system is ahead on the target, and leads on the questions that were asked."""
-        ahead = float(prob_greater.sel(target=self.target)) >= self.prob
+        ahead = float(prob_greater.sel(target=self.target)) >= self.ci_prob
         return ahead and float(prob_greater.sel(target="questions")) > 0.5
 
 
@@ -289,10 +289,10 @@ class StoppingStudy:
         )
 
     def threshold(self, alpha: float = 0.05) -> float:
-        """Return the smallest ``prob`` at which at most a share ``alpha`` is decided.
+        """Return the smallest ``ci_prob`` at which at most a share ``alpha`` is decided.
 
-        For a study of equal systems, where every decision is wrong: it is the ``prob`` that keeps
-        the error rate at ``alpha`` with all these looks.
+        For a study of equal systems, where every decision is wrong: it is the ``ci_prob`` that
+        keeps the error rate at ``alpha`` with all these looks.
         """
         proper_probability("alpha", alpha)
         furthest = np.maximum(self.prob_greater, 1.0 - self.prob_greater).max(axis=1)
@@ -311,8 +311,8 @@ class StoppingStudy:
                 )
         if rule.kind == "anytime":
             return self._anytime_calls(rule)
-        ahead = self.prob_greater >= rule.prob
-        return ahead.astype(np.int64) - (self.prob_greater <= 1.0 - rule.prob)
+        ahead = self.prob_greater >= rule.ci_prob
+        return ahead.astype(np.int64) - (self.prob_greater <= 1.0 - rule.ci_prob)
 
     def _anytime_calls(self, rule: StoppingRule) -> NDArray[np.int64]:
         rule_settings = (rule.trials, rule.sd, rule.threshold)

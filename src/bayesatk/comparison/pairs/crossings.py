@@ -30,7 +30,7 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True, eq=False)
 class Crossing:
-    """Posterior of where curves over k cross, made by `bayesatk.crossing`. Prints as sentences.
+    """Posterior of where curves over k cross, from `bayesatk.decide.crossing`. Prints as sentences.
 
     Parameters
     ----------

@@ -132,7 +132,7 @@ def horizon(
     >>> size = [1, 2, 3, 4, 5, 6] * 6
     >>> runs = bayesatk.tally([[x < 4, x < 3, x < 5] for x in size], covariates={"size": size})
     >>> fit = bayesatk.evaluate(runs, "pass@1", covariates=["size"], rng=1)
-    >>> row = bayesatk.table(bayesatk.horizon(fit, "size", rng=1), "horizon").iloc[0]
+    >>> row = bayesatk.table(bayesatk.decide.horizon(fit, "size", rng=1), "horizon").iloc[0]
     >>> bool(3.0 < row["median"] < 4.0), float(row["prob_none"])
     (True, 0.0)
     """
@@ -335,7 +335,7 @@ def _system_row(
         Whether there is no crossing.
     scale : CurveScale
     attrs : mapping
-        What `bayesatk.horizon` was asked.
+        What `bayesatk.decide.horizon` was asked.
     falls : bool
         Whether the metric falls along the covariate.
     """

@@ -29,6 +29,7 @@ from bayesatk.comparison.joint.posterior import Joint, drawn_seed, joint_note, j
 from bayesatk.comparison.pairs.verdicts import TURNED, PairSentences
 from bayesatk.metrics.grid import Metric
 from bayesatk.priors import LeaderboardPrior
+from bayesatk.results.views import ShownTable
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS, metric_values
 from bayesatk.results.tables import by_groups
@@ -292,7 +293,7 @@ def _groups(fit: Result, table: Array, ranks: Array, tiers: Array) -> dict[str, 
 
 
 def comparison_table(
-    result: xr.DataTree | Result,
+    fit: xr.DataTree | Result,
     *,
     by: Literal["system", "group"] = "system",
     of: object = None,
@@ -304,7 +305,7 @@ def comparison_table(
 
     Parameters
     ----------
-    result : xarray.DataTree
+    fit : xarray.DataTree
         From `bayesatk.compare`.
     by : {"system", "group"}
         ``"group"``, for a result with groups: a row for each pair (in the order of the result),
@@ -342,7 +343,7 @@ def comparison_table(
     >>> rows[["system", "other", "verdict"]].values.tolist(), rows["mean"].round(4).tolist()
     ([['a', 'b', 'ahead']], [0.3333])
     """
-    fit = Result.of(result, "comparison")
+    fit = Result.of(fit, "comparison")
     if by_groups(fit, by):
         return _group_rows(fit, chosen_pairs(fit, of, against))
     sentences = PairSentences(fit)
@@ -371,7 +372,7 @@ def comparison_table(
                 rows.append(row)
     columns = ["system", "other", "metric", "target", *CONTRASTS]
     columns += ["questions", "verdict", "sentence", *_ENDS * fit.has("missing_bounds")]
-    return pd.DataFrame(rows, columns=columns)
+    return ShownTable.of(pd.DataFrame(rows, columns=columns), "comparison")
 
 
 def chosen_pairs(fit: Result, of: object, against: object) -> list[tuple[int, int]]:
@@ -398,7 +399,7 @@ def _group_rows(fit: Result, pairs: Sequence[tuple[int, int]]) -> pd.DataFrame:
                 row = {"system": fit.systems[i], "other": fit.systems[j], "group": group}
                 numbers = zip(labels[2], values.values[i, j, g, t].tolist(), strict=True)
                 rows.append(row | {"metric": metric.label, "target": target} | dict(numbers))
-    return pd.DataFrame(rows)
+    return ShownTable.of(pd.DataFrame(rows), "comparison")
 
 
 _ENDS = ("mean_if_worst", "mean_if_best")

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from bayesatk._tools.words import number_words, probability_words
 from bayesatk.comparison.joint.contrasts import CONTRASTS
 from bayesatk.comparison.joint.posterior import MUCH
+from bayesatk.core.question.observed import observed_at
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.models_of import observed_value
 from bayesatk.results.result import Result
@@ -157,10 +158,14 @@ class PairSentences:
         both = (trials > 0).all(axis=0)
         if not both.any():  # a crossed model compares them all the same
             return ""
+        partly = "" if both.all() else f" of {both.size}, those that both tried"
+        enough = (trials >= metric.k).all(axis=0)
+        if enough.sum() < both.sum() and observed_at(trials.min(axis=0), metric.k):
+            partly = f" of {both.size}, those that both tried {metric.k} times or more"
+            both = enough
         a, b = (self._seen(metric, index, both) for index in (i, j))
         design = design_words(trials[:, both], self._result.weight is not None)
         words = metric_words(self._result, metric)
-        partly = "" if both.all() else f" of {both.size}, those that both tried"
         if np.isnan(a + b):
             fewest = int(trials[:, both].min())
             return (
@@ -178,7 +183,7 @@ class PairSentences:
     def _seen(self, metric: Metric, system: int, kept: NDArray[np.bool_]) -> float:
         key = metric.label, system, kept.tobytes()
         if key not in self._observed:
-            self._observed[key] = observed_value(self._result, system, metric, kept)
+            self._observed[key] = observed_value(self._result, system, metric, kept, of_all=True)
         return self._observed[key]
 
     def _says(

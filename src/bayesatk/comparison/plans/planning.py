@@ -160,8 +160,8 @@ def plan(
 
     See Also
     --------
-    bayesatk.simulate_stopping : error rates and savings of looking at the data as they arrive.
-    bayesatk.StoppingRule : when to stop.
+    bayesatk.decide.simulate_stopping : error rates and savings of looks at the data as they arrive.
+    bayesatk.decide.StoppingRule : when to stop.
 
     Notes
     -----

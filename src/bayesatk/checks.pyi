@@ -1,0 +1,16 @@
+from .comparison.boards.questions import suspicious_questions as suspicious_questions
+from .comparison.checks.criticism import criticise as criticise
+from .comparison.checks.model_comparison import compare_models as compare_models
+from .comparison.checks.model_comparison import exact_loo as exact_loo
+from .comparison.checks.model_comparison import log_bayes_factor_chance as log_bayes_factor_chance
+from .comparison.checks.model_comparison import log_bayes_factor_equal as log_bayes_factor_equal
+from .comparison.checks.model_comparison import log_evidence as log_evidence
+from .comparison.checks.question_table import question_table as question_table
+from .comparison.order.changes import check_trial_order as check_trial_order
+from .io.inspect_source import SourceReport as SourceReport
+from .io.inspect_source import inspect_source as inspect_source
+from .posterior.extrapolation import extrapolation_range as extrapolation_range
+from .posterior.tail import tail_exponent as tail_exponent
+from .verification.calibration import Calibration as Calibration
+from .verification.calibration import calibrate as calibrate
+from .verification.verify import Verification as Verification

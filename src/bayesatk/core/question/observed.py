@@ -1,0 +1,52 @@
+"""Means over questions of which some have too few trials to be observed."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+LEAST_SHARE = 0.5  # of the questions that were tried: a mean over fewer is of a selection of them
+
+
+def mean_over_questions(values: Array, share: Array, tried: NDArray[np.bool_]) -> Array:
+    """Return the mean over the questions whose value is known, if these are half of those tried.
+
+    Parameters
+    ----------
+    values : ndarray, shape (questions, metrics)
+        NaN where a question has fewer than k trials.
+    share : ndarray, shape (questions,)
+        Weights of the questions, or how many questions a row stands for.
+    tried : ndarray of bool, shape (questions,)
+
+    Returns
+    -------
+    ndarray, shape (metrics,)
+        NaN where less than half of the questions that were tried, by weight, have k trials.
+
+    Examples
+    --------
+    >>> values = np.array([[1.0, np.nan], [0.0, 0.5], [0.5, np.nan]])
+    >>> mean_over_questions(values, np.ones(3), np.ones(3, bool)).tolist()
+    [0.5, nan]
+    """
+    known = ~np.isnan(values)
+    weight = share @ known
+    enough = (weight > 0.0) & (weight >= LEAST_SHARE * share[tried].sum())
+    sums = share @ np.where(known, values, 0.0)
+    return np.where(enough, sums / np.where(enough, weight, 1.0), np.nan)
+
+
+def observed_at(trials: NDArray[Any], k: int, weight: Array | None = None) -> bool:
+    """Whether questions with these trials, by weight, have an observed mean of a metric of k.
+
+    Examples
+    --------
+    >>> trials = np.array([5, 5, 3, 0])
+    >>> [observed_at(trials, k) for k in (3, 4, 6)]
+    [True, True, False]
+    """
+    share = np.ones(len(trials)) if weight is None else weight
+    enough = share[trials >= max(k, 1)].sum()
+    return bool(enough > 0.0 and enough >= LEAST_SHARE * share[trials > 0].sum())

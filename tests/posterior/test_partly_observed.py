@@ -1,0 +1,98 @@
+"""Questions with fewer than k trials: an estimate is of the others, and says how many they are."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import bayesatk as bk
+
+MARKS = [[1, 0, 1, 1], [0, 0, 1, 0], [1, 1, 1, 1], [0, 1]]
+ANSWERS = [["a", "b", "a", "a"], ["a", "a", "c", "c"], ["b", "b", "c", "b"], ["a", "c"]]
+REFERENCE = ["a", "c", "c", "a"]
+
+
+def _by_hand(rows, k, credit):
+    return np.mean([np.mean([credit(drawn) for drawn in combinations(row, k)]) for row in rows])
+
+
+def _estimates(fit, target="questions"):
+    rows = bk.table(fit).query(f"target == '{target}'").set_index("metric")
+    return rows
+
+
+def test_an_estimate_is_the_mean_over_the_questions_with_k_trials() -> None:
+    fit = bk.evaluate(MARKS, "pass@2,3,4", rng=1, draws=20)
+    rows = _estimates(fit)
+    assert rows["estimate"]["pass@2"] == pytest.approx(_by_hand(MARKS, 2, max), abs=1e-12)
+    for k in (3, 4):
+        by_hand = _by_hand(MARKS[:3], k, max)
+        assert rows["estimate"][f"pass@{k}"] == pytest.approx(by_hand, abs=1e-12)
+    assert rows["estimate_questions"].tolist() == [4, 3, 3]
+    assert (rows["tried_questions"] == 4).all()
+    assert "range_lower" not in rows
+    note = next(note for note in bk.notes(fit) if "the estimate of" in note)
+    assert "pass@3 is of 3 of 4 questions, those with 3 trials or more" in note
+    assert "pass@2" not in note
+    assert "3 of 4" in str(bk.table(fit))
+
+
+def test_weights_are_those_of_the_questions_with_k_trials() -> None:
+    data = bk.tally(MARKS, weight=[1.0, 2.0, 3.0, 10.0])
+    rows = _estimates(bk.evaluate(data, "pass@2,3", rng=1, draws=20))
+    values = [_by_hand([row], 2, max) for row in MARKS]
+    by_hand = np.average(values, weights=[1, 2, 3, 10])
+    assert rows["estimate"]["pass@2"] == pytest.approx(by_hand, abs=1e-12)
+    assert np.isnan(rows["estimate"]["pass@3"]), "less than half of the questions, by weight"
+
+
+def test_votes_and_groups_do_the_same() -> None:
+    votes = bk.tally(None, answers=ANSWERS, reference=REFERENCE)
+    fit = bk.evaluate(votes, "plurality@3", rng=1, draws=20)
+    pairs = zip(ANSWERS[:3], REFERENCE[:3], strict=True)
+    by_hand = np.mean([_plurality(row, right) for row, right in pairs])
+    assert _estimates(fit)["estimate"]["plurality@3"] == pytest.approx(by_hand, abs=1e-12)
+    data = bk.tally(MARKS, group=list("xyyy"))
+    grouped = bk.evaluate(data, "pass@3", group="group", rng=1, draws=20)
+    rows = bk.table(grouped, by="group").query("target == 'questions'").set_index("group")
+    assert rows["estimate"]["y"] == pytest.approx(_by_hand(MARKS[1:3], 3, max), abs=1e-12)
+    assert rows["estimate"]["x"] == pytest.approx(_by_hand(MARKS[:1], 3, max), abs=1e-12)
+
+
+def _plurality(answers, right):
+    """Share of triples whose most frequent answer is right, ties broken at random."""
+    shares = []
+    for drawn in combinations(answers, 3):
+        counts = {answer: drawn.count(answer) for answer in drawn}
+        most = [answer for answer in counts if counts[answer] == max(counts.values())]
+        shares.append((right in most) / len(most))
+    return np.mean(shares)
+
+
+def test_of_a_minority_there_is_no_estimate_but_the_range() -> None:
+    marks = [*MARKS, [1, 1], [0, 0], [1, 0]]
+    fit = bk.evaluate(marks, "pass@3", rng=1, draws=20)
+    rows = _estimates(fit)
+    assert np.isnan(rows["estimate"]["pass@3"])
+    assert 0.0 <= rows["range_lower"]["pass@3"] < rows["range_upper"]["pass@3"] <= 1.0
+    assert not any("the estimate of" in note for note in bk.notes(fit))
+
+
+def test_pairs_are_compared_on_questions_that_both_tried_k_times() -> None:
+    better = [[1, 1, 1, 1], [0, 1, 1, 1], [1, 1, 1, 1], [1, 1, 1, 1]]
+    fit = bk.evaluate({"a": MARKS, "b": better}, "pass^3", rng=1, draws=50)
+    sentence = bk.comparison_table(bk.compare(fit, rng=1))["sentence"][0]
+    scored = [_by_hand(rows[:3], 3, min) for rows in (better, MARKS)]
+    assert f"b scored {scored[0]:.3f} and a {scored[1]:.3f} in pass^3" in sentence
+    assert "the same 3 questions (4 trials each) of 4, those that both tried 3 times or more" in (
+        sentence
+    )
+    assert "those of 4 with 3 trials or more" in bk.claim(fit, "pass^3", system="a")
+
+
+@pytest.mark.parametrize("weight", [None, [1.0, 2.0, 3.0, 10.0]])
+def test_the_mean_on_the_card_is_the_observed_mean(weight) -> None:
+    data = bk.tally(MARKS, weight=weight)
+    observed = _estimates(bk.evaluate(data, "bayes", rng=1, draws=20))["estimate"]["bayes"]
+    assert f"{observed:.4f}" in str(data)
+    assert observed == pytest.approx(np.average([0.75, 0.25, 1.0, 0.5], weights=weight), abs=1e-12)
