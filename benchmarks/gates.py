@@ -3,8 +3,8 @@
     python -m benchmarks.gates [--replications 100]
 
 The same questions in every run, as in continuous integration: their success probabilities are drawn
-once, every gate is `bayesatk.decide.gate` on new trials of both systems. Stated: what the gates say of
-themselves, averaged.
+once, every gate is `bayesatk.decide.gate` on new trials of both systems. Stated: what the gates say
+of themselves, averaged.
 """
 
 import argparse

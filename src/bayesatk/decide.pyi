@@ -1,4 +1,5 @@
 from .comparison.boards.questions import next_questions as next_questions
+from .comparison.checks.labels import next_labels as next_labels
 from .comparison.checks.noise import noise_floor as noise_floor
 from .comparison.gates.gate import gate as gate
 from .comparison.gates.policy import GatePolicy as GatePolicy
@@ -8,7 +9,6 @@ from .comparison.order.changes import change_point as change_point
 from .comparison.order.growing import simulate_stopping as simulate_stopping
 from .comparison.order.stopping import StoppingRule as StoppingRule
 from .comparison.order.stopping import StoppingStudy as StoppingStudy
-from .comparison.plans.labels import next_labels as next_labels
 from .comparison.pairs.crossings import crossing as crossing
 from .comparison.pairs.horizons import horizon as horizon
 from .io.inspect_stopping import InspectStopping as InspectStopping

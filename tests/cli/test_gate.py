@@ -121,7 +121,7 @@ def test_rules_are_options_or_a_file_that_init_writes_whatever_columns_files_hav
     assert done.exit_code == 0, done.output
     rules = tmp_path / "rules.toml"
     assert run("--init", "--policy", rules, "-m", "pass@1", "--margin", 0.2).exit_code == 0
-    assert bk.GatePolicy.read(rules) == bk.GatePolicy("pass@1", 0.2)
+    assert bk.decide.GatePolicy.read(rules) == bk.decide.GatePolicy("pass@1", 0.2)
     fixed = run(*asked, "--policy", rules, "-q", "--json")
     answers = [json.loads(each.stdout) for each in (done, fixed)]
     assert answers[0]["policy_sha256"] == answers[1]["policy_sha256"]

@@ -23,7 +23,7 @@ def test_a_label_removes_what_both_answers_remove_on_average() -> None:
     """The truth of the chosen trial is set to right and to wrong, and all is fitted again."""
     marks, truth, _ = simulated(np.random.default_rng(3), questions=8, labels=8)
     fit = fitted(marks, truth)
-    tree = bk.next_labels(fit, 1)
+    tree = bk.decide.next_labels(fit, 1)
     chosen = bk.table(tree, "labels_chosen").iloc[0]
     row = marks[chosen["question"]] == (chosen["mark"] == "right")
     trial = np.flatnonzero(row & np.isnan(truth[chosen["question"]]))[0]
@@ -42,7 +42,7 @@ def test_a_label_removes_what_both_answers_remove_on_average() -> None:
 
 def test_no_other_trial_tells_more() -> None:
     marks, truth, _ = simulated(np.random.default_rng(5))
-    tree = bk.next_labels(fitted(marks, truth), [0, 1, 20], "pass@3")
+    tree = bk.decide.next_labels(fitted(marks, truth), [0, 1, 20], "pass@3")
     table = bk.table(tree, "labels").set_index(["labels", "design"])["width"]
     assert (table.loc[0] == 1.0).all()
     assert (table.loc[20, "chosen"] < table.loc[20]).sum() == 3
@@ -56,7 +56,7 @@ def test_the_width_said_is_the_width_seen() -> None:
     for _ in range(8):
         marks, truth, right = simulated(rng, 100, 4, 50)
         fit = fitted(marks, truth)
-        tree = bk.next_labels(fit, 80)
+        tree = bk.decide.next_labels(fit, 80)
         told = truth.copy()
         for row in bk.table(tree, "labels_chosen").itertuples():
             alike = (marks[row.question] == (row.mark == "right")) & np.isnan(told[row.question])
@@ -78,7 +78,7 @@ def test_designs_run_out_and_systems_have_their_own(tmp_path) -> None:
         truth={name: part[1] for name, part in parts.items()},
     )
     fit = bk.evaluate(data, "pass@1", difficulty="beta", rng=1)
-    tree = bk.next_labels(fit, 18)
+    tree = bk.decide.next_labels(fit, 18)
     table = bk.table(tree, "labels")
     assert set(table["system"]) == {"a", "b"}
     assert set(table["design"]) == {"chosen", "at random"}  # the others have fewer than 18 trials
@@ -96,8 +96,8 @@ def test_bad_requests_are_refused() -> None:
     marks, truth, _ = simulated(np.random.default_rng(9), 10, 3, 12)
     fit = fitted(marks, truth)
     with pytest.raises(ValueError, match=r"labels must be at most 18, .*; got 19"):
-        bk.next_labels(fit, 19)
+        bk.decide.next_labels(fit, 19)
     with pytest.raises(ValueError, match=r"fit must have marks of a judge .* Pass truth"):
-        bk.next_labels(bk.evaluate(marks, "pass@1", rng=1), 1)
+        bk.decide.next_labels(bk.evaluate(marks, "pass@1", rng=1), 1)
     with pytest.raises(ValueError, match="target must be"):
-        bk.next_labels(fit, 1, target="new_groups")
+        bk.decide.next_labels(fit, 1, target="new_groups")

@@ -62,7 +62,7 @@ def test_the_command_runs_for_every_shape(tmp_path, shape):
     from bayesatk.cli.app import app
 
     source, options = shape(tmp_path)
-    report = bk.inspect_source(source, **options)
+    report = bk.checks.inspect_source(source, **options)
     assert report.error is None, report
     command = shlex.split(report.command)[1:]
     done = CliRunner().invoke(app, [*command, "--seed", "1", "--quiet", "--pooling", "none"])
@@ -73,7 +73,7 @@ def test_the_command_runs_for_every_shape(tmp_path, shape):
 def test_columns_are_told_though_the_table_cannot_be_read(tmp_path):
     rows = [{"task_id": f"t{n}", "model": "m", "prompt": f"p{n}", "style": n / 7,
              "faithful": n % 2, "note": None, "infos": [1]} for n in range(6)]  # fmt: skip
-    report = bk.inspect_source(lines(tmp_path / "r.jsonl", rows))
+    report = bk.checks.inspect_source(lines(tmp_path / "r.jsonl", rows))
     assert report.error is not None
     assert report.columns == {
         "task_id": ("question", "text, 6 different of 6"), "model": ("system", "m"),
@@ -83,31 +83,33 @@ def test_columns_are_told_though_the_table_cannot_be_read(tmp_path):
     text = str(report)
     assert "faithful  marks?" in text
     named = {"columns": {"outcome": "faithful"}}
-    assert bk.inspect_source(tmp_path / "r.jsonl", **named).columns["faithful"][0] == "outcome"
+    assert (
+        bk.checks.inspect_source(tmp_path / "r.jsonl", **named).columns["faithful"][0] == "outcome"
+    )
     two = [{"question_id": 1, "task_id": 2, "passed": 1}]
-    report = bk.inspect_source(lines(tmp_path / "t.jsonl", two))
+    report = bk.checks.inspect_source(lines(tmp_path / "t.jsonl", two))
     assert [taken for taken, _ in report.columns.values()] == ["question?", "question?", "outcome"]
 
 
 def test_answers_that_repeat_themselves_are_doubted(tmp_path):
     rows = [{"task": n, "trial": t, "passed": n % 2} for n in range(12) for t in range(3)]
     path = lines(tmp_path / "r.jsonl", rows)
-    assert "are answers cached" in str(bk.inspect_source(path))
+    assert "are answers cached" in str(bk.checks.inspect_source(path))
     rows[0]["passed"] = 1
-    assert "are answers cached" not in str(bk.inspect_source(lines(path, rows)))
+    assert "are answers cached" not in str(bk.checks.inspect_source(lines(path, rows)))
     rows = [{**row, "passed": 1} for row in rows]  # always right: no cache needed
-    assert "are answers cached" not in str(bk.inspect_source(lines(path, rows)))
+    assert "are answers cached" not in str(bk.checks.inspect_source(lines(path, rows)))
 
 
 def test_totals_and_names_are_on_the_screen():
-    text = str(bk.inspect_source(LOGS / "records" / "harbor"))
+    text = str(bk.checks.inspect_source(LOGS / "records" / "harbor"))
     assert "as many as stated: 6 trials" in text
     assert "Next: bayesatk evaluate" in text
 
 
 def test_json_says_the_same(tmp_path):
     source, options = own_json(tmp_path)
-    report = bk.inspect_source(source, **options)
+    report = bk.checks.inspect_source(source, **options)
     document = json.loads(json.dumps(report.as_json()))
     assert document["systems"] == ["system"]
     assert document["questions"] == 4
@@ -138,11 +140,11 @@ def test_the_command_line_prints_json_and_keeps_its_exit_codes(tmp_path):
 def test_a_saved_result_is_checked(tmp_path, ending):
     fit = bk.evaluate([[1, 0], [1, 1]], "bayes", pooling="none", draws=4, rng=1)
     path = bk.save(fit, tmp_path / f"fit{ending}")
-    report = bk.inspect_source(path)
+    report = bk.checks.inspect_source(path)
     assert report.error is None
     assert "a whole result of conjugate" in str(report)
     file = path if path.is_file() else path / "zarr.json"
     file.write_bytes(file.read_bytes()[:-50])
-    report = bk.inspect_source(str(path))
+    report = bk.checks.inspect_source(str(path))
     assert "cannot be read" in str(report)
     assert report.kinds == {"result": [path.name]}

@@ -309,8 +309,8 @@ def test_compressed_tables_and_logs_are_as_if_they_were_not(tmp_path, ending):
         packed, whole = load_quietly(path), load_quietly(plain)
         assert counts(packed) == counts(whole)
         assert packed.systems == whole.systems
-        assert bk.inspect_source(path).kinds == {
-            kind: [path.name] for kind in bk.inspect_source(plain).kinds
+        assert bk.checks.inspect_source(path).kinds == {
+            kind: [path.name] for kind in bk.checks.inspect_source(plain).kinds
         }
         plain.unlink()
     tables = tmp_path / "tables"

@@ -231,7 +231,7 @@ def test_curve_draws_means_bands_and_estimates(fit):
 
 def test_curve_shows_the_family_free_range_beyond_the_trials(fit):
     plot = plots.plot_curve(fit)
-    ranges = bk.extrapolation_range(fit_data(fit), "pass@8")
+    ranges = bk.checks.extrapolation_range(fit_data(fit), "pass@8")
     ranges = ranges.query("target == 'population' and system == 'b'")
     line = plot.get_viz("range", system="b", target="population")
     x, (lower, upper, gap) = line.get_xdata(), line.get_ydata().reshape(-1, 3).T

@@ -239,8 +239,14 @@ def report(
 
 
 @command(app, "Example: bayesatk doctor logs/", without=("missing", "shared", "system", "success"))
-def doctor(reading: Reading, as_json: AsJson = False) -> None:
-    """Report the format and contents of files, what is doubtful, and the next command."""
+def doctor(reading: Reading, as_json: bool = False) -> None:
+    """Report the format and contents of files, what is doubtful, and the next command.
+
+    Parameters
+    ----------
+    as_json : --json
+        Print a document instead.
+    """
 
     def inspect_files(source: Any, **options: Any) -> Any:
         from bayesatk.io.inspect_source import inspect_source

@@ -180,7 +180,7 @@ def as_json(result: Exportable, *, questions: bool = False) -> dict[str, Any]:
                 {str(column): _cell(value) for column, value in row.items()}
                 for row in frame.to_dict("records")
             ]
-            for name, frame in tables_of(fit, questions=questions).items()
+            for name, frame in tables_of(result, questions=questions).items()
         },
     }
     if isinstance(result, Verification):

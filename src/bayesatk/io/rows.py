@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import numpy as np
 
-from bayesatk._tools.messages import Argument, Message
+from bayesatk._tools.messages import PACKAGE, Argument, Message
 from bayesatk.data.answers import AnswerRules
 from bayesatk.data.columns import BY_TRIAL, GROUP, WEIGHT, Columns
 from bayesatk.data.long_form import LongForm, MissingPolicy

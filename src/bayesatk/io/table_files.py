@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import union_categoricals
 
-from bayesatk._tools.messages import Argument
+from bayesatk._tools.messages import PACKAGE, Argument
 from bayesatk.data.columns import (
     ROLES,
     Columns,

@@ -34,7 +34,9 @@ Array = NDArray[np.float64]
 _TESTS = {"z_mean": "mean", "z_sd": "sd", "z_pit": "distribution"}
 
 
-def plot_baseline(result: Fit, p: object, system: Any = None, *, backend: str | None = None) -> Any:
+def plot_baseline(
+    fit: Fit, guess: object, system: Any = None, *, backend: str | None = None
+) -> Any:
     """Plot the distribution of the best of t random guessers, and the accuracies of systems.
 
     Parameters

@@ -32,7 +32,7 @@ Array = NDArray[np.float64]
 
 
 def plot_curve(
-    result: Fit,
+    fit: Fit,
     metric: str = "pass@",
     target: str | None = None,
     *,
@@ -73,9 +73,9 @@ def plot_curve(
     Lines and filled markers are posterior means. Open markers are the unbiased estimates, where
     every question has k trials. A band contains the curve of its system at all shown k at the same
     time with the probability of the result's interval (computed from the joint draws). For k
-    beyond the trials, upright dotted lines are the range of `bayesatk.extrapolation_range`, at the
-    confidence of the interval. More than four systems are drawn in several rows of panels, best
-    first.
+    beyond the trials, upright dotted lines are the range of `bayesatk.checks.extrapolation_range`,
+    at the confidence of the interval. More than four systems are drawn in several rows of panels,
+    best first.
 
     Examples
     --------
@@ -361,7 +361,7 @@ def _draw_horizon(canvas: Canvas, fit: Result, curves: xr.Dataset, logarithmic: 
 
 
 def plot_cost(
-    costs: Fit,
+    fit: Fit,
     *,
     k: int | None = None,
     target: str | None = None,
@@ -466,7 +466,7 @@ def _regions(draws: xr.Dataset, probability: float) -> tuple[xr.DataArray, xr.Da
     return like.copy(data=np.exp(around[0])), like.copy(data=expit(around[1]))
 
 
-def plot_change_point(result: Fit, *, backend: str | None = None) -> Any:
+def plot_change_point(fit: Fit, *, backend: str | None = None) -> Any:
     """Plot success rates by day, the probability of a change on each, and the alarm.
 
     Parameters

@@ -25,7 +25,7 @@ from bayesatk.results.result import Result
 Array = NDArray[np.float64]
 
 
-def plot_questions(result: Fit, system: Any = None, *, backend: str | None = None) -> Any:
+def plot_questions(fit: Fit, system: Any = None, *, backend: str | None = None) -> Any:
     """Plot the posterior of every question's p or expected score, the hardest questions first.
 
     Parameters
@@ -116,7 +116,7 @@ def _hardest_first(fit: Result) -> xr.Dataset:
     return rows.isel(question=level.argsort(kind="stable").values)
 
 
-def plot_shrinkage(result: Fit, system: Any = None, *, backend: str | None = None) -> Any:
+def plot_shrinkage(fit: Fit, system: Any = None, *, backend: str | None = None) -> Any:
     """Plot the posterior mean of every question's success probability against its raw rate.
 
     Parameters
@@ -231,7 +231,7 @@ def _question_means(result: Result, index: int) -> Array:
     return np.asarray(draws["p"].isel(system=index).mean(("chain", "draw")).values)
 
 
-def plot_difficulty(result: Fit, system: Any = None, *, backend: str | None = None) -> Any:
+def plot_difficulty(fit: Fit, system: Any = None, *, backend: str | None = None) -> Any:
     """Plot the fitted distribution of success probabilities over questions.
 
     Parameters

@@ -37,7 +37,7 @@ _SIDES = {"above": COLORS[0], "below": COLORS[1]}
 
 
 def plot_systems(
-    result: Fit,
+    fit: Fit,
     metric: MetricSpec | None = None,
     *,
     by: Literal["system", "group"] = "system",
@@ -157,7 +157,7 @@ def _group_rows(fit: Result, metric: Metric) -> xr.Dataset:
 
 
 def plot_difference(
-    compared: Fit,
+    fit: Fit,
     metric: MetricSpec | None = None,
     target: str = "population",
     *,
@@ -296,7 +296,7 @@ def _draw_rows(canvas: Canvas, rows: xr.Dataset, y: xr.DataArray, **style: Any) 
 
 
 def plot_ranks(
-    compared: Fit,
+    fit: Fit,
     metric: MetricSpec | None = None,
     target: str = "population",
     *,
@@ -386,7 +386,7 @@ def plot_ranks(
 
 
 def plot_leaderboard(
-    board: Fit,
+    fit: Fit,
     metric: str | Metric | None = None,
     target: str = "population",
     *,
@@ -517,13 +517,13 @@ def _ink(probability: float) -> str:
     return "#ffffff" if probability > _WHITE_INK else "#000000"
 
 
-def plot_gate(gate: Fit, *, backend: str | None = None) -> Any:
+def plot_gate(fit: Fit, *, backend: str | None = None) -> Any:
     """Plot the posterior of the difference between two systems, the threshold, and the verdict.
 
     Parameters
     ----------
-    gate : xarray.DataTree
-        From `bayesatk.gate`.
+    fit : xarray.DataTree
+        From `bayesatk.decide.gate`.
     backend : {"matplotlib", "plotly", "bokeh"}, optional
         Default: ArviZ's ``rcParams["plot.backend"]``.
 
@@ -540,7 +540,7 @@ def plot_gate(gate: Fit, *, backend: str | None = None) -> Any:
 
     See Also
     --------
-    bayesatk.gate : decides.
+    bayesatk.decide.gate : decides.
 
     Notes
     -----
@@ -552,11 +552,11 @@ def plot_gate(gate: Fit, *, backend: str | None = None) -> Any:
     >>> import bayesatk, matplotlib
     >>> matplotlib.use("agg")
     >>> old = [[1, 1, 1, 0]] * 20 + [[0, 1, 0, 0]] * 20
-    >>> plot = plot_gate(bayesatk.gate(old, old, metric="pass@1", margin=0.1))
+    >>> plot = plot_gate(bayesatk.decide.gate(old, old, metric="pass@1", margin=0.1))
     >>> float(plot.get_viz("threshold").get_xdata()[0])
     -0.1
     """
-    drawn, read = Backend.named(backend), Result.of(gate, "gate")
+    drawn, read = Backend.named(backend), Result.of(fit, "gate")
     group, table = read.group("gate"), analysis_table(read, "gate")
     row = group.sel(check="difference")
     at, density = group["difference"].rename(difference="point"), group["density"].values

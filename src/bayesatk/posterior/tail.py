@@ -13,8 +13,8 @@ from bayesatk.metrics.credit import Array
 from bayesatk.posterior.count_posterior import FamilyFit
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.models_of import model_of
-from bayesatk.results.views import ShownTable
 from bayesatk.results.result import Result
+from bayesatk.results.views import ShownTable
 
 _CEILING = "inflated"  # the family with an atom at 0
 _COLUMNS = (

@@ -190,7 +190,8 @@ _COLUMNS: dict[str, Column] = {
     "rhat": Column("R-hat", leaves=2), "ess": _decimals("ESS", "ess", ".0f", 2),
     "verdict": _text("verdict"),
     **dict.fromkeys((
-        "tried_questions", "ci_error", "variance_trial", "variance_question", "monte_carlo_error", "sentence",
+        "tried_questions", "ci_error", "variance_trial", "variance_question", "monte_carlo_error",
+        "sentence",
         "mean_if_wrong", "mean_if_right", "estimate_if_right", "ci_lower_if_wrong",
         "ci_upper_if_right", "unit", "k", "tau", "budget", "prob_tie", "prob_ties",
         "prob_beats_error", "expected_loss", "ratio_median", "ratio_lower", "sd_unpaired",

@@ -27,9 +27,9 @@ from bayesatk.posterior.posterior import SystemPosterior
 from bayesatk.posterior.remarks import FAMILY_WORDS, family_shares
 from bayesatk.posterior.replicates import draw_new_p
 from bayesatk.priors import DIFFICULTY_FAMILIES, DirichletHyperPrior, HyperPrior
-from bayesatk.results.views import ShownTable
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS, metric_values
+from bayesatk.results.views import ShownTable
 
 FAMILIES_CHECK, GROUPS_CHECK = "difficulty families", "groups"
 _MOVED = 1.0  # sds from which an answer changes

@@ -21,8 +21,8 @@ from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.models_of import model_of, question_shares
-from bayesatk.results.views import ShownTable
 from bayesatk.results.result import Result
+from bayesatk.results.views import ShownTable
 
 _MOST_TRIALS = 256  # of a question in a run: the work grows with their square
 _SEED = 20_261_124  # of draws: a floor is a function of the data

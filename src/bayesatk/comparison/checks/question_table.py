@@ -23,9 +23,9 @@ from bayesatk.posterior.questions import (
     question_laws,
     question_values,
 )
-from bayesatk.results.views import ShownTable
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS
+from bayesatk.results.views import ShownTable
 
 Array = NDArray[np.float64]
 _ALPHA = 0.05  # probability, at most, that any question of a system is called suspicious wrongly

@@ -15,8 +15,8 @@ from bayesatk.core.question.laws import finite
 from bayesatk.core.runs.e_values import Capital, Splits
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.metrics.grid import Metric, one_metric
-from bayesatk.results.views import ShownTable
 from bayesatk.results.selection import outcomes_of
+from bayesatk.results.views import ShownTable
 
 Ints = NDArray[np.int64]
 

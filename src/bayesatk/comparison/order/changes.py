@@ -30,10 +30,10 @@ from bayesatk.data.validation import OutcomeError, Scores, check_scores, shown
 from bayesatk.priors import HyperPrior
 from bayesatk.priors.choice import describe_prior
 from bayesatk.results.analyses import analysis_group, tree_of, with_analyses
-from bayesatk.results.views import ShownTable
 from bayesatk.results.result import Result
 from bayesatk.results.selection import outcomes_by_day as by_day
 from bayesatk.results.selection import read_days
+from bayesatk.results.views import ShownTable
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -29,10 +29,10 @@ from bayesatk.comparison.joint.posterior import Joint, drawn_seed, joint_note, j
 from bayesatk.comparison.pairs.verdicts import TURNED, PairSentences
 from bayesatk.metrics.grid import Metric
 from bayesatk.priors import LeaderboardPrior
-from bayesatk.results.views import ShownTable
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS, metric_values
 from bayesatk.results.tables import by_groups
+from bayesatk.results.views import ShownTable
 
 Array = NDArray[np.float64]
 
