@@ -46,7 +46,7 @@ def test_every_kind_of_table_brings_the_columns_that_are_named(kind, tmp_path):
     group, minutes = columns(data)
     assert group == ["law", "art", "law"]
     np.testing.assert_equal(minutes, [1.0, 2.5, np.nan])
-    assert "questions have: group (2 values), minutes (2 values)" in data.card()
+    assert "questions have: group 'domain' (2 values), minutes (2 values)" in data.card()
     assert "left out: columns 'spent'" in data.card()
     assert "group = column 'domain'" in data.card()
     plain = bk.load(source)

@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bayesatk as bk
-from bayesatk.io.exports import latex_text
 from bayesatk.io.text_tables import defused, restored
+from bayesatk.results.views import latex_text
 
 RUNS = "question,trial,outcome\nx,1,1\nx,2,0\n"
 
@@ -143,7 +143,10 @@ def test_a_full_disk_is_an_error_and_nothing_else(fit, runs, tmp_path, name, the
             write(path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert sorted(one.name for one in tmp_path.iterdir()) == sorted(["runs.csv"] + [name] * there)
+    beside = [f"{name}.provenance.json"] * (name == "t.csv")
+    assert sorted(one.name for one in tmp_path.iterdir()) == sorted(
+        ["runs.csv"] + [name, *beside] * there
+    )
     if there:
         assert content(path) == before
 

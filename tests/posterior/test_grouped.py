@@ -31,7 +31,7 @@ def test_the_result_has_three_targets_and_every_group(fit) -> None:
     assert own["group"].values.tolist() == ["law", "art", "math"]
     assert own["target"].values.tolist() == ["questions", "population"]
     text = repr(rows)
-    assert "new groups of questions" in text
+    assert "new groups (target 'new_groups')" in text
     assert "other questions of other groups" in text
 
 

@@ -6,8 +6,8 @@ below a module only; a shelf has names from beside it.
 """
 
 import os
-import sys
 from collections.abc import Callable, Iterable
+from functools import cache
 from importlib import import_module
 from types import CodeType, FunctionType
 from typing import Any
@@ -58,6 +58,7 @@ def shelf(name: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list
     """
     homes = _homes(name, file)
 
+    @cache  # not in the module, where doctest would find the examples of functions again
     def find(attribute: str) -> Any:
         if attribute not in homes:
             raise AttributeError(
@@ -69,7 +70,6 @@ def shelf(name: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list
         else:
             public = getattr(import_module(homes[attribute]), attribute)
             public = _with_hints(public, name) if isinstance(public, FunctionType) else public
-        sys.modules[name].__dict__[attribute] = public
         return public
 
     names = sorted(homes)

@@ -139,7 +139,7 @@ def judge_of_table(table: Any) -> JudgeError | dict[Any, JudgeError]:
     >>> import pandas as pd
     >>> twice = pd.DataFrame({"mark": [1, 1, 1, 0, 0, 0] * 5, "truth": [1, 1, 1, 0, 0, 0] * 5})
     >>> judge_of_table(twice)
-    JudgeError(tp=15, p=15, fp=0, n=15, name='', updated=True)
+    JudgeError(tp=15, p=15, fp=0, n=15, name='', updated=True, by_question=True)
     """
     import narwhals as nw  # for tables only: it takes long to import
 

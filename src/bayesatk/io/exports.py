@@ -261,11 +261,13 @@ def export(
         frame = _chosen(tables_of(fit, questions=table == "questions"), table, columns)
         origin = provenance(fit)
         if path.suffix == ".csv":
-            text = as_csv(frame)
-            with replacing_text(path.with_name(f"{path.name}.provenance.json")) as file:
-                file.write(_json_text(origin))
-        else:
-            text = _as_paper(frame, origin, path.suffix, columns is not None)
+            beside = path.with_name(f"{path.name}.provenance.json")
+            with replacing_text(path) as file, replacing_text(beside) as described:
+                file.write(as_csv(frame))
+                described.write(_json_text(origin))
+                file.flush()  # a full disk is an error before either is there
+            return path
+        text = _as_paper(frame, origin, path.suffix, columns is not None)
     with replacing_text(path) as file:
         file.write(text)
     return path

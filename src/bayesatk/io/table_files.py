@@ -98,11 +98,12 @@ def blocks_of(
             f"records must be left out for {kind}; it says where a JSON document has its records. "
             "Leave it out."
         )
-    if "rate" in layout.columns:
+    roles = columns if isinstance(columns, Mapping) else {}  # else refused where it is used
+    if "rate" in roles:
         return _of_rates(source, file, layout)
     if layout.wide:
         return _wide_blocks(source, file, layout, scores)
-    if "," in (named := layout.columns.get("outcome", "")) and named not in _names(source, file):
+    if "," in (named := roles.get("outcome", "")) and named not in _names(source, file):
         return _blocks_by_trial(source, file, layout, scores, size)
     file.seek(0)
     if kind == "parquet":

@@ -269,6 +269,10 @@ _MAKERS = {
         ("bayesatk.decide.horizon(fit, covariate)", "where a metric crosses a level"),
     ),
     "gate": ("bayesatk.decide.gate(new, baseline, policy)", "the verdict on a new system"),
+    **dict.fromkeys(
+        ("labels", "labels_chosen"),
+        ("bayesatk.decide.next_labels(fit)", "trials to mark by hand"),
+    ),
     "leaderboard": ("bayesatk.leaderboard(fit)", "systems ranked by their joint posterior"),
     "comparison": _COMPARED,
     "ranks": _COMPARED,

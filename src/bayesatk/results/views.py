@@ -138,7 +138,7 @@ class View:
     def html(self, most: int | None = None) -> str:
         """Return the table with its title, as HTML."""
         page = self.frame.to_html(index=False, max_rows=most, justify="left")
-        return f"<p>{escape(self.title)}</p>{page}"
+        return f"<p>{escape(self.title)}</p>{page}" if self.title else page
 
     def markdown(self) -> str:
         """Return the table as Markdown has it."""

@@ -270,7 +270,7 @@ class Levels:
         node = np.clip(below.sum(axis=2, keepdims=True), 0, below.shape[2] - 1)
         step = np.exp(np.take_along_axis(tilted.log_step[:, None], node, axis=2))
         most = 1.0 / np.maximum((_NARROWEST * step) ** 2 * mean * complement, _LEAST)
-        shrunk = np.minimum(most / total, 1.0)
+        shrunk = np.minimum(most, total) / total
         return np.maximum(alpha * shrunk, _LEAST), np.maximum(beta * shrunk, _LEAST)
 
     # What trials say
