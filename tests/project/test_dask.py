@@ -135,7 +135,7 @@ def test_a_trial_that_is_in_two_partitions_is_refused_by_its_rows() -> None:
     with pytest.raises(bk.OutcomeError, match="row 60 and an earlier row both hold"):
         bk.tally(table, missing="ignore")
     with pytest.raises(bk.OutcomeError, match="one question column"):
-        bk.tally(table.rename(columns={"question": "x"}), missing="ignore")
+        bk.tally(table.rename(columns={"question": "x", "prompt": "y"}), missing="ignore")
 
 
 @pytest.mark.filterwarnings("ignore:The inplace keyword")  # of pandas, which dask uses

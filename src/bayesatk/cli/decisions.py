@@ -292,6 +292,12 @@ def gate(
         mean_icc = _mean_and_icc(difficulty)
         with working("Working out error rates ...", silent):
             answer = gate_design(rules, mean_icc, questions=questions, trials=trials)
+    _give(answer, output, as_json, markdown)
+    raise Exit(code)
+
+
+def _give(answer: Any, output: Path | None, as_json: bool, markdown: bool) -> None:
+    """Write and print a verdict, or a design."""
     if output is not None:
         as_text = output.suffix == ".md"
         text = answer.markdown() if as_text else json.dumps(answer.as_dict(), indent=2) + "\n"
@@ -300,7 +306,6 @@ def gate(
         print_json(answer.as_dict())
     else:
         print(answer.markdown() if markdown else answer)
-    raise Exit(code)
 
 
 _RULES = """\
@@ -308,7 +313,7 @@ _RULES = """\
 metric = {metric}
 margin = {margin:g}  # how much worse the new system may be
 rule = "non-inferiority"  # or "superiority": better by more than margin
-level = 0.95  # posterior probability that a verdict needs
+ci_prob = 0.95  # posterior probability that a verdict needs
 target = "questions"  # these questions; or "population": questions like these
 # effect = -0.05  # a difference at which the power of the gate is reported
 # [floors]  # smallest acceptable value of a question or group

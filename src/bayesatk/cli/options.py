@@ -8,7 +8,7 @@ import shlex
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from functools import wraps
@@ -54,15 +54,7 @@ def command(
             if is_dataclass(parameter.annotation)
         }
         plain = {name: option for name, option in parameters.items() if name not in groups}
-        offered = {
-            field.name: inspect.Parameter(
-                field.name, inspect.Parameter.KEYWORD_ONLY, annotation=field.type,
-                default=inspect.Parameter.empty if field.default is MISSING else field.default,
-            )
-            for group in groups.values()
-            for field in fields(group)
-            if field.name not in without
-        } | plain  # fmt: skip
+        offered = _of_groups(groups.values(), without) | plain
         if optional_files:
             offered["files"] = offered["files"].replace(annotation=Texts, default=None)
         markers = _COMMON | _described(function)
@@ -89,6 +81,19 @@ def command(
         return app.command(name, epilog=epilog)(wrapped)
 
     return decorate
+
+
+def _of_groups(groups: Iterable[Any], without: Collection[str]) -> dict[str, inspect.Parameter]:
+    """Return the fields of dataclasses as parameters."""
+    return {
+        field.name: inspect.Parameter(
+            field.name, inspect.Parameter.KEYWORD_ONLY, annotation=field.type,
+            default=inspect.Parameter.empty if field.default is MISSING else field.default,
+        )
+        for group in groups
+        for field in fields(group)
+        if field.name not in without
+    }  # fmt: skip
 
 
 def _described(owner: Any) -> dict[str, Any]:

@@ -3,10 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-import pandas as pd
 from rich.console import Console
-
-from bayesatk.results.views import blocks, legend, sentences_of
 
 _MOST_LEVELS = 20  # of which the probabilities are printed; files have those of all
 
@@ -22,8 +19,10 @@ def say(console: Console, text: object) -> None:
     console.print(text, highlight=False, markup=False)
 
 
-def print_table(console: Console, *frames: pd.DataFrame) -> None:
+def print_table(console: Console, *frames: Any) -> None:
     """Print tables within the width of the terminal, or as wide as they are in a pipe."""
+    from bayesatk.results.views import blocks, legend, sentences_of
+
     lines: list[str] = []
     for frame in frames:
         views = blocks(frame, frame.attrs["analysis"])

@@ -108,14 +108,7 @@ def next_labels(
                 Argument("labels"), f" must be at most {most}, the trials of {name!r} that are "
                 f"marked and whose truth is not known; got {numbers[-1]}.",
             )  # fmt: skip
-        for design in DESIGNS:
-            variance = trials.variance_after(design, numbers[-1])
-            for number in numbers:
-                if number < len(variance):
-                    sd = float(np.sqrt(variance[number]))
-                    width = sd / float(np.sqrt(variance[0])) if variance[0] else 1.0
-                    widths.append({"system": name, "labels": number, "design": design, "sd": sd,
-                                   "width": width})  # fmt: skip
+        widths += trials.width_rows(name, numbers)
         chosen += trials.chosen_rows(name, numbers[-1])
     attrs = {"metric": parsed_metric.label, "target": target}
     sentences = [_sentence(pd.DataFrame(widths), name, numbers[-1], parsed_metric)
@@ -231,6 +224,18 @@ class _Unlabelled:
                 spread = spread - column**2
                 columns.append(column)
             yield kind, variance
+
+    def width_rows(self, system: object, numbers: Sequence[int]) -> list[dict[str, Any]]:
+        """Return what numbers of labels are worth in every design that has so many trials."""
+        rows: list[dict[str, Any]] = []
+        for design in DESIGNS:
+            sd = np.sqrt(self.variance_after(design, numbers[-1]))
+            rows += [
+                {"system": system, "labels": number, "design": design, "sd": float(sd[number]),
+                 "width": float(sd[number] / sd[0]) if sd[0] else 1.0}
+                for number in numbers if number < len(sd)
+            ]  # fmt: skip
+        return rows
 
     def chosen_rows(self, system: object, number: int) -> list[dict[str, Any]]:
         """Return how many trials of each kind to mark by hand, those with most labels first."""

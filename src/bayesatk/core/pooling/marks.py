@@ -76,8 +76,7 @@ def question_rates(rates: Array, questions: int, rng: np.random.Generator) -> tu
         return rates[:, :1], rates[:, 1:]
     drawn = []
     for column in (0, 1):
-        shapes = (np.maximum(a, _LEAST) for a in _rate_shapes(rates[:, column], rates[:, 2]))
-        unmarked, marked = (a[:, None] for a in shapes)
+        unmarked, marked = (a[:, None] for a in _rate_shapes(rates[:, column], rates[:, 2]))
         drawn.append(rng.beta(marked, unmarked, (len(rates), questions)))
     s, f = drawn
     return s, f
@@ -254,7 +253,7 @@ def mark_chances_once(rates: Array, trials: int, marked: NDArray[np.intp]) -> Ar
 def _rate_shapes(rate: Array, icc: Array) -> tuple[Array, Array]:
     """Beta parameters, of no mark and of a mark, of a rate that differs between questions."""
     total = 1.0 / np.maximum(icc, _LEAST_ICC) - 1.0
-    return (1.0 - rate) * total, rate * total
+    return np.maximum((1.0 - rate) * total, _LEAST), np.maximum(rate * total, _LEAST)
 
 
 def _beta_binomial(rate: Array, icc: Array, seen: NDArray[np.int64], size: int) -> Array:
