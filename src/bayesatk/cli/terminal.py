@@ -68,8 +68,8 @@ def print_verification(console: Console, verification: Any, metric_labels: list[
 
     frame = verification.table
     wanted = {*(family.variable for family in FAMILIES.values()), "mean_p", "icc"}
-    asked = frame["variable"].isin(wanted) | (frame["verdict"] != "agree")
-    shown = frame[asked]
+    of_interest = frame["variable"].isin(wanted) | (frame["verdict"] != "agree")
+    shown = frame[of_interest]
     shown.attrs = {"analysis": "verification"}
     print_table(console, shown)
     say(console, verification.summary())

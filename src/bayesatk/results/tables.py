@@ -123,11 +123,11 @@ def _with_questions_observed(fit: Result, columns: xr.Dataset) -> xr.Dataset:
     needed = np.array([metric.k for metric in fit.metrics])
     observed = (fit.trials[:, :, None] >= needed).sum(axis=1)
     partly = observed < (fit.trials > 0).sum(axis=1)[:, None]
-    known = columns["estimate"].notnull().all("target").transpose("system", "metric").values
-    if not (partly & known).any():
+    has_estimate = columns["estimate"].notnull().all("target").transpose("system", "metric").values
+    if not (partly & has_estimate).any():
         return columns
     return columns.assign(
-        estimate_questions=(("system", "metric"), np.where(known, observed, 0)),
+        estimate_questions=(("system", "metric"), np.where(has_estimate, observed, 0)),
         tried_questions=(("system",), (fit.trials > 0).sum(axis=1)),
     )
 

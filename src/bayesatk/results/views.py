@@ -54,7 +54,11 @@ class View:
     @property
     def meanings(self) -> list[str]:
         """What the columns are, a line each."""
-        return [f"{each.heading}: {each.meaning}" for each in self.columns if each.meaning]
+        return [
+            f"{shown_part.heading}: {shown_part.meaning}"
+            for shown_part in self.columns
+            if shown_part.meaning
+        ]
 
     def text(self, width: int | None = None, most: int | None = None) -> str:
         """Return the table as lines of at most so many characters, or as wide as it is.
@@ -83,11 +87,13 @@ class View:
         gone = [self.headings[i] for i in left_out if i not in shown]
         widths = self._folded(cells, shown, width)
         lines = self._line(self.headings, shown, widths)
-        for place, (row, drawn) in enumerate(zip(self.rows, cells, strict=True)):
-            if place == most:
-                lines.append(f"... {len(self.rows) - place} more rows")
+        for position, (row, drawn) in enumerate(zip(self.rows, cells, strict=True)):
+            if position == most:
+                lines.append(f"... {len(self.rows) - position} more rows")
                 break
-            if name not in [*shown, -1] and (place == 0 or row[name] != self.rows[place - 1][name]):
+            if name not in [*shown, -1] and (
+                position == 0 or row[name] != self.rows[position - 1][name]
+            ):
                 lines.append(row[name])
             lines += self._line(drawn, shown, widths)
         if gone:
@@ -109,12 +115,12 @@ class View:
         """Return widths of columns, less of those with text where the table is too wide."""
         widths = self._widths(cells, shown)
         while width is not None and (excess := _total(widths) - width) > 0:
-            texts = [i for i, place in enumerate(shown) if self.columns[place].left]
+            texts = [i for i, position in enumerate(shown) if self.columns[position].left]
             widest = max(texts, key=lambda i: widths[i], default=0)
             if not texts or widths[widest] <= _LEAST:
                 break
-            others = max((widths[i] for i in texts if i != widest), default=_LEAST)
-            narrower = max(widths[widest] - excess, min(others, widths[widest] - 1), _LEAST)
+            other_widths = max((widths[i] for i in texts if i != widest), default=_LEAST)
+            narrower = max(widths[widest] - excess, min(other_widths, widths[widest] - 1), _LEAST)
             widths[widest] = narrower
         return widths
 
@@ -242,13 +248,13 @@ def view(frame: pd.DataFrame, name: str | None = None, *, chosen: bool = False) 
         [written(column, label, cast("Row", row)) for label, column in columns.items()]
         for row in described
     ]
-    kept = [i for i in range(len(columns)) if not rows or any(row[i] for row in rows)]
-    said = frame
+    filled = [i for i in range(len(columns)) if not rows or any(row[i] for row in rows)]
+    stated = frame
     if "sentence" in frame and "target" in frame and "population" in set(frame["target"]):
-        said = frame[frame["target"] == "population"]
+        stated = frame[frame["target"] == "population"]
     return View(
-        title_of(frame, name), tuple([*columns.values()][i] for i in kept),
-        [[row[i] for i in kept] for row in rows], tuple(map(str, said.get("sentence", ()))),
+        title_of(frame, name), tuple([*columns.values()][i] for i in filled),
+        [[row[i] for i in filled] for row in rows], tuple(map(str, stated.get("sentence", ()))),
     )  # fmt: skip
 
 
@@ -305,7 +311,7 @@ class ShownTable(pd.DataFrame):
         if (shown := self._shown()) is None:
             return repr(pd.DataFrame(self))
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-        tables = (each.text(width, _MOST_ROWS) for each in shown[0])
+        tables = (shown_part.text(width, _MOST_ROWS) for shown_part in shown[0])
         return "\n\n".join([*tables, *filter(None, ["\n".join(shown[1])])])
 
     __str__ = __repr__
@@ -315,7 +321,9 @@ class ShownTable(pd.DataFrame):
         if (shown := self._shown()) is None:
             return str(pd.DataFrame(self)._repr_html_())  # type: ignore[operator]
         lines = "".join(f"<p>{escape(line)}</p>" for line in shown[1])
-        return f"<div>{''.join(each.html(_MOST_ROWS) for each in shown[0])}{lines}</div>"
+        return (
+            f"<div>{''.join(shown_part.html(_MOST_ROWS) for shown_part in shown[0])}{lines}</div>"
+        )
 
 
 def _first(sentences: Sequence[str]) -> list[str]:
@@ -334,7 +342,7 @@ def sentences_of(frame: pd.DataFrame) -> list[str]:
 
 def legend(views: list[View], frame: pd.DataFrame) -> list[str]:
     """Say what columns and targets are, a line each."""
-    lines = dict.fromkeys(line for each in views for line in each.meanings)
+    lines = dict.fromkeys(line for shown_part in views for line in shown_part.meanings)
     targets = [*dict.fromkeys(frame["target"])] if "target" in frame else []
     return [
         *lines,

@@ -99,7 +99,7 @@ def next_labels(
             Argument("judge"), " to bayesatk.evaluate.",
         )  # fmt: skip
     parsed_metric = chosen_metric(result, metric)
-    widths, chosen = [], []
+    widths, chosen_trials = [], []
     for system, name in enumerate(result.systems):
         trials = _Unlabelled.of(result, system, parsed_metric, TARGETS.index(target))
         most = int(trials.left.sum())
@@ -109,7 +109,7 @@ def next_labels(
                 f"marked and whose truth is not known; got {numbers[-1]}.",
             )  # fmt: skip
         widths += trials.width_rows(name, numbers)
-        chosen += trials.chosen_rows(name, numbers[-1])
+        chosen_trials += trials.chosen_rows(name, numbers[-1])
     attrs = {"metric": parsed_metric.label, "target": target}
     sentences = [_sentence(pd.DataFrame(widths), name, numbers[-1], parsed_metric)
                  for name in result.systems]  # fmt: skip
@@ -118,7 +118,7 @@ def next_labels(
             pd.DataFrame(widths), ["system", "labels", "design"], attrs, sentences=sentences
         ),
         "labels_chosen": analysis_group(
-            pd.DataFrame(chosen), ["system", "question", "mark"], attrs
+            pd.DataFrame(chosen_trials), ["system", "question", "mark"], attrs
         ),
     }
     return with_analyses(result.tree, groups)
@@ -191,8 +191,8 @@ class _Unlabelled:
         left = self.left.copy()
         if design != "at random":
             left[:, 0 if design == "marked right" else 1] = 0
-        every = np.repeat(np.arange(left.size), left.ravel())
-        return np.random.default_rng(_SEED).permutation(every)
+        kinds_of_trials = np.repeat(np.arange(left.size), left.ravel())
+        return np.random.default_rng(_SEED).permutation(kinds_of_trials)
 
     def variance_after(self, design: str, number: int) -> Array:
         """Variance of the metric after 0, 1, ... labels, as many as the design has trials for."""
@@ -241,9 +241,9 @@ class _Unlabelled:
         """Return how many trials of each kind to mark by hand, those with most labels first."""
         kinds = np.zeros(self.left.size, np.int64)
         first: dict[int, int] = {}
-        for place, (kind, _) in enumerate(self._steps(None, number)):
+        for step, (kind, _) in enumerate(self._steps(None, number)):
             kinds[kind] += 1
-            first.setdefault(kind, place)
+            first.setdefault(kind, step)
         return [
             {"system": system, "question": self.questions[kind // 2],
              "mark": "right" if kind % 2 else "wrong", "labels": int(kinds[kind]),
