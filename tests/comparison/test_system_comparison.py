@@ -231,7 +231,7 @@ def test_sampled_and_exact_comparisons_agree() -> None:
     data = _data(5, shifts=(0.0, 0.8))
     options = {"difficulty": "beta", **APART}
     fit = bk.evaluate(data, "pass@2", rng=1, **options)
-    options |= {"progressbar": False}
+    options |= {"progress": False}
     sampled = bk.sample(data, "pass@2", keep=["p"], rng=1, **options)
     ours, theirs = (bk.compare(one, rng=1)["comparison"]["pass_at_k"] for one in (fit, sampled))
     pair = {"system": "b", "other": "a"}

@@ -14,7 +14,7 @@ from bayesatk.results.result import Result
 from tests.conftest import FALSE_ALARM
 
 BETA = {"difficulty": "beta", "rng": 1}
-SHORT = BETA | {"draws": 800, "tune": 800, "progressbar": False}
+SHORT = BETA | {"draws": 800, "tune": 800, "progress": False}
 
 
 def _data(rng: np.random.Generator) -> bk.Outcomes:

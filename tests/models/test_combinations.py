@@ -15,7 +15,7 @@ WEIGHT = np.array([1.0, 2.0, 1.0, 3.0, 1.0, 1.0])
 MARKS, TRIALS = np.array([1, 3, 2, 0, 2, 3]), np.array([3, 3, 2, 3, 2, 3])
 BEFORE = np.array([1, 0, 1, 1, 0, 1]), np.array([1, 1, 1, 2, 1, 1])
 JUDGE = bk.JudgeError(18, 20, 2, 20)
-LONG = {"draws": 4000, "tune": 1500, "progressbar": False, "rng": 2}
+LONG = {"draws": 4000, "tune": 1500, "progress": False, "rng": 2}
 
 
 def beta_binomial(t, n, a, b):

@@ -148,7 +148,7 @@ def test_noise_has_the_covariance_it_is_given() -> None:
 
 def test_what_the_crossed_model_cannot_do_is_refused() -> None:
     runs = {"a": [[1, 0], [1, 1]], "b": [[0, 0], [1, 0]]}
-    quiet = {"form": "crossed", "progressbar": False}
+    quiet = {"form": "crossed", "progress": False}
     with pytest.raises(ValueError, match="at least two systems to be crossed"):
         bk.sample([[1, 0]], "bayes", **quiet)
     with pytest.raises(TypeError, match="must be a CrossedPrior"):

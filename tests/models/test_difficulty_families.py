@@ -314,7 +314,7 @@ def test_question_probabilities_are_those_of_weighted_prior_draws(compiled) -> N
 
 def test_what_has_no_families_is_refused() -> None:
     data = [[1, 0, 1], [0, 0, 1]]
-    quiet = {"progressbar": False}
+    quiet = {"progress": False}
     with pytest.raises(ValueError, match="difficulty must be left out"):
         bk.sample(data, "pass@1", pooling="none", difficulty="beta", **quiet)
     with pytest.raises(ValueError, match="difficulty must be left out for form='crossed'"):

@@ -11,7 +11,7 @@ import bayesatk as bk
 from bayesatk.models.sampling import mixing_notes
 from tests.conftest import FALSE_ALARM, METRICS
 
-SHORT = {"difficulty": "beta", "draws": 500, "tune": 500, "progressbar": False}
+SHORT = {"difficulty": "beta", "draws": 500, "tune": 500, "progress": False}
 
 
 @pytest.mark.slow

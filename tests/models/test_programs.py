@@ -15,7 +15,7 @@ from bayesatk.models import sampling
 from bayesatk.models.building import build_models
 from bayesatk.models.sampling import Sampling, compiler_of
 
-SHORT = {"draws": 200, "tune": 200, "chains": 2, "progressbar": False}
+SHORT = {"draws": 200, "tune": 200, "chains": 2, "progress": False}
 PLAIN = {
     "pooling": "partial", "prior": None, "success": None, "prior_trials": None,
     "prior_weight": 1.0, "answer_prior": None, "ci_prob": 0.95, "keep": (),

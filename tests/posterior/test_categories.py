@@ -515,7 +515,7 @@ def test_equal_scores_are_a_known_mean(scores, pooling, tmp_path) -> None:
 @pytest.mark.full
 def test_equal_scores_are_sampled() -> None:
     data = bk.tally([[0, 1], [1, 1]], scores={0: 2.0, 1: 2.0})
-    options = {"draws": 20, "tune": 20, "chains": 2, "progressbar": False, "rng": 1}
+    options = {"draws": 20, "tune": 20, "chains": 2, "progress": False, "rng": 1}
     fit = bk.sample(data, "bayes max@3", pooling="none", **options)
     np.testing.assert_allclose(bk.table(fit)["mean"], 2.0, rtol=1e-14)
     assert (bk.table(fit, "categories")["mean"] == 1.0).all()

@@ -79,7 +79,7 @@ class CompiledModel:
 
         Parameters
         ----------
-        data, metrics, ci_prob, draws, tune, chains, progressbar, keep, rng
+        data, metrics, ci_prob, draws, tune, chains, progress, keep, rng
             As in `bayesatk.sample`.
         sample_kwargs : mapping, optional
             More arguments for `nutpie.sample`.

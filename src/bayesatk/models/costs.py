@@ -167,7 +167,7 @@ def sample_cost(
     ----------
     data, k, spend, prior, cost_prior, success, ci_prob
         As in `bayesatk.costs.evaluate_cost`, with ``difficulty="beta"``.
-    draws, tune, chains, nuts_sampler, progressbar, sample_kwargs
+    draws, tune, chains, nuts_sampler, progress, sample_kwargs
         As in `bayesatk.sample`.
     rng : int, numpy.random.Generator or None
 

@@ -100,7 +100,7 @@ class Sampling:
             raise ArgumentError(
                 Argument("sample_kwargs"),
                 f" must hold arguments of nutpie.sample other than {', '.join(_OWN)}; got "
-                f"{', '.join(taken)}. Leave them out: draws, tune, chains, rng and progressbar are "
+                f"{', '.join(taken)}. Leave them out: draws, tune, chains, rng and progress are "
                 "arguments beside sample_kwargs.",
             )
 
@@ -287,7 +287,7 @@ def sample(
 
     >>> import bayesatk
     >>> marks = [[1, 0, 1], [1, 1, 1]]
-    >>> options = {"pooling": "complete", "chains": 2, "progressbar": False}
+    >>> options = {"pooling": "complete", "chains": 2, "progress": False}
     >>> sampled = bayesatk.sample(marks, "pass@1", **options, rng=1)
     >>> bool(abs(sampled["posterior"]["pass_at_k"].mean() - 0.75) < 0.03)
     True

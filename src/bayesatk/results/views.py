@@ -343,7 +343,7 @@ def sentences_of(frame: pd.DataFrame) -> list[str]:
 def legend(views: list[View], frame: pd.DataFrame) -> list[str]:
     """Say what columns and targets are, a line each."""
     lines = dict.fromkeys(line for shown_part in views for line in shown_part.meanings)
-    targets = [*dict.fromkeys(frame["target"])] if "target" in frame else []
+    targets = [name for name in dict.fromkeys(frame.get("target", ())) if name in TARGETS]
     return [
         *lines,
         *(f"{TARGETS[name]} (target {name!r}): {TARGET_MEANINGS[name]}" for name in targets),
