@@ -15,7 +15,7 @@ Shape = tuple[float, float]
 RATES = ("sensitivity", "false_positive_rate")  # of a judge: hyperparameters, and variables
 RATE_ICC = "rate_icc"  # how alike the judge's errors on one question are, a variable, too
 RATE_ICC_PRIOR = (0.5, 4.0)  # Beta: a tenth on average, most of it near none
-MOST_VARYING = 16  # marks of a question up to which its own rates are integrated
+MOST_VARYING = 8  # marks of a question up to which its own rates are integrated
 _MARKED = [0, 1, 3, 4, 6, 7]  # kinds of trials that have a mark
 _WRONG_WAY = 1e-3  # probability that s <= f from which a judge is refused
 _LEVELS = 2000  # quantiles of f that this probability is averaged over

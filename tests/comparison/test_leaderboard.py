@@ -46,7 +46,7 @@ def test_a_row_for_every_system_metric_and_target(board) -> None:
     one = rows.query("metric == 'pass@2' and target == 'questions'")
     assert str(one).count("P(best)") == 1
     assert "pass@1" not in str(one)
-    assert str(rows).startswith("pass@1 on these questions")
+    assert str(rows).startswith("pass@1: systems ranked on these questions")
     assert str(rows).count("P(best)") == 4
     assert str(rows).endswith("(importance).")
 

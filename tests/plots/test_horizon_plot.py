@@ -49,6 +49,6 @@ def test_other_backends(found, backend) -> None:
 def test_only_a_horizon_is_drawn() -> None:
     fit = bk.evaluate([[1, 0]], "pass@1", rng=1, draws=2)
     with pytest.raises(
-        ValueError, match=r"group 'horizon', where a metric.*bayesatk\.horizon\(fit"
+        ValueError, match=r"group 'horizon', where a metric.*bayesatk\.decide\.horizon\(fit"
     ):
         bk.plots.plot_horizon(fit)

@@ -53,7 +53,7 @@ def partly_observed_note(
     parts = []
     for metric, value in zip(requested, estimate.tolist(), strict=True):
         observed, tried = int((trials >= metric.k).sum()), int((trials > 0).sum())
-        if observed < tried and np.isfinite(value):
+        if 0 < observed < tried and np.isfinite(value):  # known where all scores are equal
             parts.append(
                 f"of {metric.label} is of {observed} of {tried} questions, those with "
                 f"{metric.k} trials or more"

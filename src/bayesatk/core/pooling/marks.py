@@ -169,16 +169,28 @@ class Marks:
         size, marked = int(self.unknown[states[0]]), self.counts[states, 1]
         if rates.shape[1] == 2:
             return (mark_chances_once if once else mark_chances)(rates, size, marked)
+        chances = np.empty((size + 1, len(rates), len(states)))
+        step = max(1, _BLOCK // ((size + 1) ** 2 * len(states)))
+        for start in range(0, len(rates), step):
+            points = slice(start, start + step)
+            chances[:, points] = self._varying(rates[points], states, size, marked)
+        return chances
+
+    def _varying(
+        self, rates: Array, states: NDArray[np.intp], size: int, marked: NDArray[np.int64]
+    ) -> Array:
+        """Return the same where rates differ between questions: their labels tell of them."""
         right, wrong = (
             _beta_binomial(rates[:, column], rates[:, 2], self.counts[states][:, kinds], size)
             for column, kinds in enumerate(([6, 7], [3, 4]))
         )
         chances = np.empty((size + 1, len(rates), len(states)))
         for count in np.unique(marked):
-            some = marked == count
+            alike = marked == count
             number = np.arange(count + 1)
-            of_wrong = wrong[::-1, count - number][..., some]
-            chances[..., some] = (right[:, : count + 1][..., some] * of_wrong).sum(axis=1)
+            of_wrong = wrong[::-1, count - number][..., alike]
+            of_right = right[:, : count + 1][..., alike]
+            chances[..., alike] = np.einsum("tips,tips->tps", of_right, of_wrong)
         return chances
 
     def log_labels(self, rates: Array) -> Array:
