@@ -145,9 +145,9 @@ def test_guessers_in_pymc_agree_with_the_closed_form() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"n": 50, "p": 0.26, "t": 20},
-        {"n": 50, "p": 0.25, "t": 24},
-        {"n": 50, "p": [0.2] * 25 + [0.3] * 25, "t": 20, "correlation": 0.1},
+        {"n": 50, "guess": 0.26, "t": 20},
+        {"n": 50, "guess": 0.25, "t": 24},
+        {"n": 50, "guess": [0.2] * 25 + [0.3] * 25, "t": 20, "correlation": 0.1},
     ],
 )
 def test_a_wrong_distribution_of_guessers_is_caught(wrong) -> None:
