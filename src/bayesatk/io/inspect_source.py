@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from bayesatk.core.question.observed import most_observed
 from bayesatk.data.columns import ROLES, pick_columns
 from bayesatk.data.content import meaning
 from bayesatk.data.outcomes import Outcomes
@@ -136,7 +137,7 @@ def inspect_source(source: object, **options: Any) -> SourceReport:
     >>> report.kinds, report.metrics
     ({'csv': ['runs.csv']}, ('pass@1', 'bayes'))
     >>> print(str(report).splitlines()[-1])
-    Next: bayesatk evaluate .../runs.csv -m pass@1 -m bayes --missing ignore
+    Next: bayesatk evaluate .../runs.csv -m pass@1,2 -m 'pass^2' --missing ignore
     """
     if isinstance(source, str | Path) and Path(source).suffix in (".nc", ".zarr"):
         return _of_result(Path(source))
@@ -294,14 +295,13 @@ def _all_alike(counts: Ints) -> bool:
 
 
 def _metrics(data: Outcomes) -> tuple[str, ...]:
-    """Return the metrics that the outcomes support without going beyond the trials."""
-    run = data.trials.values
-    k = int(run[run > 0].min(initial=int(run.max(initial=0))))
+    """Return the metrics that the outcomes support without going beyond the trials of most."""
+    k = most_observed(data.trials.values)
     voted = (f"plurality@{k}",) if data.answers is not None else ()
     if data.binary:
         votes = (f"maj@{k - 1 + k % 2}",) if k >= 3 else ()
         drawn = (f"pass@1,{k}", f"pass^{k}") if k > 1 else ("pass@1",)
-        return (*drawn, *votes, "bayes", *voted)
+        return (*drawn, *votes, *voted)
     return ("bayes", f"{'max' if data.direction > 0 else 'min'}@{k}", *voted)
 
 

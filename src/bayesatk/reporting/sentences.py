@@ -10,6 +10,7 @@ from bayesatk.comparison.checks.noise import noise_floor
 from bayesatk.comparison.checks.question_table import question_table
 from bayesatk.comparison.claims import claim
 from bayesatk.comparison.pairs.verdicts import named
+from bayesatk.core.question.observed import most_observed
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.posterior.models_of import observed_value
 from bayesatk.posterior.tail import tail_exponent
@@ -268,8 +269,7 @@ def usual_metrics(data: Outcomes) -> list[str]:
     >>> usual_metrics(tally([[0, 1, 1, 0, 1], [1, 1, 0, 1, 1]]))
     ['pass@1,2,4', 'pass^2,4']
     """
-    trials = data.trials.values
-    most = int(trials[trials > 0].min())
+    most = most_observed(data.trials.values)
     ks = ",".join(str(2**power) for power in range(most.bit_length()))
     if data.binary:
         return [f"pass@{ks}", f"pass^{ks.removeprefix('1,')}"] if most > 1 else ["pass@1"]

@@ -50,3 +50,19 @@ def observed_at(trials: NDArray[Any], k: int, weight: Array | None = None) -> bo
     share = np.ones(len(trials)) if weight is None else weight
     enough = share[trials >= max(k, 1)].sum()
     return bool(enough > 0.0 and enough >= LEAST_SHARE * share[trials > 0].sum())
+
+
+def most_observed(trials: NDArray[Any]) -> int:
+    """Return the largest k that enough questions of every system have, for its observed means.
+
+    Parameters
+    ----------
+    trials : ndarray of int, shape (systems, questions)
+
+    Examples
+    --------
+    >>> most_observed(np.array([[5, 5, 3, 0], [4, 4, 4, 4]]))
+    4
+    """
+    tried = [np.sort(system[system > 0])[::-1] for system in trials]
+    return min((int(n[int(np.ceil(LEAST_SHARE * len(n))) - 1]) for n in tried if len(n)), default=1)
