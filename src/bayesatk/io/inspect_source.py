@@ -135,7 +135,7 @@ def inspect_source(source: object, **options: Any) -> SourceReport:
     >>> _ = path.write_text("task,trial,passed\na,1,1\na,2,0\nb,1,1\nb,2,\n")
     >>> report = inspect_source(path)
     >>> report.kinds, report.metrics
-    ({'csv': ['runs.csv']}, ('pass@1', 'bayes'))
+    ({'csv': ['runs.csv']}, ('pass@1,2', 'pass^2'))
     >>> print(str(report).splitlines()[-1])
     Next: bayesatk evaluate .../runs.csv -m pass@1,2 -m 'pass^2' --missing ignore
     """
