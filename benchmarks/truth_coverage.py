@@ -5,11 +5,11 @@
 Difficulties are Beta(2.1, 0.9), two clusters (Beta(18, 2) and, of three tenths, Beta(3, 7)) and
 Beta(0.7, 0.3) in turn, so that most data are not drawn from the model. Labels are chosen at random
 among all trials. In some cells the logits of both rates differ between questions (sd 1.5), which
-the model does not know. Compared, for pass@1 on these questions: ``truth=``; ``judge=`` with the
-counts of the same labels; the labels alone (normal interval of a mean); and PPI++ (Angelopoulos,
-Duchi and Zrnic 2023, arXiv:2311.01453), the mean of the labels with marks as a control variate.
-Replications are appended one by one; a run that is started again skips what is there. The last
-lines printed are the table of docs/judge_error.md.
+is not the Beta that the model has. Compared, for pass@1 on these questions: ``truth=``; ``judge=``
+with the counts of the same labels; the labels alone (normal interval of a mean); and PPI++
+(Angelopoulos, Duchi and Zrnic 2023, arXiv:2311.01453), the mean of the labels with marks as a
+control variate. Replications are appended one by one; a run that is started again skips what is
+there. The last lines printed are a table.
 """
 
 import argparse

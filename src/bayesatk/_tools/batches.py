@@ -200,7 +200,7 @@ def _row(line: bytes, where: str, study: dict[str, Any]) -> tuple[Any, Any]:
         row = None
     if isinstance(row, dict) and row.get("study") == study:
         plain = {name: value for name, value in row.items() if name != "digest"}
-        # Rows of releases before 1.4 have no digest.
+        # Rows that earlier versions wrote have no digest.
         if plain.keys() <= {"study", "start", "values"} and row in (plain, _with_digest(plain)):
             return row.get("start"), row.get("values")
         raise ValueError(

@@ -169,7 +169,7 @@ def load_result(path: str | Path) -> xr.DataTree:
     -------
     xarray.DataTree
         Identical to the result that was saved: a digest of all its variables and attributes, which
-        is stored with it, is compared. Results of releases that stored none are read as they are.
+        is stored with it, is compared. Results without one are read as they are.
 
     Raises
     ------

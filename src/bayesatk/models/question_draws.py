@@ -34,6 +34,7 @@ Array = NDArray[np.float64]
 Expectation = Callable[[Any], Array]
 _NEAREST = 1e-9  # of a mean to 0 or 1 that was moved: beyond it expected metrics lose digits
 _LEAST = 1e-300  # Dirichlet parameter
+_LEAST_ICC = 1e-8  # of the rates of a judge, as in `bayesatk.models.marks`
 
 
 def traced_difficulty(posterior: xr.Dataset, system: int) -> Difficulty | None:
@@ -400,7 +401,7 @@ def mark_chances(rates: Array, marks: int, trials: int, labels: Array) -> Array:
     def log_chances(column: int, number: NDArray[np.intp], size: int) -> Array:
         if rates.shape[1] == 2:
             return np.asarray(binom.logpmf(number, size, rate[:, column]))
-        total = 1.0 / rates[:, 2:] - 1.0
+        total = 1.0 / np.maximum(rates[:, 2:], _LEAST_ICC) - 1.0
         unmarked, marked = labels[[[4, 5], [1, 2]][column]]
         shapes = rate[:, column] * total + marked, (1.0 - rate[:, column]) * total + unmarked
         return np.asarray(betabinom.logpmf(number, size, *shapes))
