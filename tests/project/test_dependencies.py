@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -38,17 +39,59 @@ def _run(code: str, hidden: tuple[str, ...], folder: Path) -> subprocess.Complet
     return subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
 
 
-def test_everyday_work_needs_no_sampler_no_plots_and_no_arviz(tmp_path) -> None:
-    (tmp_path / "runs.csv").write_text(
+def _write_runs(folder: Path) -> None:
+    (folder / "runs.csv").write_text(
         "system,question,trial,outcome\n"
         + "".join(
             f"{system},{question},{trial},{trial < question % (4 + len(system)):d}\n"
             for system in ("a", "bb") for question in range(5) for trial in range(4)
         )
     )  # fmt: skip
+
+
+def test_everyday_work_needs_no_sampler_no_plots_and_no_arviz(tmp_path) -> None:
+    _write_runs(tmp_path)
     done = _run(EVERYDAY, HIDDEN + ARVIZ, tmp_path)
     assert done.returncode == 0, done.stderr
     assert "@" in done.stdout
+
+
+def test_the_light_installation_is_everything_but_the_samplers() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    kept = [line for line in declared if not line.startswith(("pymc", "nutpie"))]
+    assert len(kept) == len(declared) - 2
+    assert sorted((ROOT / "docs/light.txt").read_text().splitlines()) == sorted(kept)
+
+
+@pytest.mark.long
+def test_the_light_installation_installs_and_works(tmp_path) -> None:
+    """Run the two lines of the page in an empty environment, and everyday work there."""
+    page = (ROOT / "docs/how_to/small_installations.md").read_text()
+    lines = [line for line in page.splitlines() if line.startswith("pip install ")]
+    assert [line.split()[2] for line in lines] == ["-r", "--no-deps"]
+    base = getattr(sys, "_base_executable", sys.executable)
+    subprocess.run([base, "-m", "venv", tmp_path / "light"], check=True)
+    python = tmp_path / "light/bin/python"
+    for line in lines:
+        pip = [python, "-m", "pip", "--disable-pip-version-check", *line.split()[1:]]
+        done = subprocess.run(pip, capture_output=True, text=True, cwd=ROOT, check=False)
+        if "connection" in done.stderr.lower():
+            pytest.skip(f"no package registry can be reached: {done.stderr.strip()[-200:]}")
+        assert done.returncode == 0, done.stderr
+    _write_runs(tmp_path)
+    work = f"{EVERYDAY}\nbk.checks.exact_loo(fit); bk.save(fit, 'fit.nc')\n"
+    bayesatk = tmp_path / "light/bin/bayesatk"
+    for command, code, says in [
+        ([python, "-c", work], 0, "@"),
+        ([bayesatk, "evaluate", "runs.csv", "-m", "pass@1,2"], 0, "like these"),
+        ([python, "-c", "import bayesatk as bk; bk.sample([[0, 1]], 'bayes')"], 1, "pymc nutpie"),
+    ]:
+        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+        assert done.returncode == code, done.stderr
+        assert says in done.stdout + done.stderr
+    samplers = "from importlib.util import find_spec as f; assert not any(map(f, {names}))"
+    heavy = ("pymc", "nutpie", "pytensor", "numba", "matplotlib")
+    subprocess.run([python, "-c", samplers.format(names=heavy)], check=True)
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,40 @@ def test_evaluate_loads_no_sampler() -> None:
     assert not loaded & {"scipy.stats", "narwhals", "arviz", "rich"}
 
 
+GATE = "gate new.csv --baseline old.csv -m pass@1 --margin 0.05 -q"
+COLD = [("evaluate old.csv -m pass@1 -q", 2.5), (GATE, 3.0)]  # seconds of processor time, stated
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory) -> Path:
+    """Two systems, 200 questions, 5 trials each."""
+    folder = tmp_path_factory.mktemp("runs")
+    for shift, name in enumerate(("old", "new")):
+        rows = [f"q{q},{t},{t < (q + shift) % 6:d}" for q in range(200) for t in range(5)]
+        (folder / f"{name}.csv").write_text("question,trial,outcome\n" + "\n".join(rows))
+    return folder
+
+
+@pytest.mark.parametrize(("line", "seconds"), COLD, ids=["evaluate", "gate"])
+def test_a_cold_command_is_light(line, seconds, runs, monkeypatch) -> None:
+    """The stated seconds are those of a quiet machine; of three runs the best may take 1.6 of them."""
+    monkeypatch.chdir(runs)
+    code = (
+        "import sys\nfrom time import process_time\nfrom bayesatk.cli.app import app\n"
+        f"try:\n    app({line.split()!r})\nexcept SystemExit as stop:\n    assert not stop.code\n"
+        "print('LOADED', process_time(), *sys.modules)"
+    )
+    least = float("inf")
+    for _ in range(3):
+        _, taken, *loaded = _output_of(code).rpartition("LOADED")[2].split(" ")
+        assert not {"pymc", "pytensor", "matplotlib", "numba", "nutpie"} & set(loaded)
+        assert not {"scipy.stats", "arviz", "bayesatk.reporting", "bayesatk.models"} & set(loaded)
+        least = min(least, float(taken))
+        if least < seconds:
+            break
+    assert least < 1.6 * seconds
+
+
 def test_evaluate_starts_about_as_fast_as_what_it_stands_on() -> None:
     """CPU time of the import: 1.08 of the floor, and 1.22 before Python has kept its bytecode."""
     code = (

@@ -405,9 +405,11 @@ class Evaluation:
 
     def on(self, data: Any) -> "Evaluation":
         """Return what is asked of these data: without metrics, the usual ones."""
-        from bayesatk.reporting.sentences import usual_metrics
+        if self.metric:
+            return self
+        from bayesatk.reporting.sentences import usual_metrics  # plots' and checks' imports too
 
-        return replace(self, metric=self.metric or usual_metrics(data))
+        return replace(self, metric=usual_metrics(data))
 
     def model(self, data: Any, reading: Reading | None = None) -> dict[str, Any]:
         """Return the options that `bayesatk.evaluate` and `bayesatk.sample` share."""

@@ -12,8 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.special import rel_entr
-from scipy.stats import binom
+from scipy.special import bdtr, bdtrc, rel_entr
 
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.words import number_words, probability_words
@@ -189,7 +188,7 @@ def _binomial_tails(right: int, trials: int, p: float) -> tuple[float, float]:
     """
     if not 0.0 <= p <= 1.0:
         return float(p > 1.0), float(p < 0.0)
-    return float(binom.sf(right - 1, trials, p)), float(binom.cdf(right, trials, p))
+    return float(bdtrc(right - 1, trials, p)), float(bdtr(right, trials, p))
 
 
 def total_tails(right: int, trials: int, mean: float) -> tuple[float, float]:
