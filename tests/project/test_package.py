@@ -106,7 +106,7 @@ def runs(tmp_path_factory) -> Path:
 
 @pytest.mark.parametrize(("line", "seconds"), COLD, ids=["evaluate", "gate"])
 def test_a_cold_command_is_light(line, seconds, runs, monkeypatch) -> None:
-    """The stated seconds are those of a quiet machine; of three runs the best may take 1.6 of them."""
+    """The stated seconds are of a quiet machine; the best of three runs may take 1.6 of them."""
     monkeypatch.chdir(runs)
     code = (
         "import sys\nfrom time import process_time\nfrom bayesatk.cli.app import app\n"

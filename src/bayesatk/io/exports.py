@@ -1,9 +1,8 @@
-"""Results in files: tables as JSON, CSV, LaTeX and Markdown, with provenance; Every Eval Ever."""
+"""Results in files: tables as JSON, CSV, LaTeX and Markdown, with provenance."""
 
 import csv
 import json
 import math
-import re
 import shlex
 import sys
 from collections.abc import Callable, Sequence
@@ -22,6 +21,7 @@ from bayesatk.comparison.checks.question_table import question_table
 from bayesatk.comparison.pairs.systems import comparison_table
 from bayesatk.costs.tables import cost_table
 from bayesatk.guessing.baseline import baseline_table
+from bayesatk.io.every_eval_ever import every_eval_ever, file_name
 from bayesatk.io.text_tables import defused
 from bayesatk.results.analyses import analyses_of, analysis_table
 from bayesatk.results.citations import citations
@@ -216,7 +216,8 @@ def export(
         papers: numbers are rounded, intervals are in brackets, and columns that only files need
         are left out; their provenance, and the sentences of `bayesatk.claim`, are comments.
         docs/schema.md describes the JSON. A name that ends in ``eee.json`` gives a document of
-        Every Eval Ever, schema 0.3: each metric of one system with its uncertainty.
+        Every Eval Ever, schema 0.3: each metric with its uncertainty. Of several systems
+        ``"{system}.eee.json"`` writes a file each.
     table : str, optional
         Table to write as CSV, LaTeX or Markdown; default: the first one. ``"questions"`` is
         computed only if it is named here, for JSON too.
@@ -227,6 +228,7 @@ def export(
     Returns
     -------
     pathlib.Path
+        The file, or the folder of one file for each system.
 
     Raises
     ------
@@ -255,8 +257,10 @@ def export(
             f"path must end in {', '.join(ENDINGS)}; got {path.name!r}. Whole results go to .nc "
             "or .zarr: bayesatk.save."
         )
+    if path.name.endswith("eee.json"):
+        return _write_every_eval_ever(every_eval_ever(Result.of(fit)), path)  # type: ignore[arg-type]
     if path.suffix == ".json":
-        text = _json_of(fit, path.name.endswith("eee.json"), table, columns)
+        text = _json_of(fit, table, columns)
     else:
         frame = _chosen(tables_of(fit, questions=table == "questions"), table, columns)
         origin = provenance(fit)
@@ -273,15 +277,34 @@ def export(
     return path
 
 
-def _json_of(
-    result: Exportable, eee: bool, table: str | None, columns: Sequence[str] | None
-) -> str:
-    if eee:
-        return _json_text(every_eval_ever(Result.of(result)))  # type: ignore[arg-type]
+def _json_of(result: Exportable, table: str | None, columns: Sequence[str] | None) -> str:
     for name, value in (("table", table), ("columns", columns)):
         if value not in (None, "questions"):
             raise ValueError(f"{name} must be left out for .json, which holds all; got {value!r}.")
     return _json_text(as_json(result, questions=table == "questions"))
+
+
+def _write_every_eval_ever(documents: dict[str, dict[str, Any]], path: Path) -> Path:
+    """Write a file for each system, which ``{system}`` in the path names."""
+    if "{system}" not in path.name and len(documents) > 1:
+        raise ArgumentError(
+            Argument("path"), " must have {system} in its name for Every Eval Ever, which has a "
+            f"file for each model; the systems are {', '.join(documents)}. Write to "
+            f"{str(path.with_name('{system}.eee.json'))!r}.",
+        )  # fmt: skip
+    texts = {
+        path.with_name(path.name.replace("{system}", file_name(system))): _json_text(document)
+        for system, document in documents.items()
+    }
+    if len(texts) < len(documents):
+        raise ArgumentError(
+            Argument("fit"), " must have systems whose names differ as file names, without signs "
+            f"such as '/'; got {', '.join(documents)}. Rename some.",
+        )  # fmt: skip
+    for file_path, text in texts.items():
+        with replacing_text(file_path) as file:
+            file.write(text)
+    return path if "{system}" not in path.name else path.parent
 
 
 def _chosen(
@@ -321,87 +344,3 @@ def _as_paper(frame: pd.DataFrame, origin: dict[str, Any], ending: str, chosen: 
         return "".join(f"% {line}\n" for line in lines) + shown.latex()
     comment = "\n".join(lines).replace("--", "- -")
     return f"<!--\n{comment}\n-->\n\n{shown.markdown()}"
-
-
-def every_eval_ever(result: Result) -> dict[str, Any]:
-    """Return a result of one system as an aggregate record of Every Eval Ever.
-
-    The schema (version 0.3) has one document for one model, and for each of its results a score
-    with a standard error and an interval. A metric gives two results, one for each target: of these
-    questions, and of questions like them.
-
-    Examples
-    --------
-    >>> import bayesatk
-    >>> fit = bayesatk.evaluate({"org/m": [[1, 0], [1, 1]]}, "pass@1", pooling="none", rng=1)
-    >>> document = every_eval_ever(Result.of(fit))
-    >>> document["model_info"]["id"], document["evaluation_results"][0]["score_details"]["score"]
-    ('org/m', 0.75)
-    """
-    frame = table(result)
-    systems = [str(name) for name in frame["system"].unique()]
-    if len(systems) != 1:
-        raise ArgumentError(
-            Argument("fit"), " must be of one system for Every Eval Ever, which has a file for "
-            f"each model; got {', '.join(systems)}. Evaluate the systems one by one.",
-        )  # fmt: skip
-    created = str(result.tree.attrs.get("created_at", ""))
-    seconds = str(int(pd.Timestamp(created).timestamp())) if created else "0"
-    # What a result does not know of its model and its source, in the words of the schema.
-    unknown = {"deployment_type": "unknown", "model_availability": "unknown"}
-    return {
-        "schema_version": "0.3.0",
-        "evaluation_id": f"bayesatk/{systems[0]}/{seconds}",
-        "retrieved_timestamp": seconds,
-        "source_metadata": {
-            "source_type": "evaluation_run", "source_organization_name": "unknown",
-            "evaluator_relationship": "other",
-        },
-        "eval_library": {"name": "bayesatk", "version": version("bayesatk")},
-        "model_info": {"name": systems[0], "id": systems[0], "additional_details": unknown},
-        "evaluation_results": [_entry(result, row) for row in frame.to_dict("records")],
-    }  # fmt: skip
-
-
-def _entry(result: Result, row: dict[Any, Any]) -> dict[str, Any]:
-    """Return one metric for one target."""
-    attrs, metric, target = result.tree.attrs, str(row["metric"]), str(row["target"])
-    k = re.search(r"[@^](\d+)", metric)
-    of_all = row.get("estimate_questions") == row.get("tried_questions")
-    observed = target == "questions" and of_all and not math.isnan(row["estimate"])
-    weighted = "" if result.weight is None else ", questions weighted"
-    kind = "highest density" if result.ci_kind == "hdi" else "equal-tailed"
-    like = "the questions" if target == "questions" else "questions like those"
-    meaning = f"of {like} that were asked"
-    drawn = f"; {result.study.population_words}" if target == "population" else ""
-    method = f"posterior {meaning}{drawn}; pooling {result.pooling}"
-    names = [name for name, *_ in result.described("input_files", None) or []]
-    return {
-        "evaluation_result_id": f"{metric}/{target}",
-        "evaluation_name": metric,
-        "source_data": {"dataset_name": ", ".join(map(str, names)) or "unknown",
-                        "source_type": "other"},
-        "metric_config": {
-            "evaluation_description": f"{metric} {meaning}{weighted}",
-            "metric_name": metric,
-            "metric_parameters": {"k": int(k[1])} if k else {},
-            "lower_is_better": False,
-        },
-        "score_details": {
-            "score": row["estimate"] if observed else row["mean"],
-            "details": {
-                "score_is": "unbiased estimate" if observed else "posterior mean",
-                "posterior_mean": repr(row["mean"]), "target": target,
-                "input_sha256": str(attrs.get("input_sha256", "")),
-            },
-            "uncertainty": {
-                "standard_error": {"value": row["sd"], "method": f"sd of the {method}"},
-                "confidence_interval": {
-                    "lower": row["ci_lower"], "upper": row["ci_upper"],
-                    "confidence_level": result.ci_prob,
-                    "method": f"{kind} credible interval of the {method}",
-                },
-                "num_samples": int(result.group("constant_data").sizes["question"]),
-            },
-        },
-    }  # fmt: skip

@@ -476,7 +476,7 @@ def _shared(data: Outcomes, shared: bool) -> tuple[Outcomes, int]:
 def _density(draws: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return even points over the range of draws, and their density; NaN if all are the same.
 
-    As `scipy.stats.gaussian_kde`, which takes half a second to import: normal kernels whose width is
+    As `scipy.stats.gaussian_kde`, which takes half a second to import: normal kernels, as wide as
     the standard deviation of n draws over n^(1/5) (Scott).
     """
     low, high = np.quantile(draws, [0.0005, 0.9995]).tolist()
