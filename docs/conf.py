@@ -54,7 +54,7 @@ intersphinx_mapping = {
     }.items()
     if os.environ.get("BAYESATK_LINKS")
 }
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "paper"]  # the paper is Pandoc's Markdown
 html_theme = "pydata_sphinx_theme"
 html_math_renderer = "mathml"
 html_static_path = ["_static"]
