@@ -114,8 +114,10 @@ def _entry(result: Result, position: int, row: dict[str, Any]) -> dict[str, Any]
         "posterior_mean": repr(row["mean"]), "target": target,
         "input_sha256": str(result.tree.attrs.get("input_sha256", "")),
     }  # fmt: skip
-    others = {name: value for name, value in row.items() if name not in _PLACED}
-    details |= {name: repr(value) for name, value in others.items() if not math.isnan(value)}
+    further_columns = {name: value for name, value in row.items() if name not in _PLACED}
+    details |= {
+        name: repr(value) for name, value in further_columns.items() if not math.isnan(value)
+    }
     return {
         "evaluation_result_id": _label(row),
         "evaluation_name": _metric(row),
@@ -133,23 +135,23 @@ def _entry(result: Result, position: int, row: dict[str, Any]) -> dict[str, Any]
 
 def _scale(result: Result, row: dict[str, Any]) -> dict[str, Any]:
     """Return parameters, direction and ends of a metric; money has no upper end."""
-    parameters = {name: row[name] for name in ("k", "budget") if name in row}
+    parameters: dict[str, float] = {name: row[name] for name in ("k", "budget") if name in row}
     metric = next((metric for metric in result.metrics if metric.label == row.get("metric")), None)
     if metric is not None:
         parameters = {"k": metric.k} if metric.family.has_k else {}
         parameters |= {} if metric.tau is None else {"tau": metric.tau}
-    told = {name: value for name, value in parameters.items() if not math.isnan(value)}
-    scale: dict[str, Any] = {"metric_parameters": told, "lower_is_better": False}
+    stated_parameters = {name: value for name, value in parameters.items() if not math.isnan(value)}
+    config: dict[str, Any] = {"metric_parameters": stated_parameters, "lower_is_better": False}
     if row.get("quantity") in MONEY:
-        return scale | {"lower_is_better": True, "metric_unit": row["unit"]}
+        return config | {"lower_is_better": True, "metric_unit": row["unit"]}
     if row.get("quantity") == "tries_at_budget":
-        return scale
+        return config
     low, high = float(result.scores.min()), float(result.scores.max())
     if (low, high) == (0.0, 1.0):
-        return scale | {"score_type": "continuous", "min_score": low, "max_score": high}
+        return config | {"score_type": "continuous", "min_score": low, "max_score": high}
     # Of other numbers only those that were read are known.
     details = {"scores_read": f"{low:g} to {high:g}"}
-    return scale | {"lower_is_better": result.data.direction < 0, "additional_details": details}
+    return config | {"lower_is_better": result.data.direction < 0, "additional_details": details}
 
 
 def _uncertainty(result: Result, position: int, row: dict[str, Any]) -> dict[str, Any]:
