@@ -1,6 +1,9 @@
 """Results as documents of Every Eval Ever."""
 
 import json
+import subprocess
+import sys
+import uuid
 
 import pytest
 
@@ -108,6 +111,20 @@ KINDS = {
     "costs": lambda: costs(MARKS, k=[1, 2], spend=[9]),
     "no success": lambda: costs(WITHOUT),
 }  # fmt: skip
+
+
+def test_the_validator_of_the_package_passes_the_file(tmp_path):
+    """As its datastore names files (make test-schemas)."""
+    pytest.importorskip("every_eval_ever")
+    folder = tmp_path / "data/bench/org/alpha"
+    folder.mkdir(parents=True)
+    bk.export(bk.evaluate(DATA, "pass@1,2", rng=1), folder / "eee.json")
+    path = (folder / "eee.json").rename(folder / f"{uuid.uuid4()}.json").relative_to(tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-m", "every_eval_ever", "validate", path],
+        capture_output=True, text=True, cwd=tmp_path, check=False,
+    )  # fmt: skip
+    assert "1 passed, 0 warning-only, 0 failed" in done.stdout, done.stdout
 
 
 @pytest.fixture(scope="module", params=KINDS)

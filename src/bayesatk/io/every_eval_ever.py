@@ -71,6 +71,8 @@ def _document(result: Result, position: int, rows: list[dict[str, Any]]) -> dict
         library["additional_details"] = {"without_a_finite_score": ", ".join(undefined)}
     # What a result does not know of its model and its source, in the words of the schema.
     unknown = {"deployment_type": "unknown", "model_availability": "unknown"}
+    model = {"name": system, "id": system, "additional_details": unknown}
+    developer, named, _ = system.partition("/")
     return {
         "schema_version": "0.3.0",
         "evaluation_id": f"bayesatk/{system}/{seconds}",
@@ -80,7 +82,7 @@ def _document(result: Result, position: int, rows: list[dict[str, Any]]) -> dict
             "evaluator_relationship": "other",
         },
         "eval_library": library,
-        "model_info": {"name": system, "id": system, "additional_details": unknown},
+        "model_info": model | ({"developer": developer} if named else {}),
         "evaluation_results": [entry for entry in entries.values() if entry is not None],
     }  # fmt: skip
 
