@@ -43,7 +43,8 @@ test-lowest:  ## the fast tests with the lowest supported versions of the depend
 test-schemas:  ## what is written for other programs, judged by packages of theirs
 	@BAYESATK_VENV=.venv-schemas .ci/environment schemas
 	.venv-schemas/bin/python -c "import every_eval_ever.eval_types"
-	.venv-schemas/bin/python -m pytest tests/io/test_every_eval_ever.py
+	.venv-schemas/bin/python -c "import lm_eval"
+	.venv-schemas/bin/python -m pytest tests/io/test_every_eval_ever.py tests/io/test_lm_eval_metrics.py
 
 lint:  ## format, style, types, layers
 	@BAYESATK_VENV=.venv-lint .ci/environment lint
