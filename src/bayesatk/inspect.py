@@ -178,7 +178,7 @@ def _outcomes(epochs: list[SampleScore], scores: Scores, group: str | None) -> "
 
     rows = pd.DataFrame(_rows(epochs, scores, group))
     scale: Any = scores
-    if scores is None and rows["outcome"].map(type).eq(str).any():
+    if scores is None and any(isinstance(mark, str) for mark in rows["outcome"]):
         scale = CORRECT_INCORRECT  # as `bayesatk.load` has them
     return bk.tally(rows, scores=scale, group=None if group is None else "group")
 
