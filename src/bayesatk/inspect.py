@@ -188,14 +188,14 @@ def _rows(epochs: list[SampleScore], scores: Scores, group: str | None) -> Itera
     from bayesatk.data.validation import shown
     from bayesatk.io.inspect_stopping import USUAL_SCORES
 
-    known = USUAL_SCORES if scores is None else scores
+    score_of_mark = USUAL_SCORES if scores is None else scores
     for epoch in epochs:
         value: Any = epoch.score.value
-        if isinstance(known, Mapping):
-            if not isinstance(value, str | int | float) or value not in known:
+        if isinstance(score_of_mark, Mapping):
+            if not isinstance(value, str | int | float) or value not in score_of_mark:
                 raise bk.OutcomeError(
                     f"scores must have a score for every mark; got {shown(value)} of sample "
-                    f"{shown(epoch.sample_id)}, and know {list(known)}. Pass "
+                    f"{shown(epoch.sample_id)}, and know {list(score_of_mark)}. Pass "
                     "scores={'C': 1, 'P': 0.5, 'I': 0}, say, or scores='numbers'."
                 )
         row = {"question": str(epoch.sample_id), "outcome": value}

@@ -10,7 +10,7 @@ Pooling = Literal["partial", "none", "complete"]
 _SEED = 0  # of draws: the same samples give the same numbers
 
 
-class _Asked(NamedTuple):
+class _Request(NamedTuple):
     """What is evaluated."""
 
     metrics: str
@@ -25,9 +25,9 @@ class Marks(list[int]):
     to the aggregation: as lists they are logged as marks, which `bayesatk.load` reads.
     """
 
-    def __init__(self, marks: Sequence[int], name: str, asked: _Asked) -> None:
+    def __init__(self, marks: Sequence[int], name: str, request: _Request) -> None:
         super().__init__(marks)
-        self.name, self.asked = name, asked
+        self.name, self.request = name, request
 
 
 def evaluate(
@@ -100,7 +100,7 @@ def evaluate(
         )
     judge = correct or (lambda target, response: target == response)
     marks = [int(bool(judge(reference, response))) for response in responses]
-    asked = _Asked(metrics, pooling, ci_prob)
+    request = _Request(metrics, pooling, ci_prob)
     names = [
         name
         for metric in parse(metrics)
@@ -110,7 +110,7 @@ def evaluate(
               for statistic in ("mean", "ci_lower", "ci_upper")),
         )
     ]  # fmt: skip
-    return {name: Marks(marks, name, asked) for name in names}
+    return {name: Marks(marks, name, request) for name in names}
 
 
 def pass_at_k(
@@ -168,16 +168,21 @@ def aggregate(items: Sequence[Marks]) -> float:
     0.625
     """
     first = items[0]
-    return _values(first.asked, tuple(map(tuple, items))).get(first.name, float("nan"))
+    return _values(first.request, tuple(map(tuple, items))).get(first.name, float("nan"))
 
 
 @lru_cache(maxsize=16)  # every number of a task asks for all of them
-def _values(asked: _Asked, marks: tuple[tuple[int, ...], ...]) -> dict[str, float]:
+def _values(request: _Request, marks: tuple[tuple[int, ...], ...]) -> dict[str, float]:
     from bayesatk.results.tables import values_by_name
 
     rows = [list(of_document) for of_document in marks]
     fit = bk.evaluate(
-        rows, asked.metrics, pooling=asked.pooling, ci_prob=asked.ci_prob, rng=_SEED, progress=False
+        rows,
+        request.metrics,
+        pooling=request.pooling,
+        ci_prob=request.ci_prob,
+        rng=_SEED,
+        progress=False,
     )
     return values_by_name(bk.table(fit))
 

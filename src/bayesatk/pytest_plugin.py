@@ -215,10 +215,10 @@ class _Trials:
             "undecided": f"neither below nor above {floor} is shown",
         }[verdict]
         left = self.test.most - tried
-        rest = f"; {left} more could not change that" * (verdict == "undecided" and left > 0)
+        ending = f"; {left} more could not change that" * (verdict == "undecided" and left > 0)
         return (
             f"{self.passed} of {tried} trials passed: {shown} ({1 - 2 * self.test.alpha:.0%} "
-            f"interval {low:.2f} to {high:.2f}, for any number of looks){rest}"
+            f"interval {low:.2f} to {high:.2f}, for any number of looks){ending}"
         )
 
 

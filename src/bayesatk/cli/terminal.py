@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 from rich.console import Console
 
 _MOST_LEVELS = 20  # of which the probabilities are printed; files have those of all
@@ -96,6 +95,8 @@ def print_comparison(console: Console, result: Any) -> None:
 
 def _with_run_to_run(rows: Any, result: Any) -> Any:
     """Add by how much two runs of the noisier system of a pair differ in the first metric."""
+    import numpy as np
+
     from bayesatk.comparison.checks.noise import MOST_TRIALS, noise_floor
 
     metric, trials = result.metrics[0], int(np.median(result.trials[result.trials > 0]))
@@ -106,9 +107,10 @@ def _with_run_to_run(rows: Any, result: Any) -> Any:
     shown = (rows["metric"] == metric.label) & (rows["target"] == "questions")
     pairs = zip(rows["system"], rows["other"], strict=True)
     values = [max(floor[name] for name in pair) for pair in pairs]
-    place = rows.columns.get_loc("ci_upper") + 1
     frame = rows.copy()
-    frame.insert(place, "run_to_run", np.where(shown, values, np.nan))
+    frame.insert(
+        rows.columns.get_loc("ci_upper") + 1, "run_to_run", np.where(shown, values, np.nan)
+    )
     frame.attrs = rows.attrs
     return frame
 
