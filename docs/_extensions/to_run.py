@@ -3,7 +3,9 @@
 import re
 
 # Packages that a page imports and the extra ``plots`` does not bring.
-_OTHERS = {"sklearn": "scikit-learn", "polars": "polars", "scorio": "scorio"}
+_OTHERS = {
+    "sklearn": "scikit-learn", "polars": "polars", "scorio": "scorio", "inspect_ai": "inspect-ai",
+}  # fmt: skip
 
 
 def to_install(text: str) -> str:

@@ -24,7 +24,7 @@ OTHERS = (
     "how_to/more_trials_than_run", "how_to/prior_data", "how_to/from_the_published_package",
     "how_to/gate", "how_to/add_a_reader", "how_to/small_installations", "schema",
 )  # fmt: skip
-SHOWING = ("logs", "plots")  # pictures and files, checked elsewhere
+SHOWING = ("logs", "plots", "harness")  # pictures and files, checked elsewhere
 LONG = ("leaderboards", "limits", "your_questions", "scores")  # ten seconds or more: for test-all
 EXECUTED = {*SAMPLING, *LONGER, *OTHERS, *SHOWING, "metrics"}
 

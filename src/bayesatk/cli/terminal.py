@@ -78,13 +78,41 @@ def print_verification(console: Console, verification: Any, metric_labels: list[
 def print_comparison(console: Console, result: Any) -> None:
     """Print the leaderboard, or else tiers in words; pairs and their sentences."""
     from bayesatk.comparison.claims import claim
+    from bayesatk.io.exports import tables_of
     from bayesatk.results.result import Result
 
     compared = Result.of(result)
-    print_tables(console, compared, "leaderboard", "comparison")
+    tables = tables_of(compared)
+    if "comparison" in tables and compared.answers("noise_floor"):
+        tables["comparison"] = _with_run_to_run(tables["comparison"], compared)
+    print_table(
+        console, *(tables[name] for name in ("leaderboard", "comparison") if name in tables)
+    )
     if len(compared.systems) > 2 and not compared.has("leaderboard"):
         for metric in compared.metrics:
             say(console, claim(compared, metric))
+
+
+def _with_run_to_run(rows: Any, result: Any) -> Any:
+    """Add by how much two runs of the noisier system of a pair differ in the first metric."""
+    import numpy as np
+
+    from bayesatk.comparison.checks.noise import MOST_TRIALS, noise_floor
+
+    metric, trials = result.metrics[0], int(np.median(result.trials[result.trials > 0]))
+    if not metric.k <= trials <= MOST_TRIALS:
+        return rows
+    floors = noise_floor(result, metric, trials=trials, ci_prob=result.ci_prob)
+    floor = dict(zip(floors["system"], floors["floor"], strict=True))
+    shown = (rows["metric"] == metric.label) & (rows["target"] == "questions")
+    pairs = zip(rows["system"], rows["other"], strict=True)
+    values = [max(floor[name] for name in pair) for pair in pairs]
+    frame = rows.copy()
+    frame.insert(
+        rows.columns.get_loc("ci_upper") + 1, "run_to_run", np.where(shown, values, np.nan)
+    )
+    frame.attrs = rows.attrs
+    return frame
 
 
 def print_published_baseline(console: Console, answer: Mapping[str, Any], alpha: float) -> None:

@@ -15,6 +15,9 @@ from bayesatk.data.tally import tally
 from bayesatk.data.validation import OutcomeError, check_scores, shown
 from bayesatk.results.selection import outcomes_of
 
+# Score of the marks of Inspect; 1 and 0 are equal to True and False.
+USUAL_SCORES = {"C": 1.0, "I": 0.0, True: 1.0, False: 0.0}
+
 
 class InspectStopping:
     """Stop an Inspect evaluation once a `StoppingRule` has decided, with its error rate.
@@ -86,8 +89,7 @@ class InspectStopping:
             )  # fmt: skip
         self.rule, self.scorer = rule, scorer
         self.decision: str | None = None
-        usual_scores = {"C": 1.0, "I": 0.0, True: 1.0, False: 0.0}  # 1 and 0 are equal to these
-        self._scores = dict(check_scores(usual_scores if scores is None else scores))
+        self._scores = dict(check_scores(USUAL_SCORES if scores is None else scores))
         self._rng, self.seed = resolve_rng(rng)
         self._baseline = None
         if baseline is not None:

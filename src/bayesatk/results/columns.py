@@ -203,6 +203,11 @@ _OF_TABLE: dict[str, dict[str, Column]] = {
     "comparison": {
         "mean": Column("difference", leaves=KEPT, meaning="the first system minus the second."),
         "questions": _HIDDEN, "verdict": _HIDDEN,
+        "run_to_run": Column(
+            "run to run", lambda row: _number(row["run_to_run"], ".3f"), 2,
+            "by how much two runs of the same system on these questions differ, at the same "
+            "probability, by chance alone (of the noisier of the two; first metric only).",
+        ),
     },
     "leaderboard": {"questions": _HIDDEN, "trials": _HIDDEN},
     "costs": {"estimate": Column(

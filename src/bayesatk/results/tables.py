@@ -162,6 +162,33 @@ def _of_groups(fit: Result) -> pd.DataFrame:
     return frame
 
 
+def values_by_name(rows: pd.DataFrame) -> dict[str, float]:
+    """Flatten a table of metrics or of differences into numbers by name, for logs of other tools.
+
+    The estimate has the name of its metric, other statistics also those of target and column;
+    those of a group start with its label. What is not known is left out.
+
+    Examples
+    --------
+    >>> import bayesatk
+    >>> fit = bayesatk.evaluate([[1, 0], [1, 1]], "pass@1", pooling="none", rng=1)
+    >>> values = values_by_name(bayesatk.table(fit))
+    >>> list(values)[:4]
+    ['pass@1', 'pass@1 questions mean', 'pass@1 questions ci_lower', 'pass@1 questions ci_upper']
+    >>> values["pass@1"], round(values["pass@1 questions mean"], 4)  # (2/4 + 3/4)/2
+    (0.75, 0.625)
+    """
+    statistics = ("mean", "ci_lower", "ci_upper", "prob_greater")
+    values: dict[str, float] = {}
+    for row in rows.to_dict("records"):
+        group = f"{row['group']}: " if "group" in row else ""
+        values[f"{group}{row['metric']}"] = row.get("estimate", np.nan)
+        for name in statistics:
+            key = f"{group}{row['metric']} {row['target']} {name}"
+            values[key] = row.get(name, np.nan)
+    return {name: float(value) for name, value in values.items() if not np.isnan(value)}
+
+
 def coefficient_table(fit: xr.DataTree | Result) -> pd.DataFrame:
     """Tabulate the coefficients of covariates: one row per system and coefficient.
 

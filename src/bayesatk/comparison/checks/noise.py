@@ -24,7 +24,7 @@ from bayesatk.posterior.models_of import model_of, question_shares
 from bayesatk.results.result import Result
 from bayesatk.results.views import ShownTable
 
-_MOST_TRIALS = 256  # of a question in a run: the work grows with their square
+MOST_TRIALS = 256  # of a question in a run: the work grows with their square
 _SEED = 20_261_124  # of draws: a floor is a function of the data
 _PROBABILITIES = (500, 4000, 4e6)  # draws of all p: fewest, most, and with all questions
 _PAIRS = (10_000, 40_000, 4e7)  # the same of pairs of runs
@@ -96,9 +96,9 @@ def noise_floor(
     result.require("noise_floor")
     parsed_metric = chosen_metric(result, metric)
     n = parsed_metric.k if trials is None else whole_number("trials", trials, parsed_metric.k)
-    if n > _MOST_TRIALS:
+    if n > MOST_TRIALS:
         argument = Argument("metric") if trials is None else Argument("trials")
-        rule = f" must ask for at most {_MOST_TRIALS} trials of a question in a run; got {n}."
+        rule = f" must ask for at most {MOST_TRIALS} trials of a question in a run; got {n}."
         raise ArgumentError(argument, rule)
     if not 0.0 < real_number("ci_prob", ci_prob) < 1.0:
         rule = f" must lie strictly between 0 and 1; got {ci_prob!r}. Try 0.95."

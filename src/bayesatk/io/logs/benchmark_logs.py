@@ -82,9 +82,9 @@ def _lm_eval(record: Record) -> Iterator[dict[str, Any]]:
 
     ``metrics`` names the marks in the row; ``resps`` holds every response, though with repeats only
     one filtered response is marked. So a file is one trial of every document, and further runs are
-    further trials (``same_system="trials"``).
+    further trials (``same_system="trials"``). `bayesatk.lm_eval` marks every repeat: each of its
+    metrics is a list of marks.
     """
-    _refuse_repeats(record)
     metrics = [str(name) for name in record.of(list, "metrics")]
     if not metrics or not set(metrics) <= set(record.fields):
         raise OutcomeError(
@@ -98,14 +98,30 @@ def _lm_eval(record: Record) -> Iterator[dict[str, Any]]:
     # Prompts may differ between seeds, by their examples.
     document = record.fields.get("doc_hash") or digest(json.dumps(record("doc"), sort_keys=True))
     target = record.fields.get("target_hash") or digest(record("target"))
-    yield {
+    answer = answer[0] if isinstance(answer, list) and len(answer) == 1 else answer
+    row = {
         "task": file_name[1] if file_name else record.path.stem,
-        "trial": "",
         "filter": str(record.fields.get("filter", "none")),
-        "outcome": {name: record.fields[name] for name in metrics},
-        "answer": answer[0] if isinstance(answer, list) and len(answer) == 1 else answer,
         "content": digest(document, target),
     }
+    marks = {name: record.fields[name] for name in metrics}
+    # bayesatk.lm_eval also logs them as "pass@1 questions mean" and so on.
+    by_repeat = {name: values for name, values in marks.items()
+                 if isinstance(values, list) and " " not in name}  # fmt: skip
+    if not by_repeat:
+        _refuse_repeats(record)
+        yield {**row, "trial": "", "outcome": marks, "answer": answer}
+        return
+    answers = answer if isinstance(answer, list) else [answer]
+    for values in by_repeat.values():
+        if len(values) != len(answers):
+            raise OutcomeError(
+                f"{record.where} must have a mark for each of {len(answers)} filtered responses; "
+                f"got {shown(values)}. Was the file cut?"
+            )
+    for repeat, text in enumerate(answers):
+        outcome = {name: values[repeat] for name, values in by_repeat.items()}
+        yield {**row, "trial": repeat + 1, "outcome": outcome, "answer": text}
 
 
 def _refuse_repeats(record: Record) -> None:

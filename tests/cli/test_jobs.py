@@ -1,0 +1,69 @@
+"""``bayesatk compare jobs/a jobs/b``: what Harbor's jobs say about two agents, in one table."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+from typer.testing import CliRunner
+
+import bayesatk as bk
+from bayesatk.cli.app import app
+
+ROOT = Path(__file__).parents[2]
+GENUINE = ROOT / "tests/logs/records/harbor/2026-11-21__10-00-00/hello-world__0xyz/result.json"
+TASKS, TRIALS = 20, 4
+
+
+def write_job(folder: Path, model: str, marks: np.ndarray) -> None:
+    """Write a job whose trials are genuine but for task, model, ids and rewards."""
+    for (task, trial), mark in np.ndenumerate(marks):
+        name = f"task-{task}__{trial}{model}"
+        result = json.loads(GENUINE.read_text())
+        result |= {"task_name": f"task-{task}", "trial_name": name, "id": name,
+                   "task_checksum": f"task-{task}"}  # fmt: skip
+        result["agent_info"]["model_info"]["name"] = model
+        result["verifier_result"]["rewards"]["reward"] = int(mark)
+        path = folder / name / "result.json"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps(result))
+
+
+def compared(folder: Path, *options: str) -> str:
+    done = CliRunner().invoke(
+        app, ["compare", str(folder / "a"), str(folder / "b"), "-q", "--seed", "1", *options]
+    )
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def test_paired_difference_run_to_run_and_both_targets_in_one_table(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    p = rng.beta(0.8, 0.6, TASKS)
+    for job, model, lift in (("a", "alpha", 0.0), ("b", "beta", 0.2)):
+        marks = rng.random((TASKS, TRIALS)) < np.minimum(p + lift, 1.0)[:, None]
+        write_job(tmp_path / job, model, marks)
+    shown = compared(tmp_path, "-m", "pass@1,2")
+    these, like_these, second, _ = (
+        line for line in shown.splitlines() if re.search(r" (like )?these +[+-]", line)
+    )
+    fit = bk.compare(bk.evaluate(bk.load(tmp_path), "pass@1,2", rng=1), rng=1)
+    row = bk.comparison_table(fit).iloc[0]
+    floor = bk.decide.noise_floor(fit, "pass@1", trials=TRIALS)["floor"].max()
+    name = "terminus-2 beta - terminus-2 alpha"
+    assert these.startswith(f"{name}  pass@1  these ")
+    assert re.search(rf"\[\S+, \S+\] +{floor:.3f} ", these)
+    assert f" {row['mean']:+.3f} " in these
+    # A rerun asks the same tasks, and its noise is told for the first metric only.
+    alone = r"\] +(> )?0\.\d+( ± \S+)?$"  # the probability of being better follows
+    assert re.search(alone, like_these)
+    assert re.search(alone, second)
+    assert not re.search(alone, these)
+    assert "run to run: by how much two runs of the same system on these questions" in shown
+
+
+def test_without_enough_trials_there_is_no_such_column(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    for job, model in (("a", "alpha"), ("b", "beta")):
+        write_job(tmp_path / job, model, rng.random((6, 2)) < 0.5)
+    assert "run to run" not in compared(tmp_path, "-m", "pass@4")
