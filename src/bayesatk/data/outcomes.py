@@ -78,7 +78,7 @@ class Outcomes:
     @property
     def graded(self) -> bool:
         """Whether the categories are marks of several judges, or grades, where a truth is asked."""
-        return "truth_count" in self.dataset and not self.binary
+        return "truth_count" in self.dataset and (bool(self.judges) or not self.binary)
 
     @property
     def trials(self) -> xr.DataArray:

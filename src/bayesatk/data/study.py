@@ -240,7 +240,8 @@ def outcome_values(outcomes: Outcomes) -> dict[Capability, object]:
     if weight is not None:
         values["weight"] = f"{weight.min():.4g} to {weight.max():.4g}"
     if outcomes.graded:
-        values["several marks"] = outcomes.judges or "grades"
+        who = ", ".join(outcomes.judges)
+        values["several marks"] = f"marks of {who}" if who else "grades of a judge"
     elif not outcomes.binary:
         values["categories"] = outcomes.dataset["score"].values.tolist()
     if "truth_count" in outcomes.dataset:

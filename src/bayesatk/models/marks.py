@@ -115,7 +115,7 @@ def level_chances(study: Study) -> Tensor:
     assert study.judges is not None
     judge = study.judges.by_system[0]
     if isinstance(judge, Grades):
-        shares = [pm.Dirichlet(name, np.ones(len(judge.levels)), dims=("system", "grade"))
+        shares = [pm.Dirichlet(name, np.full(len(judge.levels), 0.5), dims=("system", "grade"))
                   for name in GRADES]  # fmt: skip
         return pt.stack(shares, axis=1)
     assert isinstance(judge, Panel)

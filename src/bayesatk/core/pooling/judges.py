@@ -24,7 +24,7 @@ from bayesatk.metrics.credit import Array
 from bayesatk.priors.fields import Beta, Dirichlet, Field, Fields
 
 _KNOWN = 1e-9  # sd of a rate that is as good as known
-_NODES = 24  # of the factor that the errors of a panel have in common
+_NODES = 32  # of the factor that the errors of a panel have in common
 _NEAREST = 1e-10  # of a rate, or a correlation, to 0 or 1
 _BLOCK = 4_000_000  # floats in one array: 32 MB
 CORRECTED = "corrected_sensitivity"  # of a judge of a panel, by Abbott's formula
@@ -197,7 +197,7 @@ def pattern_chances(rates: Array, correlation: Array, patterns: NDArray[np.int64
 
 @dataclass(frozen=True)
 class GradeRates:
-    """A judge who gives grades: their shares among wrong and among right trials are Dirichlet(1).
+    """A judge who gives grades: their shares among wrong and among right trials are Dirichlet(1/2).
 
     Parameters
     ----------
@@ -209,8 +209,8 @@ class GradeRates:
     @property
     def fields(self) -> tuple[Field, ...]:
         """As of `JudgeRates`."""
-        uniform = Dirichlet((1.0,) * len(self.grades.levels))
-        return tuple(Field(name, uniform) for name in GRADES)
+        jeffreys = Dirichlet((0.5,) * len(self.grades.levels))
+        return tuple(Field(name, jeffreys) for name in GRADES)
 
     @property
     def names(self) -> tuple[str, ...]:

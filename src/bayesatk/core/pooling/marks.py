@@ -209,13 +209,12 @@ class Marks:
         """Trials that are known to be right; (states,)."""
         return np.asarray(self.counts[:, 2 * self.levels + 1 :].sum(axis=1))
 
-    @cached_property
-    def log_orders(self) -> Array:
+    def log_orders(self, rates: Array) -> Array:
         """Log of the number of orders of unlabelled marks that `chances` has added up; (states,).
 
-        Marks of several levels are taken in one order.
+        Those of rates by level are taken in one order.
         """
-        if self.levels > 2:
+        if rates.shape[1] > 3:
             return np.zeros(len(self.counts))
         return np.asarray(log_choose(self.unknown, self.counts[:, 1]))
 
@@ -242,7 +241,7 @@ class Marks:
         ndarray, shape (trials + 1, points, states)
         """
         size, marked = int(self.unknown[states[0]]), self.counts[states, 1]
-        if self.levels > 2:
+        if rates.shape[1] > 3:
             return self._of_levels(rates, states, size)
         if rates.shape[1] == 2:
             return (mark_chances_once if once else mark_chances)(rates, size, marked)
@@ -495,4 +494,4 @@ def log_marked(nodes: Nodes, states: States) -> Array:
             joint = np.einsum("gt,tgs->gs", prior, chances)
             logs = np.log(np.maximum(joint, _LEAST)) + scale[:, None]
             found[start : start + step, alike] = logs
-    return found + marks.log_labels(nodes.rates) + states.log_ways - marks.log_orders
+    return found + marks.log_labels(nodes.rates) + states.log_ways - marks.log_orders(nodes.rates)

@@ -288,8 +288,9 @@ class Marked(RightWrong):
             joint = prior.reshape(*offset.shape, -1) @ chances
             scale = scale.reshape(*offset.shape, 1)
             logs[..., alike] = np.log(np.maximum(joint, _LEAST)) + scale
-        logs += self._marks.log_labels(self.rates(theta))[:, None]
-        return logs - self._marks.log_orders
+        rates = self.rates(theta)
+        logs += self._marks.log_labels(rates)[:, None]
+        return logs - self._marks.log_orders(rates)
 
     def both(self, metrics: Sequence[Any], theta: Array, offset: Array) -> tuple[Array, Array]:
         """As of `Observation`."""
