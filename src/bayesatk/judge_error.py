@@ -1,8 +1,8 @@
-"""What is known of a judge that errs, from trials that were marked twice."""
+"""Who marked trials and may err: a judge with a calibration set, several judges, or grades."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,12 @@ Shape = tuple[float, float]
 RATES = ("sensitivity", "false_positive_rate")  # of a judge: hyperparameters, and variables
 RATE_ICC = "rate_icc"  # how alike the judge's errors on one question are, a variable, too
 RATE_ICC_PRIOR = (0.5, 4.0)  # Beta: a tenth on average, most of it near none
+GRADES = ("grades_of_wrong", "grades_of_right")  # shares of grades among such trials
+CORRELATION = "mark_correlation"  # of what several judges say of a trial, given its truth
+# Dimensions of the rates of several judges, and of shares of grades.
+LEVEL_AXES = {
+    **dict.fromkeys(RATES, "judge"), CORRELATION: "truth", **dict.fromkeys(GRADES, "grade")
+}  # fmt: skip
 MOST_VARYING = 8  # marks of a question up to which its own rates are integrated
 _MARKED = [0, 1, 3, 4, 6, 7]  # kinds of trials that have a mark
 _WRONG_WAY = 1e-3  # probability that s <= f from which a judge is refused
@@ -70,6 +76,9 @@ class JudgeError:
     ((179.0, 20.0), (3.0, 400.0))
     """
 
+    right: ClassVar[tuple[bool, ...]] = (False, True)
+    marks: ClassVar[tuple[str, ...]] = ("wrong", "right")
+    labels: ClassVar[dict[str, list[Any]]] = {}
     tp: int
     p: int
     fp: int
@@ -141,12 +150,135 @@ class JudgeError:
 
 
 @dataclass(frozen=True)
+class Panel:
+    """Several judges who mark the same trials right or wrong.
+
+    Parameters
+    ----------
+    judges : tuple of str
+    levels : tuple of str
+        What they may say of a trial: for each judge in order 1 (right), 0 (wrong) or - (no mark).
+    name : str
+        Of the system that they marked: their rates are its own.
+
+    Examples
+    --------
+    >>> panel = Panel(("a", "b", "c"), ("110", "1-0", "---"))
+    >>> panel.patterns.tolist(), panel.right
+    ([[1, 1, 0], [1, -1, 0], [-1, -1, -1]], (True, False, False))
+    """
+
+    judges: tuple[str, ...]
+    levels: tuple[str, ...]
+    name: str = ""
+    updated: ClassVar[bool] = True
+    by_question: ClassVar[bool] = False
+
+    @property
+    def patterns(self) -> NDArray[np.int64]:
+        """Marks of every judge at every level; (levels, judges)."""
+        marks = {"1": 1, "0": 0, "-": -1}
+        return np.array([[marks[mark] for mark in level] for level in self.levels])
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """Names of the levels."""
+        return self.levels
+
+    @property
+    def labels(self) -> dict[str, list[Any]]:
+        """Labels of dimensions of the rates."""
+        return {"judge": list(self.judges), "truth": ["wrong", "right"]}
+
+    @property
+    def right(self) -> tuple[bool, ...]:
+        """Levels at which most of the judges who marked the trial say that it is right."""
+        return tuple(level.count("1") > level.count("0") for level in self.levels)
+
+    def with_labels(self, kinds: NDArray[np.int64]) -> "Panel":
+        """Return the same: labels are part of the data."""
+        del kinds
+        return self
+
+    def __str__(self) -> str:
+        return f"judges {', '.join(self.judges)}"
+
+
+@dataclass(frozen=True)
+class Grades:
+    """A judge who gives trials grades, such as a score of 1 to 5, where right and wrong is true.
+
+    Parameters
+    ----------
+    levels : tuple of float
+        The grades, ascending, or means of neighbours that are put together.
+    level_of : tuple of int
+        Level of every category of the data.
+    name : str
+        Of the system that the judge graded: the grades of its wrong and right trials are its own.
+    """
+
+    levels: tuple[float, ...]
+    level_of: tuple[int, ...]
+    name: str = ""
+    updated: ClassVar[bool] = True
+    by_question: ClassVar[bool] = False
+
+    @property
+    def labels(self) -> dict[str, list[Any]]:
+        """Labels of dimensions of the rates."""
+        return {"grade": list(self.levels)}
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """Names of the levels."""
+        return tuple(f"{level:.4g}" for level in self.levels)
+
+    @property
+    def right(self) -> tuple[bool, ...]:
+        """Grades above the middle of the scale."""
+        middle = (self.levels[0] + self.levels[-1]) / 2.0
+        return tuple(level > middle for level in self.levels)
+
+    def with_labels(self, kinds: NDArray[np.int64]) -> "Grades":
+        """Return the same: labels are part of the data."""
+        del kinds
+        return self
+
+    def merged(self, kinds: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return kinds of trials by level, from those by category; (..., kinds).
+
+        Examples
+        --------
+        >>> grades = Grades((1.0, 2.5), (0, 1, 1))
+        >>> grades.merged(np.array([1, 1, 1, 0, 2, 0, 0, 0, 0, 0, 3])).tolist()
+        [1, 2, 0, 2, 0, 0, 0, 3]
+        """
+        size, of_level = len(self.level_of), np.array(self.level_of)
+        place = np.concatenate([of_level, *(
+            len(self.levels) * (1 + truth) + truth + np.append(0, 1 + of_level)
+            for truth in (0, 1)
+        )])  # fmt: skip
+        merged = np.zeros((*kinds.shape[:-1], 3 * len(self.levels) + 2), np.int64)
+        for kind, level in enumerate(place[: 3 * size + 2].tolist()):
+            merged[..., level] += kinds[..., kind]
+        return merged
+
+    def __str__(self) -> str:
+        return f"a judge with grades {', '.join(f'{level:.4g}' for level in self.levels)}"
+
+
+MarkedBy = JudgeError | Panel | Grades
+_KINDS: dict[str, type[MarkedBy]] = {kind.__name__: kind for kind in (JudgeError, Panel, Grades)}
+
+
+@dataclass(frozen=True)
 class Judges:
-    """The judge of every system, in their order."""
+    """The judge, or the judges, of every system, in their order."""
 
-    by_system: tuple[JudgeError, ...]
+    by_system: tuple[MarkedBy, ...]
 
-    def groups(self) -> dict[JudgeError, list[int]]:
+    def groups(self) -> dict[MarkedBy, list[int]]:
         """Positions of the systems that each judge marked.
 
         Examples
@@ -155,10 +287,15 @@ class Judges:
         >>> list(Judges((one, other, one)).groups().values())
         [[0, 2], [1]]
         """
-        found: dict[JudgeError, list[int]] = {}
+        found: dict[MarkedBy, list[int]] = {}
         for place, judge in enumerate(self.by_system):
             found.setdefault(judge, []).append(place)
         return found
+
+    def calibrated(self) -> dict[JudgeError, list[int]]:
+        """Return the same of judges who mark right or wrong, one each trial."""
+        pairs = self.groups().items()
+        return {judge: places for judge, places in pairs if isinstance(judge, JudgeError)}
 
     def among(self, systems: list[int]) -> "Judges":
         """Return the judges of some systems."""
@@ -201,9 +338,15 @@ class Judges:
 
     def described(self) -> list[dict[str, Any]]:
         """Return them as plain data, for the attributes of a result."""
-        return [asdict(one) for one in self.by_system]
+        return [{"kind": type(judge).__name__, **asdict(judge)} for judge in self.by_system]
 
     @classmethod
     def from_description(cls, described: list[Mapping[str, Any]]) -> "Judges":
         """Return the judges that `described` described."""
-        return cls(tuple(JudgeError(**one) for one in described))
+        judges: list[Any] = []
+        for fields in described:
+            values = {name: tuple(value) if isinstance(value, list) else value
+                      for name, value in fields.items() if name != "kind"}  # fmt: skip
+            kind: Any = _KINDS[fields.get("kind", "JudgeError")]
+            judges.append(kind(**values))
+        return cls(tuple(judges))

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from scipy.special import betaln
 
 import bayesatk as bk
-from bayesatk.core.pooling.marks import KINDS, log_marked
+from bayesatk.core.pooling.judges import OneJudge
+from bayesatk.core.pooling.marks import kinds_of, log_marked
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.pooling.states import States
 from bayesatk.core.program.laws import Common, DifficultyLaw
@@ -55,7 +56,7 @@ def chance_without_p(counts, a, b, s, f):
 def chance_of(counts, p, s, f):
     """Probability of trials in their order at p, from the definition alone."""
     total = 1.0
-    for (truth, mark), count in zip(KINDS, counts, strict=True):
+    for (truth, mark), count in zip(kinds_of(len(counts)), counts, strict=True):
         chance = 0.0
         for right in (True, False):
             if truth is None or truth is right:
@@ -77,15 +78,16 @@ def test_the_likelihood_is_the_integral_over_p(counts, mean, icc, s, f) -> None:
     one = chance_without_p(counts, a, b, s, f)
     states = States.of_counts(np.array([counts]))
     fields = HyperPrior().fields("beta", 0, False, 0)
-    fields = Fields((*fields, *RATES))
+    judge = OneJudge(((1.0, 1.0), (1.0, 1.0)))
+    fields = Fields((*fields, *judge.fields))
     values = {"mean": mean, "icc": icc, "sensitivity": s, "false_positive_rate": f}
     theta = np.array([[np.log(value / (1.0 - value)) for value in values.values()]])
     for kind in (Marked, MarkedOnRule):
-        observation = kind(DifficultyLaw(fields), states)
+        observation = kind(DifficultyLaw(fields), states, judge)
         logs = observation.log_states(theta, np.zeros((1, 1)))
         assert np.exp(logs.item()) == pytest.approx(one, rel=2e-5)
-    alike = Fields((Field("mean", Beta(1.0, 1.0)), *RATES))
-    observation = AllAlike(Common(alike, False), states, True)
+    alike = Fields((Field("mean", Beta(1.0, 1.0)), *judge.fields))
+    observation = AllAlike(Common(alike, False), states, judge)
     logs = observation.log_states(theta[:, [0, 2, 3]], np.zeros((1, 1)))
     assert np.exp(logs.item()) == pytest.approx(chance_of(counts, mean, s, f), rel=1e-9)
 
@@ -112,7 +114,7 @@ def test_rates_of_a_question_are_integrated(counts, s, f, rate_icc) -> None:
     nodes = replace(Nodes.single(1.0, 1.0), rates=np.array([[s, f, rate_icc]]))
     states = States.of_counts(np.array([counts]))
     logs = log_marked(nodes, states) - states.log_ways
-    known = [(mark, right) for (right, mark), n in zip(KINDS, counts, strict=True)
+    known = [(mark, right) for (right, mark), n in zip(kinds_of(len(counts)), counts, strict=True)
              for _ in range(n) if right is not None and mark is not None]  # fmt: skip
     wrong, right = sum(counts[2:5]), sum(counts[5:])
     rejected, accepted = counts[:2]

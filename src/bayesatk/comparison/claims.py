@@ -15,6 +15,7 @@ from bayesatk.comparison.pairs.verdicts import (
     named,
 )
 from bayesatk.comparison.plans.planning import expected_widths
+from bayesatk.judge_error import JudgeError, MarkedBy
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.models_of import observed_value
 from bayesatk.results.result import Result
@@ -151,12 +152,22 @@ def _labels_wanted(result: Result, system: int, metric: Metric, target: str) -> 
     share, judge = float(values.sel(target=target)), judges.by_system[system]
     if not 0.5 < share < 1.0:
         return ""
-    labels = judge.p + judge.n
+    labels = int(result.data.dataset["truth_count"].isel(system=system).sum())
+    if isinstance(judge, JudgeError):
+        labels = judge.p + judge.n
     wanted = float(f"{labels * share / (1.0 - share):.1e}")
     return (
         f" {100 * share:.0f}% of its variance is due to the error rates of the judge, known from "
         f"{labels} trials; with about {wanted:,.0f} it would be half."
     )
+
+
+def _marked_by(result: Result, judge: MarkedBy, system: int) -> str:
+    """Return who marked a system, and on how many trials it is known that they err."""
+    if isinstance(judge, JudgeError):
+        return f"a judge that errs ({judge}, of trials of known truth)"
+    labels = int(result.data.dataset["truth_count"].isel(system=system).sum())
+    return f"{judge}, who err (the truth of {labels:,} trials is known)"
 
 
 def level_sentence(result: Result, system: int, metric: Metric, target: str) -> str:
@@ -176,8 +187,8 @@ def level_sentence(result: Result, system: int, metric: Metric, target: str) -> 
     if judges is not None:
         seen = "" if np.isnan(observed) else f"{number_words(observed)} "
         return (
-            f"{name} was marked {seen}in {label} on {design_words(trials)}{partly} by a judge that "
-            f"errs ({judges.by_system[system]}, of trials of known truth). Corrected for that, "
+            f"{name} was marked {seen}in {label} on {design_words(trials)}{partly} by "
+            f"{_marked_by(result, judges.by_system[system], system)}. Corrected for that, "
             f"on {TARGET_NAMES[target]} its {label} is {mean} {interval}."
             + _labels_wanted(result, system, metric, target)
         )

@@ -14,6 +14,7 @@ Capability = Literal[
     "group", "covariates", "judge", "weight", "prior trials", "pooling none", "pooling complete",
     "categories", "votes", "verifier", "weighted votes", "families", "truth", "success metrics",
     "pooling partial", "cut judge", "costs", "crossed", "law", "bootstrap", "estimated weight",
+    "several marks",
 ]  # fmt: skip
 Operation = Literal[
     "table", "compare", "exact_loo", "leaderboard", "criticise", "plan", "question_table",
@@ -76,6 +77,10 @@ FEATURES: Mapping[Capability, Feature] = {
     "judge": _left_out("marks of a judge that errs", "judge"),
     "truth": Feature(
         "trials of known truth", Argument("truth"), ("read the data without ", Argument("truth"))
+    ),
+    "several marks": Feature(
+        "several judges, or grades", Argument("data"),
+        ("take the marks of one judge", ),
     ),
     "weight": Feature("weights", Argument("weight"), ("use data.unweighted()",)),
     "prior trials": _left_out("prior trials", "prior_trials"),
@@ -262,6 +267,13 @@ NOT_BUILT = _pairs(
         },
         "truth": {
             "shared_difficulty": "it takes marks alone, or marks with a JudgeError, so far",
+        },
+        "several marks": {
+            "prior trials": "earlier trials are of right and wrong",
+            "pooling none": "what judges say of each question alone is not worked out yet",
+            "noise_floor": "a rerun of all judges is not worked out yet",
+            "criticise": "replicated marks of several judges are not worked out yet",
+            "question_table": "the laws of single questions are of one judge so far",
         },
         "cut judge": {
             "question_table": "without a question the rates would have to stay as they are",

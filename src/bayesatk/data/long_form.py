@@ -17,14 +17,13 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument, source_of
 from bayesatk.data.answers import UNKNOWN, AnswerRules, Answers, group
-from bayesatk.data.columns import COST, MARKS, TRUTH, TRUTHS
+from bayesatk.data.columns import COST, TRUTH, TRUTHS
 from bayesatk.data.number_scale import NumberScale
 from bayesatk.data.validation import (
     CODE_INVALID,
     CODE_MISSING,
     Array,
     Codes,
-    Flags,
     Ints,
     Labels,
     OutcomeError,
@@ -160,21 +159,21 @@ class LongForm:
         sums = [np.bincount(slot, term, math.prod(shape)) for term in terms]
         return np.stack(sums, axis=-1).reshape(*shape, 3)
 
-    def truth_counts(self, succeeds: Flags) -> Ints | None:
-        """Count trials of known truth; (system, question, truth, mark), of `TRUTHS` and `MARKS`.
+    def truth_counts(self, level: Ints) -> Ints | None:
+        """Count trials of known truth; (system, question, truth, mark), first without a mark.
 
         Parameters
         ----------
-        succeeds : ndarray of bool, shape (scored outcomes,)
-            Which outcomes mark a trial right.
+        level : ndarray of int, shape (scored outcomes,)
+            Level of a mark, by outcome.
         """
         if TRUTH not in self.by_trial:
             return None
         cell, _, code = self.rows()
         truth = self.by_trial[TRUTH]
         has_truth = ~np.isnan(truth)
-        mark = np.append(1 + succeeds, 0)[code[has_truth]]  # a missing code is -1: the last
-        shape = len(self.systems), len(self.questions), len(TRUTHS), len(MARKS)
+        mark = np.append(1 + level, 0)[code[has_truth]]  # a missing code is -1: the last
+        shape = len(self.systems), len(self.questions), len(TRUTHS), int(level.max()) + 2
         slot = (cell[has_truth] * shape[2] + truth[has_truth].astype(np.int64)) * shape[3] + mark
         return np.bincount(slot, minlength=math.prod(shape)).reshape(shape)
 

@@ -16,9 +16,11 @@ from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.tables import is_table
 from bayesatk.data.tally import tally
 from bayesatk.data.validation import Array, Ints, OutcomeError, shown
-from bayesatk.judge_error import JudgeError, Judges
+from bayesatk.judge_error import Grades, JudgeError, Judges, Panel
 from bayesatk.priors import Pooling
 
+_FEWEST_JUDGES = 3  # whose marks alone tell how often each of them errs
+_MOST_GRADES = 6  # levels of which the shares among right and wrong trials are estimated
 _MOST_TRIALS = 256  # of a question: what is worked out for all numbers of right trials and marks
 
 
@@ -36,6 +38,8 @@ def read_judges(judge: object, outcomes: Outcomes) -> Judges | None:
     labelled = "truth_count" in outcomes.dataset
     if isinstance(judge, Judges) or (judge is None and not labelled):
         return judge
+    if outcomes.graded:
+        return _of_levels(judge, outcomes)
     systems, judges = outcomes.systems, judge
     if judge is None or isinstance(judge, str):
         _check_words(judge, labelled)
@@ -65,6 +69,60 @@ def read_judges(judge: object, outcomes: Outcomes) -> Judges | None:
     return by_system
 
 
+def _of_levels(judge: object, outcomes: Outcomes) -> Judges:
+    """Return several judges of every system, or who graded it, whose rates are its own."""
+    if judge not in (None, "system"):
+        raise ArgumentError(
+            Argument("judge"), " must be left out where several judges marked the trials, or one "
+            f"gave grades: their rates are those of each system; got {judge!r:.80}.",
+        )  # fmt: skip
+    labels = outcomes.dataset["truth_count"].sum(["question", "mark"]).values
+    names, kinds = outcomes.judges, outcomes.dataset["category"].values.tolist()
+    if names and len(names) < _FEWEST_JUDGES and not labels.any():
+        raise ArgumentError(
+            Argument("truth", ..., "tally"), f" must be known of some trials where {len(names)} "
+            "judges marked them: their marks alone do not tell how often both err. Mark some by "
+            f"hand, or ask {_FEWEST_JUDGES} judges or more.",
+        )  # fmt: skip
+    if names:
+        return Judges(tuple(Panel(names, tuple(kinds), str(one)) for one in outcomes.systems))
+    for system, (wrong, right) in zip(outcomes.systems, labels.tolist(), strict=True):
+        if not (wrong and right):
+            raise ArgumentError(
+                Argument("truth"), f" must have right and wrong trials with grades; of "
+                f"{system!s:.160} it has {right} right and {wrong} wrong ones. Mark more by hand, "
+                f"of those that may be {'wrong' if right else 'right'}.",
+            )  # fmt: skip
+    bins = binned_grades(outcomes)
+    return Judges(tuple(Grades(*bins, str(system)) for system in outcomes.systems))
+
+
+def binned_grades(outcomes: Outcomes) -> tuple[tuple[float, ...], tuple[int, ...]]:
+    """Return the levels of grades, and the level of every category.
+
+    Beyond six grades neighbours are put together, so that about as many trials of known truth are
+    at each level; their scores are averaged.
+
+    Examples
+    --------
+    >>> data = tally([[1, 2, 3]], scores="numbers", truth=[[1, 0, 0]])
+    >>> binned_grades(data)
+    ((1.0, 2.0, 3.0), (0, 1, 2))
+    """
+    scores = outcomes.dataset["score"].values
+    order, counts = np.argsort(scores, kind="stable"), outcomes.dataset["truth_count"]
+    level = np.arange(len(scores))
+    if len(scores) > _MOST_GRADES:
+        labels = counts.sum(["system", "question", "truth"]).values[1:][order]
+        middle = (np.cumsum(labels) - 0.5 * labels) / labels.sum()
+        level = np.unique((middle * _MOST_GRADES).astype(int).clip(0, _MOST_GRADES - 1),
+                          return_inverse=True)[1]  # fmt: skip
+    means = [float(scores[order][level == number].mean()) for number in range(level.max() + 1)]
+    of_category = np.empty_like(level)
+    of_category[order] = level
+    return tuple(means), tuple(of_category.tolist())
+
+
 def _check_words(judge: object, labelled: bool) -> None:
     """Refuse words that are none, and those that say nothing without trials of known truth."""
     if judge not in (None, "system", "shared"):
@@ -86,7 +144,7 @@ def _check_labels(judges: Judges, outcomes: Outcomes, labelled: bool) -> None:
 
     Without trials of known truth the marks must also tell right from wrong.
     """
-    for judge, places in judges.groups().items():
+    for judge, places in judges.calibrated().items():
         if not labelled:
             judge.check_direction()
         counted = judge
@@ -111,7 +169,7 @@ def label_notes(judges: Judges | None, outcomes: Outcomes) -> list[str]:
     that of Beta-binomials; below -log(10) it is said.
     """
     notes = []
-    for judge, systems in ({} if judges is None else judges.groups()).items():
+    for judge, systems in ({} if judges is None else judges.calibrated()).items():
         empty = JudgeError(0, 0, 0, 0)
         by_system = [empty.with_labels(outcomes.kinds[system].sum(axis=0)) for system in systems]
         together = empty.with_labels(outcomes.kinds[systems].sum(axis=(0, 1)))

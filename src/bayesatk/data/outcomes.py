@@ -4,6 +4,7 @@
 """
 
 import hashlib
+import json
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from html import escape
@@ -62,6 +63,22 @@ class Outcomes:
     answers: Answers | None = None
     sources: tuple[tuple[str, str], ...] = ()
     verifier: VerifierScores | None = None
+
+    def with_dataset(self, dataset: xr.Dataset) -> "Outcomes":
+        """Return the outcomes with other counts of the same systems and questions."""
+        return replace(self, dataset=dataset)
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """Names of several judges, whose marks of a trial are its category; empty for one."""
+        if "truth_count" not in self.dataset:
+            return ()
+        return tuple(json.loads(self.dataset["truth_count"].attrs.get("judges", "[]")))
+
+    @property
+    def graded(self) -> bool:
+        """Whether the categories are marks of several judges, or grades, where a truth is asked."""
+        return "truth_count" in self.dataset and (bool(self.judges) or not self.binary)
 
     @property
     def trials(self) -> xr.DataArray:
@@ -140,8 +157,14 @@ class Outcomes:
 
     @property
     def successes(self) -> xr.DataArray:
-        """Successful trials per system and question; the data must be binary."""
+        """Successful trials per system and question; the data must be binary.
+
+        Of several judges those that most of them mark right, of grades those above the middle.
+        """
         scores = self.dataset["score"].values
+        if self.graded:
+            above = scores > (0.5 if self.judges else (scores.min() + scores.max()) / 2.0)
+            return self.dataset["count"].isel(category=above).sum("category").rename("successes")
         if not self.binary:
             raise OutcomeError(
                 "data must have two categories, scored 0 and 1, for a metric of successes; got "
@@ -158,7 +181,8 @@ class Outcomes:
 
         Those marked wrong and marked right. Where the truth of some trials is known, these two
         are of the others, and wrong trials without a mark, marked wrong and marked right follow,
-        and right ones in the same order (`bayesatk.core.pooling.marks.KINDS`).
+        and right ones in the same order (`bayesatk.core.pooling.marks.kinds_of`). Grades, and marks
+        of several judges, are in the order of the categories.
 
         Examples
         --------
@@ -166,8 +190,11 @@ class Outcomes:
         >>> bayesatk.tally([[1, 1, 0]], truth=[[1, None, None]]).kinds.tolist()
         [[[1, 1, 0, 0, 0, 0, 0, 1]]]
         """
-        right, trials = self.successes.values, self.trials.values
-        marks = np.stack([trials - right, right], axis=-1)
+        if self.graded:
+            marks = self.dataset["count"].transpose("system", "question", "category").values
+        else:
+            right, trials = self.successes.values, self.trials.values
+            marks = np.stack([trials - right, right], axis=-1)
         if "truth_count" not in self.dataset:
             return marks
         labelled = self.dataset["truth_count"].values
@@ -176,17 +203,21 @@ class Outcomes:
 
     def settled(self) -> "Outcomes | None":
         """Return what is true as the outcomes, where it is known of every trial; else None."""
-        if "truth_count" not in self.dataset or self.kinds[..., :2].any():
+        if "truth_count" not in self.dataset:
+            return None
+        unknown = self.dataset.sizes["category"] if self.graded else 2
+        if self.kinds[..., :unknown].any():
             return None
         count = self.dataset["truth_count"].sum("mark").values
         by_mark = ["truth_count", "truth", "mark", "cost_sums", "cost_sum"]
-        dataset = self.dataset.drop_vars(by_mark, errors="ignore")
-        order = np.argsort(self.dataset["score"].values)
-        counts = np.empty_like(count)
-        counts[..., order] = count
+        names = ["0", "1"]
+        if not self.graded:
+            order = np.argsort(self.dataset["score"].values)
+            names = self.dataset["category"].values[order].tolist()
+        dataset = self.dataset.drop_vars(by_mark, errors="ignore").drop_dims("category")
         dataset = dataset.assign(
-            count=(("system", "question", "category"), counts), missing=0 * dataset["missing"]
-        )
+            count=(("system", "question", "category"), count), missing=0 * dataset["missing"]
+        ).assign_coords(category=names, score=("category", [0.0, 1.0]))
         note = (
             "the truth of every trial is known: marks say nothing more, and are left out with the "
             "costs, answers and scores that are counted by them"
@@ -413,11 +444,18 @@ def with_costs(dataset: xr.Dataset, sums: Array, unit: str) -> xr.Dataset:
     return dataset.assign_coords(cost_sum=["number", "total", "log_total"])
 
 
-def with_truth(dataset: xr.Dataset, counts: Ints) -> xr.Dataset:
-    """Add counts of trials of known truth (system, question, truth, mark)."""
+def with_truth(dataset: xr.Dataset, counts: Ints, judges: tuple[str, ...] = ()) -> xr.Dataset:
+    """Add counts of trials of known truth (system, question, truth, mark).
+
+    Of several judges with their names, of grades with the categories as marks.
+    """
     dims = "system", "question", "truth", "mark"
-    dataset = dataset.assign(truth_count=(dims, counts))
-    return dataset.assign_coords(truth=list(TRUTHS), mark=list(MARKS))
+    attrs = {"judges": json.dumps(judges)} if judges else {}
+    dataset = dataset.assign(truth_count=(dims, counts, attrs))
+    marks = list(MARKS)
+    if counts.shape[-1] > len(marks) or judges:
+        marks = ["none", *map(str, dataset["category"].values)]
+    return dataset.assign_coords(truth=list(TRUTHS), mark=marks)
 
 
 _SHOWN = 12  # categories that a card names
@@ -541,7 +579,25 @@ def _truths(dataset: xr.Dataset) -> list[str]:
     """Return how many trials have a known truth, and how the judge marked them, by system."""
     lines = []
     counts = dataset["truth_count"].sum("question").values
+    judges = json.loads(dataset["truth_count"].attrs.get("judges", "[]"))
+    patterns = np.array([list(name) for name in dataset["category"].values]) if judges else None
     for name, (wrong, right) in zip(dataset["system"].values.tolist(), counts, strict=True):
+        known = f"{name}: truth known of {int((wrong + right).sum()):,} trials"
+        if patterns is not None:
+            by_judge = [
+                f"{judge} marked right {right[1:] @ says} of {right[1:] @ gave} right and "
+                f"{wrong[1:] @ says} of {wrong[1:] @ gave} wrong ones"
+                for judge, marks in zip(judges, patterns.T, strict=True)
+                for says, gave in [(marks == "1", marks != "-")]
+            ]
+            lines.append(": ".join([known, "; ".join(by_judge)]))
+            continue
+        if len(wrong) > len(MARKS):
+            means = [side[1:] @ dataset["score"].values / max(side[1:].sum(), 1)
+                     for side in (right, wrong)]  # fmt: skip
+            lines.append(f"{known}: {right.sum()} right (mean grade {means[0]:.3g}) and "
+                         f"{wrong.sum()} wrong (mean grade {means[1]:.3g})")  # fmt: skip
+            continue
         labels, unmarked = int((wrong + right).sum()), int(wrong[0] + right[0])
         line = (
             f"{name}: truth known of {labels:,} trials: {right[2]} of {right[1:].sum()} right and "

@@ -226,7 +226,7 @@ def read_truths(values: Labels, place: Callable[[int], str], name: str) -> Array
     >>> read_truths([1, "0", None, "", False], str, "human").tolist()
     [1.0, 0.0, nan, nan, 0.0]
     """
-    truths = np.array([_truth(value) for value in values], float)
+    truths = np.array([truth_value(value) for value in values], float)
     wrong = np.flatnonzero(np.isinf(truths))
     if len(wrong):
         row = int(wrong[0])
@@ -238,7 +238,7 @@ def read_truths(values: Labels, place: Callable[[int], str], name: str) -> Array
     return truths
 
 
-def _truth(value: Any) -> float:
+def truth_value(value: Any) -> float:
     """Return 0 or 1, NaN for a truth that is not known, infinity for what is none."""
     if isinstance(value, str):
         text = value.strip().lower()

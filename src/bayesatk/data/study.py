@@ -10,6 +10,7 @@ import numpy as np
 
 from bayesatk._tools.arguments import one_of, proper_probability
 from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk.core.pooling.judges import JudgeRates, judge_rates
 from bayesatk.data.capabilities import Capability, require, require_together
 from bayesatk.data.columns import GROUP
 from bayesatk.data.design import Design
@@ -25,7 +26,7 @@ from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
 from bayesatk.data.tally import tally
 from bayesatk.data.validation import Array, Ints, OutcomeError
-from bayesatk.judge_error import Judges
+from bayesatk.judge_error import Grades, Judges
 from bayesatk.metrics.grid import Metric, MetricGrid, MetricSpec, check_sizes, parse
 from bayesatk.priors import (
     AnswerHyperPrior,
@@ -126,6 +127,7 @@ class Study:
         success = {"success metrics", "group", "covariates", "families", "judge"}
         earlier = self.prior_counts is not None and not success & self._declared.keys()
         scored = earlier or not self.outcomes.binary or isinstance(self.prior, CategoryPrior)
+        scored = scored and not self.outcomes.graded
         return Scored.of(self.outcomes) if scored and self.judged else RIGHT_WRONG
 
     @cached_property
@@ -136,7 +138,11 @@ class Study:
     @cached_property
     def counts(self) -> Ints:
         """Trials (system, question, category), or of all kinds where some have a known truth."""
-        return self.scale.counts(self.outcomes) if self.judges is None else self.outcomes.kinds
+        if self.judges is None:
+            return self.scale.counts(self.outcomes)
+        judge = self.judges.by_system[0]
+        kinds = self.outcomes.kinds
+        return judge.merged(kinds) if isinstance(judge, Grades) else kinds
 
     @cached_property
     def prior_by_kind(self) -> Array | None:
@@ -150,6 +156,11 @@ class Study:
     def known_judges(self) -> Judges | None:
         """The judges with what trials of known truth tell of them."""
         return None if self.judges is None else self.judges.with_labels(self.outcomes.kinds)
+
+    def judge_rates(self, system: int) -> JudgeRates:
+        """Return what is not known of the judge, or the judges, of a system."""
+        assert self.judges is not None
+        return judge_rates(self.judges.by_system[system], self.rates_vary)
 
     @property
     def rates_vary(self) -> bool:
@@ -228,7 +239,10 @@ def outcome_values(outcomes: Outcomes) -> dict[Capability, object]:
     weight = outcomes.weight
     if weight is not None:
         values["weight"] = f"{weight.min():.4g} to {weight.max():.4g}"
-    if not outcomes.binary:
+    if outcomes.graded:
+        who = ", ".join(outcomes.judges)
+        values["several marks"] = f"marks of {who}" if who else "grades of a judge"
+    elif not outcomes.binary:
         values["categories"] = outcomes.dataset["score"].values.tolist()
     if "truth_count" in outcomes.dataset:
         values["truth"] = f"the truth of {int(outcomes.dataset['truth_count'].sum())} trials"

@@ -27,6 +27,7 @@ from bayesatk.data.columns import GROUP, TRUTH, WEIGHT, with_roles
 from bayesatk.data.long_form import LongForm, MissingPolicy
 from bayesatk.data.number_scale import NumberScale
 from bayesatk.data.outcomes import Outcomes, with_costs, with_truth
+from bayesatk.data.panels import MARKS_COLUMN, as_panel, pattern_scores, read_marks
 from bayesatk.data.question_columns import weights, with_group_name
 from bayesatk.data.requests import MissingCost, Request
 from bayesatk.data.tables import read_rows
@@ -67,6 +68,7 @@ def tally(
     missing_cost: MissingCost = "error",
     truth: object = None,
     verifier: object = None,
+    marks: object = None,
 ) -> Outcomes:
     """Count the outcomes of repeated trials by system, question and category.
 
@@ -141,10 +143,17 @@ def tally(
         empty where it is not known. `bayesatk.evaluate` then corrects for the errors of the judge
         (docs/judge_error.md). Which trials are marked by hand may depend on chance or on the mark.
         A trial of known truth without a mark (None under ``missing="ignore"``) counts as known.
+        With `scores` of more than right and wrong the outcomes are the grades of a judge, and what
+        is evaluated is right and wrong.
     verifier : str, array_like or mapping, optional
         Score that a verifier gave to every trial, for the best of k, ``"bon@4"``, and votes
         weighted by it, ``"wvote@4"``: the name of a
         column, or finite numbers arranged like `data`, the higher the better.
+    marks : sequence of str, or mapping, optional
+        Marks of several judges of the same trials, each 0 or 1, and None or empty where a judge did
+        not mark a trial: names of columns of the table, or ``{judge: marks}`` arranged like data,
+        which is then None. With `truth` of some trials, or of none for three judges or more
+        (docs/judge_error.md).
 
     Returns
     -------
@@ -170,6 +179,20 @@ def tally(
     >>> tally({"a": [3, 1], "b": [0, 4]}, trials={"a": 4, "b": [5, 4]}).trials.values.tolist()
     [[4, 4], [5, 4]]
     """
+    if marks is not None:
+        _refuse_given(
+            "marks of several judges", trials=trials, scores=scores, success=success,
+            answers=answers, reference=reference, cost=cost, verifier=verifier,
+        )  # fmt: skip
+        by_pattern, judges = read_marks(data, marks)
+        named = {} if data is None else {"outcome": MARKS_COLUMN}
+        return as_panel(
+            tally(
+                by_pattern, systems=systems, questions=questions, missing=missing, truth=truth,
+                scores=pattern_scores(len(judges)), columns={**(columns or {}), **named} or None,
+                group=group, covariates=covariates, weight=weight,
+            ), judges,
+        )  # fmt: skip
     scale = check_options(scores, missing, better)
     labels: dict[str, Any] = {"systems": systems, "questions": questions}
     rules = check_rules(answer_rules)
@@ -281,7 +304,7 @@ def _from_counts(
         result = with_costs(result, sums, str(dataset.attrs.get("cost_unit", "")))
     if "truth_count" in dataset:
         counts = dataset["truth_count"].transpose("system", "question", "truth", "mark").values
-        result = with_truth(result, counts)
+        result = with_truth(result, counts, outcomes.judges)
     return replace(counted, dataset=result, answers=outcomes.answers, verifier=outcomes.verifier)
 
 
@@ -362,23 +385,20 @@ def _truth_counts(
 ) -> Ints:
     """Count trials of known truth by mark, or say why they cannot be."""
     scores = np.array(list(scale.values()))
-    succeeds = succeeding(success, scores) if success is not None else scores == 1.0
-    if success is None and sorted(scores.tolist()) != [0.0, 1.0]:
-        raise OutcomeError(
-            Argument(TRUTH), f" needs marks that are right or wrong, scored 1 and 0; got scores "
-            f"{shown(dict(scale))}. Say which marks are right: ",
-            Argument("success", "score >= 0.5", "tally"), ".",
-        )  # fmt: skip
+    level: Ints = np.arange(len(scores))  # of grades
+    if success is not None or sorted(scores.tolist()) == [0.0, 1.0]:
+        right = scores == 1.0 if success is None else succeeding(success, scores)
+        level = right.astype(np.int64)
     if missing == "bounds":
         raise OutcomeError(
             Argument("missing", missing), " must be left out with ", Argument(TRUTH),
             ": bounds of marks are none of what is true. Use ",
             Argument("missing", "ignore", "tally"), ".",
         )  # fmt: skip
-    counts = long.truth_counts(succeeds)
+    counts = long.truth_counts(level)
     assert counts is not None  # there are truths
     if missing == "wrong":
-        counts[..., 1] += counts[..., 0]
+        counts[..., 1 + level[np.argmin(scores)]] += counts[..., 0]
         counts[..., 0] = 0
     return counts
 

@@ -21,7 +21,7 @@ from bayesatk.data.columns import WEIGHT
 from bayesatk.data.grouping import Grouping
 from bayesatk.data.question_columns import unequal, weights
 from bayesatk.data.study import Study
-from bayesatk.judge_error import RATES
+from bayesatk.judge_error import LEVEL_AXES, RATES
 from bayesatk.metrics.grid import MetricGrid, MetricSpec
 from bayesatk.models.program import all_trials
 from bayesatk.models.question_draws import (
@@ -388,6 +388,8 @@ def count_draws(
         "shape": ("function",), "group_effect": ("group",), "group_mean": ("group", *scale.axes),
         "correlation": ("other",),
     }  # fmt: skip
+    if study.outcomes.graded:
+        dims |= {name: (axis,) for name, axis in LEVEL_AXES.items()}
     variables = {
         name: ((*_DIMS, *dims.get(name, ())), together([values[name] for values in by_system]))
         for name in by_system[0]

@@ -21,7 +21,6 @@ from bayesatk.core.pooling.marks import log_marked
 from bayesatk.core.pooling.states import States
 from bayesatk.core.question.dirichlet_multinomial import log_counts, log_ordered
 from bayesatk.data.study import Study
-from bayesatk.judge_error import RATE_ICC, RATES, rates_of
 from bayesatk.metrics.credit import log_choose
 from bayesatk.metrics.grid import Metric
 from bayesatk.models.marks import logit_nodes
@@ -74,7 +73,8 @@ def traced_laws(
     """
     if study.pooling != "partial" or (difficulty is None and not study.scale.axes):
         return None
-    names = ("mean_p", "icc", "slopes", "group_sd", "group_effect", "shape", *RATES, RATE_ICC)
+    of_judge = () if study.judges is None else study.judge_rates(system).names
+    names = ("mean_p", "icc", "slopes", "group_sd", "group_effect", "shape", *of_judge)
     drawn = {name: flat_draws(posterior[name], system) for name in names if name in posterior}
     laws = QuestionLaws(
         study, difficulty=difficulty, slopes=drawn.get("slopes"), group_sd=drawn.get("group_sd"),
@@ -85,7 +85,7 @@ def traced_laws(
     if "group_effect" in drawn:
         laws = replace(laws, group_effect=drawn["group_sd"][:, None] * drawn["group_effect"])
     if study.judges is not None:
-        laws = replace(laws, rates=rates_of(drawn))
+        laws = replace(laws, judge={name: drawn[name] for name in of_judge})
     return laws
 
 

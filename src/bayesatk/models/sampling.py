@@ -432,6 +432,9 @@ def _posterior(
     labels["other"] = labels["system"]
     if study.design is not None:
         labels["coefficient"] = np.array(study.design.coefficients, object)
+    if study.judges is not None:
+        of_judges = study.judges.by_system[0].labels
+        labels |= {name: np.array(column) for name, column in of_judges.items()}
     if "shape" in variables:
         labels["function"] = np.arange(variables["shape"][1].shape[-1])
     labels["reached"] = labels["category"][reachable(outcomes.utility)]

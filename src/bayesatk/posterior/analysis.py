@@ -201,7 +201,8 @@ class Analysis:
             first = study.metrics[0]
             self.remarks += judge_notes(
                 self._name, study.known_judges.by_system[index], model.judge_rates, first,
-                posterior, list(study.grid).index(first), "truth" in study.values,
+                posterior, list(study.grid).index(first),
+                bool(outcomes.dataset["truth_count"].any()) if "truth" in study.values else False,
             )  # fmt: skip
         size = len(study.grid)
         return [*places, *range(size, size + len(reach))], posterior

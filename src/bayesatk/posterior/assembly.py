@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from bayesatk.core.engine.distribution import Empirical
 from bayesatk.core.engine.interval_ends import measured_interval
+from bayesatk.judge_error import LEVEL_AXES
 from bayesatk.metrics.grid import MetricGrid
 from bayesatk.posterior.posterior import (
     Distributions,
@@ -30,6 +31,7 @@ Array = NDArray[np.float64]
 Variables = dict[str, tuple[tuple[str, ...], Array]]
 Coords = dict[str, Any]
 AXES = {
+    **LEVEL_AXES,
     "coefficients": "coefficient",
     "shape": "function",
 }  # of hyperparameters that are no vector over categories

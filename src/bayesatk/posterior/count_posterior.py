@@ -20,7 +20,7 @@ from bayesatk.core.program.laws import Common, DifficultyLaw
 from bayesatk.core.program.levels import Levels
 from bayesatk.core.program.moments import Metrics, Moments, Summed
 from bayesatk.core.program.predictor import Effects, Predictor
-from bayesatk.judge_error import RATE_ICC, RATES
+from bayesatk.judge_error import RATES, JudgeError
 from bayesatk.metrics.category_credit import CategoryCredit, Judged, linear_metrics
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import one_metric
@@ -358,7 +358,8 @@ class CountPosterior:
 
     def _judge_share(self) -> Array:
         """Share of the variance that is due to the judge's rates; (metrics, targets)."""
-        rates = np.concatenate([part.fit.rates(part.points.theta) for part in self.parts])
+        parts = [self._rates(part.fit, part.points.theta) for part in self.parts]
+        rates = np.concatenate([np.column_stack(list(values.values())) for values in parts])
         mean = self.whole.mean
         variance = due_to_rates(self.weight, rates, mean.reshape(len(mean), -1))
         total = np.maximum(self.whole.total[1], 1e-300)
@@ -403,10 +404,8 @@ class CountPosterior:
 
     def _rates(self, fit: FamilyFit, theta: Array) -> dict[str, Array]:
         """Rates of the judge at points, where one errs."""
-        if self.model.marking is None:
-            return {}
-        # Of two names, or of three where rates differ between questions.
-        return dict(zip((*RATES, RATE_ICC), fit.rates(theta).T, strict=False))
+        marking = self.model.marking
+        return {} if marking is None else marking.rates.reported(theta, fit.fields)
 
     @cached_property
     def _hyper_points(self) -> tuple[Array, dict[str, Array]]:
@@ -520,7 +519,7 @@ class CountPosterior:
     def _order(self, hyper: dict[str, Array], shuffle: NDArray[np.intp]) -> NDArray[np.intp]:
         """Random order of the draws: the same of rates for all systems that share a judge."""
         size = len(shuffle)
-        if self.model.marking is None:
+        if self.model.marking is None or not isinstance(self.model.marking.error, JudgeError):
             return shuffle
         s, f = (hyper[name] for name in RATES)
         strata = np.empty(size, np.intp)

@@ -343,6 +343,8 @@ def _hyper_labels(study: Study, closed: xr.Dataset) -> dict[str, Any]:
         labels["function"] = np.arange(closed.sizes["function"])
     if study.design is not None:
         labels["coefficient"] = study.design.coefficients
+    if study.judges is not None:
+        labels |= study.judges.by_system[0].labels
     return labels
 
 

@@ -6,13 +6,23 @@ import numpy as np
 import xarray as xr
 from scipy.special import bdtr, bdtrc
 
-from bayesatk.judge_error import JudgeError, Judges
+from bayesatk.judge_error import JudgeError, Judges, MarkedBy
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric, MetricGrid
 from bayesatk.posterior.assembly import Coords
 from bayesatk.posterior.posterior import SystemPosterior
 from bayesatk.results.schema import GROUPED_TARGETS, metric_dataset
 
+_AS_THEY_ARE = {
+    "JudgeError": "the marks as they are",
+    "Panel": "what most judges who marked a trial say",
+    "Grades": "grades above the middle of the scale",
+}
+_UNKNOWN = (
+    "without trials of known truth the rates of the judges rest on the assumption that each marks "
+    "right trials right more often than wrong ones, and on the prior of the correlation of their "
+    "errors (Beta(1, 2)), which marks alone hardly tell. Marking some trials by hand would."
+)
 _MOVED = 1.5  # sds of the calibration by which marks move a rate before it is said
 _CONFLICT = 0.01  # posterior predictive probability of a calibration set at which it is doubted
 
@@ -31,16 +41,15 @@ def judge_groups(
     values = np.stack([one for one in shares if one is not None])
     full = {"system": coords["system"], "target": list(GROUPED_TARGETS[: values.shape[2]])}
     group = metric_dataset(grid, values[:, : len(grid)], ("system",), ("target",), full)
-    sizes = {
-        name: ("system", np.array([getattr(one, name) for one in judges.by_system]))
-        for name in ("tp", "p", "fp", "n")
-    }
+    sets = [judge for judge in judges.by_system if isinstance(judge, JudgeError)]
+    names = ("tp", "p", "fp", "n") if sets else ()
+    sizes = {name: ("system", np.array([getattr(one, name) for one in sets])) for name in names}
     return {"judge": group.assign(sizes)}
 
 
 def judge_notes(
     system: object,
-    error: JudgeError,
+    error: MarkedBy,
     rates: tuple[Array, Array],
     metric: Metric,
     posterior: SystemPosterior,
@@ -52,7 +61,7 @@ def judge_notes(
     Parameters
     ----------
     system : label
-    error : JudgeError
+    error : MarkedBy
     rates : (ndarray, ndarray)
         Probabilities of points, and sensitivity and false positive rate there.
     metric : Metric
@@ -70,8 +79,10 @@ def judge_notes(
     notes = [
         f"{system}: corrected for the judge ({error}). {100 * share:.0f}% of the "
         f"variance of {metric.label} on these questions is due to its rates; the estimate is of "
-        "the marks as they are."
+        f"{_AS_THEY_ARE[type(error).__name__]}."
     ]
+    if not isinstance(error, JudgeError):
+        return notes + [f"{system}: {_UNKNOWN}"] * (not labelled)
     for name, column, marked, size, kind in (
         ("sensitivity", 0, error.tp, error.p, "right"),
         ("false positive rate", 1, error.fp, error.n, "wrong"),

@@ -24,8 +24,9 @@ from bayesatk.core.numerics.importance import spread_evenly
 from bayesatk.core.numerics.points import Points
 from bayesatk.core.numerics.tilts import Tilt
 from bayesatk.core.numerics.weights import pareto_shape
+from bayesatk.core.pooling.judges import JudgeRates, judge_rates
 from bayesatk.core.pooling.levels import scaled_scores, shape_functions
-from bayesatk.core.pooling.marks import KINDS, marks_alone
+from bayesatk.core.pooling.marks import by_mark, kinds_of
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.pooling.states import States
 from bayesatk.core.program.cells import Cells
@@ -56,7 +57,7 @@ from bayesatk.core.question.observed import mean_over_questions
 from bayesatk.data.design import Basis
 from bayesatk.data.grouping import Grouping
 from bayesatk.data.scales import MetricFunction
-from bayesatk.judge_error import RATE_ICC, RATE_ICC_PRIOR, RATES, JudgeError
+from bayesatk.judge_error import RATES, JudgeError, MarkedBy
 from bayesatk.metrics.credit import Array
 from bayesatk.posterior.count_posterior import CountPosterior, FamilyFit
 from bayesatk.posterior.posterior import FamilyShare, SystemPosterior
@@ -67,7 +68,6 @@ from bayesatk.results.points import Laws
 
 _OUTER, _OUTSIDE = 1e-7, 1e-7  # weight of the outer points of a lattice, and what may lie there
 # without a question
-_KNOWN = 1e-9  # sd of a judge's rate that is as good as known
 _POWER = 0.5  # of the weaker prior that sensitivity is about
 _WORK = 2e6  # points times distinct questions that the last round of a law of several parts takes
 _KEPT = 200  # posteriors of hyperparameters, which comparing asks for again
@@ -122,10 +122,20 @@ class Marking:
         Whether rates differ between questions.
     """
 
-    error: JudgeError
+    error: MarkedBy
     others: "tuple[CountModel, ...]" = ()
     seed: int = 0
     varying: bool = False
+
+    @cached_property
+    def rates(self) -> JudgeRates:
+        """What is not known of the judge."""
+        return judge_rates(self.error, self.varying)
+
+    def right(self, counts: NDArray[Any]) -> NDArray[Any]:
+        """Return trials that the marks as they are say are wrong and right; (..., 2)."""
+        marks, flags = by_mark(counts), np.array(self.error.right)
+        return np.stack([marks[..., ~flags].sum(axis=-1), marks[..., flags].sum(axis=-1)], axis=-1)
 
 
 @dataclass(frozen=True)
@@ -228,7 +238,7 @@ class CountModel:
         if self.scores is not None:
             return category_finite(metric.credit, self.states.counts, metric.scores)
         counts = self.states.counts
-        wrong, right = (counts if self.marking is None else marks_alone(counts)).T
+        wrong, right = (counts if self.marking is None else self.marking.right(counts)).T
         return np.asarray(finite(metric.credit, right, wrong + right))
 
     def estimate(self, metrics: Sequence[Any]) -> Array:
@@ -257,13 +267,9 @@ class CountModel:
     def fields(self, family: str) -> Fields:
         """Prior of all hyperparameters."""
         fields = self._of_law(family)
-        if self.marking is None or self.known_rates is not None:
+        if self.marking is None:
             return fields
-        shapes = self.marking.error.shapes
-        rates = [Field(name, Beta(*shape)) for name, shape in zip(RATES, shapes, strict=True)]
-        if self.marking.varying:
-            rates.append(Field(RATE_ICC, Beta(*RATE_ICC_PRIOR)))
-        return replace(fields, fields=(*fields.fields, *rates))
+        return replace(fields, fields=(*fields.fields, *self.marking.rates.fields))
 
     def _of_law(self, family: str) -> Fields:
         """Prior of the hyperparameters without those of a judge."""
@@ -282,29 +288,20 @@ class CountModel:
 
     def observation(self, fields: Fields) -> Observation:
         """Return what trials say of p under a law."""
-        states, marked, known = self.cells.states, self.marking is not None, self.known_rates
+        states = self.cells.states
+        judge = None if self.marking is None else self.marking.rates
         if self.pooling == "complete":
-            return AllAlike(Common(fields, self.scores is not None), states, marked, known)
+            return AllAlike(Common(fields, self.scores is not None), states, judge)
         if self.scores is not None and isinstance(self.prior, HyperPrior):
             return Levels(DifficultyLaw(fields), states, self.scores)
         alpha = tuple(self.alpha.tolist()) if self.pooling == "none" else None
         if self.scores is not None:
             return Categories(CategoryLaw(self.scores, fields, alpha), states)
         law = DifficultyLaw(fields, None if alpha is None else (alpha[1], alpha[0]))
-        if not marked:
+        if judge is None:
             return RightWrong(law, states)
         simple = not states.prior.any() and states.trials.max(initial=0) <= _MOST_RIGHT
-        return (Marked if simple else MarkedOnRule)(law, states, known)
-
-    @property
-    def known_rates(self) -> tuple[float, float] | None:
-        """Rates of the judge, where its calibration set leaves next to nothing open."""
-        if self.marking is None:
-            return None
-        shapes = self.marking.error.shapes
-        widest = max(np.sqrt(a * b / (a + b + 1.0)) / (a + b) for a, b in shapes)
-        (a, b), (c, d) = shapes
-        return (a / (a + b), c / (c + d)) if widest < _KNOWN else None
+        return (Marked if simple else MarkedOnRule)(law, states, judge)
 
     def part(self, family: str) -> tuple[Predictor, Fields]:
         """Return what is known of questions under a law, and the prior of its hyperparameters."""
@@ -432,7 +429,7 @@ class CountModel:
     def informed(self) -> bool:
         """Whether the judge's rates are known by more, or less, than these marks and their set."""
         marking = self.marking
-        if marking is None or self.known_rates is not None:
+        if marking is None or not marking.rates.fields:
             return False
         return bool(marking.others) or not marking.error.updated
 
@@ -740,9 +737,9 @@ def _starts(model: CountModel, fields: Fields) -> list[Array]:
     if model.pooling == "none":  # only rates of a judge are not known
         return [start_of(fields, 0.5, 0.0)]
     if model.scores is None:
-        wrong, right = total if model.marking is None else marks_alone(total)
+        wrong, right = total if model.marking is None else model.marking.right(total)
         rate = float(right / (wrong + right))
-        if model.marking is not None:
+        if model.marking is not None and isinstance(model.marking.error, JudgeError):
             s, f = _rough_rates(model.marking.error, total)
             rate = float(np.clip((rate - f) / max(s - f, 1e-3), 0.01, 0.99))
         return [start_of(fields, rate, icc) for icc in starts]
@@ -761,9 +758,9 @@ def _rough_rates(error: JudgeError, kinds: Array) -> list[float]:
     """Sensitivity and false positive rate, by a calibration set and counts of kinds of trials."""
     rates = []
     for truth, (marked, unmarked) in zip((True, False), error.shapes, strict=True):
-        for right, mark, count in zip(*zip(*KINDS, strict=True), kinds, strict=False):
-            marked += count * (right is truth and mark is True)
-            unmarked += count * (right is truth and mark is False)
+        for (right, mark), count in zip(kinds_of(len(kinds)), kinds, strict=True):
+            marked += count * (right is truth and mark == 1)
+            unmarked += count * (right is truth and mark == 0)
         rates.append(marked / (marked + unmarked))
     return rates
 
@@ -775,6 +772,7 @@ def _message_to(model: CountModel) -> Callable[[Array], Array]:
     """
     assert model.marking is not None
     marking = model.marking
+    assert isinstance(marking.error, JudgeError)  # others are judges of one system alone
     kinds = (model.states.count @ model.states.counts).astype(np.int64)
     labelled = replace(marking.error.with_labels(kinds), updated=True)
     alone = replace(marking, others=(), error=labelled)
@@ -792,6 +790,7 @@ def _message_to(model: CountModel) -> Callable[[Array], Array]:
 def _marks_by_rates(model: CountModel) -> Tilt:
     """Log probability of a system's marks, by the logits of its judge's rates."""
     assert model.marking is not None
+    assert isinstance(model.marking.error, JudgeError)
     shapes = model.marking.error.shapes
 
     def log_prior(logits: Array) -> Array:

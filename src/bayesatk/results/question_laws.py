@@ -5,6 +5,7 @@ Draws are of the posterior or of the prior: both have the same variables.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,11 @@ from scipy.special import expit, logit, softmax
 
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.core.pooling.levels import LevelDraws, shape_functions
-from bayesatk.core.pooling.marks import log_kinds, log_marked, question_rates
+from bayesatk.core.pooling.marks import log_kinds, log_marked, of_flags, question_rates
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.pooling.states import States
 from bayesatk.core.question.dirichlet_multinomial import log_counts
 from bayesatk.data.study import Study
-from bayesatk.judge_error import RATE_ICC, RATES, rates_of
 from bayesatk.priors import BetaPrior, DirichletHyperPrior, HyperPrior
 from bayesatk.priors.fields import Fields
 from bayesatk.results.difficulty import ATOMS, difficulty_draws, draw_prior, flat_draws
@@ -70,7 +70,7 @@ class QuestionLaws:
     slopes: Array | None = None
     group_sd: Array | None = None
     group_effect: Array | None = None
-    rates: Array | None = None
+    judge: Mapping[str, Array] | None = None
     shape: Array | None = None
     prior_weight: Array | None = None
 
@@ -89,12 +89,11 @@ class QuestionLaws:
         p : ndarray, shape (draws, system, question, ...), optional
             Of every question, without pooling.
         """
-        posterior, slopes, rates = groups["posterior"], None, None
+        posterior, slopes = groups["posterior"], None
+        judge = None if study.judges is None else study.judge_rates(system)
         names = ("mean_p", "icc", "typical_p", "coefficients", "group_sd", "group_effect", "shape",
-                 PRIOR_WEIGHT, *RATES, RATE_ICC)  # fmt: skip
+                 PRIOR_WEIGHT, *(() if judge is None else judge.names))  # fmt: skip
         drawn = {name: flat_draws(posterior[name], system) for name in names if name in posterior}
-        if set(RATES) <= set(drawn):
-            rates = rates_of(drawn)
         if study.design is not None:
             logits = study.design.basis.logits(drawn["coefficients"])
             slopes, drawn["typical_p"] = logits[:, 1:], expit(logits[:, 0])
@@ -108,7 +107,8 @@ class QuestionLaws:
         shape = shape_draws(study, difficulty, drawn.get("shape"))
         return cls(
             study, None if p is None else p[:, system], alike.get("mean_p"), alike.get("icc"),
-            difficulty, family, slopes, drawn.get("group_sd"), drawn.get("group_effect"), rates,
+            difficulty, family, slopes, drawn.get("group_sd"), drawn.get("group_effect"),
+            None if judge is None else {name: drawn[name] for name in judge.names},
             shape, drawn.get(PRIOR_WEIGHT),
         )  # fmt: skip
 
@@ -125,8 +125,10 @@ class QuestionLaws:
         if study.earlier.estimated:
             laws = replace(laws, prior_weight=rng.random(size))
         if study.judges is not None:
-            shapes = study.judges.by_system[system].shapes
-            laws = replace(laws, rates=np.stack([rng.beta(*ab, size) for ab in shapes], axis=1))
+            judge = study.judge_rates(system)
+            of_judge = Fields(judge.fields)
+            theta = of_judge.from_uniform(rng.random((size, of_judge.size)))
+            laws = replace(laws, judge=judge.reported(theta, of_judge))
         if study.pooling != "partial":
             alpha = concentration(study, system, laws.prior_weight)
             if laws.prior_weight is None:
@@ -146,6 +148,12 @@ class QuestionLaws:
         difficulty, family = draw_prior(study.prior, size, rng)
         base = shape_draws(study, difficulty, values.get("shape"))
         return replace(laws, difficulty=difficulty, family=family, shape=base)
+
+    @cached_property
+    def rates(self) -> Array | None:
+        """Rates of a judge, or of several, as rows of `bayesatk.core.pooling.marks`."""
+        # All systems are marked in the same way: by one judge, by as many, or with grades.
+        return None if self.judge is None else self.study.judge_rates(0).rows(self.judge)
 
     @property
     def levels(self) -> LevelDraws | None:
@@ -220,7 +228,9 @@ class QuestionLaws:
         assert drawn is not None  # there is a question
         if self.rates is None:
             return drawn
-        s, f = question_rates(self.rates, len(trials), rng)
+        assert self.study.judges is not None
+        of_marks = of_flags(self.rates, self.study.judges.by_system[0].right)
+        s, f = question_rates(of_marks, len(trials), rng)
         return np.asarray(rng.binomial(drawn, s) + rng.binomial(trials - drawn, f))
 
     @property
@@ -316,8 +326,7 @@ class QuestionLaws:
     @property
     def _of_trials(self) -> dict[str, Array]:
         """Rates of a judge, and the weight of prior trials; (draws,)."""
-        columns = () if self.rates is None else self.rates.T
-        values = dict(zip((*RATES, RATE_ICC), columns, strict=False))
+        values = dict(self.judge or {})
         if self.prior_weight is not None:
             values[PRIOR_WEIGHT] = self.prior_weight
         return values

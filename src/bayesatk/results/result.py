@@ -267,17 +267,21 @@ class Result:
     @cached_property
     def scale(self) -> Scale:
         """How the metrics judge trials: as right and wrong, or as scored categories."""
-        scored = "count" in self.group("observed_data")
+        scored = "count" in self.group("observed_data") and not self.data.graded
         return Scored.of(self.data) if scored else RIGHT_WRONG
 
     @cached_property
     def scores(self) -> Array:
         """Scores of the categories."""
+        if self.data.graded:  # of the marks as they are
+            return np.array(RIGHT_WRONG.scores)
         return np.asarray(self.data.dataset["score"].values)
 
     @cached_property
     def counts(self) -> Ints:
         """Counts (system, question, category)."""
+        if self.data.graded:
+            return RIGHT_WRONG.counts(self.data)
         return np.asarray(self.data.dataset["count"].values)
 
     @cached_property

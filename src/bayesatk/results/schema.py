@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from bayesatk.data.answers import AnswerRules, Answers
 from bayesatk.data.grouping import Grouping
 from bayesatk.data.outcomes import Outcomes, with_truth
+from bayesatk.data.scales import Scored
 from bayesatk.data.study import Study
 from bayesatk.data.verifier import NO_ANSWER, VerifierScores
 from bayesatk.metrics.grid import Metric, MetricGrid
@@ -246,7 +247,7 @@ def check_result(result: object, group: str | None = "posterior") -> xr.DataTree
 # Groups that are a table each (`bayesatk.results.analyses`), in the order in which they are shown.
 ANALYSES = (
     "leaderboard", "gate", "horizon", "horizon_pairs", "horizon_curves", "horizon_observed",
-    "change_point", "plan", "labels", "labels_chosen",
+    "change_point", "plan", "labels", "labels_chosen", "labels_trials",
 )  # fmt: skip
 _COMPARED = "bayesatk.compare(fit): compare first", "differences between systems"
 _BASELINE = "bayesatk.guessing.random_baseline(fit, p)", "a random baseline"
@@ -270,7 +271,7 @@ _MAKERS = {
     ),
     "gate": ("bayesatk.decide.gate(new, baseline, policy)", "the verdict on a new system"),
     **dict.fromkeys(
-        ("labels", "labels_chosen"),
+        ("labels", "labels_chosen", "labels_trials"),
         ("bayesatk.decide.next_labels(fit)", "trials to mark by hand"),
     ),
     "leaderboard": ("bayesatk.leaderboard(fit)", "systems ranked by their joint posterior"),
@@ -341,6 +342,10 @@ def data_groups(study: Study) -> dict[str, xr.Dataset]:
     observed = scale.observed(data).to_dataset()
     if "truth_count" in data.dataset:
         observed = observed.assign(truth_count=data.dataset["truth_count"])
+    if data.graded:  # counts by what several judges, or grades, say
+        marks = Scored.of(data)
+        observed = observed.assign(count=marks.observed(data))
+        constant = constant.assign(marks.constants(data))
     if study.on_answers and data.answers is not None:
         entries = data.answers
         columns = {
@@ -404,7 +409,9 @@ def outcomes_of(observed: xr.Dataset, constant: xr.Dataset, attrs: Mapping[Any, 
         dataset = dataset.assign_coords(cost_sum=constant["cost_sum"].values)
         dataset.attrs["cost_unit"] = str(attrs.get("cost_unit", ""))
     if "truth_count" in observed:
-        dataset = with_truth(dataset, observed["truth_count"].values)
+        labels = observed["truth_count"]
+        judges = tuple(json.loads(labels.attrs.get("judges", "[]")))
+        dataset = with_truth(dataset, labels.values, judges)
     answers = _answers(observed, constant) if "answer_count" in observed else None
     notes, files = (json.loads(attrs.get(name, "[]")) for name in ("assumptions", "input_files"))
     sources = tuple((str(name), str(digest)) for name, digest in files)

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from bayesatk._tools.arguments import one_of, whole_number
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.comparison.checks.question_table import chosen_metric
-from bayesatk.judge_error import rates_of
+from bayesatk.core.pooling.marks import level_chances
+from bayesatk.judge_error import MarkedBy, Panel
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.models_of import model_of
@@ -50,13 +51,15 @@ def next_labels(
     Returns
     -------
     xarray.DataTree
-        The result with the groups ``labels`` and ``labels_chosen``, which
-        ``bayesatk.table(tree, "labels")`` and ``bayesatk.table(tree, "labels_chosen")`` show.
+        The result with the groups ``labels``, ``labels_chosen`` and ``labels_trials``, which
+        ``bayesatk.table(tree, "labels")`` and so on show.
         ``labels``: by system, number of labels and ``design`` the expected posterior ``sd`` of the
         metric, and ``width``, it relative to the sd of today. Designs: trials ``chosen`` one after
-        the other; ``at random``; at random among those ``marked right``, or ``marked wrong``.
+        the other; ``at random``; at random among those ``marked right``, or ``marked wrong``, and
+        of several judges among those on which ``judges disagree``.
         ``labels_chosen``: for the largest number, ``labels`` of each question by its mark, the
         trials that are left there, and the probability that such a trial is right.
+        ``labels_trials``: the same of all trials whose truth is not known.
 
     Raises
     ------
@@ -74,7 +77,8 @@ def next_labels(
     the probabilities of all truths were jointly normal (linear Bayes: Goldstein and Wooff 2007,
     Bayes Linear Statistics, section 3.2), and chosen greedily: the next one reduces the variance
     most, given those before. A probability is that of ``s p / (s p + f (1 - p))`` where the mark is
-    right, in draws of p and of the judge's rates s and f; so a label tells of its question and of
+    right, in draws of p and of the judge's rates s and f (of several judges, or grades, the
+    probabilities of a mark given right and given wrong); so a label tells of its question and of
     the judge. Choosing by mark and question does no harm to the posterior, which has both.
 
     Examples
@@ -99,7 +103,7 @@ def next_labels(
             Argument("judge"), " to bayesatk.evaluate.",
         )  # fmt: skip
     parsed_metric = chosen_metric(result, metric)
-    widths, chosen_trials = [], []
+    widths, chosen_trials, all_trials = [], [], []
     for system, name in enumerate(result.systems):
         trials = _Unlabelled.of(result, system, parsed_metric, TARGETS.index(target))
         most = int(trials.left.sum())
@@ -110,6 +114,7 @@ def next_labels(
             )  # fmt: skip
         widths += trials.width_rows(name, numbers)
         chosen_trials += trials.chosen_rows(name, numbers[-1])
+        all_trials += trials.trial_rows(name)
     attrs = {"metric": parsed_metric.label, "target": target}
     sentences = [_sentence(pd.DataFrame(widths), name, numbers[-1], parsed_metric)
                  for name in result.systems]  # fmt: skip
@@ -119,6 +124,9 @@ def next_labels(
         ),
         "labels_chosen": analysis_group(
             pd.DataFrame(chosen_trials), ["system", "question", "mark"], attrs
+        ),
+        "labels_trials": analysis_group(
+            pd.DataFrame(all_trials), ["system", "question", "mark"], attrs
         ),
     }
     return with_analyses(result.tree, groups)
@@ -141,15 +149,17 @@ class _Unlabelled:
     Parameters
     ----------
     questions : sequence of label
-    left : ndarray of int, shape (questions, 2)
-        Trials marked wrong and right.
+    left : ndarray of int, shape (questions, marks)
+        Trials with each mark, such as wrong and right.
+    judge : MarkedBy
     metric : ndarray, shape (draws,)
-    right : ndarray, shape (draws, questions, 2)
+    right : ndarray, shape (draws, questions, marks)
         Probability that such a trial is right.
     """
 
     questions: Sequence[Any]
     left: NDArray[np.int64]
+    judge: MarkedBy
     metric: Array
     right: Array
 
@@ -161,15 +171,18 @@ class _Unlabelled:
             _DRAWS, np.random.default_rng(_SEED), True
         )  # fmt: skip
         assert drawn.p is not None  # they were asked to be kept
-        s, f = (rate[:, None, None] for rate in rates_of(drawn.hyper).T[:2])
+        assert result.judges is not None
+        judge = result.judges.by_system[system]
+        rows = result.study.judge_rates(system).rows(drawn.hyper)
+        wrong, right = np.moveaxis(level_chances(rows), 1, 0)[:, :, None]
         p = drawn.p[..., None]
-        of_right = np.where([False, True], s, 1.0 - s) * p
-        of_wrong = np.where([False, True], f, 1.0 - f) * (1.0 - p)
+        of_right, of_wrong = right * p, wrong * (1.0 - p)
         # A mark that neither right nor wrong trials have was not given.
-        right = of_right / np.maximum(of_right + of_wrong, _LEAST)
+        chance = of_right / np.maximum(of_right + of_wrong, _LEAST)
+        counts = result.study.counts[system]
         return cls(
-            result.data.dataset["question"].values.tolist(),
-            result.study.counts[system][:, :2], drawn.metrics[:, 0, target], right,
+            result.data.dataset["question"].values.tolist(), counts[:, : len(judge.right)], judge,
+            drawn.metrics[:, 0, target], chance,
         )  # fmt: skip
 
     @cached_property
@@ -189,8 +202,10 @@ class _Unlabelled:
         if design == "chosen":
             return None
         left = self.left.copy()
-        if design != "at random":
-            left[:, 0 if design == "marked right" else 1] = 0
+        if design == "judges disagree":
+            left[:, [not ("0" in mark and "1" in mark) for mark in self.judge.marks]] = 0
+        elif design != "at random":
+            left[:, np.array(self.judge.right) != (design == "marked right")] = 0
         kinds_of_trials = np.repeat(np.arange(left.size), left.ravel())
         return np.random.default_rng(_SEED).permutation(kinds_of_trials)
 
@@ -228,7 +243,8 @@ class _Unlabelled:
     def width_rows(self, system: object, numbers: Sequence[int]) -> list[dict[str, Any]]:
         """Return what numbers of labels are worth in every design that has so many trials."""
         rows: list[dict[str, Any]] = []
-        for design in DESIGNS:
+        more = ("judges disagree",) if isinstance(self.judge, Panel) else ()
+        for design in (*DESIGNS, *more):
             sd = np.sqrt(self.variance_after(design, numbers[-1]))
             rows += [
                 {"system": system, "labels": number, "design": design, "sd": float(sd[number]),
@@ -244,10 +260,16 @@ class _Unlabelled:
         for step, (kind, _) in enumerate(self._steps(None, number)):
             kinds[kind] += 1
             first.setdefault(kind, step)
+        rows = self.trial_rows(system)
+        places = np.cumsum(self.left.ravel() > 0) - 1
+        return [rows[places[kind]] | {"labels": int(kinds[kind])} for kind in first]
+
+    def trial_rows(self, system: object) -> list[dict[str, Any]]:
+        """Return what is known of trials whose truth is not: alike by question and mark."""
+        chance, marks = self.right.mean(axis=0), self.judge.marks
         return [
-            {"system": system, "question": self.questions[kind // 2],
-             "mark": "right" if kind % 2 else "wrong", "labels": int(kinds[kind]),
-             "trials": int(self.left.ravel()[kind]),
-             "prob_right": float(self.right[:, kind // 2, kind % 2].mean())}
-            for kind in first
+            {"system": system, "question": self.questions[question], "mark": marks[level],
+             "trials": int(self.left[question, level]),
+             "prob_right": float(chance[question, level])}
+            for question, level in np.argwhere(self.left > 0).tolist()
         ]  # fmt: skip

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.batches import in_batches
 from bayesatk.comparison.joint.contrasts import ExactMean
-from bayesatk.judge_error import RATES
+from bayesatk.core.pooling.marks import of_flags
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.answers import VoteModel, answer_draws
 from bayesatk.posterior.models_of import Declared, verified_model
@@ -344,6 +344,11 @@ def observed_rates(fit: Result, part: Subset) -> Array:
     rates = np.asarray(counts @ fit.scores / counts.sum(axis=2))
     if fit.judges is None:
         return rates
-    of_draws = fit.posterior[list(RATES)].mean(("chain", "draw"))
-    s, f = (of_draws[name].values[part.systems][:, None] for name in RATES)
+    of_draws = fit.posterior[list(fit.study.judge_rates(0).names)].mean(("chain", "draw"))
+    of_system = [
+        of_flags(rates.rows({name: of_draws[name].values[[system]] for name in rates.names}), flags)
+        for system in part.systems
+        for rates, flags in [(fit.study.judge_rates(system), fit.judges.by_system[system].right)]
+    ]
+    s, f = np.concatenate(of_system)[:, :2].T[..., None]
     return np.asarray((rates - f) / (s - f))

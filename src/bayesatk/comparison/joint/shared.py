@@ -79,4 +79,4 @@ def _marking(judges: Judges) -> Marking:
     judge_numbers = np.empty(len(judges.by_system), np.intp)
     for number, systems in enumerate(judges.groups().values()):
         judge_numbers[systems] = number
-    return Marking(judge_numbers, np.array([judge.shapes for judge in judges.groups()]))
+    return Marking(judge_numbers, np.array([judge.shapes for judge in judges.calibrated()]))

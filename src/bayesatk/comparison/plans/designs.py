@@ -380,7 +380,7 @@ class MarkedPilot:
         To first order in the rates, whose effects are those of a regression on the pilot's draws.
         """
         assert self.result.judges is not None
-        (judge,) = self.result.judges.by_system
+        (judge,) = self.result.judges.calibrated()
         share = float(self.result.hyper("mean_p", 0).mean())
         sizes = judge.p + self.labels * share, judge.n + self.labels * (1.0 - share)
         prior_trials = 2.0  # that a uniform prior of a rate counts as

@@ -1,18 +1,22 @@
-"""Marks of a judge that errs: their likelihood given the difficulty and the judge's rates.
+"""Marks of judges that err: their likelihood given the difficulty and the judges' rates.
 
 A right trial is marked right with probability s (sensitivity) and a wrong one with probability f
 (false positive rate). Of n trials of a question t are right, which nobody sees; c are marked right,
 as Binomial(t, s) plus Binomial(n - t, f). So the trials of a question are a mixture over t of
 ordinary counts, and everything known of those carries over: no integral over p is worked out anew.
 
-Where the truth of some trials is known, these are ordinary counts, too; what the judge marked them
-says what its rates are. So a question has up to eight kinds of trials (`KINDS`), of which the first
-two, marks alone, are all that there are where nothing else is known.
+A mark may also be one of several levels: a grade, or what several judges say of a trial. A level
+has one probability given right and another given wrong; with two levels these are s and f.
+
+Where the truth of some trials is known, these are ordinary counts, too; what they were marked says
+what the rates are. So with L levels a question has up to 3 L + 2 kinds of trials (`kinds_of`), of
+which the first L, marks alone, are all that there are where nothing else is known.
 
 Rates are rows of sensitivity and false positive rate. A third column says that they differ between
 questions: those of a question are Beta with these means and this intraclass correlation, so marks
 of its right trials, and of its wrong ones, are beta-binomial, with its own labels as further trials
-(Skellam 1948, Journal of the Royal Statistical Society B 10, 257-261).
+(Skellam 1948, Journal of the Royal Statistical Society B 10, 257-261). Of more than two levels a
+row has their probabilities, given wrong and then given right.
 """
 
 from collections.abc import Iterator
@@ -31,24 +35,45 @@ _BLOCK = 4_000_000  # floats in one array: 32 MB
 _AT_ONCE = 100_000  # complex numbers in one array: those of a few rates, which stay in the cache
 _LEAST = 1e-300  # probability of a count, whose logarithm is a number
 _LEAST_ICC = 1e-8  # of rates, from which they are the same for all questions
-# Truth (None where it is not known) and mark (None where there is none) of each kind of trial.
-KINDS: tuple[tuple[bool | None, bool | None], ...] = (
-    (None, False), (None, True),
-    (False, None), (False, False), (False, True),
-    (True, None), (True, False), (True, True),
-)  # fmt: skip
 
 
-def marks_alone[Number: np.generic](counts: NDArray[Number]) -> NDArray[Number]:
-    """Return trials marked wrong and marked right, whatever is known of the truth; (..., 2).
+def levels_of(kinds: int) -> int:
+    """Return how many levels marks have, by the number of kinds of trials.
 
     Examples
     --------
-    >>> marks_alone(np.array([[3, 1, 0, 1, 0, 1, 0, 2]])).tolist()
+    >>> levels_of(2), levels_of(8), levels_of(11)
+    (2, 2, 3)
+    """
+    return kinds if kinds == 2 else (kinds - 2) // 3
+
+
+def kinds_of(kinds: int) -> list[tuple[bool | None, int | None]]:
+    """Return truth (None where it is not known) and mark (None without one) of kinds of trials.
+
+    Examples
+    --------
+    >>> kinds_of(2)
+    [(None, 0), (None, 1)]
+    >>> kinds_of(8)[2:5]
+    [(False, None), (False, 0), (False, 1)]
+    """
+    marks = list(range(levels_of(kinds)))
+    alone: list[tuple[bool | None, int | None]] = [(None, mark) for mark in marks]
+    labelled = [(truth, mark) for truth in (False, True) for mark in (None, *marks)]
+    return (alone + labelled)[:kinds]
+
+
+def by_mark[Number: np.generic](counts: NDArray[Number]) -> NDArray[Number]:
+    """Return trials by level of their mark, whatever is known of the truth; (..., levels).
+
+    Examples
+    --------
+    >>> by_mark(np.array([[3, 1, 0, 1, 0, 1, 0, 2]])).tolist()
     [[4, 3]]
     """
-    kinds = KINDS[: counts.shape[-1]]
-    columns = [[mark is value for _, mark in kinds] for value in (False, True)]
+    kinds = counts.shape[-1]
+    columns = [[mark == level for _, mark in kinds_of(kinds)] for level in range(levels_of(kinds))]
     return np.stack([counts[..., column].sum(axis=-1) for column in columns], axis=-1)
 
 
@@ -60,11 +85,40 @@ def truth_alone(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     >>> truth_alone(np.array([[3, 1, 0, 1, 0, 1, 0, 2]])).tolist()
     [[3, 1, 1, 0, 0, 3, 0, 0]]
     """
+    kinds = kinds_of(counts.shape[-1])
     alone = np.zeros_like(counts)
-    for column, (truth, _) in enumerate(KINDS[: counts.shape[-1]]):
-        kind = column if truth is None else KINDS.index((truth, None))
+    for column, (truth, _) in enumerate(kinds):
+        kind = column if truth is None else kinds.index((truth, None))
         alone[..., kind] += counts[..., column]
     return alone
+
+
+def level_chances(rates: Array) -> Array:
+    """Return probabilities of the levels of a mark given wrong, and given right; (..., 2, levels).
+
+    Examples
+    --------
+    >>> level_chances(np.array([0.9, 0.2])).round(12).tolist()
+    [[0.8, 0.2], [0.1, 0.9]]
+    """
+    if rates.shape[-1] > 3:
+        return rates.reshape(*rates.shape[:-1], 2, -1)
+    given = rates[..., [1, 0]]
+    return np.stack([1.0 - given, given], axis=-1)
+
+
+def of_flags(rates: Array, right: tuple[bool, ...]) -> Array:
+    """Return rates of marks that only say right or wrong, by the levels that say right.
+
+    Examples
+    --------
+    >>> rates = np.array([[0.5, 0.3, 0.2, 0.1, 0.2, 0.7]])  # of three levels, wrong and then right
+    >>> of_flags(rates, (False, False, True)).tolist()
+    [[0.7, 0.2]]
+    """
+    if rates.shape[1] <= 3:
+        return rates
+    return np.asarray(level_chances(rates)[..., list(right)].sum(axis=-1)[:, ::-1])
 
 
 def question_rates(rates: Array, questions: int, rng: np.random.Generator) -> tuple[Array, Array]:
@@ -89,10 +143,10 @@ def log_kinds(log_p: Array, log_q: Array, rates: Array, kinds: int) -> Array:
     ----------
     log_p, log_q : ndarray, shape (...)
         Logs of p and 1 - p.
-    rates : ndarray, shape (..., 2)
-        Sensitivity and false positive rate, of the same shape or one that broadcasts.
+    rates : ndarray, shape (..., columns)
+        Of the same shape or one that broadcasts.
     kinds : int
-        How many of `KINDS`.
+        As of `kinds_of`.
 
     Returns
     -------
@@ -104,15 +158,16 @@ def log_kinds(log_p: Array, log_q: Array, rates: Array, kinds: int) -> Array:
     >>> np.exp(logs[0]).round(3).tolist()
     [0.45, 0.55, 0.5, 0.4, 0.1, 0.5, 0.05, 0.45]
     """
-    s, f = rates[..., 0], rates[..., 1]
-    marked = {True: s, False: f, None: s * np.exp(log_p) + f * np.exp(log_q)}
-    log_truth = {True: log_p, False: log_q, None: np.zeros(1)}
+    chances = level_chances(rates)
+    wrong, right = chances[..., 0, :], chances[..., 1, :]
+    mixed = right * np.exp(log_p)[..., None] + wrong * np.exp(log_q)[..., None]
+    given: dict[bool | None, Array] = {False: wrong, True: right, None: mixed}
+    log_truth: dict[bool | None, Array] = {True: log_p, False: log_q, None: np.zeros(1)}
     columns = []
-    for truth, mark in KINDS[:kinds]:
+    for truth, mark in kinds_of(kinds):
         logs: Array = log_truth[truth]
         if mark is not None:
-            chance = marked[truth] if mark else 1.0 - marked[truth]
-            logs = logs + np.log(np.maximum(chance, _LEAST))
+            logs = logs + np.log(np.maximum(given[truth][..., mark], _LEAST))
         columns.append(logs)
     return np.stack(np.broadcast_arrays(*columns), axis=-1)
 
@@ -124,25 +179,44 @@ class Marks:
     Parameters
     ----------
     counts : ndarray of int, shape (states, kinds)
-        Trials of each of `KINDS`, or of the first two.
+        Trials of each kind (`kinds_of`).
     """
 
     counts: NDArray[np.int64]
 
     @cached_property
+    def levels(self) -> int:
+        """How many levels marks have."""
+        return levels_of(self.counts.shape[1])
+
+    @cached_property
+    def unlabelled(self) -> NDArray[np.int64]:
+        """Trials of which only the mark is known, by its level; (states, levels)."""
+        return self.counts[:, : self.levels]
+
+    @cached_property
     def unknown(self) -> NDArray[np.int64]:
-        """Trials of which only the mark is known; (states,)."""
-        return np.asarray(self.counts[:, :2].sum(axis=1))
+        """All trials of which only the mark is known; (states,)."""
+        return np.asarray(self.unlabelled.sum(axis=1))
 
     @cached_property
     def wrong(self) -> NDArray[np.int64]:
         """Trials that are known to be wrong; (states,)."""
-        return np.asarray(self.counts[:, 2:5].sum(axis=1))
+        return np.asarray(self.counts[:, self.levels : 2 * self.levels + 1].sum(axis=1))
 
     @cached_property
     def right(self) -> NDArray[np.int64]:
         """Trials that are known to be right; (states,)."""
-        return np.asarray(self.counts[:, 5:].sum(axis=1))
+        return np.asarray(self.counts[:, 2 * self.levels + 1 :].sum(axis=1))
+
+    def log_orders(self, rates: Array) -> Array:
+        """Log of the number of orders of unlabelled marks that `chances` has added up; (states,).
+
+        Those of rates by level are taken in one order.
+        """
+        if rates.shape[1] > 3:
+            return np.zeros(len(self.counts))
+        return np.asarray(log_choose(self.unknown, self.counts[:, 1]))
 
     def alike(self) -> Iterator[tuple[int, int, int, NDArray[np.intp]]]:
         """Yield unknown, wrong and right trials, and the states that have as many of each."""
@@ -156,7 +230,7 @@ class Marks:
 
         Parameters
         ----------
-        rates : ndarray, shape (points, 2 or 3)
+        rates : ndarray, shape (points, columns)
         states : ndarray of int
             Positions of states that have the same number of trials of unknown truth.
         once : bool
@@ -167,6 +241,8 @@ class Marks:
         ndarray, shape (trials + 1, points, states)
         """
         size, marked = int(self.unknown[states[0]]), self.counts[states, 1]
+        if rates.shape[1] > 3:
+            return self._of_levels(rates, states, size)
         if rates.shape[1] == 2:
             return (mark_chances_once if once else mark_chances)(rates, size, marked)
         chances = np.empty((size + 1, len(rates), len(states)))
@@ -174,6 +250,26 @@ class Marks:
         for start in range(0, len(rates), step):
             points = slice(start, start + step)
             chances[:, points] = self._varying(rates[points], states, size, marked)
+        return chances
+
+    def _of_levels(self, rates: Array, states: NDArray[np.intp], size: int) -> Array:
+        """Return the same of several levels: coefficients of a product with a factor by trial."""
+        ordered = np.repeat(
+            np.tile(np.arange(self.levels), len(states)), self.unlabelled[states].ravel()
+        ).reshape(len(states), size)
+        number, chances = np.arange(size + 1), np.empty((size + 1, len(rates), len(states)))
+        ways = np.exp(log_choose(np.full(size + 1, size), number))[:, None, None]
+        step = max(1, _BLOCK // ((size + 1) * len(states)))
+        for start in range(0, len(rates), step):
+            points = slice(start, start + step)
+            wrong, right = np.moveaxis(level_chances(rates[points]), 1, 0)
+            product = np.zeros((size + 1, len(wrong), len(states)))
+            product[0] = 1.0
+            for trial, level in enumerate(ordered.T):
+                one_more = product[: trial + 1] * right[:, level]
+                product[: trial + 1] *= wrong[:, level]
+                product[1 : trial + 2] += one_more
+            chances[:, points] = product / ways
         return chances
 
     def _varying(
@@ -198,7 +294,7 @@ class Marks:
 
         Shape (points, states).
         """
-        given = self.counts[:, 2:]
+        given = self.counts[:, self.levels :]
         if not given.any():
             return np.zeros((len(rates), len(given)))
         if rates.shape[1] == 3:
@@ -209,7 +305,7 @@ class Marks:
                     total += rises(a, given[:, kind])
                 total -= rises(alpha[0] + alpha[1], given[:, kinds].sum(axis=1))
             return total
-        logs = log_kinds(np.zeros(1), np.zeros(1), rates, len(KINDS))[:, 2:]
+        logs = log_kinds(np.zeros(1), np.zeros(1), rates, self.counts.shape[1])[:, self.levels :]
         return np.asarray(logs @ given.T)
 
 
@@ -398,5 +494,4 @@ def log_marked(nodes: Nodes, states: States) -> Array:
             joint = np.einsum("gt,tgs->gs", prior, chances)
             logs = np.log(np.maximum(joint, _LEAST)) + scale[:, None]
             found[start : start + step, alike] = logs
-    orders = states.log_ways - log_choose(marks.unknown, states.counts[:, 1])
-    return found + marks.log_labels(nodes.rates) + orders
+    return found + marks.log_labels(nodes.rates) + states.log_ways - marks.log_orders(nodes.rates)

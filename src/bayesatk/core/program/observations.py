@@ -17,6 +17,7 @@ from scipy.special import expit
 
 from bayesatk.core.numerics.quadrature import BetaRule, beta_rule, resolving_degree
 from bayesatk.core.pooling.dirichlet import draw_probabilities
+from bayesatk.core.pooling.judges import JudgeRates
 from bayesatk.core.pooling.marks import Marks, count_chances, log_kinds
 from bayesatk.core.pooling.nodes import Nodes, rises
 from bayesatk.core.pooling.states import States
@@ -25,12 +26,10 @@ from bayesatk.core.program.laws import CategoryLaw, Common, DifficultyLaw
 from bayesatk.core.question.beta_binomial import beta_binomial_means
 from bayesatk.core.question.categorical import judged_moments
 from bayesatk.core.question.dirichlet_multinomial import log_ordered
-from bayesatk.core.question.laws import log_binomials, log_choose
+from bayesatk.core.question.laws import log_binomials
 from bayesatk.core.question.moments import latent_on_nodes
-from bayesatk.judge_error import RATE_ICC, RATES
 from bayesatk.metrics.category_credit import Judged
 from bayesatk.metrics.credit import Array, Credit
-from bayesatk.priors.fields import Fields
 
 Ints = NDArray[np.intp]
 _BLOCK = 4_000_000  # floats in one array: 32 MB
@@ -243,20 +242,9 @@ def _draw_column(logs: Array, rng: np.random.Generator) -> Ints:
     return np.asarray((u[:, None] >= upto[:, :-1]).sum(axis=1))
 
 
-def rates_at(theta: Array, fields: Fields, known: tuple[float, float] | None) -> Array:
-    """Sensitivity and false positive rate of a judge at points; (points, 2).
-
-    A third column, where they differ between questions, says how much.
-    """
-    if known is not None:
-        return np.tile(known, (len(theta), 1))
-    names = (name for name in (*RATES, RATE_ICC) if name in fields.slices)
-    return np.concatenate([expit(theta[:, fields.slices[name]]) for name in names], axis=1)
-
-
 @dataclass(frozen=True)
 class Marked(RightWrong):
-    """Marks of a judge: right with probability ``f + (s - f) p``, its rates hyperparameters.
+    """Marks of judges: right with probability ``f + (s - f) p``, their rates hyperparameters.
 
     Of n trials t are right, which nobody sees: a state is a mixture over t of ordinary states, with
     the probability of the marks given t (`bayesatk.core.pooling.marks`). The truth of some trials
@@ -264,19 +252,18 @@ class Marked(RightWrong):
 
     Parameters
     ----------
-    known : (float, float), optional
-        The rates, where they are as good as known, and no hyperparameters.
+    judge : JudgeRates
     """
 
-    known: tuple[float, float] | None = None
+    judge: JudgeRates
 
     def floats(self, columns: int) -> int:
         """As of `Observation`."""
         return 4 * columns * len(self.states)
 
     def rates(self, theta: Array) -> Array:
-        """Rates, as of `rates_at`."""
-        return rates_at(theta, self.law.fields, self.known)
+        """Rates at points; (points, columns)."""
+        return self.judge.rows(self.judge.reported(theta, self.law.fields))
 
     @cached_property
     def _marks(self) -> Marks:
@@ -301,8 +288,9 @@ class Marked(RightWrong):
             joint = prior.reshape(*offset.shape, -1) @ chances
             scale = scale.reshape(*offset.shape, 1)
             logs[..., alike] = np.log(np.maximum(joint, _LEAST)) + scale
-        logs += self._marks.log_labels(self.rates(theta))[:, None]
-        return logs - log_choose(self._marks.unknown, self.states.counts[:, 1])
+        rates = self.rates(theta)
+        logs += self._marks.log_labels(rates)[:, None]
+        return logs - self._marks.log_orders(rates)
 
     def both(self, metrics: Sequence[Any], theta: Array, offset: Array) -> tuple[Array, Array]:
         """As of `Observation`."""
@@ -519,16 +507,13 @@ class AllAlike:
     ----------
     law : Common
     states : States
-    marked : bool
-        Whether a judge that errs marked the trials, its rates hyperparameters.
-    known : (float, float), optional
-        The rates, where they are as good as known, and no hyperparameters.
+    judge : JudgeRates, optional
+        Of judges that err, who marked the trials.
     """
 
     law: Common
     states: States
-    marked: bool = False
-    known: tuple[float, float] | None = None
+    judge: JudgeRates | None = None
 
     def floats(self, columns: int) -> int:
         """As of `Observation`."""
@@ -539,13 +524,14 @@ class AllAlike:
         return np.zeros(len(theta))
 
     def rates(self, theta: Array) -> Array:
-        """Sensitivity and false positive rate; (points, 2)."""
-        return rates_at(theta, self.law.fields, self.known)
+        """Rates at points; (points, columns)."""
+        assert self.judge is not None
+        return self.judge.rows(self.judge.reported(theta, self.law.fields))
 
     def log_states(self, theta: Array, offset: Array) -> Array:
         """As of `Observation`."""
         logs = self.law.log_chances(theta)
-        if self.marked:
+        if self.judge is not None:
             kinds = self.states.counts.shape[1]
             logs = log_kinds(logs[:, 1], logs[:, 0], self.rates(theta), kinds)
         return np.asarray(logs @ self.states.evidence.T)[:, None] + 0.0 * offset[..., None]
