@@ -35,7 +35,7 @@ from bayesatk.data.validation import (
     number_of,
     shown,
 )
-from bayesatk.data.verifier import VERIFIER, VerifierScores, counted_scores, with_policy
+from bayesatk.data.verifier import VERIFIER, VerifierScores, counted_scores
 
 MissingPolicy = Literal["error", "ignore", "wrong", "bounds"]
 _BLOCK = 2**17  # cells encoded or counted at a time: they stay in the cache of a processor
@@ -137,16 +137,32 @@ class LongForm:
         shape, marks = (len(self.systems), len(self.questions)), marks_of(code, scores)
         return group(cell, marks, self.answer, self.rules, shape, self.questions)
 
-    def scored(
-        self, scale: Scores, slots: Ints, missing: MissingPolicy, place: Ints | None
-    ) -> VerifierScores | None:
-        """Count trials by the verifier's score and answer, under a policy for missing outcomes."""
+    def with_missing_as(self, category: int) -> "LongForm":
+        """Return trials without an outcome as those of a category, which gave no answer."""
+        if self.counted is not None:
+            counted = self.counted.copy()
+            counted[..., 1 + category] += counted[..., 0]
+            return replace(self, counted=counted)
+        missing = self.rows()[2] < 0
+        unscored = int(np.isnan(self.by_trial[VERIFIER]).sum()) if VERIFIER in self.by_trial else 0
+        if unscored:  # only those without an outcome may be
+            raise OutcomeError(
+                Argument("missing", "wrong"), " counts trials without an outcome as wrong: best of "
+                f"k then needs their verifier scores too; {unscored} of {int(missing.sum())} have "
+                "none. Give them scores, or leave the trials out: ",
+                Argument("missing", "ignore", "tally"), ".",
+            )  # fmt: skip
+        answer = self.answer
+        if answer is not None:
+            answer = [None if gap else text for gap, text in zip(missing, answer, strict=True)]
+        return replace(self, code=np.where(self.code < 0, category, self.code), answer=answer)
+
+    def scored(self, shape: tuple[int, ...], place: Ints | None) -> VerifierScores | None:
+        """Count trials with an outcome by the verifier's score and answer."""
         if VERIFIER not in self.by_trial:
             return None
         cell, _, code = self.rows()
-        scores, gaps = counted_scores(cell, code, self.by_trial[VERIFIER], slots.shape, place)
-        lowest = int(np.argmin(list(scale.values())))
-        return with_policy(scores, gaps, slots[..., 0], missing, lowest)
+        return counted_scores(cell, code, self.by_trial[VERIFIER], shape, place)
 
     def cost_sums(self, shape: tuple[int, ...]) -> Array | None:
         """Return number, sum and sum of logs of known costs; (system, question, slot, 3)."""

@@ -15,7 +15,7 @@ import xarray as xr
 from bayesatk._tools.arguments import one_of
 from bayesatk._tools.messages import Argument
 from bayesatk.data import tables
-from bayesatk.data.answers import AnswerRules, Answers, check_rules
+from bayesatk.data.answers import AnswerRules, check_rules
 from bayesatk.data.arrays import (
     read_answers,
     read_counts,
@@ -31,7 +31,6 @@ from bayesatk.data.question_columns import weights, with_group_name
 from bayesatk.data.requests import MissingCost, Request
 from bayesatk.data.tables import read_rows
 from bayesatk.data.validation import (
-    Array,
     Ints,
     OutcomeError,
     Scores,
@@ -209,9 +208,9 @@ def read_trials(
     """Return the long form of an array, rows, a mapping, a table or a DataArray."""
     by_role = with_roles(columns or {}, roles or {})
     if tables.is_partitioned(data) and "answer" not in by_role:
-        return tables.read_partitions(data, scores, by_role)
+        return read_rows(tables.partitions(data, by_role), scores)
     if tables.is_table(data):
-        return read_rows(tables.read_table(data, by_role), scores, rules)
+        return read_rows([tables.read_table(data, by_role)], scores, rules)
     _refuse_given("data without columns", columns=columns)
     if isinstance(data, xr.DataArray):
         return read_data_array(data, scores)
@@ -304,15 +303,15 @@ def finish(
         if rule is None and not set(numbers.values()) <= set(scale.values()):
             attributes["numbers"] = len(numbers)
     slots = long.slots(scale)
+    gaps = slots[..., 0]
+    missing_notes = () if applied else _missing_notes(long, slots, missing)
+    if missing == "wrong" and not applied:
+        long = long.with_missing_as(int(np.argmin(_sign(better) * np.array(list(scale.values())))))
+        slots = long.slots(scale)
     answers, remarks, place = long.grouped(scale)
     costs = long.cost_sums(slots.shape)
-    verifier = long.scored(scale, slots, missing, place)
-    notes = (*long.notes, *remarks)
-    if not applied:
-        notes += _missing_notes(long, slots, missing)
-        if missing == "wrong":
-            category = int(np.argmin(_sign(better) * np.array(list(scale.values()))))
-            slots, answers, costs = _gaps_as_worst(slots, answers, costs, category)
+    verifier = long.scored(slots.shape, place)
+    notes = (*long.notes, *remarks, *missing_notes)
     count = np.ascontiguousarray(slots[..., 1:])
     if costs is not None:
         notes += request.notes(count - costs[..., 1:, 0].astype(int), int(count.sum()), long)
@@ -321,7 +320,7 @@ def finish(
     dataset = xr.Dataset(
         {
             "count": (("system", "question", "category"), count),
-            "missing": (("system", "question"), slots[..., 0].copy()),
+            "missing": (("system", "question"), gaps.copy()),
         },
         coords={
             **_coordinates(long),
@@ -350,17 +349,9 @@ def _direction(better: Better) -> dict[str, str]:
 def _with_truths(
     outcomes: Outcomes, long: LongForm, scale: Scores, missing: MissingPolicy, success: str | None
 ) -> Outcomes:
-    """Add counts of trials of known truth, where there are any."""
+    """Add counts of trials of known truth by mark, or say why they cannot be."""
     if TRUTH not in long.by_trial:
         return outcomes
-    counts = _truth_counts(long, scale, missing, success)
-    return replace(outcomes, dataset=with_truth(outcomes.dataset, counts))
-
-
-def _truth_counts(
-    long: LongForm, scale: Scores, missing: MissingPolicy, success: str | None
-) -> Ints:
-    """Count trials of known truth by mark, or say why they cannot be."""
     scores = np.array(list(scale.values()))
     succeeds = succeeding(success, scores) if success is not None else scores == 1.0
     if success is None and sorted(scores.tolist()) != [0.0, 1.0]:
@@ -377,10 +368,7 @@ def _truth_counts(
         )  # fmt: skip
     counts = long.truth_counts(succeeds)
     assert counts is not None  # there are truths
-    if missing == "wrong":
-        counts[..., 1] += counts[..., 0]
-        counts[..., 0] = 0
-    return counts
+    return replace(outcomes, dataset=with_truth(outcomes.dataset, counts))
 
 
 def _with_direction(outcomes: Outcomes) -> Outcomes:
@@ -430,17 +418,3 @@ def _missing_notes(long: LongForm, slots: Ints, missing: MissingPolicy) -> tuple
         f"missing: system {long.systems[s]!r}, question {long.questions[q]!r} {fault} ({outcomes} "
         f"missing outcomes and {cells} questions never run in all). ", *remedy,
     )  # fmt: skip
-
-
-def _gaps_as_worst(
-    slots: Ints, answers: Answers | None, costs: Array | None, category: int
-) -> tuple[Ints, Answers | None, Array | None]:
-    """Count missing outcomes, with their costs, in the worst category; their answers are none."""
-    worst, gaps = 1 + category, slots[..., 0]
-    slots = slots.copy()
-    slots[..., worst] += gaps
-    if answers is not None:
-        answers = replace(answers, unanswered=answers.unanswered + gaps)
-    if costs is not None:
-        costs[..., worst, :] += costs[..., 0, :]
-    return slots, answers, costs
