@@ -133,11 +133,6 @@ class Columns:
         return list(values) if isinstance(values, list | tuple) else list(values.tolist())
 
 
-def with_roles(columns: Mapping[str, Any], roles: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the columns of a table by role, with others that were named elsewhere."""
-    return {**columns, **roles} if roles and isinstance(columns, Mapping) else columns
-
-
 @dataclass(frozen=True)
 class Picked:
     """Names of the columns by role, of those with what was asked, and of those left out."""

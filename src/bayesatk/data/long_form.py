@@ -7,7 +7,7 @@ positions too, and in an array its place says them, so that 10^8 trials cost a b
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import repeat
 from typing import Any, Literal
@@ -137,8 +137,10 @@ class LongForm:
         shape, marks = (len(self.systems), len(self.questions)), marks_of(code, scores)
         return group(cell, marks, self.answer, self.rules, shape, self.questions)
 
-    def with_missing_as(self, category: int) -> "LongForm":
-        """Return trials without an outcome as those of a category, which gave no answer."""
+    def with_missing_as(self, scale: Scores, worst: Callable[..., float]) -> "LongForm":
+        """Return trials without an outcome as those of the worst score, which gave no answer."""
+        scores = list(scale.values())
+        category = scores.index(worst(scores))
         if self.counted is not None:
             counted = self.counted.copy()
             counted[..., 1 + category] += counted[..., 0]
@@ -352,14 +354,11 @@ def marks_of(codes: NDArray[Any], scores: Scores) -> Ints:
 
 
 def codes_of(
-    answers: Sequence[str | None],
-    question: Ints,
-    references: Sequence[Collection[str]],
-    scores: Scores,
+    answers: Sequence[str | None], references: Iterable[Collection[str]], scores: Scores
 ) -> NDArray[np.int8]:
-    """Return outcome codes by the references of the questions."""
+    """Return outcome codes by the references of the question of every trial."""
     marks_of(np.zeros(0, np.int8), scores)
-    pairs = zip(answers, question.tolist(), strict=True)
-    right = np.fromiter((answer in references[number] for answer, number in pairs), np.int8)
+    pairs = zip(answers, references, strict=True)
+    right = np.fromiter((answer in reference for answer, reference in pairs), np.int8)
     order = list(scores.values())
     return np.array([order.index(0.0), order.index(1.0)], np.int8)[right]

@@ -257,8 +257,7 @@ class Counter:
         if "outcome" in table.roles:
             code = _codes(table, self.scores)
         else:
-            right = self._references(table, question, rules)
-            code = codes_of(answers or [], np.arange(len(right)), right, self.scores)
+            code = codes_of(answers or [], self._references(table, question, rules), self.scores)
         self.judged |= bool((code >= 0).any())
         by_trial = {
             role: read(table.listed(role), code, table.place, table.roles[role])

@@ -23,7 +23,7 @@ from bayesatk.data.arrays import (
     read_nested,
     read_successes,
 )
-from bayesatk.data.columns import GROUP, TRUTH, WEIGHT, with_roles
+from bayesatk.data.columns import GROUP, TRUTH, WEIGHT
 from bayesatk.data.long_form import LongForm, MissingPolicy
 from bayesatk.data.number_scale import NumberScale
 from bayesatk.data.outcomes import Outcomes, with_costs, with_truth
@@ -206,7 +206,9 @@ def read_trials(
     roles: Mapping[str, str] | None = None,
 ) -> LongForm:
     """Return the long form of an array, rows, a mapping, a table or a DataArray."""
-    by_role = with_roles(columns or {}, roles or {})
+    by_role = columns or {}
+    if roles and isinstance(by_role, Mapping):
+        by_role = {**by_role, **roles}
     if tables.is_partitioned(data) and "answer" not in by_role:
         return read_rows(tables.partitions(data, by_role), scores)
     if tables.is_table(data):
@@ -306,7 +308,7 @@ def finish(
     gaps = slots[..., 0]
     missing_notes = () if applied else _missing_notes(long, slots, missing)
     if missing == "wrong" and not applied:
-        long = long.with_missing_as(int(np.argmin(_sign(better) * np.array(list(scale.values())))))
+        long = long.with_missing_as(scale, min if better == "higher" else max)
         slots = long.slots(scale)
     answers, remarks, place = long.grouped(scale)
     costs = long.cost_sums(slots.shape)
@@ -317,33 +319,23 @@ def finish(
         notes += request.notes(count - costs[..., 1:, 0].astype(int), int(count.sum()), long)
     if not count.any():
         raise OutcomeError("data must have at least one outcome; got no trials at all.")
+    dims = "system", "question"
     dataset = xr.Dataset(
-        {
-            "count": (("system", "question", "category"), count),
-            "missing": (("system", "question"), gaps.copy()),
-        },
-        coords={
-            **_coordinates(long),
-            "category": [str(label) for label in scale],
-            "score": ("category", list(scale.values()), _direction(better)),
-        },
-        attrs=attributes,
-    )
+        {"count": ((*dims, "category"), count), "missing": (dims, gaps.copy())},
+        _coordinates(long, scale, better), attributes,
+    )  # fmt: skip
     if costs is not None:
         dataset = with_costs(dataset, costs[:, :, 1:], request.unit)
     dataset = with_group_name(dataset, request.roles.get(GROUP))
     outcomes = Outcomes(dataset, notes, answers, verifier=verifier)
-    outcomes = _with_direction(outcomes) if success is None else outcomes.with_success(success)
+    if success is not None:
+        outcomes = outcomes.with_success(success)
+    elif outcomes.binary and better == "lower":
+        raise OutcomeError(
+            Argument("better", "lower"), " is of scores, and these are 0 and 1, which are wrong "
+            "and right. Say what a success is: ", Argument("success", "score <= 0"), ".",
+        )  # fmt: skip
     return _with_truths(outcomes, long, scale, missing, success)
-
-
-def _sign(better: Better) -> int:
-    return 1 if better == "higher" else -1
-
-
-def _direction(better: Better) -> dict[str, str]:
-    """Return the attribute of the scores that says which are better."""
-    return {} if better == "higher" else {"better": better}
 
 
 def _with_truths(
@@ -371,24 +363,20 @@ def _with_truths(
     return replace(outcomes, dataset=with_truth(outcomes.dataset, counts))
 
 
-def _with_direction(outcomes: Outcomes) -> Outcomes:
-    """Return the outcomes, unless they are right and wrong with lower scores as the better ones."""
-    if outcomes.binary and outcomes.direction < 0:
-        raise OutcomeError(
-            Argument("better", "lower"), " is of scores, and these are 0 and 1, which are wrong "
-            "and right. Say what a success is: ", Argument("success", "score <= 0"), ".",
-        )  # fmt: skip
-    return outcomes
-
-
-def _coordinates(long: LongForm) -> dict[str, Any]:
-    """Labels of systems and questions, and what is known of the questions."""
+def _coordinates(long: LongForm, scale: Scores, better: Better) -> dict[str, Any]:
+    """Labels of systems, questions and categories, and what is known of the questions."""
     columns = dict(long.columns)
     if WEIGHT in columns:
         columns[WEIGHT] = weights(columns[WEIGHT].tolist(), long.questions)
     return {
         "system": as_coordinate(long.systems, "systems"),
         "question": as_coordinate(long.questions, "questions"),
+        "category": [str(label) for label in scale],
+        "score": (
+            "category",
+            list(scale.values()),
+            {"better": better} if better == "lower" else {},
+        ),
         **{name: ("question", values) for name, values in columns.items()},
     }
 
