@@ -197,7 +197,7 @@ def read_costs(values: Labels, codes: Codes, place: Callable[[int], str], name: 
     >>> read_costs([1, "2.5", None, ""], np.zeros(4, int), str, "usd").tolist()
     [1.0, 2.5, nan, nan]
     """
-    costs = np.array([_known(value, _NOTHING) for value in values], float)
+    costs = np.array([_known(value, {}) for value in values], float)
     wrong = np.flatnonzero(~np.isnan(costs) & ~((costs >= _LEAST) & (costs <= _LARGEST)))
     if len(wrong):
         row = int(wrong[0])
@@ -211,11 +211,9 @@ def read_costs(values: Labels, codes: Codes, place: Callable[[int], str], name: 
     return costs
 
 
-_NOTHING: Mapping[Any, object] = {"nan": None, "none": None, "null": None}  # as text
-
-
-def _known(value: Any, words: Mapping[Any, object]) -> float:
+def _known(value: Any, more_words: Mapping[Any, object]) -> float:
     """Return a number, or that of a word; NaN for what is missing, infinity for anything else."""
+    words = {"nan": None, "none": None, "null": None, **more_words}
     word = value.strip().lower() if isinstance(value, str) else value
     if isinstance(word, str | bool | np.bool_):
         value = words.get(word, value)
@@ -231,7 +229,7 @@ def read_truths(values: Labels, codes: Codes, place: Callable[[int], str], name:
     >>> read_truths([1, "0", None, "", False], np.zeros(5, int), str, "human").tolist()
     [1.0, 0.0, nan, nan, 0.0]
     """
-    words = {**_NOTHING, "true": 1, "false": 0, True: 1, False: 0}
+    words = {"true": 1, "false": 0, True: 1, False: 0}
     truths = np.array([_known(value, words) for value in values], float)
     wrong = np.flatnonzero(~(np.isnan(truths) | np.isin(truths, [0.0, 1.0])))
     if len(wrong):

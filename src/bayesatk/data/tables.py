@@ -309,7 +309,7 @@ class Counter:
             labels = [label for table in tables for label in table.listed("trial")]
         answers = None
         if "answer" in tables[0].roles:
-            answers = [text for part in self._trials["answer"] for text in part]
+            answers = [text for texts in self._trials["answer"] for text in texts]
         by_trial = {role: joined[role] for role in READERS if role in joined}
         return replace(
             long, code=joined["code"], cell=cell, by_trial=by_trial, answer=answers,
@@ -410,12 +410,12 @@ def _refuse_repeated(tables: Sequence[Columns], key: Ints, earlier: Flags) -> No
         return
     row = int(again.argmax())
     table, row_of_table = _located(tables, row)
-    place = table.place(row_of_table)
-    holders = f"{place} and an earlier row"
+    second = table.place(row_of_table)
+    holders = f"{second} and an earlier row"
     if repeated[row]:
         first = Columns.place(*_located(tables, int((key == key[row]).argmax())))
         word = table.word
-        holders = f"{word}s{first.removeprefix(word)} and{place.removeprefix(word)}"
+        holders = f"{word}s{first.removeprefix(word)} and{second.removeprefix(word)}"
     if "successes" in table.roles:
         raise OutcomeError(
             f"each (system, question) must have one row of counts; {holders} are both of question "

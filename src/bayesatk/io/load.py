@@ -403,18 +403,16 @@ def _size(source: Source) -> int:
     return packing * source.path.stat().st_size
 
 
-# Formats of tables on which an option has an effect, and what they are called.
-_OF_TABLES = {
-    "columns": (TABLES, "tables"), "wide": (TABLES, "tables"), "same_system": (TABLES, ""),
-    "records": (("json",), "JSON documents"),
-}  # fmt: skip
-
-
 def refuse_options(options: ReadOptions, kinds: Collection[str], suffix: str = "") -> None:
     """Refuse options that would have no effect on files of these formats."""
+    # Formats of tables on which an option has an effect, and what they are called.
+    of_tables = {
+        "columns": (TABLES, "tables"), "wide": (TABLES, "tables"), "same_system": (TABLES, ""),
+        "records": (("json",), "JSON documents"),
+    }  # fmt: skip
     for name, value in options.given().items():
         logs = {kind for kind, log in LOGS.items() if log.honoured(name)}
-        tables, words = _OF_TABLES.get(name, ((), ""))
+        tables, words = of_tables.get(name, ((), ""))
         formats = logs.union(tables)
         if not formats.isdisjoint(kinds):
             continue

@@ -196,9 +196,9 @@ def _promptfoo(record: Record) -> Iterator[dict[str, Any]]:
     provider = record.of(str, "provider.label|provider.id|provider")
     several = len({raw for _, raw in prompts}) > 1
     label = f": {record.of(str, 'prompt.label')[:60]}" if several else ""
-    place = record("promptIdx")
-    if isinstance(place, int) and place < len(prompts) and prompts.count(prompts[place]) > 1:
-        label += f" #{prompts[: place + 1].count(prompts[place])}"
+    column = record("promptIdx")
+    if isinstance(column, int) and column < len(prompts) and prompts.count(prompts[column]) > 1:
+        label += f" #{prompts[: column + 1].count(prompts[column])}"
     failed = record("failureReason") == 2 or (record("error") and not record("gradingResult"))
     marks = {"success": record("success"), "score": record("score")}
     yield {
