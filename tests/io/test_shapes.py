@@ -8,6 +8,7 @@ HumanEval results as `tests.logs.make_code`; all others are of published files o
 
 import ast
 import gzip
+import io
 import json
 import re
 import sys
@@ -350,3 +351,40 @@ def test_standard_input_may_be_compressed(ending):
     done = CliRunner().invoke(app, arguments, input=packed)
     assert done.exit_code == 0, done.output
     assert '"pass@1"' in done.output
+
+
+@pytest.mark.parametrize("ending", ["", *PACKINGS])
+@pytest.mark.parametrize("read", [bk.load, bk.checks.inspect_source])
+def test_a_dash_is_standard_input(read, ending, monkeypatch):
+    content = b"task,passed\na,1\na,0\nb,1\nb,1\n"
+    packed = PACKINGS[ending](content) if ending else content
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(packed)))
+    result = read("-")
+    data = result if read is bk.load else result.data
+    assert totals(data) == [1, 3, 0]
+
+
+def test_standard_input_is_converted(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"task,passed\na,1\na,0\n")))
+    path = bk.convert("-", tmp_path / "runs.csv")
+    assert path.read_text().splitlines() == ["question,outcome", "a,1", "a,0"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_a_rule_for_success_reads_any_numbers(tmp_path, ending):
+    path = tmp_path / f"runs.{ending}"
+    frame = pd.DataFrame({"task": ["a", "a", "b", "b"], "score": [0.93, 0.0, 1.0, 0.5]})
+    if ending == "csv":
+        frame.to_csv(path, index=False)
+    else:
+        frame.to_json(path, orient="records", lines=True)
+    data = bk.load(path, success="score >= 0.9")
+    assert data.dataset.identical(bk.load(path, scores="numbers", success="score >= 0.9").dataset)
+    assert totals(data) == [2, 2, 0]
+    # Of right and wrong all may be right; a rule that nothing can fail is refused.
+    all_right = written_json(tmp_path / "right.json", [{"task": "a", "score": 1}] * 3)
+    assert totals(bk.load(all_right, success="score >= 0.9")) == [0, 3, 0]
+    refused(lambda: bk.load(all_right, success="score >= 0"), "success must split the scores")
+    path.write_text("task,score\na,C\na,I\n")
+    if ending == "csv":
+        assert totals(bk.load(path, success="score >= 0.9")) == [1, 1, 0]

@@ -239,6 +239,20 @@ def test_an_empty_label_is_none(tmp_path):
     assert counts(data) == counts(load_quietly(RECORDS / "others" / "promptfoo.json"))
 
 
+def test_two_providers_of_one_id_are_two_systems(tmp_path):
+    genuine = RECORDS / "others" / "promptfoo.json"
+    whole = json.loads(genuine.read_text())
+    for row in whole["results"]["results"]:
+        row["provider"] = {"id": "same"}
+    for prompt in whole["results"]["prompts"]:
+        prompt["provider"] = "same"
+    path = tmp_path / "out.json"
+    path.write_text(json.dumps(whole))
+    data, genuine_data = load_quietly(path), load_quietly(genuine)
+    assert data.systems == ["same #1", "same #2"]
+    assert (data.successes.values == genuine_data.successes.values).all()
+
+
 def test_empty_text_is_a_missing_outcome_in_every_table(tmp_path):
     path = tmp_path / "runs.jsonl"
     path.write_text('{"question": "a", "passed": 1}\n{"question": "b", "passed": ""}\n')

@@ -163,7 +163,7 @@ def test_scales_draw_what_they_read(name) -> None:
     """Vectors add up to one, their rate is the mean score, and counts to their trials."""
     scale, rng = SCALES[name], np.random.default_rng(4)
     alpha = np.arange(1.0, len(scale.scores) + 1.0)
-    p = scale.draw_p(alpha, (5000,), rng)
+    p = rng.dirichlet(alpha, 5000) if scale.axes else rng.beta(alpha[1], alpha[0], 5000)
     assert p.shape == (5000, *(len(alpha) for _ in scale.axes))
     vectors = scale.vectors(p)
     np.testing.assert_allclose(vectors.sum(axis=-1), 1.0, rtol=1e-12)

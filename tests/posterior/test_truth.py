@@ -78,7 +78,7 @@ def test_the_likelihood_is_the_integral_over_p(counts, mean, icc, s, f) -> None:
     one = chance_without_p(counts, a, b, s, f)
     states = States.of_counts(np.array([counts]))
     fields = HyperPrior().fields("beta", 0, False, 0)
-    judge = OneJudge(((1.0, 1.0), (1.0, 1.0)))
+    judge = OneJudge(JudgeError(0, 0, 0, 0))
     fields = Fields((*fields, *judge.fields))
     values = {"mean": mean, "icc": icc, "sensitivity": s, "false_positive_rate": f}
     theta = np.array([[np.log(value / (1.0 - value)) for value in values.values()]])
@@ -377,7 +377,6 @@ def test_truth_of_a_trial_without_a_mark_counts() -> None:
     [
         ([[1, 0]], {"truth": [[2, None]]}, r"must be 0 or 1 .* got 2 in 'truth' at system"),
         ([[1, 0]], {"truth": [[1]]}, "must be arranged like data"),
-        ([["a", "b"]], {"scores": {"a": 0, "b": 0.5}, "truth": [[1, 0]]}, "right or wrong, scored"),
         ([[1, None]], {"truth": [[1, 0]], "missing": "bounds"}, "must be left out with truth"),
         (([1], [2]), {"truth": [[1, 0]]}, "truth must be left out for counts"),
     ],

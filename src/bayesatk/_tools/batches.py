@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 
 from bayesatk._tools.messages import PACKAGE
 from bayesatk._tools.progress import track
+from bayesatk._tools.writing import lock
 
 
 def all_batches(
@@ -128,12 +129,7 @@ def _only_writer(path: Path) -> Iterator[BinaryIO]:
     """Open a file to read and add to, or refuse if another process has it open for that."""
     with path.open("a+b") as file:
         try:
-            import fcntl
-        except ImportError:  # not on Windows
-            yield file
-            return
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(file.fileno())
         except BlockingIOError:
             raise ValueError(
                 f"path must be a file that no other process writes; {path} is being written by "

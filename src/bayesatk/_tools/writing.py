@@ -130,7 +130,7 @@ def _lock(path: Path) -> int | None:
     handle = None
     try:
         handle = os.open(path, os.O_RDONLY)
-        _flock(handle)
+        lock(handle)
         same = os.stat(path).st_ino == os.fstat(handle).st_ino
     except (BlockingIOError, FileNotFoundError):
         same = False
@@ -140,7 +140,7 @@ def _lock(path: Path) -> int | None:
     return None
 
 
-def _flock(handle: int) -> None:
+def lock(handle: int) -> None:
     """Lock for this process, where the system and the disk can; refuse what another has locked."""
     try:
         import fcntl
@@ -157,14 +157,12 @@ def _flock(handle: int) -> None:
 def _remove_left(path: Path) -> None:
     """Remove what a writer left that was killed: its lock is free."""
     with suppress(OSError):
-        import fcntl
-
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
-        finally:
-            os.close(handle)
+        handle = _lock(path)
+        if handle is not None:
+            try:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+            finally:
+                os.close(handle)
 
 
 def _unwritten(path: Path, error: OSError) -> OSError:

@@ -6,7 +6,6 @@ import os
 import re
 import shlex
 import sys
-import tempfile
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
@@ -291,10 +290,10 @@ class Reading:
         options, source = self.options(), _source(self.files)
         from bayesatk.io.load import load  # takes a second to import, errors before it do not
 
-        with warnings.catch_warnings(record=True) as caught, _standard_input(source) as path:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
             try:
-                data = (read or load)(path, **options)
+                data = (read or load)(source, **options)
             finally:  # a doubt may say why the data are refused
                 for warning in caught:
                     text = as_options(warning.message, READING)
@@ -618,30 +617,6 @@ def _source(files: list[str]) -> Any:
         check_file(path)
         paths_by_system.setdefault(name, []).append(path)
     return paths_by_system
-
-
-@contextmanager
-def _standard_input(source: Any) -> Iterator[Any]:
-    """Put standard input into a file of the right kind, if it is what to read."""
-    from bayesatk.io.logs.formats import sniff
-
-    if source != "-":
-        yield source
-        return
-    most = 1 << 34  # bytes, which are copied to the disk: 16 GiB
-    with tempfile.TemporaryDirectory() as folder:
-        content = sys.stdin.buffer.read(1 << 16)
-        path = Path(folder) / f"stdin{sniff(content)}"
-        with path.open("wb") as file:
-            while content:
-                file.write(content)
-                if file.tell() > most:
-                    raise ValueError(
-                        f"standard input must have at most {most} bytes; it has more. Save "
-                        "it to a file, and name the file."
-                    )
-                content = sys.stdin.buffer.read(1 << 20)
-        yield path
 
 
 def label(text: str) -> str | float:

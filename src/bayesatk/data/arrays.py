@@ -148,7 +148,8 @@ def read_answers(
         rules.right_answers(value, f"question {shown(label)}")
         for label, value in zip(long.questions, values, strict=True)
     ]
-    codes = codes_of(texts, long.rows()[0] % len(right), right, scores)
+    questions = (long.rows()[0] % len(right)).tolist()
+    codes = codes_of(texts, [right[question] for question in questions], scores)
     return replace(long, code=codes.reshape(long.code.shape), answer=texts, rules=rules)
 
 

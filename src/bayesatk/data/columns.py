@@ -3,7 +3,7 @@
 import ast
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import NoneType
 from typing import Any
@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayesatk._tools.messages import Argument
-from bayesatk.data.content import ASKED, canonical, content_columns, digest, meaning
+from bayesatk.data.content import ASKED, canonical, content_columns, digest, digests, meaning
 from bayesatk.data.validation import Ints, Labels, OutcomeError, is_missing, label_fault, shown
 from bayesatk.data.verifier import VERIFIER
 
@@ -78,8 +78,8 @@ class Columns:
         Name of the column with each role.
     values : mapping
         Its values, by role: a list, a numeric array, or labels coded by pandas.
-    word : str
-        What a row is called in messages ("row", "line").
+    word, ending : str
+        What a row is called in messages ("row", "line"), and what follows its number.
     numbers : sequence of int, optional
         Number of every row in its source; default 0, 1, ....
     content : mapping
@@ -94,6 +94,25 @@ class Columns:
     numbers: Sequence[int] | None = None
     content: Mapping[Any, Sequence[int]] = field(default_factory=dict)
     others: tuple[Any, ...] = ()
+    ending: str = ""
+
+    def __len__(self) -> int:
+        return len(self.values["question"])
+
+    def with_column(self, role: str, name: Any, values: Any) -> "Columns":
+        """Return the table with a column, in place of the one with its role if there is one."""
+        roles = {**self.roles, role: name}
+        in_order = dict.fromkeys([*filter(roles.__contains__, ROLES), *roles])
+        return replace(
+            self, roles={role: roles[role] for role in in_order},
+            values={**self.values, role: values},
+        )  # fmt: skip
+
+    def without(self, role: str) -> "Columns":
+        """Return the table without the column with a role."""
+        roles, values = dict(self.roles), dict(self.values)
+        del roles[role], values[role]
+        return replace(self, roles=roles, values=values)
 
     def number(self, row: int) -> int:
         """Return the number of a row in its source."""
@@ -101,7 +120,7 @@ class Columns:
 
     def place(self, row: int) -> str:
         """Return where a row is, for a message."""
-        return f"{self.word} {self.number(row)}"
+        return f"{self.word} {self.number(row)}{self.ending}"
 
     def value(self, role: str, row: int) -> Any:
         """Return a value as Python writes it."""
@@ -114,19 +133,32 @@ class Columns:
         return list(values) if isinstance(values, list | tuple) else list(values.tolist())
 
 
-def with_roles(columns: Mapping[str, Any], roles: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the columns of a table by role, with others that were named elsewhere."""
-    return {**columns, **roles} if roles and isinstance(columns, Mapping) else columns
+@dataclass(frozen=True)
+class Picked:
+    """Names of the columns by role, of those with what was asked, and of those left out."""
 
+    roles: dict[str, Any]
+    content: list[Any]
+    others: tuple[Any, ...]
 
-def pick_columns(
-    names: Labels, columns: Mapping[str, Any]
-) -> tuple[dict[str, Any], list[Any], tuple[Any, ...]]:
-    """Return the columns by role, those that hold what was asked, and those that are left out."""
-    roles = find_columns(names, columns)
-    content = content_columns(names, roles, columns)
-    used = [*roles.values(), *content]
-    return roles, content, tuple(name for name in names if name not in used)
+    @classmethod
+    def of(cls, names: Labels, columns: Mapping[str, Any]) -> "Picked":
+        """Pick columns: as told, else by their usual names."""
+        roles = find_columns(names, columns)
+        content = content_columns(names, roles, columns)
+        used = [*roles.values(), *content]
+        return cls(roles, content, tuple(name for name in names if name not in used))
+
+    @property
+    def needed(self) -> list[Any]:
+        """Names of the columns that are read."""
+        return list(dict.fromkeys([*self.roles.values(), *self.content]))
+
+    def table(self, read: Callable[[Any, str], Any], **rows: Any) -> Columns:
+        """Return the columns, each read by name and role; that of what was asked is "content"."""
+        values = {role: read(name, role) for role, name in self.roles.items()}
+        content = digests({name: read(name, "content") for name in self.content})
+        return Columns(self.roles, values, content=content, others=self.others, **rows)
 
 
 def find_columns(names: Labels, columns: Mapping[str, Any]) -> dict[str, Any]:

@@ -83,35 +83,6 @@ def digest(*parts: object) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-class Contents:
-    """Digests of the content columns of a table, as its rows come in.
-
-    Examples
-    --------
-    >>> own = Contents(["prompt"])
-    >>> for cell in ("2 + 2", "2 + 2", None):
-    ...     own.add("prompt", cell)
-    >>> first, second, missing = own.digests["prompt"]
-    >>> first == second != UNKNOWN, missing == UNKNOWN
-    (True, True)
-    """
-
-    def __init__(self, names: Iterable[Any]) -> None:
-        self.digests: dict[Any, list[int]] = {name: [] for name in names}
-        self._known: dict[str, int] = {}
-
-    def add(self, name: Any, value: object) -> None:
-        """Take the next cell of a column; a number says nothing of what was asked."""
-        usual = meaning(name) in ASKED
-        if is_absent(value) or (usual and _is_number(value)):
-            self.digests[name].append(UNKNOWN)
-            return
-        text = canonical(value)
-        if text not in self._known:
-            self._known[text] = int(digest(text), 16) >> 1 or 1
-        self.digests[name].append(self._known[text])
-
-
 def _is_number(value: object) -> bool:
     """Return whether a cell is a number, in digits with any marks between them."""
     if isinstance(value, str):
@@ -120,16 +91,26 @@ def _is_number(value: object) -> bool:
 
 
 def digests(columns: Mapping[Any, Labels]) -> dict[Any, list[int]]:
-    """Return the digests of whole columns, by name; each distinct cell is read once."""
+    """Return the digests of columns that hold what was asked, by name; each distinct cell once.
+
+    A number in a column such as ``question`` says nothing of what was asked.
+
+    Examples
+    --------
+    >>> first, second, missing, number = digests({"prompt": ["2 + 2", "2 + 2", None, 4]})["prompt"]
+    >>> first == second != UNKNOWN, missing == number == UNKNOWN
+    (True, True)
+    """
     by_name: dict[Any, list[int]] = {}
     for name, cells in columns.items():
-        contents = Contents([name])
+        usual = meaning(name) in ASKED
         try:
             codes, distinct = pd.factorize(np.fromiter(cells, object))
         except TypeError:  # lists and objects have no hash
             codes, distinct = np.arange(len(cells)), np.fromiter(cells, object)
-        for cell in distinct:
-            contents.add(name, cell)
-        values = np.array([*contents.digests[name], UNKNOWN])  # the code -1 is a missing cell's
+        values = np.zeros(len(distinct) + 1, np.int64)  # the code -1 is a missing cell's
+        for code, cell in enumerate(distinct):
+            if not (is_absent(cell) or (usual and _is_number(cell))):
+                values[code] = int(digest(canonical(cell)), 16) >> 1 or 1
         by_name[name] = values[codes].tolist()
     return by_name

@@ -7,7 +7,7 @@ positions too, and in an array its place says them, so that 10^8 trials cost a b
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import repeat
 from typing import Any, Literal
@@ -34,7 +34,7 @@ from bayesatk.data.validation import (
     number_of,
     shown,
 )
-from bayesatk.data.verifier import VERIFIER, VerifierScores, counted_scores, with_policy
+from bayesatk.data.verifier import VERIFIER, VerifierScores, counted_scores
 
 MissingPolicy = Literal["error", "ignore", "wrong", "bounds"]
 _BLOCK = 2**17  # cells encoded or counted at a time: they stay in the cache of a processor
@@ -136,16 +136,34 @@ class LongForm:
         shape, marks = (len(self.systems), len(self.questions)), marks_of(code, scores)
         return group(cell, marks, self.answer, self.rules, shape, self.questions)
 
-    def scored(
-        self, scale: Scores, slots: Ints, missing: MissingPolicy, place: Ints | None
-    ) -> VerifierScores | None:
-        """Count trials by the verifier's score and answer, under a policy for missing outcomes."""
+    def with_missing_as(self, scale: Scores, worst: Callable[..., float]) -> "LongForm":
+        """Return trials without an outcome as those of the worst score, which gave no answer."""
+        scores = list(scale.values())
+        category = scores.index(worst(scores))
+        if self.counted is not None:
+            counted = self.counted.copy()
+            counted[..., 1 + category] += counted[..., 0]
+            return replace(self, counted=counted)
+        missing = self.rows()[2] < 0
+        unscored = int(np.isnan(self.by_trial[VERIFIER]).sum()) if VERIFIER in self.by_trial else 0
+        if unscored:  # only those without an outcome may be
+            raise OutcomeError(
+                Argument("missing", "wrong"), " counts trials without an outcome as wrong: best of "
+                f"k then needs their verifier scores too; {unscored} of {int(missing.sum())} have "
+                "none. Give them scores, or leave the trials out: ",
+                Argument("missing", "ignore", "tally"), ".",
+            )  # fmt: skip
+        answer = self.answer
+        if answer is not None:
+            answer = [None if gap else text for gap, text in zip(missing, answer, strict=True)]
+        return replace(self, code=np.where(self.code < 0, category, self.code), answer=answer)
+
+    def scored(self, shape: tuple[int, ...], place: Ints | None) -> VerifierScores | None:
+        """Count trials with an outcome by the verifier's score and answer."""
         if VERIFIER not in self.by_trial:
             return None
         cell, _, code = self.rows()
-        scores, gaps = counted_scores(cell, code, self.by_trial[VERIFIER], slots.shape, place)
-        lowest = int(np.argmin(list(scale.values())))
-        return with_policy(scores, gaps, slots[..., 0], missing, lowest)
+        return counted_scores(cell, code, self.by_trial[VERIFIER], shape, place)
 
     def cost_sums(self, shape: tuple[int, ...]) -> Array | None:
         """Return number, sum and sum of logs of known costs; (system, question, slot, 3)."""
@@ -335,14 +353,11 @@ def marks_of(codes: NDArray[Any], scores: Scores) -> Ints:
 
 
 def codes_of(
-    answers: Sequence[str | None],
-    question: Ints,
-    references: Sequence[Collection[str]],
-    scores: Scores,
+    answers: Sequence[str | None], references: Iterable[Collection[str]], scores: Scores
 ) -> NDArray[np.int8]:
-    """Return outcome codes by the references of the questions."""
+    """Return outcome codes by the references of the question of every trial."""
     marks_of(np.zeros(0, np.int8), scores)
-    pairs = zip(answers, question.tolist(), strict=True)
-    right = np.fromiter((answer in references[number] for answer, number in pairs), np.int8)
+    pairs = zip(answers, references, strict=True)
+    right = np.fromiter((answer in reference for answer, reference in pairs), np.int8)
     order = list(scores.values())
     return np.array([order.index(0.0), order.index(1.0)], np.int8)[right]

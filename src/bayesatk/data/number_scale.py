@@ -9,7 +9,7 @@ such as the ends, stay as they are.
 
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -70,6 +70,13 @@ class NumberScale(dict[Any, float]):
                 f"got {shown(scores)}. For any numbers: ", Argument("scores", "numbers"), ".",
             )  # fmt: skip
         return cls((low, high))
+
+    @classmethod
+    def beside(cls, numbers: Iterable[float]) -> "NumberScale":
+        """Return a scale of any numbers, on which these are already."""
+        scale = cls()
+        scale.codes([*numbers])
+        return scale
 
     @property
     def words(self) -> str:

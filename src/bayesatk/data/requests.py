@@ -189,15 +189,15 @@ def _place_of(long: LongForm) -> Callable[[int], str]:
     return place
 
 
-def read_costs(values: Labels, place: Callable[[int], str], name: str) -> Array:
+def read_costs(values: Labels, codes: Codes, place: Callable[[int], str], name: str) -> Array:
     """Return costs as numbers, NaN where there is none, or refuse the first that is no cost.
 
     Examples
     --------
-    >>> read_costs([1, "2.5", None, ""], str, "usd").tolist()
+    >>> read_costs([1, "2.5", None, ""], np.zeros(4, int), str, "usd").tolist()
     [1.0, 2.5, nan, nan]
     """
-    costs = np.array([_cost(value) for value in values], float)
+    costs = np.array([_known(value, {}) for value in values], float)
     wrong = np.flatnonzero(~np.isnan(costs) & ~((costs >= _LEAST) & (costs <= _LARGEST)))
     if len(wrong):
         row = int(wrong[0])
@@ -211,19 +211,22 @@ def read_costs(values: Labels, place: Callable[[int], str], name: str) -> Array:
     return costs
 
 
-def _cost(value: Any) -> float:
-    """Return a cost, NaN for one that is missing, infinity for what is no number."""
-    words = isinstance(value, str) and value.strip().lower() in ("nan", "none", "null")
-    number = math.nan if words else number_of(value)
+def _known(value: Any, more_words: Mapping[Any, object]) -> float:
+    """Return a number, or that of a word; NaN for what is missing, infinity for anything else."""
+    words = {"nan": None, "none": None, "null": None, **more_words}
+    word = value.strip().lower() if isinstance(value, str) else value
+    if isinstance(word, str | bool | np.bool_):
+        value = words.get(word, value)
+    number = number_of(value)
     return math.inf if number is None else number
 
 
-def read_truths(values: Labels, place: Callable[[int], str], name: str) -> Array:
+def read_truths(values: Labels, codes: Codes, place: Callable[[int], str], name: str) -> Array:
     """Return what is true of trials, NaN where it is not known, or refuse what is neither 0 nor 1.
 
     Examples
     --------
-    >>> read_truths([1, "0", None, "", False], str, "human").tolist()
+    >>> read_truths([1, "0", None, "", False], np.zeros(5, int), str, "human").tolist()
     [1.0, 0.0, nan, nan, 0.0]
     """
     truths = np.array([truth_value(value) for value in values], float)
@@ -240,20 +243,14 @@ def read_truths(values: Labels, place: Callable[[int], str], name: str) -> Array
 
 def truth_value(value: Any) -> float:
     """Return 0 or 1, NaN for a truth that is not known, infinity for what is none."""
-    if isinstance(value, str):
-        text = value.strip().lower()
-        value = {"true": 1, "false": 0, "nan": None, "none": None, "null": None}.get(text, value)
-    flag = isinstance(value, bool | np.bool_)
-    number = float(value) if flag else number_of(value)
-    if number is None or not (math.isnan(number) or number in (0.0, 1.0)):
-        return math.inf
-    return number
+    number = _known(value, {"true": 1, "false": 0, True: 1, False: 0})
+    return number if math.isnan(number) or number in (0.0, 1.0) else math.inf
 
 
 # Readers of what is known of every trial beside its outcome, by role.
 Reader = Callable[[Labels, Codes, Callable[[int], str], str], Array]
 READERS: Mapping[str, Reader] = {
-    COST: lambda values, codes, place, name: read_costs(values, place, name),
-    TRUTH: lambda values, codes, place, name: read_truths(values, place, name),
+    COST: read_costs,
+    TRUTH: read_truths,
     VERIFIER: read_verifier,
 }

@@ -91,10 +91,6 @@ class RightWrong:
         """Probabilities of wrong and right."""
         return np.stack([1.0 - p, p], axis=-1)
 
-    def draw_p(self, alpha: Array, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
-        """Draw success probabilities."""
-        return rng.beta(float(alpha[1]), float(alpha[0]), shape)
-
     def draw_counts(self, trials: Ints | int, p: Array, rng: np.random.Generator) -> Ints:
         """Draw successes."""
         return np.asarray(rng.binomial(trials, p))
@@ -183,10 +179,6 @@ class Scored:
     def vectors(self, p: Array) -> Array:
         """Probabilities as they are."""
         return p
-
-    def draw_p(self, alpha: Array, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
-        """Draw vectors of probabilities."""
-        return rng.dirichlet(alpha, shape)
 
     def draw_counts(self, trials: Ints | int, p: Array, rng: np.random.Generator) -> Ints:
         """Draw counts by category."""

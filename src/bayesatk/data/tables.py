@@ -4,7 +4,7 @@ Their columns become labels of rows, what must agree within a question, and coun
 comes in parts, what is in memory are the counts and the labels.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,13 +17,13 @@ from bayesatk.data.answers import AnswerRules
 from bayesatk.data.columns import (
     ROLES,
     Columns,
+    Picked,
     labels,
     one_row_a_trial,
-    pick_columns,
     trial_text,
     usual_names,
 )
-from bayesatk.data.content import digests, meaning
+from bayesatk.data.content import meaning
 from bayesatk.data.long_form import LongForm, codes_of, encode, first_invalid, refuse
 from bayesatk.data.number_scale import NumberScale
 from bayesatk.data.question_columns import Agreement
@@ -42,7 +42,7 @@ from bayesatk.data.validation import (
 )
 
 # Kinds of NumPy's numbers that stay arrays, by role: outcomes may be fractions and true/false.
-_ARRAYS = {"outcome": "biuf", "answer": "", "reference": ""}
+_ARRAYS = {"outcome": "biuf", "answer": "", "reference": "", "content": ""}
 
 
 def is_table(data: object) -> bool:
@@ -69,13 +69,10 @@ def read_table(data: Any, columns: Mapping[str, str]) -> Columns:
         frame: Any = nw.from_native(data)
         lazy = isinstance(frame, nw.LazyFrame)
         first = "" if hasattr(data, "to_numpy") else ".collect()" if lazy else ".to_pandas()"
-        roles, content_names, unused = _picked(
-            frame.collect_schema().names(), columns, f"data{first}.to_numpy()"
-        )
+        picked = _picked(frame.collect_schema().names(), columns, f"data{first}.to_numpy()")
         if lazy:
-            frame = frame.select(list(dict.fromkeys([*roles.values(), *content_names]))).collect()
-        values = {role: values_of(frame[name], role) for role, name in roles.items()}
-        content = digests({name: frame[name].to_list() for name in content_names})
+            frame = frame.select(picked.needed).collect()
+        table = picked.table(lambda name, role: values_of(frame[name], role))
     except OutcomeError:
         raise
     except Exception as error:  # every library refuses a malformed table in its own way
@@ -83,13 +80,13 @@ def read_table(data: Any, columns: Mapping[str, str]) -> Columns:
             f"the table must have columns that can be read, each name once; got {error}. Rename "
             "or convert the column."
         ) from None
-    return one_row_a_trial(Columns(roles, values, content=content, others=unused))
+    return one_row_a_trial(table)
 
 
-def _picked(names: list[Any], columns: Mapping[str, str], array: str) -> Any:
+def _picked(names: list[Any], columns: Mapping[str, str], array: str) -> Picked:
     """Pick columns by name; a table without any usual name may be an array in disguise."""
     try:
-        return pick_columns(names, columns)
+        return Picked.of(names, columns)
     except OutcomeError as error:
         if columns or any(meaning(name) in usual_names() for name in names):
             raise
@@ -99,21 +96,24 @@ def _picked(names: list[Any], columns: Mapping[str, str], array: str) -> Any:
         ) from None
 
 
-def from_pandas(data: pd.DataFrame, columns: Mapping[str, str]) -> Columns:
+def from_pandas(data: pd.DataFrame, columns: Mapping[str, str], **rows: Any) -> Columns:
     """Pick the columns by position: names need not be text, nor does narwhals allow others."""
     names = list(data.columns)
-    roles, content_names, unused = _picked(names, columns, "data.to_numpy()")
+    picked = _picked(names, columns, "data.to_numpy()")
     for level in data.index.names:
-        lost = [role for role in ROLES if role not in roles and meaning(level) in usual_names(role)]
+        lost = [
+            role
+            for role in ROLES
+            if role not in picked.roles and meaning(level) in usual_names(role)
+        ]
         if lost:
             raise OutcomeError(
                 f"the table must have its {lost[0]} in a column; got {level!r} in the index. Reset "
                 "it: table.reset_index()."
             )
-    series = {name: data.iloc[:, names.index(name)] for name in [*roles.values(), *content_names]}
-    values = {role: _pandas_values(series[name], role) for role, name in roles.items()}
-    content = digests({name: series[name].tolist() for name in content_names})
-    return Columns(roles, values, content=content, others=unused)
+    return picked.table(
+        lambda name, role: _pandas_values(data.iloc[:, names.index(name)], role), **rows
+    )
 
 
 def _pandas_values(series: Any, role: str) -> Any:
@@ -143,17 +143,14 @@ def is_partitioned(data: object) -> bool:
     return type(data).__module__.startswith("dask.") and hasattr(data, "to_delayed")
 
 
-def read_partitions(data: Any, scores: Scores, columns: Mapping[str, str]) -> LongForm:
-    """Count the rows of a table of dask; of its columns, only those that matter are computed."""
-    roles, content_names, unused = pick_columns(list(data.columns), columns)
-    counter, start = Counter(scores), 0
-    for partition in _computed(data[list(dict.fromkeys([*roles.values(), *content_names]))]):
-        if len(partition):
-            table = from_pandas(partition, columns)
-            rows = range(start, start + len(partition))
-            counter.add(one_row_a_trial(replace(table, numbers=rows, others=unused)))
+def partitions(data: Any, columns: Mapping[str, str]) -> Iterator[Columns]:
+    """Yield the parts of a table of dask; of its columns, only those that matter are computed."""
+    picked, start = Picked.of(list(data.columns), columns), 0
+    for partition in _computed(data[picked.needed]):
+        rows = range(start, start + len(partition))
+        table = from_pandas(partition, columns, numbers=rows)
+        yield one_row_a_trial(replace(table, others=picked.others))
         start += len(partition)
-    return counter.long_form()
 
 
 def _computed(data: Any) -> Iterator[Any]:
@@ -171,17 +168,18 @@ _MOST = 1 << 28  # bytes of the marks by which repeated trials are noticed
 _BITS = 64  # of a word of marks: trials of one system and question
 
 
-def read_rows(table: Columns, scores: Scores, rules: AnswerRules) -> LongForm:
-    """Return the trials of a long table, or the counts of one whose rows are questions."""
-    counter = Counter(scores)
-    if "successes" in table.roles:
+def read_rows(
+    tables: Iterable[Columns], scores: Scores, rules: AnswerRules | None = None
+) -> LongForm:
+    """Return the trials of the parts of a long table, or without rules for answers their counts."""
+    counter = Counter(scores, rules)
+    for table in tables:
         counter.add(table)
-        return counter.long_form()
-    return counter.whole(table, rules)
+    return counter.long_form()
 
 
 class Counter:
-    """Counts of the parts of a long table, as they come.
+    """Counts, or trials, of the parts of a long table, as they come.
 
     What only shows between parts is checked here: a trial that occurs twice, and a question that
     is asked in two ways.
@@ -190,6 +188,8 @@ class Counter:
     ----------
     scores : mapping
         As in `bayesatk.tally`.
+    rules : AnswerRules, optional
+        How answers are compared, where trials are kept; without them they are counted and gone.
 
     Examples
     --------
@@ -201,72 +201,77 @@ class Counter:
     [[[0, 0, 1], [0, 1, 1]]]
     """
 
-    def __init__(self, scores: Scores) -> None:
-        self.scores = scores
+    def __init__(self, scores: Scores, rules: AnswerRules | None = None) -> None:
+        self.scores, self.rules = scores, rules
+        self.judged = False  # whether there was any outcome so far that is not missing
         # Positions of labels among all that have come so far, by role.
         self._places: dict[str, dict[Any, int]] = {"system": {}, "question": {}, "trial": {}}
         self._slots: Ints = np.zeros((1, 1, len(scores) + 1), np.int64)
+        self._parts: list[Columns] = []
+        self._trials: dict[str, list[Any]] = {}  # what is kept of those of each part
         self._seen: NDArray[np.uint64] | None = np.zeros((1, 1, 1), np.uint64)
         self._agreement = Agreement()
         self._first: Columns | None = None
         self._notes: tuple[str, ...] = ()
 
-    @property
-    def judged(self) -> bool:
-        """Whether there was any outcome so far that is not missing."""
-        return bool(self._slots[..., 1:].any())
-
     def add(self, table: Columns) -> None:
-        """Count another part; its rows are numbered as in the whole."""
-        for role in filter(table.roles.__contains__, READERS):
-            raise OutcomeError(
-                Argument(role), " must be left out for tables that are counted part by part. "
-                "Read the table whole: ", Argument("stream", False), ", or table.compute().",
-            )  # fmt: skip
-        if isinstance(self.scores, NumberScale) and "successes" not in table.roles:
-            raise OutcomeError(
-                Argument("scores"), " must map outcomes where tables are counted part by part; got "
-                "numbers. Read the table whole: ", Argument("stream", False),
-                ", or table.compute().",
-            )  # fmt: skip
+        """Take another part; its rows are numbered as in the whole."""
+        if not len(table):
+            return
+        if self.rules is None:
+            self._refuse_uncounted(table)
         system, question = self._cells(table)
-        self._slots = _grown(self._slots, (*self._shape, self._slots.shape[2]))
         if "successes" in table.roles:
+            self._slots = _grown(self._slots, (*self._shape, self._slots.shape[2]))
             counted = self._slots[system, question].any(axis=1)
-            _refuse_repeated(table, system * self._shape[1] + question, counted)
+            _refuse_repeated([table], system * self._shape[1] + question, counted)
             self._slots[system, question] = _success_slots(table, self.scores)
             return
         trial = self._coded(table, "trial")
+        if self.rules is not None:
+            self._keep(table, self.rules, system, question, trial)
+            return
         if trial is not None:
             key = (system * self._shape[1] + question) * len(self._places["trial"]) + trial
-            _refuse_repeated(table, key, self._marked(system, question, trial))
-        np.add.at(self._slots, (system, question, _codes(table, self.scores) + 1), 1)
+            _refuse_repeated([table], key, self._marked(system, question, trial))
+        code = _codes(table, self.scores)
+        self.judged |= bool((code >= 0).any())
+        self._slots = _grown(self._slots, (*self._shape, self._slots.shape[2]))
+        np.add.at(self._slots, (system, question, code + 1), 1)
 
-    def whole(self, table: Columns, rules: AnswerRules) -> LongForm:
-        """Return the trials of a table that comes at once."""
-        system, question = self._cells(table)
-        cell, trial = system * self._shape[1] + question, self._coded(table, "trial")
-        if trial is not None:
-            key = cell * len(self._places["trial"]) + trial
-            _refuse_repeated(table, key, np.zeros(len(key), bool))
+    def _refuse_uncounted(self, table: Columns) -> None:
+        """Refuse what counts do not keep."""
+        remedy = "Read the table whole: ", Argument("stream", False), ", or table.compute()."
+        for role in filter(table.roles.__contains__, READERS):
+            rule = " must be left out for tables that are counted part by part. "
+            raise OutcomeError(Argument(role), rule, *remedy)
+        if isinstance(self.scores, NumberScale) and "successes" not in table.roles:
+            rule = " must map outcomes where tables are counted part by part; got numbers. "
+            raise OutcomeError(Argument("scores"), rule, *remedy)
+
+    def _keep(
+        self, table: Columns, rules: AnswerRules, system: Ints, question: Ints, trial: Ints | None
+    ) -> None:
+        """Keep the trials of a part, with their answers and what else is known of each."""
         answers = rules.apply_all(table.values["answer"]) if "answer" in table.roles else None
         if "outcome" in table.roles:
-            codes = _codes(table, self.scores)
+            code = _codes(table, self.scores)
         else:
-            right = self._references(table, question, rules)
-            codes = codes_of(answers or [], question, right, self.scores)
+            code = codes_of(answers or [], self._references(table, question, rules), self.scores)
+        self.judged |= bool((code >= 0).any())
         by_trial = {
-            role: read(table.listed(role), codes, table.place, table.roles[role])
+            role: read(table.listed(role), code, table.place, table.roles[role])
             for role, read in READERS.items()
             if role in table.roles
         }
-        return replace(
-            self.long_form(), code=codes, cell=cell, counted=None, by_trial=by_trial,
-            answer=answers, rules=rules, trial_labels=table.values.get("trial"),
-        )  # fmt: skip
+        trials = {"system": system, "question": question, "trial": trial, "code": code,
+                  "answer": answers, **by_trial}  # fmt: skip
+        self._parts.append(table)
+        for name, values in trials.items():
+            self._trials.setdefault(name, []).append(values)
 
     def long_form(self) -> LongForm:
-        """Return the counts of all parts."""
+        """Return the trials, or counts, of all parts."""
         if self._first is None:
             raise OutcomeError("a table of outcomes must have rows; got none.")
         systems, questions = (list(self._places[role]) for role in ("system", "question"))
@@ -281,9 +286,34 @@ class Counter:
                 "questions"
             )
         used = ", ".join(f"{role} = column {name!r}" for role, name in table.roles.items())
-        return LongForm(
-            systems, questions, counted=self._slots[: len(systems), : len(questions)],
-            notes=(used, *notes), columns=self._agreement.columns(questions),
+        long = LongForm(
+            systems, questions, notes=(used, *notes), columns=self._agreement.columns(questions)
+        )
+        if self._parts:
+            return self._with_trials(long)
+        return replace(long, counted=self._slots[: len(systems), : len(questions)])
+
+    def _with_trials(self, long: LongForm) -> LongForm:
+        """Return the trials of all parts, none of which may come twice."""
+        tables = self._parts
+        joined: dict[str, Any] = {
+            name: None if parts[0] is None else np.concatenate(parts)
+            for name, parts in self._trials.items()
+            if name != "answer"
+        }
+        cell, trial = joined["system"] * self._shape[1] + joined["question"], joined["trial"]
+        labels = None
+        if trial is not None:
+            key = cell * len(self._places["trial"]) + trial
+            _refuse_repeated(tables, key, np.zeros(len(key), bool))
+            labels = [label for table in tables for label in table.listed("trial")]
+        answers = None
+        if "answer" in tables[0].roles:
+            answers = [text for texts in self._trials["answer"] for text in texts]
+        by_trial = {role: joined[role] for role in READERS if role in joined}
+        return replace(
+            long, code=joined["code"], cell=cell, by_trial=by_trial, answer=answers,
+            rules=self.rules or AnswerRules(), trial_labels=labels,
         )  # fmt: skip
 
     @property
@@ -294,16 +324,16 @@ class Counter:
     def _cells(self, table: Columns) -> tuple[Ints, Ints]:
         """Return the system and the question of every row, after what must agree is compared."""
         question = self._coded(table, "question")
-        if question is None or not len(question):
-            raise OutcomeError("a table of outcomes must have rows; got none.")
-        first = self._first or replace(table, values={}, numbers=(), content={})
+        assert question is not None  # every table has questions
+        if self._first is None:
+            self._first = replace(table, values={}, numbers=(), content={})
+        first = self._first
         if set(table.roles) != set(first.roles):
             raise OutcomeError(
                 f"parts of a table must have columns for the same roles; {table.place(0)} has "
                 f"{', '.join(table.roles)}, the first part {', '.join(first.roles)}. Rename its "
                 "columns, or read the files one by one."
             )
-        self._first = first
         system = self._coded(table, "system")
         if system is None:
             self._places["system"]["system"], system = 0, np.zeros(len(question), np.int64)
@@ -346,7 +376,7 @@ class Counter:
     def _references(
         self, table: Columns, question: Ints, rules: AnswerRules
     ) -> list[tuple[str, ...]]:
-        """Return the right answers by question; every row of a question must name the same."""
+        """Return the right answers of every row; those of a question must name the same."""
         right = [
             tuple(sorted(rules.right_answers(value, table.place(row))))
             for row, value in enumerate(table.values["reference"])
@@ -355,7 +385,7 @@ class Counter:
         key, names = ("reference", table.roles["reference"]), list(self._places["question"])
         places = np.array([codes[answers] for answers in right], np.int64)
         self._agreement.compare(table, key, right, places, question, names)
-        return self._agreement.values(key, names)
+        return right
 
 
 def _codes(table: Columns, scores: Scores) -> Codes:
@@ -372,29 +402,43 @@ def _codes(table: Columns, scores: Scores) -> Codes:
     return codes
 
 
-def _refuse_repeated(table: Columns, key: Ints, earlier: Flags) -> None:
-    """Refuse a row whose key comes a second time, in the part or after an earlier part."""
+def _refuse_repeated(tables: Sequence[Columns], key: Ints, earlier: Flags) -> None:
+    """Refuse a row whose key comes a second time, in these parts or after an earlier part."""
     repeated = pd.Series(key).duplicated().to_numpy()
     again = repeated | earlier
     if not again.any():
         return
     row = int(again.argmax())
-    holders = f"{table.place(row)} and an earlier row"
+    table, row_of_table = _located(tables, row)
+    second = table.place(row_of_table)
+    holders = f"{second} and an earlier row"
     if repeated[row]:
-        first = int((key == key[row]).argmax())
-        holders = f"{table.word}s {table.number(first)} and {table.number(row)}"
+        first = Columns.place(*_located(tables, int((key == key[row]).argmax())))
+        word = table.word
+        holders = f"{word}s{first.removeprefix(word)} and{second.removeprefix(word)}"
     if "successes" in table.roles:
         raise OutcomeError(
             f"each (system, question) must have one row of counts; {holders} are both of question "
-            f"{shown(table.value('question', row))}. Add them up, or name their systems."
+            f"{shown(table.value('question', row_of_table))}. Add them up, or name their systems."
         )
     content = ", ".join(
-        f"{role} {shown(table.value(role, row))}" for role in table.roles if role != "outcome"
+        f"{role} {shown(table.value(role, row_of_table))}"
+        for role in table.roles
+        if role != "outcome"
     )
     raise OutcomeError(
         f"each (system, question, trial) must occur once; {holders} both hold {content}. Remove "
         "the repetition, or number the trials."
     )
+
+
+def _located(tables: Sequence[Columns], row: int) -> tuple[Columns, int]:
+    """Return the part that has a row of all, and the row in it."""
+    for table in tables:
+        if row < len(table):
+            break
+        row -= len(table)
+    return table, row
 
 
 def _success_slots(table: Columns, scores: Scores) -> Ints:

@@ -15,7 +15,7 @@ import xarray as xr
 from bayesatk._tools.arguments import one_of
 from bayesatk._tools.messages import Argument
 from bayesatk.data import tables
-from bayesatk.data.answers import AnswerRules, Answers, check_rules
+from bayesatk.data.answers import AnswerRules, check_rules
 from bayesatk.data.arrays import (
     read_answers,
     read_counts,
@@ -23,7 +23,7 @@ from bayesatk.data.arrays import (
     read_nested,
     read_successes,
 )
-from bayesatk.data.columns import GROUP, TRUTH, WEIGHT, with_roles
+from bayesatk.data.columns import GROUP, TRUTH, WEIGHT
 from bayesatk.data.long_form import LongForm, MissingPolicy
 from bayesatk.data.number_scale import NumberScale
 from bayesatk.data.outcomes import Outcomes, with_costs, with_truth
@@ -32,7 +32,6 @@ from bayesatk.data.question_columns import weights, with_group_name
 from bayesatk.data.requests import MissingCost, Request
 from bayesatk.data.tables import read_rows
 from bayesatk.data.validation import (
-    Array,
     Ints,
     OutcomeError,
     Scores,
@@ -230,11 +229,13 @@ def read_trials(
     roles: Mapping[str, str] | None = None,
 ) -> LongForm:
     """Return the long form of an array, rows, a mapping, a table or a DataArray."""
-    by_role = with_roles(columns or {}, roles or {})
+    by_role = columns or {}
+    if roles and isinstance(by_role, Mapping):
+        by_role = {**by_role, **roles}
     if tables.is_partitioned(data) and "answer" not in by_role:
-        return tables.read_partitions(data, scores, by_role)
+        return read_rows(tables.partitions(data, by_role), scores)
     if tables.is_table(data):
-        return read_rows(tables.read_table(data, by_role), scores, rules)
+        return read_rows([tables.read_table(data, by_role)], scores, rules)
     _refuse_given("data without columns", columns=columns)
     if isinstance(data, xr.DataArray):
         return read_data_array(data, scores)
@@ -327,63 +328,45 @@ def finish(
         if rule is None and not set(numbers.values()) <= set(scale.values()):
             attributes["numbers"] = len(numbers)
     slots = long.slots(scale)
+    gaps = slots[..., 0]
+    missing_notes = () if applied else _missing_notes(long, slots, missing)
+    if missing == "wrong" and not applied:
+        long = long.with_missing_as(scale, min if better == "higher" else max)
+        slots = long.slots(scale)
     answers, remarks, place = long.grouped(scale)
     costs = long.cost_sums(slots.shape)
-    verifier = long.scored(scale, slots, missing, place)
-    notes = (*long.notes, *remarks)
-    if not applied:
-        notes += _missing_notes(long, slots, missing)
-        if missing == "wrong":
-            category = int(np.argmin(_sign(better) * np.array(list(scale.values()))))
-            slots, answers, costs = _gaps_as_worst(slots, answers, costs, category)
+    verifier = long.scored(slots.shape, place)
+    notes = (*long.notes, *remarks, *missing_notes)
     count = np.ascontiguousarray(slots[..., 1:])
     if costs is not None:
         notes += request.notes(count - costs[..., 1:, 0].astype(int), int(count.sum()), long)
     if not count.any():
         raise OutcomeError("data must have at least one outcome; got no trials at all.")
+    dims = "system", "question"
     dataset = xr.Dataset(
-        {
-            "count": (("system", "question", "category"), count),
-            "missing": (("system", "question"), slots[..., 0].copy()),
-        },
-        coords={
-            **_coordinates(long),
-            "category": [str(label) for label in scale],
-            "score": ("category", list(scale.values()), _direction(better)),
-        },
-        attrs=attributes,
-    )
+        {"count": ((*dims, "category"), count), "missing": (dims, gaps.copy())},
+        _coordinates(long, scale, better), attributes,
+    )  # fmt: skip
     if costs is not None:
         dataset = with_costs(dataset, costs[:, :, 1:], request.unit)
     dataset = with_group_name(dataset, request.roles.get(GROUP))
     outcomes = Outcomes(dataset, notes, answers, verifier=verifier)
-    outcomes = _with_direction(outcomes) if success is None else outcomes.with_success(success)
+    if success is not None:
+        outcomes = outcomes.with_success(success)
+    elif outcomes.binary and better == "lower":
+        raise OutcomeError(
+            Argument("better", "lower"), " is of scores, and these are 0 and 1, which are wrong "
+            "and right. Say what a success is: ", Argument("success", "score <= 0"), ".",
+        )  # fmt: skip
     return _with_truths(outcomes, long, scale, missing, success)
-
-
-def _sign(better: Better) -> int:
-    return 1 if better == "higher" else -1
-
-
-def _direction(better: Better) -> dict[str, str]:
-    """Return the attribute of the scores that says which are better."""
-    return {} if better == "higher" else {"better": better}
 
 
 def _with_truths(
     outcomes: Outcomes, long: LongForm, scale: Scores, missing: MissingPolicy, success: str | None
 ) -> Outcomes:
-    """Add counts of trials of known truth, where there are any."""
+    """Add counts of trials of known truth by mark, or say why they cannot be."""
     if TRUTH not in long.by_trial:
         return outcomes
-    counts = _truth_counts(long, scale, missing, success)
-    return replace(outcomes, dataset=with_truth(outcomes.dataset, counts))
-
-
-def _truth_counts(
-    long: LongForm, scale: Scores, missing: MissingPolicy, success: str | None
-) -> Ints:
-    """Count trials of known truth by mark, or say why they cannot be."""
     scores = np.array(list(scale.values()))
     level: Ints = np.arange(len(scores))  # of grades
     if success is not None or sorted(scores.tolist()) == [0.0, 1.0]:
@@ -397,30 +380,23 @@ def _truth_counts(
         )  # fmt: skip
     counts = long.truth_counts(level)
     assert counts is not None  # there are truths
-    if missing == "wrong":
-        counts[..., 1 + level[np.argmin(scores)]] += counts[..., 0]
-        counts[..., 0] = 0
-    return counts
+    return replace(outcomes, dataset=with_truth(outcomes.dataset, counts))
 
 
-def _with_direction(outcomes: Outcomes) -> Outcomes:
-    """Return the outcomes, unless they are right and wrong with lower scores as the better ones."""
-    if outcomes.binary and outcomes.direction < 0:
-        raise OutcomeError(
-            Argument("better", "lower"), " is of scores, and these are 0 and 1, which are wrong "
-            "and right. Say what a success is: ", Argument("success", "score <= 0"), ".",
-        )  # fmt: skip
-    return outcomes
-
-
-def _coordinates(long: LongForm) -> dict[str, Any]:
-    """Labels of systems and questions, and what is known of the questions."""
+def _coordinates(long: LongForm, scale: Scores, better: Better) -> dict[str, Any]:
+    """Labels of systems, questions and categories, and what is known of the questions."""
     columns = dict(long.columns)
     if WEIGHT in columns:
         columns[WEIGHT] = weights(columns[WEIGHT].tolist(), long.questions)
     return {
         "system": as_coordinate(long.systems, "systems"),
         "question": as_coordinate(long.questions, "questions"),
+        "category": [str(label) for label in scale],
+        "score": (
+            "category",
+            list(scale.values()),
+            {"better": better} if better == "lower" else {},
+        ),
         **{name: ("question", values) for name, values in columns.items()},
     }
 
@@ -450,17 +426,3 @@ def _missing_notes(long: LongForm, slots: Ints, missing: MissingPolicy) -> tuple
         f"missing: system {long.systems[s]!r}, question {long.questions[q]!r} {fault} ({outcomes} "
         f"missing outcomes and {cells} questions never run in all). ", *remedy,
     )  # fmt: skip
-
-
-def _gaps_as_worst(
-    slots: Ints, answers: Answers | None, costs: Array | None, category: int
-) -> tuple[Ints, Answers | None, Array | None]:
-    """Count missing outcomes, with their costs, in the worst category; their answers are none."""
-    worst, gaps = 1 + category, slots[..., 0]
-    slots = slots.copy()
-    slots[..., worst] += gaps
-    if answers is not None:
-        answers = replace(answers, unanswered=answers.unanswered + gaps)
-    if costs is not None:
-        costs[..., worst, :] += costs[..., 0, :]
-    return slots, answers, costs

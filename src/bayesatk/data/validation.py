@@ -260,11 +260,6 @@ def label_fault(label: object) -> str | None:
     return None
 
 
-def _is_whole(label: object) -> bool:
-    """Whether a label is an integer; NumPy counts durations among them."""
-    return isinstance(label, int | np.integer) and not isinstance(label, bool | np.timedelta64)
-
-
 def as_coordinate(labels: Labels, name: str) -> pd.Index:
     """Return labels as an index of one type: all integers or all text, without repetition."""
     if isinstance(labels, range):
@@ -277,7 +272,9 @@ def as_coordinate(labels: Labels, name: str) -> pd.Index:
                 f"{name} must be labelled by text or numbers; the label {shown(label)} {fault}. "
                 "Replace it by text."
             )
-    if plain or all(map(_is_whole, labels)):
+    whole = int | np.integer  # NumPy counts durations among them
+    if plain or all(isinstance(label, whole) and not isinstance(label, bool | np.timedelta64)
+                    for label in labels):  # fmt: skip
         low, high = int(min(labels, default=0)), int(max(labels, default=0))
         fits = (low >= -(2**63) and high < 2**63) or (low >= 0 and high < 2**64)
         kind = np.int64 if high < 2**63 else np.uint64

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bayesatk._tools.messages import Argument
 from bayesatk.data.validation import (
     CODE_MISSING,
     Array,
@@ -51,29 +50,23 @@ class VerifierScores:
 
     def selected(self, systems: Flags, questions: Flags) -> "VerifierScores":
         """Return the entries of some of the systems on some of the questions."""
-        selected = systems[self.system] & questions[self.question]
-        return VerifierScores(
-            (np.cumsum(systems) - 1)[self.system[selected]],
-            (np.cumsum(questions) - 1)[self.question[selected]],
-            self.score[selected], self.count[selected], self.answer[selected],
-        )  # fmt: skip
+        entries = self._at(systems[self.system] & questions[self.question])
+        system, question = (np.cumsum(flags) - 1 for flags in (systems, questions))
+        return replace(entries, system=system[entries.system], question=question[entries.question])
 
     def of(self, system: int) -> "VerifierScores":
         """Return the entries of one system."""
-        selected = self.system == system
-        return VerifierScores(
-            self.system[selected], self.question[selected], self.score[selected],
-            self.count[selected], self.answer[selected],
-        )  # fmt: skip
+        return self._at(self.system == system)
+
+    def _at(self, entries: Flags) -> "VerifierScores":
+        return VerifierScores(*(values[entries] for values in vars(self).values()))
 
     def of_marks(self) -> "VerifierScores":
         """Return one entry for each (system, question, score), whatever the answer."""
-        key = np.stack([self.system, self.question, self.score])
-        new = np.append(True, (key[:, 1:] != key[:, :-1]).any(axis=0))[: len(self.score)]
+        new = _differ(self.system, self.question, self.score)
         count = np.zeros((int(new.sum()), self.count.shape[1]), np.int64)
         np.add.at(count, np.cumsum(new) - 1, self.count)
-        none = np.full(len(count), NO_ANSWER)
-        return VerifierScores(self.system[new], self.question[new], self.score[new], count, none)
+        return replace(self._at(new), count=count, answer=np.full(len(count), NO_ANSWER))
 
     def merged(self, parts: Sequence[Flags]) -> "VerifierScores":
         """Return the entries with fewer categories, each the sum of those of a part."""
@@ -135,68 +128,33 @@ def read_verifier(values: Labels, codes: Codes, place: Callable[[int], str], nam
 
 def counted_scores(
     cell: Ints, code: Codes, score: Array, shape: tuple[int, ...], answer: Ints | None = None
-) -> tuple[VerifierScores, Ints]:
-    """Count trials by system, question, score, answer and category; and missing ones by entry.
+) -> VerifierScores:
+    """Count trials that have an outcome by system, question, score, answer and category.
 
     Parameters
     ----------
     cell, code : ndarray of int, shape (trials,)
     score : ndarray, shape (trials,)
-        NaN of trials that are left out.
     shape : tuple of int
         Systems, questions, and slots of outcomes, of which the first is of missing ones.
     answer : ndarray of int, shape (trials,), optional
         Position among those of the system to the question, where there are answers.
     """
     answer = np.full(len(cell), NO_ANSWER) if answer is None else answer
-    selected = ~np.isnan(score)
-    cell, slot = cell[selected], code[selected].astype(np.int64) + 1
-    score, answer = score[selected], answer[selected]
     order = np.lexsort((answer, score, cell))
-    cell, slot, score, answer = cell[order], slot[order], score[order], answer[order]
-    new = np.ones(len(cell), bool)
-    new[1:] = (
-        (cell[1:] != cell[:-1]) | (score[1:] != score[:-1]) | (answer[1:] != answer[:-1])
-    )  # fmt: skip
-    entry = np.cumsum(new) - 1
-    counts = np.zeros((int(new.sum()), shape[2]), np.int64)
-    np.add.at(counts, (entry, slot), 1)
-    first = cell[new]
-    scores = VerifierScores(
-        first // shape[1], first % shape[1], score[new], counts[:, 1:], answer[new]
-    )
-    return scores, counts[:, 0]
+    order = order[code[order] != CODE_MISSING]
+    cell, slot, score, answer = cell[order], code[order], score[order], answer[order]
+    new = _differ(cell, score, answer)
+    counts = np.zeros((int(new.sum()), shape[2] - 1), np.int64)
+    np.add.at(counts, (np.cumsum(new) - 1, slot), 1)
+    system, question = np.divmod(cell[new], shape[1])
+    return VerifierScores(system, question, score[new], counts, answer[new])
 
 
-def with_policy(
-    scores: VerifierScores, missing: Ints, gaps: Ints, policy: str, lowest: int
-) -> VerifierScores:
-    """Return the counts under a policy for missing outcomes, entries without trials left out.
-
-    Parameters
-    ----------
-    scores : VerifierScores
-    missing : ndarray of int, shape (entries,)
-        Trials with the score whose outcome is missing.
-    gaps : ndarray of int, shape (system, question)
-        Trials whose outcome is missing.
-    policy : {"error", "ignore", "wrong", "bounds"}
-    lowest : int
-        Position of the category with the lowest score.
-    """
-    count = scores.count.copy()
-    if policy == "wrong":
-        unscored = int(gaps.sum() - missing.sum())
-        if unscored:
-            raise OutcomeError(
-                Argument("missing", "wrong"), " counts trials without an outcome as wrong: best of "
-                f"k then needs their verifier scores too; {unscored} of {int(gaps.sum())} have "
-                "none. Give them scores, or leave the trials out: ",
-                Argument("missing", "ignore", "tally"), ".",
-            )  # fmt: skip
-        count[:, lowest] += missing
-    used = count.any(axis=1)
-    return VerifierScores(
-        scores.system[used], scores.question[used], scores.score[used], count[used],
-        scores.answer[used],
-    )  # fmt: skip
+def _differ(*keys: Ints | Array) -> Flags:
+    """Return which entries differ from the one before in some key; the first does."""
+    new = np.zeros(len(keys[0]), bool)
+    new[:1] = True
+    for key in keys:
+        new[1:] |= key[1:] != key[:-1]
+    return new

@@ -7,10 +7,9 @@ import os
 import stat
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import wraps
 from gzip import GzipFile
 from io import BufferedReader, RawIOBase, TextIOWrapper
 from pathlib import Path
@@ -43,17 +42,6 @@ def within(budget: object) -> Iterator[None]:
         yield
     finally:
         _set.reset(token)
-
-
-def keeps_budget[**Given, Found](read: Callable[Given, Found]) -> Callable[Given, Found]:
-    """Make a function read within its argument `budget`."""
-
-    @wraps(read)
-    def wrapped(*args: Given.args, **options: Given.kwargs) -> Found:
-        with within(options.get("budget", BUDGET)):
-            return read(*args, **options)
-
-    return wrapped
 
 
 def total() -> int:

@@ -13,14 +13,13 @@ from bayesatk.data.columns import COVARIATE
 from bayesatk.data.requests import Request
 from bayesatk.data.tally import BINARY
 from bayesatk.data.validation import OutcomeError
-from bayesatk.io.budget import BUDGET, keeps_budget
-from bayesatk.io.readers import check_tables, find_files, in_file, read_logs, read_tables
-from bayesatk.io.rows import LogOptions, QuestionKey, to_columns
-from bayesatk.io.table_files import Layout
+from bayesatk.io.budget import BUDGET
+from bayesatk.io.load import blocks, find_files, in_file, read_logs, reads_files
+from bayesatk.io.rows import QuestionKey, ReadOptions, to_columns
 from bayesatk.io.text_tables import defused
 
 
-@keeps_budget
+@reads_files
 def convert(
     source: object,
     path: str | Path,
@@ -92,17 +91,12 @@ def convert(
     >>> path.read_text().splitlines()[0]
     '{"question": "a", "trial": "1", "outcome": 1}'
     """
-    path = Path(path)
+    arguments, path = locals(), Path(path)
     if path.suffix not in (".csv", ".jsonl", ".parquet"):
         raise OutcomeError(f"path must end in .csv, .jsonl, .parquet; got {path.name!r}.")
-    options = LogOptions(
-        scorer=scorer, filter=filter, task=task, answers=answers, question_key=question_key,
-        same_system=same_system, empty_output=empty_output,
-    )  # fmt: skip
     request = Request.of(group, covariates, weight, cost, verifier=verifier)
     request.refuse_given_by_trial()
-    layout = Layout(columns or {}, records, wide, request.roles, same_system)
-    inputs = find_files(source, format, progress, strict)
+    inputs = find_files(source, ReadOptions.of(arguments, request.roles))
     if any(path.exists() and os.path.samefile(file.path, path) for file in inputs.sources):
         raise ArgumentError(
             Argument("path"),
@@ -111,14 +105,17 @@ def convert(
         )
     reasons: list[object] = []
     with in_file(inputs):
+        inputs.check()
         if inputs.are_logs:
-            rows = read_logs(inputs, options, layout)
-            table = to_columns(rows)
+            rows = read_logs(inputs)
+            tables = [to_columns(rows)]
             reasons = [trial.reason for trial in rows.trials]
         else:
-            check_tables(inputs, options)
-            table = read_tables(inputs, layout, BINARY)
-    written = {role.removeprefix(COVARIATE): table.listed(role) for role in table.values}
+            tables = [table for _, table in blocks(inputs, BINARY)]
+    written = {
+        role.removeprefix(COVARIATE): [cell for table in tables for cell in table.listed(role)]
+        for role in tables[0].roles
+    }
     _write(path, written | ({"reason": reasons} if any(reasons) else {}))
     return path
 

@@ -3,26 +3,24 @@
 import shlex
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from bayesatk.core.question.observed import most_observed
-from bayesatk.data.columns import ROLES, pick_columns
+from bayesatk.data.columns import ROLES, Picked
 from bayesatk.data.content import meaning
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.validation import Ints, OutcomeError, is_absent, number_of
-from bayesatk.io.json_stream import decoded
-from bayesatk.io.load import load
+from bayesatk.io.load import find_files, load, reads_files
 from bayesatk.io.logs.formats import LOGS
-from bayesatk.io.parquet_files import columns_and_rows, records_of_parquet
-from bayesatk.io.readers import find_files
+from bayesatk.io.rows import ReadOptions
 from bayesatk.io.saved import load_result
 from bayesatk.io.sources import Source, named_paths, open_source
-from bayesatk.io.text_tables import delimited_rows, json_records
+from bayesatk.io.table_files import records_in
 
 
 @dataclass(frozen=True)
@@ -54,11 +52,11 @@ class SourceReport:
     """
 
     kinds: Mapping[str, Sequence[str]]
-    data: Outcomes | None
-    error: OutcomeError | None
-    doubts: tuple[object, ...]
-    metrics: tuple[str, ...]
-    command: str
+    data: Outcomes | None = None
+    error: OutcomeError | None = None
+    doubts: tuple[object, ...] = ()
+    metrics: tuple[str, ...] = ()
+    command: str = ""
     columns: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     facts: tuple[str, ...] = ()
 
@@ -104,6 +102,7 @@ class SourceReport:
     __repr__ = __str__
 
 
+@reads_files
 def inspect_source(source: object, **options: Any) -> SourceReport:
     r"""Report the format and contents of files, what is missing or doubtful, and what to run next.
 
@@ -147,9 +146,8 @@ def inspect_source(source: object, **options: Any) -> SourceReport:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            inputs = find_files(
-                source, options.get("format"), False, bool(options.get("strict", False))
-            )
+            named = {name: value for name, value in options.items() if name in ("format", "strict")}
+            inputs = find_files(source, ReadOptions(**named))
             for file in inputs.sources:
                 kinds.setdefault(file.kind, []).append(file.name)
             columns = _columns(inputs.sources[0], options)
@@ -158,7 +156,7 @@ def inspect_source(source: object, **options: Any) -> SourceReport:
             error = refusal
     doubts: list[object] = [caught_warning.message for caught_warning in caught]
     if data is None:
-        return SourceReport(kinds, data, error, tuple(doubts), (), "", columns)
+        return SourceReport(kinds, error=error, doubts=tuple(doubts), columns=columns)
     metrics = _metrics(data)
     command = _command(source, options, data, metrics)
     doubts += _doubts(data)
@@ -170,14 +168,14 @@ def _of_result(path: Path) -> SourceReport:
     try:
         tree = load_result(path)
     except ValueError as error:
-        return SourceReport({"result": [path.name]}, None, OutcomeError(str(error)), (), (), "")
+        return SourceReport({"result": [path.name]}, error=OutcomeError(str(error)))
     attrs = tree.attrs
     facts = (
         f"a whole result of {attrs.get('method', 'another operation')}, made at "
         f"{attrs.get('created_at', 'an unknown time')}, seed {attrs.get('seed', 'unknown')}",
         f"groups: {', '.join(tree.children)}",
     )
-    return SourceReport({"result": [path.name]}, None, None, (), (), "", facts=facts)
+    return SourceReport({"result": [path.name]}, facts=facts)
 
 
 _MARKS = {"0", "1", "0.0", "1.0", "true", "false", "c", "i"}  # of right and wrong
@@ -188,8 +186,10 @@ def _columns(source: Source, options: Mapping[str, Any]) -> dict[str, tuple[str,
     """Return what each column of a table is taken for, if it is a table, and what it holds."""
     if source.kind in LOGS:
         return {}
-    with open_source(source) as file:
-        records = list(islice(_first_records(source, file, options.get("records")), _ROWS))
+    records: list[dict[str, Any]] = []
+    with open_source(source) as file, suppress(OutcomeError):  # which `load` says
+        for record in islice(records_in(source, file, options.get("records")), _ROWS):
+            records += [record] * isinstance(record, dict)
     names = list(dict.fromkeys(name for record in records for name in record))
     columns = dict(options.get("columns") or {})
     taken: dict[str, str] = {}
@@ -200,8 +200,9 @@ def _columns(source: Source, options: Mapping[str, Any]) -> dict[str, tuple[str,
         if role not in ("trials", "successes"):
             taken |= {name: role + "?" * (len(candidates) > 1) for name in candidates}
     with suppress(OutcomeError):
-        roles, content, _ = pick_columns([*names, *(set(columns.values()) - set(names))], columns)
-        taken = dict.fromkeys(content, "content") | {name: role for role, name in roles.items()}
+        picked = Picked.of([*names, *(set(columns.values()) - set(names))], columns)
+        roles = {name: role for role, name in picked.roles.items()}
+        taken = dict.fromkeys(picked.content, "content") | roles
     most = 15  # that fit a screen
     described = {}
     for name in names[:most]:
@@ -211,20 +212,6 @@ def _columns(source: Source, options: Mapping[str, Any]) -> dict[str, tuple[str,
         described[name] = taken.get(name, unused), _holds(values)
     unlisted = len(names) - most
     return described | ({f"and {unlisted} more": ("", "")} if unlisted > 0 else {})
-
-
-def _first_records(source: Source, file: BinaryIO, records: str | None) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a table as objects, whatever they hold."""
-    if source.kind == "parquet":
-        yield from records_of_parquet(source.path, columns_and_rows(source.path)[0])
-    elif source.kind in ("csv", "tsv"):
-        with decoded(file, newline="") as text:
-            rows = delimited_rows(text, "," if source.kind == "csv" else "\t")
-            header = next(rows, (0, []))[1]
-            yield from (dict(zip(header, row, strict=False)) for _, row in rows)
-    else:
-        objects = (record for _, record in json_records(source.kind, file, records))
-        yield from (record for record in objects if isinstance(record, dict))
 
 
 def _holds(values: Sequence[Any]) -> str:

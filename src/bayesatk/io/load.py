@@ -1,44 +1,81 @@
-"""`load`: outcomes from files, whatever wrote them."""
+"""`load`: outcomes from files, whatever wrote them.
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Literal
+Which reader reads a file, and what every error says of it. Large tables are counted part by part:
+some rows are read and counted, and then the next.
+"""
 
-from bayesatk._tools.messages import Argument
+import sys
+import tempfile
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from functools import wraps
+from pathlib import Path
+from typing import Any, BinaryIO, Literal
+
+from bayesatk._tools.messages import Argument, File
 from bayesatk.data.answers import AnswerRules, check_rules
+from bayesatk.data.columns import BY_TRIAL, Columns, one_row_a_trial
 from bayesatk.data.long_form import LongForm, MissingPolicy
 from bayesatk.data.number_scale import NumberScale
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.requests import MissingCost, Request
-from bayesatk.data.tables import read_rows
-from bayesatk.data.tally import Better, check_options, finish, tally
-from bayesatk.data.validation import OutcomeError, Scores
-from bayesatk.io.budget import BUDGET, keeps_budget
-from bayesatk.io.readers import (
-    InputFiles,
-    check_tables,
-    count_parts,
-    find_files,
-    in_file,
-    in_parts,
-    read_logs,
-    read_tables,
-    refuse_options,
-)
+from bayesatk.data.tables import Counter
+from bayesatk.data.tally import BINARY, Better, check_options, finish, tally
+from bayesatk.data.validation import OutcomeError, Scores, shown
+from bayesatk.io import parquet_files
+from bayesatk.io.budget import BUDGET, within
+from bayesatk.io.logs.formats import LOGS, TABLES, detect, kind_in_folder, sniff
 from bayesatk.io.rows import (
     CORRECT_INCORRECT,
-    LogOptions,
     QuestionKey,
+    ReadOptions,
+    Rows,
     is_correct_incorrect,
     note_names,
     note_uneven,
     to_long,
 )
-from bayesatk.io.sources import is_source
-from bayesatk.io.table_files import Layout, note_parts
+from bayesatk.io.sources import Source, find, is_long, is_source, open_source, refuse_copies
+from bayesatk.io.table_files import Folders, blocks_of, note_parts, of_runs, with_system
+
+_LARGE = 1 << 28  # bytes of tables from which on they are counted in parts, unless told otherwise
 
 
-@keeps_budget
+def reads_files[**Given, Found](read: Callable[Given, Found]) -> Callable[Given, Found]:
+    """Make a function of files read within its argument `budget`, and standard input for ``-``."""
+
+    @wraps(read)
+    def wrapped(source: object, *args: Any, **options: Any) -> Found:
+        with within(options.get("budget", BUDGET)), _standard_input(source) as files:
+            return read(files, *args, **options)  # type: ignore[arg-type]
+
+    return wrapped  # type: ignore[return-value]
+
+
+@contextmanager
+def _standard_input(source: object) -> Iterator[object]:
+    """Put standard input into a file of the right kind, if it is what to read."""
+    if not (isinstance(source, str) and source == "-"):
+        yield source
+        return
+    most = 1 << 34  # bytes, which are copied to the disk: 16 GiB
+    with tempfile.TemporaryDirectory() as folder:
+        content = sys.stdin.buffer.read(1 << 16)
+        path = Path(folder) / f"stdin{sniff(content)}"
+        with path.open("wb") as file:
+            while content:
+                file.write(content)
+                if file.tell() > most:
+                    raise OutcomeError(
+                        f"standard input must have at most {most} bytes; it has more. Save "
+                        "it to a file, and name the file."
+                    )
+                content = sys.stdin.buffer.read(1 << 20)
+        yield path
+
+
+@reads_files
 def load(
     source: object,
     *,
@@ -88,13 +125,14 @@ def load(
         lm-evaluation-harness; results of verifiers, Harbor, Terminal-Bench, SWE-bench, tau-bench,
         tau2-bench, Every Eval Ever, promptfoo, lighteval, HELM, OpenAI evals, DeepEval,
         LiveCodeBench, MathArena, EvalPlus and HumanEval (docs/logs.md). A folder stands for the
-        logs in it; for its tables, if it holds no logs, which must have columns of the same names.
-        Other objects go to `bayesatk.tally`.
+        logs in it; for its tables, if it holds no logs, which must have columns of the same names;
+        ``"-"`` for standard input. Other objects go to `bayesatk.tally`.
     systems, questions, scores, success, better, missing, columns, answer_rules, group, covariates,
     weight, cost_unit
         As in `bayesatk.tally`. In CSV a blank cell or NaN is a missing outcome; a cell is
         an outcome if its text is one of `scores`, or is exactly one of its numbers, or true/false.
-        In logs, C and I are right and wrong; other marks need `scores`. Groups and covariates of
+        In logs, C and I are right and wrong; other marks need `scores`. With `success` and no
+        `scores` outcomes may be any numbers. Groups and covariates of
         the questions in logs can be: ``"task"``, which is the group if there are several tasks;
         the fields of Inspect's metadata and of lm-eval's documents; the fields of the records of
         other logs, by dotted paths; the ``"repo"`` of SWE-bench and the ``"domain"`` of tau2-bench.
@@ -193,36 +231,36 @@ def load(
     >>> load(path).successes.values.tolist()
     [[1, 2]]
     """
+    arguments = locals()
     labels: dict[str, Any] = {"systems": systems, "questions": questions}
     request = Request.of(group, covariates, weight, cost, cost_unit, missing_cost, truth, verifier)
-    options = LogOptions(
-        scorer=scorer, filter=filter, task=task, answers=answers, question_key=question_key,
-        same_system=same_system, empty_output=empty_output,
-    )  # fmt: skip
-    layout = Layout(columns or {}, records, wide, request.roles, same_system)
+    options = ReadOptions.of(arguments, request.roles)
     if not is_source(source):
-        refuse_options(options, ["data that are no files"])
-        replace(layout, columns={}).refuse_for("data that are no files")
-        return tally(
-            source, scores=scores, success=success, better=better, columns=columns,
-            answer_rules=answer_rules, missing=missing, group=group, covariates=covariates,
-            weight=weight, cost=cost, cost_unit=cost_unit, missing_cost=missing_cost, truth=truth,
-            verifier=verifier, **labels,
-        )  # fmt: skip
+        refuse_options(replace(options, columns={}), {"data that are no files"})
+        shared = (tally.__kwdefaults__ or {}).keys() & arguments.keys() - {"answers"}
+        return tally(source, **{name: arguments[name] for name in shared})
     request.refuse_given_by_trial()
     scale = check_options(scores, missing, better)
+    usual = BINARY if success is None else NumberScale.beside(BINARY.values())
     rules = check_rules(answer_rules)
-    inputs = find_files(source, format, progress, strict)
+    inputs = find_files(source, options)
     with in_file(inputs):
+        inputs.check()
         if inputs.are_logs:
             if answer_rules is not None and not answers:
                 raise OutcomeError(
                     "answer_rules must be left out unless ", Argument("answers", True), " is given."
                 )
-            rows = read_logs(inputs, options, layout)
-            long, scale = to_long(rows, None if scores is None else scale, missing, rules)
+            rows = read_logs(inputs)
+            given_scores = None if scores is None else scale
+            long, scale = to_long(rows, given_scores, usual, missing, rules)
         else:
-            long, scale = _from_tables(inputs, options, layout, scores, scale, rules, stream)
+            keeps = isinstance(scale, NumberScale) and not stream  # numbers become levels together
+            in_blocks = in_parts(inputs, stream) and not keeps
+            first_scale = scale if in_blocks or scores is not None else usual
+            long, scale = read_tables(
+                inputs, first_scale, None if in_blocks else rules, changes=scores is None
+            )
             long = replace(long, notes=(*long.notes, *inputs.notes))
         long = request.add_to(long.labelled(**labels))
         if inputs.are_logs:
@@ -234,21 +272,190 @@ def load(
     return replace(done, sources=tuple((file.name, file.sha256) for file in inputs.sources))
 
 
-def _from_tables(
-    inputs: InputFiles,
-    options: LogOptions,
-    layout: Layout,
-    scores: object,
-    scale: Scores,
-    rules: AnswerRules,
-    stream: bool | None,
+@dataclass(frozen=True)
+class InputFiles:
+    """Files to read, how, what was passed over, and whether bars are shown."""
+
+    sources: list[Source]
+    options: ReadOptions
+    notes: tuple[str, ...]
+    bar: bool
+
+    @property
+    def kinds(self) -> list[str]:
+        """The format of each file."""
+        return [source.kind for source in self.sources]
+
+    @property
+    def are_logs(self) -> bool:
+        """Whether all of them are logs."""
+        return all(kind in LOGS for kind in self.kinds)
+
+    def check(self) -> None:
+        """Refuse logs among tables, and options that would have no effect."""
+        refuse_options(self.options, self.kinds, self.sources[0].plain.suffix[1:])
+        for file in self.sources:
+            if file.kind in LOGS and not self.are_logs:
+                raise OutcomeError(
+                    f"{file.name}: files must be all logs or all tables; this is {file.kind}, "
+                    "others are tables. Read them one by one, or convert them."
+                )
+
+    def opened(self) -> Iterator[tuple[Source, BinaryIO]]:
+        """Yield every file, open."""
+        for source in self.sources:
+            with open_source(source, self.bar) as file:
+                yield source, file
+
+
+def find_files(source: object, options: ReadOptions) -> InputFiles:
+    """Return the files that are meant."""
+    sources, notes = find(source, kind_in_folder, options.strict)
+    bar = options.progress and is_long(sources)
+    sources = [
+        replace(file, kind=named(file, detect, file, options.format, bar)) for file in sources
+    ]
+    inputs = InputFiles(sources, options, notes, bar)
+    # Files of which a run has several are short, and two may be equal.
+    short = {name for name, log in LOGS.items() if log.run_above}
+    refuse_copies([file for file in sources if file.kind not in short], inputs.are_logs)
+    return inputs
+
+
+def read_logs(inputs: InputFiles) -> Rows:
+    """Read logs, of one format or several."""
+    rows = Rows(inputs.options, dict(inputs.options.roles), notes=list(inputs.notes))
+    for source, file in inputs.opened():
+        named(source, LOGS[source.kind], file, source.plain, source.system, rows)
+    return rows
+
+
+def read_tables(
+    inputs: InputFiles, scale: Scores, rules: AnswerRules | None, changes: bool
 ) -> tuple[LongForm, Scores]:
-    """Return the trials of tables, or their counts if they are counted in parts, and the scores."""
-    check_tables(inputs, options)
-    whole = isinstance(scale, NumberScale) and not stream  # numbers become levels together
-    if in_parts(inputs, layout, stream) and not whole:
-        return count_parts(inputs, layout, None if scores is None else scale, scale)
-    read = read_tables(inputs, layout, scale)
-    if scores is None and is_correct_incorrect(read):
-        scale = CORRECT_INCORRECT
-    return read_rows(read, scale, rules), scale
+    """Return the trials of tables, or without rules their counts; and the scores of outcomes.
+
+    These are Inspect's C and I where the first outcomes are, if the scale may change.
+    """
+    counter = Counter(scale, rules)
+    for source, block in blocks(inputs, scale, rules is not None):
+        if changes and not counter.judged and is_correct_incorrect(block):
+            counter.scores = CORRECT_INCORRECT  # of two categories, like the default
+        named(source, counter.add, block)
+    return counter.long_form(), counter.scores
+
+
+def blocks(
+    inputs: InputFiles, scores: Scores, whole: bool = True
+) -> Iterator[tuple[Source, Columns]]:
+    """Yield the rows of tables, some after the other; files without a system are systems."""
+    roles: dict[str, None] = {}
+    several, folders = len(inputs.sources) > 1, Folders()
+    options = inputs.options
+    for source, file in inputs.opened():
+        with closing(blocks_of(source, file, options, scores, whole)) as parts:
+            while (block := named(source, next, parts, None)) is not None:
+                if not len(block):
+                    continue
+                if several or source.system is not None:
+                    block = with_system(source, block, inputs.sources, options.same_system)
+                roles = roles or dict.fromkeys(block.roles)
+                if set(block.roles) != set(roles):
+                    raise OutcomeError(
+                        f"{source.name}: files read together must have columns for the same roles; "
+                        f"this has {', '.join(block.roles)}, {inputs.sources[0].name} has "
+                        f"{', '.join(roles)}. Rename its columns, or read the files one by one."
+                    )
+                block = named(source, one_row_a_trial, block)
+                if several and options.same_system == "trials":
+                    block = of_runs(block, [f"{source.path} "] * len(block))
+                if several:
+                    folders.check(source, block, options.same_system)
+                yield source, block
+
+
+def in_parts(inputs: InputFiles, stream: object) -> bool:
+    """Whether files are counted part by part: as told, else if they are large and can be."""
+    if stream not in (None, True, False):
+        raise OutcomeError(f"stream must be True, False or None; got {shown(stream)}.")
+    kinds = ("parquet", "csv", "tsv")
+    read_whole = ("answer", "reference", "rate", *BY_TRIAL)
+    options = inputs.options
+    obstacles = [f"columns={{{role!r}: ...}}" for role in read_whole if role in options.named]
+    obstacles += [f"{name}=" for name in options.given().keys() & {"records", "wide"}]
+    if not set(inputs.kinds) <= set(kinds):
+        obstacles.append(", ".join(sorted(set(inputs.kinds))))
+    if stream and obstacles:
+        raise OutcomeError(
+            f"stream must be left out for {obstacles[0]}; parts of {', '.join(kinds)} can be "
+            "counted where there are outcomes. ", Argument("stream", False), " reads files whole.",
+        )  # fmt: skip
+    if stream is not None or obstacles:
+        return bool(stream)
+    return bool(sum(named(source, _size, source) for source in inputs.sources) > _LARGE)
+
+
+def _size(source: Source) -> int:
+    """Return the bytes of a file, or about those of the text of its rows: 32 each."""
+    if source.kind == "parquet":
+        return 32 * parquet_files.columns_and_rows(source.path)[1]
+    packing = 10 if source.plain != source.path else 1  # of text of tables, about
+    return packing * source.path.stat().st_size
+
+
+def refuse_options(options: ReadOptions, kinds: Collection[str], suffix: str = "") -> None:
+    """Refuse options that would have no effect on files of these formats."""
+    # Formats of tables on which an option has an effect, and what they are called.
+    of_tables = {
+        "columns": (TABLES, "tables"), "wide": (TABLES, "tables"), "same_system": (TABLES, ""),
+        "records": (("json",), "JSON documents"),
+    }  # fmt: skip
+    for name, value in options.given().items():
+        logs = {kind for kind, log in LOGS.items() if log.honoured(name)}
+        tables, words = of_tables.get(name, ((), ""))
+        formats = logs.union(tables)
+        if not formats.isdisjoint(kinds):
+            continue
+        subjects = ", ".join(sorted(set(kinds)))
+        if not logs and LOGS.keys() >= set(kinds):
+            subjects = f"logs (read as {subjects})"
+        listed = "logs" if logs == LOGS.keys() else words or ", ".join(sorted(formats))
+        rule = f"{name} must be left out for {subjects}; got {shown(value)}, and it is for {listed}"
+        if suffix in formats:
+            remedy = "Leave it out, or read the file as a table: ", Argument("format", suffix), "."
+            raise OutcomeError(f"{rule}. ", *remedy)
+        raise OutcomeError(f"{rule}. Leave it out, or say what the files are with format=.")
+
+
+def named(source: Source, read: Callable[..., Any], *args: Any) -> Any:
+    """Call a reader; an error names the file, and says so where it may not have been meant."""
+    not_meant = f" Or, if it is no table of {source.folder}, name those that are meant."
+    try:
+        return read(*args)
+    except UnicodeDecodeError as error:
+        raise OutcomeError(
+            File(source.name), f"the file must be UTF-8 text; {error}. Save it as UTF-8."
+        ) from None
+    except OutcomeError as error:
+        remark = (not_meant,) if source.folder else ()
+        raise OutcomeError(File(source.name), *error.args, *remark) from None
+
+
+@contextmanager
+def in_file(inputs: InputFiles) -> Iterator[None]:
+    """Say the name of the file in errors, where there is one and it is not said."""
+    try:
+        yield
+    except OutcomeError as error:
+        pieces = list(error.args)
+        if not isinstance(pieces[0], File) and len(inputs.sources) == 1:
+            pieces.insert(0, File(inputs.sources[0].name))
+        # A file is read by `load`, which takes the arguments of `tally` itself.
+        raise OutcomeError(
+            *(
+                replace(piece, function="")
+                if isinstance(piece, Argument) and piece.function == "tally"
+                else piece
+                for piece in pieces
+            )
+        ) from None

@@ -6,14 +6,14 @@ once. Of the columns of what was asked only digests are kept.
 
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from bayesatk.data import tables
-from bayesatk.data.columns import Columns, pick_columns
-from bayesatk.data.content import UNKNOWN, digests
+from bayesatk.data.columns import Columns, Picked
 from bayesatk.data.validation import OutcomeError, shown
 from bayesatk.io.budget import largest, opened, too_large, total
 
@@ -28,8 +28,8 @@ def parquet_blocks(path: Path, columns: Mapping[str, str], whole: bool) -> Gener
         types = _types(file.schema_arrow)
         names = file.schema_arrow.names
         names += [name for name in columns.values() if name in types and name not in names]
-        roles, content_names, unused = pick_columns(names, columns)
-        needed = list(dict.fromkeys([*roles.values(), *content_names]))
+        picked = Picked.of(names, columns)
+        needed = picked.needed
         most = total() // (len(needed) * _CELL)
         if whole and file.metadata.num_rows > most:
             raise too_large("the file, to be read whole,", most, "rows", file.metadata.num_rows)
@@ -40,10 +40,10 @@ def parquet_blocks(path: Path, columns: Mapping[str, str], whole: bool) -> Gener
             held += sum(column.nbytes for column in cells.values() if not _is_text(column.type))
             if whole and held > total():
                 raise too_large("the columns, unpacked,", total(), "bytes")
-            values = {role: _values(cells[name], role, pool) for role, name in roles.items()}
-            content = {name: _digests(cells[name], name) for name in content_names}
-            numbers = range(first_row, first_row + batch.num_rows)
-            yield Columns(roles, values, "row", numbers, content, unused)
+            yield picked.table(
+                partial(_values, cells, pool),
+                numbers=range(first_row, first_row + batch.num_rows),
+            )
             first_row += batch.num_rows
 
 
@@ -181,30 +181,16 @@ def _field(struct: Any, path: str) -> Any:
     return _field(_field(struct, first), inner_path)
 
 
-def _values(cells: Any, role: str, pool: dict[str, str]) -> Any:
+def _values(columns: Mapping[str, Any], pool: dict[str, str], name: str, role: str) -> Any:
     """Return labels as pandas codes them, numbers as an array, all else as a list."""
+    cells = columns[name]
     if not _is_text(cells.type):
         import narwhals as nw
         import pyarrow
 
         return tables.values_of(nw.from_native(pyarrow.table({role: cells}))[role], role)
-    codes, texts = _codes_and_texts(cells)
-    texts = [pool.setdefault(text, text) for text in texts]
+    codes = cells.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    texts = [pool.setdefault(text, text) for text in cells.dictionary.to_pylist()]
     if role in ("system", "question", "trial"):
         return pd.Categorical.from_codes(codes, pd.Index(texts, dtype=object))
     return [None if code < 0 else texts[code] for code in codes.tolist()]
-
-
-def _digests(cells: Any, name: str) -> list[int]:
-    """Return the digest of every cell of a column of what was asked."""
-    if not _is_text(cells.type):
-        return digests({name: cells.to_pylist()})[name]
-    codes, texts = _codes_and_texts(cells)
-    by_code = [*digests({name: texts})[name], UNKNOWN]
-    return [by_code[code] for code in codes.tolist()]
-
-
-def _codes_and_texts(cells: Any) -> tuple[Any, list[str]]:
-    """Return the code of every cell of a dictionary, -1 where there is none, and its entries."""
-    codes = cells.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return codes, cells.dictionary.to_pylist()

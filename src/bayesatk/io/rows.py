@@ -15,7 +15,7 @@ import numpy as np
 
 from bayesatk._tools.messages import PACKAGE, Argument, Message
 from bayesatk.data.answers import AnswerRules
-from bayesatk.data.columns import BY_TRIAL, GROUP, WEIGHT, Columns
+from bayesatk.data.columns import BY_TRIAL, GROUP, ROLES, WEIGHT, Columns
 from bayesatk.data.long_form import LongForm, MissingPolicy
 from bayesatk.data.number_scale import NumberScale
 from bayesatk.data.tables import read_rows
@@ -42,9 +42,17 @@ QuestionKey = Literal["id", "content", "unchecked"]
 
 
 @dataclass(frozen=True)
-class LogOptions:
-    """What a reader of logs is told; the parameters of `bayesatk.load` of the same names."""
+class ReadOptions:
+    """How files are read; the parameters of `bayesatk.load` of the same names.
 
+    `roles` are the columns of questions, or what logs say of their questions: they have the same
+    names in all files.
+    """
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    records: str | None = None
+    wide: bool = False
+    format: str | None = None
     scorer: str | None = None
     filter: str | None = None
     task: str | None = None
@@ -52,24 +60,42 @@ class LogOptions:
     question_key: QuestionKey = "id"
     same_system: Literal["error", "trials"] = "error"
     empty_output: Literal["marked", "missing"] = "marked"
+    strict: bool = False
+    progress: bool = False
+    roles: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, arguments: Mapping[str, Any], roles: Mapping[str, str]) -> "ReadOptions":
+        """Return the options that are among the arguments of a function."""
+        names = [option.name for option in fields(cls) if option.name in arguments]
+        values = {name: arguments[name] for name in names} | {"roles": roles}
+        return cls(**values | {"columns": arguments["columns"] or {}})
 
     def __post_init__(self) -> None:
         for option in fields(self):
-            value, allowed = getattr(self, option.name), get_args(option.type)
-            if get_origin(option.type) is Literal:
-                fits = isinstance(value, str) and value in allowed
-                rule = f"one of {', '.join(map(repr, allowed))}"
+            value, kind = getattr(self, option.name), option.type
+            if get_origin(kind) is Literal:
+                fits = isinstance(value, str) and value in get_args(kind)
+                rule = f"be one of {', '.join(map(repr, get_args(kind)))}"
             else:
-                fits = isinstance(value, option.type)  # type: ignore[arg-type]
-                rule = "True or False" if option.type is bool else "text"
+                is_mapping = get_origin(kind) is Mapping
+                fits = isinstance(value, Mapping if is_mapping else kind)  # type: ignore[arg-type]
+                rule = "be True or False" if kind is bool else "be text"
+                if is_mapping:
+                    rule = f"map {', '.join(ROLES)} to names in the table"
             if not fits:
-                raise OutcomeError(f"{option.name} must be {rule}; got {shown(value)}.")
+                raise OutcomeError(f"{option.name} must {rule}; got {shown(value)}.")
 
-    def given(self) -> list[str]:
-        """Return the names of the options that are not the usual ones."""
-        return [
-            option.name for option in fields(self) if getattr(self, option.name) != option.default
-        ]
+    def given(self) -> dict[str, object]:
+        """Return the options that some formats have, where they are not the usual ones."""
+        usual = {**vars(ReadOptions()), **{name: vars(self)[name] for name in
+                 ("format", "strict", "progress", "roles")}}  # fmt: skip
+        return {name: value for name, value in vars(self).items() if value != usual[name]}
+
+    @property
+    def named(self) -> Mapping[str, str]:
+        """Columns by role, with those of questions."""
+        return {**self.columns, **self.roles}
 
 
 @dataclass(slots=True)
@@ -184,7 +210,7 @@ class Rows:
     are all 0 or 1, in `certain`.
     """
 
-    options: LogOptions
+    options: ReadOptions
     roles: dict[str, str] = field(default_factory=dict)
     offered: dict[str, None] = field(default_factory=dict)
     trials: list[Trial] = field(default_factory=list)
@@ -316,10 +342,13 @@ def _said(rows: Rows, role: str, name: str) -> list[object]:
 
 
 def to_long(
-    rows: Rows, scores: Scores | None, missing: MissingPolicy, rules: AnswerRules
+    rows: Rows, scores: Scores | None, usual: Scores, missing: MissingPolicy, rules: AnswerRules
 ) -> tuple[LongForm, Scores]:
-    """Return the trials of all logs in the long form, and the scores of their outcomes."""
-    scale = scores if scores is not None else _usual_scores(rows)
+    """Return the trials of all logs in the long form, and the scores of their outcomes.
+
+    Numbers have the `usual` scores where none are given.
+    """
+    scale = scores if scores is not None else _usual_scores(rows, usual)
     grouped = GROUP not in rows.roles and len({trial.task for trial in rows.trials}) > 1
     if grouped:
         rows.roles[GROUP] = "task"  # as it can be asked for
@@ -328,7 +357,7 @@ def to_long(
         columns = _without_unclear_tasks(rows, columns)
     _check_missing(rows, missing)
     try:
-        long = read_rows(columns, scale, rules)
+        long = read_rows([columns], scale, rules)
     except OutcomeError as error:
         certain_scorers = [name for name, certain in rows.certain.items() if certain]
         if scores is not None or not certain_scorers or len(certain_scorers) == len(rows.certain):
@@ -404,8 +433,7 @@ def _without_unclear_tasks(rows: Rows, columns: Columns) -> Columns:
         f"tasks are no groups of the questions: {len(unclear)} of {len(tasks)} are in several "
         f"tasks or in none (first: {shown(unclear[0])}, {of})"
     )
-    roles = {role: name for role, name in columns.roles.items() if role != GROUP}
-    return replace(columns, roles=roles, values={role: columns.values[role] for role in roles})
+    return columns.without(GROUP)
 
 
 def _note_stated(rows: Rows, questions: list[Any]) -> None:
@@ -523,7 +551,7 @@ def _check_empty(rows: Rows, scale: Scores | None) -> None:
     warnings.warn(OutcomeWarning(*advice), skip_file_prefixes=(PACKAGE,))
 
 
-def _usual_scores(rows: Rows) -> Scores:
+def _usual_scores(rows: Rows, of_numbers: Scores) -> Scores:
     """Return the scores of the marks where none are given: right and wrong only."""
     seen: dict[Any, int] = {}
     for row, trial in enumerate(rows.trials):
@@ -532,7 +560,7 @@ def _usual_scores(rows: Rows) -> Scores:
     texts = [mark for mark in seen if isinstance(mark, str)]
     numbers = [mark for mark in seen if not isinstance(mark, str)]
     if not texts:
-        return BINARY
+        return of_numbers
     if numbers:
         raise OutcomeError(
             f"marks must be on one scale; {rows.place(seen[texts[0]])} has {shown(texts[0])}, "

@@ -6,13 +6,11 @@ A wide table has a column of questions, and one of outcomes for each system.
 import math
 import re
 import warnings
-from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, BinaryIO
 
 import numpy as np
-import pandas as pd
-from pandas.api.types import union_categoricals
 
 from bayesatk._tools.messages import PACKAGE, Argument
 from bayesatk.data.columns import (
@@ -22,25 +20,16 @@ from bayesatk.data.columns import (
     one_row_a_trial,
     trial_columns,
     trial_text,
-    with_roles,
 )
-from bayesatk.data.content import ASKED, RIGHT, UNKNOWN, meaning
+from bayesatk.data.content import ASKED, RIGHT, meaning
 from bayesatk.data.long_form import LongForm
 from bayesatk.data.number_scale import NumberScale
 from bayesatk.data.validation import OutcomeError, OutcomeWarning, Scores, number_of, shown
-from bayesatk.io.json_stream import decoded
-from bayesatk.io.parquet_files import columns_and_rows, parquet_blocks
-from bayesatk.io.rows import NAMES_OF_COLUMNS
+from bayesatk.io.parquet_files import columns_and_rows, parquet_blocks, records_of_parquet
+from bayesatk.io.rows import NAMES_OF_COLUMNS, ReadOptions
 from bayesatk.io.sources import Source
-from bayesatk.io.text_tables import (
-    delimited_blocks,
-    delimited_rows,
-    is_number,
-    json_blocks,
-    json_records,
-)
+from bayesatk.io.text_tables import is_number, records_of, text_blocks
 
-_SEPARATORS = {"csv": ",", "tsv": "\t"}
 # How tools name the parts, or the repetitions, of what belongs together: part-00000-of-00002.
 _PART = re.compile(
     r"(^|[-_. ])(part|shard|chunk|split|batch|slice|run|seed|trial|repeat|epoch|rollouts?|samples?"
@@ -49,82 +38,35 @@ _PART = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Layout:
-    """How tables in files are laid out; the parameters of `bayesatk.load` of the same names.
-
-    Columns of questions are beside the others: what logs say of their questions has names too.
-    """
-
-    columns: Mapping[str, str]
-    records: str | None = None
-    wide: bool = False
-    of_questions: Mapping[str, str] = field(default_factory=dict)
-    same_system: str = "error"
-
-    @property
-    def named(self) -> Mapping[str, str]:
-        """Columns by role, with those of questions."""
-        return with_roles(self.columns, self.of_questions)
-
-    @property
-    def options(self) -> Mapping[str, object]:
-        """What says how a table is read, beside its columns."""
-        return {"records": self.records, "wide": self.wide}
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.records, str | None):
-            raise OutcomeError(f"records must be text; got {shown(self.records)}.")
-        if not isinstance(self.wide, bool):
-            raise OutcomeError(f"wide must be true or false; got {shown(self.wide)}.")
-
-    def refuse_for(self, subject: str, *remedy: str | Argument) -> None:
-        """Refuse what would have no effect."""
-        for name, value in {"columns": self.columns, **self.options}.items():
-            if value:
-                raise OutcomeError(
-                    f"{name} must be left out for {subject}; got {shown(value)}. It says how a "
-                    "table in a file is laid out. Leave it out", *remedy, ".",
-                )  # fmt: skip
-
-
 def blocks_of(
-    source: Source, file: BinaryIO, layout: Layout, scores: Scores, size: int | None
+    source: Source, file: BinaryIO, options: ReadOptions, scores: Scores, whole: bool = True
 ) -> Generator[Columns]:
-    """Yield the columns that matter, of so many rows after the other; of all without a size."""
-    kind, columns = source.kind, layout.named
-    if layout.records is not None and kind != "json":
-        raise OutcomeError(
-            f"records must be left out for {kind}; it says where a JSON document has its records. "
-            "Leave it out."
-        )
-    roles = columns if isinstance(columns, Mapping) else {}  # else refused where it is used
-    if "rate" in roles:
-        return _of_rates(source, file, layout)
-    if layout.wide:
-        return _wide_blocks(source, file, layout, scores)
-    if "," in (named := roles.get("outcome", "")) and named not in _names(source, file):
-        return _blocks_by_trial(source, file, layout, scores, size)
+    """Yield the columns that matter of some rows after the other; the whole may have to fit."""
+    kind, columns = source.kind, options.named
+    if "rate" in columns:
+        return _of_rates(source, file, options)
+    if options.wide:
+        return _wide_blocks(source, file, options, scores)
+    if "," in (named := columns.get("outcome", "")) and named not in _names(source, file):
+        return _blocks_by_trial(source, file, options, scores, whole)
     file.seek(0)
     if kind == "parquet":
-        return parquet_blocks(source.path, columns, size is None)
-    if kind in _SEPARATORS:
-        return delimited_blocks(file, columns, scores, _SEPARATORS[kind], size)
-    return json_blocks(kind, file, columns, layout.records)
+        return parquet_blocks(source.path, columns, whole)
+    return text_blocks(kind, file, columns, options.records, scores)
 
 
-def _of_rates(source: Source, file: BinaryIO, layout: Layout) -> Generator[Columns]:
+def _of_rates(source: Source, file: BinaryIO, options: ReadOptions) -> Generator[Columns]:
     """Yield a table of counts for one with a share or percentage of successes by question."""
-    column, trials = layout.columns["rate"], number_of(layout.columns.get("trials"))
+    column, trials = options.columns["rate"], number_of(options.columns.get("trials"))
     if trials is None or not trials.is_integer() or trials < 1:
         raise OutcomeError(
             "columns must give the number of trials beside a rate, the same for each question; got "
-            f"{shown(dict(layout.columns))}. As in ",
+            f"{shown(dict(options.columns))}. As in ",
             Argument("columns", {"rate": column, "trials": 10}), ".",
         )  # fmt: skip
-    named = {role: name for role, name in layout.columns.items() if role not in ("rate", "trials")}
-    long = replace(layout, columns={**named, "outcome": column})
-    for block in blocks_of(source, file, long, NumberScale(), None):
+    named = {role: name for role, name in options.columns.items() if role not in ("rate", "trials")}
+    long = replace(options, columns={**named, "outcome": column})
+    for block in blocks_of(source, file, long, NumberScale()):
         rates = [number_of(value) for value in block.listed("outcome")]
         whole = 100.0 if any(rate is not None and rate > 1.0 for rate in rates) else 1.0
         for row, rate in enumerate(rates):
@@ -136,49 +78,11 @@ def _of_rates(source: Source, file: BinaryIO, layout: Layout) -> Generator[Colum
                     f"{block.place(row)} has {shown(block.value('outcome', row))}. Correct the "
                     "number of trials: ", Argument("columns", {"rate": column, "trials": ...}), ".",
                 )  # fmt: skip
-        counts = {
-            "trials": [int(trials)] * len(rates),
-            "successes": [round((rate or 0.0) / whole * trials) for rate in rates],
-        }
+        counts = [round((rate or 0.0) / whole * trials) for rate in rates]
         kind = "percent" if whole > 1.0 else "share"
-        names = {"trials": f"({trials:g} of each)", "successes": f"{column} ({kind})"}
-        table = _without(block, "outcome")
-        yield replace(table, roles={**table.roles, **names}, values={**table.values, **counts})
-
-
-def stacked(tables: Sequence[Columns]) -> Columns:
-    """Return the rows of tables with the same roles, one after the other."""
-    if not tables:
-        raise OutcomeError("a table of outcomes must have rows; got none.")
-    if len(tables) == 1:
-        return tables[0]
-    roles = tables[0].roles
-    values = {role: _joined([table.values[role] for table in tables]) for role in roles}
-    # One of several files may lack a column of what was asked.
-    content = {
-        name: [
-            digest
-            for table in tables
-            for digest in table.content.get(name) or [UNKNOWN] * len(table.values["question"])
-        ]
-        for name in dict.fromkeys(name for table in tables for name in table.content)
-    }
-    unused_names = tuple(dict.fromkeys(name for table in tables for name in table.others))
-    return Columns(roles, values, tables[0].word, Places(tables), content, unused_names)
-
-
-def _joined(columns: list[Any]) -> Any:
-    """Return the values of columns: as coded or as an array where all are, else as a list."""
-    if all(isinstance(column, pd.Categorical) for column in columns):
-        return union_categoricals(columns)
-    dtypes = {column.dtype if isinstance(column, np.ndarray) else None for column in columns}
-    if len(dtypes) == 1 and None not in dtypes:
-        return np.concatenate(columns)
-    return [value for column in columns for value in _listed(column)]
-
-
-def _listed(column: Any) -> list[Any]:
-    return column.tolist() if isinstance(column, np.ndarray | pd.Categorical) else list(column)
+        table = block.without("outcome")
+        table = table.with_column("trials", f"({trials:g} of each)", [int(trials)] * len(rates))
+        yield table.with_column("successes", f"{column} ({kind})", counts)
 
 
 def with_system(
@@ -188,7 +92,7 @@ def with_system(
 
     Several systems that its column names become one only where they are said to be the same.
     """
-    table = replace(table, numbers=Places([table], f" of {source.name}"))
+    table = replace(table, ending=f" of {source.name}")
     if "system" in table.roles:
         if source.system is None:
             return table
@@ -199,101 +103,65 @@ def with_system(
                 f"{shown(column)} has {shown(names)}. Give the path alone; if they are runs of one "
                 "system, use ", Argument("same_system", "trials"), ".",
             )  # fmt: skip
-        if len(names) > 1 and "trial" in table.roles:
-            table = _with_trials_of(table, [f"{names[code]} " for code in codes.tolist()])
-        table = _of_system(_without(table, "system"), source.system, f"({source.system})")
-        return replace(table, others=(*table.others, column))
+        if len(names) > 1:
+            table = of_runs(table, [f"{names[code]} " for code in codes.tolist()])
+        table = replace(table, others=(*table.others, column))
     name = source.plain.stem if source.system is None else source.system
     if source.system is None and sum(file.plain.stem == name for file in sources) > 1:
         raise OutcomeError(
             f"files that name their systems must have distinct names; two are called {name!r}. "
             "Name the systems: ", Argument("source", {"a": source.name, "b": ...}, "load"), ".",
         )  # fmt: skip
-    return _of_system(table, name, f"({source.system or 'name of the file'})")
+    column = f"({source.system or 'name of the file'})"
+    return table.with_column("system", column, [name] * len(table))
 
 
-def _with_trials_of(table: Columns, runs: Sequence[str]) -> Columns:
+def of_runs(table: Columns, runs: Sequence[str]) -> Columns:
     """Return the table with the run before the label of every trial: trials of runs differ."""
-    trials = [f"{run}{trial_text(trial)}" for run, trial in
-              zip(runs, table.listed("trial"), strict=True)]  # fmt: skip
-    return replace(table, values={**table.values, "trial": trials})
-
-
-def of_run(source: Source, table: Columns) -> Columns:
-    """Return the table with trials told apart from those of the same number in other files."""
     if "trial" not in table.roles:
         return table
-    return _with_trials_of(table, [f"{source.path} "] * len(table.values["question"]))
+    pairs = zip(runs, table.listed("trial"), strict=True)
+    trials = [f"{run}{trial_text(trial)}" for run, trial in pairs]
+    return table.with_column("trial", table.roles["trial"], trials)
 
 
-def _without(table: Columns, role: str) -> Columns:
-    roles, values = dict(table.roles), dict(table.values)
-    del roles[role], values[role]
-    return replace(table, roles=roles, values=values)
-
-
-def _of_system(table: Columns, name: str, column: str) -> Columns:
-    """Return the table with a column of one system."""
-    system = [name] * len(table.values["question"])
-    roles, values = {"system": column, **table.roles}, {"system": system, **table.values}
-    return replace(table, roles=roles, values=values)
-
-
-class Places(Sequence[Any]):
-    """Where the rows of stacked tables stand: the number, and the file if there are several."""
-
-    def __init__(self, tables: Sequence[Columns], ending: str = "") -> None:
-        self.tables, self.ending = tables, ending
-        self.ends = np.cumsum([len(table.values["question"]) for table in tables])
-
-    def __len__(self) -> int:
-        return int(self.ends[-1])
-
-    def __getitem__(self, row: Any) -> Any:
-        table = int(np.searchsorted(self.ends, row, side="right"))
-        before = int(self.ends[table - 1]) if table else 0
-        return f"{self.tables[table].number(row - before)}{self.ending}"
-
-
-def _wide_columns(names: list[str], layout: Layout) -> tuple[str, list[str]]:
+def _wide_columns(names: list[str], options: ReadOptions) -> tuple[str, list[str]]:
     """Return the column of questions, and those that may be of systems."""
-    question_column = layout.columns.get("question") or _questions(names)
-    other_columns = {question_column, layout.columns.get("content"), *layout.of_questions.values()}
+    question_column = options.columns.get("question") or _questions(names)
+    other_columns = {question_column, options.columns.get("content"), *options.roles.values()}
     systems = [
         column
         for column in names
         if column not in other_columns and meaning(column) not in (*ASKED, *RIGHT)
     ]
-    extra_roles = set(layout.columns) - {"question", "content", "outcome"}
+    extra_roles = set(options.columns) - {"question", "content", "outcome"}
     if question_column not in names or not systems or extra_roles:
         raise OutcomeError(
             "a wide table must have a column of questions, and one for each system; columns may "
             "name question, content, and the outcome within the object of a system. It has "
             f"{shown(names, 300)}, and columns are "
-            f"{shown(dict(layout.columns))}. Name the questions: ",
+            f"{shown(dict(options.columns))}. Name the questions: ",
             Argument("columns", {"question": ...}), ".",
         )  # fmt: skip
     return question_column, systems
 
 
 def _wide_blocks(
-    source: Source, file: BinaryIO, layout: Layout, scores: Scores
+    source: Source, file: BinaryIO, options: ReadOptions, scores: Scores
 ) -> Generator[Columns]:
     """Yield a long table for each system of a wide one."""
-    question_column, systems = _wide_columns(_names(source, file), layout)
-    within = layout.columns.get("outcome")  # of the object that a system has
-    content = layout.columns.get("content", question_column)
-    runs, unmarked = _runs_of(systems, layout.same_system), []
+    question_column, systems = _wide_columns(_names(source, file), options)
+    within = options.columns.get("outcome")  # of the object that a system has
+    content = options.columns.get("content", question_column)
+    runs, unmarked = _runs_of(systems, options.same_system), []
     marked = 0
     for name in systems:
         file.seek(0)
         outcome = name if within is None else f"{name}.{within}"
         columns = {"question": question_column, "outcome": outcome, "content": content}
-        long = replace(layout, columns=columns, wide=False)
+        long = replace(options, columns=columns, wide=False)
         try:
-            blocks = [
-                one_row_a_trial(block) for block in blocks_of(source, file, long, scores, None)
-            ]
+            blocks = [one_row_a_trial(block) for block in blocks_of(source, file, long, scores)]
         except OutcomeError:
             if within is None or marked:
                 raise
@@ -302,10 +170,11 @@ def _wide_blocks(
             unmarked.append(name)
             continue
         marked += 1
-        system, run = runs[name]
         for block in blocks:
-            long_block = _of_system(block, system, NAMES_OF_COLUMNS) if system else block
-            yield replace(_of_column(long_block, run), others=tuple(unmarked))
+            for role, label in zip(("system", "trial"), runs[name], strict=True):
+                if label:
+                    block = block.with_column(role, NAMES_OF_COLUMNS, [label] * len(block))
+            yield replace(block, others=tuple(unmarked))
     if not marked:
         raise OutcomeError(
             f"a wide table must have a column of marks for each system; none of {shown(systems)} "
@@ -331,18 +200,6 @@ def _runs_of(columns: Sequence[str], same_system: str) -> dict[str, tuple[str, s
     }
 
 
-def _of_column(table: Columns, run: str) -> Columns:
-    """Return the table with the column as the label of its trials, if it is a run."""
-    if not run:
-        return table
-    trials = [run] * len(table.values["question"])
-    return replace(
-        table,
-        roles={**table.roles, "trial": NAMES_OF_COLUMNS},
-        values={**table.values, "trial": trials},
-    )
-
-
 def holds_marks(values: Any, scores: Scores) -> bool:
     """Whether there is a mark in a column: a number, true/false, C, I, or what has a score.
 
@@ -361,16 +218,16 @@ def holds_marks(values: Any, scores: Scores) -> bool:
 
 
 def _blocks_by_trial(
-    source: Source, file: BinaryIO, layout: Layout, scores: Scores, size: int | None
+    source: Source, file: BinaryIO, options: ReadOptions, scores: Scores, whole: bool
 ) -> Generator[Columns]:
     """Yield a long table for each column of trials that stand side by side: "run0,run1"."""
-    trials = [name.strip() for name in layout.columns["outcome"].split(",")]
+    trials = [name.strip() for name in options.columns["outcome"].split(",")]
     for name in trials:
         file.seek(0)
-        long = replace(layout, columns={**layout.columns, "outcome": name})
-        for block in blocks_of(source, file, long, scores, size):
+        long = replace(options, columns={**options.columns, "outcome": name})
+        for block in blocks_of(source, file, long, scores, whole):
             others = tuple(column for column in block.others if column not in trials)
-            roles = {**block.roles, "outcome": layout.columns["outcome"]}
+            roles = {**block.roles, "outcome": options.columns["outcome"]}
             yield replace(block, others=others, roles=roles)
 
 
@@ -387,11 +244,15 @@ def _names(source: Source, file: BinaryIO) -> list[str]:
     """Return the names of all columns, of the header or of the first record."""
     if source.kind == "parquet":
         return columns_and_rows(source.path)[0]
-    if source.kind in _SEPARATORS:
-        with decoded(file, newline="") as text:
-            return next(delimited_rows(text, _SEPARATORS[source.kind]), (0, []))[1]
-    first: Any = next((record for _, record in json_records(source.kind, file, None)), {})
-    return list(first) if isinstance(first, dict) else []
+    first: Any = next(records_of(source.kind, file, None), (0, (), None))
+    return list(first[1])
+
+
+def records_in(source: Source, file: BinaryIO, records: str | None) -> Iterator[Any]:
+    """Yield the rows of a table as objects, whatever they hold."""
+    if source.kind == "parquet":
+        return records_of_parquet(source.path, _names(source, file))
+    return (record for _, _, record in records_of(source.kind, file, records))
 
 
 class Folders:

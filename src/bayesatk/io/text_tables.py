@@ -8,17 +8,17 @@ import csv
 import re
 import sys
 import threading
-from collections.abc import Collection, Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from decimal import Decimal
-from itertools import islice
 from typing import Any, BinaryIO, TextIO
 
 from bayesatk._tools.messages import Argument
-from bayesatk.data.columns import BY_TRIAL, COVARIATE, Columns, find_columns, pick_columns
-from bayesatk.data.content import Contents
+from bayesatk.data.columns import BY_TRIAL, COVARIATE, Columns, Picked, find_columns
 from bayesatk.data.number_scale import NumberScale
-from bayesatk.data.validation import OutcomeError, Scores, shown
+from bayesatk.data.validation import Labels, OutcomeError, Scores, shown
+from bayesatk.io import parquet_files
 from bayesatk.io.budget import largest, too_large
 from bayesatk.io.json_stream import at, decoded, members, parsed_lines, parts_of
 
@@ -26,85 +26,92 @@ from bayesatk.io.json_stream import at, decoded, members, parsed_lines, parts_of
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,6})?", re.ASCII | re.IGNORECASE)
 _CSV_LIMIT = threading.RLock()
+SEPARATORS = {"csv": ",", "tsv": "\t"}
 
 
-class _Gathered:
-    """The columns that matter, as records come in."""
-
-    def __init__(self, word: str, names: Collection[str], columns: Mapping[str, str]) -> None:
-        self.word, self.columns = word, columns
-        self.roles, content_names, self.others = pick_columns(list(names), columns)
-        self.values: dict[str, list[Any]] = {role: [] for role in self.roles}
-        self.numbers: list[int] = []
-        self.contents = Contents(content_names)
-        self.pool: dict[str, str] = {}  # one object for each text: a table repeats its labels
-
-    def add(self, record: Mapping[str, Any], number: int) -> None:
-        """Append the fields that matter of one record."""
-        self.numbers.append(number)
-        for name in self.contents.digests:
-            self.contents.add(name, at(record, name))
-        for role, name in self.roles.items():
-            value = at(record, name)
-            pooled = self.pool.setdefault(value, value) if isinstance(value, str) else value
-            self.values[role].append(pooled)
-
-    def table(self, values: Mapping[str, list[Any]] | None = None) -> Columns:
-        """Return the columns, with these values if they are read from text."""
-        values = self.values if values is None else values
-        content = self.contents.digests
-        return Columns(self.roles, values, self.word, self.numbers, content, self.others)
-
-    def refuse_other(self, names: Collection[str], where: str) -> None:
-        """Refuse a record with other fields that matter than the first."""
-        for name in self.roles.values():
-            if name not in names:
-                raise OutcomeError(
-                    f"{where} has no field {name!r}, which the first record has. A missing outcome "
-                    "is null."
-                )
-        try:
-            roles = find_columns(list(names), self.columns)
-        except OutcomeError as error:
-            raise OutcomeError(f"{where}: {error}") from None
-        new_names = [name for role, name in roles.items() if self.roles.get(role) != name]
-        if new_names:
-            raise OutcomeError(
-                f"{where} has the field {new_names[0]!r}, which the first record lacks. Give it to "
-                "every record, or rename it."
-            )
+Named = tuple[int, tuple[str, ...], Any]  # number, names and fields of a record
 
 
-def json_blocks(
-    kind: str, file: BinaryIO, columns: Mapping[str, str], records: str | None
+def text_blocks(
+    kind: str, file: BinaryIO, columns: Mapping[str, str], records: str | None, scores: Scores
 ) -> Generator[Columns]:
-    """Yield all of JSON Lines, or of an array of a document: that at a path, or the only one."""
-    word = "line" if kind == "jsonl" else "record"
+    """Yield the columns that matter of some records of a file of text after the other."""
+    word = {"jsonl": "line", "json": "record"}.get(kind, "row")
     # Fields within fields, such as reward_info.reward, are read where they are named.
     nested = [name for name in columns.values() if isinstance(name, str) and "." in name]
-    gathered, checked = None, set()
-    for number, record in json_records(kind, file, records):
-        where = f"{word} {number}"
-        if not isinstance(record, dict):
-            raise OutcomeError(f"{where} must be an object with named fields; got {shown(record)}.")
-        inner = (name for name in nested if name not in record and _says(record, name))
-        names = (*record, *inner)
-        if gathered is None:
-            gathered = _Gathered(word, names, columns)
-        if names not in checked:
-            gathered.refuse_other(names, where)
-            checked.add(names)
-        gathered.add(record, number)
-    if gathered is None:
+    picked: Any = None  # of the first record
+    checked, first_names = set(), None
+    block: list[tuple[Any, ...]] = []
+    for number, names, record in records_of(kind, file, records):
+        if nested or names is not first_names:  # rows of delimited text all have the same
+            where = f"{word} {number}"
+            if not isinstance(record, dict):
+                rule = f"{where} must be an object with named fields; got {shown(record)}."
+                raise OutcomeError(rule)
+            inner = (name for name in nested if name not in record and _says(record, name))
+            first_names, all_names = names, (*names, *inner)
+            picked = picked or Picked.of(all_names, columns)
+            if all_names not in checked:
+                _refuse_other(picked, all_names, columns, where)
+                checked.add(all_names)
+            needed = picked.needed
+        cells = [record[name] if name in record else at(record, name) for name in needed]
+        block.append((number, *cells))
+        if len(block) == parquet_files.ROWS:
+            yield _table(picked, word, block, scores)
+            block = []
+    if picked is None and kind not in SEPARATORS:
         raise OutcomeError(
             f"the file must have an array of records{f' at {records}' if records else ''}, or one "
             'a line; got none. One record is {"question": ..., "trial": ..., "outcome": ...}. If '
             "they are within an object, say where: ", Argument("records", "results"), ".",
         )  # fmt: skip
-    yield gathered.table()
+    if picked is not None and block:
+        yield _table(picked, word, block, scores)
 
 
-def json_records(kind: str, file: BinaryIO, records: str | None) -> Iterator[tuple[int, Any]]:
+def _table(picked: Picked, word: str, block: list[tuple[Any, ...]], scores: Scores) -> Columns:
+    """Return the columns of some records; cells of delimited text say what they are."""
+    numbers, *cells = map(list, zip(*block, strict=True))
+    pool: dict[Any, Any] = {}  # one object for each text: a table repeats its labels
+    columns = {
+        name: [pool.setdefault(cell, cell) if isinstance(cell, str) else cell for cell in column]
+        for name, column in zip(picked.needed, cells, strict=True)
+    }
+    table = picked.table(lambda name, role: columns[name], word=word, numbers=numbers)
+    return table if word != "row" else _from_cells(table, scores)
+
+
+def _refuse_other(picked: Picked, names: Labels, columns: Mapping[str, str], where: str) -> None:
+    """Refuse a record with other fields that matter than the first."""
+    for name in picked.roles.values():
+        if name not in names:
+            raise OutcomeError(
+                f"{where} has no field {name!r}, which the first record has. A missing outcome is "
+                "null."
+            )
+    try:
+        roles = find_columns(names, columns)
+    except OutcomeError as error:
+        raise OutcomeError(f"{where}: {error}") from None
+    new_names = [name for role, name in roles.items() if picked.roles.get(role) != name]
+    if new_names:
+        raise OutcomeError(
+            f"{where} has the field {new_names[0]!r}, which the first record lacks. Give it to "
+            "every record, or rename it."
+        )
+
+
+def records_of(kind: str, file: BinaryIO, records: str | None) -> Iterator[Named]:
+    """Yield number, names and fields of every record of a file of text."""
+    if kind in SEPARATORS:
+        yield from _delimited_records(file, SEPARATORS[kind])
+        return
+    for number, record in _json_records(kind, file, records):
+        yield number, tuple(record) if isinstance(record, dict) else (), record
+
+
+def _json_records(kind: str, file: BinaryIO, records: str | None) -> Iterator[tuple[int, Any]]:
     """Yield number and value of every record."""
     if kind == "jsonl":
         yield from parsed_lines(file)
@@ -142,44 +149,26 @@ def _says(value: object, path: str) -> bool:
     return bool(inner_path) and first in value and _says(value[first], inner_path)
 
 
-def delimited_blocks(
-    file: BinaryIO, columns: Mapping[str, str], scores: Scores, separator: str, size: int | None
-) -> Generator[Columns]:
-    """Yield the columns that matter of so many rows after the other; of all without a size.
-
-    Rows are numbered by the line on which they begin.
-    """
+def _delimited_records(file: BinaryIO, separator: str) -> Iterator[Named]:
+    """Yield the rows of delimited text, numbered by the line on which they begin."""
     with _long_cells(), decoded(file, newline="") as text:
-        rows = delimited_rows(text, separator)
-        header = next(rows, (0, None))[1]
-        if header is None:
+        rows = _delimited_rows(text, separator)
+        header = tuple(next(rows, (0, ()))[1])
+        if not header:
             raise OutcomeError(
                 "the file must be delimited text with a header; it is empty. Give it a first "
                 "row of column names."
             )
-        rows_read = size
-        while rows_read == size:
-            gathered = _Gathered("row", header, columns)
-            required = {
-                role: name
-                for role, name in gathered.roles.items()
-                if role not in ("outcome", "answer", *BY_TRIAL) and not role.startswith(COVARIATE)
-            }
-            for line, row in islice(rows, size):
-                _check_row(line, row, header)
-                record = dict(zip(header, row, strict=True))
-                for role, name in required.items():
-                    if not record[name].strip():
-                        raise OutcomeError(
-                            f"row {line} must have a {role} in column {name!r}; its cell is blank. "
-                            "Fill it in, or remove the row."
-                        )
-                gathered.add(record, line)
-            rows_read = len(gathered.numbers) if size is not None else -1
-            yield gathered.table(_from_cells(gathered, scores))
+        for line, row in rows:
+            if len(row) != len(header):
+                raise OutcomeError(
+                    f"row {line} must have {len(header)} cells, one for each column; got "
+                    f"{len(row)}. Quote a cell that holds the separator, or complete the row."
+                )
+            yield line, header, dict(zip(header, row, strict=True))
 
 
-def delimited_rows(text: TextIO, separator: str) -> Iterator[tuple[int, list[str]]]:
+def _delimited_rows(text: TextIO, separator: str) -> Iterator[tuple[int, list[str]]]:
     """Yield every row that is not blank with the line on which it begins, within the budget."""
     length, limit = 0, largest()
 
@@ -218,17 +207,19 @@ def _long_cells() -> Iterator[None]:
             csv.field_size_limit(limit)
 
 
-def _check_row(line: int, row: list[str], header: list[str]) -> None:
-    if len(row) != len(header):
-        raise OutcomeError(
-            f"row {line} must have {len(header)} cells, one for each column; got {len(row)}. "
-            "Quote a cell that holds the separator, or complete the row."
-        )
-
-
-def _from_cells(gathered: _Gathered, scores: Scores) -> dict[str, list[Any]]:
-    """Return what the cells of a block say, by role."""
-    texts = {cell: restored(cell) for cell in gathered.pool}
+def _from_cells(table: Columns, scores: Scores) -> Columns:
+    """Return the table with what the texts of its cells say."""
+    for role, name in table.roles.items():
+        if role in ("outcome", "answer", *BY_TRIAL) or role.startswith(COVARIATE):
+            continue
+        blank = {cell for cell in {*table.values[role]} if not cell.strip()}
+        for row, cell in enumerate(table.values[role] if blank else ()):
+            if cell in blank:
+                raise OutcomeError(
+                    f"{table.place(row)} must have a {role} in column {name!r}; its cell is "
+                    "blank. Fill it in, or remove the row."
+                )
+    texts = {cell: restored(cell) for cell in set().union(*table.values.values())}
     for cell, text in texts.items():
         if cell != text and texts.get(text) == text:
             raise OutcomeError(
@@ -236,13 +227,13 @@ def _from_cells(gathered: _Gathered, scores: Scores) -> dict[str, list[Any]]:
                 f"{shown(cell)} and {shown(text)}. Write all of them in one way."
             )
     values: dict[str, list[Any]] = {
-        role: [texts[cell] for cell in cells] for role, cells in gathered.values.items()
+        role: [texts[cell] for cell in column] for role, column in table.values.items()
     }
     if "outcome" in values:
         numbers = _numbers(scores)
         outcomes = {text: _from_text(text, scores, numbers) for text in set(values["outcome"])}
         values["outcome"] = [outcomes[text] for text in values["outcome"]]
-    return values
+    return replace(table, values=values)
 
 
 def _numbers(scores: Scores) -> dict[Decimal, object]:

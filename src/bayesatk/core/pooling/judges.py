@@ -88,7 +88,7 @@ class OneJudge:
     @property
     def names(self) -> tuple[str, ...]:
         """As of `JudgeRates`."""
-        return (*RATES, RATE_ICC) if self.varying else RATES
+        return (*RATES, RATE_ICC) if self.varying and self.known is None else RATES
 
     def rows(self, values: Mapping[str, Array]) -> Array:
         """Sensitivity and false positive rate; a third column says how much they differ."""

@@ -203,12 +203,18 @@ def _promptfoo(record: Record) -> Iterator[dict[str, Any]]:
     """Read a result ``{provider, promptIdx, testIdx, vars, success, score, namedScores, ...}``.
 
     A repeated test has another ``testIdx``, so a question is its variables and assertions. A
-    provider is a system; several prompts make several systems of it. ``failureReason`` 2 says that
-    the call failed, and so does ``error`` where no assertion failed.
+    provider is a system; several prompts make several systems of it, and so do providers of one
+    name, which have a ``promptIdx`` each. ``failureReason`` 2 says that the call failed, and so
+    does ``error`` where no assertion failed.
     """
-    prompts = {prompt.of(str, "raw") for prompt in record.inner("^prompts")}
+    prompts = [(prompt.of(str, "provider"), prompt.of(str, "raw"))
+               for prompt in record.inner("^prompts")]  # fmt: skip
     provider = record.of(str, "provider.label|provider.id|provider")
-    label = f": {record.of(str, 'prompt.label')[:60]}" if len(prompts) > 1 else ""
+    several = len({raw for _, raw in prompts}) > 1
+    label = f": {record.of(str, 'prompt.label')[:60]}" if several else ""
+    column = record("promptIdx")
+    if isinstance(column, int) and column < len(prompts) and prompts.count(prompts[column]) > 1:
+        label += f" #{prompts[: column + 1].count(prompts[column])}"
     failed = record("failureReason") == 2 or (record("error") and not record("gradingResult"))
     marks = {"success": record("success"), "score": record("score")}
     yield {
