@@ -26,7 +26,6 @@ from bayesatk.metrics.grid import MetricGrid, MetricSpec
 from bayesatk.models.program import all_trials
 from bayesatk.models.question_draws import (
     Expectation,
-    expected,
     population_mean,
     probabilities,
     traced_difficulty,
@@ -287,7 +286,7 @@ class SystemMetrics:
         """Return expected metrics of new questions of every group; (draws, metrics, groups)."""
         total: Array | None = None
         for questions, law in laws.alike():
-            values = np.stack([expected(law, metric) for metric in self.metrics], axis=1)
+            values = np.stack([law.expected(metric) for metric in self.metrics], axis=1)
             if total is None:
                 total = np.zeros((*values.shape, len(self.shares.outer)))
             group = self.shares.group[questions[0]]

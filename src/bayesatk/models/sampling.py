@@ -36,7 +36,6 @@ from bayesatk.models.evidence import Averaged, average
 from bayesatk.models.metric_draws import CountDraws, count_draws
 from bayesatk.models.pooled_votes import pooled_vote_draws
 from bayesatk.models.program import Form
-from bayesatk.models.question_draws import question_likelihood
 from bayesatk.models.votes import answer_draws, build_answers
 from bayesatk.priors import (
     AnswerPrior,
@@ -49,7 +48,7 @@ from bayesatk.priors import (
     VotePrior,
 )
 from bayesatk.priors.choice import prior_of
-from bayesatk.results.checking import MOST_LIKELIHOODS, checking_groups
+from bayesatk.results.checking import checking_groups
 from bayesatk.results.citations import HOFFMAN
 from bayesatk.results.difficulty import difficulty_group, flat_draws, has_difficulty_group
 from bayesatk.results.schema import (
@@ -313,20 +312,6 @@ def sample(
     return sampled_result(study, form, how, rng, keep, partial(compiler_of, study, form))
 
 
-def _of_questions(
-    study: Study, source: xr.Dataset, difficulties: Any, keep: Sequence[str]
-) -> tuple[Array | None, Array | None]:
-    """Return log-likelihoods by question, and p, of models that have a number for them."""
-    if study.pooling == "none":
-        return None, flat_draws(source["p"])
-    size = source.sizes["chain"] * source.sizes["draw"] * study.outcomes.trials.size
-    structured = study.grouping is not None or study.design is not None
-    few = size <= MOST_LIKELIHOODS or "log_likelihood" in keep
-    if study.pooling == "partial" and structured and few:
-        return question_likelihood(study, source, difficulties), None
-    return None, None
-
-
 def sampled_result(
     study: Study,
     form: Form,
@@ -379,10 +364,8 @@ def sampled_result(
     posterior = posterior.assign_attrs(sampling="nuts", tuning_steps=how.tune, **recorded)
     statistics = _statistics(traces, votes)
     groups = {"posterior": posterior, **_more_groups(study, posterior, averaged, counts)}
-    likelihood, p = None, None
-    if posteriors:
-        likelihood, p = _of_questions(study, source, difficulties, keep)
-    groups |= checking_groups(study, groups, keep, generator, likelihood, p)
+    p = flat_draws(source["p"]) if posteriors and study.pooling == "none" else None
+    groups |= checking_groups(study, groups, keep, generator, p=p)
     attributes = root_attributes(
         "nuts", study.as_text(), seed, study.outcomes, (HOFFMAN,), model_form=form,
         sample_options=how.described(),

@@ -75,8 +75,7 @@ def checking_groups(
     if laws and (study.pooling != "none" or p is not None):
         results = _predictive_groups(study, posterior, laws, at, keep, rng)
     draws = len(at["chain"]) * len(at["draw"])
-    structured = study.pooling == "partial" and bool(study.grouping or study.design)
-    if likelihood is None and laws and not structured:
+    if likelihood is None and laws:
         likelihood = _log_likelihood(study, laws, draws, keep)
     if likelihood is not None and _kept(likelihood.size, keep):
         values = {study.scale.variable: (("question",), likelihood)}
@@ -111,11 +110,12 @@ def _log_likelihood(
     values = np.empty(shape)
     unlike = study.pooling == "none" and study.judges is None  # each with a prior of its own
     for system, (law, of_system) in enumerate(zip(laws, counts, strict=True)):
-        states, state = of_system, np.arange(len(of_system))
-        if not unlike:
-            states, state = np.unique(of_system, axis=0, return_inverse=True)
-        by_state = np.broadcast_to(law.log_counts(states, system), (draws, len(states)))
-        values[:, system] = with_variation(by_state)[:, state.ravel()]
+        for questions, moved in law.alike():
+            states, state = of_system[questions], np.arange(len(questions))
+            if not unlike:
+                states, state = np.unique(states, axis=0, return_inverse=True)
+            by_state = np.broadcast_to(moved.log_counts(states, system), (draws, len(states)))
+            values[:, system, questions] = with_variation(by_state)[:, state.ravel()]
     return values
 
 

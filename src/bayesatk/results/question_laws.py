@@ -28,6 +28,7 @@ from bayesatk.results.schema import PRIOR_WEIGHT
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _LEAST, _MOST = 1e-300, 1.0 - 1e-16  # of a probability whose logit is taken
+_NEAREST = 1e-9  # of a mean to 0 or 1 that was moved: beyond it expected metrics lose digits
 _BLOCK = 1_000_000  # probabilities worked out at once
 
 
@@ -199,6 +200,25 @@ class QuestionLaws:
             nodes = Nodes.betas(*(np.full(len(rates), value) for value in shapes))
         return log_marked(replace(nodes, rates=rates), states)[:, states.which]
 
+    @property
+    def alpha(self) -> Array:
+        """Dirichlet parameters of scored categories, (draws, categories)."""
+        assert self.mean is not None
+        assert self.icc is not None
+        total = (1.0 - self.icc) / np.maximum(self.icc, _LEAST)
+        return np.maximum(self.mean * total[:, None], _LEAST)
+
+    def expected(self, metric: Any) -> Array:
+        """Return the expected metric of a new question in every draw."""
+        if self.levels is not None:
+            return self.levels.expected(metric)
+        if self.difficulty is None:
+            return np.asarray(metric.predictive(self.alpha))
+        mean = self.difficulty.mean
+        if self.structured:
+            mean = np.clip(mean, _NEAREST, 1.0 - _NEAREST)
+        return expected_metric(replace(self.difficulty, mean=mean), metric)
+
     def replicates(self, trials: Ints, rng: np.random.Generator) -> Ints:
         """Draw the counts of new questions, each with so many trials; (draws, questions, ...).
 
@@ -321,6 +341,14 @@ class QuestionLaws:
         if self.prior_weight is not None:
             values[PRIOR_WEIGHT] = self.prior_weight
         return values
+
+
+def expected_metric(difficulty: Difficulty, metric: Any) -> Array:
+    """Return the expected metric of a new question in each draw: of the Betas and of the atoms."""
+    ends = metric.latent(np.array([0.0, 1.0]))
+    values = metric.predictive(difficulty.alpha, difficulty.beta)
+    inside = (difficulty.share * values).sum(axis=1)
+    return np.asarray(inside + difficulty.never * ends[0] + difficulty.always * ends[1])
 
 
 def shape_draws(study: Study, difficulty: Difficulty | None, drawn: Array | None) -> Array | None:

@@ -20,6 +20,7 @@ from bayesatk.metrics.grid import Metric, parse
 from bayesatk.results.analyses import analysis_group, with_analyses
 from bayesatk.results.predictions import (
     QUESTIONS,
+    Curve,
     Question,
     at_logits,
     curve_of,
@@ -230,11 +231,12 @@ def _crossings(
 
 
 def _logit_of_level(
-    metric: Metric, level: float, curve: Any, draws: int, question: Question
+    metric: Metric, level: float, curve: Curve, draws: int, question: Question
 ) -> Array:
     """Logit of the covariates at which the metric has the level, in each draw."""
     if question == "average":
-        return bisected(lambda x: curve.average(metric, x) >= level, draws, _FARTHEST)
+        average = curve.average(metric)
+        return bisected(lambda x: average(x) >= level, draws, _FARTHEST)
     p = bisected(lambda x: np.asarray(metric.latent(expit(x))) >= level, 1, _FARTHEST)
     return bisected(lambda x: curve.below(float(expit(p[0])), x) <= 0.5, draws, _FARTHEST)
 
@@ -257,7 +259,8 @@ def _influence(result: Result, system: int, horizon: Array) -> Array:
     centred = horizon - horizon.mean()
     if result.grouping is None and not result.scale.axes and "difficulty" not in result.tree:
         coefficients, curve = curve_of(result, system)
-        theta = np.column_stack([coefficients, np.log(curve.ratio)])
+        law = curve.betas(np.zeros(len(coefficients)))
+        theta = np.column_stack([coefficients, -np.log(law.alpha + law.beta)])
         slope = (theta - theta.mean(axis=0)).T @ centred / len(theta)
         return np.asarray(question_scores(result, system, theta.mean(axis=0)) @ slope)
     if not result.has("log_likelihood"):
