@@ -4,10 +4,8 @@
 given trials, which the closed forms have in ways of their own.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -30,10 +28,10 @@ from bayesatk.results.question_laws import (
     expected_metric,
     shape_draws,
 )
+from bayesatk.results.question_means import Expectation
 from bayesatk.results.result import Result
 
 Array = NDArray[np.float64]
-Expectation = Callable[[Any], Array]
 _LEAST = 1e-300  # sum of gamma variables
 _LEAST_ICC = 1e-8  # of the rates of a judge, as in `bayesatk.models.marks`
 

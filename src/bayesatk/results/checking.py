@@ -7,6 +7,7 @@ like these, whose p is drawn anew, so that leave-one-out compares like with like
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from bayesatk.metrics.grid import MetricGrid
 from bayesatk.priors import DIFFICULTY_FAMILIES, CrossedPrior, HyperPrior
 from bayesatk.priors.fields import Beta, Dirichlet, Field, Fields
 from bayesatk.results.question_laws import QuestionLaws, concentration, declared_fields
+from bayesatk.results.question_means import Shares, SystemMetrics, stored
 from bayesatk.results.schema import (
     DRAWS,
     GROUPED_TARGETS,
@@ -296,27 +298,17 @@ def _metrics_of_p(study: Study, p: Array, rng: np.random.Generator) -> xr.Datase
     p : ndarray, shape (draws, system, question, ...)
     rng : numpy.random.Generator
     """
-    grid, outcomes, grouping = MetricGrid.of(study.judged), study.outcomes, study.grouping
-    size, systems, questions = p.shape[:3]
-    weight = np.ones(questions) if outcomes.weight is None else outcomes.weight
-    code = np.zeros(questions, np.intp) if grouping is None else grouping.code
-    share = np.ones(1) if grouping is None else grouping.shares(outcomes.weight)
-    member = (code[:, None] == np.arange(len(share))).astype(float)
-    tried = outcomes.trials.transpose("system", "question").values > 0
-    targets = GROUPED_TARGETS[: 2 if grouping is None else 3]
-    values = np.empty((size, systems, len(grid), len(targets)))
-    for system in range(systems):
-        bootstrap = rng.standard_exponential((size, questions)) * weight * tried[system]
-        new = rng.standard_exponential((size, len(share))) * share
-        new /= new.sum(axis=1, keepdims=True)
-        for number, metric in enumerate(grid):
-            value = study.scale.judged(metric).latent(p[:, system])
-            of_groups = (value * weight) @ member / np.maximum(weight @ member, 1e-300)
-            like_these = (value * bootstrap) @ member / np.maximum(bootstrap @ member, 1e-300)
-            columns = [of_groups @ share, like_these @ share, (like_these * new).sum(axis=1)]
-            values[:, system, number] = np.stack(columns[: len(targets)], axis=1)
+    grid, outcomes = MetricGrid.of(study.judged), study.outcomes
+    metrics = [study.scale.judged(metric) for metric in grid]
+    shares = Shares.of(p.shape[2], outcomes.weight, study.grouping)
+    values = np.stack([
+        SystemMetrics(
+            metrics, shares, partial(stored, p[:, system]), counts.any(axis=1), resampled=True
+        ).draw(False, rng).whole
+        for system, counts in enumerate(study.counts)
+    ], axis=1)  # fmt: skip
     coords = {
-        "chain": [0], "draw": np.arange(size), "system": outcomes.dataset["system"].values,
-        "target": list(targets),
+        "chain": [0], "draw": np.arange(len(p)), "system": outcomes.dataset["system"].values,
+        "target": list(GROUPED_TARGETS[: values.shape[-1]]),
     }  # fmt: skip
     return metric_dataset(grid, values[None], ("chain", "draw", "system"), ("target",), coords)
