@@ -366,7 +366,7 @@ def sampled_result(
     attrs = next(iter(traces.values()))["posterior"].attrs
     recorded = {name: attrs[name] for name in _RECORDED if name in attrs}
     posterior = posterior.assign_attrs(sampling="nuts", tuning_steps=how.tune, **recorded)
-    statistics = _statistics(traces)
+    statistics = sampler_statistics(traces)
     groups = {"posterior": posterior, **_more_groups(study, posterior, averaged, counts)}
     p = flat_draws(source["p"]) if posteriors and study.pooling == "none" else None
     groups |= checking_groups(study, groups, keep, generator, p=p)
@@ -423,7 +423,7 @@ def _more_groups(
     return groups
 
 
-def _statistics(traces: Mapping[str, xr.DataTree]) -> dict[str, xr.Dataset]:
+def sampler_statistics(traces: Mapping[str, xr.DataTree]) -> dict[str, xr.Dataset]:
     """Return the sampler's own statistics of every model."""
     several = len(traces) > 1
     return {

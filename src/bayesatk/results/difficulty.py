@@ -125,28 +125,6 @@ def flat_draws(variable: xr.DataArray, system: int | None = None) -> Array:
     return np.asarray(values.reshape(-1, *values.shape[2:]), float)
 
 
-def summary_variables(
-    difficulties: Sequence[Difficulty], prior: HyperPrior
-) -> dict[str, NDArray[np.float64]]:
-    """``mean_p`` and ``icc`` of whole distributions, and the atoms of inflated ones.
-
-    Returns
-    -------
-    dict of ndarray, shape (draws, system)
-    """
-    overall = [difficulty.overall for difficulty in difficulties]
-    variables = {
-        name: np.stack([values[i] for values in overall], axis=1)
-        for i, name in enumerate(("mean_p", "icc"))
-    }
-    if "inflated" in prior.family_prior:
-        for name, atom in ATOMS.items():
-            variables[name] = np.stack(
-                [getattr(difficulty, atom) for difficulty in difficulties], axis=1
-            )
-    return variables
-
-
 def draw_prior(
     prior: HyperPrior, size: int, rng: np.random.Generator
 ) -> tuple[Difficulty, NDArray[np.int64]]:
@@ -169,14 +147,18 @@ def draw_prior(
         return _drawn(prior, "beta", size, rng), np.zeros(size, np.int64)
     names, chances = zip(*prior.families, strict=True)
     member = rng.choice(len(names), size, p=chances)
-    drawn = [paired(_drawn(prior, name, size, rng)) for name in names]
-    columns = [
-        np.stack([getattr(law, field) for law in drawn])[member, np.arange(size)]
-        for field in ("share", "mean", "icc", "never", "always")
-    ]
-    return Difficulty(*columns), np.array([DIFFICULTY_FAMILIES.index(name) for name in names])[
-        member
-    ]
+    drawn = chosen([_drawn(prior, name, size, rng) for name in names], member)
+    return drawn, np.array([DIFFICULTY_FAMILIES.index(name) for name in names])[member]
+
+
+def chosen(families: Sequence[Difficulty], choice: NDArray[np.int64]) -> Difficulty:
+    """Return at every place the draw of the family chosen there."""
+    pairs = [vars(paired(law)) for law in families]
+    rows = np.arange(len(choice))
+    return Difficulty(**{
+        name: np.stack([pair[name] for pair in pairs])[choice, rows]
+        for name in (*_OF_COMPONENTS, *ATOMS.values())
+    })  # fmt: skip
 
 
 def _drawn(prior: HyperPrior, family: str, size: int, rng: np.random.Generator) -> Difficulty:
