@@ -20,6 +20,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk.data.answers import AnswerRules, Answers
+from bayesatk.data.grouping import Grouping
 from bayesatk.data.outcomes import Outcomes, with_truth
 from bayesatk.data.study import Study
 from bayesatk.data.verifier import NO_ANSWER, VerifierScores
@@ -317,6 +318,11 @@ def metric_values(variables: xr.Dataset, metric: Metric) -> xr.DataArray:
     if metric.family.has_k:
         values = values.sel(k=metric.k)
     return values if metric.tau is None else values.sel(tau=metric.tau)
+
+
+def labelled(posterior: xr.Dataset, grouping: Grouping | None) -> xr.Dataset:
+    """Return draws with the labels of groups, where there are any."""
+    return posterior if grouping is None else posterior.assign_coords(group=grouping.labels)
 
 
 def data_groups(study: Study) -> dict[str, xr.Dataset]:
