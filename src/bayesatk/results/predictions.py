@@ -9,12 +9,11 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
-from scipy.special import betainc, betaincinv, expit, logit
+from scipy.special import betainc, betaincinv, logit
 
 from bayesatk._tools.arguments import proper_probability
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.pooling.difficulty import Difficulty
-from bayesatk.core.question.dirichlet_multinomial import log_counts
 from bayesatk.data.design import Design
 from bayesatk.metrics.grid import Metric, MetricSpec, parse
 from bayesatk.results.difficulty import flat_draws
@@ -27,7 +26,6 @@ QUESTIONS: tuple[Question, ...] = ("typical", "average")
 _POINT = 1e8  # sum of Beta parameters from which the median is the mean to all digits that count
 _MEDIAN_STEPS = 20  # of medians of p, each of which costs a distribution function
 _LEAST, _MOST = 1e-300, 1.0 - 1e-16  # of a probability whose logit is taken
-_LOGIT_STEP = 1e-4  # of differences, in logits
 
 
 def predict(
@@ -267,28 +265,3 @@ def curve_of(result: Result, system: int) -> tuple[Array, Curve]:
     if laws.difficulty is not None and laws.levels is None:
         centre = logit(np.clip(laws.difficulty.overall[0], _LEAST, _MOST))
     return coefficients, Curve(laws, centre, share, effect)
-
-
-def question_scores(result: Result, system: int, theta: Array) -> Array:
-    """Gradient of each question's log-likelihood, (questions, coefficients + 1).
-
-    Parameters
-    ----------
-    result : Result
-        With covariates.
-    system : int
-    theta : ndarray, shape (coefficients + 1,)
-        Coefficients, and log(icc / (1 - icc)), at which it is taken, by differences.
-    """
-    design = result.design
-    assert design is not None
-    columns = np.column_stack([np.ones(len(design.frame)), design.columns(design.frame)])
-    steps = _LOGIT_STEP * np.eye(len(theta)) / np.append(np.abs(columns).max(axis=0), 1.0)[:, None]
-
-    def logs(at: Array) -> Array:
-        x = columns @ at[:-1]
-        mean = np.stack([expit(-x), expit(x)], axis=-1)
-        return np.asarray(log_counts(result.counts[system], mean, np.exp(at[-1])))
-
-    pairs = [(logs(theta + h) - logs(theta - h)) / (2.0 * h.max()) for h in steps]
-    return np.stack(pairs, axis=1)

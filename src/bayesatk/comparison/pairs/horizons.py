@@ -18,13 +18,13 @@ from bayesatk.comparison.pairs.curve_scale import CurveScale, bisected
 from bayesatk.comparison.pairs.verdicts import named
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.results.analyses import analysis_group, with_analyses
+from bayesatk.results.difficulty import flat_draws
 from bayesatk.results.predictions import (
     QUESTIONS,
     Curve,
     Question,
     at_logits,
     curve_of,
-    question_scores,
     questions_of,
     refuse_votes,
     regression_design,
@@ -256,22 +256,14 @@ def _paired(result: Result, values: list[Array], rng: np.random.Generator) -> Ar
 
 def _influence(result: Result, system: int, horizon: Array) -> Array:
     """Return how each question moves the horizon of a system, from its finite image by draw."""
-    centred = horizon - horizon.mean()
-    if result.grouping is None and not result.scale.axes and "difficulty" not in result.tree:
-        coefficients, curve = curve_of(result, system)
-        law = curve.betas(np.zeros(len(coefficients)))
-        theta = np.column_stack([coefficients, -np.log(law.alpha + law.beta)])
-        slope = (theta - theta.mean(axis=0)).T @ centred / len(theta)
-        return np.asarray(question_scores(result, system, theta.mean(axis=0)) @ slope)
-    if not result.has("log_likelihood"):
-        raise ArgumentError(
-            Argument("fit"), " must keep the likelihood of every question, by which horizons of "
-            "several systems are paired; it was left out for its size. Evaluate the same data "
-            "again with ", Argument("keep", ["log_likelihood"]), ".",
-        )  # fmt: skip
-    logs = result.group("log_likelihood")[result.scale.variable]
-    by_question = logs.isel(system=system).transpose("chain", "draw", "question").values
-    return np.asarray(centred @ by_question.reshape(len(centred), -1) / len(centred))
+    centred, counts = horizon - horizon.mean(), result.study.counts[system]
+    if result.has("log_likelihood"):
+        logs = result.group("log_likelihood")[result.scale.variable]
+        return np.asarray(centred @ flat_draws(logs, system) / len(centred))
+    influence = np.empty(len(counts))  # it was left out for its size: a block at a time
+    for questions, law in curve_of(result, system)[1].laws.alike():
+        influence[questions] = centred @ law.log_counts(counts[questions], system) / len(centred)
+    return influence
 
 
 def _curves(
