@@ -164,8 +164,7 @@ def p_of_result(result: Result, system: int, rng: np.random.Generator) -> Array:
         gamma = rng.standard_gamma(alpha, (draws, *alpha.shape))
         p = gamma / gamma.sum(axis=-1, keepdims=True)
         return np.asarray(p if study.scale.axes else p[..., 1])
-    groups = {name: result.group(name) for name in ("posterior", "difficulty") if result.has(name)}
-    laws = QuestionLaws.of_result(study, groups, system)
+    laws = result.laws(system)
     trials = all_trials(study)[system]
     if study.pooling == "complete":
         assert laws.mean is not None

@@ -19,6 +19,7 @@ Array = NDArray[np.float64]
 COMPONENTS = ("lower", "upper")
 ATOMS = {"never_solved": "never", "always_solved": "always"}  # in the posterior; of a Difficulty
 _OF_COMPONENTS = ("share", "mean", "icc")  # fields of a Difficulty that each Beta has
+_OVERALL = ("mean_p", "icc")  # of the whole distribution, in the posterior
 
 
 def has_difficulty_group(prior: object, scored: bool = False) -> bool:
@@ -92,29 +93,17 @@ def difficulty_draws(
         None without one: pooling none and complete, scored categories, other distributions.
     """
     if "difficulty" not in groups:
-        variables = _dataset(groups, "posterior")
-        if not {"mean_p", "icc"} <= set(variables) or "category" in variables["mean_p"].dims:
+        posterior: Any = groups["posterior"]
+        absent = any(name not in posterior for name in _OVERALL)
+        if absent or "category" in posterior["mean_p"].dims:
             return None
-        return Difficulty.of_beta(
-            flat_draws(variables["mean_p"], system), flat_draws(variables["icc"], system)
-        )
-    variables = _dataset(groups, "difficulty")
-    share, mean, icc = (flat_draws(variables[name], system) for name in ("share", "mean", "icc"))
-    if not (share[:, 1] > 0.0).any():
-        share, mean, icc = share[:, :1], mean[:, :1], icc[:, :1]
-    return Difficulty(
-        share,
-        mean,
-        icc,
-        flat_draws(variables["never"], system),
-        flat_draws(variables["always"], system),
-    )
-
-
-def _dataset(groups: xr.DataTree | Mapping[str, xr.Dataset], name: str) -> xr.Dataset:
-    group: Any = groups[name]
-    dataset: xr.Dataset = group.to_dataset() if isinstance(group, xr.DataTree) else group
-    return dataset
+        return Difficulty.of_beta(*(flat_draws(posterior[name], system) for name in _OVERALL))
+    group: Any = groups["difficulty"]
+    betas = [flat_draws(group[name], system) for name in _OF_COMPONENTS]
+    atoms = (flat_draws(group[name], system) for name in ATOMS.values())
+    if not (betas[0][:, 1] > 0.0).any():
+        betas = [values[:, :1] for values in betas]
+    return Difficulty(*betas, *atoms)
 
 
 def flat_draws(variable: xr.DataArray, system: int | None = None) -> Array:

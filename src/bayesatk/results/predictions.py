@@ -102,18 +102,23 @@ def predict(
         for metric in shown_metrics:
             for question in questions_of(result):
                 drawn = at_logits(metric, x, curve, question)
-                lower, upper = np.quantile(
-                    drawn, [0.5 * (1.0 - level), 0.5 * (1.0 + level)], axis=0
-                )
-                rows = frame.assign(
-                    metric=metric.label, question=question, mean=drawn.mean(axis=0),
-                    sd=drawn.std(axis=0, ddof=1), ci_lower=lower, ci_upper=upper,
-                )  # fmt: skip
+                names = {"metric": metric.label, "question": question}
+                rows = frame.assign(**names, **statistics_of(drawn, level))
                 rows.insert(0, "system", name)
                 tables.append(rows)
     table = pd.concat(tables, ignore_index=True)
     table.attrs["ci_prob"] = level
     return table
+
+
+def statistics_of(drawn: Array, probability: float) -> dict[str, Array]:
+    """Return mean, sd and equal-tailed interval of draws, (draws, ...)."""
+    tail = 0.5 * (1.0 - probability)
+    lower, upper = np.quantile(drawn, [tail, 1.0 - tail], axis=0)
+    return {
+        "mean": drawn.mean(axis=0), "sd": drawn.std(axis=0, ddof=1),
+        "ci_lower": lower, "ci_upper": upper,
+    }  # fmt: skip
 
 
 def regression_design(result: Result) -> Design:
@@ -256,9 +261,7 @@ def curve_of(result: Result, system: int) -> tuple[Array, Curve]:
     curve : Curve
     """
     coefficients = flat_draws(result.posterior["coefficients"], system)
-    names = ("posterior", "difficulty")
-    groups = {name: result.group(name) for name in names if result.has(name)}
-    laws, grouping = QuestionLaws.of_result(result.study, groups, system), result.grouping
+    laws, grouping = result.laws(system), result.grouping
     share = np.ones(1) if grouping is None else grouping.shares(result.weight)
     none = np.zeros((len(coefficients), 1))
     effect, centre = none if laws.group_effect is None else laws.group_effect, none[:, 0]

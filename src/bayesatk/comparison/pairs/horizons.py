@@ -28,6 +28,7 @@ from bayesatk.results.predictions import (
     questions_of,
     refuse_votes,
     regression_design,
+    statistics_of,
 )
 from bayesatk.results.result import Result
 
@@ -261,7 +262,7 @@ def _influence(result: Result, system: int, horizon: Array) -> Array:
         logs = result.group("log_likelihood")[result.scale.variable]
         return np.asarray(centred @ flat_draws(logs, system) / len(centred))
     influence = np.empty(len(counts))  # it was left out for its size: a block at a time
-    for questions, law in curve_of(result, system)[1].laws.alike():
+    for questions, law in result.laws(system).alike():
         influence[questions] = centred @ law.log_counts(counts[questions], system) / len(centred)
     return influence
 
@@ -273,7 +274,6 @@ def _curves(
     """Return the metric against the covariate, by system."""
     mixed = question == "typical" and not curve_of(result, 0)[1].simple
     values = scale.grid(_CURVE_OF_MIXTURE if mixed else _CURVE)
-    tail = 0.5 * (1.0 - probability)
     design = regression_design(result)
     fixed = {} if at is None else design.read_at(at)
     _, columns = design.at({scale.covariate: values, **fixed})
@@ -281,9 +281,8 @@ def _curves(
     for system, name in enumerate(result.systems):
         coefficients, curve = curve_of(result, system)
         drawn = at_logits(metric, coefficients @ columns.T, curve, question)
-        low, high = np.quantile(drawn, [tail, 1.0 - tail], axis=0)
-        numbers = {"value": values, "mean": drawn.mean(axis=0), "ci_lower": low, "ci_upper": high}
-        parts.append(pd.DataFrame({"system": [name] * len(values), **numbers}))
+        numbers = {"value": values} | statistics_of(drawn, probability)
+        parts.append(pd.DataFrame({"system": [name] * len(values), **numbers}).drop(columns="sd"))
     return pd.concat(parts, ignore_index=True)
 
 
