@@ -230,6 +230,21 @@ def _money(value: float, unit: str = "") -> str:
     return f"{value:.3g}{f' {unit}' * bool(unit)}"
 
 
+def chosen_k(result: Result, k: int | None) -> int:
+    """Return the k of success that is meant: one that was evaluated, or the smallest."""
+    evaluated_k = result.posterior["k"].values.tolist() if "k" in result.posterior.dims else []
+    if not evaluated_k:
+        rule = " must be evaluated with some k; got none. Evaluate costs with k=1."
+        raise ArgumentError(Argument("fit"), rule)
+    chosen = min(evaluated_k) if k is None else whole_number("k", k)
+    if chosen not in evaluated_k:
+        raise ArgumentError(
+            Argument("k"), f" must be one of {evaluated_k}, as evaluated; got {k}. Evaluate costs "
+            f"with k={chosen}."
+        )  # fmt: skip
+    return int(chosen)
+
+
 def pareto(fit: xr.DataTree | Result, k: int | None = None) -> pd.DataFrame:
     """Compute the probability that a system is in the Pareto set of cost and success.
 
@@ -266,14 +281,7 @@ def pareto(fit: xr.DataTree | Result, k: int | None = None) -> pd.DataFrame:
     True
     """
     result = _comparable(fit)
-    evaluated_k = result.posterior["k"].values.tolist() if "k" in result.posterior.dims else []
-    if not evaluated_k:
-        rule = " must be evaluated with some k; got none. Evaluate costs with k=1."
-        raise ArgumentError(Argument("fit"), rule)
-    k = min(evaluated_k) if k is None else whole_number("k", k)
-    if k not in evaluated_k:
-        raise ArgumentError(Argument("k"), f" must be one of {evaluated_k}, as evaluated; got {k}.")
-    rows = []
+    k, rows = chosen_k(result, k), []
     for target in TARGETS:
         target_draws = result.posterior.sel(target=target, k=k).transpose(
             "chain", "draw", "system", ...

@@ -26,7 +26,7 @@ from bayesatk.models.program import all_trials
 from bayesatk.models.question_draws import log_parts, traced_difficulty
 from bayesatk.priors import DIFFICULTY_FAMILIES, HyperPrior
 from bayesatk.priors.fields import Fields
-from bayesatk.results.difficulty import chosen, difficulty_of
+from bayesatk.results.difficulty import chosen, difficulty_of, field_values
 
 Array = NDArray[np.float64]
 _KERNELS = 500  # of the proposal
@@ -164,13 +164,9 @@ def log_evidence(
 
 def _coordinates(fields: Fields, draws: Difficulty) -> Array:
     """Unconstrained coordinates of draws, (draws, coordinates)."""
-    share = draws.share[:, 0]
-    values = {
-        "mean": draws.mean, "icc": draws.icc, "share": share,
-        "atoms": np.stack([draws.never, draws.always, share], axis=1),
-    }  # fmt: skip
+    values = field_values(draws)
     columns = [
-        field.distribution.coordinates(values[field.name]).reshape(len(share), -1)
+        field.distribution.coordinates(values[field.name]).reshape(len(draws), -1)
         for field in fields
     ]
     return np.minimum(np.concatenate(columns, axis=1), _UNBOUNDED)

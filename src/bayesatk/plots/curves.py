@@ -9,7 +9,7 @@ from scipy.special import expit, logit
 from scipy.stats import rankdata
 
 from bayesatk._tools.arguments import proper_probability
-from bayesatk.costs.tables import read_result
+from bayesatk.costs.tables import chosen_k, read_result
 from bayesatk.metrics.grid import Metric
 from bayesatk.plots.canvas import (
     COLORS,
@@ -403,13 +403,7 @@ def plot_cost(
     (1, 2)
     """
     result, drawn = read_result(fit), Backend.named(backend)
-    evaluated_k = result.posterior["k"].values.tolist() if "k" in result.posterior.dims else []
-    k = min(evaluated_k, default=0) if k is None else k
-    if k not in evaluated_k:
-        raise ValueError(
-            f"k must be one of {evaluated_k}, as evaluated; got {k}. Evaluate costs with "
-            f"k={max(k, 1)}."
-        )
+    k = chosen_k(result, k)
     targets, number = chosen_targets(target), len(result.systems)
     draws = result.posterior[["cost_to_success", "pass_at_k"]].sel(k=k, target=targets)
     draws = draws.stack(sample=("chain", "draw")).transpose("target", "system", "sample")

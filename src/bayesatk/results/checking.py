@@ -19,6 +19,7 @@ from bayesatk.data.study import Study
 from bayesatk.metrics.grid import MetricGrid
 from bayesatk.priors import DIFFICULTY_FAMILIES, CrossedPrior, HyperPrior
 from bayesatk.priors.fields import Beta, Dirichlet, Field, Fields
+from bayesatk.results.difficulty import field_values
 from bayesatk.results.question_laws import QuestionLaws, concentration, declared_fields
 from bayesatk.results.question_means import Shares, SystemMetrics, stored
 from bayesatk.results.schema import (
@@ -254,10 +255,8 @@ def _by_field(
     if law.difficulty is None:
         values |= {"mean": law.mean, "icc": law.icc}
     else:
-        parts, width = law.difficulty, 2 if fields.pairs else 1
-        values |= {name: getattr(parts, name)[:, :width] for name in ("mean", "icc")}
-        values["share"] = parts.share[:, 0]
-        values["atoms"] = np.stack([parts.never, parts.always, parts.share[:, 0]], axis=1)
+        parts, width = field_values(law.difficulty), 2 if fields.pairs else 1
+        values |= parts | {name: parts[name][:, :width] for name in ("mean", "icc")}
     densities = {}
     for field in fields:
         drawn = values[field.name]

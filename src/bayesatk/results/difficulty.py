@@ -155,6 +155,15 @@ def _drawn(prior: HyperPrior, family: str, size: int, rng: np.random.Generator) 
     return difficulty_of(fields.values(fields.from_uniform(rng.random((size, fields.size)))))
 
 
+def field_values(difficulty: Difficulty) -> dict[str, Array]:
+    """Return hyperparameters by the names of fields, of which a family has some; (draws, ...)."""
+    share = difficulty.share[:, 0]
+    return {
+        "mean": difficulty.mean, "icc": difficulty.icc, "share": share,
+        "atoms": np.stack([difficulty.never, difficulty.always, share], axis=1),
+    }  # fmt: skip
+
+
 def difficulty_of(values: Mapping[str, Array]) -> Difficulty:
     """Return the difficulty distributions of hyperparameters by the names of fields, (draws, ...).
 

@@ -1,5 +1,6 @@
 """How many questions and trials an evaluation needs, before it is run."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -425,10 +426,4 @@ def _fewest(goal: _Goal, designs: Expected) -> float:
     """Smallest number of questions that meets the goal; infinite when none does."""
     if not goal.met(designs, _MOST):
         return float("inf")
-    low, high = 0, 1
-    while not goal.met(designs, high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if goal.met(designs, middle) else (middle, high)
-    return float(high)
+    return 1.0 + bisect_left(range(1, _MOST), True, key=partial(goal.met, designs))
