@@ -137,7 +137,7 @@ def _difference(result: Result, system: int, metric: Metric, trials: int) -> tup
         s, f = question_rates(rates_of(drawn.hyper), p.shape[1], rng)
         p = f + (s - f) * p
 
-    values = _values(metric, trials)
+    values = finite(metric.credit, np.arange(trials + 1), np.full(trials + 1, trials))
 
     def score() -> Array:
         counts = scale.draw_counts(trials, p, rng)
@@ -146,11 +146,6 @@ def _difference(result: Result, system: int, metric: Metric, trials: int) -> tup
         return np.asarray(category_finite(judged.credit, counts, judged.scores) @ share)
 
     return absolute_differences(score, -(-pairs // size))
-
-
-def _values(metric: Metric, trials: int) -> Array:
-    """Score of a question with 0, 1, ... right trials in a run."""
-    return finite(metric.credit, np.arange(trials + 1), np.full(trials + 1, trials))
 
 
 def _sentence(row: dict[str, object], prob: float, scores: Sequence[float]) -> str:
