@@ -21,10 +21,11 @@ from bayesatk.judge_error import RATE_ICC, RATES, rates_of
 from bayesatk.metrics.credit import log_choose
 from bayesatk.models.marks import logit_nodes
 from bayesatk.models.program import all_trials
-from bayesatk.results.difficulty import flat_draws
+from bayesatk.results.difficulty import difficulty_of, flat_draws
 from bayesatk.results.question_laws import (
     QuestionLaws,
     concentration,
+    drawn_p,
     expected_metric,
     shape_draws,
 )
@@ -44,17 +45,17 @@ def traced_difficulty(posterior: xr.Dataset, system: int) -> Difficulty | None:
     """
     if not {"mean_p", "icc"} <= set(posterior) or "category" in posterior["mean_p"].dims:
         return None
-    mean, icc = (flat_draws(posterior[name], system) for name in ("mean_p", "icc"))
-    if "atoms" in posterior:
-        never, always, between = flat_draws(posterior["atoms"], system).T
-        return Difficulty(between[:, None], mean[:, None], icc[:, None], never, always)
-    if "share" not in posterior:
-        return Difficulty.of_beta(mean, icc)
-    first, zero = flat_draws(posterior["share"], system), np.zeros(len(mean))
-    share = np.stack([first, 1.0 - first], axis=1)
-    order = np.argsort(mean, axis=1, kind="stable")
-    share, mean, icc = (np.take_along_axis(values, order, axis=1) for values in (share, mean, icc))
-    return Difficulty(share, mean, icc, zero, zero)
+    fields = {"mean_p": "mean", "icc": "icc", "share": "share", "atoms": "atoms"}
+    difficulty = difficulty_of({
+        field: flat_draws(posterior[name], system)
+        for name, field in fields.items() if name in posterior
+    })  # fmt: skip
+    order = np.argsort(difficulty.mean, axis=1, kind="stable")
+    ordered = {
+        name: np.take_along_axis(getattr(difficulty, name), order, axis=1)
+        for name in ("share", "mean", "icc")
+    }
+    return replace(difficulty, **ordered)
 
 
 def traced_laws(
@@ -160,10 +161,7 @@ def p_of_result(result: Result, system: int, rng: np.random.Generator) -> Array:
                 "need for this. Sample with keep=['p'].",
             )  # fmt: skip
         alpha = concentration(study, system) + study.counts[system]
-        draws = posterior.sizes["chain"] * posterior.sizes["draw"]
-        gamma = rng.standard_gamma(alpha, (draws, *alpha.shape))
-        p = gamma / gamma.sum(axis=-1, keepdims=True)
-        return np.asarray(p if study.scale.axes else p[..., 1])
+        return drawn_p(np.broadcast_to(alpha, (result.size, *alpha.shape)), rng, study)
     laws = result.laws(system)
     trials = all_trials(study)[system]
     if study.pooling == "complete":

@@ -132,8 +132,7 @@ class QuestionLaws:
             alpha = concentration(study, system, laws.prior_weight)
             if laws.prior_weight is None:
                 alpha = np.broadcast_to(alpha, (size, *alpha.shape))
-            drawn = _dirichlet(alpha, rng)
-            drawn = drawn if study.scale.axes else drawn[..., 1]
+            drawn = drawn_p(alpha, rng, study)
             unpooled = study.pooling == "none"
             return replace(laws, p=drawn) if unpooled else replace(laws, mean=drawn)
         fields = declared_fields(study)
@@ -387,10 +386,10 @@ def concentration(study: Study, system: int, weight: Array | None = None) -> Arr
     return np.broadcast_to(alpha, shape) if earlier is None else alpha + earlier[system]
 
 
-def _dirichlet(alpha: Array, rng: np.random.Generator) -> Array:
-    """Draw probabilities, (..., category)."""
+def drawn_p(alpha: Array, rng: np.random.Generator, study: Study) -> Array:
+    """Draw p, or vectors, of Dirichlet distributions (..., category)."""
     if alpha.shape[-1] == 2:
         p = rng.beta(alpha[..., 1], alpha[..., 0])
-        return np.stack([1.0 - p, p], axis=-1)
+        return np.stack([1.0 - p, p], axis=-1) if study.scale.axes else p
     gamma = rng.standard_gamma(alpha)
     return np.asarray(gamma / np.maximum(gamma.sum(axis=-1, keepdims=True), _LEAST))
