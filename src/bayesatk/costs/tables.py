@@ -236,13 +236,13 @@ def chosen_k(result: Result, k: int | None) -> int:
     if not evaluated_k:
         rule = " must be evaluated with some k; got none. Evaluate costs with k=1."
         raise ArgumentError(Argument("fit"), rule)
-    chosen = min(evaluated_k) if k is None else whole_number("k", k)
-    if chosen not in evaluated_k:
+    wanted = min(evaluated_k) if k is None else whole_number("k", k)
+    if wanted not in evaluated_k:
         raise ArgumentError(
             Argument("k"), f" must be one of {evaluated_k}, as evaluated; got {k}. Evaluate costs "
-            f"with k={chosen}."
+            f"with k={wanted}."
         )  # fmt: skip
-    return int(chosen)
+    return int(wanted)
 
 
 def pareto(fit: xr.DataTree | Result, k: int | None = None) -> pd.DataFrame:

@@ -159,8 +159,8 @@ def _even_tilts(s: Array, trials: float) -> tuple[Array, Array]:
 
 def _log_mean(powers: Tensor, values: Array) -> Tensor:
     """Log of the sum over levels of values that are zero or more, times exponentials."""
-    some = values > 0.0
-    return pt.logsumexp(powers[..., some] + np.log(values[some]), axis=2)
+    above = values > 0.0
+    return pt.logsumexp(powers[..., above] + np.log(values[above]), axis=2)
 
 
 def level_vectors(p: Tensor, log_base: Tensor, scores: Sequence[float]) -> Tensor:

@@ -197,12 +197,12 @@ class Curve:
         )  # fmt: skip
 
     def _over_groups(self, value: Callable[[Array, Any], Array], x: Array) -> Array:
-        """Mean over groups of a function of offsets (draws,), and of places, at logits x."""
+        """Mean over groups of a function of offsets (draws,) and of their columns, at logits x."""
         total = np.zeros(x.shape)
-        for column in np.ndindex(x.shape[1:]):
-            place = (slice(None), *column)
+        for index in np.ndindex(x.shape[1:]):
+            column = (slice(None), *index)
             for share, effect in zip(self.share, self.effect.T, strict=True):
-                total[place] += share * value(x[place] - self.centre + effect, place)
+                total[column] += share * value(x[column] - self.centre + effect, column)
         return total
 
     def average(self, metric: Metric) -> Callable[[Array], Array]:
@@ -225,10 +225,10 @@ class Curve:
         """Probability that a question at logits (draws, ...) has at most this p."""
         at = np.broadcast_to(p, x.shape)
 
-        def cdf(offset: Array, place: Any) -> Array:
+        def cdf(offset: Array, column: Any) -> Array:
             law = self.betas(offset)
-            inside = law.share * _cdf(law.alpha, law.beta, at[place][:, None])
-            return np.asarray(inside.sum(axis=1) + law.never + law.always * (at[place] >= 1.0))
+            inside = law.share * _cdf(law.alpha, law.beta, at[column][:, None])
+            return np.asarray(inside.sum(axis=1) + law.never + law.always * (at[column] >= 1.0))
 
         return self._over_groups(cdf, x)
 

@@ -94,9 +94,9 @@ def next_questions(
             Argument("target"), f" must be 'questions' or 'population'; got {target!r}."
         )
     mark, covariance, variance, difficulty, difficulty_sd = _moments(ranking.board.draws, target)
-    chosen = [ranking.joint.systems.index(system) for system in system_indices]
-    reduced = (covariance**2 / np.maximum(mark * (1.0 - mark), 1e-12))[chosen]
-    share = reduced.sum(axis=0) / max(float(variance[chosen].sum()), 1e-12)
+    rows = [ranking.joint.systems.index(system) for system in system_indices]
+    reduced = (covariance**2 / np.maximum(mark * (1.0 - mark), 1e-12))[rows]
+    share = reduced.sum(axis=0) / max(float(variance[rows].sum()), 1e-12)
     frame = pd.DataFrame({
         "question": ranking.result.data.dataset["question"].values,
         "reduction": np.minimum(share, 1.0),
