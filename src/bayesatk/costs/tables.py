@@ -14,6 +14,7 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.words import probability_words
 from bayesatk.metrics.credit import Array
 from bayesatk.results.costs import MONEY
+from bayesatk.results.difficulty import flat_draws
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGET_NAMES, TARGETS, statistics_of_draws
 
@@ -283,11 +284,9 @@ def pareto(fit: xr.DataTree | Result, k: int | None = None) -> pd.DataFrame:
     result = _comparable(fit)
     k, rows = chosen_k(result, k), []
     for target in TARGETS:
-        target_draws = result.posterior.sel(target=target, k=k).transpose(
-            "chain", "draw", "system", ...
-        )
+        target_draws = result.posterior.sel(target=target, k=k)
         cost, solved, cost_of_pass = (
-            target_draws[name].values.reshape(-1, len(result.systems))
+            flat_draws(target_draws[name])
             for name in ("cost_to_success", "pass_at_k", "cost_of_pass")
         )
         chances = {

@@ -20,6 +20,7 @@ from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.models_of import model_of
 from bayesatk.results.citations import YAUNEY
+from bayesatk.results.difficulty import flat_draws
 from bayesatk.results.result import Result
 from bayesatk.results.schema import CHAINS, SCHEMA_VERSION, STATISTICS, TARGETS, build
 
@@ -220,7 +221,7 @@ def _sampled_means(fit: Result, system: int) -> Array:
     draws = fit.posterior[name].isel(system=system).sel(target=list(TARGETS))
     if "k" in draws.dims:
         draws = draws.sel(k=1)
-    return draws.transpose("target", "chain", "draw").values.reshape(len(TARGETS), -1)
+    return flat_draws(draws).T
 
 
 def _share(true: NDArray[np.bool_]) -> tuple[Array, Array]:

@@ -91,12 +91,10 @@ def metrics_from_draws(
             "bayesatk.sample(data, metrics, group=...) works out the metrics of groups."
         )
     p = _success_probabilities(posterior)
-    sizes = (p.sizes["chain"] * p.sizes["draw"], p.sizes["system"], p.sizes["question"])
-    flat = p.values.reshape(sizes)
-    grid, weight = MetricGrid.of(metrics), _weights(tree, p)
-    generator, shares = np.random.default_rng(rng), Shares.of(sizes[2], weight)
+    grid, weight, flat = MetricGrid.of(metrics), _weights(tree, p), flat_draws(p)
+    generator, shares = np.random.default_rng(rng), Shares.of(flat.shape[2], weight)
     by_system = []
-    for system in range(sizes[1]):
+    for system in range(flat.shape[1]):
         difficulty = (
             difficulty_draws(tree, system)
             if "difficulty" in tree.children
@@ -113,13 +111,11 @@ def metrics_from_draws(
             resampled=population == "bootstrap" or law is None,
         )  # fmt: skip
         by_system.append(of_system.draw(False, generator).whole)
-    values = np.stack(by_system, axis=1)
-    shape = (p.sizes["chain"], p.sizes["draw"], *values.shape[1:])
     coords = {
         **{name: p[name] for name in _DIMS if name in p.coords},
         "target": list(TARGETS),
     }
-    drawn = metric_dataset(grid, values.reshape(shape), _DIMS, ("target",), coords)
+    drawn = metric_dataset(grid, by_chain(p, by_system), _DIMS, ("target",), coords)
     result = tree.copy()
     result["posterior"] = xr.DataTree(posterior.assign(drawn.variables).assign_coords(drawn.coords))
     return result
@@ -213,7 +209,7 @@ def count_draws(
     return CountDraws(whole, variables, by_group)
 
 
-def by_chain(posterior: xr.Dataset, arrays: Sequence[Array]) -> Array:
+def by_chain(posterior: xr.Dataset | xr.DataArray, arrays: Sequence[Array]) -> Array:
     """Put draws of all systems beside each other, and divide them into chains."""
     values = np.stack(arrays, axis=1)
     return values.reshape(posterior.sizes["chain"], posterior.sizes["draw"], *values.shape[1:])
