@@ -33,10 +33,9 @@ from bayesatk.priors import HyperPrior, Population
 from bayesatk.results.difficulty import ATOMS, difficulty_draws, flat_draws
 from bayesatk.results.question_laws import QuestionLaws
 from bayesatk.results.question_means import Shares, SystemMetrics, stored
-from bayesatk.results.schema import TARGETS, metric_dataset
+from bayesatk.results.schema import DRAWS, TARGETS, metric_dataset
 
 Array = NDArray[np.float64]
-_DIMS = ("chain", "draw", "system")
 
 
 def metrics_from_draws(
@@ -112,10 +111,10 @@ def metrics_from_draws(
         )  # fmt: skip
         by_system.append(of_system.draw(False, generator).whole)
     coords = {
-        **{name: p[name] for name in _DIMS if name in p.coords},
+        **{name: p[name] for name in DRAWS if name in p.coords},
         "target": list(TARGETS),
     }
-    drawn = metric_dataset(grid, by_chain(p, by_system), _DIMS, ("target",), coords)
+    drawn = metric_dataset(grid, by_chain(p, by_system), DRAWS, ("target",), coords)
     result = tree.copy()
     result["posterior"] = xr.DataTree(posterior.assign(drawn.variables).assign_coords(drawn.coords))
     return result
@@ -201,7 +200,7 @@ def count_draws(
     whole, reach = np.split(whole, [len(judged)], axis=3)
     variables = named_draws(study, posterior, by_system)
     if reach.size:  # equal scores have none to reach
-        variables["reach_probability"] = ((*_DIMS, "target", "reached"), np.moveaxis(reach, 3, 4))
+        variables["reach_probability"] = ((*DRAWS, "target", "reached"), np.moveaxis(reach, 3, 4))
     by_group = None
     if study.grouping is not None:
         by_group = np.stack([metric_draws.by_group for metric_draws in drawn], axis=1)
@@ -227,7 +226,7 @@ def named_draws(
     }  # fmt: skip
     return {
         name: (
-            (*_DIMS, *dims.get(name, ())),
+            (*DRAWS, *dims.get(name, ())),
             by_chain(posterior, [values[name] for values in by_system]),
         )
         for name in by_system[0]

@@ -42,12 +42,12 @@ from bayesatk.priors import AnswerHyperPrior, HyperPrior
 from bayesatk.priors.fields import Field
 from bayesatk.results.difficulty import flat_draws
 from bayesatk.results.question_means import Shares, SystemMetrics
+from bayesatk.results.schema import DRAWS
 
 Array = NDArray[np.float64]
 SIDES = {"wrong_agreement": False, "right_agreement": True}
 _STICKS, _PIECES = 40, 20  # answers not seen: broken off one by one, then of even shares
 _MOST = 30  # k whose partitions are enumerated
-_DIMS = ("chain", "draw", "system")
 
 
 def build_agreement(study: Study) -> pm.Model:
@@ -144,9 +144,9 @@ def pooled_vote_draws(
         by_system.append((*draws.of(system, of_right, of_silent), of_right.variables))
     whole, of_groups, votes, variables = zip(*by_system, strict=True)
     named = named_draws(right, source, variables)
-    named["plurality_votes_at_k"] = ((*_DIMS, "k"), by_chain(source, votes))
+    named["plurality_votes_at_k"] = ((*DRAWS, "k"), by_chain(source, votes))
     for name in _sides(study):
-        named[name] = _DIMS, agreement["posterior"].to_dataset()[name].values
+        named[name] = DRAWS, agreement["posterior"].to_dataset()[name].values
     by_group = np.stack(of_groups, axis=1) if study.grouping is not None else None
     counts = CountDraws(by_chain(source, whole), named, by_group)
     return VoteDraws(counts, averaged, traces | more)

@@ -21,6 +21,7 @@ from bayesatk.models.metric_draws import CountDraws, by_chain
 from bayesatk.priors import AnswerPrior
 from bayesatk.results.difficulty import flat_draws
 from bayesatk.results.question_means import Shares
+from bayesatk.results.schema import DRAWS
 
 Array = NDArray[np.float64]
 _CHUNK = 4_000_000
@@ -126,7 +127,7 @@ def answer_draws(
         by_chain(posterior, values) for values in zip(*by_system, strict=True)
     )
     values = np.stack([on_questions, like], axis=-1)
-    return CountDraws(values, {"plurality_votes_at_k": (("chain", "draw", "system", "k"), votes)})
+    return CountDraws(values, {"plurality_votes_at_k": ((*DRAWS, "k"), votes)})
 
 
 def vote_means(
