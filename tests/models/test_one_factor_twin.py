@@ -37,7 +37,7 @@ def test_nuts_finds_the_same_parameters() -> None:
     for place, name in enumerate(("mu", "log_a", "logit_rho")):
         drawn = trace["posterior"][name].transpose("chain", "draw", "system").values
         flat = drawn.reshape(-1, 4)
-        own = board.draws.theta[:, place]
+        own = board.draws.of_systems[:, place]
         error = _error(trace, name, board.draws.effective_draws)
         assert (abs(flat.mean(axis=0) - own.mean(axis=0)) < 4.5 * error * flat.std(axis=0)).all()
         assert (abs(np.log(flat.std(axis=0) / own.std(axis=0))) < 4.5 * error).all()
