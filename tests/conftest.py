@@ -20,6 +20,11 @@ FALSE_ALARM = 1e-4
 METRICS = "pass@1,4 pass^4 maj@3 g-pass@4:0.5 mg-pass@4 auc@4 bayes"
 
 
+def plan_table(source, metric, **options):
+    """The table of a plan."""
+    return bk.table(bk.plan(source, metric, **options), "plan")
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--lean", choices=("only", "skip"),

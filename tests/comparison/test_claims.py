@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 import bayesatk as bk
 from bayesatk.comparison.claims import claim
 from bayesatk.comparison.pairs.verdicts import design_words
-from bayesatk.comparison.plans.planning import plan_table
 from bayesatk.results.result import Result
 from bayesatk.results.schema import metric_values
+from tests.conftest import plan_table
 
 VERDICTS = (
     "ahead by more than the ROPE", "ahead", "practically equivalent", "not separated",

@@ -7,9 +7,9 @@ import pytest
 from scipy.special import expit
 
 import bayesatk as bk
-from bayesatk.comparison.plans.planning import plan_table
 from bayesatk.posterior.models_of import Declared
 from bayesatk.posterior.replicates import draw_new_p
+from tests.conftest import plan_table
 
 TRIALS = 8
 NEVER = "questions never solved minus rarely solved"

@@ -9,7 +9,7 @@ from scipy.special import betaln
 
 import bayesatk as bk
 from bayesatk.comparison.pairs.crossings import lead_probabilities
-from bayesatk.comparison.plans.planning import plan_table
+from tests.conftest import plan_table
 
 KS = [1, 2, 4, 8]
 ERROR = 0.035  # four standard errors of a share of 4000 draws

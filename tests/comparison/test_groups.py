@@ -6,9 +6,9 @@ from scipy.special import expit
 
 import bayesatk as bk
 from bayesatk.comparison.checks.criticism import log_evidence_ratio
-from bayesatk.comparison.plans.planning import plan_table
 from bayesatk.posterior.models_of import model_of
 from bayesatk.results.result import Result
+from tests.conftest import plan_table
 
 
 def simulated(rng, groups: int, size: int, sd: float, systems: int = 1) -> tuple:

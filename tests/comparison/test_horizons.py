@@ -38,7 +38,8 @@ def test_predictions_are_the_model(fit) -> None:
     """Average pass@2 by the moments of a Beta; a typical question by its median."""
     rows = bk.predict(fit, {"doublings": [0.0, 3.0]}, "pass@1 pass@2")
     coefficients, curve = curve_of(Result.of(fit), 1)
-    ratio = curve.ratio[:, 0]
+    icc = curve.laws.difficulty.icc[:, 0]
+    ratio = icc / (1.0 - icc)
     for x in (0.0, 3.0):
         mean = expit(coefficients @ [1.0, x])
         a, b = mean / ratio, (1.0 - mean) / ratio

@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 
 import bayesatk as bk
 from bayesatk.cli.app import app
-from bayesatk.comparison.plans.planning import plan_table
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.core.runs import planning
 from bayesatk.core.runs.planning import category_design, difficulty_design
@@ -19,6 +18,7 @@ from bayesatk.metrics.category_credit import CategoryCredit
 from bayesatk.metrics.credit import pass_at, pass_hat
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.model import CountModel
+from tests.conftest import plan_table
 
 MEAN, ICC = 0.6, 0.3
 BETA = Difficulty.of_beta([MEAN], [ICC])
@@ -421,9 +421,8 @@ def test_a_plan_is_a_group_of_its_pilot_or_stands_alone(tmp_path, ending) -> Non
         bk.plan(source, "pass@2", system=system, **options)
         for source, system in (((MEAN, ICC), None), (fit, "a"), (data, "a"))
     )
-    for tree, source in ((stated, (MEAN, ICC)), (pilot, bk.select_systems(fit, "a"))):
+    for tree in (stated, pilot):
         table = bk.table(tree, "plan")
-        pd.testing.assert_frame_equal(pd.DataFrame(table), plan_table(source, "pass@2", **options))
         again = bk.load_result(bk.save(tree, tmp_path / f"plan.{ending}"))
         assert again.identical(tree)
         assert str(bk.table(again, "plan")) == str(table)

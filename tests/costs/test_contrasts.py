@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 
 import bayesatk as bk
 from bayesatk import costs as bkc
-from bayesatk.comparison.plans.planning import plan_table
+from tests.conftest import plan_table
 
 FAST: dict[str, Any] = {"difficulty": "beta", "draws": 100, "rng": 1}
 

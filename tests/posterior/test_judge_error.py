@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import bayesatk as bk
-from bayesatk.comparison.plans.planning import plan_table
+from tests.conftest import plan_table
 
 JUDGE = bk.JudgeError(tp=27, p=30, fp=4, n=32)
 PERFECT = bk.JudgeError(tp=10**15, p=10**15, fp=0, n=10**15)

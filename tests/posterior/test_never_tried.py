@@ -1,5 +1,6 @@
 """A question that was never tried is no observation of a population that a bootstrap draws from."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -88,13 +89,17 @@ def test_a_question_that_was_never_tried_has_no_influence_on_the_population() ->
 
 @pytest.mark.full
 def test_draws_of_other_models_leave_them_out_too() -> None:
-    from bayesatk.models.metric_draws import Shares, SystemMetrics
+    from bayesatk.results.question_means import Shares, SystemMetrics, stored
 
     p = np.broadcast_to([0.2, 0.4, 0.9], (400, 3))
     rng, grid = np.random.default_rng(1), bk.evaluate([[1]], "pass@1", rng=1)
     counts = np.array([[1.0, 1.0], [0.0, 2.0], [0.0, 0.0]])
     metrics = SystemMetrics(
-        list(bk.Result.of(grid).grid), Shares.of(3), counts, stored=p, resampled=True
+        list(bk.Result.of(grid).grid),
+        Shares.of(3),
+        partial(stored, p),
+        counts.any(axis=1),
+        resampled=True,
     )
     values = metrics.draw(False, rng).whole
     assert_allclose(values[:, 0, 0], 0.5)

@@ -78,9 +78,10 @@ def plan(
     stated = pairs(difficulty, "--difficulty") if by_statement else {}
     check_output(delivery.output, reading.files)
     data = None if by_statement else reading.load(delivery.output)
-    from bayesatk.comparison.plans.planning import plan_table as draw_up
+    from bayesatk.comparison.plans.planning import plan as draw_up
     from bayesatk.metrics.grid import parse
     from bayesatk.posterior.evaluate import evaluate
+    from bayesatk.results.analyses import analysis_table
 
     source: Any = {name: list(map(float, text.split(","))) for name, text in stated.items()}
     if data is not None:
@@ -91,16 +92,12 @@ def plan(
             **structure(data, None, group_weight),
         )  # fmt: skip
     with working("Planning ...", delivery.silent):
-        table = draw_up(
+        tree = draw_up(
             source, metric, width=width, prob_correct=prob_correct, target=target,
             trials=whole_numbers(trials), correlation=correlation, price=price, spend=spend,
             questions=None if questions is None else whole_numbers(questions),
         )  # fmt: skip
-    table.attrs = {"analysis": "plan", "metric": metric}
-    if (table.get("questions", table["total"]) == float("inf")).any():
-        lacking = "-: no number is enough with so few trials of each question."
-        table.attrs["sentences"] = json.dumps([lacking])
-    delivery.deliver(table, print_table)
+    delivery.deliver(analysis_table(tree, "plan"), print_table)
 
 
 def baseline(

@@ -14,6 +14,7 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.words import probability_words
 from bayesatk.metrics.credit import Array
 from bayesatk.results.costs import MONEY
+from bayesatk.results.difficulty import flat_draws
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGET_NAMES, TARGETS, statistics_of_draws
 
@@ -230,6 +231,21 @@ def _money(value: float, unit: str = "") -> str:
     return f"{value:.3g}{f' {unit}' * bool(unit)}"
 
 
+def chosen_k(result: Result, k: int | None) -> int:
+    """Return the k of success that is meant: one that was evaluated, or the smallest."""
+    evaluated_k = result.posterior["k"].values.tolist() if "k" in result.posterior.dims else []
+    if not evaluated_k:
+        rule = " must be evaluated with some k; got none. Evaluate costs with k=1."
+        raise ArgumentError(Argument("fit"), rule)
+    wanted = min(evaluated_k) if k is None else whole_number("k", k)
+    if wanted not in evaluated_k:
+        raise ArgumentError(
+            Argument("k"), f" must be one of {evaluated_k}, as evaluated; got {k}. Evaluate costs "
+            f"with k={wanted}."
+        )  # fmt: skip
+    return int(wanted)
+
+
 def pareto(fit: xr.DataTree | Result, k: int | None = None) -> pd.DataFrame:
     """Compute the probability that a system is in the Pareto set of cost and success.
 
@@ -266,20 +282,11 @@ def pareto(fit: xr.DataTree | Result, k: int | None = None) -> pd.DataFrame:
     True
     """
     result = _comparable(fit)
-    evaluated_k = result.posterior["k"].values.tolist() if "k" in result.posterior.dims else []
-    if not evaluated_k:
-        rule = " must be evaluated with some k; got none. Evaluate costs with k=1."
-        raise ArgumentError(Argument("fit"), rule)
-    k = min(evaluated_k) if k is None else whole_number("k", k)
-    if k not in evaluated_k:
-        raise ArgumentError(Argument("k"), f" must be one of {evaluated_k}, as evaluated; got {k}.")
-    rows = []
+    k, rows = chosen_k(result, k), []
     for target in TARGETS:
-        target_draws = result.posterior.sel(target=target, k=k).transpose(
-            "chain", "draw", "system", ...
-        )
+        target_draws = result.posterior.sel(target=target, k=k)
         cost, solved, cost_of_pass = (
-            target_draws[name].values.reshape(-1, len(result.systems))
+            flat_draws(target_draws[name])
             for name in ("cost_to_success", "pass_at_k", "cost_of_pass")
         )
         chances = {

@@ -20,8 +20,16 @@ from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.models_of import model_of
 from bayesatk.results.citations import YAUNEY
+from bayesatk.results.difficulty import flat_draws
 from bayesatk.results.result import Result
-from bayesatk.results.schema import CHAINS, SCHEMA_VERSION, STATISTICS, TARGETS, build
+from bayesatk.results.schema import (
+    CHAINS,
+    SCHEMA_VERSION,
+    STATISTICS,
+    TARGETS,
+    build,
+    chain_dataset,
+)
 
 
 def random_baseline(
@@ -220,7 +228,7 @@ def _sampled_means(fit: Result, system: int) -> Array:
     draws = fit.posterior[name].isel(system=system).sel(target=list(TARGETS))
     if "k" in draws.dims:
         draws = draws.sel(k=1)
-    return draws.transpose("target", "chain", "draw").values.reshape(len(TARGETS), -1)
+    return flat_draws(draws).T
 
 
 def _share(true: NDArray[np.bool_]) -> tuple[Array, Array]:
@@ -327,12 +335,9 @@ def random_baseline_distribution(
     statistics = np.full(len(STATISTICS), np.nan)
     statistics[1:6] = best.mean(), best.std(), *best.interval(ci_prob), 0.0
     drawn = np.asarray(best.rvs((CHAINS, draws), generator))
-    dims = ("chain", "draw")
     groups = {
-        "prior": xr.Dataset(
-            {"best_correct": (dims, drawn), "best_accuracy": (dims, drawn / n)},
-            coords={"chain": np.arange(CHAINS), "draw": np.arange(draws)},
-            attrs={"sampling": "exact", "sample_dims": ["chain", "draw"]},
+        "prior": chain_dataset(
+            {"best_correct": drawn, "best_accuracy": drawn / n}, sampling="exact"
         ),
         "closed_form": xr.Dataset(
             {

@@ -1,6 +1,5 @@
 """Success and cost together, every latent number sampled."""
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,7 +14,7 @@ from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.core.costs.prior import FINEST, NAMES, CostPrior
 from bayesatk.data.scales import RIGHT_WRONG
 from bayesatk.models.program import Law, observe, question_probabilities, study_coordinates
-from bayesatk.models.sampling import Sampler, Sampling
+from bayesatk.models.sampling import Sampler, Sampling, sampler_statistics
 from bayesatk.priors import HyperPrior
 from bayesatk.results.citations import HOFFMAN
 from bayesatk.results.costs import AskedCosts, cost_posterior, cost_tree, read_costs
@@ -201,10 +200,8 @@ def sample_cost(
         cost_draws(asked, source, index, weights) for index in range(len(asked.outcomes.systems))
     ]
     group = cost_posterior(asked, samples, chains, {"sampling": "nuts", "tuning_steps": tune})
-    statistics = trace["sample_stats"].to_dataset().drop_vars("divergence_message", errors="ignore")
-    options_text = json.dumps({"draws": draws, "tune": tune, "sampler": nuts_sampler})
-    groups = {"posterior": group, "sample_stats": statistics}
-    return cost_tree(asked, groups, "nuts", seed, (HOFFMAN,), sample_options=options_text)
+    groups = {"posterior": group, **sampler_statistics({"": trace})}
+    return cost_tree(asked, groups, "nuts", seed, (HOFFMAN,), sample_options=how.described())
 
 
 def cost_draws(

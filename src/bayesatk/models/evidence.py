@@ -26,7 +26,7 @@ from bayesatk.models.program import all_trials
 from bayesatk.models.question_draws import log_parts, traced_difficulty
 from bayesatk.priors import DIFFICULTY_FAMILIES, HyperPrior
 from bayesatk.priors.fields import Fields
-from bayesatk.results.difficulty import difficulty_of, paired
+from bayesatk.results.difficulty import chosen, difficulty_of, field_values
 
 Array = NDArray[np.float64]
 _KERNELS = 500  # of the proposal
@@ -96,19 +96,12 @@ def average(
     table = _table(logs, errors, {name: prior.family_prior[name] for name in drawn})
     difficulties, families = [], []
     for system, chances in enumerate(table["family_probability"].values):
-        pairs = [paired(by_system[system]) for by_system in drawn.values()]
-        choice = rng.choice(len(pairs), len(pairs[0]), p=chances)
-        difficulties.append(_by_choice(pairs, choice))
+        laws = [by_system[system] for by_system in drawn.values()]
+        choice = rng.choice(len(laws), len(laws[0]), p=chances)
+        difficulties.append(chosen(laws, choice))
         families.append(np.array(list(number.values()))[choice])
     table = table.assign_coords(system=study.outcomes.dataset["system"].values)
     return Averaged(difficulties, np.stack(families, axis=1), table)
-
-
-def _by_choice(families: Sequence[Difficulty], choice: NDArray[np.int64]) -> Difficulty:
-    """Return at every place the draw of the family chosen there."""
-    rows = np.arange(len(choice))
-    fields = ((law.share, law.mean, law.icc, law.never, law.always) for law in families)
-    return Difficulty(*(np.stack(values)[choice, rows] for values in zip(*fields, strict=True)))
 
 
 def _table(logs: Array, errors: Array, prior: Mapping[str, float]) -> xr.Dataset:
@@ -171,13 +164,9 @@ def log_evidence(
 
 def _coordinates(fields: Fields, draws: Difficulty) -> Array:
     """Unconstrained coordinates of draws, (draws, coordinates)."""
-    share = draws.share[:, 0]
-    values = {
-        "mean": draws.mean, "icc": draws.icc, "share": share,
-        "atoms": np.stack([draws.never, draws.always, share], axis=1),
-    }  # fmt: skip
+    values = field_values(draws)
     columns = [
-        field.distribution.coordinates(values[field.name]).reshape(len(share), -1)
+        field.distribution.coordinates(values[field.name]).reshape(len(draws), -1)
         for field in fields
     ]
     return np.minimum(np.concatenate(columns, axis=1), _UNBOUNDED)

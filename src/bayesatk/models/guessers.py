@@ -7,7 +7,7 @@ import xarray as xr
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.data.chances import check_times, success_probabilities
-from bayesatk.results.schema import CHAINS
+from bayesatk.results.schema import CHAINS, chain_dataset
 
 
 def build_random_guessers(n: int, guess: object, t: int = 10) -> pm.Model:
@@ -89,11 +89,8 @@ def sample_random_baseline(
             CHAINS * draws, var_names=names, random_seed=int(generator.integers(2**31))
         )
     prior = drawn["prior"].to_dataset()
-    group = xr.Dataset(
-        {name: (("chain", "draw"), prior[name].values.reshape(CHAINS, draws)) for name in names},
-        coords={"chain": np.arange(CHAINS), "draw": np.arange(draws)},
-        attrs={"sampling": "prior", "inference_library": "pymc", "sample_dims": ["chain", "draw"]},
-    )
+    drawn_values = {name: prior[name].values.reshape(CHAINS, draws) for name in names}
+    group = chain_dataset(drawn_values, sampling="prior", inference_library="pymc")
     tree = xr.DataTree.from_dict({"/prior": group})
     tree.attrs.update({"method": "prior", "seed": seed})
     return tree

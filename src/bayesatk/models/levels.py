@@ -52,14 +52,8 @@ class TiltSums:
         tilts, gaps = _even_tilts(s, trials)
         powers = log_base[:, None] + tilts[:, None] * s
         log_sum = pt.logsumexp(powers, axis=2)
-        log_p = pt.logsumexp(powers[..., s > 0.0] + np.log(s[s > 0.0]), axis=2) - log_sum
         complement = 1.0 - s
-        log_q = (
-            pt.logsumexp(
-                powers[..., complement > 0.0] + np.log(complement[complement > 0.0]), axis=2
-            )
-            - log_sum
-        )
+        log_p, log_q = (_log_mean(powers, side) - log_sum for side in (s, complement))
         vector = pt.exp(powers - log_sum[..., None])
         p, q = pt.exp(log_p), pt.exp(log_q)
         squares = ((vector * side**2).sum(axis=2) for side in (s, complement))
@@ -163,6 +157,12 @@ def _even_tilts(s: Array, trials: float) -> tuple[Array, Array]:
     return tilts, 10.0 * np.cosh(x) * (x[1] - x[0]) * product / variance
 
 
+def _log_mean(powers: Tensor, values: Array) -> Tensor:
+    """Log of the sum over levels of values that are zero or more, times exponentials."""
+    above = values > 0.0
+    return pt.logsumexp(powers[..., above] + np.log(values[above]), axis=2)
+
+
 def level_vectors(p: Tensor, log_base: Tensor, scores: Sequence[float]) -> Tensor:
     """Probabilities of levels of questions (systems, questions, levels), given expected scores.
 
@@ -175,7 +175,7 @@ def level_vectors(p: Tensor, log_base: Tensor, scores: Sequence[float]) -> Tenso
     scores : sequence of float
     """
     s = scaled_scores(scores)
-    complement, scale = 1.0 - s, np.unique(s)
+    scale = np.unique(s)
     inside = pt.clip(p, 1e-16, 1.0 - 1e-16)
     wanted = pt.log(inside) - pt.log1p(-inside)
     farthest = _FARTHEST / min(scale[1], 1.0 - scale[-2])
@@ -183,11 +183,7 @@ def level_vectors(p: Tensor, log_base: Tensor, scores: Sequence[float]) -> Tenso
     for _ in range(_HALVED):
         middle = 0.5 * (low + high)
         powers = log_base[:, None] + middle[..., None] * s
-        log_up = pt.logsumexp(powers[..., s > 0.0] + np.log(s[s > 0.0]), axis=2)
-        log_down = pt.logsumexp(
-            powers[..., complement > 0.0] + np.log(complement[complement > 0.0]), axis=2
-        )
-        lower = pt.lt(log_up - log_down, wanted)
+        lower = pt.lt(_log_mean(powers, s) - _log_mean(powers, 1.0 - s), wanted)
         low, high = pt.switch(lower, middle, low), pt.switch(lower, high, middle)
     tilt = 0.5 * (low + high)
     return pt.special.softmax(log_base[:, None] + tilt[..., None] * s, axis=-1)

@@ -9,6 +9,7 @@ the Ewens law, enumerated.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -27,19 +28,26 @@ from bayesatk.metrics.families import Family, Metric
 from bayesatk.metrics.grid import parse
 from bayesatk.models.building import build_models
 from bayesatk.models.evidence import Averaged, average
-from bayesatk.models.metric_draws import CountDraws, Shares, SystemMetrics, hyper_variables
+from bayesatk.models.metric_draws import (
+    CountDraws,
+    by_chain,
+    hyper_variables,
+    named_draws,
+    traced_p,
+)
 from bayesatk.models.program import Form, all_trials, variable
-from bayesatk.models.question_draws import probabilities, traced_laws
-from bayesatk.models.votes import latent_votes, simulated_credit
+from bayesatk.models.question_draws import traced_laws
+from bayesatk.models.votes import ballots_of, vote_means
 from bayesatk.priors import AnswerHyperPrior, HyperPrior
 from bayesatk.priors.fields import Field
 from bayesatk.results.difficulty import flat_draws
+from bayesatk.results.question_means import Shares, SystemMetrics
+from bayesatk.results.schema import DRAWS
 
 Array = NDArray[np.float64]
 SIDES = {"wrong_agreement": False, "right_agreement": True}
 _STICKS, _PIECES = 40, 20  # answers not seen: broken off one by one, then of even shares
 _MOST = 30  # k whose partitions are enumerated
-_DIMS = ("chain", "draw", "system")
 
 
 def build_agreement(study: Study) -> pm.Model:
@@ -58,7 +66,7 @@ def build_agreement(study: Study) -> pm.Model:
     prior = study.answer_prior
     assert isinstance(prior, AnswerHyperPrior)
     (field,) = prior.fields()
-    ballots = _ballots(study)
+    ballots = ballots_of(study.outcomes)
     with pm.Model(coords={"system": study.outcomes.systems}) as model:
         for name in _sides(study):
             agreement = variable(Field(name, field.distribution))
@@ -134,35 +142,14 @@ def pooled_vote_draws(
         of_right = _system(right, source, averaged, most, rng, system)
         of_silent = None if silent_draws is None else silent_draws(system)
         by_system.append((*draws.of(system, of_right, of_silent), of_right.variables))
-    shape = source.sizes["chain"], source.sizes["draw"]
-
-    def together(arrays: Sequence[Array]) -> Array:
-        values = np.stack(arrays, axis=1)
-        return values.reshape(*shape, *values.shape[1:])
-
     whole, of_groups, votes, variables = zip(*by_system, strict=True)
-    dims = {"group_effect": ("group",), "group_mean": ("group",), "coefficients": ("coefficient",)}
-    named: dict[str, tuple[tuple[str, ...], Array]] = {
-        name: ((*_DIMS, *dims.get(name, ())), together([own[name] for own in variables]))
-        for name in variables[0]
-    }
-    named["plurality_votes_at_k"] = ((*_DIMS, "k"), together(votes))
+    named = named_draws(right, source, variables)
+    named["plurality_votes_at_k"] = ((*DRAWS, "k"), by_chain(source, votes))
     for name in _sides(study):
-        named[name] = _DIMS, agreement["posterior"].to_dataset()[name].values
+        named[name] = DRAWS, agreement["posterior"].to_dataset()[name].values
     by_group = np.stack(of_groups, axis=1) if study.grouping is not None else None
-    return VoteDraws(CountDraws(together(whole), named, by_group), averaged, traces | more)
-
-
-def _ballots(study: Study) -> list[list[Ballots]]:
-    """Return the answers to the questions of every system."""
-    answers = study.outcomes.answers
-    if answers is None:
-        raise ArgumentError(
-            "data must have answers; got outcomes without. Use ",
-            Argument("answers", ..., "tally"), ", or name the column of a table: ",
-            Argument("columns", {"answer": ...}, "tally"), ".",
-        )  # fmt: skip
-    return [answers.of(system) for system in range(len(study.outcomes.systems))]
+    counts = CountDraws(by_chain(source, whole), named, by_group)
+    return VoteDraws(counts, averaged, traces | more)
 
 
 def _given(ballot: Ballots, right: bool) -> NDArray[np.int64]:
@@ -174,15 +161,14 @@ def _total(ballot: Ballots, right: bool) -> int:
 
 
 def _sides(study: Study) -> list[str]:
-    several = any(
-        len(_given(ballot, True)) > 1 for of_system in _ballots(study) for ballot in of_system
-    )
-    return list(SIDES)[: 1 + several]
+    ballots = chain.from_iterable(ballots_of(study.outcomes))
+    return list(SIDES)[: 1 + any(len(_given(ballot, True)) > 1 for ballot in ballots)]
 
 
 def _counted(study: Study, counts: Callable[[Ballots], tuple[int, int]]) -> Study:
     """Return the study of two kinds of trials, the second of which succeeds."""
-    table = np.array([[counts(ballot) for ballot in of_system] for of_system in _ballots(study)])
+    ballots = ballots_of(study.outcomes)
+    table = np.array([[counts(ballot) for ballot in of_system] for of_system in ballots])
     data = study.outcomes.dataset
     data = data.assign(count=(("system", "question", "category"), table))
     outcomes: Outcomes = replace(study.outcomes, dataset=data)
@@ -217,16 +203,13 @@ def _system(
     """Draw p of every question, and what is expected of new ones."""
     counts = all_trials(study)[system]
     laws = traced_laws(study, posterior, system, averaged.difficulties[system])
-    if "p" in posterior:
-        p = flat_draws(posterior["p"], system)
-    else:
-        assert laws is not None
-        p = probabilities(laws, counts, np.arange(len(counts)), rng)
+    p = traced_p(posterior, system, laws, counts)
     pairs = [(j, i) for j in range(1, most + 1) for i in range(j + 1)]
     shares = Shares.of(len(counts), study.outcomes.weight, study.grouping)
-    drawn = SystemMetrics([_exactly(*pair) for pair in pairs], shares, counts, laws).draw(
-        False, rng
-    )
+    drawn = SystemMetrics(
+        [_exactly(*pair) for pair in pairs], shares, p, counts.any(axis=-1), laws
+    ).draw(True, rng)
+    assert drawn.p is not None  # they were asked to be kept
 
     def table(values: Array) -> Array:
         full = np.zeros((*values.shape[:-1], most + 1, most + 1))
@@ -236,7 +219,7 @@ def _system(
 
     new_groups = table(drawn.whole[..., 2]) if study.grouping is not None else None
     variables = hyper_variables(study, posterior, system, laws)
-    return _Shares(p, table(drawn.by_group[..., 1]), new_groups, variables)
+    return _Shares(drawn.p, table(drawn.by_group[..., 1]), new_groups, variables)
 
 
 def _exactly(trials: int, number: int) -> Metric:
@@ -256,7 +239,7 @@ class _Draws:
     def of(self, system: int, right: _Shares, silent: _Shares | None) -> tuple[Array, Array, Array]:
         """Draws of votes (draws, ks, targets), by group (draws, groups, ks, 2), and simulated."""
         study, rng = self.study, self.rng
-        ballots = _ballots(study)[system]
+        ballots = ballots_of(study.outcomes)[system]
         ks = [metric.k for metric in study.grid.voted.values()]
         thetas = {}
         for name in _sides(study):
@@ -265,28 +248,19 @@ class _Draws:
         if not any(ballot.nobody for ballot in ballots):
             silent = None
         shares = Shares.of(len(ballots), study.outcomes.weight, study.grouping)
-        shape = (len(right.p), len(shares.outer), len(ks))
-        on_questions, like, votes = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-        total = np.zeros(shape[:2])
-        tried = self._tried(ballots, shares)
-        for question, ballot in enumerate(ballots):
-            p = right.p[:, question, None]
-            nobody = p * 0.0 if silent is None else (1.0 - p) * silent.p[:, question, None]
-            chances, correct = self._answers(ballot, p, nobody, thetas)
-            values = latent_votes(chances[:, :-1], correct, ks)
-            group, inner = shares.group[question], shares.inner[question]
-            on_questions[:, group] += inner * values
-            votes[:, group] += inner * simulated_credit(chances, correct, ks, rng)
-            drawn = rng.standard_exponential(len(p)) * inner * tried[question]
-            like[:, group] += drawn[:, None] * values
-            total[:, group] += drawn
-        like /= np.where(total > 0.0, total, np.nan)[..., None]
+        p = right.p[..., None]
+        nobody = p * 0.0 if silent is None else (1.0 - p) * silent.p[..., None]
+        answers = (
+            self._answers(ballot, p[:, question], nobody[:, question], thetas)
+            for question, ballot in enumerate(ballots)
+        )
+        tried = np.array([ballot.count.sum() + (ballot.nobody or 0) > 0 for ballot in ballots])
+        on_questions, like, votes = vote_means(answers, shares, tried, ks, rng)
         new = None
         if not study.bootstrapped:
             like, new = self._new(right, silent, thetas, ks)
         elif study.grouping is not None:
-            weight = rng.standard_exponential(shape[:2]) * shares.outer
-            new = np.einsum("dgk,dg->dk", like, weight / weight.sum(axis=1, keepdims=True))
+            new = shares.new_groups(like.swapaxes(1, 2), rng)
         by_group = np.stack([on_questions, like], axis=-1)
         whole = np.einsum("dgkt,g->dkt", by_group, shares.outer)
         if study.grouping is not None:
@@ -302,10 +276,6 @@ class _Draws:
         parts = [self._split(ballot, of, thetas.get(of), self.rng) * chance for chance, of in sides]
         correct = np.repeat([True, False], [answers.shape[1] for answers in parts])
         return np.concatenate([*parts, nobody], axis=1).clip(0.0), correct
-
-    def _tried(self, ballots: Sequence[Ballots], shares: Shares) -> NDArray[np.bool_]:
-        tried = np.array([ballot.count.sum() + (ballot.nobody or 0) > 0 for ballot in ballots])
-        return np.asarray(tried | (np.bincount(shares.group, tried)[shares.group] == 0.0))
 
     def _split(
         self, ballot: Ballots, right: bool, theta: Array | None, rng: np.random.Generator
@@ -386,7 +356,7 @@ def _abstentions(
     study: Study, run: Callable[[pm.Model], xr.DataTree], most: int, rng: np.random.Generator
 ) -> tuple[Callable[[int], _Shares] | None, dict[str, xr.DataTree]]:
     """Sample the shares of trials without an answer among those that are not right, if any."""
-    if not any(ballot.nobody for of_system in _ballots(study) for ballot in of_system):
+    if not any(ballot.nobody for ballot in chain.from_iterable(ballots_of(study.outcomes))):
         return None, {}
     silent = _counted(study, lambda ballot: (_total(ballot, False), ballot.nobody or 0))
     prior = HyperPrior(families="beta")

@@ -4,10 +4,8 @@
 given trials, which the closed forms have in ways of their own.
 """
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -17,22 +15,24 @@ from scipy.stats import betabinom, binom
 
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.pooling.difficulty import Difficulty
-from bayesatk.core.pooling.marks import log_marked
-from bayesatk.core.pooling.states import States
-from bayesatk.core.question.dirichlet_multinomial import log_counts, log_ordered
+from bayesatk.core.question.dirichlet_multinomial import log_ordered
 from bayesatk.data.study import Study
 from bayesatk.metrics.credit import log_choose
-from bayesatk.metrics.grid import Metric
 from bayesatk.models.marks import logit_nodes
 from bayesatk.models.program import all_trials
-from bayesatk.results.difficulty import flat_draws
-from bayesatk.results.question_laws import QuestionLaws, concentration, shape_draws
+from bayesatk.results.difficulty import difficulty_of, flat_draws
+from bayesatk.results.question_laws import (
+    QuestionLaws,
+    concentration,
+    drawn_p,
+    expected_metric,
+    shape_draws,
+)
+from bayesatk.results.question_means import Expectation
 from bayesatk.results.result import Result
 
 Array = NDArray[np.float64]
-Expectation = Callable[[Any], Array]
-_NEAREST = 1e-9  # of a mean to 0 or 1 that was moved: beyond it expected metrics lose digits
-_LEAST = 1e-300  # Dirichlet parameter
+_LEAST = 1e-300  # sum of gamma variables
 _LEAST_ICC = 1e-8  # of the rates of a judge, as in `bayesatk.models.marks`
 
 
@@ -44,17 +44,17 @@ def traced_difficulty(posterior: xr.Dataset, system: int) -> Difficulty | None:
     """
     if not {"mean_p", "icc"} <= set(posterior) or "category" in posterior["mean_p"].dims:
         return None
-    mean, icc = (flat_draws(posterior[name], system) for name in ("mean_p", "icc"))
-    if "atoms" in posterior:
-        never, always, between = flat_draws(posterior["atoms"], system).T
-        return Difficulty(between[:, None], mean[:, None], icc[:, None], never, always)
-    if "share" not in posterior:
-        return Difficulty.of_beta(mean, icc)
-    first, zero = flat_draws(posterior["share"], system), np.zeros(len(mean))
-    share = np.stack([first, 1.0 - first], axis=1)
-    order = np.argsort(mean, axis=1, kind="stable")
-    share, mean, icc = (np.take_along_axis(values, order, axis=1) for values in (share, mean, icc))
-    return Difficulty(share, mean, icc, zero, zero)
+    fields = {"mean_p": "mean", "icc": "icc", "share": "share", "atoms": "atoms"}
+    difficulty = difficulty_of({
+        field: flat_draws(posterior[name], system)
+        for name, field in fields.items() if name in posterior
+    })  # fmt: skip
+    order = np.argsort(difficulty.mean, axis=1, kind="stable")
+    ordered = {
+        name: np.take_along_axis(getattr(difficulty, name), order, axis=1)
+        for name in ("share", "mean", "icc")
+    }
+    return replace(difficulty, **ordered)
 
 
 def traced_laws(
@@ -92,27 +92,6 @@ def traced_laws(
 # Expectations of new questions
 
 
-def expected(laws: QuestionLaws, metric: Any) -> Array:
-    """Return the expected metric of a new question in every draw."""
-    difficulty = laws.difficulty
-    if laws.levels is not None:
-        return laws.levels.expected(metric)
-    if difficulty is None:
-        return np.asarray(metric.predictive(_alpha(laws)))
-    if laws.structured:
-        mean = np.clip(difficulty.mean, _NEAREST, 1.0 - _NEAREST)
-        difficulty = replace(difficulty, mean=mean)
-    return expected_metric(difficulty, metric)
-
-
-def expected_metric(difficulty: Difficulty, metric: Metric) -> Array:
-    """Return the expected metric of a new question in each draw: of the Betas and of the atoms."""
-    ends = metric.latent(np.array([0.0, 1.0]))
-    values = metric.predictive(difficulty.alpha, difficulty.beta)
-    inside = (difficulty.share * values).sum(axis=1)
-    return np.asarray(inside + difficulty.never * ends[0] + difficulty.always * ends[1])
-
-
 def population_mean(
     posterior: xr.Dataset, system: int, difficulty: Difficulty | None
 ) -> Expectation | None:
@@ -141,65 +120,6 @@ def population_mean(
         return lambda metric: np.asarray(metric.latent(drawn["mean_p"]))
     alpha = drawn["mean_p"] * ((1.0 - drawn["icc"]) / drawn["icc"])[:, None]
     return lambda metric: np.asarray(metric.predictive(alpha))
-
-
-def _alpha(laws: QuestionLaws) -> Array:
-    """Dirichlet parameters of scored categories, (draws, categories)."""
-    assert laws.mean is not None
-    assert laws.icc is not None
-    total = (1.0 - laws.icc) / np.maximum(laws.icc, _LEAST)
-    return np.maximum(laws.mean * total[:, None], _LEAST)
-
-
-# Likelihoods
-
-
-def question_likelihood(
-    study: Study, posterior: xr.Dataset, difficulties: Sequence[Difficulty] | None
-) -> Array:
-    """Return the log probability of every question's counts given the effect of its group.
-
-    Parameters
-    ----------
-    study : Study
-        With partial pooling.
-    posterior : xarray.Dataset
-        Draws of the model's variables.
-    difficulties : sequence of Difficulty, optional
-        Of right and wrong, one for each system, of all draws.
-
-    Returns
-    -------
-    ndarray, shape (draws, systems, questions)
-    """
-    by_system = []
-    for system, counts in enumerate(study.counts):
-        difficulty = difficulties[system] if difficulties else None
-        laws = traced_laws(study, posterior, system, difficulty)
-        assert laws is not None
-        draws = posterior.sizes["chain"] * posterior.sizes["draw"]
-        logs = np.empty((draws, len(counts)))
-        for questions, law in laws.alike():
-            states, state_of = np.unique(counts[questions], axis=0, return_inverse=True)
-            logs[:, questions] = log_states(law, states)[:, state_of.ravel()]
-        by_system.append(logs)
-    return np.stack(by_system, axis=1)
-
-
-def log_states(law: QuestionLaws, states: NDArray[np.int64]) -> Array:
-    """Log probability of counts by category in any order, or of marks; (draws, states)."""
-    if law.difficulty is None:
-        assert law.mean is not None
-        assert law.icc is not None
-        ratio = law.icc / np.maximum(1.0 - law.icc, np.finfo(float).tiny)
-        return log_counts(states, law.mean[:, None], ratio[:, None])
-    if law.levels is not None:
-        return law.levels.log_counts(states)
-    right, trials = states[:, 1], states.sum(axis=1)
-    if law.rates is None:
-        return law.difficulty.log_counts(right, trials)
-    marked = States.of_counts(states)
-    return log_marked(replace(law.difficulty.nodes, rates=law.rates), marked)[:, marked.which]
 
 
 def log_parts(difficulty: Difficulty, states: Array) -> Array:
@@ -241,12 +161,8 @@ def p_of_result(result: Result, system: int, rng: np.random.Generator) -> Array:
                 "need for this. Sample with keep=['p'].",
             )  # fmt: skip
         alpha = concentration(study, system) + study.counts[system]
-        draws = posterior.sizes["chain"] * posterior.sizes["draw"]
-        gamma = rng.standard_gamma(alpha, (draws, *alpha.shape))
-        p = gamma / gamma.sum(axis=-1, keepdims=True)
-        return np.asarray(p if study.scale.axes else p[..., 1])
-    groups = {name: result.group(name) for name in ("posterior", "difficulty") if result.has(name)}
-    laws = QuestionLaws.of_result(study, groups, system)
+        return drawn_p(np.broadcast_to(alpha, (result.size, *alpha.shape)), rng, study)
+    laws = result.laws(system)
     trials = all_trials(study)[system]
     if study.pooling == "complete":
         assert laws.mean is not None
@@ -290,7 +206,7 @@ def p_given(law: QuestionLaws, counts: Array, size: int, rng: np.random.Generato
     if law.levels is not None:
         return law.levels.draw_p(counts, size, rng)
     if difficulty is None:
-        alpha = _alpha(law) + counts
+        alpha = law.alpha + counts
         gamma = rng.standard_gamma(alpha[:, None], (len(alpha), size, alpha.shape[1]))
         total = gamma.sum(axis=-1, keepdims=True)
         assert law.mean is not None

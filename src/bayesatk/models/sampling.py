@@ -36,7 +36,6 @@ from bayesatk.models.evidence import Averaged, average
 from bayesatk.models.metric_draws import CountDraws, count_draws
 from bayesatk.models.pooled_votes import pooled_vote_draws
 from bayesatk.models.program import Form
-from bayesatk.models.question_draws import question_likelihood
 from bayesatk.models.votes import answer_draws, build_answers
 from bayesatk.priors import (
     AnswerPrior,
@@ -49,7 +48,7 @@ from bayesatk.priors import (
     VotePrior,
 )
 from bayesatk.priors.choice import prior_of
-from bayesatk.results.checking import MOST_LIKELIHOODS, checking_groups
+from bayesatk.results.checking import checking_groups
 from bayesatk.results.citations import HOFFMAN
 from bayesatk.results.difficulty import difficulty_group, flat_draws, has_difficulty_group
 from bayesatk.results.schema import (
@@ -313,20 +312,6 @@ def sample(
     return sampled_result(study, form, how, rng, keep, partial(compiler_of, study, form))
 
 
-def _of_questions(
-    study: Study, source: xr.Dataset, difficulties: Any, keep: Sequence[str]
-) -> tuple[Array | None, Array | None]:
-    """Return log-likelihoods by question, and p, of models that have a number for them."""
-    if study.pooling == "none":
-        return None, flat_draws(source["p"])
-    size = source.sizes["chain"] * source.sizes["draw"] * study.outcomes.trials.size
-    structured = study.grouping is not None or study.design is not None
-    few = size <= MOST_LIKELIHOODS or "log_likelihood" in keep
-    if study.pooling == "partial" and structured and few:
-        return question_likelihood(study, source, difficulties), None
-    return None, None
-
-
 def sampled_result(
     study: Study,
     form: Form,
@@ -350,39 +335,41 @@ def sampled_result(
         Return what compiles the model of a difficulty family, None for the usual.
     """
     generator, seed = resolve_rng(rng)
-    traces, votes, averaged, counts = {}, None, None, None
+    traces: dict[str, xr.DataTree] = {}
+    votes = averaged = None
     for family, model in (build_models(study, form) if study.judged else {}).items():
         seed_of_family = int(generator.integers(2**31))
         traces[family] = how.run(model, seed_of_family, compilers(family))
-    pooled = None
+    posteriors = {family: trace["posterior"].to_dataset() for family, trace in traces.items()}
     if study.votes and study.pooling == "partial":
         pooled = pooled_vote_draws(
             study, form, lambda model: how.run(model, int(generator.integers(2**31))), generator
         )
+        votes, averaged = pooled.counts, pooled.averaged
+        traces |= {f"votes_{name}": trace for name, trace in pooled.traces.items()}
     elif isinstance(study.answer_prior, AnswerPrior) and study.votes:
         of_answers = build_answers(study.outcomes, study.answer_prior)
-        votes = how.run(of_answers, int(generator.integers(2**31)))
-    posteriors = {family: trace["posterior"].to_dataset() for family, trace in traces.items()}
+        traces["answers"] = how.run(of_answers, int(generator.integers(2**31)))
+        ks = [metric.k for metric in study.grid.voted.values()]
+        answers = traces["answers"]["posterior"].to_dataset()
+        votes = answer_draws(study.outcomes, study.answer_prior, ks, answers, generator)
+    counts = votes
     if posteriors:
         if isinstance(study.prior, HyperPrior):
             averaged = average(study, posteriors, generator)
         difficulties = averaged.difficulties if averaged else None
         source = next(iter(posteriors.values()))
         counts = count_draws(study, source, "p" in keep, generator, difficulties)
-    if pooled is not None:
-        averaged = averaged or pooled.averaged
-        traces |= {f"votes_{name}": trace for name, trace in pooled.traces.items()}
-        counts = _joined(study, counts, pooled.counts)
-    posterior = _posterior(study, counts, votes, generator)
-    attrs = next(trace for trace in (*traces.values(), votes) if trace)["posterior"].attrs
+        counts = counts if votes is None else _joined(study, counts, votes)
+    assert counts is not None  # there is a metric
+    posterior = _posterior(study, counts)
+    attrs = next(iter(traces.values()))["posterior"].attrs
     recorded = {name: attrs[name] for name in _RECORDED if name in attrs}
     posterior = posterior.assign_attrs(sampling="nuts", tuning_steps=how.tune, **recorded)
-    statistics = _statistics(traces, votes)
+    statistics = sampler_statistics(traces)
     groups = {"posterior": posterior, **_more_groups(study, posterior, averaged, counts)}
-    likelihood, p = None, None
-    if posteriors:
-        likelihood, p = _of_questions(study, source, difficulties, keep)
-    groups |= checking_groups(study, groups, keep, generator, likelihood, p)
+    p = flat_draws(source["p"]) if posteriors and study.pooling == "none" else None
+    groups |= checking_groups(study, groups, keep, generator, p=p)
     attributes = root_attributes(
         "nuts", study.as_text(), seed, study.outcomes, (HOFFMAN,), model_form=form,
         sample_options=how.described(),
@@ -391,10 +378,8 @@ def sampled_result(
     return build(groups | statistics | data_groups(study), attributes)
 
 
-def _joined(study: Study, counts: CountDraws | None, votes: CountDraws) -> CountDraws:
+def _joined(study: Study, counts: CountDraws, votes: CountDraws) -> CountDraws:
     """Put draws of metrics that judge trials and of votes in the order of the grid."""
-    if counts is None:
-        return votes
     order = np.argsort([*study.grid.judged, *study.grid.voted])
     values = np.concatenate([counts.values, votes.values], axis=3)[:, :, :, order]
     by_group = counts.by_group
@@ -403,30 +388,14 @@ def _joined(study: Study, counts: CountDraws | None, votes: CountDraws) -> Count
     return CountDraws(values, votes.variables | counts.variables, by_group)
 
 
-def _posterior(
-    study: Study, counts: CountDraws | None, votes: xr.DataTree | None, rng: np.random.Generator
-) -> xr.Dataset:
-    """Return the ``posterior`` group: draws of metrics of counts, of votes, and of the rest.
+def _posterior(study: Study, counts: CountDraws) -> xr.Dataset:
+    """Return the ``posterior`` group: draws of metrics, and of the rest.
 
     Coordinates are those of the outcomes: a compiled model keeps those it was compiled with.
     """
-    outcomes, grid = study.outcomes, study.grid
-    columns: dict[int, Array] = {}
-    variables: dict[str, tuple[tuple[str, ...], Array]] = {}
-    if counts is not None:
-        variables |= counts.variables
-        places = range(len(grid)) if counts.values.shape[3] == len(grid) else grid.judged
-        columns |= zip(places, np.moveaxis(counts.values, 3, 0), strict=True)
-    if votes is not None:
-        assert isinstance(study.answer_prior, AnswerPrior)
-        ks = [metric.k for metric in grid.voted.values()]
-        source = votes["posterior"].to_dataset()
-        exact, simulated = answer_draws(outcomes, study.answer_prior, ks, source, rng)
-        columns |= zip(grid.voted, np.moveaxis(exact, 3, 0), strict=True)
-        variables["plurality_votes_at_k"] = (("chain", "draw", "system", "k"), simulated)
-    values = np.stack([columns[number] for number in sorted(columns)], axis=3)
+    outcomes, variables = study.outcomes, counts.variables
     labels = {name: outcomes.dataset[name].values for name in ("system", "question", "category")}
-    group = posterior_group(grid, values, labels["system"], variables, {})
+    group = posterior_group(study.grid, counts.values, labels["system"], variables, {})
     if study.grouping is not None:
         labels["group"] = np.array(study.grouping.labels)
     labels["other"] = labels["system"]
@@ -443,7 +412,7 @@ def _posterior(
 
 
 def _more_groups(
-    study: Study, posterior: xr.Dataset, averaged: Averaged | None, counts: CountDraws | None
+    study: Study, posterior: xr.Dataset, averaged: Averaged | None, counts: CountDraws
 ) -> dict[str, xr.Dataset]:
     """Return ``difficulty``, unless of single Betas, ``families`` of several, and of groups."""
     groups = {}
@@ -451,24 +420,20 @@ def _more_groups(
         groups["difficulty"] = difficulty_group(averaged.difficulties, averaged.family, posterior)
         if averaged.table is not None:
             groups["families"] = averaged.table
-    if study.grouping is not None and counts is not None and counts.by_group is not None:
+    if study.grouping is not None and counts.by_group is not None:
         labels = study.grouping.labels
         groups["group_posterior"] = group_draws(study.grid, labels, counts.by_group, posterior)
     return groups
 
 
-def _statistics(
-    traces: Mapping[str, xr.DataTree], votes: xr.DataTree | None
-) -> dict[str, xr.Dataset]:
+def sampler_statistics(traces: Mapping[str, xr.DataTree]) -> dict[str, xr.Dataset]:
     """Return the sampler's own statistics of every model."""
     several = len(traces) > 1
-    by_name = {"sample_stats" + f"_{name}" * several: trace for name, trace in traces.items()}
-    if votes is not None:
-        by_name["sample_stats_answers" if traces else "sample_stats"] = votes
     return {
-        name: trace["sample_stats"].to_dataset().drop_vars(_TEXT_STATISTICS, errors="ignore")
-        for name, trace in by_name.items()
-    }
+        "sample_stats" + f"_{name}" * bool(several and name):
+            trace["sample_stats"].to_dataset().drop_vars(_TEXT_STATISTICS, errors="ignore")
+        for name, trace in traces.items()
+    }  # fmt: skip
 
 
 def mixing_notes(posterior: xr.Dataset, statistics: Iterable[xr.Dataset]) -> list[str]:

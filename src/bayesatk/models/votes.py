@@ -4,7 +4,7 @@ For votes only definitions are used: the latent value of a vote at the drawn pro
 are also simulated one by one, so that their latent formula has a witness.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pymc as pm
@@ -17,8 +17,11 @@ from bayesatk.core.question.ballot import plurality_latent, vote_credit
 from bayesatk.data.answers import Ballots, possible
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.study import as_marked
+from bayesatk.models.metric_draws import CountDraws, by_chain
 from bayesatk.priors import AnswerPrior
 from bayesatk.results.difficulty import flat_draws
+from bayesatk.results.question_means import Shares
+from bayesatk.results.schema import DRAWS
 
 Array = NDArray[np.float64]
 _CHUNK = 4_000_000
@@ -75,17 +78,19 @@ def build_answers(data: object, prior: AnswerPrior | None = None) -> pm.Model:
 
 def possible_ballots(outcomes: Outcomes, prior: AnswerPrior) -> list[Ballots]:
     """Return the answers that may come to every question, one system after the other."""
-    if outcomes.answers is None:
+    return [possible(ballots, prior) for of_system in ballots_of(outcomes) for ballots in of_system]
+
+
+def ballots_of(outcomes: Outcomes) -> list[list[Ballots]]:
+    """Return the answers to the questions of every system."""
+    answers = outcomes.answers
+    if answers is None:
         raise ArgumentError(
             "data must have answers; got outcomes without. Use ",
             Argument("answers", ..., "tally"), ", or name the column of a table: ",
             Argument("columns", {"answer": ...}, "tally"), ".",
         )  # fmt: skip
-    return [
-        possible(ballots, prior)
-        for system in range(len(outcomes.systems))
-        for ballots in outcomes.answers.of(system)
-    ]
+    return [answers.of(system) for system in range(len(outcomes.systems))]
 
 
 def _counts(ballots: Ballots) -> list[int]:
@@ -100,40 +105,67 @@ def answer_draws(
     ks: Sequence[int],
     posterior: xr.Dataset,
     rng: np.random.Generator,
-) -> tuple[Array, Array]:
-    """Draws of plurality votes of k.
+) -> CountDraws:
+    """Draws of plurality votes of k, exact at the drawn probabilities; and simulated ones.
+
+    The population is by the Bayesian bootstrap. The variable ``plurality_votes_at_k`` is the credit
+    of one simulated vote per question and draw, averaged over the questions, with their weights.
+    """
+    p, ballots = flat_draws(posterior["answer_p"]), possible_ballots(outcomes, prior)
+    ends = np.cumsum([len(_counts(answers)) for answers in ballots])
+    answers = list(zip(
+        np.split(p, ends[:-1], axis=1), (answers.correct for answers in ballots), strict=True
+    ))  # fmt: skip
+    tried = np.array([any(_counts(answers)) for answers in ballots])
+    systems, questions = outcomes.trials.shape
+    shares, by_system = Shares.of(questions, outcomes.weight), []
+    for start in range(0, systems * questions, questions):
+        of_system = slice(start, start + questions)
+        means = vote_means(answers[of_system], shares, tried[of_system], ks, rng)
+        by_system.append([values[:, 0] for values in means])
+    on_questions, like, votes = (
+        by_chain(posterior, values) for values in zip(*by_system, strict=True)
+    )
+    values = np.stack([on_questions, like], axis=-1)
+    return CountDraws(values, {"plurality_votes_at_k": ((*DRAWS, "k"), votes)})
+
+
+def vote_means(
+    answers: Iterable[tuple[Array, NDArray[np.bool_]]], shares: Shares,
+    tried: NDArray[np.bool_], ks: Sequence[int], rng: np.random.Generator,
+) -> list[Array]:  # fmt: skip
+    """Means of votes over the questions of each group.
+
+    Parameters
+    ----------
+    answers : iterable of (ndarray, ndarray of bool)
+        For every question draws of the probabilities of its answers, and at the end that of
+        nobody's if it is counted; and which answers are right.
+    shares : Shares
+    tried : ndarray of bool, shape (questions,)
+    ks : sequence of int
+    rng : numpy.random.Generator
 
     Returns
     -------
-    values : ndarray, shape (chain, draw, system, ks, target)
-        Exact at the drawn probabilities; the population by the Bayesian bootstrap.
-    votes : ndarray, shape (chain, draw, system, ks)
-        Credit of one simulated vote per question and draw, averaged over the questions, with
-        their weights.
+    list of ndarray, shape (draws, groups, ks)
+        Exact at the drawn probabilities; of questions drawn anew; and of one simulated vote each.
     """
-    p = flat_draws(posterior["answer_p"])
-    systems, questions = outcomes.trials.shape
-    share = np.ones(questions) if outcomes.weight is None else outcomes.weight
-    share = share / share.max()
-    share /= share.sum()
-    shape = (len(p), systems, len(ks))
-    mean, bootstrap, votes = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-    total, start = np.zeros(shape[:2]), 0
-    for number, ballots in enumerate(possible_ballots(outcomes, prior)):
-        system, question = divmod(number, questions)
-        counts = _counts(ballots)
-        of_question = p[:, start : start + len(counts)]
-        start += len(counts)
-        values = latent_votes(of_question[:, : len(ballots.correct)], ballots.correct, ks)
-        weight = share[question] * any(counts) * rng.standard_exponential(len(p))
-        mean[:, system] += values * share[question]
-        bootstrap[:, system] += values * weight[:, None]
-        total[:, system] += weight
-        credit = simulated_credit(of_question, ballots.correct, ks, rng)
-        votes[:, system] += credit * share[question]
-    values = np.stack([mean, bootstrap / total[:, :, None]], axis=-1)
-    chains = posterior.sizes["chain"], posterior.sizes["draw"]
-    return values.reshape(*chains, *values.shape[1:]), votes.reshape(*chains, *shape[1:])
+    sums: Array = np.zeros(0)
+    total: Array = np.zeros(0)
+    drawn_anew = shares.drawn_anew(tried)
+    for question, (p, correct) in enumerate(answers):
+        if not question:
+            shape = len(p), len(shares.outer)
+            sums, total = np.zeros((3, *shape, len(ks))), np.zeros(shape)
+        values = latent_votes(p[:, : len(correct)], correct, ks)
+        weight = rng.standard_exponential(len(p)) * drawn_anew[question]
+        group, inner = shares.group[question], shares.inner[question]
+        credit = simulated_credit(p, correct, ks, rng)
+        sums[:, :, group] += inner * np.stack([values, values * weight[:, None], credit])
+        total[:, group] += inner * weight
+    sums[1] /= np.where(total > 0.0, total, np.nan)[..., None]
+    return list(sums)
 
 
 def latent_votes(p: Array, correct: NDArray[np.bool_], ks: Sequence[int]) -> Array:

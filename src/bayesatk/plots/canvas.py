@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any
 
 import arviz as az
+import numpy as np
 import xarray as xr
 
 from bayesatk._tools.messages import Argument, ArgumentError
@@ -324,6 +325,27 @@ class _Named:
     def sel_to_str(self, sel: Mapping[str, Any], isel: Mapping[str, Any]) -> str:
         """Return the name of what is selected."""
         return self.backend.text(self.names[sel[self.dim]])
+
+
+def spaced(low: float, high: float) -> tuple[float, float]:
+    """Return limits of an axis with some space beyond the values.
+
+    Examples
+    --------
+    >>> [round(end, 12) for end in spaced(0.0, 1.0)]
+    [-0.05, 1.05]
+    """
+    space = 0.05 * (max(high - low, 0.05 * abs(high)) or 1.0)
+    return low - space, high + space
+
+
+def upright(x: xr.DataArray, low: xr.DataArray, high: xr.DataArray, dim: str) -> list[xr.DataArray]:
+    """Return x and y of one line that goes up at every place of a dimension, with gaps between."""
+    ends = xr.concat([low, high, xr.full_like(low, np.nan)], dim="end")
+    return [
+        values.rename({dim: "place"}).stack(point=("place", "end"), create_index=False)
+        for values in xr.broadcast(x, ends)
+    ]
 
 
 def legend_width(names: Iterable[str]) -> float:

@@ -25,6 +25,7 @@ from bayesatk.plots.canvas import (
     legend_width,
     probability_text,
     shortened,
+    spaced,
 )
 from bayesatk.results.result import Result
 from bayesatk.verification.calibration import Calibration
@@ -124,10 +125,9 @@ def _draw_guesses(
     canvas.draw(canvas.marks.hist, "pmf", heights, *edges, facecolor="#c8c8c8", edgecolor=GREY)
     low = min(float(observed.min()), counts[0] / marks)
     high = max(float(observed.max()), counts[-1] / marks)
-    space = 0.05 * (high - low)
     canvas.label(
         "accuracy (share of all trials right)", "probability of the best count",
-        xlim=(low - space, high + space), ylim=(0.0, 1.06 * float(heights.max())),
+        xlim=spaced(low, high), ylim=(0.0, 1.06 * float(heights.max())),
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from scipy.special import expit, logit
 from scipy.stats import rankdata
 
 from bayesatk._tools.arguments import proper_probability
-from bayesatk.costs.tables import read_result
+from bayesatk.costs.tables import chosen_k, read_result
 from bayesatk.metrics.grid import Metric
 from bayesatk.plots.canvas import (
     COLORS,
@@ -22,6 +22,8 @@ from bayesatk.plots.canvas import (
     estimand,
     legend_width,
     shortened,
+    spaced,
+    upright,
 )
 from bayesatk.results.analyses import analysis_table
 from bayesatk.results.result import Result
@@ -147,13 +149,9 @@ def _draw_metric(canvas: Canvas, curves: xr.Dataset) -> None:
     _draw_band(canvas, x, curves)
     for end in _ENDS:
         canvas.draw(line, f"band_{end}", x, curves[end], width=0.7)
-    if "range_lower" in curves:  # an upright line at every k, with gaps between them
-        gap = xr.full_like(curves["mean"], np.nan)
-        ends = xr.concat([curves["range_lower"], curves["range_upper"], gap], dim="end")
-        points = (
-            values.rename(k="place_of_k").stack(point=("place_of_k", "end"), create_index=False)
-            for values in xr.broadcast(x + 0.02 * _beside(curves), ends)
-        )
+    if "range_lower" in curves:
+        ends = curves["range_lower"], curves["range_upper"]
+        points = upright(x + 0.02 * _beside(curves), *ends, "k")
         canvas.draw(line, "range", *points, linestyle=backend.lines[2], width=1.6)
     canvas.draw(line, "line", x, curves["mean"], width=1.8)
     canvas.draw(canvas.marks.scatter, "point", x, curves["mean"], area=22.0)
@@ -309,13 +307,12 @@ def plot_horizon(fit: Fit, *, backend: str | None = None) -> Any:
     )  # fmt: skip
     _draw_horizon(canvas, read, curves, logarithmic)
     left, right = (np.log2([low, high]) if logarithmic else np.array([low, high])).tolist()
-    wide = 0.03 * (right - left)
     powers = np.arange(np.ceil(left), np.floor(right) + 1)
     powers = powers[:: max(1, -(-len(powers) // 8))]  # few enough to be read
     canvas.label(
         f"{attrs['covariate']}{' (log scale)' * logarithmic}",
         f"{attrs['metric']}, {attrs['question']} question",
-        xlim=(left - wide, right + wide), ylim=(-0.03, 1.03),
+        xlim=spaced(left, right), ylim=(-0.03, 1.03),
         xticks=(powers.tolist(), [f"{2.0**power:g}" for power in powers]) if logarithmic else None,
     )  # fmt: skip
     canvas.legend("system", dict(zip(systems, names, strict=True)), "system")
@@ -406,13 +403,7 @@ def plot_cost(
     (1, 2)
     """
     result, drawn = read_result(fit), Backend.named(backend)
-    evaluated_k = result.posterior["k"].values.tolist() if "k" in result.posterior.dims else []
-    k = min(evaluated_k, default=0) if k is None else k
-    if k not in evaluated_k:
-        raise ValueError(
-            f"k must be one of {evaluated_k}, as evaluated; got {k}. Evaluate costs with "
-            f"k={max(k, 1)}."
-        )
+    k = chosen_k(result, k)
     targets, number = chosen_targets(target), len(result.systems)
     draws = result.posterior[["cost_to_success", "pass_at_k"]].sel(k=k, target=targets)
     draws = draws.stack(sample=("chain", "draw")).transpose("target", "system", "sample")
@@ -444,10 +435,8 @@ def plot_cost(
 
 def _limits(*values: xr.DataArray) -> tuple[float, float]:
     """Return limits of an axis that all panels share, with some space."""
-    low = min(float(each.min()) for each in values)
-    high = max(float(each.max()) for each in values)
-    space = 0.04 * max(high - low, 0.05 * abs(high))
-    return low - space, high + space
+    return spaced(min(float(panel.min()) for panel in values),
+                  max(float(panel.max()) for panel in values))  # fmt: skip
 
 
 def _regions(draws: xr.Dataset, probability: float) -> tuple[xr.DataArray, xr.DataArray]:

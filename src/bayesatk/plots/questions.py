@@ -17,6 +17,8 @@ from bayesatk.plots.canvas import (
     Fit,
     chosen_systems,
     shortened,
+    spaced,
+    upright,
 )
 from bayesatk.posterior.models_of import model_of
 from bayesatk.results.difficulty import difficulty_draws
@@ -79,13 +81,7 @@ def plot_questions(fit: Fit, system: Any = None, *, backend: str | None = None) 
     x = xr.DataArray(shown + 1.0, {"question": rows["question"]}, "question")
     canvas = Canvas.of_systems(drawn, rows)
     scatter = canvas.marks.scatter
-    # One line for all intervals, with gaps between them.
-    gap = xr.full_like(rows["mean"], np.nan)
-    ends = xr.concat([rows["ci_lower"], rows["ci_upper"], gap], dim="end")
-    lines = [
-        values.stack(place=("question", "end"), create_index=False)
-        for values in xr.broadcast(x, ends)
-    ]
+    lines = upright(x, rows["ci_lower"], rows["ci_upper"], "question")
     canvas.draw(canvas.marks.line, "interval", *lines, color=COLORS[0], alpha=0.5, width=0.8)
     canvas.draw(scatter, "mean", x, rows["mean"], color=COLORS[0], area=16.0)
     odd = rows["mean"].where(rows["suspicious"])
@@ -93,12 +89,10 @@ def plot_questions(fit: Fit, system: Any = None, *, backend: str | None = None) 
         canvas.draw(
             scatter, "suspicious", x, odd, color=COLORS[1], marker=drawn.markers[3], area=40.0
         )
-    low, high = float(fit.scores.min()), float(fit.scores.max())
-    space = 0.04 * (high - low or 1.0)  # equal scores have no range
     canvas.label(
         "question (hardest first)",
         "success probability p" if fit.data.binary else "expected score",
-        titles=shortened(systems), ylim=(low - space, high + space),
+        titles=shortened(systems), ylim=spaced(float(fit.scores.min()), float(fit.scores.max())),
     )  # fmt: skip
     drawn_note = f" Drawn: {len(shown)} of {size} questions." if len(shown) < size else ""
     return canvas.finish(

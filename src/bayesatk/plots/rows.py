@@ -25,6 +25,7 @@ from bayesatk.plots.canvas import (
     legend_width,
     probability_text,
     shortened,
+    spaced,
 )
 from bayesatk.results.analyses import analysis_table
 from bayesatk.results.result import Result
@@ -116,7 +117,7 @@ def plot_systems(
     canvas.label(
         [estimand(shown) for shown in metrics],
         titles=shortened(panels) if grouped else None,
-        ylim=(-0.6, len(labels) - 0.4), yticks=(range(len(labels)), labels),
+        **_beside_rows(labels),
     )  # fmt: skip
     canvas.legend("target", names, "target")
     kind = interval_name(fit.ci_prob, fit.ci_kind)
@@ -212,12 +213,10 @@ def plot_difference(
     metrics = chosen_metrics(read, metric)
     (shown_target,) = chosen_targets(target or "", read.targets)
     rows = _difference_rows(read, metrics, shown_target)
-    pairs = rows.sizes["pair"]
     rope = float(read.group("comparison").attrs["rope"])
-    low = min(float(rows["ci_lower"].min()), -rope, 0.0)
-    high = max(float(rows["ci_upper"].max()), rope, 0.0)
-    space = 0.05 * max(high - low, 0.02)
-    low, high = low - space, high + space
+    low, high = spaced(
+        min(float(rows["ci_lower"].min()), -rope), max(float(rows["ci_upper"].max()), rope)
+    )
     canvas, height = _open_rows(drawn, rows, "metric", "pair", 0.5, {}), _heights(rows, "pair")
     _draw_rows(canvas, rows, height, color=COLORS[0])
     probability = rows["prob_greater"]  # of pairs that share a question
@@ -225,17 +224,13 @@ def plot_difference(
         lambda value, error: f"P {probability_text(value, error)}",
         probability, rows["monte_carlo_error"],
     )  # fmt: skip
-    canvas.draw(
-        canvas.marks.text, "probability", high + 0.0 * probability, height,
-        string=words, color=DARK, size=drawn.font(10), horizontal_align="left",
-    )  # fmt: skip
+    _write_beside(canvas, "probability", high, height, words)
     canvas.draw(canvas.marks.vline, "zero", 0.0, color=DARK, width=1.0, linestyle=drawn.lines[1])
     if rope > 0:
         canvas.draw(canvas.marks.vspan, "rope", -rope, rope, color=GREY, alpha=0.25)
     canvas.label(
         [f"difference in {estimand(shown)}" for shown in metrics],
-        ylim=(-0.7, pairs - 0.3), xlim=(low, high + 0.36 * (high - low)),
-        yticks=(range(pairs), rows["label"].values.tolist()),
+        xlim=(low, high + 0.36 * (high - low)), **_beside_rows(rows["label"].values.tolist()),
     )  # fmt: skip
     kind = interval_name(read.ci_prob, read.ci_kind)
     shaded = f" Shaded: practical equivalence, within {rope:g}." if rope > 0 else ""
@@ -268,6 +263,21 @@ def _difference_rows(compared: Result, metrics: list[Metric], target: str) -> xr
 def _heights(rows: xr.Dataset, dim: str) -> xr.DataArray:
     """Return the heights of rows: their numbers, from below."""
     return rows[dim].copy(data=np.arange(rows.sizes[dim]))
+
+
+def _beside_rows(labels: list[str]) -> dict[str, Any]:
+    """Return limits and ticks of an axis of rows."""
+    return {"ylim": (-0.7, len(labels) - 0.3), "yticks": (range(len(labels)), labels)}
+
+
+def _write_beside(
+    canvas: Canvas, visual: str, x: float, y: xr.DataArray, words: xr.DataArray
+) -> None:
+    """Write something beside every row."""
+    canvas.draw(
+        canvas.marks.text, visual, x + xr.zeros_like(words, float), y, string=words, color=DARK,
+        size=canvas.backend.font(10), horizontal_align="left",
+    )  # fmt: skip
 
 
 def _open_rows(
@@ -443,7 +453,7 @@ def plot_leaderboard(
         chosen_metrics(read, metric), chosen_targets(target or "", read.targets)
     )  # fmt: skip
     rows = _board_rows(read, shown_metric, shown_target)
-    height, size = _heights(rows, "system"), rows.sizes["system"]
+    height = _heights(rows, "system")
     canvas = _open_rows(drawn, rows, "metric", "system", 1.1, {})
     _draw_rows(canvas, rows, height, color=COLORS[0])
     canvas.draw(
@@ -451,25 +461,20 @@ def plot_leaderboard(
         width=1.2, facecolor=drawn.invisible,
     )  # fmt: skip
     values = rows[["ci_lower", "ci_upper", "observed"]].to_array()
-    low, high = float(values.min()), float(values.max())
-    space = 0.04 * max(high - low, 0.02)
+    low, high = spaced(float(values.min()), float(values.max()))
     best = rows["prob_best"].clip(0.0, 1.0)
     error = np.sqrt(best * (1.0 - best) / rows.attrs["effective_draws"])
-    canvas.draw(
-        canvas.marks.text, "best", high + space + 0.0 * best, height, color=DARK,
-        string=_written(lambda chance, of: chance_words("best", chance, of), best, error),
-        size=drawn.font(10), horizontal_align="left",
-    )  # fmt: skip
-    across = xr.DataArray([low - space, high + space], dims="end")
+    words = _written(lambda chance, of: chance_words("best", chance, of), best, error)
+    _write_beside(canvas, "best", high, height, words)
+    across = xr.DataArray([low, high], dims="end")
     for line, below in enumerate(np.flatnonzero(np.diff(rows["tier"].isel(metric=0)))):
         canvas.draw(
             canvas.marks.line, f"tier_{line}", across, below + 0.5 + 0.0 * across, color=GREY,
             width=1.0, linestyle=drawn.lines[1],
         )  # fmt: skip
     canvas.label(
-        [estimand(shown_metric)], ylim=(-0.6, size - 0.4),
-        xlim=(low - space, high + space + 0.55 * (high - low + space)),
-        yticks=(range(size), shortened(rows["system"].values.tolist())),
+        [estimand(shown_metric)], xlim=(low, high + 0.55 * (high - low)),
+        **_beside_rows(shortened(rows["system"].values.tolist())),
     )  # fmt: skip
     return canvas.finish(
         f"Leaderboard on {TARGET_NAMES[shown_target]}",
@@ -577,10 +582,9 @@ def plot_gate(fit: Fit, *, backend: str | None = None) -> Any:
     ends = xr.concat([row["ci_lower"], row["ci_upper"]], dim="end").drop_vars("check")
     canvas.draw(marks.line, "interval", ends, -0.08, color=DARK, width=1.4)
     canvas.draw(marks.scatter, "mean", float(row["mean"]), -0.08, color=DARK, area=36.0)
-    space = 0.06 * max(high - low, 0.02)
     canvas.label(
         f"new minus baseline, difference in {estimand(parse(group.attrs['metric'])[0])}",
-        xlim=(low - space, high + space), ylim=(-0.18, 1.08), yticks=((), ()),
+        xlim=spaced(low, high), ylim=(-0.18, 1.08), yticks=((), ()),
     )  # fmt: skip
     return canvas.finish(
         *table["sentence"],

@@ -7,6 +7,7 @@ like these, whose p is drawn anew, so that leave-one-out compares like with like
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,9 @@ from bayesatk.data.study import Study
 from bayesatk.metrics.grid import MetricGrid
 from bayesatk.priors import DIFFICULTY_FAMILIES, CrossedPrior, HyperPrior
 from bayesatk.priors.fields import Beta, Dirichlet, Field, Fields
+from bayesatk.results.difficulty import field_values
 from bayesatk.results.question_laws import QuestionLaws, concentration, declared_fields
+from bayesatk.results.question_means import Shares, SystemMetrics, stored
 from bayesatk.results.schema import (
     DRAWS,
     GROUPED_TARGETS,
@@ -75,8 +78,7 @@ def checking_groups(
     if laws and (study.pooling != "none" or p is not None):
         results = _predictive_groups(study, posterior, laws, at, keep, rng)
     draws = len(at["chain"]) * len(at["draw"])
-    structured = study.pooling == "partial" and bool(study.grouping or study.design)
-    if likelihood is None and laws and not structured:
+    if likelihood is None and laws:
         likelihood = _log_likelihood(study, laws, draws, keep)
     if likelihood is not None and _kept(likelihood.size, keep):
         values = {study.scale.variable: (("question",), likelihood)}
@@ -111,11 +113,12 @@ def _log_likelihood(
     values = np.empty(shape)
     unlike = study.pooling == "none" and study.judges is None  # each with a prior of its own
     for system, (law, of_system) in enumerate(zip(laws, counts, strict=True)):
-        states, state = of_system, np.arange(len(of_system))
-        if not unlike:
-            states, state = np.unique(of_system, axis=0, return_inverse=True)
-        by_state = np.broadcast_to(law.log_counts(states, system), (draws, len(states)))
-        values[:, system] = with_variation(by_state)[:, state.ravel()]
+        for questions, moved in law.alike():
+            states, state = of_system[questions], np.arange(len(questions))
+            if not unlike:
+                states, state = np.unique(states, axis=0, return_inverse=True)
+            by_state = np.broadcast_to(moved.log_counts(states, system), (draws, len(states)))
+            values[:, system, questions] = with_variation(by_state)[:, state.ravel()]
     return values
 
 
@@ -252,10 +255,8 @@ def _by_field(
     if law.difficulty is None:
         values |= {"mean": law.mean, "icc": law.icc}
     else:
-        parts, width = law.difficulty, 2 if fields.pairs else 1
-        values |= {name: getattr(parts, name)[:, :width] for name in ("mean", "icc")}
-        values["share"] = parts.share[:, 0]
-        values["atoms"] = np.stack([parts.never, parts.always, parts.share[:, 0]], axis=1)
+        parts, width = field_values(law.difficulty), 2 if fields.pairs else 1
+        values |= parts | {name: parts[name][:, :width] for name in ("mean", "icc")}
     densities = {}
     for field in fields:
         drawn = values[field.name]
@@ -296,27 +297,17 @@ def _metrics_of_p(study: Study, p: Array, rng: np.random.Generator) -> xr.Datase
     p : ndarray, shape (draws, system, question, ...)
     rng : numpy.random.Generator
     """
-    grid, outcomes, grouping = MetricGrid.of(study.judged), study.outcomes, study.grouping
-    size, systems, questions = p.shape[:3]
-    weight = np.ones(questions) if outcomes.weight is None else outcomes.weight
-    code = np.zeros(questions, np.intp) if grouping is None else grouping.code
-    share = np.ones(1) if grouping is None else grouping.shares(outcomes.weight)
-    member = (code[:, None] == np.arange(len(share))).astype(float)
-    tried = outcomes.trials.transpose("system", "question").values > 0
-    targets = GROUPED_TARGETS[: 2 if grouping is None else 3]
-    values = np.empty((size, systems, len(grid), len(targets)))
-    for system in range(systems):
-        bootstrap = rng.standard_exponential((size, questions)) * weight * tried[system]
-        new = rng.standard_exponential((size, len(share))) * share
-        new /= new.sum(axis=1, keepdims=True)
-        for number, metric in enumerate(grid):
-            value = study.scale.judged(metric).latent(p[:, system])
-            of_groups = (value * weight) @ member / np.maximum(weight @ member, 1e-300)
-            like_these = (value * bootstrap) @ member / np.maximum(bootstrap @ member, 1e-300)
-            columns = [of_groups @ share, like_these @ share, (like_these * new).sum(axis=1)]
-            values[:, system, number] = np.stack(columns[: len(targets)], axis=1)
+    grid, outcomes = MetricGrid.of(study.judged), study.outcomes
+    metrics = [study.scale.judged(metric) for metric in grid]
+    shares = Shares.of(p.shape[2], outcomes.weight, study.grouping)
+    values = np.stack([
+        SystemMetrics(
+            metrics, shares, partial(stored, p[:, system]), counts.any(axis=1), resampled=True
+        ).draw(False, rng).whole
+        for system, counts in enumerate(study.counts)
+    ], axis=1)  # fmt: skip
     coords = {
-        "chain": [0], "draw": np.arange(size), "system": outcomes.dataset["system"].values,
-        "target": list(targets),
+        "chain": [0], "draw": np.arange(len(p)), "system": outcomes.dataset["system"].values,
+        "target": list(GROUPED_TARGETS[: values.shape[-1]]),
     }  # fmt: skip
     return metric_dataset(grid, values[None], ("chain", "draw", "system"), ("target",), coords)

@@ -19,6 +19,7 @@ Array = NDArray[np.float64]
 COMPONENTS = ("lower", "upper")
 ATOMS = {"never_solved": "never", "always_solved": "always"}  # in the posterior; of a Difficulty
 _OF_COMPONENTS = ("share", "mean", "icc")  # fields of a Difficulty that each Beta has
+_OVERALL = ("mean_p", "icc")  # of the whole distribution, in the posterior
 
 
 def has_difficulty_group(prior: object, scored: bool = False) -> bool:
@@ -92,29 +93,17 @@ def difficulty_draws(
         None without one: pooling none and complete, scored categories, other distributions.
     """
     if "difficulty" not in groups:
-        variables = _dataset(groups, "posterior")
-        if not {"mean_p", "icc"} <= set(variables) or "category" in variables["mean_p"].dims:
+        posterior: Any = groups["posterior"]
+        absent = any(name not in posterior for name in _OVERALL)
+        if absent or "category" in posterior["mean_p"].dims:
             return None
-        return Difficulty.of_beta(
-            flat_draws(variables["mean_p"], system), flat_draws(variables["icc"], system)
-        )
-    variables = _dataset(groups, "difficulty")
-    share, mean, icc = (flat_draws(variables[name], system) for name in ("share", "mean", "icc"))
-    if not (share[:, 1] > 0.0).any():
-        share, mean, icc = share[:, :1], mean[:, :1], icc[:, :1]
-    return Difficulty(
-        share,
-        mean,
-        icc,
-        flat_draws(variables["never"], system),
-        flat_draws(variables["always"], system),
-    )
-
-
-def _dataset(groups: xr.DataTree | Mapping[str, xr.Dataset], name: str) -> xr.Dataset:
-    group: Any = groups[name]
-    dataset: xr.Dataset = group.to_dataset() if isinstance(group, xr.DataTree) else group
-    return dataset
+        return Difficulty.of_beta(*(flat_draws(posterior[name], system) for name in _OVERALL))
+    group: Any = groups["difficulty"]
+    betas = [flat_draws(group[name], system) for name in _OF_COMPONENTS]
+    atoms = (flat_draws(group[name], system) for name in ATOMS.values())
+    if not (betas[0][:, 1] > 0.0).any():
+        betas = [values[:, :1] for values in betas]
+    return Difficulty(*betas, *atoms)
 
 
 def flat_draws(variable: xr.DataArray, system: int | None = None) -> Array:
@@ -123,28 +112,6 @@ def flat_draws(variable: xr.DataArray, system: int | None = None) -> Array:
         variable = variable.isel(system=system)
     values = variable.transpose("chain", "draw", ...).values
     return np.asarray(values.reshape(-1, *values.shape[2:]), float)
-
-
-def summary_variables(
-    difficulties: Sequence[Difficulty], prior: HyperPrior
-) -> dict[str, NDArray[np.float64]]:
-    """``mean_p`` and ``icc`` of whole distributions, and the atoms of inflated ones.
-
-    Returns
-    -------
-    dict of ndarray, shape (draws, system)
-    """
-    overall = [difficulty.overall for difficulty in difficulties]
-    variables = {
-        name: np.stack([values[i] for values in overall], axis=1)
-        for i, name in enumerate(("mean_p", "icc"))
-    }
-    if "inflated" in prior.family_prior:
-        for name, atom in ATOMS.items():
-            variables[name] = np.stack(
-                [getattr(difficulty, atom) for difficulty in difficulties], axis=1
-            )
-    return variables
 
 
 def draw_prior(
@@ -169,19 +136,32 @@ def draw_prior(
         return _drawn(prior, "beta", size, rng), np.zeros(size, np.int64)
     names, chances = zip(*prior.families, strict=True)
     member = rng.choice(len(names), size, p=chances)
-    drawn = [paired(_drawn(prior, name, size, rng)) for name in names]
-    columns = [
-        np.stack([getattr(law, field) for law in drawn])[member, np.arange(size)]
-        for field in ("share", "mean", "icc", "never", "always")
-    ]
-    return Difficulty(*columns), np.array([DIFFICULTY_FAMILIES.index(name) for name in names])[
-        member
-    ]
+    drawn = chosen([_drawn(prior, name, size, rng) for name in names], member)
+    return drawn, np.array([DIFFICULTY_FAMILIES.index(name) for name in names])[member]
+
+
+def chosen(families: Sequence[Difficulty], choice: NDArray[np.int64]) -> Difficulty:
+    """Return at every place the draw of the family chosen there."""
+    pairs = [vars(paired(law)) for law in families]
+    rows = np.arange(len(choice))
+    return Difficulty(**{
+        name: np.stack([pair[name] for pair in pairs])[choice, rows]
+        for name in (*_OF_COMPONENTS, *ATOMS.values())
+    })  # fmt: skip
 
 
 def _drawn(prior: HyperPrior, family: str, size: int, rng: np.random.Generator) -> Difficulty:
     fields = prior.fields(family)
     return difficulty_of(fields.values(fields.from_uniform(rng.random((size, fields.size)))))
+
+
+def field_values(difficulty: Difficulty) -> dict[str, Array]:
+    """Return hyperparameters by the names of fields, of which a family has some; (draws, ...)."""
+    share = difficulty.share[:, 0]
+    return {
+        "mean": difficulty.mean, "icc": difficulty.icc, "share": share,
+        "atoms": np.stack([difficulty.never, difficulty.always, share], axis=1),
+    }  # fmt: skip
 
 
 def difficulty_of(values: Mapping[str, Array]) -> Difficulty:

@@ -2,21 +2,19 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Literal, Protocol
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
-from scipy.special import betainc, betaincinv, expit, log_softmax, logit
+from scipy.special import betainc, betaincinv, logit
 
 from bayesatk._tools.arguments import proper_probability
 from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk.core.pooling.levels import LevelDraws
-from bayesatk.core.question.dirichlet_multinomial import log_counts
+from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.data.design import Design
-from bayesatk.metrics.category_credit import Judged
 from bayesatk.metrics.grid import Metric, MetricSpec, parse
 from bayesatk.results.difficulty import flat_draws
 from bayesatk.results.question_laws import QuestionLaws
@@ -27,8 +25,7 @@ Question = Literal["average", "typical"]
 QUESTIONS: tuple[Question, ...] = ("typical", "average")
 _POINT = 1e8  # sum of Beta parameters from which the median is the mean to all digits that count
 _MEDIAN_STEPS = 20  # of medians of p, each of which costs a distribution function
-_LEAST, _MOST = 1e-300, 1e300  # of a Beta parameter
-_LOGIT_STEP = 1e-4  # of differences, in logits
+_LEAST, _MOST = 1e-300, 1.0 - 1e-16  # of a probability whose logit is taken
 
 
 def predict(
@@ -105,18 +102,23 @@ def predict(
         for metric in shown_metrics:
             for question in questions_of(result):
                 drawn = at_logits(metric, x, curve, question)
-                lower, upper = np.quantile(
-                    drawn, [0.5 * (1.0 - level), 0.5 * (1.0 + level)], axis=0
-                )
-                rows = frame.assign(
-                    metric=metric.label, question=question, mean=drawn.mean(axis=0),
-                    sd=drawn.std(axis=0, ddof=1), ci_lower=lower, ci_upper=upper,
-                )  # fmt: skip
+                names = {"metric": metric.label, "question": question}
+                rows = frame.assign(**names, **statistics_of(drawn, level))
                 rows.insert(0, "system", name)
                 tables.append(rows)
     table = pd.concat(tables, ignore_index=True)
     table.attrs["ci_prob"] = level
     return table
+
+
+def statistics_of(drawn: Array, probability: float) -> dict[str, Array]:
+    """Return mean, sd and equal-tailed interval of draws, (draws, ...)."""
+    tail = 0.5 * (1.0 - probability)
+    lower, upper = np.quantile(drawn, [tail, 1.0 - tail], axis=0)
+    return {
+        "mean": drawn.mean(axis=0), "sd": drawn.std(axis=0, ddof=1),
+        "ci_lower": lower, "ci_upper": upper,
+    }  # fmt: skip
 
 
 def regression_design(result: Result) -> Design:
@@ -151,94 +153,89 @@ def questions_of(result: Result) -> tuple[Question, ...]:
     return ("average",) if result.scale.axes else QUESTIONS
 
 
-def at_logits(metric: Metric, x: Array, curve: Any, question: Question) -> Array:
+def at_logits(metric: Metric, x: Array, curve: "Curve", question: Question) -> Array:
     """Metric of questions whose covariates give these logits; (draws, ...)."""
     if question == "average":
-        return np.asarray(curve.average(metric, x))
-    if curve.simple:
-        alpha, beta = (parameter[..., 0] for parameter in curve.betas(x))
-        return np.asarray(metric.latent(beta_median(alpha, beta)))
+        return curve.average(metric)(x)
     return np.asarray(metric.latent(curve.median(x)))
 
 
-def beta_median(alpha: Array, beta: Array) -> Array:
-    """Median of Beta distributions, however concentrated or spread.
-
-    Examples
-    --------
-    >>> beta_median(np.array([1.0, 1e-200, 3e12]), np.array([1.0, 2e-200, 1e12])).tolist()
-    [0.5, 0.0, 0.75]
-    """
-    alpha, beta = np.broadcast_arrays(alpha, beta)
-    total = alpha + beta
-    mean = alpha / total
-    median = np.where(total < 1.0 / _POINT, (alpha > beta).astype(float), mean)
+def _beta_median(law: Difficulty) -> Array:
+    """Median of single Betas, however concentrated or spread; (draws,)."""
+    mean, total = law.mean[:, 0], (law.alpha + law.beta)[:, 0]
+    median = np.where(total < 1.0 / _POINT, (mean > 0.5).astype(float), mean)
     inner = (total >= 1.0 / _POINT) & (total <= _POINT)
-    median[inner] = betaincinv(alpha[inner], beta[inner], 0.5)
-    return np.where(np.isfinite(median), median, mean)
-
-
-class Curve(Protocol):
-    """Distribution of p of questions at logits, in every draw."""
-
-    def average(self, metric: Metric, x: Array) -> Array:
-        """Return the expected metric of a question at logits (draws, ...)."""
-        ...
+    median[inner] = betaincinv(law.alpha[inner, 0], law.beta[inner, 0], 0.5)
+    return median
 
 
 @dataclass(frozen=True)
-class RightWrongCurve:
-    """Betas and atoms at 0 and 1, those of all groups together.
+class Curve:
+    """Distribution of p of questions at logits, in every draw, those of all groups together.
 
     Parameters
     ----------
-    share, shift, ratio : ndarray, shape (draws, components)
-        Of the Betas: ``shift`` is the logit of the mean less that of the whole law, and ``ratio``
-        is icc / (1 - icc).
-    never, always : ndarray, shape (draws,)
+    laws : QuestionLaws
+        Of questions at a logit of `centre`, whatever their group.
+    centre : ndarray, shape (draws,)
+    share : ndarray, shape (groups,)
+    effect : ndarray, shape (draws, groups)
+        What groups add to logits.
     """
 
+    laws: QuestionLaws
+    centre: Array
     share: Array
-    shift: Array
-    ratio: Array
-    never: Array
-    always: Array
+    effect: Array
 
     @property
     def simple(self) -> bool:
         """Whether it is one Beta around the logit."""
-        return self.share.shape[1] == 1 and not (self.shift.any() or self.never.any()
-                                                 or self.always.any())  # fmt: skip
+        law = self.laws.difficulty
+        return law is not None and law.share.shape[1] == 1 and not (
+            self.effect.any() or law.never.any() or law.always.any()
+        )  # fmt: skip
 
-    def betas(self, x: Array) -> tuple[Array, Array]:
-        """Parameters of the Betas at logits (draws, ...); (draws, ..., components)."""
-        ones = (1,) * (x.ndim - 1)
-        shift, ratio = (
-            values.reshape(len(values), *ones, -1) for values in (self.shift, self.ratio)
+    def _over_groups(self, value: Callable[[Array, Any], Array], x: Array) -> Array:
+        """Mean over groups of a function of offsets (draws,) and of their columns, at logits x."""
+        total = np.zeros(x.shape)
+        for index in np.ndindex(x.shape[1:]):
+            column = (slice(None), *index)
+            for share, effect in zip(self.share, self.effect.T, strict=True):
+                total[column] += share * value(x[column] - self.centre + effect, column)
+        return total
+
+    def average(self, metric: Metric) -> Callable[[Array], Array]:
+        """Return the expected metric of a question as a function of logits (draws, ...)."""
+        judged, levels = self.laws.study.scale.judged(metric), self.laws.levels
+        if levels is not None:
+            along = levels.expected_along(judged)
+            return partial(self._over_groups, lambda offset, _: along(offset))
+        return partial(
+            self._over_groups, lambda offset, _: self.laws.moved(offset).expected(judged)
         )
-        moved = x[..., None] + shift
-        alpha, beta = (np.clip(expit(logits) / ratio, _LEAST, _MOST) for logits in (moved, -moved))
-        return alpha, beta
 
-    def average(self, metric: Metric, x: Array) -> Array:
-        """As of `Curve`."""
-        ones, vector = (1,) * (x.ndim - 1), metric.credit.vector
-        values = np.asarray(metric.predictive(*self.betas(x)))
-        total = (self.share.reshape(len(x), *ones, -1) * values).sum(axis=-1)
-        ends = self.never * vector[0] + self.always * vector[-1]
-        return np.asarray(total + ends.reshape(len(x), *ones))
+    def betas(self, offset: Array) -> Difficulty:
+        """Return the law of p of right and wrong at an offset from the centre."""
+        law = self.laws.moved(offset).difficulty
+        assert law is not None
+        return law
 
     def below(self, p: Array | float, x: Array) -> Array:
         """Probability that a question at logits (draws, ...) has at most this p."""
-        alpha, beta = self.betas(x)
-        ones = (1,) * (x.ndim - 1)
-        at = np.broadcast_to(p, x.shape)[..., None]
-        inside = self.share.reshape(len(x), *ones, -1) * _cdf(alpha, beta, at)
-        whole = self.always.reshape(len(x), *ones) * (at[..., 0] >= 1.0)
-        return np.asarray(inside.sum(axis=-1) + self.never.reshape(len(x), *ones) + whole)
+        at = np.broadcast_to(p, x.shape)
+
+        def cdf(offset: Array, column: Any) -> Array:
+            law = self.betas(offset)
+            inside = law.share * _cdf(law.alpha, law.beta, at[column][:, None])
+            return np.asarray(inside.sum(axis=1) + law.never + law.always * (at[column] >= 1.0))
+
+        return self._over_groups(cdf, x)
 
     def median(self, x: Array) -> Array:
         """Median of p at logits (draws, ...)."""
+        if self.simple:
+            return self._over_groups(lambda offset, _: _beta_median(self.betas(offset)), x)
         low, high = np.zeros(x.shape), np.ones(x.shape)
         for _ in range(_MEDIAN_STEPS):
             middle = 0.5 * (low + high)
@@ -255,140 +252,19 @@ def _cdf(alpha: Array, beta: Array, p: Array) -> Array:
     return np.where(narrow, step, values)
 
 
-@dataclass(frozen=True)
-class LevelCurve:
-    """Levels of a score whose expected score has a law, those of all groups with their shares.
-
-    Parameters
-    ----------
-    levels : LevelDraws
-        At a logit of zero.
-    share : ndarray, shape (groups,)
-    effect : ndarray, shape (draws, groups)
-    """
-
-    levels: LevelDraws
-    share: Array
-    effect: Array
-
-    def average(self, metric: Metric, x: Array) -> Array:
-        """As of `Curve`."""
-        expected, ones = self._expected(metric), (1,) * (x.ndim - 1)
-        by_group = [expected(x + effect.reshape(len(x), *ones)) for effect in self.effect.T]
-        return np.asarray(np.tensordot(self.share, np.array(by_group), axes=1))
-
-    def _expected(self, metric: Metric) -> Callable[[Array], Array]:
-        if metric.label not in self._along:
-            judged = Judged(metric.category_credit, np.array(self.levels.scores))
-            self._along[metric.label] = self.levels.expected_along(judged)
-        return self._along[metric.label]
-
-    @cached_property
-    def _along(self) -> dict[str, Callable[[Array], Array]]:
-        return {}
-
-
-@dataclass(frozen=True)
-class CategoryCurve:
-    """Dirichlets whose means are tilted, those of all groups with their shares.
-
-    Parameters
-    ----------
-    mean : ndarray, shape (draws, categories)
-        At a logit of zero.
-    ratio : ndarray, shape (draws,)
-    share : ndarray, shape (groups,)
-    effect : ndarray, shape (draws, groups)
-    scores : ndarray, shape (categories,)
-    """
-
-    mean: Array
-    ratio: Array
-    share: Array
-    effect: Array
-    scores: Array
-
-    def _means(self, x: Array) -> Array:
-        """Mean vectors at logits (draws, ..., groups); one more axis, of categories."""
-        scaled = (self.scores - self.scores.min()) / np.ptp(self.scores)
-        logs = np.log(np.maximum(self.mean, _LEAST))
-        logs = logs.reshape(len(x), *[1] * (x.ndim - 1), -1)
-        return np.exp(log_softmax(logs + x[..., None] * scaled, axis=-1))
-
-    def average(self, metric: Metric, x: Array) -> Array:
-        """As of `Curve`."""
-        ones = (1,) * (x.ndim - 1)
-        means = self._means(x[..., None] + self.effect.reshape(len(x), *ones, -1))
-        alpha = np.maximum(means / self.ratio.reshape(len(x), *ones, 1, 1), _LEAST)
-        values = metric.category_credit.predictive(alpha.reshape(-1, len(self.scores)), self.scores)
-        return np.asarray(values.reshape(means.shape[:-1]) @ self.share)
-
-
-def curve_of(result: Result, system: int) -> tuple[Array, Any]:
+def curve_of(result: Result, system: int) -> tuple[Array, Curve]:
     """Draws of the coefficients of a system, and the law around the logit that they give.
-
-    Questions are of the groups of the result, with the weights of these.
 
     Returns
     -------
     coefficients : ndarray, shape (draws, coefficients)
-    curve : RightWrongCurve, LevelCurve or CategoryCurve
+    curve : Curve
     """
     coefficients = flat_draws(result.posterior["coefficients"], system)
-    names = ("posterior", "difficulty")
-    groups = {name: result.group(name) for name in names if result.has(name)}
-    law, grouping, draws = (
-        QuestionLaws.of_result(result.study, groups, system),
-        result.grouping,
-        len(coefficients),
-    )
+    laws, grouping = result.laws(system), result.grouping
     share = np.ones(1) if grouping is None else grouping.shares(result.weight)
-    effect = np.zeros((draws, 1)) if law.group_effect is None else law.group_effect
-    difficulty = law.difficulty
-    if law.levels is not None:
-        return coefficients, LevelCurve(law.levels, share, effect)
-    if difficulty is None:
-        assert law.mean is not None
-        assert law.icc is not None
-        return coefficients, CategoryCurve(law.mean, _ratio(law.icc), share, effect, result.scores)
-    centre = _logit(difficulty.overall[0])[:, None]
-    shift = np.where(difficulty.share > 0.0, _logit(difficulty.mean) - centre, 0.0)
-    return coefficients, RightWrongCurve(
-        (share[:, None] * difficulty.share[:, None]).reshape(draws, -1),
-        (effect[:, :, None] + shift[:, None]).reshape(draws, -1),
-        np.tile(_ratio(difficulty.icc), effect.shape[1]), difficulty.never, difficulty.always,
-    )  # fmt: skip
-
-
-def _ratio(icc: Array) -> Array:
-    """Return icc / (1 - icc), neither zero nor infinite."""
-    return np.asarray(np.maximum(icc / np.maximum(1.0 - icc, 1.0 / _MOST), 1.0 / _MOST))
-
-
-def _logit(p: Array) -> Array:
-    return np.asarray(logit(np.clip(p, 1e-300, 1.0 - 1e-16)))
-
-
-def question_scores(result: Result, system: int, theta: Array) -> Array:
-    """Gradient of each question's log-likelihood, (questions, coefficients + 1).
-
-    Parameters
-    ----------
-    result : Result
-        With covariates.
-    system : int
-    theta : ndarray, shape (coefficients + 1,)
-        Coefficients, and log(icc / (1 - icc)), at which it is taken, by differences.
-    """
-    design = result.design
-    assert design is not None
-    columns = np.column_stack([np.ones(len(design.frame)), design.columns(design.frame)])
-    steps = _LOGIT_STEP * np.eye(len(theta)) / np.append(np.abs(columns).max(axis=0), 1.0)[:, None]
-
-    def logs(at: Array) -> Array:
-        x = columns @ at[:-1]
-        mean = np.stack([expit(-x), expit(x)], axis=-1)
-        return np.asarray(log_counts(result.counts[system], mean, np.exp(at[-1])))
-
-    pairs = [(logs(theta + h) - logs(theta - h)) / (2.0 * h.max()) for h in steps]
-    return np.stack(pairs, axis=1)
+    none = np.zeros((len(coefficients), 1))
+    effect, centre = none if laws.group_effect is None else laws.group_effect, none[:, 0]
+    if laws.difficulty is not None and laws.levels is None:
+        centre = logit(np.clip(laws.difficulty.overall[0], _LEAST, _MOST))
+    return coefficients, Curve(laws, centre, share, effect)

@@ -28,6 +28,7 @@ from bayesatk.results.schema import PRIOR_WEIGHT
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _LEAST, _MOST = 1e-300, 1.0 - 1e-16  # of a probability whose logit is taken
+_NEAREST = 1e-9  # of a mean to 0 or 1 that was moved: beyond it expected metrics lose digits
 _BLOCK = 1_000_000  # probabilities worked out at once
 
 
@@ -53,7 +54,7 @@ class QuestionLaws:
     group_sd : ndarray, shape (draws,), optional
     group_effect : ndarray, shape (draws, groups), optional
         In logits.
-    rates : ndarray, shape (draws, 2), optional
+    judge : mapping {name: ndarray}, optional
         Sensitivity and false positive rate of the judge.
     shape : ndarray, shape (draws, functions), optional
         Of the base of scored levels, whose expected score has the difficulty.
@@ -133,8 +134,7 @@ class QuestionLaws:
             alpha = concentration(study, system, laws.prior_weight)
             if laws.prior_weight is None:
                 alpha = np.broadcast_to(alpha, (size, *alpha.shape))
-            drawn = _dirichlet(alpha, rng)
-            drawn = drawn if study.scale.axes else drawn[..., 1]
+            drawn = drawn_p(alpha, rng, study)
             unpooled = study.pooling == "none"
             return replace(laws, p=drawn) if unpooled else replace(laws, mean=drawn)
         fields = declared_fields(study)
@@ -206,6 +206,25 @@ class QuestionLaws:
             shapes = (prior.alpha, prior.beta, 1.0 / len(rates))
             nodes = Nodes.betas(*(np.full(len(rates), value) for value in shapes))
         return log_marked(replace(nodes, rates=rates), states)[:, states.which]
+
+    @property
+    def alpha(self) -> Array:
+        """Dirichlet parameters of scored categories, (draws, categories)."""
+        assert self.mean is not None
+        assert self.icc is not None
+        total = (1.0 - self.icc) / np.maximum(self.icc, _LEAST)
+        return np.maximum(self.mean * total[:, None], _LEAST)
+
+    def expected(self, metric: Any) -> Array:
+        """Return the expected metric of a new question in every draw."""
+        if self.levels is not None:
+            return self.levels.expected(metric)
+        if self.difficulty is None:
+            return np.asarray(metric.predictive(self.alpha))
+        mean = self.difficulty.mean
+        if self.structured:
+            mean = np.clip(mean, _NEAREST, 1.0 - _NEAREST)
+        return expected_metric(replace(self.difficulty, mean=mean), metric)
 
     def replicates(self, trials: Ints, rng: np.random.Generator) -> Ints:
         """Draw the counts of new questions, each with so many trials; (draws, questions, ...).
@@ -332,6 +351,14 @@ class QuestionLaws:
         return values
 
 
+def expected_metric(difficulty: Difficulty, metric: Any) -> Array:
+    """Return the expected metric of a new question in each draw: of the Betas and of the atoms."""
+    ends = metric.latent(np.array([0.0, 1.0]))
+    values = metric.predictive(difficulty.alpha, difficulty.beta)
+    inside = (difficulty.share * values).sum(axis=1)
+    return np.asarray(inside + difficulty.never * ends[0] + difficulty.always * ends[1])
+
+
 def shape_draws(study: Study, difficulty: Difficulty | None, drawn: Array | None) -> Array | None:
     """Return the coefficients of the base of scored levels, of which two levels have none."""
     if difficulty is None or not study.scale.axes:
@@ -368,10 +395,10 @@ def concentration(study: Study, system: int, weight: Array | None = None) -> Arr
     return np.broadcast_to(alpha, shape) if earlier is None else alpha + earlier[system]
 
 
-def _dirichlet(alpha: Array, rng: np.random.Generator) -> Array:
-    """Draw probabilities, (..., category)."""
+def drawn_p(alpha: Array, rng: np.random.Generator, study: Study) -> Array:
+    """Draw p, or vectors, of Dirichlet distributions (..., category)."""
     if alpha.shape[-1] == 2:
         p = rng.beta(alpha[..., 1], alpha[..., 0])
-        return np.stack([1.0 - p, p], axis=-1)
+        return np.stack([1.0 - p, p], axis=-1) if study.scale.axes else p
     gamma = rng.standard_gamma(alpha)
     return np.asarray(gamma / np.maximum(gamma.sum(axis=-1, keepdims=True), _LEAST))

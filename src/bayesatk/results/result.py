@@ -25,6 +25,8 @@ from bayesatk.data.study import Study, declaration_of
 from bayesatk.judge_error import Judges
 from bayesatk.metrics.grid import Metric, MetricGrid, parse
 from bayesatk.priors import HyperPrior, VotePrior
+from bayesatk.results.difficulty import flat_draws
+from bayesatk.results.question_laws import QuestionLaws
 from bayesatk.results.schema import (
     GROUPED_TARGETS,
     TARGETS,
@@ -342,8 +344,13 @@ class Result:
 
     def hyper(self, name: str, system: int) -> Array:
         """Return the draws of a hyperparameter of one system, as one vector."""
-        draws = self.posterior[name].isel(system=system)
-        return np.asarray(draws.transpose("chain", "draw").values.ravel())
+        return flat_draws(self.posterior[name], system)
+
+    def laws(self, system: int) -> QuestionLaws:
+        """Return the distributions of questions of one system in every draw."""
+        names = ("posterior", "difficulty")
+        groups = {name: self.group(name) for name in names if self.has(name)}
+        return QuestionLaws.of_result(self.study, groups, system)
 
     @cached_property
     def statistics(self) -> xr.Dataset:

@@ -144,6 +144,13 @@ def draws_dataset(
     return xr.Dataset(data, labels, SAMPLE)
 
 
+def chain_dataset(variables: Mapping[str, NDArray[Any]], **attrs: str) -> xr.Dataset:
+    """Return arrays (chain, draw) as draws of what no system has."""
+    chains, draws = next(iter(variables.values())).shape
+    data = {name: (("chain", "draw"), values) for name, values in variables.items()}
+    return xr.Dataset(data, {"chain": np.arange(chains), "draw": np.arange(draws)}, SAMPLE | attrs)
+
+
 def posterior_group(
     grid: MetricGrid,
     draws: Array,

@@ -25,6 +25,7 @@ from bayesatk.judge_error import JudgeError
 from bayesatk.metrics.grid import MetricSpec, parse
 from bayesatk.priors import AnyPrior, Families, Pooling
 from bayesatk.results.citations import TALTS
+from bayesatk.results.schema import chain_dataset
 from bayesatk.verification.kinds import PyMCForm, Structure
 from bayesatk.verification.replications import (
     BATCH,
@@ -228,15 +229,10 @@ def calibrate(
 def _tree(
     study: Replications, batches: list[dict[str, list[float]]], replications: int
 ) -> xr.DataTree:
-    names = list(batches[0])
-    values = {
-        name: np.concatenate([batch[name] for batch in batches])[:replications] for name in names
-    }
-    group = xr.Dataset(
-        {name: (("chain", "draw"), value[None]) for name, value in values.items()},
-        coords={"chain": [0], "draw": np.arange(len(values[names[0]]))},
-        attrs={"sample_dims": ["chain", "draw"]},
-    )
+    group = chain_dataset({
+        name: np.concatenate([batch[name] for batch in batches])[None, :replications]
+        for name in batches[0]
+    })  # fmt: skip
     tree = xr.DataTree.from_dict({"/prior_sbc": group})
     tree.attrs.update(
         {

@@ -221,7 +221,7 @@ class VoteKind:
     def _quantities(
         self, outcomes: Outcomes, posterior: xr.Dataset, rng: np.random.Generator
     ) -> Quantities:
-        together, _ = sampled_votes(outcomes, self.prior, self.ks, posterior, rng)
+        together = sampled_votes(outcomes, self.prior, self.ks, posterior, rng).values
         correct = possible_ballots(outcomes, self.prior)[0].correct
         p = flat_draws(posterior["answer_p"])[:, : len(correct)]
         first = latent_votes(p, correct, self.ks)

@@ -1,7 +1,7 @@
 """The questions of a leaderboard: which to ask again, and which do not fit the others."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -14,8 +14,8 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.comparison.boards.leaderboard import rank
 from bayesatk.comparison.joint.posterior import joint_attrs
-from bayesatk.comparison.joint.shared import Board
 from bayesatk.core.one_factor.model import Counts
+from bayesatk.core.one_factor.posterior import Draws
 from bayesatk.core.one_factor.questions import (
     Cells,
     mark_rates,
@@ -93,15 +93,14 @@ def next_questions(
         raise ArgumentError(
             Argument("target"), f" must be 'questions' or 'population'; got {target!r}."
         )
-    moments = _QuestionMoments.of(ranking.board, target)
-    reduced = (moments.covariance**2 / np.maximum(moments.mean * (1.0 - moments.mean), 1e-12))[
-        system_indices
-    ]
-    share = reduced.sum(axis=0) / max(float(moments.variance[system_indices].sum()), 1e-12)
+    mark, covariance, variance, difficulty, difficulty_sd = _moments(ranking.board.draws, target)
+    rows = [ranking.joint.systems.index(system) for system in system_indices]
+    reduced = (covariance**2 / np.maximum(mark * (1.0 - mark), 1e-12))[rows]
+    share = reduced.sum(axis=0) / max(float(variance[rows].sum()), 1e-12)
     frame = pd.DataFrame({
         "question": ranking.result.data.dataset["question"].values,
         "reduction": np.minimum(share, 1.0),
-        "difficulty": moments.difficulty, "difficulty_sd": moments.difficulty_sd,
+        "difficulty": difficulty, "difficulty_sd": difficulty_sd,
         "trials": trials.sum(axis=0),
     })  # fmt: skip
     frame = frame.sort_values("reduction", ascending=False, kind="stable", ignore_index=True)
@@ -119,55 +118,44 @@ def _indices_of(names: list[object], systems: Sequence[object] | None) -> list[i
     return [names.index(system) for system in systems]
 
 
-@dataclass(frozen=True)
-class _QuestionMoments:
-    """What is known of success probabilities p and of systems' means T of them.
+def _moments(
+    drawn: Draws, target: Literal["questions", "population"]
+) -> tuple[Array, Array, Array, Array, Array]:
+    """Return what is known of success probabilities p and of systems' means T of them.
 
-    Parameters
-    ----------
-    mean, covariance : ndarray, shape (systems, questions)
-        Of the mark of one more trial; of it with the mean score of the same system.
+    Given parameters questions are independent; draws of parameters connect them.
+
+    Returns
+    -------
+    mark, covariance : ndarray, shape (systems, questions)
+        Mean of the mark of one more trial, and its covariance with the mean score of the same
+        system.
     variance : ndarray, shape (systems,)
         Of the mean.
     difficulty, difficulty_sd : ndarray, shape (questions,)
     """
-
-    mean: Array
-    covariance: Array
-    variance: Array
-    difficulty: Array
-    difficulty_sd: Array
-
-    @classmethod
-    def of(cls, board: Board, target: Literal["questions", "population"]) -> "_QuestionMoments":
-        """Given parameters questions are independent; draws of parameters connect them."""
-        draw_indices = np.linspace(0, len(board.draws.theta) - 1, 300).astype(int)
-        draws = replace(board.draws, theta=board.draws.theta[draw_indices])
-        counts = draws.likelihood.counts
-        cells = [Cells.given(draws.likelihood, parameters) for parameters in draws.theta]
-        low, width = np.stack(
-            [mark_rates(counts, parameters) for parameters in draws.theta], axis=1
-        )[..., None]
-        p = np.stack([cell.mean for cell in cells])
-        spread = np.stack([cell.variance for cell in cells])
-        mark, mean_variance = low + width * p, spread.mean(axis=(0, 2)) / p.shape[2]
-        within = (width * spread).mean(axis=0) / p.shape[2]
-        value = p.mean(axis=2)
-        if target == "population":
-            value = population_means([pass_at(1)], draws.likelihood, draws.theta)[:, :, 0]
-            within, mean_variance = 0.0 * within, 0.0 * mean_variance
-        gap = value - value.mean(axis=0)
-        across = np.einsum("ds,dsq->sq", gap, mark - mark.mean(axis=0)) / len(value)
-        variance = gap.var(axis=0) + mean_variance
-        difficulty = np.stack([cell.difficulty for cell in cells])
-        difficulty_variance = np.mean(
-            [cell.difficulty_variance for cell in cells], axis=0
-        ) + difficulty.var(axis=0)
-        system_order = board.order
-        return cls(
-            mark.mean(axis=0)[system_order], (within + across)[system_order],
-            variance[system_order], difficulty.mean(axis=0), np.sqrt(difficulty_variance),
-        )  # fmt: skip
+    draw_indices = np.linspace(0, len(drawn.theta) - 1, 300).astype(int)
+    draws = replace(drawn, theta=drawn.theta[draw_indices])
+    counts = draws.likelihood.counts
+    cells = [Cells.given(draws.likelihood, parameters) for parameters in draws.theta]
+    rates = [mark_rates(counts, parameters) for parameters in draws.theta]
+    low, width = np.stack(rates, axis=1)[..., None]
+    p = np.stack([cell.mean for cell in cells])
+    spread = np.stack([cell.variance for cell in cells])
+    mark, mean_variance = low + width * p, spread.mean(axis=(0, 2)) / p.shape[2]
+    within = (width * spread).mean(axis=0) / p.shape[2]
+    value = p.mean(axis=2)
+    if target == "population":
+        value = population_means([pass_at(1)], draws.likelihood, draws.theta)[:, :, 0]
+        within, mean_variance = 0.0 * within, 0.0 * mean_variance
+    gap = value - value.mean(axis=0)
+    across = np.einsum("ds,dsq->sq", gap, mark - mark.mean(axis=0)) / len(value)
+    difficulty = np.stack([cell.difficulty for cell in cells])
+    difficulty_variance = np.mean([cell.difficulty_variance for cell in cells], axis=0)
+    return (
+        mark.mean(axis=0), within + across, gap.var(axis=0) + mean_variance,
+        difficulty.mean(axis=0), np.sqrt(difficulty_variance + difficulty.var(axis=0)),
+    )  # fmt: skip
 
 
 def suspicious_questions(
@@ -225,7 +213,7 @@ def suspicious_questions(
     mu = theta[0, : counts.systems]
     direction = mu - mu.mean()
     misfits = misfit(likelihood, theta, direction)
-    trials = ranking.result.trials[np.argsort(ranking.board.order)]
+    trials = ranking.result.trials[ranking.joint.systems]
     size = max(4000, 50 * trials.shape[1])  # of the sample that misfits are compared with
     columns = trials[:, generator.permutation(np.arange(size) % trials.shape[1])]
     simulated_successes = simulate_counts(likelihood, theta, columns, generator)

@@ -27,6 +27,7 @@ from bayesatk.posterior.posterior import SystemPosterior
 from bayesatk.posterior.remarks import FAMILY_WORDS, family_shares
 from bayesatk.posterior.replicates import draw_new_p
 from bayesatk.priors import DIFFICULTY_FAMILIES, DirichletHyperPrior, HyperPrior
+from bayesatk.results.difficulty import flat_draws
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS, metric_values
 from bayesatk.results.views import ShownTable
@@ -338,8 +339,7 @@ def _new_questions(result: Result, system: int, ran: NDArray[np.bool_]) -> Draw:
             return p[:, ran], rates
 
         return draw_new
-    mean = result.posterior["mean_p"].isel(system=system).transpose("chain", "draw", ...).values
-    mean = mean.reshape(-1, 1, *mean.shape[2:])
+    mean = flat_draws(result.posterior["mean_p"], system)[:, None]
     rates = None
     if result.judges is not None:
         rates = np.stack([result.hyper(name, system) for name in RATES], axis=1)

@@ -19,7 +19,6 @@ from bayesatk.data.scales import RightWrong
 from bayesatk.judge_error import rates_of
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
-from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.models_of import model_of, question_shares
 from bayesatk.results.result import Result
 from bayesatk.results.views import ShownTable
@@ -120,15 +119,11 @@ def noise_floor(
 
 
 def _difference(result: Result, system: int, metric: Metric, trials: int) -> tuple[Array, Array]:
-    """Absolute differences of two runs of a system in rising order, and their probabilities."""
-    return _drawn_difference(result, model_of(result, system), metric, trials)
+    """Absolute differences of two runs of a system in rising order, and their probabilities.
 
-
-def _drawn_difference(
-    result: Result, model: CountModel, metric: Metric, trials: int
-) -> tuple[Array, Array]:
-    """Return the same by draws: of p of all questions, and of pairs of runs given these."""
-    scale, rng = result.scale, np.random.default_rng(_SEED)
+    By draws: of p of all questions, and of pairs of runs given these.
+    """
+    scale, model, rng = result.scale, model_of(result, system), np.random.default_rng(_SEED)
     judged: Any = scale.judged(metric)
     share, questions = question_shares(result), result.counts.shape[1]
     size, pairs = (
@@ -142,7 +137,7 @@ def _drawn_difference(
         s, f = question_rates(rates_of(drawn.hyper), p.shape[1], rng)
         p = f + (s - f) * p
 
-    values = _values(metric, trials)
+    values = finite(metric.credit, np.arange(trials + 1), np.full(trials + 1, trials))
 
     def score() -> Array:
         counts = scale.draw_counts(trials, p, rng)
@@ -151,11 +146,6 @@ def _drawn_difference(
         return np.asarray(category_finite(judged.credit, counts, judged.scores) @ share)
 
     return absolute_differences(score, -(-pairs // size))
-
-
-def _values(metric: Metric, trials: int) -> Array:
-    """Score of a question with 0, 1, ... right trials in a run."""
-    return finite(metric.credit, np.arange(trials + 1), np.full(trials + 1, trials))
 
 
 def _sentence(row: dict[str, object], prob: float, scores: Sequence[float]) -> str:

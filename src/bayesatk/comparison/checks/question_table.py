@@ -164,8 +164,7 @@ def question_table(
 
     def of_systems() -> pd.DataFrame:
         all_systems = _Systems(result, parsed_metric)
-        rows_of = _of_system if result.data.binary else _of_scores
-        tables = [rows_of(all_systems, index, column, margin) for index in systems]
+        tables = [_of_system(all_systems, index, column, margin) for index in systems]
         return pd.concat(tables, ignore_index=True)
 
     # A report asks for it more than once.
@@ -233,39 +232,40 @@ class _Systems:
         utility = _scale(self.result).direction * self.level
         return np.flatnonzero(utility < utility[system])
 
-    def prob_weaker_score(self, system: int) -> Array:
+    def prob_weaker(self, system: int) -> Array:
         """Probability that a weaker system would have as bad a total; NaN without any."""
-        trials, tried = self.result.trials[system], self.result.trials > 0
-        totals = self.result.counts[system] @ self.result.scores
-        total, number = np.zeros((2, len(trials)))
-        for weaker in self.weaker(system):
-            both, laws = tried[system] & tried[weaker], self.score_laws[weaker]
-            direction = self.result.scale.direction
-            total += np.where(both, laws.chance_of_total(trials, totals, direction), 0.0)
+        tried, binary = self.result.trials > 0, self.result.data.binary
+        total, number = np.zeros((2, tried.shape[1]))
+        marked = binary and self.result.judges is not None
+        # By a judge the laws are of what is right, the counts of marks.
+        for weaker in () if marked else self.weaker(system):
+            both = tried[system] & tried[weaker]
+            chances = self._as_few_right if binary else self._as_bad
+            total += np.where(both, chances(system, int(weaker), both), 0.0)
             number += both
-        average = np.full(len(trials), np.nan)
+        average = np.full(len(total), np.nan)
         np.divide(total, number, out=average, where=number > 0)
         return average
 
-    def prob_weaker(self, system: int) -> Array:
-        """Probability that a weaker system would do as badly, by question; NaN without any."""
+    def _as_bad(self, system: int, weaker: int, _: NDArray[np.bool_]) -> Array:
+        """Probability that a weaker system has as bad a total score."""
+        result = self.result
+        totals = result.counts[system] @ result.scores
+        law, direction = self.score_laws[weaker], result.scale.direction
+        return law.chance_of_total(result.trials[system], totals, direction)
+
+    def _as_few_right(self, system: int, weaker: int, both: NDArray[np.bool_]) -> Array:
+        """Probability that a weaker system has as many right, by question."""
         successes, trials = (
             counts[system] for counts in self.result.right_of_all("question_table")
         )
-        total, number = np.zeros((2, len(trials)))
-        if self.result.judges is not None:  # the laws are of what is right, the counts of marks
-            return np.full(len(trials), np.nan)
-        for weaker in self.weaker(system):
-            law, state = self.laws[weaker], self.models[weaker].states.which
-            tried = self.result.trials[weaker] > 0
-            for n in np.unique(trials[(trials > 0) & tried]):
-                alike = np.flatnonzero(tried & (trials == n))
-                states, index = np.unique(state[alike], return_inverse=True)
-                total[alike] += law.chances(int(n), states)[index, successes[alike]]
-                number[alike] += 1.0
-        average = np.full(len(trials), np.nan)
-        np.divide(total, number, out=average, where=number > 0)
-        return average
+        law, state = self.laws[weaker], self.models[weaker].states.which
+        chances = np.zeros(len(trials))
+        for n in np.unique(trials[both]):
+            alike = np.flatnonzero(both & (trials == n))
+            states, index = np.unique(state[alike], return_inverse=True)
+            chances[alike] = law.chances(int(n), states)[index, successes[alike]]
+        return chances
 
 
 def _scale(result: Result) -> Scale:
@@ -279,34 +279,42 @@ def _model(result: Result, system: int, kept: NDArray[np.bool_] | None = None) -
     return model_of(result, system, kept)
 
 
-def _of_scores(every: _Systems, system: int, column: int, margin: float) -> pd.DataFrame:
-    """Return the rows of one system, of scores."""
-    result, law = every.result, every.score_laws[system]
-    counts, trials, scores = result.counts[system], result.trials[system], result.scores
-    known = np.where(trials > 0, trials, np.nan)
-    low, high = float(scores.min()), float(scores.max())
-    near = margin * (high - low)
-    saturated = (law.expected <= low + near) | (law.expected >= high - near)
-    weaker = every.prob_weaker_score(system)
+def _of_system(every: _Systems, system: int, column: int, margin: float) -> pd.DataFrame:
+    """Return the rows of one system."""
+    result, weaker = every.result, every.prob_weaker(system)
+    numbers = _of_right_wrong if result.data.binary else _of_scores
     tested = int((~np.isnan(weaker)).sum())
-    lower, upper = np.quantile(law.expected, result.tails, axis=0)
     return pd.DataFrame(
         {
-            "system": _repeated(result.systems[system], len(trials)),
+            "system": _repeated(result.systems[system], len(weaker)),
             "question": result.data.dataset["question"].values,
             **_groups(result),
-            "trials": trials, "score": counts @ scores / known, "mean": law.mean,
-            "sd": np.sqrt(law.variance), "ci_lower": lower, "ci_upper": upper,
-            "prob_flip": 1.0 - (counts / known[:, None] * law.p.mean(axis=0)).sum(axis=1),
-            "prob_saturated": saturated.mean(axis=0),
+            "trials": result.trials[system], **numbers(every, system, margin),
             "influence": every.values[system].influence[:, column],
             "prob_weaker": weaker, "suspicious": weaker * tested < _ALPHA,
         }
     )  # fmt: skip
 
 
-def _of_system(every: _Systems, system: int, column: int, margin: float) -> pd.DataFrame:
-    """Return the rows of one system."""
+def _of_scores(every: _Systems, system: int, margin: float) -> dict[str, Array]:
+    """Return what is said of the scores of one system."""
+    result, law = every.result, every.score_laws[system]
+    counts, trials, scores = result.counts[system], result.trials[system], result.scores
+    known = np.where(trials > 0, trials, np.nan)
+    low, high = float(scores.min()), float(scores.max())
+    near = margin * (high - low)
+    saturated = (law.expected <= low + near) | (law.expected >= high - near)
+    lower, upper = np.quantile(law.expected, result.tails, axis=0)
+    return {
+        "score": counts @ scores / known, "mean": law.mean,
+        "sd": np.sqrt(law.variance), "ci_lower": lower, "ci_upper": upper,
+        "prob_flip": 1.0 - (counts / known[:, None] * law.p.mean(axis=0)).sum(axis=1),
+        "prob_saturated": saturated.mean(axis=0),
+    }  # fmt: skip
+
+
+def _of_right_wrong(every: _Systems, system: int, margin: float) -> dict[str, Array]:
+    """Return what is said of right and wrong of one system."""
     result, model, law = every.result, every.models[system], every.laws[system]
     state, (low, high) = model.states.which, result.tails
     successes, trials = (counts[system] for counts in result.right_of_all("question_table"))
@@ -314,24 +322,15 @@ def _of_system(every: _Systems, system: int, column: int, margin: float) -> pd.D
     mean = law.mean[state]
     end = np.full(len(model.states), margin)
     saturated = law.cdf(end) + 1.0 - law.cdf(np.nextafter(1.0 - end, 0.0))
-    weaker = every.prob_weaker(system)
-    tested = int((~np.isnan(weaker)).sum())
     flip = rate * (1.0 - mean) + (1.0 - rate) * mean
     if result.judges is not None:
         flip = np.full(len(trials), np.nan)
-    return pd.DataFrame(
-        {
-            "system": _repeated(result.systems[system], len(trials)),
-            "question": result.data.dataset["question"].values,
-            **_groups(result),
-            "trials": trials, "successes": successes, "rate": rate, "mean": mean,
-            "ci_lower": law.quantile(low)[state], "ci_upper": law.quantile(high)[state],
-            "prob_flip": flip,
-            "information": 4.0 * law.spread[state], "prob_saturated": saturated[state],
-            "influence": every.values[system].influence[:, column],
-            "prob_weaker": weaker, "suspicious": weaker * tested < _ALPHA,
-        }
-    )  # fmt: skip
+    return {
+        "successes": successes, "rate": rate, "mean": mean,
+        "ci_lower": law.quantile(low)[state], "ci_upper": law.quantile(high)[state],
+        "prob_flip": flip,
+        "information": 4.0 * law.spread[state], "prob_saturated": saturated[state],
+    }  # fmt: skip
 
 
 def _repeated(label: Any, size: int) -> NDArray[Any]:

@@ -115,8 +115,12 @@ class Drawn:
 
     def ranks(self, cell: int) -> Array:
         """Return the probability of every rank, by system; ties are broken at random."""
-        ranks = rank_probabilities(self.direction * self.values[:, cell])
+        ranks = rank_probabilities(self.direction * self.joint(cell))
         return np.stack([ranks[self.alike == number].mean(axis=0) for number in self.alike])
+
+    def joint(self, cell: int) -> Array:
+        """Return joint draws of all systems, (draws, systems)."""
+        return self.values[:, cell]
 
     def levels(self, cell: int, probabilities: Sequence[float]) -> tuple[Array, Array, Array]:
         """Return means, sds and quantiles (probabilities, systems); of systems alike the same."""
@@ -134,7 +138,12 @@ class Drawn:
 
     def declared(self, cell: int, alpha: float) -> NDArray[np.bool_]:
         """Return which systems (row) are declared better than which (column)."""
-        return separated(self.direction * self.values[:, cell, self.alike], 0.5 * alpha)
+        joint = self.direction * self.joint(cell)[:, self.alike]
+        return separated(joint, 0.5 * alpha, self._wrong(cell))
+
+    def _wrong(self, cell: int) -> Array | None:
+        """Return the probability that an order of two systems is wrong; None: that of the draws."""
+        return None
 
     def order(self, cell: int) -> Places:
         """Return the systems by their means, the best first."""
@@ -238,23 +247,18 @@ class Independent(Drawn):
         values = self._even(cell)
         return values[first], values[second][:, np.arange(_POINTS) * _STEP % _POINTS]
 
-    def ranks(self, cell: int) -> Array:
-        """Return the probability of every rank, by system."""
+    def joint(self, cell: int) -> Array:
+        """Return quantiles at even levels, in orders drawn by chance."""
         if cell not in self.exact:
-            return super().ranks(cell)
-        ranks = rank_probabilities(self.direction * self._hypercube(cell))
-        return np.stack([ranks[self.alike == number].mean(axis=0) for number in self.alike])
-
-    def _hypercube(self, cell: int) -> Array:
-        """Joint draws (points, systems): quantiles at even levels, in orders drawn by chance."""
+            return super().joint(cell)
         rng, values = np.random.default_rng(0), self._even(cell)
         number = int(np.clip(_RANKED / values.size, 3, 30))
         return np.concatenate([rng.permuted(values, axis=1) for _ in range(number)], axis=1).T
 
-    def declared(self, cell: int, alpha: float) -> NDArray[np.bool_]:
-        """Return which systems (row) are declared better than which; of one pair, by its row."""
+    def _wrong(self, cell: int) -> Array | None:
+        """Return the probability that a pair's order is wrong by its row."""
         if cell not in self.exact:
-            return super().declared(cell, alpha)
+            return None
         size = len(self.alike)
         wrong = np.ones((size, size))
         for i in range(size - 1):
@@ -263,8 +267,7 @@ class Independent(Drawn):
                 rows = self.rows(cell, *self.representatives(np.full(len(j), i), j))
                 (a, b), _ = round_to_resolution(self.direction * np.stack(rows))
                 wrong[i, j], wrong[j, i] = (a <= b).mean(axis=1), (b <= a).mean(axis=1)
-        hypercube = self.direction * self._hypercube(cell)
-        return separated(hypercube[:, self.alike], 0.5 * alpha, wrong)
+        return wrong
 
     def levels(self, cell: int, probabilities: Sequence[float]) -> tuple[Array, Array, Array]:
         """Return exact means, sds and quantiles, where they are known."""

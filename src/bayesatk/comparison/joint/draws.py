@@ -89,6 +89,12 @@ def data_keys(fit: Result, part: Subset) -> list[bytes]:
     return keys
 
 
+def alike_systems(fit: Result, part: Subset) -> NDArray[np.intp]:
+    """Return for every system of a part the place of the first with the same data."""
+    keys = data_keys(fit, part)
+    return np.array([keys.index(key) for key in keys])
+
+
 @dataclass(frozen=True)
 class QuestionSpread:
     """How the metrics of one system differ between questions, or between groups of questions.

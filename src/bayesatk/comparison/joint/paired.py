@@ -28,13 +28,12 @@ from bayesatk.comparison.joint.contrasts import (
     band_width,
     mirrored,
     over_k,
-    tiers_of,
 )
 from bayesatk.comparison.joint.draws import (
     QuestionSpread,
     Subset,
     SystemSampler,
-    data_keys,
+    alike_systems,
     group_draws,
     observed_rates,
     stored_draws,
@@ -55,8 +54,7 @@ def paired_draws(
     client: Any = None,
 ) -> tuple[Drawn, ...]:  # fmt: skip
     """Return joint draws of a part by target: of these questions, of others, of new groups."""
-    keys = data_keys(fit, part)
-    alike, direction = np.array([keys.index(key) for key in keys]), fit.scale.direction
+    alike, direction = alike_systems(fit, part), fit.scale.direction
     if fit.joint:
         stored = (_stored(fit, part, target) for target in range(len(fit.targets)))
         return tuple(replace(joint, alike=alike, direction=direction) for joint in stored)
@@ -161,31 +159,10 @@ def _band_width(systems: Drawn, cells: list[int], i: Places, j: Places, ci_prob:
     return width
 
 
-def rank_table(grid: MetricGrid, drawn: Sequence[Drawn]) -> Array:
-    """Return the probability of every rank (system, rank, cell, target); 1 is best."""
-    cells = range(len(grid))
-    by_target = [np.stack([systems.ranks(cell) for cell in cells], axis=-1) for systems in drawn]
-    return np.stack(by_target, axis=-1)
-
-
 def declared_orders(grid: MetricGrid, drawn: Sequence[Drawn], alpha: float) -> NDArray[np.bool_]:
     """Return which systems (row) are declared better than which: (cell, target, system, other)."""
     cells = range(len(grid))
     return np.array([[joint.declared(cell, alpha) for joint in drawn] for cell in cells])
-
-
-def tier_table(
-    grid: MetricGrid, drawn: Sequence[Drawn], declared: NDArray[np.bool_]
-) -> NDArray[np.int64]:
-    """Return the tier of every system (system, cell, target)."""
-    tiers = [
-        [
-            tiers_of(orders, joint.order(cell))
-            for orders, joint in zip(declared[cell], drawn, strict=True)
-        ]
-        for cell in range(len(grid))
-    ]
-    return np.moveaxis(np.array(tiers), -1, 0)
 
 
 def by_group(
@@ -197,9 +174,8 @@ def by_group(
     within groups are, all groups together.
     """
     subset = Subset.whole(fit)
-    grouping, keys = fit.grouping, data_keys(fit, subset)
+    grouping, alike = fit.grouping, alike_systems(fit, subset)
     assert grouping is not None
-    alike = np.array([keys.index(key) for key in keys])
     systems = sampler.of(subset)
     by_system = [group_draws(fit, *drawn) for drawn in enumerate(systems)]
     draws, spreads = np.stack(by_system, axis=-1), [drawn.spreads[0] for drawn in systems]

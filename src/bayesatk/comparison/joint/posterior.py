@@ -19,7 +19,7 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk._tools.words import number_words
 from bayesatk.comparison.joint.contrasts import Drawn
-from bayesatk.comparison.joint.draws import Subset, SystemSampler, data_keys
+from bayesatk.comparison.joint.draws import Subset, SystemSampler, alike_systems
 from bayesatk.comparison.joint.paired import paired_draws
 from bayesatk.comparison.joint.shared import Board, board_of
 from bayesatk.priors import HyperPrior, LeaderboardPrior
@@ -123,13 +123,11 @@ def joint_posterior(
     sampler = SystemSampler(fit, np.random.default_rng(seed), progress)
     if model == "shared difficulty":
         prior = LeaderboardPrior() if prior is None else prior
-        board = board_of(fit, prior, seed)
         subset = Subset.ordered(fit, everything.systems, everything.kept)
-        keys = data_keys(fit, subset)
-        alike = np.array([keys.index(key) for key in keys])
+        board, alike = board_of(fit, prior, subset.systems, seed), alike_systems(fit, subset)
         drawn = tuple(
             replace(Drawn.of(values, values, board.draws.effective_draws), alike=alike)
-            for values in board.values[:, :, subset.systems].transpose(0, 1, 3, 2)
+            for values in board.values.transpose(0, 1, 3, 2)
         )
         return Joint(model, drawn, subset.systems, subset.kept, seed, sampler, board, prior)
     common = tried.all(axis=0) | (model == "crossed")

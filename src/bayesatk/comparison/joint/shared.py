@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesatk.comparison.joint.draws import Subset, data_keys
 from bayesatk.core.one_factor.chances import Marking
 from bayesatk.core.one_factor.model import Counts
 from bayesatk.core.one_factor.posterior import Draws, Fit
@@ -30,27 +29,17 @@ class Board:
     values : ndarray, shape (targets, draws, systems, metrics)
     draws : Draws
         Of the parameters.
-    order : ndarray of int
-        Place of every system among those of `draws`.
     """
 
     values: Array
     draws: Draws
-    order: NDArray[np.intp]
 
 
-def board_of(fit: Result, prior: LeaderboardPrior, seed: int) -> Board:
-    """Draw the parameters of all systems, and their metrics.
-
-    Names and the order of systems have no part in anything.
-    """
+def board_of(fit: Result, prior: LeaderboardPrior, systems: list[int], seed: int) -> Board:
+    """Draw the parameters of systems in an order, and their metrics."""
     right, trials = fit.right_of_all("shared_difficulty")
-    keys = data_keys(fit, Subset.whole(fit))
-    order = sorted(range(len(keys)), key=keys.__getitem__)
-    judges = None if fit.judges is None else fit.judges.among(order)
-    board = drawn_board(right[order], trials[order], [*fit.grid], prior, judges, seed)
-    back = np.argsort(order)
-    return Board(board.values[:, :, back], board.draws, back)
+    judges = None if fit.judges is None else fit.judges.among(systems)
+    return drawn_board(right[systems], trials[systems], [*fit.grid], prior, judges, seed)
 
 
 def drawn_board(
@@ -71,7 +60,7 @@ def drawn_board(
     means = QuestionMeans(draws.likelihood, right, trials, credits)
     questions = means.draw(draws.theta, [metric.latent for metric in metrics], rng)
     values = np.stack([questions, population_means(credits, draws.likelihood, draws.theta)])
-    return Board(values, draws, np.arange(len(trials)))
+    return Board(values, draws)
 
 
 def _marking(judges: Judges) -> Marking:

@@ -147,17 +147,13 @@ class StoppingRule:
             low, high = (
                 float(target_values.sel(contrast=f"ci_{end}")) for end in ("lower", "upper")
             )
-            narrow = self.width is not None and high - low <= self.width
-            reason = "precise enough" if narrow else "go on"
             ahead = [
-                leader
+                f"{leader} is ahead"
                 for leader, rival in ((first, second), (second, first))
                 if self._is_ahead(values.sel(system=leader, other=rival, contrast="prob_greater"))
             ]
-            if ahead:
-                reason = f"{ahead[0]} is ahead"
-            row = {"system": first, "other": second, "stop": bool(ahead or narrow)}
-            rows.append(row | {"reason": reason})
+            decision = self._decision(ahead[0] if ahead else "", low, high)
+            rows.append({"system": first, "other": second, **decision})
         return pd.DataFrame(rows)
 
     def _by_evidence(self, data: object, earlier: Sequence[object] | None) -> pd.DataFrame:
@@ -170,15 +166,20 @@ class StoppingRule:
         against = "other" if self.threshold is None else "threshold"
         for _, row in evidence.iterrows():
             call = int(self.call(row[["log_e_above", "log_e_below"]].to_numpy(float)))
-            narrow = self.width is not None and row["ci_upper"] - row["ci_lower"] <= self.width
-            reason = "precise enough" if narrow else "go on"
+            reason = ""
             if call and self.threshold is not None:
                 reason = f"{row['system']} is {'above' if call > 0 else 'below'} {self.threshold:g}"
             elif call:
                 reason = f"{row['system'] if call > 0 else row['other']} is ahead"
-            names = {"system": row["system"], against: row[against]}
-            rows.append({**names, "stop": bool(call or narrow), "reason": reason})
+            decision = self._decision(reason, row["ci_lower"], row["ci_upper"])
+            rows.append({"system": row["system"], against: row[against], **decision})
         return pd.DataFrame(rows)
+
+    def _decision(self, called: str, low: float, high: float) -> dict[str, object]:
+        """Return whether to stop and why: what was called if anything, or the interval's width."""
+        narrow = self.width is not None and high - low <= self.width
+        reason = called or ("precise enough" if narrow else "go on")
+        return {"stop": bool(called or narrow), "reason": reason}
 
     def call(self, log_e: Array) -> NDArray[np.int64]:
         """Return 1 where log e-values call the first system ahead, -1 the second, 0 neither.

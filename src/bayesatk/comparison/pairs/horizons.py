@@ -18,15 +18,17 @@ from bayesatk.comparison.pairs.curve_scale import CurveScale, bisected
 from bayesatk.comparison.pairs.verdicts import named
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.results.analyses import analysis_group, with_analyses
+from bayesatk.results.difficulty import flat_draws
 from bayesatk.results.predictions import (
     QUESTIONS,
+    Curve,
     Question,
     at_logits,
     curve_of,
-    question_scores,
     questions_of,
     refuse_votes,
     regression_design,
+    statistics_of,
 )
 from bayesatk.results.result import Result
 
@@ -230,11 +232,12 @@ def _crossings(
 
 
 def _logit_of_level(
-    metric: Metric, level: float, curve: Any, draws: int, question: Question
+    metric: Metric, level: float, curve: Curve, draws: int, question: Question
 ) -> Array:
     """Logit of the covariates at which the metric has the level, in each draw."""
     if question == "average":
-        return bisected(lambda x: curve.average(metric, x) >= level, draws, _FARTHEST)
+        average = curve.average(metric)
+        return bisected(lambda x: average(x) >= level, draws, _FARTHEST)
     p = bisected(lambda x: np.asarray(metric.latent(expit(x))) >= level, 1, _FARTHEST)
     return bisected(lambda x: curve.below(float(expit(p[0])), x) <= 0.5, draws, _FARTHEST)
 
@@ -254,21 +257,14 @@ def _paired(result: Result, values: list[Array], rng: np.random.Generator) -> Ar
 
 def _influence(result: Result, system: int, horizon: Array) -> Array:
     """Return how each question moves the horizon of a system, from its finite image by draw."""
-    centred = horizon - horizon.mean()
-    if result.grouping is None and not result.scale.axes and "difficulty" not in result.tree:
-        coefficients, curve = curve_of(result, system)
-        theta = np.column_stack([coefficients, np.log(curve.ratio)])
-        slope = (theta - theta.mean(axis=0)).T @ centred / len(theta)
-        return np.asarray(question_scores(result, system, theta.mean(axis=0)) @ slope)
-    if not result.has("log_likelihood"):
-        raise ArgumentError(
-            Argument("fit"), " must keep the likelihood of every question, by which horizons of "
-            "several systems are paired; it was left out for its size. Evaluate the same data "
-            "again with ", Argument("keep", ["log_likelihood"]), ".",
-        )  # fmt: skip
-    logs = result.group("log_likelihood")[result.scale.variable]
-    by_question = logs.isel(system=system).transpose("chain", "draw", "question").values
-    return np.asarray(centred @ by_question.reshape(len(centred), -1) / len(centred))
+    centred, counts = horizon - horizon.mean(), result.study.counts[system]
+    if result.has("log_likelihood"):
+        logs = result.group("log_likelihood")[result.scale.variable]
+        return np.asarray(centred @ flat_draws(logs, system) / len(centred))
+    influence = np.empty(len(counts))  # it was left out for its size: a block at a time
+    for questions, law in result.laws(system).alike():
+        influence[questions] = centred @ law.log_counts(counts[questions], system) / len(centred)
+    return influence
 
 
 def _curves(
@@ -278,7 +274,6 @@ def _curves(
     """Return the metric against the covariate, by system."""
     mixed = question == "typical" and not curve_of(result, 0)[1].simple
     values = scale.grid(_CURVE_OF_MIXTURE if mixed else _CURVE)
-    tail = 0.5 * (1.0 - probability)
     design = regression_design(result)
     fixed = {} if at is None else design.read_at(at)
     _, columns = design.at({scale.covariate: values, **fixed})
@@ -286,9 +281,8 @@ def _curves(
     for system, name in enumerate(result.systems):
         coefficients, curve = curve_of(result, system)
         drawn = at_logits(metric, coefficients @ columns.T, curve, question)
-        low, high = np.quantile(drawn, [tail, 1.0 - tail], axis=0)
-        numbers = {"value": values, "mean": drawn.mean(axis=0), "ci_lower": low, "ci_upper": high}
-        parts.append(pd.DataFrame({"system": [name] * len(values), **numbers}))
+        numbers = {"value": values} | statistics_of(drawn, probability)
+        parts.append(pd.DataFrame({"system": [name] * len(values), **numbers}).drop(columns="sd"))
     return pd.concat(parts, ignore_index=True)
 
 

@@ -15,15 +15,13 @@ from bayesatk._tools.batches import in_batches
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk._tools.threads import one_thread
-from bayesatk.comparison.joint.contrasts import CONTRASTS, Settings
+from bayesatk.comparison.joint.contrasts import CONTRASTS, Settings, tiers_of
 from bayesatk.comparison.joint.draws import Subset, SystemSampler
 from bayesatk.comparison.joint.paired import (
     by_group,
     declared_orders,
     pair_contrasts,
     paired_draws,
-    rank_table,
-    tier_table,
 )
 from bayesatk.comparison.joint.posterior import Joint, drawn_seed, joint_note, joint_posterior
 from bayesatk.comparison.pairs.verdicts import TURNED, PairSentences
@@ -189,12 +187,10 @@ def compared(
         if joint.drawn:
             places = np.argsort(joint.systems)  # in the draws
             orders = declared_orders(grid, joint.drawn, alpha)
-            ranks, tiers = (
-                statistics[places]
-                for statistics in (
-                    rank_table(grid, joint.drawn), tier_table(grid, joint.drawn, orders)
-                )
-            )  # fmt: skip
+            for cell, (target, drawn) in product(range(len(grid)), enumerate(joint.drawn)):
+                ranks[:, :, cell, target] = drawn.ranks(cell)[places]
+                order = drawn.order(cell)
+                tiers[:, cell, target] = tiers_of(orders[cell, target], order)[places]
             declared = orders[:, :, places[:, None], places]
         if joint.whole:
             contrasts = pair_contrasts(grid, joint.drawn, orders, settings, client, progress)

@@ -79,8 +79,6 @@ class PairSentences:
 
     def __init__(self, result: Result) -> None:
         self._result = Result.of(result)
-        self._observed: dict[tuple[str, int, bytes], float] = {}
-        self._arrays: dict[tuple[str, tuple[str, ...]], NDArray[Any]] = {}
 
     @cached_property
     def _data(self) -> xr.Dataset:
@@ -137,10 +135,8 @@ class PairSentences:
 
     def _array(self, group: xr.Dataset, metric: Metric, dims: tuple[str, ...]) -> NDArray[Any]:
         """Return the values of a metric, read once."""
-        key = metric.label, dims
-        if key not in self._arrays:
-            self._arrays[key] = metric_values(group, metric).transpose(*dims).values
-        return self._arrays[key]
+        key = "values", metric.label, dims
+        return self._result.once(key, lambda: metric_values(group, metric).transpose(*dims).values)
 
     def verdict(self, row: Row) -> str:
         """Decide by the rule that `claim` states."""
@@ -181,10 +177,10 @@ class PairSentences:
         )
 
     def _seen(self, metric: Metric, system: int, kept: NDArray[np.bool_]) -> float:
-        key = metric.label, system, kept.tobytes()
-        if key not in self._observed:
-            self._observed[key] = observed_value(self._result, system, metric, kept, of_all=True)
-        return self._observed[key]
+        key = "observed", metric.label, system, kept.tobytes()
+        return self._result.once(
+            key, lambda: observed_value(self._result, system, metric, kept, of_all=True)
+        )
 
     def _says(
         self, metric: Metric, target: int, verdict: str, pair: tuple[int, int], row: Row

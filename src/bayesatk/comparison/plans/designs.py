@@ -22,7 +22,7 @@ from bayesatk.judge_error import RATES
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.answers import VoteModel, answer_moments
 from bayesatk.priors import AnswerPrior
-from bayesatk.results.difficulty import difficulty_draws
+from bayesatk.results.difficulty import difficulty_draws, flat_draws
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS, metric_values
 
@@ -389,9 +389,8 @@ class MarkedPilot:
             for mean, size in zip((s.mean(), f.mean()), sizes, strict=True)
         ]
         terms = np.stack([np.ones_like(s), s - s.mean(), f - f.mean()], axis=1)
-        values = metric_values(self.result.posterior, self.metric).isel(system=0)
-        flat = values.transpose("chain", "draw", "target").sel(target=list(TARGETS)).values
-        slope = np.linalg.lstsq(terms, flat.reshape(-1, len(TARGETS)), rcond=None)[0][1:]
+        values = metric_values(self.result.posterior, self.metric).sel(target=list(TARGETS))
+        slope = np.linalg.lstsq(terms, flat_draws(values, 0), rcond=None)[0][1:]
         return np.asarray(np.array(rate_variances) @ slope**2)
 
 

@@ -62,14 +62,12 @@ class Counts:
     def given(self, theta: Array, offset: Array) -> tuple[Array, Array]:
         """Mean and variance of the metric given each count; (points, offsets, counts)."""
         values = self.observation.cumulants([self.metric], theta, offset)
-        mean, variance = values[..., 0], values[..., 1]
-        return mean[..., 0], variance[..., 0]
+        return values[..., 0, 0], values[..., 0, 1]
 
     def new(self, theta: Array, offset: Array) -> tuple[Array, Array]:
         """Mean and variance of the metric between new questions; (points, offsets)."""
         values = self.observation.new_cumulants([self.metric], theta, offset)
-        mean, variance = values[..., 0], values[..., 1]
-        return mean[..., 0], variance[..., 0]
+        return values[..., 0, 0], values[..., 0, 1]
 
     def estimates(self) -> Array:
         """Unbiased estimate of the metric from each count; (counts,)."""

@@ -1,5 +1,6 @@
 """How many questions and trials an evaluation needs, before it is run."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -203,11 +204,12 @@ def plan(
     """
     parsed_metric = _one_metric(metric)
     pilot = _pilot_of(source, parsed_metric, system)
-    table = plan_table(
-        pilot, metric, width=width, prob_correct=prob_correct, target=target, trials=trials,
-        questions=questions, ci_prob=ci_prob, correlation=correlation, scores=scores, price=price,
-        spend=spend, labels=labels,
+    draw_up = partial(
+        _table, metric=parsed_metric, width=width, prob_correct=prob_correct, target=target,
+        trials=trials, questions=questions, ci_prob=ci_prob, correlation=correlation,
+        scores=scores, price=price, spend=spend,
     )  # fmt: skip
+    table = draw_up(pilot) if labels is None else by_labels(pilot, parsed_metric, labels, draw_up)
     keys = [name for name in ("labels", "trials") if name in table]
     keys += ["questions"] * ("groups" in table)
     if table.duplicated(keys).any():
@@ -227,33 +229,12 @@ def plan(
     return with_analyses(tree_of(None, _METHOD), {"plan": group.assign_attrs(stated)})
 
 
-@one_thread()
-def plan_table(
-    source: object,
-    metric: str | Metric,
-    *,
-    width: float | None = None,
-    prob_correct: float | None = None,
-    target: Literal["questions", "population", "new_groups"] = "population",
-    trials: Sequence[int] = (1, 2, 4, 8, 16, 32),
-    questions: Sequence[int] | None = None,
-    ci_prob: float = 0.95,
-    correlation: float = 0.0,
-    scores: Sequence[float] | None = None,
-    price: object = None,
-    spend: float | None = None,
-    labels: Sequence[int] | None = None,
-    system: object = None,
-) -> pd.DataFrame:
+def _table(
+    source: object, *, metric: Metric, width: float | None, prob_correct: float | None, target: str,
+    trials: Sequence[int], questions: Sequence[int] | None, ci_prob: float, correlation: float,
+    scores: Sequence[float] | None, price: object, spend: float | None,
+) -> pd.DataFrame:  # fmt: skip
     """Return the table of `plan`."""
-    parsed_metric = _one_metric(metric)
-    source = _pilot_of(source, parsed_metric, system)
-    if labels is not None:
-        goal_of = partial(
-            plan_table, metric=parsed_metric, width=width, prob_correct=prob_correct, target=target,
-            trials=trials, ci_prob=ci_prob, price=price, spend=spend,
-        )  # fmt: skip
-        return by_labels(source, parsed_metric, labels, goal_of)
     more: list[object] = [prob_correct, scores, price, spend, correlation or None]
     pilot = _with_groups(source, width, questions, more)
     targets = TARGETS if pilot is None else GROUPED_TARGETS
@@ -262,10 +243,10 @@ def plan_table(
     designs: Callable[[int], Mapping[int, Expected]]
     systems = 1
     if pilot is None:
-        expected, systems = designs_of(source, parsed_metric, scores)
+        expected, systems = designs_of(source, metric, scores)
         designs = partial(_ungrouped, expected)
     else:
-        designs = group_designs(pilot, parsed_metric, questions)
+        designs = group_designs(pilot, metric, questions)
     trial_cost = None if price is None else _price(price, systems)
     money = _check_goal(goal, systems, spend, trial_cost)
     rows = []
@@ -445,10 +426,4 @@ def _fewest(goal: _Goal, designs: Expected) -> float:
     """Smallest number of questions that meets the goal; infinite when none does."""
     if not goal.met(designs, _MOST):
         return float("inf")
-    low, high = 0, 1
-    while not goal.met(designs, high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if goal.met(designs, middle) else (middle, high)
-    return float(high)
+    return 1.0 + bisect_left(range(1, _MOST), True, key=partial(goal.met, designs))
