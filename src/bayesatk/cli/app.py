@@ -37,8 +37,8 @@ from bayesatk.cli.terminal import (
 
 app = Typer(
     help="Exact Bayesian statistics of repeated-trial evaluation, verified by sampling.",
-    epilog="Exit codes: 0 done, 1 closed form and sampler disagree, or a gate fails, 2 bad input, "
-    "3 a gate is inconclusive.",
+    epilog="Exit codes: 0 done, 1 closed form and sampler disagree, a gate fails or a claim is "
+    "refuted, 2 bad input, 3 a gate is inconclusive or a claim open.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
