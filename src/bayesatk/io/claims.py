@@ -150,15 +150,15 @@ class Evidence:
         costs = self.of(claim, "costs", "bayesatk.costs.evaluate_cost(data)")
         read_result(costs)
         for key, value in where.items():
-            held = costs.posterior[key].values.tolist() if key in costs.posterior.dims else []
-            if value not in held:
+            levels = costs.posterior[key].values.tolist() if key in costs.posterior.dims else []
+            if value not in levels:
                 option = {"budget": "spend"}.get(key, key)
                 raise claim.refuse(
-                    option, f"be one of {held}, as evaluated",
+                    option, f"be one of {levels}, as evaluated",
                     f"Evaluate it: bayesatk.costs.evaluate_cost(data, {option}=[{value:g}]).",
                 )  # fmt: skip
-        values = costs.posterior[name].sel(target=claim.target, **where)
-        values = values.transpose("chain", "draw", "system").values
+        held = costs.posterior[name].sel(target=claim.target, **where)
+        values = held.transpose("chain", "draw", "system").values
         return costs.systems, values.reshape(-1, len(costs.systems))
 
     def tries(self, claim: Claim) -> int:
