@@ -1,6 +1,7 @@
 from .comparison.boards.questions import next_questions as next_questions
 from .comparison.checks.labels import next_labels as next_labels
 from .comparison.checks.noise import noise_floor as noise_floor
+from .comparison.gates.certificate import certify as certify
 from .comparison.gates.gate import gate as gate
 from .comparison.gates.policy import GatePolicy as GatePolicy
 from .comparison.gates.policy import gate_design as gate_design
@@ -11,4 +12,5 @@ from .comparison.order.stopping import StoppingRule as StoppingRule
 from .comparison.order.stopping import StoppingStudy as StoppingStudy
 from .comparison.pairs.crossings import crossing as crossing
 from .comparison.pairs.horizons import horizon as horizon
+from .io.claims import check_claims as check_claims
 from .io.inspect_stopping import InspectStopping as InspectStopping

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from typer import Exit, Option, Typer
 
 from bayesatk._tools.packages import REPORT, SAMPLING, require
-from bayesatk.cli.decisions import baseline, gate, plan
+from bayesatk.cli.decisions import baseline, claims, gate, plan, ranked
 from bayesatk.cli.options import (
     BAD_INPUT,
     DEFAULT_T,
@@ -37,8 +37,8 @@ from bayesatk.cli.terminal import (
 
 app = Typer(
     help="Exact Bayesian statistics of repeated-trial evaluation, verified by sampling.",
-    epilog="Exit codes: 0 done, 1 closed form and sampler disagree, or a gate fails, 2 bad input, "
-    "3 a gate is inconclusive.",
+    epilog="Exit codes: 0 done, 1 closed form and sampler disagree, a gate fails or a claim is "
+    "refuted, 2 bad input, 3 a gate is inconclusive or a claim open.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -140,7 +140,7 @@ def compare(
     model = evaluation.model(data, reading)
     fit = evaluation.evaluate(data, model, delivery.progress)
     with working("Ranking ...", delivery.silent):
-        result = _ranked(fit, rope, evaluation.seed, pairs, delivery.progress)
+        result = ranked(fit, rope, evaluation.seed, pairs, delivery.progress)
     delivery.deliver(result, print_comparison, data)
 
 
@@ -160,11 +160,13 @@ command(
 command(
     app,
     "Examples: bayesatk gate new/ --baseline main/ --policy gate.toml; bayesatk gate --policy "
-    "gate.toml --design --difficulty 0.6,0.3 --questions 200 --trials 4; bayesatk gate runs.csv "
+    "gate.toml --design --difficulty 0.6,0.3 --questions 200 --trials 4; bayesatk gate --policy "
+    "gate.toml --certify --baseline main/; bayesatk gate runs.csv "
     "--system tuned --system base --metric pass@1 --margin 0.02; bayesatk gate --init",
     optional_files=True,
     without=("shared",),
 )(gate)
+command(app, "Example: bayesatk claims claims.toml runs/ --cost usd --cost-unit USD")(claims)
 
 
 @command(app, "Example: bayesatk report logs/ -o report.html --guess 0.25", without=("judge",))
@@ -218,7 +220,7 @@ def report(
     progress, model = False if quiet else None, evaluation.model(data, reading)
     fit = evaluation.evaluate(data, model, progress)
     if (data.trials > 0).sum("system").max() > 1:  # else no two share a question
-        fit = _ranked(fit, rope, seed, True, progress)
+        fit = ranked(fit, rope, seed, True, progress)
     with working("Drawing ...", quiet):
         if guess is not None:
             fit = random_baseline(fit, guess, t or DEFAULT_T, rng=seed)
@@ -324,20 +326,6 @@ def demo(as_json: bool = False, seed: int | None = 20261121, quiet: bool = False
         )
     evaluation = Evaluation(["pass^1,2,3,4", "pass@4", "maj@3", "bayes"], seed=seed)
     _compare_with_sampler(tau_bench_airline(), evaluation, delivery)
-
-
-def _ranked(fit: Any, rope: float, seed: int | None, pairs_too: bool, progress: bool | None) -> Any:
-    """Rank three systems or more, and compare pairs where asked, or few."""
-    from bayesatk.comparison.boards.leaderboard import leaderboard
-    from bayesatk.comparison.joint.posterior import has_ranks
-    from bayesatk.comparison.pairs.systems import compare as compare_systems
-    from bayesatk.results.result import Result
-
-    result = Result.of(fit)
-    ranked = len(result.systems) > 2 and has_ranks(result)
-    if pairs_too or len(result.systems) <= 4 or not ranked:
-        fit = compare_systems(fit, rope=rope, rng=seed, progress=progress)
-    return leaderboard(fit, rng=None if "comparison" in fit else seed) if ranked else fit
 
 
 def _compare_with_sampler(

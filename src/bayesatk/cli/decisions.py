@@ -23,7 +23,13 @@ from bayesatk.cli.options import (
     whole_numbers,
     working,
 )
-from bayesatk.cli.terminal import print_published_baseline, print_table, print_tables, terminal
+from bayesatk.cli.terminal import (
+    print_comparison,
+    print_published_baseline,
+    print_table,
+    print_tables,
+    terminal,
+)
 
 _GATE_ENDINGS = (".json", ".md")
 
@@ -204,6 +210,67 @@ def _published_baseline(
     return answer
 
 
+def claims(reading: Reading, evaluation: Evaluation, delivery: Delivery) -> None:
+    """Check claims of a TOML file; exit code 0 all hold, 1 one is refuted, 3 one is open.
+
+    Parameters
+    ----------
+    files
+        First the claims (.toml), then the data: tables or logs, as other commands take them.
+    """
+    from bayesatk.io.claims import OF_COSTS, asked_of_costs, check_claims, read_claims
+
+    file, *runs = reading.files
+    if not runs:
+        raise ValueError("give the claims and the data: bayesatk claims claims.toml FILE.")
+    check_file(file)
+    read, reading = read_claims(file), replace(reading, files=runs)
+    about_costs = [claim for claim in read if claim.says in OF_COSTS]
+    if about_costs and reading.cost is None:
+        raise ValueError(
+            f"claim {about_costs[0].number} ({about_costs[0].says!r}) needs costs: name their "
+            "column with --cost."
+        )
+    data, seed = reading.load(delivery.output), evaluation.seed
+    fit = costs = None
+    if len(about_costs) < len(read):
+        named = [claim.metric for claim in read if claim.metric is not None]
+        metric = evaluation.metric or list(dict.fromkeys(named)) or None
+        asked = replace(evaluation, metric=metric).on(data)
+        fit = asked.evaluate(data, asked.model(data, reading), delivery.progress)
+        with working("Ranking ...", delivery.silent):
+            fit = ranked(fit, 0.0, seed, False, delivery.progress)
+    if about_costs:
+        from bayesatk.costs.evaluation import evaluate_cost
+
+        costs = evaluate_cost(data, *asked_of_costs(read), rng=seed, progress=delivery.progress)
+    checked = check_claims(file, fit, costs)
+
+    def show(console: Any, checked: Any) -> None:
+        if fit is not None:
+            print_comparison(console, checked)
+        if costs is not None:
+            print_tables(console, costs, "costs")
+        print_tables(console, checked, "claims")
+
+    delivery.deliver(checked, show, data)
+    raise Exit(int(checked["claims"].attrs["exit_code"]))
+
+
+def ranked(fit: Any, rope: float, seed: int | None, pairs_too: bool, progress: bool | None) -> Any:
+    """Rank three systems or more, and compare pairs where asked, or few."""
+    from bayesatk.comparison.boards.leaderboard import leaderboard
+    from bayesatk.comparison.joint.posterior import has_ranks
+    from bayesatk.comparison.pairs.systems import compare as compare_systems
+    from bayesatk.results.result import Result
+
+    result = Result.of(fit)
+    many = len(result.systems) > 2 and has_ranks(result)
+    if pairs_too or len(result.systems) <= 4 or not many:
+        fit = compare_systems(fit, rope=rope, rng=seed, progress=progress)
+    return leaderboard(fit, rng=None if "comparison" in fit else seed) if many else fit
+
+
 def gate(
     reading: Reading,
     baseline: Path | None = None,
@@ -212,9 +279,12 @@ def gate(
     policy: Path | None = None,
     init: bool = False,
     design: bool = False,
+    certify: bool = False,
     difficulty: str | None = None,
     questions: int | None = None,
     trials: int | None = None,
+    most_wrong: float = 0.02,
+    most_inconclusive: float = 0.15,
     only_shared: bool = False,
     system: list[str] | None = None,
     seed: int = 0,
@@ -238,12 +308,19 @@ def gate(
         Write a file of rules to fill in: --policy, or gate.toml.
     design
         Before any data: how often verdicts change, and power.
+    certify
+        Before any release: replay the baseline (--baseline, or --difficulty), and say how often
+        the gate errs, is inconclusive and flips; exit code 1 if too often.
     difficulty
-        For --design: MEAN,ICC of the baseline.
+        For --design and --certify: MEAN,ICC of the baseline.
     questions
-        For --design: number of questions of a run.
+        For --difficulty: number of questions of a run.
     trials
-        For --design: trials of each question.
+        For --difficulty: trials of each question; for --certify also in place of the baseline's.
+    most_wrong
+        For --certify: largest acceptable rate of wrong verdicts if nothing changed.
+    most_inconclusive
+        For --certify: the same of inconclusive ones.
     only_shared : --shared
         Use the questions that both systems tried.
     system
@@ -263,7 +340,11 @@ def gate(
             "give either --policy FILE or --metric and --margin, as in --metric pass@1 --margin "
             "0.02; --init writes a FILE."
         )
-    _check_gate(reading, policy, baseline, system, design, [difficulty, questions, trials])
+    stated = [difficulty, questions, trials]
+    if certify:
+        _check_certificate(reading, policy, baseline, system, design, stated)
+    else:
+        _check_gate(reading, policy, baseline, system, design, stated)
     check_output(output, reading.files, _GATE_ENDINGS)
     from bayesatk.comparison.gates.gate import gate_of, together
     from bayesatk.comparison.gates.policy import GatePolicy, gate_design
@@ -280,7 +361,11 @@ def gate(
     rules = GatePolicy(metric or "", margin or 0.0) if policy is None else GatePolicy.read(policy)
     silent, code = reading.quiet or as_json, 0
     answer: Any
-    if difficulty is None:
+    if certify:
+        limits = most_wrong, most_inconclusive
+        answer = _certificate(reading, rules, baseline, stated, seed, silent, limits)
+        code = answer.exit_code
+    elif difficulty is None:
         outcomes = reading.load(output, read=read_both, endings=_GATE_ENDINGS)
         with working("Deciding ...", silent):
             answer = gate_of(outcomes, rules, shared=only_shared, rng=seed)
@@ -291,6 +376,46 @@ def gate(
             answer = gate_design(rules, mean_icc, questions=questions, trials=trials)
     _give(answer, output, as_json, markdown)
     raise Exit(code)
+
+
+def _certificate(
+    reading: Reading, rules: Any, baseline: Path | None, stated: list[Any], seed: int, silent: bool,
+    limits: tuple[float, float],
+) -> Any:  # fmt: skip
+    """Return the certificate of a gate, for a baseline or stated difficulties."""
+    from bayesatk.comparison.gates.certificate import certificate_of
+
+    difficulty, questions, trials = stated
+    source: Any
+    if difficulty is not None:
+        source = tuple(_mean_and_icc(difficulty))
+    else:
+        source = replace(reading, files=[str(baseline)]).load()
+    return certificate_of(
+        source, rules, questions=questions, trials=trials, rng=seed,
+        most_wrong=limits[0], most_inconclusive=limits[1], progress=False if silent else None,
+    )  # fmt: skip
+
+
+def _check_certificate(
+    reading: Reading, policy: Path | None, baseline: Path | None, system: list[str] | None,
+    design: bool, stated: list[Any],
+) -> None:  # fmt: skip
+    """Refuse what does not go with --certify, before anything is read."""
+    if policy is not None:
+        check_file(policy)
+    difficulty, questions, trials = stated
+    if design or reading.files or system or (baseline is None) == (difficulty is None):
+        raise ValueError(
+            "--certify takes --baseline FILE, or --difficulty MEAN,ICC with --questions and "
+            "--trials; and no FILE, --system or --design."
+        )
+    if baseline is not None:
+        check_file(baseline)
+        if questions is not None:
+            raise ValueError("--questions must be left out with --baseline, which has them.")
+    elif questions is None or trials is None:
+        raise ValueError("--difficulty must have --questions and --trials with --certify.")
 
 
 def _give(answer: Any, output: Path | None, as_json: bool, markdown: bool) -> None:

@@ -20,7 +20,7 @@ Operation = Literal[
     "table", "compare", "exact_loo", "leaderboard", "criticise", "plan", "question_table",
     "noise_floor", "e_value", "claim", "gate", "extrapolation_range", "evidence", "equality",
     "random_baseline", "tail_exponent", "change_point", "difficulty_plot", "shrinkage_plot",
-    "chance", "horizon", "shared_difficulty", "sample",
+    "chance", "horizon", "shared_difficulty", "sample", "certify",
 ]  # fmt: skip
 OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 
@@ -263,6 +263,7 @@ NOT_BUILT = _pairs(
             "random_baseline": "it takes marks as they are so far",
             "difficulty_plot": "it takes marks as they are so far",
             "gate": "it takes marks as they are so far",
+            "certify": "it takes marks as they are so far",
             "chance": "it takes marks as they are so far",
         },
         "truth": {
@@ -289,6 +290,7 @@ NOT_BUILT = _pairs(
         },
         "categories": {
             "shared_difficulty": "it is of right and wrong so far",
+            "certify": "it replays right and wrong so far",
         },
         "votes": {
             "shared_difficulty": "it is of right and wrong so far",
@@ -335,7 +337,7 @@ _WORDS: Mapping[Operation, str] = {
     "difficulty_plot": "one distribution of difficulties", "shrinkage_plot": "a plot of shrinkage",
     "chance": "a comparison with guessing", "table": "a table", "compare": "a comparison",
     "horizon": "a horizon", "shared_difficulty": "difficulties that systems share",
-    "sample": "a model to sample",
+    "sample": "a model to sample", "certify": "a certificate of a gate",
 }  # fmt: skip
 
 

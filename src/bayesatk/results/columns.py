@@ -246,6 +246,8 @@ TITLES = {
     "costs": "Success and cost{unit}",
     "leaderboard": "Leaderboard",
     "gate": "Gate",
+    "certificate": "Certificate of a gate",
+    "claims": "Claims",
     "change_point": "Has it changed?",
     "plan": "{counted} needed for {metric}",
     "horizon": "Where success falls to a level",

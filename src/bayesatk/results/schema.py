@@ -254,7 +254,7 @@ def check_result(result: object, group: str | None = "posterior") -> xr.DataTree
 # Groups that are a table each (`bayesatk.results.analyses`), in the order in which they are shown.
 ANALYSES = (
     "leaderboard", "gate", "horizon", "horizon_pairs", "horizon_curves", "horizon_observed",
-    "change_point", "plan", "labels", "labels_chosen", "labels_trials",
+    "change_point", "plan", "labels", "labels_chosen", "labels_trials", "certificate", "claims",
 )  # fmt: skip
 _COMPARED = "bayesatk.compare(fit): compare first", "differences between systems"
 _BASELINE = "bayesatk.guessing.random_baseline(fit, p)", "a random baseline"
@@ -268,6 +268,8 @@ OF_ALL_SYSTEMS = (
     "gate",
     "change_point",
     "plan",
+    "certificate",
+    "claims",
 )
 _MAKERS = {
     "change_point": ("bayesatk.decide.change_point(outcomes_by_day)", "a change between days"),
@@ -276,6 +278,8 @@ _MAKERS = {
         ("horizon", "horizon_pairs", "horizon_curves", "horizon_observed"),
         ("bayesatk.decide.horizon(fit, covariate)", "where a metric crosses a level"),
     ),
+    "claims": ("bayesatk.decide.check_claims(claims, fit)", "claims with their probabilities"),
+    "certificate": ("bayesatk.decide.certify(baseline, policy)", "rates of a gate's verdicts"),
     "gate": ("bayesatk.decide.gate(new, baseline, policy)", "the verdict on a new system"),
     **dict.fromkeys(
         ("labels", "labels_chosen", "labels_trials"),

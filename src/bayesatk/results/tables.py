@@ -36,9 +36,10 @@ def table(
     what : str
         ``"results"``: the metrics, described below; or the group that an analysis added:
         ``"leaderboard"``, ``"gate"``, ``"horizon"``, ``"horizon_pairs"``, ``"horizon_curves"``,
-        ``"horizon_observed"``, ``"change_point"`` or ``"plan"``. The function that made it
-        describes its columns. Printed it is shown as a person reads it. ``"categories"``, of scored
-        categories: the probability that a trial reaches each score, or a better one.
+        ``"horizon_observed"``, ``"change_point"``, ``"plan"``, ``"certificate"`` or ``"claims"``.
+        The function that made it describes its columns. Printed it is shown as a person reads it.
+        ``"categories"``, of scored categories: the probability that a trial reaches each score, or
+        a better one.
         ``"coefficients"``, of covariates: in logits for each unit of the column.
     by : {"system", "group"}
         ``"group"``, for a result with groups: a row for each system, group, metric and target, with

@@ -1,5 +1,6 @@
 """The gate: whether a new system passes against a baseline, by a policy stated beforehand."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -22,6 +23,9 @@ from bayesatk.comparison.gates.policy import (
     design_of,
     run_noise,
 )
+from bayesatk.comparison.joint.contrasts import CONTRASTS, Settings
+from bayesatk.comparison.joint.paired import pair_contrasts
+from bayesatk.comparison.joint.posterior import Joint, drawn_seed, joint_posterior
 from bayesatk.comparison.pairs.systems import compared as compare_joint
 from bayesatk.comparison.pairs.verdicts import PairSentences
 from bayesatk.data.capabilities import require
@@ -195,11 +199,11 @@ class Gate:
     def markdown(self) -> str:
         """Return a summary for a pull request."""
         mark = {"pass": "✅", "fail": "❌", "inconclusive": "❔"}[self.verdict]
-        first, *reasons = (_escaped(sentence) for sentence in self.sentences())
+        first, *reasons = (escaped(sentence) for sentence in self.sentences())
         rules = ", ".join(f"{k} {v}" for k, v in self.policy.as_dict().items() if k != "groups")
         lines = [f"### {mark} {first}", "", *(f"* {sentence}" for sentence in reasons), ""]
         lines += [
-            f"Policy: {_escaped(rules)}; SHA-256 `{self.policy.sha256[:16]}`. Counts: SHA-256 "
+            f"Policy: {escaped(rules)}; SHA-256 `{self.policy.sha256[:16]}`. Counts: SHA-256 "
             f"`{self.origin['input_sha256'][:16]}`. bayesatk {self.origin['versions']['bayesatk']}."
         ]
         return "\n".join(lines) + "\n"
@@ -207,7 +211,7 @@ class Gate:
     _repr_markdown_ = markdown
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     """Return text that Markdown shows as it is."""
     return "".join(
         f"\\{character}" if character in "\\`*_{}[]<>#|~$" else character for character in text
@@ -409,23 +413,13 @@ def gate_of(
 ) -> Gate:
     """Return the verdict on outcomes of the systems "new" and "baseline"."""
     data, lacking = _shared(data, shared)
-    # Of 2500 draws per chain for pooled floors a probability of .95 has an error of .002; otherwise
-    # nothing is read off them, because a comparison makes its own.
-    drawn = bool(policy.floors) and policy.pooled_floors
-    fit = evaluate(
-        data, policy.metric, pooling=policy.pooling, keep=["p"] if drawn else (), rng=rng,
-        draws=2500 if drawn else 50, progress=False, ci_prob=policy.ci_prob,
-    )  # fmt: skip
-    tree, joint = compare_joint(fit, policy.margin, rng=rng, progress=False)
-    compared = Result.of(tree)
+    compared, joint = compared_by(data, policy, rng)
     places = {name: compared.systems.index(name) for name in (NEW, BASELINE)}
     i, j = places.values()
     sentences, target = PairSentences(compared), TARGETS.index(policy.target)
     rows = sentences.rows(policy.asked, i, j)
     on_target, question_sd = rows[target], rows[0]["sd"]
-    probability = on_target["prob_above_rope"]
-    if policy.rule == RULES[0]:
-        probability = 1.0 - on_target["prob_below_rope"]
+    probability = probability_above(policy, on_target)
     verdict, floors = decided(probability, policy.ci_prob), check_floors(compared, i, policy)
     sd, noise = (np.sqrt(2.0) * np.array(run_noise(compared, j, policy.asked))).tolist()
     run_sd, target_sd = max(noise, question_sd), on_target["sd"]
@@ -448,6 +442,59 @@ def gate_of(
         draws,
         lacking,
     )
+
+
+def compared_by(data: Outcomes, policy: GatePolicy, rng: RandomSource) -> tuple[Result, Joint]:
+    """Return the comparison of "new" and "baseline" that a policy asks for, and its draws."""
+    # Of 2500 draws per chain for pooled floors a probability of .95 has an error of .002; otherwise
+    # nothing is read off them, because a comparison makes its own.
+    drawn = bool(policy.floors) and policy.pooled_floors
+    fit = evaluate(
+        data, policy.metric, pooling=policy.pooling, keep=["p"] if drawn else (), rng=rng,
+        draws=2500 if drawn else 50, progress=False, ci_prob=policy.ci_prob,
+    )  # fmt: skip
+    tree, joint = compare_joint(fit, policy.margin, rng=rng, progress=False)
+    return Result.of(tree), joint
+
+
+def contrast_of(
+    compared: Result, policy: GatePolicy, right: NDArray[np.int64], trials: NDArray[np.int64]
+) -> dict[str, float]:
+    """Return the contrast that decides, of other counts than those of a comparison.
+
+    Only the joint posterior is computed: with the counts of the comparison the contrast is the one
+    that `gate_of` finds there.
+
+    Parameters
+    ----------
+    compared : Result
+        Of `compared_by`, with the default seed.
+    policy : GatePolicy
+    right, trials : ndarray of int, shape (2, questions)
+        Of the new system and of the baseline.
+    """
+    order = [(NEW, BASELINE).index(str(system)) for system in compared.systems]
+    tree = compared.tree.copy()
+    for group, name, counts in (
+        ("observed_data", "successes", right), ("constant_data", "trials", trials)
+    ):  # fmt: skip
+        held = tree[group].to_dataset()
+        tree[group] = xr.DataTree(held.assign({name: (("system", "question"), counts[order])}))
+    result = Result.of(tree)
+    joint = joint_posterior(result, drawn_seed(np.random.default_rng(0)))
+    settings = Settings(result.ci_prob, result.ci_kind, policy.margin)
+    cells = len(result.grid), len(joint.drawn)
+    table = pair_contrasts(result.grid, joint.drawn, np.zeros((*cells, 2, 2), bool), settings)
+    i, j = (joint.systems.index(order.index(place)) for place in (0, 1))
+    of_target = table[i, j, 0, TARGETS.index(policy.target)]
+    return dict(zip(CONTRASTS, of_target.tolist(), strict=True))
+
+
+def probability_above(policy: GatePolicy, contrast: Mapping[str, float]) -> float:
+    """Return the probability that decides: of a difference above the policy's threshold."""
+    if policy.rule == RULES[0]:
+        return 1.0 - contrast["prob_below_rope"]
+    return contrast["prob_above_rope"]
 
 
 def _worst(verdicts: list[Verdict]) -> Verdict:
