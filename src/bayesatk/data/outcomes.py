@@ -499,6 +499,8 @@ def _card(outcomes: Outcomes) -> Card:
     scale = ", ".join(f"{label} = {score:g}" for label, score in pairs)
     if len(scores) > _SHOWN:
         scale = f"{len(scores)} from {scores.values.min():g} to {scores.values.max():g}"
+    if outcomes.judges:
+        scale = f"marks of {', '.join(outcomes.judges)}; {scale}"
     scale += "; lower is better" * (outcomes.direction < 0)
     systems, questions = trials.shape
     title = (
@@ -524,7 +526,7 @@ def _card(outcomes: Outcomes) -> Card:
             rows.append(("", f"mean score with missing at worst {worst}, at best {best}"))
     lines = [part.card() for part in (outcomes.answers, outcomes.verifier) if part is not None]
     lines += [_costs(dataset)] if "cost_sums" in dataset else []
-    lines += _truths(dataset) if "truth_count" in dataset else []
+    lines += _truths(outcomes) if "truth_count" in dataset else []
     columns = [
         f"{_known_as(dataset, name)} ({_distinct(values)} values)"
         for name, values in question_coordinates(dataset).items()
@@ -575,36 +577,39 @@ def _costs(dataset: xr.Dataset) -> str:
     return f"costs: of {int(number):,} trials, mean {total / number:.4g}{f' {unit}' * bool(unit)}"
 
 
-def _truths(dataset: xr.Dataset) -> list[str]:
-    """Return how many trials have a known truth, and how the judge marked them, by system."""
+def _truths(outcomes: Outcomes) -> list[str]:
+    """Return how many trials have a known truth, and how they were marked, by system."""
     lines = []
-    counts = dataset["truth_count"].sum("question").values
-    judges = json.loads(dataset["truth_count"].attrs.get("judges", "[]"))
-    patterns = np.array([list(name) for name in dataset["category"].values]) if judges else None
-    for name, (wrong, right) in zip(dataset["system"].values.tolist(), counts, strict=True):
-        known = f"{name}: truth known of {int((wrong + right).sum()):,} trials"
-        if patterns is not None:
-            by_judge = [
-                f"{judge} marked right {right[1:] @ says} of {right[1:] @ gave} right and "
-                f"{wrong[1:] @ says} of {wrong[1:] @ gave} wrong ones"
-                for judge, marks in zip(judges, patterns.T, strict=True)
-                for says, gave in [(marks == "1", marks != "-")]
-            ]
-            lines.append(": ".join([known, "; ".join(by_judge)]))
-            continue
-        if len(wrong) > len(MARKS):
-            means = [side[1:] @ dataset["score"].values / max(side[1:].sum(), 1)
-                     for side in (right, wrong)]  # fmt: skip
-            lines.append(f"{known}: {right.sum()} right (mean grade {means[0]:.3g}) and "
-                         f"{wrong.sum()} wrong (mean grade {means[1]:.3g})")  # fmt: skip
-            continue
-        labels, unmarked = int((wrong + right).sum()), int(wrong[0] + right[0])
-        line = (
-            f"{name}: truth known of {labels:,} trials: {right[2]} of {right[1:].sum()} right and "
-            f"{wrong[2]} of {wrong[1:].sum()} wrong ones marked right"
-        )
-        lines.append(line + f", {unmarked} without a mark" * bool(unmarked))
+    counts = outcomes.dataset["truth_count"].sum("question").values
+    for name, (wrong, right) in zip(outcomes.systems, counts, strict=True):
+        known = f"{name}: truth known of {int(wrong.sum() + right.sum()):,} trials"
+        found = f": {_marked(outcomes, wrong, right)}" if wrong.any() or right.any() else ""
+        unmarked = int(wrong[0] + right[0])
+        lines.append(known + found + f", {unmarked} without a mark" * bool(unmarked))
     return lines
+
+
+def _marked(outcomes: Outcomes, wrong: Ints, right: Ints) -> str:
+    """Return how wrong and right trials were marked, first those without a mark."""
+    if outcomes.judges:
+        patterns = np.array([list(name) for name in outcomes.dataset["category"].values])
+        return "; ".join(
+            f"{judge} marked {right[1:] @ says} of {right[1:] @ gave} right and "
+            f"{wrong[1:] @ says} of {wrong[1:] @ gave} wrong ones right"
+            for judge, marks in zip(outcomes.judges, patterns.T, strict=True)
+            for says, gave in [(marks == "1", marks != "-")]
+        )
+    if outcomes.graded:
+        scores = outcomes.dataset["score"].values
+        of_right, of_wrong = (side[1:] @ scores / max(side[1:].sum(), 1) for side in (right, wrong))
+        return (
+            f"{right.sum()} right (mean grade {of_right:.3g}) and {wrong.sum()} wrong "
+            f"(mean grade {of_wrong:.3g})"
+        )
+    return (
+        f"{right[2]} of {right[1:].sum()} right and {wrong[2]} of {wrong[1:].sum()} wrong ones "
+        "marked right"
+    )
 
 
 def _distinct(values: NDArray[Any]) -> int:

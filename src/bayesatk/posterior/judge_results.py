@@ -78,7 +78,7 @@ def judge_notes(
     weight, values = rates
     notes = [
         f"{system}: corrected for the judge ({error}). {100 * share:.0f}% of the "
-        f"variance of {metric.label} on these questions is due to its rates; the estimate is of "
+        f"variance of {metric.label} on these questions is due to error rates; the estimate is of "
         f"{_AS_THEY_ARE[type(error).__name__]}."
     ]
     if not isinstance(error, JudgeError):
