@@ -169,7 +169,7 @@ def test_many_trials_go_over_to_their_mean(monkeypatch) -> None:
 def test_odd_data_have_an_answer_in_seconds(grades) -> None:
     start = process_time()
     fit = bk.evaluate(tallied(np.array(grades), 5), "bayes max@2", rng=1, draws=100)
-    assert process_time() - start < 40.0
+    assert process_time() - start < 100.0  # 37 for 3,000 trials of a question
     table = bk.table(fit)
     inside = (table["ci_lower"] <= table["mean"]) & (table["mean"] <= table["ci_upper"])
     assert inside.all()
