@@ -1,10 +1,14 @@
 """The PyMC models of marks of a judge that errs, and the draws of p from their hyperparameters."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 
 import bayesatk as bk
 from bayesatk.core.pooling.difficulty import Difficulty
+from bayesatk.core.pooling.judges import OneJudge
 from bayesatk.models.question_draws import p_given
 from bayesatk.results.question_laws import QuestionLaws
 from tests.conftest import FALSE_ALARM
@@ -87,9 +91,10 @@ def test_p_given_marks_is_what_bayes_says() -> None:
         0.8 * ones[:, None], 0.4 * ones[:, None], 0.3 * ones[:, None], 0.2 * ones, 0.0 * ones
     )
     p = law.draw_p(1, rng)[:, 0]
-    rates = np.array([[0.9, 0.1]])
     marks = rng.binomial(4, 0.1 + 0.8 * p)
-    few = QuestionLaws(None, difficulty=law.among(slice(4000)), rates=rates.repeat(4000, 0))
+    judge = {"sensitivity": np.full(4000, 0.9), "false_positive_rate": np.full(4000, 0.1)}
+    study: Any = SimpleNamespace(judge_rates=lambda system: OneJudge(bk.JudgeError(0, 0, 0, 0)))
+    few = QuestionLaws(study, difficulty=law.among(slice(4000)), judge=judge)
     for seen in (1, 3):
         found = p_given(few, np.array([4.0 - seen, seen]), 1, rng)[:, 0]
         known = p[marks == seen]

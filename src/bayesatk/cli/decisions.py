@@ -1,6 +1,7 @@
 """``bayesatk plan``, ``baseline`` and ``gate``: decisions from data, or before any."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -346,17 +347,8 @@ def gate(
     else:
         _check_gate(reading, policy, baseline, system, design, stated)
     check_output(output, reading.files, _GATE_ENDINGS)
-    from bayesatk.comparison.gates.gate import gate_of, together
+    from bayesatk.comparison.gates.gate import gate_of
     from bayesatk.comparison.gates.policy import GatePolicy, gate_design
-
-    def read_both(source: Any, **options: Any) -> Any:
-        from bayesatk.io.load import load
-
-        if system:
-            return _as_new_and_baseline(load(source, **options), system)
-        if isinstance(source, dict):
-            raise ValueError("files must go without NAME= here: they are of the new system.")
-        return together(load(source, **options), load(str(baseline), **options))
 
     rules = GatePolicy(metric or "", margin or 0.0) if policy is None else GatePolicy.read(policy)
     silent, code = reading.quiet or as_json, 0
@@ -366,7 +358,7 @@ def gate(
         answer = _certificate(reading, rules, baseline, stated, seed, silent, limits)
         code = answer.exit_code
     elif difficulty is None:
-        outcomes = reading.load(output, read=read_both, endings=_GATE_ENDINGS)
+        outcomes = reading.load(output, read=_both(baseline, system), endings=_GATE_ENDINGS)
         with working("Deciding ...", silent):
             answer = gate_of(outcomes, rules, shared=only_shared, rng=seed)
         code = answer.exit_code
@@ -376,6 +368,22 @@ def gate(
             answer = gate_design(rules, mean_icc, questions=questions, trials=trials)
     _give(answer, output, as_json, markdown)
     raise Exit(code)
+
+
+def _both(baseline: Path | None, systems: list[str] | None) -> Callable[..., Any]:
+    """Return what reads the new system and the baseline: of two sources, or both of one."""
+
+    def read_both(source: Any, **options: Any) -> Any:
+        from bayesatk.comparison.gates.gate import together
+        from bayesatk.io.load import load
+
+        if systems:
+            return _as_new_and_baseline(load(source, **options), systems)
+        if isinstance(source, dict):
+            raise ValueError("files must go without NAME= here: they are of the new system.")
+        return together(load(source, **options), load(str(baseline), **options))
+
+    return read_both
 
 
 def _certificate(

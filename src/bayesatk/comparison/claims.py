@@ -152,9 +152,7 @@ def _labels_wanted(result: Result, system: int, metric: Metric, target: str) -> 
     share, judge = float(values.sel(target=target)), judges.by_system[system]
     if not 0.5 < share < 1.0:
         return ""
-    labels = int(result.data.dataset["truth_count"].isel(system=system).sum())
-    if isinstance(judge, JudgeError):
-        labels = judge.p + judge.n
+    labels = _labels(result, judge, system)
     wanted = float(f"{labels * share / (1.0 - share):.1e}")
     return (
         f" {100 * share:.0f}% of its variance is due to the error rates of the judge, known from "
@@ -162,11 +160,18 @@ def _labels_wanted(result: Result, system: int, metric: Metric, target: str) -> 
     )
 
 
+def _labels(result: Result, judge: MarkedBy, system: int) -> int:
+    """Return how many trials of known truth tell of the judge's error rates."""
+    if isinstance(judge, JudgeError):
+        return judge.p + judge.n
+    return int(result.data.dataset["truth_count"].isel(system=system).sum())
+
+
 def _marked_by(result: Result, judge: MarkedBy, system: int) -> str:
     """Return who marked a system, and on how many trials it is known that they err."""
     if isinstance(judge, JudgeError):
         return f"a judge that errs ({judge}, of trials of known truth)"
-    labels = int(result.data.dataset["truth_count"].isel(system=system).sum())
+    labels = _labels(result, judge, system)
     return f"{judge}, who err (the truth of {labels:,} trials is known)"
 
 

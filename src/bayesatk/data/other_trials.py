@@ -299,19 +299,16 @@ def read_prior_trials(
     check_weight(weight)
     if prior_trials is None or weight == 0.0:
         return None, Earlier(), []
+    if outcomes.graded:
+        raise ArgumentError(
+            Argument("prior_trials"), " must be left out where several judges marked trials, or "
+            "one gave grades: earlier trials are of right and wrong.",
+        )  # fmt: skip
     dataset = outcomes.dataset
+    labels, values = (dataset[name].values.tolist() for name in ("category", "score"))
     before = prior_trials
     if not isinstance(before, Outcomes):
-        before = _tallied(
-            before,
-            dict(
-                zip(
-                    dataset["category"].values.tolist(),
-                    dataset["score"].values.tolist(),
-                    strict=True,
-                )
-            ),
-        )
+        before = _tallied(before, dict(zip(labels, values, strict=True)))
     for name in ("category", "score", "question"):
         new, old = (data[name].values.tolist() for data in (dataset, before.dataset))
         if new != old:

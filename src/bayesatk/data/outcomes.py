@@ -495,17 +495,10 @@ def _card(outcomes: Outcomes) -> Card:
     """Return what a card says: a row for each system, and a row of two cells for a remark."""
     dataset = outcomes.dataset
     scores, trials = dataset["score"], dataset["count"].sum("category")
-    pairs = zip(dataset["category"].values, scores.values, strict=True)
-    scale = ", ".join(f"{label} = {score:g}" for label, score in pairs)
-    if len(scores) > _SHOWN:
-        scale = f"{len(scores)} from {scores.values.min():g} to {scores.values.max():g}"
-    if outcomes.judges:
-        scale = f"marks of {', '.join(outcomes.judges)}; {scale}"
-    scale += "; lower is better" * (outcomes.direction < 0)
     systems, questions = trials.shape
     title = (
         f"Outcomes: {systems} system{'s' * (systems > 1)} x {questions} questions, "
-        f"{int(trials.sum()):,} trials (scores: {scale})"
+        f"{int(trials.sum()):,} trials (scores: {_scale(outcomes)})"
     )
     totals = dataset["count"].dot(scores, "category").transpose("system", "question").values
     weight = np.ones(questions) if outcomes.weight is None else outcomes.weight
@@ -535,6 +528,18 @@ def _card(outcomes: Outcomes) -> Card:
     lines += [f"questions have: {', '.join(columns)}"] if columns else []
     lines += [_weights(dataset[WEIGHT].values)] if WEIGHT in dataset.coords else []
     return title, rows, lines + [f"assumed: {note}" for note in outcomes.notes]
+
+
+def _scale(outcomes: Outcomes) -> str:
+    """Return what outcomes there may be, with their scores."""
+    scores = outcomes.dataset["score"].values
+    pairs = zip(outcomes.dataset["category"].values, scores, strict=True)
+    text = ", ".join(f"{label} = {score:g}" for label, score in pairs)
+    if len(scores) > _SHOWN:
+        text = f"{len(scores)} from {scores.min():g} to {scores.max():g}"
+    if outcomes.judges:
+        text = f"marks of {', '.join(outcomes.judges)}; {text}"
+    return text + "; lower is better" * (outcomes.direction < 0)
 
 
 def _known_as(dataset: xr.Dataset, name: str) -> str:

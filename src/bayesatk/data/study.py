@@ -406,7 +406,7 @@ def _population_note(study: Study) -> list[str]:
 
 def _resolved_prior(study: Study, prior: object, difficulty: object) -> ModelPrior:
     """Return the prior that was asked for, checked, or the default of structure and scale."""
-    structured = not study.values.keys().isdisjoint({"group", "covariates"})
+    structured = not study.values.keys().isdisjoint({"group", "covariates", "several marks"})
     earlier = {"prior trials", "pooling partial"} <= study.capabilities
     # Where averaging takes minutes: marks on rules, and levels at every node of a weight.
     costly = {"judge"}, {"truth"}, {"estimated weight", "categories"}
@@ -417,7 +417,8 @@ def _resolved_prior(study: Study, prior: object, difficulty: object) -> ModelPri
     if simple or difficulty is not None:
         resolved = with_families(resolved, "beta" if difficulty is None else difficulty)
     if not resolved.proper:
-        where = "with covariates" if study.covariates else "with group= and with prior trials"
+        where = "with group=, with prior trials and with several judges"
+        where = "with covariates" if study.covariates else where
         raise ArgumentError(
             Argument("prior"),
             f" must be proper {where}; got icc={resolved.icc}. Use HyperPrior(icc=(1, 1)).",

@@ -179,18 +179,11 @@ def tally(
     [[4, 4], [5, 4]]
     """
     if marks is not None:
-        _refuse_given(
-            "marks of several judges", trials=trials, scores=scores, success=success,
-            answers=answers, reference=reference, cost=cost, verifier=verifier,
-        )  # fmt: skip
-        by_pattern, judges = read_marks(data, marks)
-        named = {} if data is None else {"outcome": MARKS_COLUMN}
-        return as_panel(
-            tally(
-                by_pattern, systems=systems, questions=questions, missing=missing, truth=truth,
-                scores=pattern_scores(len(judges)), columns={**(columns or {}), **named} or None,
-                group=group, covariates=covariates, weight=weight,
-            ), judges,
+        refused = {"trials": trials, "scores": scores, "success": success, "answers": answers,
+                   "reference": reference, "cost": cost, "verifier": verifier}  # fmt: skip
+        return _of_panel(
+            data, marks, columns or {}, refused, systems=systems, questions=questions,
+            missing=missing, truth=truth, group=group, covariates=covariates, weight=weight,
         )  # fmt: skip
     scale = check_options(scores, missing, better)
     labels: dict[str, Any] = {"systems": systems, "questions": questions}
@@ -219,6 +212,18 @@ def tally(
     else:
         long = read_trials(data, scale, rules, columns, request.roles)
     return finish(request.add_to(long.labelled(**labels)), scale, missing, request, success, better)
+
+
+def _of_panel(
+    data: object, marks: object, columns: Mapping[str, str], refused: Mapping[str, object],
+    **options: Any,
+) -> Outcomes:  # fmt: skip
+    """Count marks of several judges: an outcome is what all of them say of a trial."""
+    _refuse_given("marks of several judges", **refused)
+    by_pattern, judges = read_marks(data, marks)
+    named = {} if data is None else {"outcome": MARKS_COLUMN}
+    scores, by_role = pattern_scores(len(judges)), {**columns, **named}
+    return as_panel(tally(by_pattern, scores=scores, columns=by_role or None, **options), judges)
 
 
 def read_trials(

@@ -335,24 +335,15 @@ def sampled_result(
         Return what compiles the model of a difficulty family, None for the usual.
     """
     generator, seed = resolve_rng(rng)
-    traces: dict[str, xr.DataTree] = {}
     votes = averaged = None
-    for family, model in (build_models(study, form) if study.judged else {}).items():
-        seed_of_family = int(generator.integers(2**31))
-        traces[family] = how.run(model, seed_of_family, compilers(family))
+    traces = {
+        family: how.run(model, int(generator.integers(2**31)), compilers(family))
+        for family, model in (build_models(study, form) if study.judged else {}).items()
+    }
     posteriors = {family: trace["posterior"].to_dataset() for family, trace in traces.items()}
-    if study.votes and study.pooling == "partial":
-        pooled = pooled_vote_draws(
-            study, form, lambda model: how.run(model, int(generator.integers(2**31))), generator
-        )
-        votes, averaged = pooled.counts, pooled.averaged
-        traces |= {f"votes_{name}": trace for name, trace in pooled.traces.items()}
-    elif isinstance(study.answer_prior, AnswerPrior) and study.votes:
-        of_answers = build_answers(study.outcomes, study.answer_prior)
-        traces["answers"] = how.run(of_answers, int(generator.integers(2**31)))
-        ks = [metric.k for metric in study.grid.voted.values()]
-        answers = traces["answers"]["posterior"].to_dataset()
-        votes = answer_draws(study.outcomes, study.answer_prior, ks, answers, generator)
+    if study.votes:
+        votes, averaged, of_votes = _sampled_votes(study, form, how, generator)
+        traces |= of_votes
     counts = votes
     if posteriors:
         if isinstance(study.prior, HyperPrior):
@@ -362,20 +353,40 @@ def sampled_result(
         counts = count_draws(study, source, "p" in keep, generator, difficulties)
         counts = counts if votes is None else _joined(study, counts, votes)
     assert counts is not None  # there is a metric
-    posterior = _posterior(study, counts)
     attrs = next(iter(traces.values()))["posterior"].attrs
     recorded = {name: attrs[name] for name in _RECORDED if name in attrs}
-    posterior = posterior.assign_attrs(sampling="nuts", tuning_steps=how.tune, **recorded)
+    recorded |= {"sampling": "nuts", "tuning_steps": how.tune}
+    posterior = _posterior(study, counts).assign_attrs(recorded)
     statistics = sampler_statistics(traces)
     groups = {"posterior": posterior, **_more_groups(study, posterior, averaged, counts)}
     p = flat_draws(source["p"]) if posteriors and study.pooling == "none" else None
     groups |= checking_groups(study, groups, keep, generator, p=p)
+    notes = json.dumps([*study.notes, *mixing_notes(posterior, statistics.values())])
     attributes = root_attributes(
         "nuts", study.as_text(), seed, study.outcomes, (HOFFMAN,), model_form=form,
-        sample_options=how.described(),
-        notes=json.dumps([*study.notes, *mixing_notes(posterior, statistics.values())]),
+        sample_options=how.described(), notes=notes,
     )  # fmt: skip
     return build(groups | statistics | data_groups(study), attributes)
+
+
+def _sampled_votes(
+    study: Study, form: Form, how: Sampling, generator: np.random.Generator
+) -> tuple[CountDraws, Any, dict[str, xr.DataTree]]:
+    """Return draws of votes between answers, the average of their families, and traces by name."""
+
+    def run(model: Any) -> xr.DataTree:
+        return how.run(model, int(generator.integers(2**31)))
+
+    if study.pooling == "partial":
+        pooled = pooled_vote_draws(study, form, run, generator)
+        named = {f"votes_{name}": trace for name, trace in pooled.traces.items()}
+        return pooled.counts, pooled.averaged, named
+    assert isinstance(study.answer_prior, AnswerPrior)
+    trace = run(build_answers(study.outcomes, study.answer_prior))
+    ks = [metric.k for metric in study.grid.voted.values()]
+    answers = trace["posterior"].to_dataset()
+    counts = answer_draws(study.outcomes, study.answer_prior, ks, answers, generator)
+    return counts, None, {"answers": trace}
 
 
 def _joined(study: Study, counts: CountDraws, votes: CountDraws) -> CountDraws:
