@@ -1,6 +1,6 @@
 """Marks of several judges, read as one outcome of a trial: what each judge says of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -28,7 +28,9 @@ def pattern_scores(judges: int) -> Scores:
     return {text: text.count("1") / len(text.replace("-", "")) for text in patterns[:-1]}
 
 
-def read_marks(data: object, marks: object) -> tuple[Any, tuple[str, ...]]:
+def read_marks(
+    data: object, marks: object, kept: Collection[str] = ()
+) -> tuple[Any, tuple[str, ...]]:
     """Return the data with one outcome a trial, the pattern of marks, and the names of the judges.
 
     Parameters
@@ -37,6 +39,8 @@ def read_marks(data: object, marks: object) -> tuple[Any, tuple[str, ...]]:
     marks : sequence of str, or mapping
         Columns of the table; by judge, or named like them. Without a table: marks by judge, each
         arranged like `data` of `bayesatk.tally`.
+    kept : collection of str
+        Columns of marks that are something else, too, such as the truth.
 
     Examples
     --------
@@ -54,7 +58,7 @@ def read_marks(data: object, marks: object) -> tuple[Any, tuple[str, ...]]:
         )  # fmt: skip
     judges = tuple(map(str, marks))
     if table:
-        return _with_patterns(data, marks), judges
+        return _with_patterns(data, marks, kept), judges
     if data is not None:
         raise OutcomeError(
             Argument("data"), f" must be a table of columns, or None, with marks by judge; got "
@@ -63,8 +67,8 @@ def read_marks(data: object, marks: object) -> tuple[Any, tuple[str, ...]]:
     return _pattern(list(marks.values()), judges, ""), judges
 
 
-def _with_patterns(table: Any, marks: Mapping[Any, Any]) -> Any:
-    """Return a table with one more column, of patterns."""
+def _with_patterns(table: Any, marks: Mapping[Any, Any], kept: Collection[str]) -> Any:
+    """Return a table with a column of patterns in place of those of marks, some of them kept."""
     import narwhals as nw  # for tables only: it takes long to import
 
     frame: Any = nw.from_native(table)
@@ -79,7 +83,8 @@ def _with_patterns(table: Any, marks: Mapping[Any, Any]) -> Any:
     columns = [frame[column].to_list() for column in marks.values()]
     patterns = _pattern(columns, tuple(map(str, marks)), "row ")
     series = nw.new_series(MARKS_COLUMN, patterns, nw.String, backend=frame.implementation)
-    return frame.with_columns(series).to_native()
+    done = [column for column in marks.values() if column not in kept]
+    return frame.with_columns(series).drop(done).to_native()
 
 
 def _pattern(values: Sequence[Any], judges: tuple[str, ...], place: str) -> Any:

@@ -220,7 +220,9 @@ def _of_panel(
 ) -> Outcomes:  # fmt: skip
     """Count marks of several judges: an outcome is what all of them say of a trial."""
     _refuse_given("marks of several judges", **refused)
-    by_pattern, judges = read_marks(data, marks)
+    by_pattern, judges = read_marks(
+        data, marks, {name for name in options.values() if isinstance(name, str)}
+    )
     named = {} if data is None else {"outcome": MARKS_COLUMN}
     scores, by_role = pattern_scores(len(judges)), {**columns, **named}
     return as_panel(tally(by_pattern, scores=scores, columns=by_role or None, **options), judges)
