@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Protocol
 
 import numpy as np
@@ -178,8 +178,7 @@ def pattern_chances(rates: Array, correlation: Array, patterns: NDArray[np.int64
     >>> pattern_chances(half, np.full(1, 0.5), both[:1]).round(6).tolist()
     [[0.333333]]
     """
-    w, weight = np.polynomial.hermite_e.hermegauss(_NODES)
-    weight = weight / weight.sum()
+    w, weight = _factor_nodes()
     chances = np.empty((len(rates), len(patterns)))
     step = max(1, _BLOCK // (_NODES * len(patterns) * rates.shape[1]))
     for start in range(0, len(rates), step):
@@ -193,6 +192,13 @@ def pattern_chances(rates: Array, correlation: Array, patterns: NDArray[np.int64
             total *= np.moveaxis(of_mark[marks, :, :, judge], 0, -1)
         chances[points] = np.einsum("pwl,w->pl", total, weight)
     return chances
+
+
+@cache
+def _factor_nodes() -> tuple[Array, Array]:
+    """Nodes of the factor that marks have in common, and their probabilities."""
+    w, weight = np.polynomial.hermite_e.hermegauss(_NODES)
+    return w, weight / weight.sum()
 
 
 @dataclass(frozen=True)
