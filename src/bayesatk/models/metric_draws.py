@@ -20,7 +20,7 @@ from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.data.columns import WEIGHT
 from bayesatk.data.question_columns import unequal, weights
 from bayesatk.data.study import Study
-from bayesatk.judge_error import LEVEL_AXES, RATES
+from bayesatk.judge_error import LEVEL_AXES
 from bayesatk.metrics.grid import MetricGrid, MetricSpec
 from bayesatk.models.program import all_trials
 from bayesatk.models.question_draws import (
@@ -250,7 +250,8 @@ def hyper_variables(
 ) -> dict[str, Any]:
     """Return hyperparameters of one system, by the names that results have."""
     if laws is None:
-        names = ("mean_p", "mu", "sigma", "correlation", *RATES)
+        of_judge = () if study.judges is None else study.judge_rates(system).names
+        names = ("mean_p", "mu", "sigma", "correlation", *of_judge)
         return {name: flat_draws(posterior[name], system) for name in names if name in posterior}
     variables = laws.variables(scored=False)
     absent = set() if study.grouping is not None else {"typical_p"}
