@@ -1,7 +1,8 @@
 """Who marked trials and may err: a judge with a calibration set, several judges, or grades."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
@@ -199,6 +200,28 @@ class Panel:
         """Return the same: labels are part of the data."""
         del kinds
         return self
+
+    def designs(self, count: NDArray[np.int64]) -> "Iterator[tuple[Panel, float]]":
+        """Yield all that each set of judges who marked trials may say, and the share of trials.
+
+        Parameters
+        ----------
+        count : ndarray of int, shape (levels,)
+            Trials at each level.
+
+        Examples
+        --------
+        >>> panel = Panel(("a", "b"), ("11", "1-"))
+        >>> [(part.levels, share) for part, share in panel.designs(np.array([3, 1]))]
+        [(('00', '01', '10', '11'), 0.75), (('0-', '1-'), 0.25)]
+        """
+        trials: dict[tuple[str, ...], int] = {}
+        for level, number in zip(self.levels, count.tolist(), strict=True):
+            choices = tuple("-" if mark == "-" else "01" for mark in level)
+            trials[choices] = trials.get(choices, 0) + number
+        for choices, number in trials.items():
+            levels = tuple(map("".join, product(*choices)))
+            yield replace(self, levels=levels), number / max(int(count.sum()), 1)
 
     def __str__(self) -> str:
         return f"judges {', '.join(self.judges)}"

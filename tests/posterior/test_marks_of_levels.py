@@ -205,6 +205,18 @@ def test_columns_of_a_table_are_read_like_arrays(tmp_path) -> None:
     assert bk.table(again).equals(bk.table(fit))
 
 
+def test_marks_that_judges_did_not_give_are_replicated_as_such() -> None:
+    """What most of those say who marked a trial, over all that they may say."""
+    marks, known, _, _ = simulated(10, questions=30)
+    marks = marks.astype(object)
+    marks[2, :15] = None
+    marks[1, 10:20, :2] = None
+    data = panel_of(marks, known)
+    fit = bk.evaluate(data, "pass@1", keep=["predictive"], **QUICK)
+    replicated = fit["posterior_predictive"]["successes"].mean().item() / 4
+    assert abs(replicated - data.successes.values.mean() / 4) < 0.1
+
+
 def test_grades_of_many_levels_are_put_together() -> None:
     rng = np.random.default_rng(6)
     truth = rng.random((40, 3)) < 0.6

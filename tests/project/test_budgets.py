@@ -37,24 +37,24 @@ EXECUTED = 64  # files of the package that run during evaluate(marks, "pass@1");
 # Files, tokens, classes, constants, functions, switches, vague names; `(package)` is what lies
 # beside the rooms. Who makes a room smaller lowers its line; a new room takes its line from others.
 BUDGETS: dict[str, tuple[int, ...]] = {
-    "(package)": (7, 4971, 7, 20, 61, 8, 4),
+    "(package)": (7, 5111, 7, 20, 62, 8, 4),
     "_tools": (11, 5178, 6, 13, 60, 0, 0),
     "cli": (5, 9501, 3, 10, 75, 11, 1),
-    "comparison": (38, 65959, 44, 82, 438, 90, 18),
+    "comparison": (38, 65924, 44, 82, 438, 90, 18),
     "core": (64, 92572, 81, 198, 729, 26, 146),
     "costs": (3, 3728, 1, 1, 23, 0, 0),
-    "data": (22, 45115, 24, 67, 374, 104, 15),
+    "data": (22, 45268, 24, 67, 375, 106, 16),
     "datasets": (2, 891, 0, 1, 5, 0, 0),
     "guessing": (6, 9479, 11, 2, 103, 0, 0),
     "io": (22, 41406, 25, 51, 296, 27, 2),
     "metrics": (5, 5494, 6, 5, 62, 3, 0),
-    "models": (17, 28276, 17, 35, 156, 62, 5),
+    "models": (17, 28280, 17, 35, 156, 62, 5),
     "plots": (6, 15320, 3, 7, 79, 2, 1),
     "posterior": (20, 40825, 32, 58, 288, 134, 109),
     "priors": (5, 5077, 15, 6, 78, 7, 1),
     "published": (5, 3874, 2, 1, 33, 7, 0),
     "reporting": (3, 4509, 1, 6, 38, 8, 0),
-    "results": (17, 26548, 11, 67, 235, 69, 7),
+    "results": (17, 26553, 11, 67, 235, 69, 7),
     "verification": (5, 8012, 7, 10, 62, 31, 2),
 }
 

@@ -11,6 +11,7 @@ import numpy as np
 from bayesatk._tools.arguments import one_of, proper_probability
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.pooling.judges import JudgeRates, judge_rates
+from bayesatk.core.pooling.marks import of_flags
 from bayesatk.data.capabilities import Capability, require, require_together
 from bayesatk.data.columns import GROUP
 from bayesatk.data.design import Design
@@ -26,7 +27,7 @@ from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
 from bayesatk.data.tally import tally
 from bayesatk.data.validation import Array, Ints, OutcomeError
-from bayesatk.judge_error import Grades, Judges
+from bayesatk.judge_error import Grades, Judges, Panel
 from bayesatk.metrics.grid import Metric, MetricGrid, MetricSpec, check_sizes, parse
 from bayesatk.priors import (
     AnswerHyperPrior,
@@ -161,6 +162,22 @@ class Study:
         """Return what is not known of the judge, or the judges, of a system."""
         assert self.judges is not None
         return judge_rates(self.judges.by_system[system], self.rates_vary)
+
+    def flag_rates(self, system: int, values: Mapping[str, Array]) -> Array:
+        """Return rates of the marks as they are, right or wrong: of most judges, of high grades.
+
+        Of several judges that is over all that those who marked a trial may say of it.
+        """
+        assert self.judges is not None
+        judge = self.judges.by_system[system]
+        if not isinstance(judge, Panel):
+            return of_flags(self.judge_rates(system).rows(values), judge.right)
+        count = self.outcomes.dataset["count"].isel(system=system).sum("question").values
+        rates = [
+            share * of_flags(judge_rates(part).rows(values), part.right)
+            for part, share in judge.designs(count)
+        ]
+        return np.clip(np.sum(rates, axis=0), 0.0, 1.0)  # they sum to one but for rounding
 
     @property
     def rates_vary(self) -> bool:

@@ -78,7 +78,7 @@ def traced_laws(
     drawn = {name: flat_draws(posterior[name], system) for name in names if name in posterior}
     laws = QuestionLaws(
         study, difficulty=difficulty, slopes=drawn.get("slopes"), group_sd=drawn.get("group_sd"),
-        shape=shape_draws(study, difficulty, drawn.get("shape")),
+        shape=shape_draws(study, difficulty, drawn.get("shape")), system=system,
     )  # fmt: skip
     if difficulty is None:
         laws = replace(laws, mean=drawn["mean_p"], icc=drawn["icc"])

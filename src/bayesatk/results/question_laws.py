@@ -15,7 +15,7 @@ from scipy.special import expit, logit, softmax
 
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.core.pooling.levels import LevelDraws, shape_functions
-from bayesatk.core.pooling.marks import log_kinds, log_marked, of_flags, question_rates
+from bayesatk.core.pooling.marks import log_kinds, log_marked, question_rates
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.pooling.states import States
 from bayesatk.core.question.dirichlet_multinomial import log_counts
@@ -60,6 +60,8 @@ class QuestionLaws:
         Of the base of scored levels, whose expected score has the difficulty.
     prior_weight : ndarray, shape (draws,), optional
         Of prior trials, where it is estimated.
+    system : int
+        Position of the system.
     """
 
     study: Study
@@ -74,6 +76,7 @@ class QuestionLaws:
     judge: Mapping[str, Array] | None = None
     shape: Array | None = None
     prior_weight: Array | None = None
+    system: int = 0
 
     @classmethod
     def of_result(
@@ -110,7 +113,7 @@ class QuestionLaws:
             study, None if p is None else p[:, system], alike.get("mean_p"), alike.get("icc"),
             difficulty, family, slopes, drawn.get("group_sd"), drawn.get("group_effect"),
             None if judge is None else {name: drawn[name] for name in judge.names},
-            shape, drawn.get(PRIOR_WEIGHT),
+            shape, drawn.get(PRIOR_WEIGHT), system,
         )  # fmt: skip
 
     @classmethod
@@ -122,7 +125,7 @@ class QuestionLaws:
         Discounted earlier trials are part of the prior of a success probability without
         hyperparameters.
         """
-        laws = cls(study)
+        laws = cls(study, system=system)
         if study.earlier.estimated:
             laws = replace(laws, prior_weight=rng.random(size))
         if study.judges is not None:
@@ -152,8 +155,9 @@ class QuestionLaws:
     @cached_property
     def rates(self) -> Array | None:
         """Rates of a judge, or of several, as rows of `bayesatk.core.pooling.marks`."""
-        # All systems are marked in the same way: by one judge, by as many, or with grades.
-        return None if self.judge is None else self.study.judge_rates(0).rows(self.judge)
+        if self.judge is None:
+            return None
+        return self.study.judge_rates(self.system).rows(self.judge)
 
     @property
     def levels(self) -> LevelDraws | None:
@@ -247,8 +251,8 @@ class QuestionLaws:
         assert drawn is not None  # there is a question
         if self.rates is None:
             return drawn
-        assert self.study.judges is not None
-        of_marks = of_flags(self.rates, self.study.judges.by_system[0].right)
+        assert self.judge is not None
+        of_marks = self.study.flag_rates(self.system, self.judge)
         s, f = question_rates(of_marks, len(trials), rng)
         return np.asarray(rng.binomial(drawn, s) + rng.binomial(trials - drawn, f))
 

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.batches import in_batches
 from bayesatk.comparison.joint.contrasts import ExactMean
-from bayesatk.core.pooling.marks import of_flags
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.answers import VoteModel, answer_draws
 from bayesatk.posterior.models_of import Declared, verified_model
@@ -352,9 +351,10 @@ def observed_rates(fit: Result, part: Subset) -> Array:
         return rates
     of_draws = fit.posterior[list(fit.study.judge_rates(0).names)].mean(("chain", "draw"))
     of_system = [
-        of_flags(rates.rows({name: of_draws[name].values[[system]] for name in rates.names}), flags)
+        fit.study.flag_rates(
+            system, {str(name): mean.values[[system]] for name, mean in of_draws.items()}
+        )
         for system in part.systems
-        for rates, flags in [(fit.study.judge_rates(system), fit.judges.by_system[system].right)]
     ]
     s, f = np.concatenate(of_system)[:, :2].T[..., None]
     return np.asarray((rates - f) / (s - f))
