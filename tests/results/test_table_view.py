@@ -5,6 +5,7 @@ import re
 import pandas as pd
 
 import bayesatk as bk
+from bayesatk.results.views import view
 
 RUNS = {"<b>a</b>": [[1, 1, 0], [0, 1, 1]], "b": [[1, 1, 1], [0, 1, 0]]}
 
@@ -61,3 +62,13 @@ def test_equal_runs_are_equal_though_made_at_different_times() -> None:
     assert one.equals(other)
     other["posterior"]["bayes"][0, 0, 0, 0] += 1e-9
     assert not one.equals(other)
+
+
+def test_equal_numbers_of_two_groups_are_both_printed():
+    frame = pd.DataFrame(
+        {
+            "system": ["a"] * 4, "group": ["x", "x", "y", "y"],
+            "target": ["questions", "population"] * 2, "estimate": [0.61] * 4,
+        }
+    )  # fmt: skip
+    assert view(frame, "groups").text().count("0.610") == 2  # of each group once

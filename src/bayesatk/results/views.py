@@ -101,10 +101,13 @@ class View:
         return "\n".join([*filter(None, [self.title]), *lines])
 
     def _once(self, row: list[str], above: list[str]) -> list[str]:
-        """Return the cells of a row, blank where they repeat what the row is of."""
+        """Return the cells of a row, blank where they repeat those of the row above.
+
+        A number is that of the row above if the rows are of the same, but for the target.
+        """
         cells, same = [], True
         for column, cell, before in zip(self.columns, row, above, strict=False):
-            same &= cell == before or not column.once or not column.left
+            same &= cell == before or not column.left or column.heading == "target"
             cells.append("" if column.once and same and cell == before else cell)
         return cells
 
