@@ -5,6 +5,8 @@ import re
 import shlex
 from pathlib import Path
 
+import pandas as pd
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
@@ -123,6 +125,14 @@ def test_trials_stand_side_by_side(tmp_path) -> None:
     done = run("doctor", wide, "--column", "outcome=run0,run1")
     assert "outcome = column 'run0,run1'" in done.output
     assert "left out" not in done.output
+    for options in ([], ["--wide"]):  # trials of systems are no systems
+        refused = run("doctor", wide, *options)
+        assert refused.exit_code == 2
+        assert "--column outcome=run0,run1" in " ".join(refused.output.split())
+    table = pd.read_csv(wide)
+    for read in (table, pl.from_pandas(table), pl.from_pandas(table).lazy()):
+        told = bk.tally(read, columns={"outcome": "run0, run1"}, missing="ignore")
+        assert told.dataset.drop_attrs().equals(side.dataset.drop_attrs())
     refused = run("evaluate", wide, "-m", "pass@1", "--column", "outcome=run0,run7")
     assert refused.exit_code == 2
     assert "run7" in refused.stderr

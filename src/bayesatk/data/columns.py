@@ -200,10 +200,7 @@ def _usual_column(role: str, names: Labels, taken: Labels) -> dict[str, Any]:
     if role == "question":  # beside an id, its text is what was asked
         matches = [name for name in matches if meaning(name) not in ASKED] or matches
     if not matches and role == "outcome" and len(trial_columns(names)) > 1:
-        raise OutcomeError(
-            f"the table must have one outcome column; {shown(trial_columns(names))} look like "
-            "the trials of a question, side by side. Read them so: ", Argument("wide", True), ".",
-        )  # fmt: skip
+        raise side_by_side(names)
     if len(matches) != 1 and (matches or role in ("question", "outcome", *_COUNTS)):
         seen = f"several could be it: {matches}" if matches else "none has a usual name"
         raise OutcomeError(
@@ -212,6 +209,16 @@ def _usual_column(role: str, names: Labels, taken: Labels) -> dict[str, Any]:
             "; if two share a name, rename one.",
         )  # fmt: skip
     return {role: matches[0]} if matches else {}
+
+
+def side_by_side(names: Labels) -> OutcomeError:
+    """Return the error for a table whose rows are questions, with a column for every trial."""
+    trials = trial_columns(names)
+    return OutcomeError(
+        f"the table must have one outcome column; {shown(trials)} look like the trials of a "
+        "question, side by side. Name them all: ",
+        Argument("columns", {"outcome": ",".join(map(str, trials))}), ".",
+    )  # fmt: skip
 
 
 def usual_names(*roles: str) -> set[str]:

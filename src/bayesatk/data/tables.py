@@ -62,12 +62,15 @@ def is_table(data: object) -> bool:
 def read_table(data: Any, columns: Mapping[str, str]) -> Columns:
     """Pick the columns that matter from a long table; of a lazy one, only they are computed."""
     if isinstance(data, pd.DataFrame):
-        return one_row_a_trial(from_pandas(data, columns))
+        return one_row_a_trial(from_pandas(_beside_in_one(data, columns), columns))
     import narwhals as nw
 
     try:
         frame: Any = nw.from_native(data)
         lazy = isinstance(frame, nw.LazyFrame)
+        if "," in str(columns.get("outcome")):
+            eager = frame.collect() if lazy else frame
+            return read_table(pd.DataFrame(eager.to_dict(as_series=False)), columns)
         first = "" if hasattr(data, "to_numpy") else ".collect()" if lazy else ".to_pandas()"
         picked = _picked(frame.collect_schema().names(), columns, f"data{first}.to_numpy()")
         if lazy:
@@ -81,6 +84,15 @@ def read_table(data: Any, columns: Mapping[str, str]) -> Columns:
             "or convert the column."
         ) from None
     return one_row_a_trial(table)
+
+
+def _beside_in_one(data: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFrame:
+    """Return a table with lists of outcomes for trials that stand side by side: "run0,run1"."""
+    named = str(columns.get("outcome"))
+    trials = [name.strip() for name in named.split(",")]
+    if len(trials) < 2 or named in data.columns or not {*trials} <= {*data.columns}:
+        return data
+    return data.drop(columns=trials).assign(**{named: data[trials].to_numpy().tolist()})
 
 
 def _picked(names: list[Any], columns: Mapping[str, str], array: str) -> Picked:

@@ -18,8 +18,10 @@ from bayesatk.data.columns import (
     Columns,
     labels,
     one_row_a_trial,
+    side_by_side,
     trial_columns,
     trial_text,
+    usual_names,
 )
 from bayesatk.data.content import ASKED, RIGHT, meaning
 from bayesatk.data.long_form import LongForm
@@ -127,6 +129,8 @@ def of_runs(table: Columns, runs: Sequence[str]) -> Columns:
 
 def _wide_columns(names: list[str], options: ReadOptions) -> tuple[str, list[str]]:
     """Return the column of questions, and those that may be of systems."""
+    if len(trial_columns(names)) > 1 and {*map(meaning, names)} & usual_names("system"):
+        raise side_by_side(names)
     question_column = options.columns.get("question") or _questions(names)
     other_columns = {question_column, options.columns.get("content"), *options.roles.values()}
     systems = [
