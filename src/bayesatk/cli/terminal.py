@@ -94,23 +94,26 @@ def print_comparison(console: Console, result: Any) -> None:
 
 
 def _with_run_to_run(rows: Any, result: Any) -> Any:
-    """Add by how much two runs of the noisier system of a pair differ in the first metric."""
+    """Add by how much two runs of the noisier system of a pair differ in every metric."""
     import numpy as np
 
-    from bayesatk.comparison.checks.noise import MOST_TRIALS, noise_floor
+    from bayesatk.comparison.checks.noise import MOST_TRIALS, floors_of
 
-    metric, trials = result.metrics[0], int(np.median(result.trials[result.trials > 0]))
-    if not metric.k <= trials <= MOST_TRIALS:
+    trials = int(np.median(result.trials[result.trials > 0]))
+    metrics = [metric for metric in result.metrics if metric.k <= trials <= MOST_TRIALS]
+    if not metrics:
         return rows
-    floors = noise_floor(result, metric, trials=trials, ci_prob=result.ci_prob)
-    floor = dict(zip(floors["system"], floors["floor"], strict=True))
-    shown = (rows["metric"] == metric.label) & (rows["target"] == "questions")
-    pairs = zip(rows["system"], rows["other"], strict=True)
-    values = [max(floor[name] for name in pair) for pair in pairs]
+    floor = {
+        (row["metric"], row["system"]): row["floor"]
+        for row in floors_of(result, metrics, trials, result.ci_prob)
+    }
+    cells = zip(rows["metric"], rows["system"], rows["other"], strict=True)
+    values = [max(floor.get((metric, name), np.nan) for name in pair) for metric, *pair in cells]
     frame = rows.copy()
     frame.insert(
-        rows.columns.get_loc("ci_upper") + 1, "run_to_run", np.where(shown, values, np.nan)
-    )
+        rows.columns.get_loc("ci_upper") + 1, "run_to_run",
+        np.where(rows["target"] == "questions", values, np.nan),
+    )  # fmt: skip
     frame.attrs = rows.attrs
     return frame
 

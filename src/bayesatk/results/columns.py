@@ -206,7 +206,7 @@ _OF_TABLE: dict[str, dict[str, Column]] = {
         "run_to_run": Column(
             "run to run", lambda row: _number(row["run_to_run"], ".3f"), 2,
             "by how much two runs of the same system on these questions differ, at the same "
-            "probability, by chance alone (of the noisier of the two; first metric only).",
+            "probability, by chance alone (of the noisier of the two).",
         ),
     },
     "leaderboard": {"questions": _HIDDEN, "trials": _HIDDEN},

@@ -58,8 +58,8 @@ def noise_floor(
     pandas.DataFrame
         One row per system: ``metric``, ``trials``, ``sd`` of the difference, ``floor``, the
         smallest number that the absolute difference does not exceed with probability ``ci_prob``,
-        ``prob_within``, the exact probability of that (it is more than ``ci_prob`` where
-        differences come in steps), and a ``sentence``.
+        ``prob_within``, the probability of that (it is more than ``ci_prob`` where differences
+        come in steps), and a ``sentence``.
 
     See Also
     --------
@@ -73,12 +73,9 @@ def noise_floor(
     trials independent. The score of a run is the unbiased estimate, with the weights of questions
     and groups; with `judge=` it is the score by marks of this judge, which both runs would report.
 
-    For questions of right and wrong without structure, weights and a judge it is exact: the
-    difference lies on a lattice, and its probabilities are the inverse Fourier transform of the
-    characteristic function, a product over the distinct counts given each node of the difficulty
-    distribution. Otherwise 10 000 to 40 000 pairs of runs are drawn from up to 4000 draws of all
-    success probabilities, with a fixed seed: the standard error of ``prob_within`` is 0.001 to
-    0.002 at 0.95, that of ``sd`` half a percent.
+    10 000 to 40 000 pairs of runs are drawn from up to 4000 draws of all success probabilities,
+    with a fixed seed: the standard error of ``prob_within`` is 0.001 to 0.002 at 0.95, that of
+    ``sd`` half a percent.
 
     A difference beyond the floor between two *versions* of a system is not yet a claim about them:
     `bayesatk.compare` weighs the trials of both.
@@ -102,50 +99,63 @@ def noise_floor(
     if not 0.0 < real_number("ci_prob", ci_prob) < 1.0:
         rule = f" must lie strictly between 0 and 1; got {ci_prob!r}. Try 0.95."
         raise ArgumentError(Argument("ci_prob"), rule)
+    return ShownTable.of(
+        pd.DataFrame(floors_of(result, [parsed_metric], n, ci_prob)), "noise_floor"
+    )
+
+
+def floors_of(
+    result: Result, metrics: Sequence[Metric], trials: int, ci_prob: float
+) -> list[dict[str, Any]]:
+    """Return the rows of `noise_floor` for some metrics, all from the same runs."""
     rows = []
     for system, name in enumerate(result.systems):
-        difference, chance = _difference(result, system, parsed_metric, n)
-        cumulative = np.cumsum(chance)
-        # Rounding of the sum must not take the floor a step too far.
-        step = int(np.searchsorted(cumulative, ci_prob - 1e-12))
-        step = min(step, len(cumulative) - 1)
-        row = {
-            "system": name, "metric": parsed_metric.label, "trials": n,
-            "sd": float(np.sqrt(chance @ difference**2)), "floor": float(difference[step]),
-            "prob_within": float(min(cumulative[step], 1.0)),
-        }  # fmt: skip
-        rows.append({**row, "sentence": _sentence(row, ci_prob, result.scale.scores)})
-    return ShownTable.of(pd.DataFrame(rows), "noise_floor")
+        distributions = _differences(result, system, metrics, trials)
+        for metric, (difference, chance) in zip(metrics, distributions, strict=True):
+            cumulative = np.cumsum(chance)
+            # Rounding of the sum must not take the floor a step too far.
+            step = int(np.searchsorted(cumulative, ci_prob - 1e-12))
+            step = min(step, len(cumulative) - 1)
+            row = {
+                "system": name, "metric": metric.label, "trials": trials,
+                "sd": float(np.sqrt(chance @ difference**2)), "floor": float(difference[step]),
+                "prob_within": float(min(cumulative[step], 1.0)),
+            }  # fmt: skip
+            rows.append({**row, "sentence": _sentence(row, ci_prob, result.scale.scores)})
+    return rows
 
 
-def _difference(result: Result, system: int, metric: Metric, trials: int) -> tuple[Array, Array]:
+def _differences(
+    result: Result, system: int, metrics: Sequence[Metric], trials: int
+) -> list[tuple[Array, Array]]:
     """Absolute differences of two runs of a system in rising order, and their probabilities.
 
     By draws: of p of all questions, and of pairs of runs given these.
     """
     scale, model, rng = result.scale, model_of(result, system), np.random.default_rng(_SEED)
-    judged: Any = scale.judged(metric)
+    judged: list[Any] = [scale.judged(metric) for metric in metrics]
     share, questions = question_shares(result), result.counts.shape[1]
     size, pairs = (
         int(np.clip(work / questions, fewest, most)) for fewest, most, work in
         (_PROBABILITIES, _PAIRS)
     )  # fmt: skip
-    drawn = model.fit([judged]).draw(size, rng, True)
+    drawn = model.fit(judged).draw(size, rng, True)
     p = drawn.p
     assert p is not None  # they were asked to be kept
     if model.marking is not None:
         s, f = question_rates(rates_of(drawn.hyper), p.shape[1], rng)
         p = f + (s - f) * p
 
-    values = finite(metric.credit, np.arange(trials + 1), np.full(trials + 1, trials))
+    right, full = np.arange(trials + 1), np.full(trials + 1, trials)
+    values = [finite(metric.credit, right, full) for metric in metrics]
 
-    def score() -> Array:
+    def scores() -> Array:
         counts = scale.draw_counts(trials, p, rng)
         if isinstance(scale, RightWrong):
-            return np.asarray(values[counts] @ share)
-        return np.asarray(category_finite(judged.credit, counts, judged.scores) @ share)
+            return np.array([of_counts[counts] @ share for of_counts in values])
+        return np.array([category_finite(m.credit, counts, m.scores) @ share for m in judged])
 
-    return absolute_differences(score, -(-pairs // size))
+    return absolute_differences(scores, -(-pairs // size))
 
 
 def _sentence(row: dict[str, object], prob: float, scores: Sequence[float]) -> str:
