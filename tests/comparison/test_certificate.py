@@ -181,6 +181,34 @@ def test_a_superiority_gate_is_wrong_where_it_passes() -> None:
     assert "falsely passes" in certificate.markdown()
 
 
+@pytest.mark.parametrize(
+    ("metric", "trials"),
+    [("pass@1", [14] * 4), ("pass@1", [14, 13, 14, 12]), ("pass@2", [14] * 4)],
+)
+def test_floors_of_replayed_runs_are_those_of_the_gate(metric, trials) -> None:
+    floors, groups = {1: 0.5, "both": 0.6}, {"both": [0, 3]}
+    policy = GatePolicy(metric, margin=0.2, floors=floors, groups=groups, pooling="none")
+    rng, number = np.random.default_rng(7), np.array(trials)
+    right = rng.binomial(number, rng.choice([0.02, 0.98], (5, 1, 4)), (5, 2, 4))
+    design = Design(policy, both(np.stack([number] * 2), number), number, np.full((1, 4), 0.5))
+    gates = [gate_of(both(of_run, number), policy) for of_run in right]
+    verdicts = ("pass", "inconclusive", "fail")
+    worst = [max(verdicts.index(check.verdict) for check in gate.floors) for gate in gates]
+    assert design.floors(right).tolist() == worst
+    assert len(set(worst)) > 1
+
+
+def test_a_floor_that_no_run_can_keep_passes_nothing(baseline) -> None:
+    policy = GatePolicy("pass@1", margin=0.2, floors={0: 0.9}, pooling="none")
+    certificate = certificate_of(baseline, policy, gates=20, rng=1)
+    (row,) = certificate.rows  # no number of trials in reach: some 29 would be needed of one
+    assert row.rates.rate["pass"] == 0.0
+    assert row.rates.rate["inconclusive"] + row.rates.rate["fail"] == pytest.approx(1.0)
+    assert row.rates.rate["fail"] > 0.0
+    assert not certificate.reached
+    assert "Floors name questions, so no other number of questions" in str(certificate)
+
+
 MARKS = [[1, 0, 1], [0, 1, 1]]
 POLICY = GatePolicy("pass@1", margin=0.1)
 
@@ -189,7 +217,19 @@ POLICY = GatePolicy("pass@1", margin=0.1)
     ("baseline", "policy", "options", "words"),
     [
         (MARKS, "gate.toml", {}, "policy must be a GatePolicy; got str"),
-        (MARKS, GatePolicy("pass@1", 0.1, floors={0: 0.5}), {}, "without floors .* it has 1"),
+        (
+            MARKS,
+            GatePolicy("pass@1", 0.1, floors={0: 0.5}, pooled_floors=True),
+            {},
+            "no pooled floors .* Leave out pooled_floors",
+        ),
+        (MARKS, GatePolicy("pass@1", 0.1, floors={"x": 0.5}), {}, "floors must name questions"),
+        (
+            (0.6, 0.2),
+            GatePolicy("pass@1", 0.1, floors={0: 0.5}),
+            {"questions": 9, "trials": 4},
+            "policy must be without floors where difficulties are stated",
+        ),
         (MARKS, GatePolicy("plurality@3", 0.1), {}, "must judge marks .*'plurality@3'"),
         (MARKS, POLICY, {"questions": 5}, "questions must be left out with data.*got 5"),
         (MARKS, POLICY, {"trials": 0}, "trials must be an integer >= 1; got 0"),

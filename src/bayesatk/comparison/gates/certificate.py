@@ -224,7 +224,7 @@ def certify(
         Right and wrong outcomes of the baseline, as `bayesatk.tally` takes them; or the mean and
         intraclass correlation of the success probabilities of questions.
     policy : GatePolicy
-        The rules of the gate, without floors. At its ``effect`` the power is certified, too.
+        The rules of the gate, without pooled floors. At its ``effect`` the power is certified, too.
     questions, trials : int, optional
         Of the design: for ``(mean, icc)``, which needs both. Default: those of the data; with
         `trials` the data's questions are replayed with so many trials each.
@@ -260,8 +260,8 @@ def certify(
     Raises
     ------
     ValueError
-        If the outcomes are not right and wrong, the policy has floors, or the effect is out of
-        reach.
+        If the outcomes are not right and wrong, the policy has pooled floors, or floors and no data
+        to have their questions, or the effect is out of reach.
 
     See Also
     --------
@@ -279,7 +279,8 @@ def certify(
     it comes from the gate itself. There it is regressed on the observed difference over its
     standard error; rates are those of the regression over 4,000 runs, including its residuals
     (two-phase sampling: Cochran 1977, Sampling Techniques, chapter 12). Their standard errors are
-    of both phases, by the bootstrap. docs/how_to/gate.md compares them with simulated gates.
+    of both phases, by the bootstrap. Floors are decided in every one of the 4,000 runs.
+    docs/how_to/gate.md compares the rates with simulated gates.
 
     The smallest design is searched by the regression, and confirmed or corrected by whole gates
     at the design that it names.
@@ -342,17 +343,17 @@ def certificate_of(
 
 
 def _check_policy(policy: object) -> None:
-    """Refuse what is no policy, and policies whose verdict does not come from the difference."""
+    """Refuse what is no policy, and policies whose verdicts are not replayed."""
     if not isinstance(policy, GatePolicy):
         raise ArgumentError(
             Argument("policy"), f" must be a GatePolicy; got {type(policy).__name__}. Use "
             "GatePolicy('pass@1', margin=0.02), or GatePolicy.read('gate.toml').",
         )  # fmt: skip
-    if policy.floors:
+    if policy.pooled_floors:
         raise ArgumentError(
-            Argument("policy"), " must be without floors to be certified; it has "
-            f"{len(policy.floors)}. Leave them out: floors fail falsely in at most 1 - ci_prob of "
-            "gates, all together, by their binomial tests.",
+            Argument("policy"), " must have no pooled floors to be certified: they take a whole "
+            "posterior of every replayed run. Leave out pooled_floors: floors are then tests of "
+            "their own questions.",
         )  # fmt: skip
     if not policy.asked.of_marks:
         raise ArgumentError(
@@ -399,6 +400,11 @@ def _stated_design(
     rng: np.random.Generator,
 ) -> Design:  # fmt: skip
     """Return the design of stated difficulties: Beta draws for every question."""
+    if policy.floors:
+        raise ArgumentError(
+            Argument("policy"), " must be without floors where difficulties are stated: no "
+            "question has a name. Give the baseline's outcomes, or leave the floors out.",
+        )  # fmt: skip
     mean, icc = (
         proper_probability(name, number, 0.5)
         for name, number in zip(("mean", "icc"), source, strict=True)
@@ -506,10 +512,12 @@ def _smallest_designs(
     """Return the smallest designs within the limits, and what is out of reach in words."""
     rows, unreached = [], []
     number = max(_FEWEST_GATES, int(_SHARE * gates))
-    for name, words, start in (
-        ("trials", "trials of these questions", round(float(design.trials.mean()))),
-        ("questions", "questions like these", len(design.trials)),
-    ):
+    sizes = [("trials", "trials of these questions", round(float(design.trials.mean())))]
+    if design.policy.floors:
+        unreached.append("Floors name questions, so no other number of questions was looked for.")
+    else:
+        sizes.append(("questions", "questions like these", len(design.trials)))
+    for name, words, start in sizes:
         resize = partial(_resized, design, name)
         row = decide.smallest(f"fewest {name}", resize, start, decided, number)
         if row is None:

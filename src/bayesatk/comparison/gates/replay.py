@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, expit, logit, ndtr, ndtri
 
 from bayesatk._tools.batches import in_batches
+from bayesatk.comparison.gates.floors import worst_floors
 from bayesatk.comparison.gates.gate import compared_by, contrast_of, probability_above
 from bayesatk.comparison.gates.policy import GatePolicy
 from bayesatk.data.outcomes import Outcomes
@@ -116,6 +117,12 @@ class Design:
              (row["mean"] - self.policy.threshold) / max(row["sd"], 1e-12))
             for row in (contrast, turned)
         ])  # fmt: skip
+
+    def floors(self, right: Ints) -> Ints:
+        """Return the worst verdict on floors, (...): 0 pass, 1 inconclusive, 2 fail."""
+        if not self.policy.floors:
+            return np.zeros(right.shape[:-2], np.int64)
+        return worst_floors(self.compared, self.policy, right[..., 0, :], self.trials)
 
     def features(self, right: Ints) -> Array:
         """Return what scores are regressed on, (..., 4), of right trials (..., 2, questions).
@@ -264,14 +271,16 @@ class Rates:
     @classmethod
     def of(cls, design: Design, right: Ints, decided: Decided) -> "Rates":
         """Return rates over replayed runs (truths, runs, ...) from whole gates on some of them."""
-        level, features = design.policy.ci_prob, design.features(right)
-        chances = _chances(features, *decided.regression(level), level)
+        level, features, floors = (
+            design.policy.ci_prob, design.features(right), design.floors(right)
+        )  # fmt: skip
+        chances = _chances(features, floors, *decided.regression(level), level)
         by_truth = _by_truth(chances)
         rng, number = np.random.default_rng(0), len(decided.score)
         refits = []
         for _ in range(_REFITS):
             resampled = decided.take(rng.integers(number, size=number))
-            again = _chances(features, *resampled.regression(level), level)
+            again = _chances(features, floors, *resampled.regression(level), level)
             refits.append(_by_truth(again).mean(axis=1))
         spread = by_truth.var(axis=1, ddof=1) / by_truth.shape[1]
         error = np.sqrt(np.var(refits, axis=0, ddof=1) + spread)
@@ -300,14 +309,19 @@ def _explained_sd(features: Array, chances: Array) -> Array:
 def expected_rates(design: Design, right: Ints, decided: Decided) -> dict[str, float]:
     """Return the rates of replayed runs alone, without their errors."""
     level = design.policy.ci_prob
-    chances = _chances(design.features(right), *decided.regression(level), level)
+    regression = decided.regression(level)
+    chances = _chances(design.features(right), design.floors(right), *regression, level)
     return dict(zip(RATES, _by_truth(chances).mean(axis=1).tolist(), strict=True))
 
 
-def _chances(features: Array, coefficients: Array, tau: float, level: float) -> Array:
-    """Return probabilities of the three verdicts, (3, ...), of runs with these features."""
+def _chances(features: Array, floors: Ints, coefficients: Array, tau: float, level: float) -> Array:
+    """Return probabilities of the three verdicts, (3, ...), of runs with these features.
+
+    A run whose floors fail fails; one whose floors are inconclusive does not pass.
+    """
     score, z = features @ coefficients, ndtri(level)
-    passes, fails = ndtr((score - z) / tau), ndtr((-z - score) / tau)
+    passes = np.where(floors == 0, ndtr((score - z) / tau), 0.0)
+    fails = np.where(floors == 2, 1.0, ndtr((-z - score) / tau))
     return np.stack([passes, fails, 1.0 - passes - fails])
 
 
