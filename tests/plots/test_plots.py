@@ -1,5 +1,7 @@
 """What is drawn is what results hold; labels name it; nothing from outside is parsed or leaks."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -265,21 +267,62 @@ def test_curve_of_one_tau_and_one_target(fit):
     np.testing.assert_array_equal(drawn, stored)
 
 
-def test_many_systems_spread_over_panels_with_a_legend():
+def test_many_systems_spread_over_panels_and_are_named_at_their_lines():
     counts = np.random.default_rng(2).integers(0, 4, (20, 6))
     fit = bk.evaluate(bk.tally(counts, trials=3), "pass@1,2", pooling="none", rng=1, draws=100)
-    plot = plots.plot_curve(fit)
+    systems = fit["posterior"]["system"].values.tolist()
+    plot = plots.plot_curve(fit, bands=systems[3])
     figure = plot.get_viz("figure")
     assert len(figure.axes) == 10
-    assert len(figure.legends[0].get_texts()) == 20
-    styles = {(h.get_color(), h.get_linestyle()) for h in figure.legends[0].get_lines()}
-    assert len(styles) == 20
+    assert not figure.legends
     figure.canvas.draw()
-    for text in [*figure.legends[0].get_texts(), figure._suptitle]:
-        box = text.get_window_extent()
-        assert box.x0 >= 0
-        assert box.x1 <= figure.bbox.x1
+    written = []
+    for axis in figure.axes:
+        names = [text for text in axis.texts if text.get_text()]
+        written += [text.get_text() for text in names]
+        boxes = sorted((text.get_window_extent() for text in names), key=lambda box: box.y0)
+        for below, above in pairwise(boxes):
+            assert below.y1 < above.y0 + 3.0  # pixels: letters that go below the line
+        for box in boxes:
+            assert axis.bbox.y0 <= box.y0 < box.y1 <= axis.bbox.y1
+            assert box.x1 <= figure.bbox.x1
+    assert sorted(written) == sorted(2 * [str(name) for name in systems])
+    box = figure._suptitle.get_window_extent()
+    assert 0 <= box.x0 < box.x1 <= figure.bbox.x1
     assert plots.plot_systems(fit, "pass@1").get_viz("figure").get_figheight() > 6
+
+
+def test_bands_are_of_those_chosen_and_bars_of_the_others():
+    runs = {name: [[1, 0, 1], [int(name > "a"), 1, 1]] * 6 for name in "abc"}
+    fit = bk.evaluate(runs, "pass@1,2", pooling="none", rng=1, draws=100)
+    for bands, filled in ((["a", "c"], "ac"), ("b", "b")):
+        plot = plots.plot_curve(fit, target="questions", bands=bands)
+        for name in "abc":
+            edge, bar = (plot.get_viz(kind, system=name) for kind in ("band_lower", "bar"))
+            assert (edge is not None) == (name in filled)
+            assert (bar is not None) == (name not in filled)
+    lower, upper, _ = plot.get_viz("bar", system="a").get_ydata().reshape(-1, 3).T
+    draws = fit["posterior"]["pass_at_k"].sel(system="a", target="questions")
+    draws = draws.stack(s=("chain", "draw")).transpose("s", "k")
+    np.testing.assert_array_equal([lower, upper], simultaneous_band(draws.values, 0.95))
+    best = plots.plot_curve(fit, target="questions")  # of three: the best
+    assert sum(best.get_viz("band_lower", system=name) is not None for name in "abc") == 1
+    with pytest.raises(ValueError, match="system must be among those of the result; got 'd'"):
+        plots.plot_curve(fit, bands="d")
+
+
+def test_ranks_of_a_leaderboard_are_those_of_the_comparison(fit):
+    board = bk.leaderboard(bk.evaluate(fit_data(fit), "pass@1,2", draws=100, rng=1), rng=1)
+    compared = bk.compare(bk.evaluate(fit_data(fit), "pass@1,2", draws=100, rng=1), rng=1)
+    ranks = compared["ranks"]["pass_at_k"].sel(k=2, target="population")
+    plot = plots.plot_ranks(board, "pass@2")
+    for system in "ab":
+        for rank in (1, 2):
+            shown = plot.get_viz("probability", system=system, rank=rank).get_text()
+            chance = float(ranks.sel(system=system, rank=rank))
+            assert shown == ("0" if chance < 0.005 else f"{chance:.2f}")
+    with pytest.raises(ValueError, match=r"bayesatk\.compare\(fit\)"):
+        plots.plot_ranks(fit)
 
 
 def test_sampled_results_are_drawn_from_their_draws(fit):
@@ -665,7 +708,9 @@ def test_questions_are_drawn_hardest_first_and_thinned_where_they_are_many():
     assert set(np.round(drawn[:, 1], 9)) <= set(np.round(own["mean"], 9))
     odd = plot.get_viz("suspicious", system="strong").get_offsets()
     assert len(odd) == own["suspicious"].sum() >= 1
-    assert "of 400 questions" in title(plot)
+    assert "of 400 questions" in " ".join(title(plot).split())
+    first = rows["question"][rows["suspicious"]].iloc[0]
+    assert any(text.startswith(f"strong (diamonds: {first}") for text in texts(plot))
 
 
 def test_plots_put_the_lower_first_where_lower_is_better():

@@ -191,10 +191,9 @@ class Canvas:
         cls, backend: Backend, data: xr.Dataset, styles: Styles | None = None
     ) -> "Canvas":
         """Return square panels, one per system."""
-        number = data.sizes["system"]
-        wide, high = min(number, 3), -(-number // 3)
+        wide, high = arranged(data.sizes["system"])
         inches = max(5.5, 0.6 + 3.4 * wide), 1.1 + 3.3 * high
-        return cls(backend, data, inches, styles, cols=["system"], wrap=3)
+        return cls(backend, data, inches, styles, cols=["system"], wrap=wide)
 
     def draw(
         self,
@@ -325,6 +324,18 @@ class _Named:
     def sel_to_str(self, sel: Mapping[str, Any], isel: Mapping[str, Any]) -> str:
         """Return the name of what is selected."""
         return self.backend.text(self.names[sel[self.dim]])
+
+
+def arranged(panels: int) -> tuple[int, int]:
+    """Return columns and rows of panels: at most three beside each other, four as two by two.
+
+    Examples
+    --------
+    >>> arranged(2), arranged(4), arranged(5)
+    ((2, 1), (2, 2), (3, 2))
+    """
+    columns = 2 if panels == 4 else min(panels, 3)
+    return columns, -(-panels // columns)
 
 
 def spaced(low: float, high: float) -> tuple[float, float]:

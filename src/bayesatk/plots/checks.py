@@ -20,6 +20,7 @@ from bayesatk.plots.canvas import (
     Backend,
     Canvas,
     Fit,
+    arranged,
     captioned,
     chosen_systems,
     legend_width,
@@ -404,10 +405,10 @@ def plot_calibration(calibration: Calibration, *, backend: str | None = None) ->
     """
     drawn, group = Backend.named(backend), calibration.tree["prior_sbc"].to_dataset()
     number = len(group.data_vars)
-    wide, high = min(number, 3), -(-number // 3)
+    wide, high = arranged(number)
     inches = max(6.0, 0.8 + 3.1 * wide), 1.3 + 2.8 * high
     plot = az.plot_ecdf_pit(
-        calibration.tree, group="prior_sbc", backend=drawn.name, col_wrap=3,
+        calibration.tree, group="prior_sbc", backend=drawn.name, col_wrap=wide,
         figure_kwargs=drawn.size(inches) | {"sharex": False},
         visuals={
             "xlabel": {"text": drawn.text("rank of the truth (0 to 1)")},

@@ -1,5 +1,6 @@
 """Curves: a metric against k and against a covariate, success against cost, rates over days."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from bayesatk.plots.canvas import (
     Canvas,
     Fit,
     chosen_curve,
+    chosen_systems,
     chosen_targets,
     estimand,
     legend_width,
@@ -38,6 +40,7 @@ def plot_curve(
     metric: str = "pass@",
     target: str | None = None,
     *,
+    bands: object = None,
     backend: str | None = None,
 ) -> Any:
     """Plot a metric against k: one line per system, with a simultaneous credible band.
@@ -51,6 +54,9 @@ def plot_curve(
         ``"pass@4"`` is the same curve as ``"pass@"``.
     target : {"questions", "population"}, optional
         Show one panel instead of two: the mean over these questions, or over questions like these.
+    bands : label, or list of labels, optional
+        Systems whose bands are filled; those of others are upright lines at every k. Default: of
+        one or two systems all, of more the best in each row of panels.
     backend : {"matplotlib", "plotly", "bokeh"}, optional
         Default: ArviZ's ``rcParams["plot.backend"]``.
 
@@ -58,7 +64,8 @@ def plot_curve(
     -------
     arviz_plots.PlotCollection
         With visuals ``band``, ``band_lower``, ``band_upper``, ``line``, ``point`` and
-        ``estimate``; where k exceeds the trials also ``range``; x is log2(k).
+        ``estimate``; where k exceeds the trials also ``range``; of three systems or more also
+        ``bar``, the bands that are not filled, and ``name``; x is log2(k).
 
     Raises
     ------
@@ -90,26 +97,37 @@ def plot_curve(
     """
     drawn, read = Backend.named(backend), Result.of(fit)
     metrics, targets = chosen_curve(read, metric), chosen_targets(target, read.targets)
-    curves = _metric_curves(read, metrics, targets)
+    filled = None if bands is None else chosen_systems(read, bands)
+    curves = _metric_curves(read, metrics, targets, filled)
     systems, groups = curves["system"].values.tolist(), curves.sizes["group"]
-    names = shortened(systems)
+    names, direct = shortened(systems, 24), len(systems) > 2
+    behind = direct * (0.2 + 0.075 * max(map(len, names)))  # inches of a name
+    legend = 0.0 if direct else legend_width(names)
     canvas = Canvas(
-        drawn, curves, (0.6 + 3.8 * len(targets) + legend_width(names), 1.4 + 2.9 * groups),
+        drawn, curves, (0.6 + (3.8 + behind) * len(targets) + legend, 1.4 + 2.9 * groups),
         drawn.distinct("system", [read.systems.index(system) for system in systems]),
         rows=["group"], cols=["target"],
     )  # fmt: skip
     _draw_metric(canvas, curves)
-    name = estimand(metrics[0], over_k=True)
+    name, ks = estimand(metrics[0], over_k=True), [member.k for member in metrics]
+    span = np.log2(ks[-1] / ks[0])
+    low, high = _limits(*curves.data_vars.values())
     canvas.label(
         "k (trials judged, log scale)", name,
         titles=[TARGET_NAMES[shown] for shown in targets] * groups,
-        ylim=_limits(*curves.data_vars.values()), xticks=_k_ticks([member.k for member in metrics]),
+        xlim=(np.log2(ks[0]) - 0.06 * span, np.log2(ks[-1]) + span * (0.06 + behind / 3.4)),
+        ylim=(low, high), xticks=_k_ticks(ks),
     )  # fmt: skip
-    canvas.legend("system", dict(zip(systems, names, strict=True)), "system")
+    if direct:
+        _write_names(canvas, curves, names, 0.07 * span, (low, high))
+    else:
+        canvas.legend("system", dict(zip(systems, names, strict=True)), "system")
     return canvas.finish(f"{name.split(' (')[0]} against k", *_curve_details(read, curves))
 
 
-def _metric_curves(result: Result, metrics: list[Metric], targets: list[str]) -> xr.Dataset:
+def _metric_curves(
+    result: Result, metrics: list[Metric], targets: list[str], filled: list[Any] | None
+) -> xr.Dataset:
     """Return mean, band and estimate, dims (group, target, system, k), best system first."""
     family, tau = metrics[0].family, metrics[0].tau
     pick: dict[str, Any] = {"target": targets} | ({} if tau is None else {"tau": tau})
@@ -133,25 +151,37 @@ def _metric_curves(result: Result, metrics: list[Metric], targets: list[str]) ->
             f"range_{name}": mean.copy(data=ranges.values[i]) for i, name in enumerate(_ENDS)
         }
     order = np.argsort(-result.scale.direction * mean.isel(k=-1, target=0).values, kind="stable")
-    member = np.arange(len(order)) // 4  # curves with bands that can be told apart
+    member = np.arange(len(order)) // _IN_A_ROW
     group = xr.DataArray(member, {"system": mean["system"].values[order]}, "system")
     curves = xr.Dataset(values).isel(system=order)
     groups = xr.DataArray(np.arange(member[-1] + 1), dims="group", name="group")
-    return xr.concat([curves.where(group == number) for number in groups.values], dim=groups)
+    curves = xr.concat([curves.where(group == number) for number in groups.values], dim=groups)
+    if filled is None:
+        best = np.arange(len(order)) % _IN_A_ROW == 0
+        shown = best | (len(order) <= 2)
+    else:
+        shown = np.array([system in filled for system in group["system"].values.tolist()])
+    return curves.assign_coords(filled=("system", shown))
 
 
 _ENDS = ("lower", "upper")
+_IN_A_ROW = 4  # curves that can be told apart in a panel
 
 
 def _draw_metric(canvas: Canvas, curves: xr.Dataset) -> None:
     """Draw bands below lines below markers."""
     x, backend, line = xr.DataArray(np.log2(curves["k"])), canvas.backend, canvas.marks.line
-    _draw_band(canvas, x, curves)
+    filled, beside = curves["filled"].drop_vars("filled"), 0.02 * _beside(curves)
+    bands = curves.where(filled)
+    _draw_band(canvas, x, bands)
     for end in _ENDS:
-        canvas.draw(line, f"band_{end}", x, curves[end], width=0.7)
+        canvas.draw(line, f"band_{end}", x, bands[end], width=0.7)
+    if not filled.all():
+        bars = curves.where(~filled)
+        points = upright(x + beside, bars["lower"], bars["upper"], "k")
+        canvas.draw(line, "bar", *points, linestyle=backend.lines[0], width=1.0, alpha=0.6)
     if "range_lower" in curves:
-        ends = curves["range_lower"], curves["range_upper"]
-        points = upright(x + 0.02 * _beside(curves), *ends, "k")
+        points = upright(x + 2.0 * beside, curves["range_lower"], curves["range_upper"], "k")
         canvas.draw(line, "range", *points, linestyle=backend.lines[2], width=1.6)
     canvas.draw(line, "line", x, curves["mean"], width=1.8)
     canvas.draw(canvas.marks.scatter, "point", x, curves["mean"], area=22.0)
@@ -164,8 +194,45 @@ def _draw_metric(canvas: Canvas, curves: xr.Dataset) -> None:
 
 def _beside(curves: xr.Dataset) -> xr.DataArray:
     """Return places of systems beside each other, around none."""
-    number = curves.sizes["system"]
-    return curves["system"].copy(data=np.arange(number) - 0.5 * (number - 1))
+    number = np.arange(curves.sizes["system"]) % _IN_A_ROW
+    return curves["system"].copy(data=number - 0.5 * number.max())
+
+
+def _write_names(
+    canvas: Canvas, curves: xr.Dataset, names: list[str], gap: float, limits: tuple[float, float]
+) -> None:
+    """Write the name of every system behind the end of its curve, none over another."""
+    ends = curves["mean"].isel(k=-1)
+    height = ends.copy(data=np.full(ends.shape, limits[0]))  # of those that another row has
+    for place in np.ndindex(ends.shape[:-1]):
+        height.values[place] = _apart(ends.values[place], limits)
+    words = xr.DataArray(names, {"system": curves["system"]}, "system")
+    canvas.draw(
+        canvas.marks.text, "name", np.log2(float(curves["k"][-1])) + gap, height.fillna(limits[0]),
+        string=words.where(ends.notnull(), ""), size=canvas.backend.font(9),
+        horizontal_align="left",
+    )  # fmt: skip
+
+
+def _apart(heights: Array, limits: tuple[float, float]) -> Array:
+    """Return heights of lines of text within limits, each near its own and none over another.
+
+    Examples
+    --------
+    >>> _apart(np.array([0.5, np.nan, 0.51, 0.99]), (0.0, 1.0)).round(2).tolist()
+    [0.5, nan, 0.57, 0.95]
+    """
+    (low, high), drawn = limits, np.flatnonzero(np.isfinite(heights))
+    line = 0.07 * (high - low)
+    order = drawn[np.argsort(heights[drawn], kind="stable")]
+    apart = heights.copy()
+    for below, place in pairwise(order):
+        apart[place] = max(apart[place], apart[below] + line)
+    top = high - 0.7 * line
+    for place in order[::-1]:
+        apart[place] = min(apart[place], top)
+        top = apart[place] - line
+    return apart
 
 
 def _draw_band(canvas: Canvas, x: xr.DataArray, curves: xr.Dataset) -> None:
@@ -189,6 +256,8 @@ def _curve_details(result: Result, curves: xr.Dataset) -> list[str]:
         f"Line: posterior mean. Band: contains the whole curve with probability {probability} "
         "(simultaneous over k, equal tails)."
     ]
+    if not curves["filled"].all():
+        details.append("Upright: the same of the other systems.")
     if "range_lower" in curves:
         details.append(
             "Upright dotted: range at k beyond the trials over all difficulty distributions that "

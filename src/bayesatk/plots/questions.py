@@ -42,7 +42,8 @@ def plot_questions(fit: Fit, system: Any = None, *, backend: str | None = None) 
     Returns
     -------
     arviz_plots.PlotCollection
-        With visuals ``interval``, ``mean`` and, where there are any, ``suspicious``.
+        With visuals ``interval``, ``mean`` and, where there are any, ``suspicious``, whose first
+        names are in the titles.
 
     Raises
     ------
@@ -58,7 +59,7 @@ def plot_questions(fit: Fit, system: Any = None, *, backend: str | None = None) 
     -----
     Questions are ordered by their mean over the systems. If there are more than 300, evenly spaced
     ones are drawn, and all suspicious ones: those that the system fails although weaker systems
-    solve them.
+    solve them. More than 60 questions have wide panels, one below the other.
 
     Examples
     --------
@@ -79,27 +80,47 @@ def plot_questions(fit: Fit, system: Any = None, *, backend: str | None = None) 
     shown = np.union1d(thinned, marked)
     rows = rows.isel(question=shown)
     x = xr.DataArray(shown + 1.0, {"question": rows["question"]}, "question")
-    canvas = Canvas.of_systems(drawn, rows)
+    if len(shown) > _MANY:
+        canvas = Canvas(drawn, rows, (8.4, 1.0 + 2.3 * len(systems)), cols=["system"], wrap=1)
+    else:
+        canvas = Canvas.of_systems(drawn, rows)
     scatter = canvas.marks.scatter
     lines = upright(x, rows["ci_lower"], rows["ci_upper"], "question")
     canvas.draw(canvas.marks.line, "interval", *lines, color=COLORS[0], alpha=0.5, width=0.8)
     canvas.draw(scatter, "mean", x, rows["mean"], color=COLORS[0], area=16.0)
     odd = rows["mean"].where(rows["suspicious"])
-    if bool(odd.notnull().any()):
+    if len(marked):
         canvas.draw(
             scatter, "suspicious", x, odd, color=COLORS[1], marker=drawn.markers[3], area=40.0
         )
     canvas.label(
         "question (hardest first)",
         "success probability p" if fit.data.binary else "expected score",
-        titles=shortened(systems), ylim=spaced(float(fit.scores.min()), float(fit.scores.max())),
+        titles=_panel_titles(rows, systems),
+        ylim=spaced(float(fit.scores.min()), float(fit.scores.max())),
     )  # fmt: skip
     drawn_note = f" Drawn: {len(shown)} of {size} questions." if len(shown) < size else ""
     return canvas.finish(
         "Posterior of every question",
-        f"Posterior mean and {100 * fit.ci_prob:g}% interval. Diamonds: failed, though weaker "
-        f"systems solve it.{drawn_note}",
+        f"Posterior mean and {100 * fit.ci_prob:g}% interval. "
+        + "Diamonds: failed, though weaker systems solve it." * bool(len(marked))
+        + drawn_note,
     )
+
+
+_MANY = 60  # questions in a panel that is wide
+_NAMED = 5  # suspicious questions whose names are above a panel
+
+
+def _panel_titles(rows: xr.Dataset, systems: list[Any]) -> list[str]:
+    """Return the name of every system with its first suspicious questions."""
+    titles = []
+    for name, suspicious in zip(shortened(systems), rows["suspicious"].values, strict=True):
+        questions = shortened(rows["question"].values[suspicious].tolist(), 16)
+        more = f", and {len(questions) - _NAMED} more" * (len(questions) > _NAMED)
+        listed = f" (diamonds: {', '.join(questions[:_NAMED])}{more})"
+        titles.append(name + listed * bool(questions))
+    return titles
 
 
 def _hardest_first(fit: Result) -> xr.Dataset:

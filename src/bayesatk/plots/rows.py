@@ -17,6 +17,7 @@ from bayesatk.plots.canvas import (
     Canvas,
     Fit,
     Styles,
+    arranged,
     chosen_metrics,
     chosen_systems,
     chosen_targets,
@@ -285,10 +286,11 @@ def _open_rows(
 ) -> Canvas:
     """Open a canvas as high as its rows need, with so many inches beside its panels."""
     size, number = rows.sizes[dim], rows.sizes[panel]
-    wide, high = min(number, 3), -(-number // 3)
+    wide, high = arranged(number)
     height = max(1.1 + (0.42 if size <= 12 else 0.32) * size, 1.7)
     inches = max(6.5, 1.8 + 3.3 * wide + beside), 0.9 + high * height
-    return Canvas(backend, rows, inches, {**styles, "overlay": ([dim], ())}, cols=[panel], wrap=3)
+    styles = {**styles, "overlay": ([dim], ())}
+    return Canvas(backend, rows, inches, styles, cols=[panel], wrap=wide)
 
 
 def _draw_rows(canvas: Canvas, rows: xr.Dataset, y: xr.DataArray, **style: Any) -> None:
@@ -317,7 +319,7 @@ def plot_ranks(
     Parameters
     ----------
     fit : xarray.DataTree
-        From `bayesatk.compare`.
+        From `bayesatk.compare` or `bayesatk.leaderboard`.
     metric : str, Metric, or iterable of them, optional
         A panel for each; default: the first metric of the result.
     target : {"population", "questions", "new_groups"}
@@ -334,11 +336,11 @@ def plot_ranks(
     Raises
     ------
     ValueError
-        If the result was not compared, or lacks the metric or target.
+        If the result was neither compared nor ranked, or lacks the metric or target.
 
     See Also
     --------
-    bayesatk.compare : makes the result.
+    bayesatk.compare, bayesatk.leaderboard : make the result.
 
     Notes
     -----
@@ -355,15 +357,20 @@ def plot_ranks(
     >>> plot.get_viz("probability", system="a", rank=1).get_text()
     '1.00'
     """
-    drawn, read = Backend.named(backend), Result.of(fit, "ranks")
-    if not read.group("ranks").attrs["ranked_on"]:
+    drawn, read = Backend.named(backend), Result.of(fit)
+    board = None if read.has("ranks") or not read.has("leaderboard") else read.group("leaderboard")
+    if board is None and not Result.of(read, "ranks").group("ranks").attrs["ranked_on"]:
         raise ValueError(
             "fit must rank its systems, and no question was tried by all of them. Compare "
             "fewer systems."
         )
     (shown_target,) = chosen_targets(target or "", read.targets)
     metrics = chosen_metrics(read, metric)[: 1 if metric is None else None]
-    table = _rank_table(read, metrics, shown_target)
+    table = (
+        _rank_table(read, metrics, shown_target)
+        if board is None
+        else _board_ranks(board, metrics, shown_target)
+    )
     size, ranks = table.sizes["system"], table["rank"]
     side = max(0.42 * size, 2.2)
     wide, high = min(len(metrics), 2), -(-len(metrics) // 2)
@@ -486,7 +493,7 @@ def plot_leaderboard(
 def _board_rows(board: Result, metric: Metric, target: str) -> xr.Dataset:
     """Return the statistics of a leaderboard, dims (metric, system), the best mean last."""
     group = board.group("leaderboard")
-    rows = group.drop_dims("other").sel(metric=[metric.label], target=target, drop=True)
+    rows = group.drop_dims(["other", "place"]).sel(metric=[metric.label], target=target, drop=True)
     order = rows["rank"].isel(metric=0).argsort(kind="stable").values[::-1]
     return rows.isel(system=order).transpose("metric", "system")
 
@@ -494,7 +501,18 @@ def _board_rows(board: Result, metric: Metric, target: str) -> xr.Dataset:
 def _rank_table(compared: Result, metrics: list[Metric], target: str) -> xr.DataArray:
     """Return probabilities (metric, system, rank), the best mean rank first."""
     dataset = compared.group("ranks").sel(target=target, drop=True)
-    table = by_metric(metrics, lambda metric: metric_values(dataset, metric))
+    return _best_first(by_metric(metrics, lambda metric: metric_values(dataset, metric)))
+
+
+def _board_ranks(board: xr.Dataset, metrics: list[Metric], target: str) -> xr.DataArray:
+    """Return probabilities (metric, system, rank) of a leaderboard, the best mean rank first."""
+    labels = [metric.label for metric in metrics]
+    table = board["prob_rank"].sel(metric=labels, target=target, drop=True)
+    return _best_first(table.rename(place="rank"))
+
+
+def _best_first(table: xr.DataArray) -> xr.DataArray:
+    """Return probabilities (metric, system, rank), the best mean rank first."""
     table = table.transpose("metric", "system", "rank")
     mean = (table.isel(metric=0) * table["rank"]).sum("rank")
     return table.isel(system=mean.argsort(kind="stable").values)

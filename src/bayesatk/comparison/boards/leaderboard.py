@@ -125,8 +125,14 @@ class Ranking:
         group = analysis_group(self.table(), keys, attrs, sentences=[self._legend()], labels=labels)
         places = np.argsort(joint.systems)
         separated = self.orders[:, :, places[:, None], places].astype(np.int8)
-        group = group.assign(separated=((*keys, "other"), separated))
-        return group.assign_coords(other=group["system"].values)
+        cells = [[*result.grid].index(metric) for metric in result.metrics]
+        ranks = [[drawn.ranks(cell)[places] for drawn in joint.drawn] for cell in cells]
+        group = group.assign(
+            separated=((*keys, "other"), separated), prob_rank=((*keys, "place"), np.array(ranks))
+        )
+        return group.assign_coords(
+            other=group["system"].values, place=np.arange(1, len(places) + 1)
+        )
 
     def _legend(self) -> str:
         """Explain the columns, and name the method."""
@@ -180,7 +186,8 @@ def leaderboard(
         with the result's probability), ``tier``, ``questions`` (that the system tried, of those
         that all are ranked on) and ``trials``. The group has each of them as a variable, and
         ``separated(metric, target, system, other)``: 1 where `system` is declared better than
-        `other`. Attributes of the group: ``method`` of the joint draws (``"importance"`` sampling;
+        `other`, and ``prob_rank(metric, target, system, place)``, the probability of every rank.
+        Attributes of the group: ``method`` of the joint draws (``"importance"`` sampling;
         ``"slice"`` sampling where its weights are unreliable; ``"paired"``, where every system has
         its own model; ``"crossed"``, of a sampled model), ``effective_draws`` (independent draws
         behind all probabilities) and ``k_hat`` (Pareto shape of the largest importance weights; at
@@ -196,7 +203,7 @@ def leaderboard(
     bayesatk.compare : differences of pairs of systems, by the same joint posterior.
     bayesatk.claim : the sentence about its tiers.
     bayesatk.decide.next_questions : the most informative questions to try again.
-    bayesatk.plots.plot_leaderboard : the table as a picture.
+    bayesatk.plots.plot_leaderboard, bayesatk.plots.plot_ranks : the table as a picture.
     bayesatk.models.build_one_factor : the same model in PyMC.
 
     Notes
