@@ -246,7 +246,7 @@ def test_a_browser_renders_it_without_errors_or_requests(opened) -> None:
     assert opened.title == "A <b>bold</b> claim"
     assert opened.execute_script("return performance.getEntriesByType('resource').length") == 0
     sizes = opened.execute_script(
-        "return [...document.querySelectorAll('figure:not([hidden]) svg')]"
+        "return [...document.querySelectorAll('figure:not([hidden]) .wide svg')]"
         ".map(s => s.getBoundingClientRect())"
         ".map(r => [r.width, r.height])"
     )
@@ -282,6 +282,11 @@ def test_metrics_switch_in_place_and_nothing_is_wider_than_a_telephone(opened) -
         ".map(e => e.scrollWidth - e.clientWidth)"
     )
     assert opened.execute_script(wide) == [0, 0]
+    stacked = (
+        "return [...document.querySelectorAll('figure:not([hidden]) .drawing')]"
+        ".filter(d => d.offsetHeight > 0).map(d => [d.className, d.scrollWidth - d.clientWidth])"
+    )
+    assert opened.execute_script(stacked) == [["drawing narrow", 0]] * 8
     opened.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 

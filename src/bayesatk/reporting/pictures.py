@@ -18,11 +18,15 @@ from bayesatk.verification.verify import Verification
 
 @dataclass(frozen=True)
 class Picture:
-    """A plot with its caption. One with a metric is shown while the page shows that metric."""
+    """A plot with its caption. One with a metric is shown while the page shows that metric.
+
+    `narrow` has its panels one below the other, for a page that is no wider than a telephone.
+    """
 
     title: str
     caption: str
     svg: str
+    narrow: str
     metric: str = ""
 
 
@@ -115,44 +119,103 @@ def _curves(result: Result) -> list[str]:
     return [symbol for symbol, family_ks in ks.items() if len(family_ks) > 1]
 
 
-def _drawn(plot: Callable[[], Any], title: str) -> tuple[str, str]:
-    """Return the caption of a plot, and the plot without a background or a title.
-
-    Its black is the colour of the text around it, and shades of cells are those of the page.
-    """
+def _drawn(plot: Callable[[], Any], title: str) -> tuple[str, str, str]:
+    """Return the caption of a plot, and the plot without a title: as it is, and narrow."""
     import matplotlib
     from matplotlib import pyplot
 
-    target = StringIO()
     # A browser has the fonts that are missing here, and the text stays text.
-    # Names of clips differ between pictures: one that is not shown lends no clip to others.
-    rc: Any = {"svg.fonttype": "none", "svg.hashsalt": title, "font.family": "sans-serif"}
-    rc |= {"legend.facecolor": "none"}
+    rc: Any = {"svg.fonttype": "none", "font.family": "sans-serif", "legend.facecolor": "none"}
     with matplotlib.rc_context(rc), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*[Gg]lyph.*")
         collection = plot()
         figure = collection.viz["figure"].item()
         figure.suptitle("")
-        figure.savefig(target, format="svg", transparent=True, metadata={"Date": None})
+        caption = " ".join(collection.words[1:])
+        label, shaded = escape(f"{title}. {caption}"), "cell" in collection.viz.children
+        svg = _svg(figure, title, label, shaded)
+        _stack(figure, _NARROW if not shaded else 0.0)
+        narrow = _svg(figure, f"{title}, narrow", label, shaded)
         pyplot.close(figure)
-    caption = " ".join(collection.words[1:])
+    return caption, svg, narrow
+
+
+def _stack(figure: Any, width: float) -> None:
+    """Put the panels of a figure below each other, each with its labels, and the legend below.
+
+    The figure gets so many inches, or as many as its first panel and names beside it have.
+    """
+    panels = [panel for panel in figure.axes if panel.get_visible()]
+    width = width or panels[0].get_position().x1 * figure.get_figwidth()
+    heights = [panel.get_position().height * figure.get_figheight() for panel in panels]
+    row_starts = [next(first for first in panels if _row(first) == _row(panel)) for panel in panels]
+    grid = figure.add_gridspec(len(panels), 1, height_ratios=heights)
+    for panel, first in zip(panels, row_starts, strict=True):
+        label = panel.get_xlabel() or panels[-1].get_xlabel()
+        panel.set_xlabel(label.replace(" (", "\n(") if len(label) > _LONG else label)
+        panel.set_ylabel(panel.get_ylabel() or first.get_ylabel())
+        names, own_names = (
+            [text.get_text() for text in each.get_yticklabels()] for each in (first, panel)
+        )
+        if any(names) and (not any(own_names) or max(map(len, names)) > _LONG):  # of rows
+            panel.set_yticks(first.get_yticks(), [_in_two(name) for name in names])
+        panel.tick_params(labelbottom=True, labelleft=True)
+    for place, panel in enumerate(panels):
+        panel.set_subplotspec(grid[place])
+    below = 0.0
+    for legend in [*figure.legends]:
+        names = [text.get_text() for text in legend.get_texts()]
+        legend.remove()
+        figure.legend(
+            legend.legend_handles, names, title=legend.get_title().get_text(),
+            loc="outside lower center",
+        )  # fmt: skip
+        below += 0.5 + 0.2 * len(names)
+    figure.set_size_inches(width, sum(heights) + _BETWEEN * len(panels) + below)
+
+
+_NARROW, _BETWEEN = 4.5, 0.75  # inches: of a figure for a telephone; of titles and ticks of a panel
+_LONG = 28  # characters of a label that takes two lines there
+
+
+def _in_two(name: str) -> str:
+    """Return the name of a row in two lines, if it is that of a difference."""
+    return name.replace(" \N{MINUS SIGN} ", " \N{MINUS SIGN}\n") if len(name) > _LONG else name
+
+
+def _row(panel: Any) -> int:
+    return int(panel.get_subplotspec().rowspan.start)
+
+
+def _svg(figure: Any, salt: str, label: str, shaded: bool) -> str:
+    """Return a figure without a background, whose black is the colour of the text around it.
+
+    Shades of cells are those of the page.
+    """
+    import matplotlib
+
+    target = StringIO()
+    # Names of clips differ between pictures: one that is not shown lends no clip to others.
+    with matplotlib.rc_context({"svg.hashsalt": salt}):
+        figure.savefig(target, format="svg", transparent=True, metadata={"Date": None})
     text = re.sub(r"^.*?(?=<svg)", "", target.getvalue(), flags=re.DOTALL)
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    if "cell" in collection.viz.children:
-        text = re.sub(r"fill: #([0-9a-f]{2})([0-9a-f]{2})[0-9a-f]{2}(?=[;\"])", _shade, text)
+    if shaded:
+        text = re.sub(r"fill: #([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})(?=[;\"])", _shade, text)
     black = r"#([0-6][0-9a-f])\1\1\b"  # and dark grey
     text = re.sub(black, "currentColor", text, flags=re.IGNORECASE)
     # Text of 10 points keeps 11 pixels where the page is narrower than the plot, which scrolls.
     width = float(re.search(r'width="([\d.]+)pt"', text)[1]) * 96 / 72  # type: ignore[index]
     size = f'style="min-width: {0.83 * width:.0f}px"'
-    label = escape(f"{title}. {caption}")
-    return caption, text.replace("<svg ", f'<svg {size} role="img" aria-label="{label}" ', 1)
+    return text.replace("<svg ", f'<svg {size} role="img" aria-label="{label}" ', 1)
 
 
 def _shade(match: re.Match[str]) -> str:
     """Return a colour between white and night blue as a share of the page's own shade."""
-    red, green = (int(channel, 16) for channel in match.groups())
-    if red == green:  # a grey is ink, and white stands on shades
-        return "fill: var(--paper)" if red == 255 else match[0]
+    red, green, blue = (int(channel, 16) for channel in match.groups())
+    if red == 255:  # white stands on shades
+        return "fill: var(--paper)"
+    if red == green == blue < 250:  # a grey is ink; near white it is the shade of a small share
+        return match[0]
     share = (255 - red) / 247
     return f"fill: var(--shade); fill-opacity: {share:.3f}"
