@@ -9,6 +9,7 @@ identical systems.
 
 import argparse
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 from rich.console import Console
@@ -74,12 +75,45 @@ def identical(replications: int, count: int, questions: int, trials: int) -> dic
     return {target: named[target] / replications for target in named}
 
 
+def of_costs(replications: int, questions: int = 60, trials: int = 4) -> list[tuple[float, bool]]:
+    """Return the stated probability of claims about cost, and whether each is true.
+
+    Both systems answer the same questions; harder ones cost more, and trials of a question differ
+    by a lognormal factor. The truth is the mean over these questions, of one try of each.
+    """
+    said = []
+    for seed in track(range(replications), description="costs"):
+        rng = np.random.default_rng([4, seed])
+        skill, price = rng.normal(0.3, 0.4, 2), np.exp(rng.normal(0.0, 0.25, 2))
+        p, truth = systems(rng, skill, CORRELATION, questions)
+        level = price[:, None] * np.exp(-0.3 * (p - 0.5) + 0.4 * rng.standard_normal(p.shape))
+        marks = (rng.random((*p.shape, trials)) < p[..., None]).astype(int)
+        paid = level[..., None] * np.exp(rng.normal(-0.125, 0.5, marks.shape))
+        names = ("a", "b")
+        data = bk.tally(
+            dict(zip(names, marks, strict=True)), cost=dict(zip(names, paid, strict=True))
+        )
+        costs = bk.costs.evaluate_cost(data, [1], rng=1)
+        pair, (solved, mean) = [(0, 1), (1, 0)], (truth[0], level.mean(axis=1))
+        on = {"target": "questions", "k": 1}
+        claims = [
+            {"says": "not worse and cheaper than", "system": names[i], "other": names[j], **on}
+            for i, j in pair
+        ] + [{"says": "on the Pareto front", "system": names[i], **on} for i, _ in pair]
+        table = bk.table(bk.decide.check_claims(claims, None, costs), "claims")
+        true = [solved[i] >= solved[j] and mean[i] < mean[j] for i, j in pair]
+        true += [solved[i] > solved[j] or mean[i] < mean[j] for i, j in pair]
+        said += zip(table["probability"].tolist(), map(bool, true), strict=True)
+    return said
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--replications", type=int, default=300, help="pairs of either kind")
     parser.add_argument("--boards", type=int, default=75, help="of eight identical systems")
     parser.add_argument("--questions", type=int, default=200)
     parser.add_argument("--trials", type=int, default=8)
+    parser.add_argument("--costs", type=int, default=60, help="pairs with costs")
     options = parser.parse_args()
     design, console = (options.questions, options.trials), Console(width=120)
     for target, counts in pairs(options.replications, *design).items():
@@ -93,6 +127,13 @@ def main() -> None:
         if boards:
             found = identical(boards, count, *design)
             console.print(f"{count} identical systems, some pair called ahead: {found}")
+    said = np.array(of_costs(options.costs)).reshape(-1, 2)
+    ends = (0.0, 0.05, 0.2, 0.5, 0.8, 0.95, 1.0 + 1e-9)
+    for low, high in pairwise(ends if len(said) else ()):
+        kept = said[(said[:, 0] >= low) & (said[:, 0] < high)]
+        if len(kept):
+            mean, right = kept.mean(axis=0)
+            console.print(f"cost: {len(kept)} claims, said {mean:.3f}, true {right:.3f}")
 
 
 if __name__ == "__main__":

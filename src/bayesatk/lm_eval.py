@@ -153,6 +153,11 @@ def aggregate(items: Sequence[Marks]) -> float:
         The number of that name; NaN for the estimate of a metric at a k that more than half of the
         documents have no repeats for.
 
+    Raises
+    ------
+    ValueError
+        If lm-eval reduced the marks itself, as it does where documents have several targets.
+
     Examples
     --------
     >>> documents = [pass_at_k(["5"], [responses], pooling="none") for responses in ("55", "54")]
@@ -168,6 +173,12 @@ def aggregate(items: Sequence[Marks]) -> float:
     0.625
     """
     first = items[0]
+    if not isinstance(first, Marks):
+        raise ValueError(
+            f"items must be the marks of bayesatk.lm_eval's metrics; got {first!r:.80}. Of several "
+            "targets lm-eval keeps only whether one is met: let doc_to_target return one text, "
+            "such as the targets joined by newlines, and judge it by correct=."
+        )
     return _values(first.request, tuple(map(tuple, items))).get(first.name, float("nan"))
 
 

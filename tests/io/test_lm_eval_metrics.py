@@ -67,6 +67,8 @@ def test_a_judge_of_the_task_decides_what_is_right() -> None:
 def test_lost_repeats_are_refused() -> None:
     with pytest.raises(ValueError, match="a filter left one response"):
         pass_at_k(references=["c"], predictions=["c"])
+    with pytest.raises(ValueError, match=r"items must be the marks .* got 1\.0.*correct="):
+        aggregate([1.0, 0.0])  # of several targets
 
 
 def test_logs_of_repeats_are_read(tmp_path) -> None:
