@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import subprocess
 import sys
 from pathlib import Path
 from zipfile import ZipFile
@@ -127,3 +128,17 @@ def test_posteriordb_reads_the_folder() -> None:
         chains = posterior.reference_draws()
         assert len(chains) == posterior.reference_draws_info()["diagnostics"]["nchains"]
         assert set(chains[0]) == set(posterior.information["dimensions"])
+
+
+def test_stan_accepts_the_model(tmp_path: Path) -> None:
+    """Stan's own compiler, from the package httpstan (make test-schemas)."""
+    package = importlib.util.find_spec("httpstan")
+    if package is None:
+        pytest.skip("httpstan is not installed")
+    (model,) = DATABASE.glob("models/stan/*.stan")
+    compiler = Path(str(package.origin)).with_name("stanc")
+    written = tmp_path / "model.cpp"
+    command = [str(compiler), "--o", str(written), str(model)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "beta_binomial_lpmf" in written.read_text()
