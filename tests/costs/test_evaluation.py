@@ -122,8 +122,8 @@ def test_a_result_is_saved_tabulated_and_cited(tmp_path: Any) -> None:
     fit = bkc.evaluate_cost(bk.tally(runs, cost=cost, cost_unit="USD"), 3, 2.0, rng=5, **FAST)
     bk.save(fit, tmp_path / "costs.nc")
     again = bk.load_result(tmp_path / "costs.nc")
-    table = bkc.cost_table(fit)
-    assert table.equals(bkc.cost_table(again))
+    table = bk.table(fit, "costs")
+    assert table.equals(bk.table(again, "costs"))
     assert set(table.loc[table["unit"] == "USD", "quantity"]) == {
         "mean_cost", "cost_if_right", "cost_if_wrong", "cost_of_pass", "cost_to_success"
     }  # fmt: skip
@@ -135,7 +135,7 @@ def test_a_result_is_saved_tabulated_and_cited(tmp_path: Any) -> None:
     assert fit["constant_data"]["cost_sums"].dims == ("system", "question", "category", "cost_sum")
     drawn = fit.copy()
     del drawn["closed_form"]
-    assert_allclose(bkc.cost_table(drawn)["mean"], table["mean"], rtol=1e-9)
+    assert_allclose(bk.table(drawn, "costs")["mean"], table["mean"], rtol=1e-9)
 
 
 def test_what_takes_no_account_of_costs_says_so() -> None:
@@ -171,7 +171,7 @@ def test_what_cannot_be_evaluated_is_refused() -> None:
         with pytest.raises(ValueError, match=message):
             bkc.evaluate_cost(paid, **options)
     with pytest.raises(ValueError, match="must be a result of"):
-        bkc.cost_table(bk.evaluate(runs, "pass@1", rng=1))
+        bk.table(bk.evaluate(runs, "pass@1", rng=1), "costs")
 
 
 @pytest.mark.long

@@ -34,7 +34,7 @@ def test_sampled_costs_agree_and_are_results(tmp_path) -> None:
         gap = float(ours[name].mean() - theirs[name].mean())
         assert abs(gap) < 0.15 * float(ours[name].std())
     again = bk.load_result(bk.save(sampled, tmp_path / "sampled.nc"))
-    assert len(bkc.cost_table(again)) == len(bkc.cost_table(exact))
+    assert len(bk.table(again, "costs")) == len(bk.table(exact, "costs"))
     assert "hoffman2014nuts" in bk.cite(again)
 
 

@@ -79,7 +79,7 @@ def test_what_takes_a_result_calls_it_fit() -> None:
         (bk.decide, "noise_floor horizon crossing next_questions e_value"),
         (bk.checks, "question_table criticise exact_loo log_evidence tail_exponent"),
         (bk.guessing, "random_baseline baseline_table"),
-        (bk.costs, "cost_table compare_cost pareto"),
+        (bk.costs, "compare_cost pareto"),
         (bk.plots, "plot_curve plot_systems plot_difference plot_ranks plot_gate plot_cost"),
     ):
         for name in names.split():

@@ -19,6 +19,8 @@ from typer.testing import CliRunner
 
 import bayesatk as bk
 from bayesatk.cli.app import app
+from bayesatk.plots.rows import _shade
+from bayesatk.reporting.pictures import _shaded
 from bayesatk.reporting.sentences import levels
 from bayesatk.results.result import Result
 
@@ -163,12 +165,24 @@ def test_nothing_points_outside(page) -> None:
 def test_pictures_are_there_and_follow_the_page(page) -> None:
     text = page.read_text(encoding="utf-8")
     # Curve, forest, questions, shrinkage, shape, guessers; of 4 metrics differences and ranks.
-    assert text.count('role="img"') == 6 + 4 * 2
+    assert text.count('role="img"') == 2 * (6 + 4 * 2)  # wide and narrow
     clips = re.findall(r'<clipPath id="(\w+)"', text)
     assert len(clips) == len(set(clips))
     assert "by chance alone" in text
     assert "currentColor" in text
     assert not re.search(r"<metadata", text)
+
+
+def test_small_probabilities_are_no_white_cells_in_a_dark_page() -> None:
+    for chance in (0.005, 0.01, 0.02, 0.3, 1.0):
+        cell = f"fill: {_shade(chance)}; stroke"
+        shade, opacity = re.fullmatch(
+            r"fill: var\((--\w+)\); fill-opacity: ([\d.]+); stroke", _shaded(cell)
+        ).groups()  # type: ignore[union-attr]
+        assert shade == "--shade"
+        assert float(opacity) == pytest.approx(chance, abs=0.004)
+    for ink in ("fill: #767676;", "fill: #000000;"):
+        assert _shaded(ink) == ink
 
 
 @pytest.mark.parametrize("pooling", ["none", "complete"])

@@ -413,14 +413,9 @@ class Evaluation:
     def model(self, data: Any, reading: Reading | None = None) -> dict[str, Any]:
         """Return the options that `bayesatk.evaluate` and `bayesatk.sample` share."""
         formula = None if reading is None else reading.formula
-        judge: Any = self.judge
-        if self.judge is not None and self.judge not in ("system", "shared"):
-            import pandas as pd
-
-            judge = pd.read_csv(self.judge, dtype={"system": str})  # labels of systems are text
         return {
             "pooling": self.pooling, "difficulty": families(self.difficulty),
-            "judge": judge, "rng": self.seed, "population": self.population,
+            "judge": self.judge, "rng": self.seed, "population": self.population,
             "prior_trials": self._earlier(data, reading), "prior_weight": self._weight,
             **structure(data, formula, self.group_weight),
         }  # fmt: skip

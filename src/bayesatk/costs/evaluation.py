@@ -102,7 +102,7 @@ def evaluate_cost(
 
     See Also
     --------
-    bayesatk.costs.cost_table : the result as a table.
+    bayesatk.table : with ``"costs"`` the result as a table.
     bayesatk.costs.compare_cost : differences and ratios of systems.
     bayesatk.costs.pareto : probabilities of being in the Pareto set of cost and success.
     bayesatk.models.sample_cost : the same quantities from PyMC.

@@ -4,9 +4,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from scipy.special import betaln, ndtr
 
@@ -29,10 +31,11 @@ def read_judges(judge: object, outcomes: Outcomes) -> Judges | None:
 
     Parameters
     ----------
-    judge : JudgeError, mapping {system: JudgeError}, table, "system", "shared", Judges or None
-        A table has a row for each trial that was marked twice: columns ``mark`` (by the judge),
-        ``truth``, and ``system`` where the judge may treat systems differently. Text, where the
-        truth of some trials is known: whose error rates these tell.
+    judge : JudgeError, mapping {system: JudgeError}, table, path, text, Judges or None
+        A table, or a file of it (.csv), has a row for each trial that was marked twice: columns
+        ``mark`` (by the judge), ``truth``, and ``system`` where the judge may treat systems
+        differently. Other text, "system" or "shared", where the truth of some trials is known:
+        whose error rates these tell.
     outcomes : Outcomes
     """
     labelled = "truth_count" in outcomes.dataset
@@ -41,6 +44,8 @@ def read_judges(judge: object, outcomes: Outcomes) -> Judges | None:
     if outcomes.graded:
         return _of_levels(judge, outcomes)
     systems, judges = outcomes.systems, judge
+    if isinstance(judge, str | Path) and str(judge).endswith(".csv"):
+        judges = judge = pd.read_csv(judge, dtype={"system": str})  # labels of systems are text
     if judge is None or isinstance(judge, str):
         _check_words(judge, labelled)
         names = [str(system) if judge != "shared" else "" for system in systems]
@@ -127,8 +132,8 @@ def _check_words(judge: object, labelled: bool) -> None:
     """Refuse words that are none, and those that say nothing without trials of known truth."""
     if judge not in (None, "system", "shared"):
         raise ArgumentError(
-            Argument("judge"), " must be 'system' or 'shared' where it is text; got "
-            f"{judge!r:.80}. 'system': the judge has error rates of its own for each system; "
+            Argument("judge"), " must be 'system' or 'shared' where it is text, or a file .csv; "
+            f"got {judge!r:.80}. 'system': the judge has error rates of its own for each system; "
             "'shared': the same for all.",
         )  # fmt: skip
     if not labelled:

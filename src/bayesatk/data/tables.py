@@ -92,7 +92,8 @@ def _beside_in_one(data: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFra
     trials = [name.strip() for name in named.split(",")]
     if len(trials) < 2 or named in data.columns or not {*trials} <= {*data.columns}:
         return data
-    return data.drop(columns=trials).assign(**{named: data[trials].to_numpy().tolist()})
+    lists = pd.Series(data[trials].to_numpy().tolist(), data.index)
+    return data.drop(columns=trials).assign(**{named: lists})
 
 
 def _picked(names: list[Any], columns: Mapping[str, str], array: str) -> Picked:

@@ -17,10 +17,11 @@ from bayesatk._tools.words import probability_words
 from bayesatk.comparison.joint.posterior import joint_attrs
 from bayesatk.comparison.pairs.systems import compare
 from bayesatk.comparison.pairs.verdicts import PairSentences, named
-from bayesatk.costs.tables import pareto, read_result
+from bayesatk.costs.tables import pareto
 from bayesatk.metrics.grid import Metric
 from bayesatk.priors.choice import prior_from
 from bayesatk.results.analyses import analysis_group, with_analyses
+from bayesatk.results.costs import read_result
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGET_NAMES, metric_values
 

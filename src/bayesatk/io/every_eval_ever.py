@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bayesatk.costs.tables import cost_table
-from bayesatk.results.costs import MONEY
+from bayesatk.results.costs import MONEY, cost_table
 from bayesatk.results.result import Result
 from bayesatk.results.tables import table
 

@@ -19,12 +19,12 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.writing import replacing_text
 from bayesatk.comparison.checks.question_table import question_table
 from bayesatk.comparison.pairs.systems import comparison_table
-from bayesatk.costs.tables import cost_table
 from bayesatk.guessing.baseline import baseline_table
 from bayesatk.io.every_eval_ever import every_eval_ever, file_name
 from bayesatk.io.text_tables import defused
 from bayesatk.results.analyses import analyses_of, analysis_table
 from bayesatk.results.citations import citations
+from bayesatk.results.costs import cost_table
 from bayesatk.results.result import Result
 from bayesatk.results.schema import metric_values
 from bayesatk.results.tables import category_table, coefficient_table, table

@@ -10,7 +10,7 @@ from scipy.special import expit, logit
 from scipy.stats import rankdata
 
 from bayesatk._tools.arguments import proper_probability
-from bayesatk.costs.tables import chosen_k, read_result
+from bayesatk.costs.tables import chosen_k
 from bayesatk.metrics.grid import Metric
 from bayesatk.plots.canvas import (
     COLORS,
@@ -28,6 +28,7 @@ from bayesatk.plots.canvas import (
     upright,
 )
 from bayesatk.results.analyses import analysis_table
+from bayesatk.results.costs import read_result
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGET_NAMES
 from bayesatk.results.tables import ranges_beyond

@@ -201,13 +201,18 @@ def _svg(figure: Any, salt: str, label: str, shaded: bool) -> str:
     text = re.sub(r"^.*?(?=<svg)", "", target.getvalue(), flags=re.DOTALL)
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     if shaded:
-        text = re.sub(r"fill: #([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})(?=[;\"])", _shade, text)
+        text = _shaded(text)
     black = r"#([0-6][0-9a-f])\1\1\b"  # and dark grey
     text = re.sub(black, "currentColor", text, flags=re.IGNORECASE)
     # Text of 10 points keeps 11 pixels where the page is narrower than the plot, which scrolls.
     width = float(re.search(r'width="([\d.]+)pt"', text)[1]) * 96 / 72  # type: ignore[index]
     size = f'style="min-width: {0.83 * width:.0f}px"'
     return text.replace("<svg ", f'<svg {size} role="img" aria-label="{label}" ', 1)
+
+
+def _shaded(text: str) -> str:
+    """Return SVG whose colours of cells are shades of the page."""
+    return re.sub(r"fill: #([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})(?=[;\"])", _shade, text)
 
 
 def _shade(match: re.Match[str]) -> str:

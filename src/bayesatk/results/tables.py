@@ -16,6 +16,7 @@ from bayesatk.core.pooling.states import States
 from bayesatk.core.question.observed import observed_at
 from bayesatk.metrics.grid import Metric
 from bayesatk.results.analyses import analysis_table
+from bayesatk.results.costs import cost_table
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS, by_metric, metric_values
 from bayesatk.results.views import ShownTable
@@ -40,7 +41,8 @@ def table(
         The function that made it describes its columns. Printed it is shown as a person reads it.
         ``"categories"``, of scored categories: the probability that a trial reaches each score, or
         a better one.
-        ``"coefficients"``, of covariates: in logits for each unit of the column.
+        ``"coefficients"``, of covariates: in logits for each unit of the column. ``"costs"``, of
+        `bayesatk.costs.evaluate_cost`: every quantity of cost.
     by : {"system", "group"}
         ``"group"``, for a result with groups: a row for each system, group, metric and target, with
         ``questions``, the size of the group. ``estimate`` is from the group's trials alone; the
@@ -85,7 +87,9 @@ def table(
     >>> bool(rows["mean"].iloc[2] > 0.15)
     True
     """
-    of_model = {"categories": category_table, "coefficients": coefficient_table}
+    of_model = {
+        "categories": category_table, "coefficients": coefficient_table, "costs": cost_table
+    }  # fmt: skip
     if what in of_model:
         return of_model[what](fit)
     if what != "results":

@@ -82,6 +82,7 @@ def _next(tree: xr.DataTree, evaluated: bool, analyses: list[str], systems: int)
     """Return calls that show or use the result."""
     notes = len(json.loads(str(tree.attrs.get("notes", "[]"))))
     calls = ["bayesatk.table(fit)"] * evaluated
+    calls += ["bayesatk.table(fit, 'costs')"] * (evaluated and "mean_cost" in tree["posterior"])
     calls += [f"bayesatk.table(fit, {name!r})" for name in analyses]
     calls += [f"bayesatk.notes(fit) ({notes})"] if notes else []
     if evaluated and systems > 1:
