@@ -358,7 +358,9 @@ def blocks(
                 if not len(block):
                     continue
                 if several or source.system is not None:
-                    block = with_system(source, block, inputs.sources, options.same_system)
+                    block = named(
+                        source, with_system, source, block, inputs.sources, options.same_system
+                    )
                 roles = roles or dict.fromkeys(block.roles)
                 if set(block.roles) != set(roles):
                     raise OutcomeError(

@@ -16,9 +16,10 @@ _LONG = 40_000_000  # bytes that take seconds to read
 _POINTER = b"version https://git-lfs"
 SUMMARY = "summary"  # the kind of a file that tells of others in its folder
 TABLE = "table"  # and of one that is no log
+LINES = (".jsonl", ".ndjson")
 SUFFIXES = {
-    ".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json",
-    ".parquet": "parquet", ".eval": "inspect",
+    ".csv": "csv", ".tsv": "tsv", ".json": "json", ".parquet": "parquet", ".eval": "inspect",
+    **dict.fromkeys(LINES, "jsonl"),
 }  # fmt: skip
 
 
@@ -165,7 +166,7 @@ def _is_data(file: Path) -> bool:
         "logs.json", "eval-set.json", "config.json", "lock.json", "metadata.json",
         "run_metadata.json", "run_spec.json", "scenario.json", "scenario_state.json",
         "instances.json", "stats.json", "display_predictions.json", "display_requests.json",
-        "reward.json", "ctrf.json",
+        "reward.json", "ctrf.json", "trajectory.json", "manifest.json", "download_manifest.json",
     )  # fmt: skip
     is_companion = file.name in companions or file.name.startswith("results_")
     return plain(file).suffix in SUFFIXES and not is_companion

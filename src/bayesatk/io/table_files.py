@@ -26,7 +26,7 @@ from bayesatk.data.long_form import LongForm
 from bayesatk.data.number_scale import NumberScale
 from bayesatk.data.validation import OutcomeError, OutcomeWarning, Scores, number_of, shown
 from bayesatk.io.parquet_files import columns_and_rows, parquet_blocks, records_of_parquet
-from bayesatk.io.rows import NAMES_OF_COLUMNS, ReadOptions
+from bayesatk.io.rows import NAMES_OF_COLUMNS, ReadOptions, several_systems
 from bayesatk.io.sources import Source
 from bayesatk.io.text_tables import is_number, records_of, text_blocks
 
@@ -98,11 +98,7 @@ def with_system(
             return table
         column, (codes, names) = table.roles["system"], labels(table, "system")
         if len(names) > 1 and same_system == "error":
-            raise OutcomeError(
-                f"{source.name}: a file must not name several systems if you name one; column "
-                f"{shown(column)} has {shown(names)}. Give the path alone; if they are runs of one "
-                "system, use ", Argument("same_system", "trials"), ".",
-            )  # fmt: skip
+            raise several_systems(f"column {shown(column)}", names)
         if len(names) > 1:
             table = of_runs(table, [f"{names[code]} " for code in codes.tolist()])
         table = replace(table, others=(*table.others, column))
