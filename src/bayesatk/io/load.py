@@ -6,14 +6,16 @@ some rows are read and counted, and then the next.
 
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import wraps
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
-from bayesatk._tools.messages import Argument, File
+from bayesatk._tools.messages import PACKAGE, Argument, File
 from bayesatk.data.answers import AnswerRules, check_rules
 from bayesatk.data.columns import BY_TRIAL, Columns, one_row_a_trial
 from bayesatk.data.long_form import LongForm, MissingPolicy
@@ -22,7 +24,7 @@ from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.requests import MissingCost, Request
 from bayesatk.data.tables import Counter
 from bayesatk.data.tally import BINARY, Better, check_options, finish, tally
-from bayesatk.data.validation import OutcomeError, Scores, shown
+from bayesatk.data.validation import OutcomeError, OutcomeWarning, Scores, shown
 from bayesatk.io import parquet_files
 from bayesatk.io.budget import BUDGET, within
 from bayesatk.io.logs.formats import LOGS, TABLES, detect, kind_in_folder, sniff
@@ -37,7 +39,15 @@ from bayesatk.io.rows import (
     to_long,
 )
 from bayesatk.io.sources import Source, find, is_long, is_source, open_source, refuse_copies
-from bayesatk.io.table_files import Folders, blocks_of, note_parts, of_runs, with_system
+from bayesatk.io.table_files import (
+    Folders,
+    blocks_of,
+    columns_across,
+    note_parts,
+    of_runs,
+    records_in,
+    with_system,
+)
 
 _LARGE = 1 << 28  # bytes of tables from which on they are counted in parts, unless told otherwise
 
@@ -267,6 +277,7 @@ def load(
             request, long = request.of_logs(), note_uneven(long, scale)
         else:
             long = note_parts(long, scale, inputs.sources)
+            long = _note_across(long, inputs)
         long = note_names(long, [str(source.path) for source in inputs.sources])
         done = finish(long, scale, missing, request, success, better)
     return replace(done, sources=tuple((file.name, file.sha256) for file in inputs.sources))
@@ -376,6 +387,26 @@ def blocks(
                 yield source, block
 
 
+def _note_across(long: LongForm, inputs: InputFiles) -> LongForm:
+    """Say which column that nothing is made of tells the rows of a question apart."""
+    source, options = inputs.sources[0], inputs.options
+    if source.kind == "parquet" or options.wide or "rate" in options.columns:
+        return long
+    with open_source(source) as file:
+        rows = islice(records_in(source, file, options.records), 1000)
+        columns = columns_across(rows, options.named)
+    if not columns:
+        return long
+    name, values = next(iter(columns.items()))
+    advice = OutcomeWarning(
+        f"the rows of a question differ in column {shown(name)} ({shown(values, 60)[1:-1]}), and "
+        "are read as trials; is it the system, or the trial? Then name it: ",
+        Argument("columns", {"system": name}), ".",
+    )  # fmt: skip
+    warnings.warn(advice, skip_file_prefixes=(PACKAGE,))
+    return replace(long, notes=(*long.notes, f"CHECK: {advice}"))
+
+
 def in_parts(inputs: InputFiles, stream: object) -> bool:
     """Whether files are counted part by part: as told, else if they are large and can be."""
     if stream not in (None, True, False):
@@ -410,7 +441,7 @@ def refuse_options(options: ReadOptions, kinds: Collection[str], suffix: str = "
     # Formats of tables on which an option has an effect, and what they are called.
     of_tables = {
         "columns": (TABLES, "tables"), "wide": (TABLES, "tables"), "same_system": (TABLES, ""),
-        "records": (("json",), "JSON documents"),
+        "records": (("json", "jsonl"), "JSON"),
     }  # fmt: skip
     for name, value in options.given().items():
         logs = {kind for kind, log in LOGS.items() if log.honoured(name)}
