@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 from bayesatk._tools.messages import PACKAGE, Argument, File
+from bayesatk._tools.progress import watched
 from bayesatk.data.answers import AnswerRules, check_rules
 from bayesatk.data.columns import BY_TRIAL, Columns, one_row_a_trial
 from bayesatk.data.long_form import LongForm, MissingPolicy
@@ -38,7 +39,15 @@ from bayesatk.io.rows import (
     note_uneven,
     to_long,
 )
-from bayesatk.io.sources import Source, find, is_long, is_source, open_source, refuse_copies
+from bayesatk.io.sources import (
+    Source,
+    find,
+    is_long,
+    is_source,
+    open_source,
+    refuse_copies,
+    shares,
+)
 from bayesatk.io.table_files import (
     Folders,
     blocks_of,
@@ -116,7 +125,7 @@ def load(
     same_system: Literal["error", "trials"] = "error",
     empty_output: Literal["marked", "missing"] = "marked",
     strict: bool = False,
-    progress: bool = False,
+    progress: bool | None = None,
     budget: int = BUDGET,
     stream: bool | None = None,
 ) -> Outcomes:
@@ -133,8 +142,9 @@ def load(
         "sample_id", "sampleId"). Labels are kept as they are written ("007" stays
         text). Or logs: Inspect's ``.eval`` and ``.json``; ``samples_*.jsonl`` of
         lm-evaluation-harness; results of verifiers, Harbor, Terminal-Bench, SWE-bench, tau-bench,
-        tau2-bench, Every Eval Ever, promptfoo, lighteval, HELM, OpenAI evals, DeepEval,
-        LiveCodeBench, MathArena, EvalPlus and HumanEval (docs/logs.md). A folder stands for the
+        tau2-bench, Every Eval Ever, promptfoo, lighteval, HELM, OpenAI evals, DeepEval, Phoenix,
+        Langfuse, Braintrust, NeMo Gym, LiveCodeBench, MathArena, EvalPlus and HumanEval
+        (docs/logs.md). A folder stands for the
         logs in it; for its tables, if it holds no logs, which must have columns of the same names;
         ``"-"`` for standard input. Other objects go to `bayesatk.tally`.
     systems, questions, scores, success, better, missing, columns, answer_rules, group, covariates,
@@ -164,7 +174,7 @@ def load(
         Column, or field of records, with the score that a verifier gave to a trial.
     records : str, optional
         Path of the records in a JSON document, if it is not one of the usual names: ``"runs"``, or
-        ``"output.runs"``.
+        ``"output.runs"``; or within each line of JSON Lines.
     wide : bool
         Whether tables have a column for each system, beside one of questions (the first column,
         unless it is named in `columns` or has a usual name), or columns ``trial_1``, ``trial_2``,
@@ -199,8 +209,9 @@ def load(
     strict : bool
         Whether to raise if a folder has files that are neither logs nor (where there are no logs)
         tables, or has Git LFS pointers. Otherwise they are skipped, and the data card lists them.
-    progress : bool
-        Whether to show the progress of reading large files, on standard error.
+    progress : bool, optional
+        Whether to show on standard error how much of large files, or how many of more than 20 files
+        are read, and the time left. Default: where that is a terminal or a notebook.
     budget : int
         Limit of the memory for a file, in bytes; 2 GiB by default. One JSON value, line, row, or
         member of an archive may take an eighth of it; all members together may take the budget, or
@@ -314,15 +325,16 @@ class InputFiles:
 
     def opened(self) -> Iterator[tuple[Source, BinaryIO]]:
         """Yield every file, open."""
-        for source in self.sources:
+        for source in shares(self.sources, "reading files", self.options.progress):
             with open_source(source, self.bar) as file:
                 yield source, file
 
 
 def find_files(source: object, options: ReadOptions) -> InputFiles:
     """Return the files that are meant."""
-    sources, notes = find(source, kind_in_folder, options.strict)
-    bar = options.progress and is_long(sources)
+    sources, notes = find(source, kind_in_folder, options.strict, options.progress)
+    shown_now = watched() if options.progress is None else options.progress
+    bar = shown_now and is_long(sources)
     sources = [
         replace(file, kind=named(file, detect, file, options.format, bar)) for file in sources
     ]

@@ -62,7 +62,7 @@ class ReadOptions:
     same_system: Literal["error", "trials"] = "error"
     empty_output: Literal["marked", "missing"] = "marked"
     strict: bool = False
-    progress: bool = False
+    progress: bool | None = None
     roles: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -81,7 +81,7 @@ class ReadOptions:
             else:
                 is_mapping = get_origin(kind) is Mapping
                 fits = isinstance(value, Mapping if is_mapping else kind)  # type: ignore[arg-type]
-                rule = "be True or False" if kind is bool else "be text"
+                rule = "be True or False" if kind in (bool, bool | None) else "be text"
                 if is_mapping:
                     rule = f"map {', '.join(ROLES)} to names in the table"
             if not fits:
