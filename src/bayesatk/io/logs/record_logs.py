@@ -379,8 +379,8 @@ class _Log:
                                   for key in form.keys]  # fmt: skip
         fields |= more
         name, fields["system"] = fields["system"], self.system_of(fields["system"])
-        if name != fields["system"] and fields["trial"] is not None:  # of one of several systems
-            fields["trial"] = f"{name} {fields['trial']}".strip()
+        if name and name != fields["system"] and isinstance(fields["trial"], int | str):
+            fields["trial"] = f"{name} {fields['trial']}"  # of one of several systems
         aliases = {name: record(path) for name, path in form.known.items()}
         fields["known"] = self._known(record, aliases | more.get("known", {}))
         return fields
