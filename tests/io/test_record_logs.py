@@ -1,6 +1,7 @@
 """Genuine logs of tools that write records: counts of an independent reading, and their traps."""
 
 import json
+import re
 import shutil
 import warnings
 from collections import Counter
@@ -573,3 +574,32 @@ def test_summaries_of_simple_evals_are_refused_by_name(tmp_path):
     for whole in ({"stem": 1.0, "score:std": 0.4, "score": 0.7}, {"score": 0.7, "convos": []}):
         path.write_text(json.dumps(whole))
         refused(lambda: bk.load(path), "summary of simple-evals")
+
+
+@pytest.mark.parametrize("case", [
+    "harbor", "verifiers", "helm exact", "phoenix", "braintrust lines",
+])  # fmt: skip
+def test_a_rule_for_success_reads_the_fractions_of_a_log(tmp_path, case):
+    """Right answers have .7 in place of 1; what the message proposes works as it is written."""
+
+    def lower(value, key=""):
+        if isinstance(value, dict):
+            return {name: lower(part, name) for name, part in value.items()}
+        if isinstance(value, list):
+            return [lower(part, key) for part in value]
+        marks = {"reward", "sum", "mean", "score", "exact"}
+        return 0.7 if key in marks and value == 1 else value
+
+    source, options, _ = CASES[case]
+    copied = tmp_path / source.name
+    shutil.copytree(source, copied) if source.is_dir() else shutil.copy(source, copied)
+    for path in [copied] if copied.is_file() else copied.rglob("*.json*"):
+        parts = path.read_text().splitlines() if path.suffix == ".jsonl" else [path.read_text()]
+        path.write_text("\n".join(json.dumps(lower(json.loads(part))) for part in parts))
+    options = options | {"missing": "ignore"}
+    message = refused(lambda: load_quietly(copied, **options), "0.7: ...", "scores='numbers'")
+    rule = re.search(r"success='(.*?)' beside it", message)[1]
+    expected = load_quietly(source, **options)
+    for more in ({}, {"scores": "numbers"}):
+        data = load_quietly(copied, success=rule, **more, **options)
+        assert counts(data) == counts(expected)
