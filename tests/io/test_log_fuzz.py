@@ -91,6 +91,10 @@ RECORDS = {
     "helm": ("helm/gsm_model=provider_beta/per_instance_stats.json", {"scorer": "f1_score"}),
     "every-eval-ever": ("every_eval_ever/sums_beta.jsonl", {"scorer": "sums/exact_match"}),
     "promptfoo": ("others/promptfoo.json", {}),
+    "phoenix": ("platforms/phoenix/beta.json", {"scorer": "exact"}),
+    "langfuse": ("platforms/langfuse.json", {}),
+    "braintrust": ("platforms/braintrust.json", {}),
+    "nemo-gym": ("platforms/rollouts_reward_profiling.jsonl", {}),
     "deepeval": ("others/deepeval.json", {}),
     "deepeval-latest": ("others/deepeval_latest/.latest_test_run.json", {}),
     "openai-evals": ("others/openai_evals.jsonl", {}),
@@ -409,7 +413,7 @@ ODD = [
 
 def small(name):
     """A short document, or the first line or row, of a format."""
-    whole = document(name, "") if name not in LINES else json.loads(lines_of(name)[0])
+    whole = json.loads(lines_of(name)[0]) if name in LINES else deepcopy(document(name, ""))
     if name in ROWS:
         return whole[0]
     if name == "inspect json":
@@ -425,6 +429,8 @@ def small(name):
         del whole["arguments"]
     if name == "harbor":
         whole = {key: value for key, value in whole.items() if value} | {"config": {}}
+    if name in ("phoenix", "langfuse", "braintrust"):
+        del (whole if name == "phoenix" else whole[next(iter({"data", "events"} & {*whole}))])[1:]
     if name == "promptfoo":
         results = whole["results"]["results"][:1]
         whole = {"results": {"prompts": whole["results"]["prompts"][:1], "results": results}}

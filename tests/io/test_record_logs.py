@@ -1,6 +1,7 @@
 """Genuine logs of tools that write records: counts of an independent reading, and their traps."""
 
 import json
+import re
 import shutil
 import warnings
 from collections import Counter
@@ -19,6 +20,7 @@ from tests.io.logs import LOGS, QUIET, counts, load_quietly, refused, totals
 pytestmark = QUIET
 RECORDS = LOGS / "records"
 OTHERS = RECORDS / "others"
+PLATFORMS = RECORDS / "platforms"
 SWE = [RECORDS / "swe_bench" / f"org__alpha-4.1.run_{run}.json" for run in (1, 2)]
 VERIFIERS = RECORDS / "verifiers" / "outputs"
 
@@ -126,6 +128,36 @@ def of_openai_evals():
             yield "provider/alpha", row["sample_id"], row["data"]["correct"]
 
 
+def of_phoenix():
+    for path in (PLATFORMS / "phoenix").iterdir():
+        for run in read(path):
+            found = {one["name"]: one["score"] for one in run["annotations"]}
+            yield path.stem, run["input"]["task"], found.get("exact")
+
+
+def of_langfuse():
+    for item in read(PLATFORMS / "langfuse.json")["data"]:
+        found = {one["name"]: one["value"] for one in item["scores"]}
+        yield item["experimentName"], item["input"], found.get("exact")
+
+
+def of_braintrust():
+    for span in read(PLATFORMS / "braintrust.jsonl"):
+        if span["is_root"]:
+            yield span["experiment_id"], span["input"], span["scores"].get("exact")
+
+
+def of_nemo_gym():
+    for task in read(PLATFORMS / "rollouts_reward_profiling.jsonl"):
+        right = round(task["mean/reward"] * task["num_rollouts"])
+        for trial in range(task["num_rollouts"]):
+            yield (
+                "rollouts",
+                task["sample"]["responses_create_params"]["input"][0]["content"],
+                int(trial < right),
+            )
+
+
 def of_lists(folder, name, marks):
     for path in (OTHERS / folder).rglob("*.json"):
         whole = read(path)
@@ -168,6 +200,11 @@ CASES = {
         lambda: of_lists("livecodebench", "question_id", "graded_list"),
     ),
     "math-arena": (OTHERS / "matharena", {}, lambda: of_lists("matharena", "idx", "correct")),
+    "phoenix": (PLATFORMS / "phoenix", {"scorer": "exact"}, of_phoenix),
+    "langfuse": (PLATFORMS / "langfuse.json", {}, of_langfuse),
+    "braintrust fetch": (PLATFORMS / "braintrust.json", {}, of_braintrust),
+    "braintrust lines": (PLATFORMS / "braintrust.jsonl", {}, of_braintrust),
+    "nemo-gym": (PLATFORMS / "rollouts_reward_profiling.jsonl", {}, of_nemo_gym),
     "math-arena rows": (OTHERS / "matharena_outputs", {}, of_math_arena_rows),
 }  # fmt: skip
 
@@ -180,7 +217,7 @@ def test_genuine_records_give_the_counts_of_an_independent_reading(case):
     assert found == tally(reading())
 
 
-@pytest.mark.parametrize("case", sorted(set(CASES) - {"math-arena rows"}))  # one of all systems
+@pytest.mark.parametrize("case", CASES)
 def test_one_file_of_a_folder_is_told_by_its_content(case, tmp_path):
     """Under another name, with the format left to be found."""
     source, options, _ = CASES[case]
@@ -190,8 +227,13 @@ def test_one_file_of_a_folder_is_told_by_its_content(case, tmp_path):
                  not in ("", "summary", "table"))  # fmt: skip
     path = shutil.copy(first, tmp_path / f"renamed{first.suffix}")
     scorer = {name: value for name, value in options.items() if name == "scorer"}
+    alone = load_quietly(path, missing="ignore", **scorer)
+    if len(alone.systems) > 1:
+        refused(lambda: bk.load({"me": path}, missing="ignore", **scorer), "several systems")
+        scorer |= TRIALS
     named = load_quietly({"me": path}, missing="ignore", **scorer)
     assert named.systems == ["me"]
+    assert sum(totals(named)) == sum(totals(alone))
 
 
 def test_ids_numbered_by_request_are_not_questions():
@@ -286,6 +328,109 @@ def test_failures_of_the_infrastructure_are_told_apart():
     data = bk.load(RECORDS / "harbor", missing="ignore", empty_output="missing")
     assert totals(data) == [2, 2, 2]
     assert "1 exception ApiRateLimitError" in data.card()
+
+
+def edited(tmp_path, name, change):
+    """A copy of records of Harbor or of a platform, each trial or record changed in place."""
+    source = RECORDS / name
+    target = tmp_path / source.name
+    (shutil.copytree if source.is_dir() else shutil.copy)(source, target)
+    for path in target.glob("*/*/result.json") if source.is_dir() else [target]:
+        whole = read(path)
+        change(whole)
+        path.write_text(json.dumps(whole))
+    return target
+
+
+def test_the_layout_of_harbor_before_schema_versions(tmp_path):
+    def older(trial):
+        del trial["reward_valid"], trial["schema_version"]
+        (trial["exception_info"] or {}).pop("policy", None)
+
+    path = edited(tmp_path, "harbor", older)
+    with pytest.warns(bk.OutcomeWarning, match="1 of 6 trials have the exception ApiRateLimit"):
+        data = bk.load(path, missing="ignore")
+    assert counts(data) == counts(load_quietly(RECORDS / "harbor", missing="ignore"))
+
+
+@pytest.mark.parametrize(("name", "valid", "expected"), [
+    ("FooError", True, [2, 2, 2]), ("FooError", False, [1, 2, 3]),
+    ("AgentTimeoutError", False, [1, 2, 3]), ("FooError", None, [1, 2, 3]),
+])  # fmt: skip
+def test_harbor_says_itself_whether_a_reward_counts(tmp_path, name, valid, expected):
+    """By the error policy of the job; releases that do not say so are read by ours."""
+
+    def change(trial):
+        if trial["trial_name"] == "hello-world__5xyz":
+            trial["exception_info"] = {"exception_type": name}
+            trial["reward_valid"] = valid
+
+    path = edited(tmp_path, "harbor", change)
+    data = load_quietly(path, missing="ignore", empty_output="missing")
+    assert totals(data) == expected
+
+
+def test_tries_that_harbor_superseded_are_left_out(tmp_path):
+    """A download with retries has them under _retries/TRIAL/retry-N, with the trial's own name."""
+    path = edited(tmp_path, "harbor", lambda trial: None)
+    job = path / "2026-11-21__10-00-00"
+    for number in (0, 1):
+        first_try = job / "_retries" / "fix-permissions__3xyz" / f"retry-{number}"
+        shutil.copytree(job / "fix-permissions__3xyz", first_try)
+        trial = read(first_try / "result.json")
+        trial["id"], trial["verifier_result"] = f"retry {number}", {"rewards": {"reward": 0}}
+        (first_try / "result.json").write_text(json.dumps(trial))
+    (job / "download_manifest.json").write_text('{"job": {}, "trials": []}')
+    data = load_quietly(path, missing="ignore")
+    assert counts(data) == counts(load_quietly(RECORDS / "harbor", missing="ignore"))
+    assert "tried again are left out (_retries)" in data.card()
+    assert "passed over" not in data.card()
+
+
+def test_an_export_of_one_page_says_so(tmp_path):
+    path = edited(tmp_path, "platforms/langfuse.json", lambda page: page["meta"].update(cursor="x"))
+    assert "CHECK: the export has 12 records and names a next page" in load_quietly(
+        path, missing="ignore").card()  # fmt: skip
+
+
+def test_a_score_of_langfuse_from_two_sources(tmp_path):
+    def change(page):
+        first = page["data"][0]["scores"]
+        first.append(first[0] | {"source": "ANNOTATION", "value": False})
+
+    path = edited(tmp_path, "platforms/langfuse.json", change)
+    refused(lambda: bk.load(path, missing="ignore"), "one value of a score", "API", "ANNOTATION")
+    path = edited(tmp_path, "platforms/langfuse.json",
+                  lambda page: [item.pop("scores") for item in page["data"]])  # fmt: skip
+    refused(lambda: bk.load(path), "must have the field 'scores'")
+
+
+def test_annotations_of_phoenix_that_are_labels():
+    path = PLATFORMS / "phoenix" / "alpha.json"
+    refused(lambda: bk.load(path), "one scorer must be chosen", "exact", "tone")
+    data = bk.load(path, scorer="tone", scores={"rude": 0, "kind": 1})
+    assert totals(data) == [0, 6, 0]
+
+
+def test_a_task_of_braintrust_that_failed_has_no_outcome(tmp_path):
+    refused(lambda: bk.load(PLATFORMS / "braintrust.json"), "1 no score")
+    spans = [span | {"origin": None} for span in read(PLATFORMS / "braintrust.jsonl")]
+    path = tmp_path / "inline.jsonl"  # the same inputs without a data set
+    path.write_text("".join(json.dumps(span) + "\n" for span in spans))
+    data = load_quietly(path, missing="ignore")
+    assert totals(data) == totals(load_quietly(PLATFORMS / "braintrust.json", missing="ignore"))
+    assert data.dataset.sizes["question"] == 2
+
+
+def test_exports_without_what_is_needed(tmp_path):
+    """Scores of Langfuse name no item; profiles of NeMo Gym before 0.3 have means alone."""
+    path = tmp_path / "scores.json"
+    path.write_text(json.dumps([{"id": "s", "traceId": "t", "name": "exact", "value": 1,
+                                 "dataType": "NUMERIC", "stringValue": None}]))  # fmt: skip
+    refused(lambda: bk.load(path), "do not name the items", "/api/public/experiment-items")
+    path = tmp_path / "rollouts_reward_profiling.jsonl"
+    path.write_text(json.dumps({"mean/reward": 0.5, "sample": {"id": "a"}}))
+    refused(lambda: bk.load(path), "without its rollouts", "Give the file of rollouts")
 
 
 def test_runs_of_swe_bench(tmp_path):
@@ -429,3 +574,32 @@ def test_summaries_of_simple_evals_are_refused_by_name(tmp_path):
     for whole in ({"stem": 1.0, "score:std": 0.4, "score": 0.7}, {"score": 0.7, "convos": []}):
         path.write_text(json.dumps(whole))
         refused(lambda: bk.load(path), "summary of simple-evals")
+
+
+@pytest.mark.parametrize("case", [
+    "harbor", "verifiers", "helm exact", "phoenix", "braintrust lines",
+])  # fmt: skip
+def test_a_rule_for_success_reads_the_fractions_of_a_log(tmp_path, case):
+    """Right answers have .7 in place of 1; what the message proposes works as it is written."""
+
+    def lower(value, key=""):
+        if isinstance(value, dict):
+            return {name: lower(part, name) for name, part in value.items()}
+        if isinstance(value, list):
+            return [lower(part, key) for part in value]
+        marks = {"reward", "sum", "mean", "score", "exact"}
+        return 0.7 if key in marks and value == 1 else value
+
+    source, options, _ = CASES[case]
+    copied = tmp_path / source.name
+    shutil.copytree(source, copied) if source.is_dir() else shutil.copy(source, copied)
+    for path in [copied] if copied.is_file() else copied.rglob("*.json*"):
+        parts = path.read_text().splitlines() if path.suffix == ".jsonl" else [path.read_text()]
+        path.write_text("\n".join(json.dumps(lower(json.loads(part))) for part in parts))
+    options = options | {"missing": "ignore"}
+    message = refused(lambda: load_quietly(copied, **options), "0.7: ...", "scores='numbers'")
+    rule = re.search(r"success='(.*?)' beside it", message)[1]
+    expected = load_quietly(source, **options)
+    for more in ({}, {"scores": "numbers"}):
+        data = load_quietly(copied, success=rule, **more, **options)
+        assert counts(data) == counts(expected)

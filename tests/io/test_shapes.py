@@ -198,8 +198,7 @@ def test_ragas(tmp_path):
     content = "user_input,response,reference,faithfulness\nq1,r,x,1.0\nq2,r,x,0.0\n"
     path = text(tmp_path / "ragas.csv", content)
     message = refused(lambda: bk.load(path), "'faithfulness'", "columns=")
-    assert remedy(message, "columns") == {"outcome": "FILL"}
-    data = bk.load(path, columns={"outcome": "faithfulness"})
+    data = bk.load(path, columns=remedy(message, "columns"))
     assert only(data) == {"q1": (0, 1, 0), "q2": (1, 0, 0)}
 
 
@@ -286,6 +285,115 @@ def test_rows_of_every_eval_ever_without_marks_say_what_is_missing(tmp_path):
     message = refused(lambda: bk.load(path), "without evaluation.is_correct")
     table = {name: remedy(message, name) for name in ("format", "columns")}
     assert only(bk.load(path, **table)) == {"s0": (1, 0, 0), "s1": (0, 1, 0)}
+
+
+# ------------------------------------------------------------------ shapes of public repositories
+# Names of fields and how they are nested are those of the files; values are made up.
+
+
+def test_columns_that_tell_rows_of_a_question_apart_are_named(tmp_path):
+    """Two modes of one model were read as two trials of one system (PE6201_...Text2SQLAnalyser)."""
+    rows = [{"id": f"Q{q}", "mode": mode, "question": f"What {q}?", "refused": False, "sql": f"{q}",
+             "correct": mode == "system", "latency_s": q + (mode == "system") / 9}
+            for q in range(4) for mode in ("baseline", "system")]  # fmt: skip
+    path = written_json(tmp_path / "eval_results.json", {"model": "gpt", "results": rows})
+    with pytest.warns(bk.OutcomeWarning, match="the rows of a question differ in column 'mode'"):
+        data = bk.load(path)
+    assert "CHECK: the rows of a question differ in column 'mode' ('baseline', 'system')" in (
+        data.card()
+    )
+    data = bk.load(path, columns=remedy(data.card(), "columns"))
+    assert counts(data) == {
+        "baseline": {f"Q{q}": (1, 0, 0) for q in range(4)},
+        "system": {f"Q{q}": (0, 1, 0) for q in range(4)},
+    }
+    assert bk.load(path, columns={"trial": "mode"}).trials.values.tolist() == [[2] * 4]
+
+
+@pytest.mark.parametrize("change", [
+    {"response": lambda q, t: "A"},  # the same in both rows
+    {"response": lambda q, t: f"{q}-{t}"},  # of one row alone, as times and costs
+    {"trial": lambda q, t: t, "mode": lambda q, t: t},
+])  # fmt: skip
+def test_columns_that_do_not_tell_rows_apart_are_not(tmp_path, change):
+    rows = [{"id": q, "passed": (q + t) % 2} | {name: of(q, t) for name, of in change.items()}
+            for q in range(4) for t in range(2)]  # fmt: skip
+    assert "differ in column" not in bk.load(lines(tmp_path / "runs.jsonl", rows)).card()
+
+
+def test_conditions_are_named_however_often_each_was_tried(tmp_path):
+    """condition x task, unevenly often (agent-budget-framing); harness x seed."""
+    rows = [{"condition": condition, "task_id": task, "correct": (task + trial) % 2, "panic": 0.1}
+            for place, condition in enumerate(("control", "credits")) for task in range(4)
+            for trial in range(2 + (task + place) % 3)]  # fmt: skip
+    path = lines(tmp_path / "trials.jsonl", rows)
+    with pytest.warns(bk.OutcomeWarning, match="differ in column 'condition'"):
+        card = bk.load(path).card()
+    assert bk.load(path, columns=remedy(card, "columns")).systems == ["control", "credits"]
+    rows = [{"task_id": task, "harness": harness, "seed": seed, "passed": seed == task}
+            for task in range(2) for harness in ("naive", "loop") for seed in range(2)]  # fmt: skip
+    message = refused(lambda: bk.load(lines(path, rows)), "must occur once", "'harness' is the")
+    assert bk.load(path, columns=remedy(message, "columns")).systems == ["naive", "loop"]
+
+
+def test_arrays_under_other_names_and_marks_within_them(tmp_path):
+    """{"queries": [{id, trials: [{correct}]}]} (oracle-forge)."""
+    queries = [{"id": f"query{q}", "first_trial_correct": False, "trial_accuracy": 0.5,
+                "trials": [{"trial": t + 1, "correct": t == q} for t in range(2)]}
+               for q in range(2)]  # fmt: skip
+    path = written_json(tmp_path / "results.json", {"run": {"per_dataset": 2}, "queries": queries})
+    message = refused(lambda: bk.load(path), "arrays in 'queries'")
+    records = {"records": remedy(message, "records")}
+    message = refused(
+        lambda: bk.load(path, **records), "Marks of 0 and 1 are in 'trials..\\.correct"
+    )
+    data = bk.load(path, **records, columns=remedy(message, "columns"))
+    assert only(data) == {"query0": (1, 1, 0), "query1": (1, 1, 0)}
+    nested = written_json(tmp_path / "nested.json", {"output": {"runs": queries}})
+    assert remedy(refused(lambda: bk.load(nested), "arrays in"), "records") == "output.runs"
+
+
+def test_lines_that_are_runs_of_many_questions(tmp_path):
+    """{"ts", "results": [{eval, passed, checks: [{passed}]}]} a line (JesseVent/evals)."""
+    path = lines(tmp_path / "results.jsonl", [
+        {"ts": f"2026-06-1{run}", "results": [
+            {"eval": f"build-{q}", "prompt": f"p{q}", "passed": (q + run) % 2 == 0,
+             "checks": [{"name": "c", "passed": True}]} for q in range(2)]}
+        for run in range(3)
+    ])  # fmt: skip
+    message = refused(lambda: bk.load(path), "one question column")
+    data = bk.load(path, records=remedy(message, "records"), columns={"question": "eval"})
+    assert only(data) == {"build-0": (1, 2, 0), "build-1": (2, 1, 0)}
+    refused(lambda: bk.load(path, records="runs"), "line 1 must have a list of records at runs")
+
+
+def test_marks_by_names_of_their_own(tmp_path):
+    """ex (SQLExam), pass (TaskPilot), prompt_id beside task (GenAI-Travel-Evaluation)."""
+    rows = [
+        {"question_id": q, "predicted_sql": "S", "ex": q % 2, "usefulness": 1.0} for q in (1, 0)
+    ]
+    path = lines(tmp_path / "a.jsonl", rows)
+    refused(lambda: bk.load(path), "Marks of 0 and 1 are in 'ex', 'usefulness'. Name it:",
+            "columns={'outcome': ...}")  # fmt: skip
+    path = text(tmp_path / "b.csv", "id,annotation_exact_label,annotation_exact_score\na,x,1.0\n")
+    message = refused(lambda: bk.load(path), "Marks of 0 and 1 are in 'annotation_exact_score'")
+    assert only(bk.load(path, columns=remedy(message, "columns"))) == {"a": (0, 1, 0)}
+    rows = [{"id": f"TC{n}", "tools_match": True, "pass": n > 0} for n in range(2)]
+    assert only(bk.load(lines(path.with_suffix(".jsonl"), rows))) == {
+        "TC0": (1, 0, 0), "TC1": (0, 1, 0),
+    }  # fmt: skip
+    path = text(tmp_path / "c.csv", "prompt_id,task,hallucination_rate\np1,Safety,1.0\n")
+    refused(lambda: bk.load(path), "several could be it: .'prompt_id', 'task'.")
+
+
+def test_doctor_shows_what_may_be_marks_before_what_is_nothing(tmp_path):
+    names = [f"field_{n}" for n in range(20)]
+    path = text(tmp_path / "wide.csv", ",".join([*names, "annotation_exact_score", "example_id"])
+                + "\n" + ",".join(["x"] * 20 + ["1", "a"]) + "\n")  # fmt: skip
+    told = str(bk.checks.inspect_source(path))
+    assert re.search("example_id +question", told)
+    assert re.search(r"annotation_exact_score +marks\?", told)
+    assert "and 7 more" in told
 
 
 # ------------------------------------------------------------------ compressed files, and streams

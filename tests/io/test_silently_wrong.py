@@ -332,6 +332,7 @@ def table(path, systems, trial=False):
     ([PROMPT], "1 of 1 names of systems look like a prompt"),
     (RUNS, "5 of 5 names of systems look like a time stamp"),
     (["1754321000", "1754329999"], "look like a time stamp"),
+    (["0b5f1c1e-7c1d-4f0e-9a57-0f2b6d1c2a34"], "1 of 1 names of systems look like an identifier"),
     (["/data/runs/a", "runs/b.jsonl"], "2 of 2 names of systems look like a path"),
 ])  # fmt: skip
 def test_names_that_are_none_are_noted_with_a_remedy_that_works(tmp_path, names, words):
@@ -350,7 +351,7 @@ def test_names_that_are_none_are_noted_with_a_remedy_that_works(tmp_path, names,
 
 @pytest.mark.parametrize("name", [
     "openai/gpt-4o-2024-08-06", "claude-3-5-sonnet-20241022", "fireworks_ai/accounts/f/models/ds",
-    "meta-llama/Llama-3.11", "Qwen/Qwen2.5", "agent v2", "gpt-4.1", "o3",
+    "deadbeef", "meta-llama/Llama-3.11", "Qwen/Qwen2.5", "agent v2", "gpt-4.1", "o3",
 ])  # fmt: skip
 def test_names_of_models_are_none_of_these(tmp_path, name):
     assert "look like" not in bk.load(table(tmp_path / "t.jsonl", [name, f"{name} b"])).card()

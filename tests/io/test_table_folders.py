@@ -177,3 +177,21 @@ def test_the_folder_one_is_in_and_results_saved_in_it(tmp_path, monkeypatch):
     assert counts(bk.load(tmp_path)) == counts(read)
     with pytest.raises(FileNotFoundError, match="no file without a name"):
         bk.load("")
+
+
+def test_how_many_of_many_files_are_read_is_shown(tmp_path, monkeypatch):
+    shown = []
+
+    def track(files, text, progress):
+        shown.append((len(files), text, progress))
+        return files
+
+    monkeypatch.setattr("bayesatk.io.sources.track", track)
+    for number in range(21):
+        (tmp_path / f"{number}.csv").write_text(f"question,system,passed\nq{number},m,1\n")
+    assert bk.load(tmp_path, progress=True).dataset.sizes["question"] == 21
+    assert shown == [(21, "looking at files", True), (21, "reading files", True)]
+    bk.load(tmp_path)  # where somebody watches
+    assert shown[3] == (21, "reading files", None)
+    bk.load([tmp_path / "1.csv", tmp_path / "2.csv"], progress=True)
+    assert len(shown) == 4

@@ -79,7 +79,7 @@ def test_records_within_an_object_are_found(tmp_path, place):
     path = written_json(tmp_path / "t.json", {"model": "m", place: rows, "mean": 0.5})
     assert only(bk.load(path)) == {"x": (1, 1, 0), "y": (0, 1, 0)}
     deep = written_json(tmp_path / "d.json", {"output": {"runs": rows, "note": "n"}})
-    refused(lambda: bk.load(deep), "array of records", "records='results'")
+    refused(lambda: bk.load(deep), "array of records", "records='output.runs'")
     assert only(bk.load(deep, records="output.runs")) == {"x": (1, 1, 0), "y": (0, 1, 0)}
     assert only(bk.load(path, records=place)) == {"x": (1, 1, 0), "y": (0, 1, 0)}
     refused(lambda: bk.load(path, records="elsewhere"), "at elsewhere")
@@ -192,7 +192,7 @@ def test_layouts_are_refused_where_they_have_no_effect(tmp_path, option):
     refused(lambda: bk.load([[1, 0]], **option), "no files")
     (tmp_path / "t.csv").write_text("id,score\n1,1\n")
     if "records" in option:
-        refused(lambda: bk.load(tmp_path / "t.csv", **option), "JSON document")
+        refused(lambda: bk.load(tmp_path / "t.csv", **option), "JSON")
 
 
 def test_converted_lists_are_a_row_for_each_trial(tmp_path):

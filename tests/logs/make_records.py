@@ -83,7 +83,7 @@ def write_terminal_bench(out: Path, site: str) -> None:
 
 
 def write_harbor(out: Path, site: str) -> None:
-    """Harbor 0.25.0: ``models/trial/result.py`` and ``models/job/result.py``.
+    """Harbor 0.26.0: ``models/trial/result.py`` and ``models/job/result.py``.
 
     Two data sets have a task of one name; one trial has no reward for want of a sandbox, one has a
     reward of 0 after an error of the provider, one after the agent ran out of time.
@@ -334,6 +334,88 @@ def write_others(out: Path, site: str) -> None:
     parquet.write_table(pyarrow.Table.from_pylist(rows), path)
 
 
+def write_platforms(out: Path, site: str) -> None:
+    """Exports of platforms, whose servers write them: as their source says.
+
+    Phoenix 20.26.1: ``get_experiment_json`` of ``routers/v1/experiments.py``; Langfuse 5.0.4 (the
+    client): ``ExperimentItem`` and ``ScoreV3`` by alias, a page of ``api/public/experiment-items``;
+    Braintrust 0.48.1: ``ExperimentEvent`` of ``_generated_types.py``, the spans that
+    ``framework.py`` starts for a trial, as ``/v1/experiment/ID/fetch`` and as lines; NeMo Gym
+    0.4.0: ``profile_from_data`` of ``reward_profile.py``, as ``write_to_disk`` writes it.
+    """
+    now = "2026-11-21T10:00:00+00:00"
+    cells = [(system, task, trial, mark) for system, marks in MARKS.items()
+             for task, own in enumerate(marks) for trial, mark in enumerate(own)]  # fmt: skip
+    for system in MARKS:
+        document(out / "phoenix" / f"{system}.json", [
+            {"example_id": f"RGF0YXNldEV4YW1wbGU6{task}", "repetition_number": trial + 1,
+             "input": {"task": ASKED[task]}, "reference_output": {"files": 1},
+             "output": None if mark is None else "done",
+             "error": "ConnectError" if mark is None else None, "latency_ms": 1500.0,
+             "start_time": now, "end_time": now, "trace_id": None, "prompt_token_count": 20,
+             "completion_token_count": 10,
+             "annotations": [] if mark is None else [
+                 {"name": name, "annotator_kind": "CODE", "label": label, "score": score,
+                  "explanation": None, "trace_id": None, "error": None, "metadata": {},
+                  "start_time": now, "end_time": now}
+                 for name, label, score in (("exact", None, float(mark)), ("tone", "kind", None))
+             ]}
+            for own, task, trial, mark in cells if own == system
+        ])  # fmt: skip
+    document(out / "langfuse.json", {"meta": {}, "data": [
+        {"id": f"{system}{task}{trial}", "traceId": f"t{task}{trial}", "startTime": now,
+         "endTime": now, "level": "ERROR" if mark is None else "DEFAULT",
+         "environment": "default", "experimentId": f"{system}-1", "experimentName": system,
+         "experimentItemId": f"item-{task}", "experimentDatasetId": "d", "input": ASKED[task],
+         "output": "done", "expectedOutput": "1", "scores": [] if mark is None else [
+             {"id": f"s{name}", "projectId": "p", "name": name, "source": "API",
+              "timestamp": now, "environment": "default", "createdAt": now, "updatedAt": now,
+              "dataType": kind, "value": value}
+             for name, kind, value in (("exact", "BOOLEAN", bool(mark)), ("note", "TEXT", "fine"))
+         ]}
+        for system, task, trial, mark in cells
+    ]})  # fmt: skip
+    spans = []
+    for system, task, trial, mark in cells:
+        root, failed = f"{system}{task}{trial}", mark is None
+        shared = {"_xact_id": "1", "created": now, "project_id": "p", "experiment_id": system,
+                  "root_span_id": root, "context": {}, "tags": None,
+                  "metrics": {"start": 1.0, "end": 2.5},
+                  "origin": {"object_type": "dataset", "object_id": "d", "id": f"row-{task}",
+                             "_xact_id": "1"}}  # fmt: skip
+        scores = {} if failed else {"exact": mark}
+        spans += [shared | {
+            "id": root, "span_id": root, "span_parents": None, "is_root": True,
+            "input": ASKED[task], "output": None if failed else "done", "expected": "1",
+            "error": "TimeoutError" if failed else None, "scores": scores, "metadata": {},
+            "span_attributes": {"name": "eval", "type": "eval"},
+        }]  # fmt: skip
+        spans += [shared | {
+            "id": f"{root}{kind}", "span_id": f"{root}{kind}", "span_parents": [root],
+            "is_root": False, "input": ASKED[task], "output": "done", "expected": None,
+            "error": None, "scores": scores if kind == "score" else None, "metadata": {},
+            "span_attributes": {"name": kind, "type": kind},
+        } for kind in ("task", "score")]  # fmt: skip
+    document(out / "braintrust.json", {"events": spans, "cursor": None})
+    lines(out / "braintrust.jsonl", spans)
+    lines(out / "rollouts_reward_profiling.jsonl", [
+        {"mean/reward": sum(own) / 3, "max/reward": 1.0, "min/reward": 0.0,
+         "median/reward": float(sorted(own)[1]), "std/reward": 0.5774, "mean/input_tokens": 20.0,
+         "sample": {"responses_create_params": {"input": [{"role": "user",
+                                                           "content": ASKED[task]}]},
+                    "agent_ref": {"type": "responses_api_agents", "name": "shell_agent"}},
+         "num_rollouts": 3, "expected_num_rollouts": 3, "missing_num_rollouts": 0,
+         "reward_profile_completion_pct": 100.0,
+         "rollout_infos": [
+             {"rollout_id": f"{task}:{trial}", "_ng_task_index": task,
+              "_ng_rollout_index": trial, "reward": float(mark or 0), "input_tokens": 20,
+              "parsed": 1}
+             for trial, mark in enumerate(own)
+         ]}
+        for task, own in enumerate(MARKS["alpha"])
+    ])  # fmt: skip
+
+
 def write_tau(out: Path, site: str) -> None:
     """tau-bench and tau2-bench, which are no packages: as their public results files are."""
     runs = [
@@ -360,7 +442,7 @@ def write_tau(out: Path, site: str) -> None:
 WRITERS = {
     "terminal_bench": write_terminal_bench, "harbor": write_harbor, "swe_bench": write_swe_bench,
     "helm": write_helm, "every_eval_ever": write_every_eval_ever, "verifiers": write_verifiers,
-    "others": write_others, "tau": write_tau,
+    "others": write_others, "platforms": write_platforms, "tau": write_tau,
 }  # fmt: skip
 
 if __name__ == "__main__":

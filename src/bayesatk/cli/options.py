@@ -184,7 +184,7 @@ class Reading:
     verifier
         Column with a verifier's score of a trial, for bon@k and wvote@k.
     records
-        Path of the records in a JSON document: output.runs.
+        Path of the records in a JSON document, or within each line: output.runs.
     wide
         Tables have a column for each system.
     format
@@ -267,10 +267,10 @@ class Reading:
             "scores": _scores(self.score),
             "columns": pairs(self.column, "--column"),
             "covariates": list(dict.fromkeys(columns)),
-            "progress": not self.quiet and sys.stderr.isatty(),
             "budget": _bytes(self.memory),
         }
-        return changed | {name: value for name, value in texts.items() if value}
+        silent = {"progress": False} if self.quiet else {}
+        return changed | {name: value for name, value in texts.items() if value} | silent
 
     def load(
         self,

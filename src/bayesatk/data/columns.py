@@ -3,7 +3,7 @@
 import ast
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import NoneType
 from typing import Any
@@ -31,18 +31,18 @@ ROLES: dict[str, tuple[str, ...]] = {
     "system": ("system model agent solver policy", "model_name model_id agent_name"),
     "question": (
         "question question_id task_id task item item_id problem problem_id sample_id doc_id "
-        "problem_idx instance_id example_id id",
+        "problem_idx instance_id example_id prompt_id query_id id",
         "case case_id test_id test_case task_name test_name name task_index ng_task_index",
         "prompt input user_input instruction inputs query",
     ),
     "trial": (
-        "trial epoch run attempt repeat rollout seed",
+        "trial epoch run attempt rep repeat repetition repetition_number rollout seed",
         "trial_id trial_index attempt_id attempt_index run_index repeat_index "
         "rollout_index ng_rollout_index",
     ),
     "outcome": (
         "outcome correct is_correct score passed success reward accs graded_list",
-        "resolved is_resolved solved is_solved is_success is_passed score_binarized",
+        "resolved is_resolved solved is_solved is_success is_passed pass score_binarized",
     ),
     # Of a row that counts successes.
     "trials": (
@@ -61,8 +61,15 @@ ROLES: dict[str, tuple[str, ...]] = {
     GROUP: (),  # of the question; never guessed: a group may be one of trials, or of systems
     WEIGHT: (),  # likewise
 }
+# What people call the conditions under which a model is tried: each may be a system.
+CONDITIONS = {
+    *"arm approach cond condition config configuration experiment framework harness".split(),
+    *"judge method mode pipeline policy prompt_version provider setting strategy".split(),
+    *"technique treatment variant".split(),
+}
 # Columns of the trials of one question, one beside the other.
 _TRIAL_COLUMN = re.compile("(trial|run|attempt|repeat|rollout|sample|seed|epoch|try|pass)_?[0-9]+")
+BINARY_TEXTS = {"0", "1", "0.0", "1.0", "true", "false"}  # marks of right and wrong
 _COUNTS = ("trials", "successes")
 _JSON = (list, dict, tuple, np.ndarray)
 _LISTED = ("outcome", "answer", *BY_TRIAL)  # roles of columns whose cells may be lists
@@ -142,9 +149,9 @@ class Picked:
     others: tuple[Any, ...]
 
     @classmethod
-    def of(cls, names: Labels, columns: Mapping[str, Any]) -> "Picked":
-        """Pick columns: as told, else by their usual names."""
-        roles = find_columns(names, columns)
+    def of(cls, names: Labels, columns: Mapping[str, Any], record: Any = None) -> "Picked":
+        """Pick columns: as told, else by their usual names; messages say what a record holds."""
+        roles = find_columns(names, columns, record)
         content = content_columns(names, roles, columns)
         used = [*roles.values(), *content]
         return cls(roles, content, tuple(name for name in names if name not in used))
@@ -161,7 +168,7 @@ class Picked:
         return Columns(self.roles, values, content=content, others=self.others, **rows)
 
 
-def find_columns(names: Labels, columns: Mapping[str, Any]) -> dict[str, Any]:
+def find_columns(names: Labels, columns: Mapping[str, Any], record: Any = None) -> dict[str, Any]:
     """Assign the roles to column names: as told, else by the usual names.
 
     An answer and its reference, the right one, are taken only as told; trials and successes only
@@ -182,7 +189,7 @@ def find_columns(names: Labels, columns: Mapping[str, Any]) -> dict[str, Any]:
         if role in columns and role != "content":
             roles[role] = columns[role]
         elif role not in skipped:
-            roles |= _usual_column(role, names, taken)
+            roles |= _usual_column(role, names, [*taken, *roles.values()], record)
     roles |= {role: name for role, name in columns.items() if role.startswith(COVARIATE)}
     twice = [name for name in roles.values() if list(names).count(name) > 1]
     if twice:
@@ -192,7 +199,7 @@ def find_columns(names: Labels, columns: Mapping[str, Any]) -> dict[str, Any]:
     return roles
 
 
-def _usual_column(role: str, names: Labels, taken: Labels) -> dict[str, Any]:
+def _usual_column(role: str, names: Labels, taken: Labels, record: Any) -> dict[str, Any]:
     """Return the one column with a usual name for a role, if there is any."""
     free = [name for name in names if name not in taken]
     by_line = ([name for name in free if meaning(name) in line.split()] for line in ROLES[role])
@@ -203,10 +210,15 @@ def _usual_column(role: str, names: Labels, taken: Labels) -> dict[str, Any]:
         raise side_by_side(names)
     if len(matches) != 1 and (matches or role in ("question", "outcome", *_COUNTS)):
         seen = f"several could be it: {matches}" if matches else "none has a usual name"
+        marked = marked_fields(record) if role == "outcome" and not matches else []
+        marked = [path for path in marked if path not in taken]
+        within = fields_with_records(record) if role == "question" and not matches else []
+        or_within = "; or, if records are within it: ", Argument("records", "".join(within[:1]))
         raise OutcomeError(
             f"the table must have one {role} column; {seen} among {shown(list(names), 400)}. "
-            "Name it: ", Argument("columns", {role: ...}, "tally"),
-            "; if two share a name, rename one.",
+            + f"Marks of 0 and 1 are in {shown(marked)[1:-1]}. " * bool(marked) + "Name it: ",
+            Argument("columns", {role: marked[0] if len(marked) == 1 else ...}, "tally"),
+            *or_within * bool(within), "; if two share a name, rename one.",
         )  # fmt: skip
     return {role: matches[0]} if matches else {}
 
@@ -235,6 +247,47 @@ def trial_columns(names: Labels) -> list[Any]:
     ['trial_1', 'Run 2']
     """
     return [name for name in names if _TRIAL_COLUMN.fullmatch(meaning(name))]
+
+
+def marked_fields(record: object) -> list[str]:
+    """Return the paths of fields that hold a mark of 0 and 1: those with usual names, if any.
+
+    Examples
+    --------
+    >>> marked_fields({"id": 7, "ex": 1, "kind": "a"})
+    ['ex']
+    >>> marked_fields({"id": 7, "ex": 1, "tries": [{"correct": False}], "test": {"passed": True}})
+    ['tries[].correct', 'test.passed']
+    """
+    marks = [path for path, mark in _fields(record, 3) if str(mark).lower() in BINARY_TEXTS]
+    names = {path: meaning(path.rpartition(".")[2]) for path in marks}
+    ids, usual = usual_names("system", "question", "trial"), usual_names("outcome")
+    return [path for path in marks if names[path] in usual] or [
+        path for path in marks if names[path] not in ids
+    ]
+
+
+def _fields(value: object, depth: int) -> Iterator[tuple[str, object]]:
+    """Yield path and value of the fields of an object, and of the first object of a list."""
+    for name, inner in value.items() if isinstance(value, dict) else ():
+        listed = isinstance(inner, list) and inner and isinstance(inner[0], dict)
+        part = inner[0] if listed else inner
+        if isinstance(part, dict) and depth > 1:
+            yield from (
+                (f"{name}{'[]' * bool(listed)}.{path}", held)
+                for path, held in _fields(part, depth - 1)
+            )
+        elif not isinstance(inner, list | dict):
+            yield str(name), inner
+
+
+def fields_with_records(value: object) -> list[str]:
+    """Return the names of the fields of an object that are lists of objects."""
+    return [
+        str(name)
+        for name, inner in (value.items() if isinstance(value, dict) else ())
+        if isinstance(inner, list) and inner and isinstance(inner[0], dict)
+    ]
 
 
 def _are_counts(names: Labels, columns: Mapping[str, Any]) -> bool:

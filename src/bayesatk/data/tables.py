@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import AnswerRules
 from bayesatk.data.columns import (
+    CONDITIONS,
     ROLES,
     Columns,
     Picked,
@@ -439,10 +440,14 @@ def _refuse_repeated(tables: Sequence[Columns], key: Ints, earlier: Flags) -> No
         for role in table.roles
         if role != "outcome"
     )
+    conditions = [name for name in table.others if meaning(name) in CONDITIONS][:1]
     raise OutcomeError(
         f"each (system, question, trial) must occur once; {holders} both hold {content}. Remove "
-        "the repetition, or number the trials."
-    )
+        "the repetition, or number the trials",
+        *(piece for name in conditions for piece in (
+            f"; or, if {shown(name)} is the system, say so: ",
+            Argument("columns", {"system": name}, "tally"))), ".",
+    )  # fmt: skip
 
 
 def _located(tables: Sequence[Columns], row: int) -> tuple[Columns, int]:

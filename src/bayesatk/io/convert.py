@@ -41,7 +41,7 @@ def convert(
     same_system: Literal["error", "trials"] = "error",
     empty_output: Literal["marked", "missing"] = "marked",
     strict: bool = False,
-    progress: bool = False,
+    progress: bool | None = None,
     budget: int = BUDGET,
 ) -> Path:
     r"""Write logs or tables as one long table with a row per trial.

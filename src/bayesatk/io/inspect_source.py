@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bayesatk.core.question.observed import most_observed
-from bayesatk.data.columns import ROLES, Picked
+from bayesatk.data.columns import BINARY_TEXTS, ROLES, Picked
 from bayesatk.data.content import meaning
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.validation import Ints, OutcomeError, is_absent, number_of
@@ -178,7 +178,6 @@ def _of_result(path: Path) -> SourceReport:
     return SourceReport({"result": [path.name]}, facts=facts)
 
 
-_MARKS = {"0", "1", "0.0", "1.0", "true", "false", "c", "i"}  # of right and wrong
 _ROWS = 1000  # of a table, by which its columns are described
 
 
@@ -205,9 +204,13 @@ def _columns(source: Source, options: Mapping[str, Any]) -> dict[str, tuple[str,
         taken = dict.fromkeys(picked.content, "content") | roles
     most = 15  # that fit a screen
     described = {}
-    for name in names[:most]:
+    # What is taken for something, or may be a mark, goes before what is not.
+    for name in sorted(names, key=lambda name: name not in taken and "score" not in meaning(name))[
+        :most
+    ]:
         values = [record.get(name) for record in records]
-        marked = {str(value).lower() for value in values if not is_absent(value)} <= _MARKS
+        texts = {str(value).lower() for value in values if not is_absent(value)}
+        marked = texts <= {*BINARY_TEXTS, "c", "i"}
         unused = "marks?" if marked and any(value is not None for value in values) else ""
         described[name] = taken.get(name, unused), _holds(values)
     unlisted = len(names) - most

@@ -150,11 +150,11 @@ def parts_of(text: TextIO, records: str, head: dict[str, Any]) -> Iterator[tuple
         yield "the document", None, head
         return
     within, _, inner = records.partition(".")
-    for key, position, value in members(text, frozenset({within} - {""})):
+    for key, position, value in members(text, frozenset(within.split("|")) - {""}):
         if position is None:
             head[key] = value
         elif not inner:
-            yield f"{within or 'record'} {shown(position, 40)}", position, value
+            yield f"{key or 'record'} {shown(position, 40)}", position, value
         elif position == inner:
             parts = value if isinstance(value, list) else [value]
             yield from (

@@ -6,14 +6,17 @@ some rows are read and counted, and then the next.
 
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import wraps
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
-from bayesatk._tools.messages import Argument, File
+from bayesatk._tools.messages import PACKAGE, Argument, File
+from bayesatk._tools.progress import watched
 from bayesatk.data.answers import AnswerRules, check_rules
 from bayesatk.data.columns import BY_TRIAL, Columns, one_row_a_trial
 from bayesatk.data.long_form import LongForm, MissingPolicy
@@ -22,7 +25,7 @@ from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.requests import MissingCost, Request
 from bayesatk.data.tables import Counter
 from bayesatk.data.tally import BINARY, Better, check_options, finish, tally
-from bayesatk.data.validation import OutcomeError, Scores, shown
+from bayesatk.data.validation import OutcomeError, OutcomeWarning, Scores, shown
 from bayesatk.io import parquet_files
 from bayesatk.io.budget import BUDGET, within
 from bayesatk.io.logs.formats import LOGS, TABLES, detect, kind_in_folder, sniff
@@ -36,8 +39,24 @@ from bayesatk.io.rows import (
     note_uneven,
     to_long,
 )
-from bayesatk.io.sources import Source, find, is_long, is_source, open_source, refuse_copies
-from bayesatk.io.table_files import Folders, blocks_of, note_parts, of_runs, with_system
+from bayesatk.io.sources import (
+    Source,
+    find,
+    is_long,
+    is_source,
+    open_source,
+    refuse_copies,
+    shares,
+)
+from bayesatk.io.table_files import (
+    Folders,
+    blocks_of,
+    columns_across,
+    note_parts,
+    of_runs,
+    records_in,
+    with_system,
+)
 
 _LARGE = 1 << 28  # bytes of tables from which on they are counted in parts, unless told otherwise
 
@@ -106,7 +125,7 @@ def load(
     same_system: Literal["error", "trials"] = "error",
     empty_output: Literal["marked", "missing"] = "marked",
     strict: bool = False,
-    progress: bool = False,
+    progress: bool | None = None,
     budget: int = BUDGET,
     stream: bool | None = None,
 ) -> Outcomes:
@@ -123,8 +142,9 @@ def load(
         "sample_id", "sampleId"). Labels are kept as they are written ("007" stays
         text). Or logs: Inspect's ``.eval`` and ``.json``; ``samples_*.jsonl`` of
         lm-evaluation-harness; results of verifiers, Harbor, Terminal-Bench, SWE-bench, tau-bench,
-        tau2-bench, Every Eval Ever, promptfoo, lighteval, HELM, OpenAI evals, DeepEval,
-        LiveCodeBench, MathArena, EvalPlus and HumanEval (docs/logs.md). A folder stands for the
+        tau2-bench, Every Eval Ever, promptfoo, lighteval, HELM, OpenAI evals, DeepEval, Phoenix,
+        Langfuse, Braintrust, NeMo Gym, LiveCodeBench, MathArena, EvalPlus and HumanEval
+        (docs/logs.md). A folder stands for the
         logs in it; for its tables, if it holds no logs, which must have columns of the same names;
         ``"-"`` for standard input. Other objects go to `bayesatk.tally`.
     systems, questions, scores, success, better, missing, columns, answer_rules, group, covariates,
@@ -154,7 +174,7 @@ def load(
         Column, or field of records, with the score that a verifier gave to a trial.
     records : str, optional
         Path of the records in a JSON document, if it is not one of the usual names: ``"runs"``, or
-        ``"output.runs"``.
+        ``"output.runs"``; or within each line of JSON Lines.
     wide : bool
         Whether tables have a column for each system, beside one of questions (the first column,
         unless it is named in `columns` or has a usual name), or columns ``trial_1``, ``trial_2``,
@@ -189,8 +209,9 @@ def load(
     strict : bool
         Whether to raise if a folder has files that are neither logs nor (where there are no logs)
         tables, or has Git LFS pointers. Otherwise they are skipped, and the data card lists them.
-    progress : bool
-        Whether to show the progress of reading large files, on standard error.
+    progress : bool, optional
+        Whether to show on standard error how much of large files, or how many of more than 20 files
+        are read, and the time left. Default: where that is a terminal or a notebook.
     budget : int
         Limit of the memory for a file, in bytes; 2 GiB by default. One JSON value, line, row, or
         member of an archive may take an eighth of it; all members together may take the budget, or
@@ -267,6 +288,7 @@ def load(
             request, long = request.of_logs(), note_uneven(long, scale)
         else:
             long = note_parts(long, scale, inputs.sources)
+            long = _note_across(long, inputs)
         long = note_names(long, [str(source.path) for source in inputs.sources])
         done = finish(long, scale, missing, request, success, better)
     return replace(done, sources=tuple((file.name, file.sha256) for file in inputs.sources))
@@ -303,15 +325,16 @@ class InputFiles:
 
     def opened(self) -> Iterator[tuple[Source, BinaryIO]]:
         """Yield every file, open."""
-        for source in self.sources:
+        for source in shares(self.sources, "reading files", self.options.progress):
             with open_source(source, self.bar) as file:
                 yield source, file
 
 
 def find_files(source: object, options: ReadOptions) -> InputFiles:
     """Return the files that are meant."""
-    sources, notes = find(source, kind_in_folder, options.strict)
-    bar = options.progress and is_long(sources)
+    sources, notes = find(source, kind_in_folder, options.strict, options.progress)
+    shown_now = watched() if options.progress is None else options.progress
+    bar = shown_now and is_long(sources)
     sources = [
         replace(file, kind=named(file, detect, file, options.format, bar)) for file in sources
     ]
@@ -358,7 +381,9 @@ def blocks(
                 if not len(block):
                     continue
                 if several or source.system is not None:
-                    block = with_system(source, block, inputs.sources, options.same_system)
+                    block = named(
+                        source, with_system, source, block, inputs.sources, options.same_system
+                    )
                 roles = roles or dict.fromkeys(block.roles)
                 if set(block.roles) != set(roles):
                     raise OutcomeError(
@@ -372,6 +397,26 @@ def blocks(
                 if several:
                     folders.check(source, block, options.same_system)
                 yield source, block
+
+
+def _note_across(long: LongForm, inputs: InputFiles) -> LongForm:
+    """Say which column that nothing is made of tells the rows of a question apart."""
+    source, options = inputs.sources[0], inputs.options
+    if source.kind == "parquet" or options.wide or "rate" in options.columns:
+        return long
+    with open_source(source) as file:
+        rows = islice(records_in(source, file, options.records), 1000)
+        columns = columns_across(rows, options.named)
+    if not columns:
+        return long
+    name, values = next(iter(columns.items()))
+    advice = OutcomeWarning(
+        f"the rows of a question differ in column {shown(name)} ({shown(values, 60)[1:-1]}), and "
+        "are read as trials; is it the system, or the trial? Then name it: ",
+        Argument("columns", {"system": name}), ".",
+    )  # fmt: skip
+    warnings.warn(advice, skip_file_prefixes=(PACKAGE,))
+    return replace(long, notes=(*long.notes, f"CHECK: {advice}"))
 
 
 def in_parts(inputs: InputFiles, stream: object) -> bool:
@@ -408,7 +453,7 @@ def refuse_options(options: ReadOptions, kinds: Collection[str], suffix: str = "
     # Formats of tables on which an option has an effect, and what they are called.
     of_tables = {
         "columns": (TABLES, "tables"), "wide": (TABLES, "tables"), "same_system": (TABLES, ""),
-        "records": (("json",), "JSON documents"),
+        "records": (("json", "jsonl"), "JSON"),
     }  # fmt: skip
     for name, value in options.given().items():
         logs = {kind for kind, log in LOGS.items() if log.honoured(name)}

@@ -37,6 +37,7 @@ _STAMP = re.compile(
     r"|(^|\D)1[4-9]\d{8}(\d{3})?$"
 )
 _PATH = re.compile(r"^([~.]{0,2}|[A-Za-z]:)[/\\]|[/\\].*\.[A-Za-z]{2,5}$|\.(jsonl?|csv|eval)$")
+_UUID = re.compile(r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.IGNORECASE)
 CORRECT_INCORRECT: Scores = {"I": 0.0, "C": 1.0}
 QuestionKey = Literal["id", "content", "unchecked"]
 
@@ -61,7 +62,7 @@ class ReadOptions:
     same_system: Literal["error", "trials"] = "error"
     empty_output: Literal["marked", "missing"] = "marked"
     strict: bool = False
-    progress: bool = False
+    progress: bool | None = None
     roles: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -80,7 +81,7 @@ class ReadOptions:
             else:
                 is_mapping = get_origin(kind) is Mapping
                 fits = isinstance(value, Mapping if is_mapping else kind)  # type: ignore[arg-type]
-                rule = "be True or False" if kind is bool else "be text"
+                rule = "be True or False" if kind in (bool, bool | None) else "be text"
                 if is_mapping:
                     rule = f"map {', '.join(ROLES)} to names in the table"
             if not fits:
@@ -201,6 +202,15 @@ class Totals:
         return " x ".join(parts)
 
 
+def several_systems(subject: str, names: Iterable[object]) -> OutcomeError:
+    """Refuse one name for several systems."""
+    return OutcomeError(
+        f"a file must not name several systems if you name one; {subject} has "
+        f"{shown(list(names))}. Give the path alone; if they are runs of one system, use ",
+        Argument("same_system", "trials"), ".",
+    )  # fmt: skip
+
+
 @dataclass
 class Rows:
     """The trials of all logs.
@@ -222,6 +232,7 @@ class Rows:
     filters: dict[str, None] = field(default_factory=dict)
     stated: dict[int, "Totals"] = field(default_factory=dict)
     certain: dict[str, bool] = field(default_factory=dict)
+    _renamed: dict[tuple[int, str], dict[str, None]] = field(default_factory=dict)
     _run: str = ""
     _pool: dict[Any, Any] = field(default_factory=dict)
 
@@ -262,6 +273,13 @@ class Rows:
             setattr(trial, name, self._pool.setdefault((type(value), value), value))
         self.trials.append(trial)
         self.logs.append(len(self.names) - 1)
+
+    def rename(self, name: str, system: str) -> None:
+        """Take another name for a system of a log; refuse one for several, unless they are one."""
+        names = self._renamed.setdefault((len(self.names), system), {})
+        names.setdefault(name)
+        if len(names) > 1 and self.options.same_system == "error":
+            raise several_systems("the log", names)
 
     def note(self, text: str) -> None:
         """Add what a person should know to the data card, once."""
@@ -600,12 +618,13 @@ def _check_missing(rows: Rows, missing: MissingPolicy) -> None:
 
 
 def note_names(long: LongForm, files: Sequence[str]) -> LongForm:
-    """Say where names of systems are time stamps, paths or prompts, and how to name them."""
+    """Say where names of systems are time stamps, paths, prompts or ids, and how to name them."""
     names = [str(system) for system in long.systems]
     prompts = [name for name in names if len(name) > 120 or "\n" in name or len(name.split()) > 9]
     paths = [name for name in names if _PATH.search(name) and name not in prompts]
     stamps = [name for name in names if _STAMP.search(name) and name not in (*prompts, *paths)]
-    kinds = {"a prompt": prompts, "a path": paths, "a time stamp": stamps * (len(stamps) > 1)}
+    kinds = {"a prompt": prompts, "a path": paths, "a time stamp": stamps * (len(stamps) > 1),
+             "an identifier": list(filter(_UUID.match, names))}  # fmt: skip
     notes = []
     for kind, named in kinds.items():
         if not named:

@@ -2,23 +2,26 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from bayesatk._tools.messages import Argument
+from bayesatk._tools.progress import track
 from bayesatk.data.validation import OutcomeError, shown
 from bayesatk.io.budget import opened, unpacking
 
 _LONG = 40_000_000  # bytes that take seconds to read
+_MANY = 20  # files from which on their number is shown, not the bytes of each
 _POINTER = b"version https://git-lfs"
 SUMMARY = "summary"  # the kind of a file that tells of others in its folder
 TABLE = "table"  # and of one that is no log
+LINES = (".jsonl", ".ndjson")
 SUFFIXES = {
-    ".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json",
-    ".parquet": "parquet", ".eval": "inspect",
+    ".csv": "csv", ".tsv": "tsv", ".json": "json", ".parquet": "parquet", ".eval": "inspect",
+    **dict.fromkeys(LINES, "jsonl"),
 }  # fmt: skip
 
 
@@ -78,7 +81,7 @@ def named_paths(source: Any, system: Any = None) -> list[tuple[Any, Any]]:
 
 
 def find(
-    source: object, kind_of: Callable[[Path, Path], str], strict: bool
+    source: object, kind_of: Callable[[Path, Path], str], strict: bool, progress: bool | None
 ) -> tuple[list[Source], tuple[str, ...]]:
     """Return the files that are meant, each once, in order; and notes on those that are not.
 
@@ -93,7 +96,7 @@ def find(
         try:
             if not os.fspath(raw_path):  # Path("") is the folder that one is in
                 raise FileNotFoundError("'': there is no file without a name.")
-            files, passed_over, folder = _files(path, kind_of)
+            files, passed_over, folder = _files(path, kind_of, progress)
             sources += [Source(file, system, _sha256(file), folder) for file in files]
         except (FileNotFoundError, OutcomeError):
             raise
@@ -112,7 +115,9 @@ def find(
     return sources, tuple(notes)
 
 
-def _files(path: Path, kind_of: Callable[[Path, Path], str]) -> tuple[list[Path], list[str], str]:
+def _files(
+    path: Path, kind_of: Callable[[Path, Path], str], progress: bool | None
+) -> tuple[list[Path], list[str], str]:
     """Return the file itself, or the files in a folder and below it that are meant.
 
     These are its logs, or, where it holds none, its tables; then the name of the folder is the
@@ -129,7 +134,8 @@ def _files(path: Path, kind_of: Callable[[Path, Path], str]) -> tuple[list[Path]
         for file, parts in names.items()
         if not file.is_dir() and not any(name.endswith(".zarr") for name in parts[:-1])
     ]
-    kinds = {file: kind_of(file, path) for file in inside if _is_data(file)}
+    data = list(filter(_is_data, inside))
+    kinds = {file: kind_of(file, path) for file in shares(data, "looking at files", progress)}
     logs = [file for file, kind in kinds.items() if kind not in ("", SUMMARY, TABLE)]
     pointers = [file for file, kind in kinds.items() if not kind and is_pointer(file)]
     # Hidden files are copies of editors.
@@ -165,7 +171,7 @@ def _is_data(file: Path) -> bool:
         "logs.json", "eval-set.json", "config.json", "lock.json", "metadata.json",
         "run_metadata.json", "run_spec.json", "scenario.json", "scenario_state.json",
         "instances.json", "stats.json", "display_predictions.json", "display_requests.json",
-        "reward.json", "ctrf.json",
+        "reward.json", "ctrf.json", "trajectory.json", "manifest.json", "download_manifest.json",
     )  # fmt: skip
     is_companion = file.name in companions or file.name.startswith("results_")
     return plain(file).suffix in SUFFIXES and not is_companion
@@ -204,9 +210,16 @@ def refuse_copies(sources: Sequence[Source], kinds_are_logs: bool) -> None:
             )
 
 
+def shares[File](files: Sequence[File], description: str, progress: bool | None) -> Iterable[File]:
+    """Yield files, and show how many of them are done, if they are many."""
+    many = len(files) > _MANY
+    return track(files, description, progress=progress) if many else files
+
+
 def is_long(sources: Sequence[Source]) -> bool:
-    """Whether files take seconds to read: worth a progress bar."""
-    return sum(source.path.stat().st_size for source in sources) > _LONG
+    """Whether files take seconds to read: worth a progress bar, if they are not many."""
+    few = len(sources) <= _MANY
+    return few and sum(source.path.stat().st_size for source in sources) > _LONG
 
 
 @contextmanager

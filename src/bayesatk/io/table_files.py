@@ -6,16 +6,20 @@ A wide table has a column of questions, and one of outcomes for each system.
 import math
 import re
 import warnings
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from bayesatk._tools.messages import PACKAGE, Argument
 from bayesatk.data.columns import (
+    CONDITIONS,
     ROLES,
     Columns,
+    Picked,
     labels,
     one_row_a_trial,
     side_by_side,
@@ -27,8 +31,9 @@ from bayesatk.data.content import ASKED, RIGHT, meaning
 from bayesatk.data.long_form import LongForm
 from bayesatk.data.number_scale import NumberScale
 from bayesatk.data.validation import OutcomeError, OutcomeWarning, Scores, number_of, shown
+from bayesatk.io.json_stream import at
 from bayesatk.io.parquet_files import columns_and_rows, parquet_blocks, records_of_parquet
-from bayesatk.io.rows import NAMES_OF_COLUMNS, ReadOptions
+from bayesatk.io.rows import NAMES_OF_COLUMNS, ReadOptions, several_systems
 from bayesatk.io.sources import Source
 from bayesatk.io.text_tables import is_number, records_of, text_blocks
 
@@ -100,11 +105,7 @@ def with_system(
             return table
         column, (codes, names) = table.roles["system"], labels(table, "system")
         if len(names) > 1 and same_system == "error":
-            raise OutcomeError(
-                f"{source.name}: a file must not name several systems if you name one; column "
-                f"{shown(column)} has {shown(names)}. Give the path alone; if they are runs of one "
-                "system, use ", Argument("same_system", "trials"), ".",
-            )  # fmt: skip
+            raise several_systems(f"column {shown(column)}", names)
         if len(names) > 1:
             table = of_runs(table, [f"{names[code]} " for code in codes.tolist()])
         table = replace(table, others=(*table.others, column))
@@ -257,6 +258,43 @@ def records_in(source: Source, file: BinaryIO, records: str | None) -> Iterator[
     if source.kind == "parquet":
         return records_of_parquet(source.path, _names(source, file))
     return (record for _, _, record in records_of(source.kind, file, records))
+
+
+def columns_across(records: Iterable[Any], columns: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the unused columns that tell the rows of a question apart, with their values.
+
+    Each value is in half of the questions or more, and each row of a question has another, unless
+    the column is called what conditions are. So are names of systems, and numbers of trials, but
+    not answers, times or costs.
+
+    Examples
+    --------
+    >>> rows = [{"id": q, "mode": m, "correct": 1, "text": f"{q}{m}"} for q in "abc" for m in "xy"]
+    >>> columns_across(rows, {}), columns_across(rows, {"trial": "mode"})
+    ({'mode': ['x', 'y']}, {})
+    """
+    rows = (row for row in records if isinstance(row, dict))
+    first = next(rows, {})
+    try:
+        picked = Picked.of([*first, *(set(columns.values()) - set(first))], columns)
+    except OutcomeError:
+        return {}
+    told = [picked.roles[role] for role in ("system", "question") if role in picked.roles]
+    others = picked.others if "trial" not in picked.roles else ()
+    rows_by_cell: dict[str, list[list[str]]] = {}
+    for row in chain([first], rows):
+        values = [row.get(name) for name in others]
+        texts = ["" if isinstance(value, list | dict) else str(value)[:80] for value in values]
+        rows_by_cell.setdefault(repr([at(row, name) for name in told]), []).append(texts)
+    repeated = [[*zip(*rows, strict=True)] for rows in rows_by_cell.values() if len(rows) > 1]
+    found: dict[str, list[str]] = {}
+    for place, name in enumerate(others if len(repeated) > 2 else ()):
+        counts = Counter(value for cell in repeated for value in set(cell[place]))
+        apart = all(len(set(cell[place])) == len(cell[place]) for cell in repeated)
+        across = len(counts) > 1 and min(counts.values()) * 2 >= len(repeated)
+        if across and (apart or meaning(name) in CONDITIONS):
+            found[name] = list(dict.fromkeys(value for cell in repeated for value in cell[place]))
+    return found
 
 
 class Folders:

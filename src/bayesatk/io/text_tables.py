@@ -8,14 +8,21 @@ import csv
 import re
 import sys
 import threading
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any, BinaryIO, TextIO
 
 from bayesatk._tools.messages import Argument
-from bayesatk.data.columns import BY_TRIAL, COVARIATE, Columns, Picked, find_columns
+from bayesatk.data.columns import (
+    BY_TRIAL,
+    COVARIATE,
+    Columns,
+    Picked,
+    fields_with_records,
+    find_columns,
+)
 from bayesatk.data.number_scale import NumberScale
 from bayesatk.data.validation import Labels, OutcomeError, Scores, shown
 from bayesatk.io import parquet_files
@@ -50,7 +57,7 @@ def text_blocks(
                 raise OutcomeError(rule)
             inner = (name for name in nested if name not in record and _says(record, name))
             first_names, all_names = names, (*names, *inner)
-            picked = picked or Picked.of(all_names, columns)
+            picked = picked or Picked.of(all_names, columns, record)
             if all_names not in checked:
                 _refuse_other(picked, all_names, columns, where)
                 checked.add(all_names)
@@ -61,13 +68,20 @@ def text_blocks(
             yield _table(picked, word, block, scores)
             block = []
     if picked is None and kind not in SEPARATORS:
-        raise OutcomeError(
-            f"the file must have an array of records{f' at {records}' if records else ''}, or one "
-            'a line; got none. One record is {"question": ..., "trial": ..., "outcome": ...}. If '
-            "they are within an object, say where: ", Argument("records", "results"), ".",
-        )  # fmt: skip
+        raise _no_records(records, ())
     if picked is not None and block:
         yield _table(picked, word, block, scores)
+
+
+def _no_records(records: str | None, arrays: Sequence[str]) -> OutcomeError:
+    """Refuse a document without records, and say where it has arrays of objects."""
+    others = f"There are arrays in {shown(list(arrays))[1:-1]}. " if arrays else ""
+    return OutcomeError(
+        f"the file must have an array of records{f' at {records}' if records else ''}, or one "
+        'a line; got none. One record is {"question": ..., "trial": ..., "outcome": ...}. '
+        f"{others}If they are within an object, say where: ",
+        Argument("records", arrays[0] if arrays else "results"), ".",
+    )  # fmt: skip
 
 
 def _table(picked: Picked, word: str, block: list[tuple[Any, ...]], scores: Scores) -> Columns:
@@ -114,7 +128,7 @@ def records_of(kind: str, file: BinaryIO, records: str | None) -> Iterator[Named
 def _json_records(kind: str, file: BinaryIO, records: str | None) -> Iterator[tuple[int, Any]]:
     """Yield number and value of every record."""
     if kind == "jsonl":
-        yield from parsed_lines(file)
+        yield from _records_of_lines(file, records)
         return
     with decoded(file) as text:
         if records is not None:
@@ -122,21 +136,42 @@ def _json_records(kind: str, file: BinaryIO, records: str | None) -> Iterator[tu
             return
         # Where tools put records that are not the whole document.
         usual_keys = "results performances instances records rows data items examples cases samples"
-        within, names = "", None
+        place, names = None, None
+        arrays: list[str] = []
         for key, number, record in members(text, frozenset(usual_keys.split())):
             if key == "columns" and isinstance(record, list):  # of a table in rows, as MLflow has
                 names = record
             if names and isinstance(record, list) and isinstance(number, int):
                 record = dict(zip(names, record, strict=False))
+            arrays += _arrays(key, record) if number is None else []
             if not isinstance(number, int) or (key and not isinstance(record, dict)):
                 continue
-            if key != (within or key):
+            if place not in (None, key):
                 raise OutcomeError(
-                    f"the records must be in one place; there are some in {within!r} and in "
-                    f"{key!r}. Choose: ", Argument("records", within), ".",
+                    f"the records must be in one place; there are some in {place!r} and in "
+                    f"{key!r}. Choose: ", Argument("records", place), ".",
                 )  # fmt: skip
-            within = key
+            place = key
             yield number, record
+        if place is None:
+            raise _no_records(None, arrays)
+
+
+def _arrays(key: str, value: object) -> list[str]:
+    """Return where the member of a document has arrays of objects: there, or one level below."""
+    below = [f"{key}.{name}" for name in fields_with_records(value)]
+    return fields_with_records({key: value}) + below
+
+
+def _records_of_lines(file: BinaryIO, records: str | None) -> Iterator[tuple[int, Any]]:
+    """Yield number and value of every line, or of the records within it."""
+    for line, value in parsed_lines(file):
+        within = [value] if records is None else at(value, records)
+        if not isinstance(within, list):
+            raise OutcomeError(
+                f"line {line} must have a list of records at {records}; got {shown(within)}."
+            )
+        yield from ((line, record) for record in within)
 
 
 def _says(value: object, path: str) -> bool:

@@ -1,4 +1,4 @@
-"""Logs of agents at work: tau-bench, tau2-bench, Terminal-Bench, Harbor, SWE-bench, verifiers.
+"""Logs of agents at work: tau-bench, tau2-bench, Harbor, SWE-bench, verifiers, NeMo Gym, ....
 
 Facts of the formats stand with each. Where a tool says that a trial failed for a reason other than
 the system (its sandbox, the network, its own verifier), the trial has a fault; where it was not
@@ -63,8 +63,12 @@ def _harbor(record: Record) -> Iterator[dict[str, Any]]:
     ``rewards`` has a mark for every verifier, usually "reward" alone. ``source`` is the data set:
     two of them may share a name of a task within a job; between jobs it says where a task was
     taken from, and may be null. An agent that runs no model has no ``model_info``, and some that
-    run one name it in their ``config`` alone.
+    run one name it in their ``config`` alone. Since 0.26 ``reward_valid`` says whether the reward
+    measures the agent, by the job's own rules. A download may have superseded tries of a trial
+    under ``_retries``.
     """
+    if _is_retry(record):
+        return
     steps = [record, *record.inner("step_results")]
     exceptions = [step.of(str, "exception_info.exception_type") for step in steps]
     # After these a reward still measures the agent: it ran out of its budget, or refused. Any other
@@ -75,6 +79,8 @@ def _harbor(record: Record) -> Iterator[dict[str, Any]]:
         "ContentPolicyViolationError",
     )  # fmt: skip
     raised = next((name for name in exceptions if name not in agent_exceptions), "")
+    if record("reward_valid") is not None:
+        raised = "" if record("reward_valid") else raised or next(filter(None, exceptions), "")
     agent = record.of(str, "agent_info.name")
     model = record.of(str, "agent_info.model_info.name|config.agent.model_name")
     yield {
@@ -83,6 +89,11 @@ def _harbor(record: Record) -> Iterator[dict[str, Any]]:
         "reason": f"not judged ({raised or 'no reward'})",
         "fault": f"the exception {raised}" if raised else "",
     }
+
+
+def _is_retry(trial: Record) -> bool:
+    """Whether a trial of Harbor was tried again, and its last try lies in the job's folder."""
+    return trial.path.parent.name.startswith("retry-") and "_retries" in trial.path.parts
 
 
 def _harbor_totals(trial: Record) -> Totals:
@@ -179,6 +190,20 @@ def _verifiers_traces(trace: Record) -> Iterator[dict[str, Any]]:
     }
 
 
+def _nemo_gym(rollout: Record) -> Iterator[dict[str, Any]]:
+    """Read one of the ``rollout_infos`` of a task in a reward profile: numbers by name.
+
+    ``sample`` of the task has the request and names the agent; no field names the model.
+    """
+    no_marks = ("_ng_task_index", "_ng_rollout_index", "reward")
+    marks = {
+        name: value
+        for name, value in rollout.fields.items()
+        if isinstance(value, float | int) and name not in no_marks and "tokens" not in name
+    }
+    yield {"outcome": {"reward": rollout("reward"), **marks}}
+
+
 _REWARDS = ("scorer", "task")
 _TERMINAL_BENCH = RecordLog(
     "terminal-bench", "document", ("results.task_id", "results.is_resolved"),
@@ -216,10 +241,26 @@ FORMATS = (
         scorer="reward", reason="no reward", honours=_REWARDS,
     ),
     RecordLog(
+        "nemo-gym", "lines", ("rollout_infos", "sample", "num_rollouts"),
+        {"task": "^sample.agent_ref.name", "question": "_ng_task_index",
+         "trial": "_ng_rollout_index"},
+        asked=("^sample.responses_create_params",), read=_nemo_gym, parts="rollout_infos",
+        scorer="reward", reason="no reward", needed=("rollout_infos",),
+        ending="_reward_profiling", honours=_REWARDS,
+    ),
+    RecordLog(
+        "nemo-gym-means", "lines", ("mean/reward", "sample"), unless=("rollout_infos",),
+        summary="a reward profile of NeMo Gym without its rollouts (rollout_infos, since 0.3). "
+        "Give the file of rollouts that it was made from.",
+    ),
+    RecordLog(
         "harbor", "document", ("task_name", "trial_name", "agent_info", "config"),
         {"task": "source", "question": "task_name", "trial": "trial_name", "identity": "id"},
         asked=("task_checksum",), read=_harbor, scorer="reward", records=".", run_above=2,
         by_name=True, stated=_harbor_totals, honours=_REWARDS,
+        notes=lambda trial, _: (
+            ["trials that Harbor tried again are left out (_retries)"] if _is_retry(trial) else []
+        ),
     ),
     RecordLog(
         "harbor-job", "document", ("n_total_trials", "stats"),

@@ -1,4 +1,4 @@
-"""Logs of benchmarks: EvalPlus, HumanEval, lm-evaluation-harness, HELM, promptfoo and others.
+"""Logs of benchmarks and exports of platforms: EvalPlus, HELM, promptfoo, Braintrust and others.
 
 Facts of the formats stand with each.
 """
@@ -11,7 +11,7 @@ from itertools import zip_longest
 from typing import Any
 
 from bayesatk._tools.messages import Argument
-from bayesatk.data.content import digest
+from bayesatk.data.content import canonical, digest
 from bayesatk.data.validation import OutcomeError, shown
 from bayesatk.io.logs.record_logs import Record, RecordLog, fields_of
 from bayesatk.io.rows import EMPTY, Totals
@@ -288,7 +288,67 @@ def _deep_eval(record: Record) -> Iterator[dict[str, Any]]:
     yield {"outcome": {"success": record("success"), **marks}, **failed}
 
 
+def _phoenix(run: Record) -> Iterator[dict[str, Any]]:
+    """Read a run of an example: ``annotations`` have a ``score`` or a ``label`` by ``name``.
+
+    ``error`` says that the task failed, and that of an annotation that its evaluator did.
+    """
+    marks = {
+        mark.of(str, "name"): mark("score") if mark("score") is not None else mark("label")
+        for mark in run.inner("annotations")
+    }
+    yield {
+        "outcome": marks,
+        "known": {"seconds": run.number("latency_ms") / 1000.0},
+        "fault": "an error" if run("error") else "",
+    }
+
+
+def _langfuse(item: Record) -> Iterator[dict[str, Any]]:
+    """Read an item of an experiment: ``scores`` have a ``value`` by ``name``, and a ``source``.
+
+    Scores of the types TEXT and CORRECTION are comments. The same score may come from several
+    sources, an evaluator and a person.
+    """
+    marks: dict[str, Any] = {}
+    for score in item.inner("scores"):
+        name, value = score.of(str, "name"), score("value")
+        if score("dataType") in ("TEXT", "CORRECTION"):
+            continue
+        if marks.setdefault(name, value) != value:
+            raise OutcomeError(
+                f"an item must have one value of a score; {item.where} has {shown(marks[name])} "
+                f"and {shown(value)} of {shown(name)}. Leave out one of their sources, "
+                f"{shown([other('source') for other in item.inner('scores')])[1:-1]}."
+            )
+    yield {"outcome": marks, "fault": "an error" if item("level") == "ERROR" else ""}
+
+
+def _braintrust(span: Record) -> Iterator[dict[str, Any]]:
+    """Read an event of an experiment: the root span of a trial has its ``scores`` by name.
+
+    The spans below it, of the task and of scorers, repeat its scores or have none. ``origin`` is
+    the row of the data set that the input is of; without one equal inputs are one question, as
+    Braintrust compares experiments. ``error`` says that the task failed.
+    """
+    if span("span_id") == span("root_span_id") and span("is_root") is not False:
+        yield {
+            "outcome": span.of(dict, "scores"),
+            "question": span("origin.id|dataset_record_id")
+            or f"#{digest(canonical(span('input')))}",
+            "fault": "an error" if span("error") else "",
+        }
+
+
+def _next_page(log: Record, number: int) -> list[str]:
+    """Say that an export of pages names another one."""
+    if not log("meta.cursor|cursor"):
+        return []
+    return [f"CHECK: the export has {number} records and names a next page (cursor); is it read?"]
+
+
 _TASKS = ("scorer", "task")
+_ITEMS = ("scorer", "question_key")
 _DEEP_EVAL = RecordLog(
     "deepeval", "document", ("testCases",),
     {"system": "^hyperparameters.model|^identifier", "task": "^datasetAlias"},
@@ -384,6 +444,32 @@ FORMATS = (
     replace(
         _DEEP_EVAL, name="deepeval-latest", signs=("testRunData.testCases",),
         records="testRunData.testCases",
+    ),
+    RecordLog(
+        "phoenix", "records", ("example_id", "repetition_number", "annotations"),
+        {"question": "example_id", "trial": "repetition_number"},
+        asked=("input", "reference_output"), output=("output",),
+        read=_phoenix, reason="no annotation", needed=("example_id",), honours=_ITEMS,
+    ),
+    RecordLog(
+        "langfuse", "records", ("experimentItemId", "experimentName", "traceId"),
+        {"system": "experimentName", "question": "experimentItemId", "trial": "id",
+         "identity": "id"},
+        asked=("input", "expectedOutput"), output=("output",), read=_langfuse, reason="no score",
+        records="data", needed=("experimentItemId", "scores"), notes=_next_page, honours=_ITEMS,
+    ),
+    RecordLog(
+        "langfuse-scores", "records", ("traceId", "dataType", "stringValue"), records="data",
+        summary="scores of Langfuse, which do not name the items of a data set. Export the items "
+        "of the experiment with their scores: /api/public/experiment-items with "
+        "fields=core,io,scores.",
+    ),
+    RecordLog(
+        "braintrust", "records", ("root_span_id", "span_id", "scores"),
+        {"system": "experiment_id", "trial": "id", "identity": "id"},
+        asked=("input",), output=("output",), known={"tokens": "metrics.tokens"},
+        read=_braintrust, reason="no score", records="events|data",
+        needed=("span_id", "root_span_id"), notes=_next_page, honours=_ITEMS,
     ),
     RecordLog(
         "simple-evals", "document", ("score", "score:std|convos"),

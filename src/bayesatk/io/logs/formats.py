@@ -117,32 +117,36 @@ def sniff(start: bytes) -> str:
 def _of_lines(file: BinaryIO) -> str:
     """Tell logs by their first record from other records."""
     first = next(parsed_lines(file, 1000), None)
-    return _recognised(first[1], _of_form("lines")) if first else ""
+    return _recognised(first[1], _of_form("lines", "records")) if first else ""
 
 
 def _of_document(file: BinaryIO) -> str:
     """Tell logs from arrays of records by the first parts of the document."""
-    documents = _of_form("document")
+    documents, anywhere = _of_form("document"), _of_form("records")
     arrays = [log for log in documents if not log.records and not log.summary]
     objects = [log for log in documents if log not in arrays]
-    streamed = frozenset({"tasks", *(log.records.split(".")[0] for log in objects)})
+    names = {name for log in anywhere for name in log.records.split("|")}
+    streamed = names.union({"tasks"}, (log.records.split(".")[0] for log in objects))
     seen: dict[str, Any] = {}
     with decoded(file) as text:
-        for key, position, value in members(text, streamed):
+        for key, position, value in members(text, frozenset(streamed)):
             if key == "":
-                return _recognised(value, arrays)
+                return _recognised(value, [*arrays, *anywhere])
             if isinstance(position, str):
                 seen.setdefault(key, {})[position] = value
             else:
                 seen.setdefault(key, value)
             name = _recognised(seen, objects)
+            if not name and key in names and position == 0:
+                within = [log for log in anywhere if key in log.records.split("|")]
+                name = _recognised(value, within)
             if name:
                 return name
     return ""
 
 
-def _of_form(form: str) -> list[RecordLog]:
-    return [log for log in LOGS.values() if log.form == form]
+def _of_form(*forms: str) -> list[RecordLog]:
+    return [log for log in LOGS.values() if log.form in forms]
 
 
 def _recognised(fields: object, logs: Iterable[RecordLog]) -> str:

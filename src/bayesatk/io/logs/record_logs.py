@@ -23,6 +23,7 @@ from bayesatk.data.validation import OutcomeError, is_absent, shown
 from bayesatk.io.json_stream import at, decoded, is_there, parse, parsed_lines, parts_of
 from bayesatk.io.parquet_files import records_of_parquet
 from bayesatk.io.rows import EMPTY, Rows, Totals, Trial
+from bayesatk.io.sources import LINES
 
 
 @dataclass(frozen=True)
@@ -91,9 +92,10 @@ class RecordLog:
     Parameters
     ----------
     name : str
-    form : {"lines", "document", "parquet"}
+    form : {"lines", "document", "records", "parquet"}
+        Records may be lines, or stand in a document as an array or under a name.
     signs : tuple of str
-        Fields by which it is recognised: of the first line or row, or of the document, where
+        Fields by which it is recognised: of the first line, record or row, or of a document, where
         ``results.task_id`` is a field of the first of its results, ``*`` stands for any name,
         ``[]`` for a list, and ``a|b`` for one of two.
     says : mapping of str to str
@@ -131,8 +133,8 @@ class RecordLog:
     unless : tuple of str
         Fields with which it is another format.
     records : str
-        Where a document has its records: at a dotted path; "" if it is their array, "." if it is
-        the one record.
+        Where a document has its records: at a dotted path, or a|b; "" if it is their array, "." if
+        it is the one record.
     parts : str
         Path of a list in each record whose elements are records with the same fields.
     kinds : tuple of type
@@ -160,7 +162,7 @@ class RecordLog:
     """
 
     name: str
-    form: Literal["lines", "document", "parquet"]
+    form: Literal["lines", "document", "records", "parquet"]
     signs: tuple[str, ...]
     says: Mapping[str, str] = field(default_factory=dict)
     asked: tuple[str, ...] = ()
@@ -247,7 +249,7 @@ class RecordLog:
             for number, fields in enumerate(records_of_parquet(path, names)):
                 yield f"row {number}", number, fields
             return
-        if self.form == "lines":
+        if self.form == "lines" or (self.form == "records" and path.suffix in LINES):
             for number, fields in parsed_lines(file):
                 yield f"line {number}", number, fields
             return
@@ -376,14 +378,20 @@ class _Log:
             fields["question"] = [digest(*(canonical(record(path)) for path in key))
                                   for key in form.keys]  # fmt: skip
         fields |= more
-        fields["system"] = self.system_of(fields["system"])
+        name, fields["system"] = fields["system"], self.system_of(fields["system"])
+        if name and name != fields["system"] and isinstance(fields["trial"], int | str):
+            fields["trial"] = f"{name} {fields['trial']}"  # of one of several systems
         aliases = {name: record(path) for name, path in form.known.items()}
         fields["known"] = self._known(record, aliases | more.get("known", {}))
         return fields
 
     def system_of(self, name: str) -> str:
         """Return the name of a system: as told, as the log says, or of its file or folder."""
-        return self.system or name or self._named_by_file
+        if self.system is None:
+            return name or self._named_by_file
+        if name:
+            self.rows.rename(name, self.system)
+        return self.system
 
     @cached_property
     def _named_by_file(self) -> str:
