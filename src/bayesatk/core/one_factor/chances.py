@@ -18,13 +18,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainccinv, betaincinv, expit, gammaln, ndtr
+from scipy.special import expit, gammaln
 
+from bayesatk.core.one_factor.law import LEAST, beta_of_score
 from bayesatk.core.pooling.marks import mark_chances_once
 from bayesatk.metrics.credit import Array, log_choose
 
 Ints = NDArray[np.int64]
-_LEAST = 1e-300  # probability of a count, whose logarithm is a number
 _FEW = 32  # trials whose product is within doubles
 _HALF_LOG_2_PI = 0.5 * np.log(2.0 * np.pi)
 
@@ -65,6 +65,10 @@ def _products(x: Array, log_r: Array, system: Ints, successes: Ints, trials: Int
     """
     # Beyond these ends p is m, or 0 or 1, or m is; and no product leaves doubles.
     r, x = np.exp(np.clip(log_r, -16.0, 15.0)), np.clip(x, -250.0, 250.0)
+    if trials.max() == 1:  # r has no part in it
+        wrong = -np.log1p(np.exp(x))
+        is_right = successes[:, None, None] > 0
+        return np.asarray(np.where(is_right, (x + wrong)[system], wrong[system]))
     right = 1.0 / (1.0 + np.exp(-x))
     failures = trials - successes
     ways, way = np.unique(np.stack([system, trials]), axis=1, return_inverse=True)
@@ -126,7 +130,7 @@ def _log_ratio(p: Array, q: Array, gap: Array) -> Array:
     """``log(p / q)``; gap is their difference, without cancelling."""
     relative = gap / q
     near = np.log1p(np.maximum(relative, -0.5))
-    return np.where(relative > -0.5, near, np.log(np.maximum(p / q, _LEAST)))
+    return np.where(relative > -0.5, near, np.log(np.maximum(p / q, LEAST)))
 
 
 def _stirling_error(x: Array) -> Array:
@@ -136,39 +140,9 @@ def _stirling_error(x: Array) -> Array:
     series = 1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680))
     series /= large
     below = x < 10.0
-    small = np.maximum(x[below], _LEAST)
+    small = np.maximum(x[below], LEAST)
     series[below] = gammaln(small) - (small - 0.5) * np.log(small) + small - _HALF_LOG_2_PI
     return series
-
-
-def beta_of_score(score: Array, a: Array, b: Array) -> Array:
-    """Return the Beta variate at the quantile at which a standard normal has the score."""
-    # Either tail by itself: above the middle one minus a probability would lose digits.
-    low, high = (ndtr(np.minimum(tail_score, 0.0)) for tail_score in (score, -score))
-    return np.where(score < 0.0, betaincinv(a, b, low), betainccinv(a, b, high))
-
-
-def log_shares(theta: Array, atoms: tuple[float, float, float]) -> Array:
-    """Log shares of questions that no system solves, that every system solves, and of the others.
-
-    They are Dirichlet a priori. The share never solved, and that always solved among the others,
-    are functions of two scores that are standard normal (the first rows of the last column).
-
-    Parameters
-    ----------
-    theta : ndarray, shape (..., 3, columns)
-    atoms : (float, float, float)
-        Parameters of the Dirichlet.
-
-    Returns
-    -------
-    ndarray, shape (..., 3)
-    """
-    a, b = np.array(atoms[:2]), np.array([atoms[1] + atoms[2], atoms[2]])
-    share = np.clip(beta_of_score(theta[..., :2, -1], a, b), _LEAST, 1.0 - 1e-16)
-    never, always = np.moveaxis(np.log(share), -1, 0)
-    solved, left = np.moveaxis(np.log1p(-share), -1, 0)
-    return np.stack([never, solved + always, solved + left], axis=-1)
 
 
 @dataclass(frozen=True)
@@ -196,7 +170,7 @@ class Marking:
 
         Parameters
         ----------
-        theta : ndarray, shape (..., 3, systems + judges + 1)
+        theta : ndarray, shape (..., 3, systems + judges + 2)
             The first two rows of the columns of judges are their scores.
         """
         systems = len(self.judge)
@@ -209,7 +183,7 @@ class Marking:
         logs = np.empty((len(system), len(theta), len(z)))
         for right, members, chances in self._joined(theta, z, system, marked, trials):
             joint = chances.transpose(1, 2, 0) @ right.transpose(1, 0, 2)
-            logs[members] = np.log(np.maximum(joint, _LEAST)).transpose(1, 0, 2)
+            logs[members] = np.log(np.maximum(joint, LEAST)).transpose(1, 0, 2)
         return logs
 
     def right_given_marked(
@@ -227,7 +201,7 @@ class Marking:
         probability : ndarray, shape (trials + 1, counts, nodes)
         """
         for right, members, chances in self._joined(theta[None], z, system, marked, trials):
-            joint = chances[:, 0, :, None] * right[:, 0, None, :] + _LEAST
+            joint = chances[:, 0, :, None] * right[:, 0, None, :] + LEAST
             yield members, joint / joint.sum(axis=0)
 
     def draw_right(
@@ -249,7 +223,7 @@ class Marking:
         cells = system, marked[system, question], trials[system, question]
         u = rng.random(len(system))
         for right, members, chances in self._joined(theta[None], z, *cells):
-            joint = chances[:, 0] * right[:, 0, node[question[members]]] + _LEAST
+            joint = chances[:, 0] * right[:, 0, node[question[members]]] + LEAST
             cumulative = np.cumsum(joint, axis=0)
             right_trials[system[members], question[members]] = (
                 cumulative < u[members] * cumulative[-1]

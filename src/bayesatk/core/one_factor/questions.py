@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack
 from scipy.special import expit
 
-from bayesatk.core.one_factor.chances import log_shares
 from bayesatk.core.one_factor.model import Counts, Likelihood
 from bayesatk.core.question.beta_binomial import beta_of
 from bayesatk.core.question.expected_credit import FARTHEST, ExpectedCredit
@@ -147,7 +146,7 @@ def simulate_counts(
     rng : numpy.random.Generator
     """
     parameters = theta[:, : len(trials)]
-    z = likelihood.draw_z(theta, trials.shape[1], rng)
+    z = likelihood.law.draw(theta, trials.shape[1], rng)
     x = np.clip(parameters[0][:, None] + np.exp(parameters[1])[:, None] * z, -600.0, 600.0)
     low, width = mark_rates(likelihood.counts, theta)
     p = low[:, None] + width[:, None] * rng.beta(*beta_of(x, parameters[2][:, None]))
@@ -163,12 +162,12 @@ def population_means(credits: Sequence[Credit], likelihood: Likelihood, theta: A
     likelihood : Likelihood
     theta : ndarray, shape (draws, 3, columns)
     """
-    shares = np.exp(log_shares(theta, likelihood.atoms))
-    theta = theta[:, :, : likelihood.counts.systems]
-    step = min(0.3, 1.0 / float(np.exp(theta[:, 1].max())))
+    shares = np.exp(likelihood.law.log_shares(theta))
+    narrowest = float(likelihood.law.normals(theta)[2].min())
+    step = min(0.3, narrowest, 1.0 / float(np.exp(theta[:, 1, : likelihood.counts.systems].max())))
     z = np.arange(-6.0, 6.0 + step, step)
-    weight = np.exp(-0.5 * z**2)
-    weight /= weight.sum()
+    weight = np.exp(likelihood.law.log_inner(theta, z))
+    theta = theta[:, :, : likelihood.counts.systems]
     slope = np.exp(theta[:, 1])
     ends = float((theta[:, 0] - 6.0 * slope).min()), float((theta[:, 0] + 6.0 * slope).max())
     log_r = theta[:, 2]
@@ -177,7 +176,7 @@ def population_means(credits: Sequence[Credit], likelihood: Likelihood, theta: A
         for credit in credits
     ]
     means = np.zeros((len(theta), theta.shape[2], len(credits)))
-    for node, share in zip(z, weight, strict=True):
+    for node, share in zip(z, weight.T[..., None], strict=True):
         x = theta[:, 0] + slope * node
         for i, table in enumerate(tables):
             means[:, :, i] += share * table.mean(x, log_r)
@@ -196,12 +195,15 @@ class QuestionMeans:
     successes, trials : ndarray of int, shape (systems, questions)
         Successes are marks where judges err.
     credits : sequence of Credit
+    weight : ndarray, shape (questions,), optional
+        Of the questions in the means; default: all alike.
     """
 
     likelihood: Likelihood
     successes: Ints
     trials: Ints
     credits: Sequence[Credit]
+    weight: Array | None = None
 
     def draw(self, theta: Array, latents: Sequence[object], rng: np.random.Generator) -> Array:
         """Means of every metric given parameters; (draws, systems, metrics).
@@ -217,7 +219,8 @@ class QuestionMeans:
         # The mean of 200 questions may be taken as normal, given parameters and difficulties. That
         # pays where cells share counts and nodes.
         shared = self.trials.size > _DRAWN * likelihood.states
-        if shared and likelihood.counts.marking is None and self.trials.shape[1] >= 200:
+        alike = likelihood.counts.marking is None and self.weight is None
+        if shared and alike and self.trials.shape[1] >= 200:
             return self._normal(theta, rng)
         means = np.empty((len(theta), systems, len(self.credits)))
         step = max(1, _HELD // self.trials.size)
@@ -231,7 +234,8 @@ class QuestionMeans:
             alpha, beta = expit(x) * total + right, expit(-x) * total + (self.trials - right)
             p = rng.beta(np.maximum(alpha, _LEAST), np.maximum(beta, _LEAST))
             for j, latent in enumerate(latents):
-                means[block, :, j] = latent(p).mean(axis=2)  # type: ignore[operator]
+                values = latent(p)  # type: ignore[operator]
+                means[block, :, j] = np.average(values, axis=2, weights=self.weight)
         return means
 
     def _normal(self, theta: Array, rng: np.random.Generator) -> Array:
@@ -247,7 +251,7 @@ class QuestionMeans:
         for part, block, _, weight in self.likelihood.by_block(theta):
             located = rng.multinomial(block.repeats.astype(int)[:, None], weight)
             untried = csr_array((block.column < 0).astype(float))
-            incidence = hstack([block.incidence, untried], format="csr")
+            incidence = hstack([csr_array(block.incidence), untried], format="csr")
             by_column = incidence.T @ located.reshape(len(located), -1)
             by_column = by_column.reshape(-1, *located.shape[1:])
             column, point, node = np.nonzero(by_column)
