@@ -13,7 +13,7 @@ from bayesatk.comparison.boards.leaderboard import rank
 from bayesatk.comparison.joint.contrasts import rank_draws, separated, tiers_of
 from bayesatk.core.one_factor.model import Counts
 from bayesatk.core.one_factor.questions import Cells
-from tests.core.test_one_factor import on, simulate, with_law
+from tests.core.test_one_factor import on, simulate, with_shares
 
 
 def _fit(c, n, metrics="pass@1", **more):
@@ -170,7 +170,7 @@ def test_cells_and_the_rule_of_one_more_trial_against_draws() -> None:
     rng = np.random.default_rng(12)
     c, n, theta = simulate(rng, 2, 6, 3)
     n[1, 2] = c[1, 2] = 0
-    theta = with_law(theta)
+    theta = with_shares(theta)
     likelihood = on(Counts.of(c, n), 0.1)
     cells = Cells.given(likelihood, theta)
     z = likelihood.draw_difficulties(np.repeat(theta[None], 6000, axis=0), rng)

@@ -9,7 +9,6 @@ from scipy.optimize import minimize
 from scipy.special import betaln, comb, expit, logsumexp
 from scipy.stats import beta, norm
 
-from bayesatk.core.one_factor.law import DifficultyLaw
 from bayesatk.core.one_factor.model import Counts, Likelihood
 from bayesatk.core.one_factor.posterior import Chains, Fit, Laplace, Normal, Spread
 from bayesatk.core.one_factor.questions import Cells, QuestionMeans, population_means
@@ -31,35 +30,27 @@ def simulate(rng, systems, questions, trials, spread=0.5, icc=0.1, slope=1.5):
     return rng.binomial(n, p), n, theta
 
 
-LAW = DifficultyLaw((1.0, 1.0, 8.0), (2.0, 2.0, 0.5, 1.0))
+ATOMS = (1.0, 1.0, 8.0)
 NONE = 1e-12  # share of questions that all, or none, solve
 
 
-def with_law(theta, never=NONE, always=NONE, upper=0.5, between=NONE):
-    """Parameters with the scores of the law of z: shares are Dirichlet(1, 1, 8) a priori."""
+def with_shares(theta, never=NONE, always=NONE):
+    """Parameters with the scores of shares, which are Dirichlet(1, 1, 8) a priori."""
     scores = norm.ppf([beta(1, 9).cdf(never), beta(1, 8).cdf(always / (1.0 - never))])
-    normals = norm.ppf([beta(2, 2).cdf(upper), beta(0.5, 1).cdf(between / 0.98)])
-    return np.column_stack([theta, [*normals, 0.0], [*scores, 0.0]])
+    return np.column_stack([theta, [*scores, 0.0]])
 
 
 def on(counts, step) -> Likelihood:
-    return Likelihood.on(counts, step, LAW)
+    return Likelihood.on(counts, step, ATOMS)
 
 
-def density(z, upper=0.5, between=0.0):
-    """Density of two normals of one sd, whose mixture has mean 0 and variance 1."""
-    gap = np.sqrt(between / (upper * (1.0 - upper)))
-    pairs = (1.0 - upper, -upper * gap), (upper, (1.0 - upper) * gap)
-    return sum(share * norm.pdf(z, mean, np.sqrt(1.0 - between)) for share, mean in pairs)
-
-
-def _by_quadrature(c, n, theta, never, always, normals) -> float:
+def _by_quadrature(c, n, theta, never, always) -> float:
     """Log probability of all trials in their order, a question after the other."""
     total = 0.0
     for own_c, own_n in zip(c.T, n.T, strict=True):
 
         def joint(z, own_c=own_c, own_n=own_n):
-            log = np.log(density(z, *normals))
+            log = -(z**2) / 2.0 - np.log(2.0 * np.pi) / 2.0
             for s in np.flatnonzero(own_n):
                 m, size = expit(theta[0, s] + np.exp(theta[1, s]) * z), np.exp(-theta[2, s])
                 a, b = m * size, (1.0 - m) * size
@@ -71,41 +62,23 @@ def _by_quadrature(c, n, theta, never, always, normals) -> float:
     return total
 
 
-@pytest.mark.parametrize(
-    ("trials", "normals"), [(1, (0.5, 0.0)), (4, (0.3, 0.9)), (200, (0.6, 0.5))]
-)
-def test_likelihood_against_quadrature(trials, normals) -> None:
+@pytest.mark.parametrize("trials", [1, 4, 200])
+def test_likelihood_against_quadrature(trials) -> None:
     """Of ragged data with holes; 200 trials take the other way to sum logs."""
     rng = np.random.default_rng(trials)
     c, n, theta = simulate(rng, 3, 12, rng.integers(1, trials + 1, (3, 12)))
     n[0, 3] = c[0, 3] = n[2, 5] = c[2, 5] = 0
     c[:, 7], c[:, 8] = 0, n[:, 8]
-    whole = with_law(theta, 0.2, 0.05, *normals)
+    whole = with_shares(theta, 0.2, 0.05)
     found = on(Counts.of(c, n), 0.02).log_likelihood(whole[None])[0]
-    assert found == pytest.approx(_by_quadrature(c, n, theta, 0.2, 0.05, normals), abs=1e-6)
-
-
-def test_the_law_of_z_by_its_density_and_its_draws() -> None:
-    """Nodes have the density of two normals, of variance 1; new questions are drawn from it."""
-    theta = with_law(np.zeros((3, 2)), 0.1, 0.2, 0.3, 0.9)
-    z = np.arange(-6.0, 6.0, 0.1)
-    share = np.exp(LAW.log_inner(theta[None], z)[0])
-    assert share == pytest.approx(0.1 * density(z, 0.3, 0.9), abs=1e-9)
-    assert [share @ z, share @ z**2] == pytest.approx([0.0, 1.0], abs=1e-8)
-    drawn = LAW.draw(theta, 40_000, np.random.default_rng(1))
-    assert (drawn == drawn.min()).mean() == pytest.approx(0.1, abs=0.007)
-    assert (drawn == drawn.max()).mean() == pytest.approx(0.2, abs=0.009)
-    inner = drawn[abs(drawn) < 100.0]
-    assert [inner.mean(), inner.var()] == pytest.approx([0.0, 1.0], abs=0.03)
-    below = (inner[:, None] < z[::10]).mean(axis=0)
-    assert below == pytest.approx(share.cumsum()[::10] - 0.5 * share[::10], abs=0.02)
+    assert found == pytest.approx(_by_quadrature(c, n, theta, 0.2, 0.05), abs=1e-6)
 
 
 def test_patterns_of_answers_add_up_to_one() -> None:
     """All counts of three systems with 2, 1 and 3 trials: the likelihood is a distribution."""
     n = np.array([2, 1, 3])
     every = np.stack(np.meshgrid(*[np.arange(one + 1) for one in n]), -1).reshape(-1, 3).T
-    theta = with_law(simulate(np.random.default_rng(5), 3, 1, 1)[2], 0.3, 0.1, 0.2, 0.8)
+    theta = with_shares(simulate(np.random.default_rng(5), 3, 1, 1)[2], 0.3, 0.1)
     logs = []
     for c in every.T:
         counts = Counts.of(c[:, None], n[:, None])
@@ -121,7 +94,7 @@ def test_gradient_and_curvature_are_derivatives(seed, systems, questions, most) 
     trials = rng.integers(0, most + 1, (systems, questions))
     trials[0, 0] = most
     c, n, theta = simulate(rng, systems, questions, trials, spread=1.0, icc=0.2)
-    theta = with_law(theta, *rng.uniform(0.01, 0.3, 2), *rng.uniform(0.05, 0.95, 2))
+    theta = with_shares(theta, *rng.uniform(0.01, 0.3, 2))
     likelihood = on(Counts.of(c, n), 0.1)
     value, gradient = likelihood.gradient(theta)
     assert value == pytest.approx(likelihood.log_likelihood(theta[None])[0], abs=1e-9)
@@ -140,9 +113,9 @@ def test_gradient_and_curvature_are_derivatives(seed, systems, questions, most) 
 def test_normal_posterior_given_a_normal_likelihood_is_exact() -> None:
     """Two systems whose mu are known with sd 1/2; witness: draws from the prior, weighted."""
     prior = LeaderboardPrior()
-    curvature = np.zeros((12, 12))  # four columns: two systems, and the law of z
+    curvature = np.zeros((9, 9))  # three columns: two systems, and the shares
     curvature[0, 0] = curvature[1, 1] = 4.0
-    laplace = Laplace(np.append([1.0, 2.0], np.zeros(10)), 0.0, np.zeros(12), curvature)
+    laplace = Laplace(np.array([1.0, 2.0, 0, 0, 0, 0, 0, 0, 0]), 0.0, np.zeros(9), curvature)
     normal = Normal.integrated(Spread.rough(prior, 2), laplace)
     share = np.exp(normal.log_weight)
     rng = np.random.default_rng(1)
@@ -155,7 +128,7 @@ def test_normal_posterior_given_a_normal_likelihood_is_exact() -> None:
         assert share @ normal.mean[:, i] == pytest.approx(weight @ mu[i], abs=4 * error)
     assert share @ normal.spread.sd == pytest.approx(weight @ sd, abs=4 * error)
     node = rng.choice(len(share), 200_000, p=share)
-    theta = normal.place(node, rng.standard_normal((len(node), 12)))
+    theta = normal.place(node, rng.standard_normal((len(node), 9)))
     assert theta[:, 0, :2].std(axis=0) == pytest.approx(
         [np.sqrt(weight @ (one - weight @ one) ** 2) for one in mu], rel=0.01
     )
@@ -168,7 +141,7 @@ def test_weights_and_chains_agree(systems, questions, trials) -> None:
     rng = np.random.default_rng(systems)
     fit = Fit.of(Counts.of(*simulate(rng, systems, questions, trials)[:2]), LeaderboardPrior())
     weighted = fit.draw(rng)
-    started = fit.normal.place(np.full(40, 12), rng.standard_normal((40, 3 * systems + 6)))
+    started = fit.normal.place(np.full(40, 12), rng.standard_normal((40, 3 * systems + 3)))
     theta, worth = Chains(fit, rng, started).run()
     assert worth > 200
     error = np.sqrt(1 / worth + 1 / weighted.effective_draws)
@@ -181,8 +154,7 @@ def test_means_over_questions_by_brute_force() -> None:
     """Both ways to draw them, and questions like these, against drawing questions."""
     rng = np.random.default_rng(8)
     c, n, theta = simulate(rng, 2, 250, 3)
-    never, always, upper, between = 0.15, 0.05, 0.4, 0.8
-    whole = with_law(theta, never, always, upper, between)
+    never, always, whole = 0.15, 0.05, with_shares(theta, 0.15, 0.05)
     likelihood = on(Counts.of(c, n), 0.1)
     metrics = parse("pass@1,3 maj@3")
     credits, latents = [one.credit for one in metrics], [one.latent for one in metrics]
@@ -197,9 +169,7 @@ def test_means_over_questions_by_brute_force() -> None:
     sd = drawn.std(axis=0)
     assert abs(normal.mean(axis=0) - drawn.mean(axis=0)).max() < 5 * (sd * np.sqrt(2 / 600)).max()
     assert abs(np.log(normal.std(axis=0) / sd)).max() < 5 / np.sqrt(600)
-    is_upper, gap = rng.random(200_000) < upper, np.sqrt(between / (upper * (1.0 - upper)))
-    z = np.where(is_upper, 1.0 - upper, -upper) * gap
-    z += np.sqrt(1.0 - between) * rng.standard_normal(len(z))
+    z = rng.standard_normal(200_000)
     m, total = expit(theta[0][:, None] + np.exp(theta[1])[:, None] * z), np.exp(-theta[2])[:, None]
     u, p = rng.random(len(z)), rng.beta(m * total, (1 - m) * total)
     p[:, u < never], p[:, u > 1.0 - always] = 0.0, 1.0
@@ -218,7 +188,7 @@ def test_weighted_means_over_questions() -> None:
     (metric,) = parse("pass@1")
     weight = rng.gamma(0.5, 1.0, 30)
     part = np.arange(30) < 12
-    same = np.repeat(with_law(theta, 0.1, 0.1)[None], 4000, axis=0)
+    same = np.repeat(with_shares(theta, 0.1, 0.1)[None], 4000, axis=0)
     whole, first, second, heavy = (
         QuestionMeans(likelihood, c, n, [metric.credit], by).draw(
             same, [metric.latent], np.random.default_rng(1)
@@ -254,7 +224,7 @@ def test_published_maximum_likelihood_of_the_law_school_test() -> None:
     likelihood = on(counts, 0.1)
 
     def objective(x):
-        theta = with_law(np.concatenate([x.reshape(2, 5), np.zeros((1, 5))]))
+        theta = with_shares(np.concatenate([x.reshape(2, 5), np.zeros((1, 5))]))
         value, gradient = likelihood.gradient(theta)
         return -value, -gradient[:2, :5].ravel()
 
@@ -263,7 +233,7 @@ def test_published_maximum_likelihood_of_the_law_school_test() -> None:
     assert -found.fun == pytest.approx(-2466.653, abs=6e-4)
     assert slope == pytest.approx([0.8254, 0.7229, 0.8905, 0.6886, 0.6575], abs=2e-3)
     assert -mu / slope == pytest.approx([-3.3597, -1.3696, -0.2799, -1.8659, -3.1236], abs=8e-3)
-    theta = with_law(np.concatenate([found.x.reshape(2, 5), np.zeros((1, 5))]))
+    theta = with_shares(np.concatenate([found.x.reshape(2, 5), np.zeros((1, 5))]))
     for pattern, expected in (("00000", 2.277), ("11011", 173.310), ("11111", 296.693)):
         one = Counts.of(np.array([[int(x)] for x in pattern]), np.ones((5, 1), int))
         own = 1000 * np.exp(on(one, 0.1).log_likelihood(theta[None])[0])

@@ -12,7 +12,7 @@ from bayesatk.core.one_factor.posterior import Chains, Fit
 from bayesatk.core.one_factor.questions import Cells, QuestionMeans, misfit, simulate_counts
 from bayesatk.metrics.grid import parse
 from bayesatk.priors import LeaderboardPrior
-from tests.core.test_one_factor import NONE, on, simulate, with_law
+from tests.core.test_one_factor import NONE, on, simulate, with_shares
 
 SHAPES = np.array([[(46.0, 6.0), (4.0, 48.0)], [(19.0, 3.0), (5.0, 30.0)]])
 SURE = np.array([[(1e12, 1.0), (1.0, 1e12)]])
@@ -23,7 +23,7 @@ def marked(rng, systems, questions, trials, marking, never=NONE, always=NONE):
     right, n, theta = simulate(rng, systems, questions, trials)
     scores = np.zeros((3, marking.judges))
     scores[:2] = 0.8 * rng.standard_normal((2, marking.judges))
-    theta = with_law(np.concatenate([theta, scores], axis=1), never, always)
+    theta = with_shares(np.concatenate([theta, scores], axis=1), never, always)
     s, f = marking.rates(theta)[:, :, None]
     return rng.binomial(right, s) + rng.binomial(n - right, f), n, theta
 
@@ -87,15 +87,15 @@ def test_likelihood_against_quadrature(trials) -> None:
 def test_a_judge_that_never_errs_changes_nothing() -> None:
     rng = np.random.default_rng(3)
     c, n, theta = simulate(rng, 3, 30, 5)
-    whole = with_law(np.concatenate([theta, np.ones((3, 1))], axis=1), 0.1, 0.1)
-    theta = with_law(theta, 0.1, 0.1)
+    whole = with_shares(np.concatenate([theta, np.ones((3, 1))], axis=1), 0.1, 0.1)
+    theta = with_shares(theta, 0.1, 0.1)
     plain = on(Counts.of(c, n), 0.1)
     judged = on(Counts.of(c, n, Marking(np.zeros(3, int), SURE)), 0.1)
     assert judged.log_likelihood(whole[None]) == pytest.approx(
         plain.log_likelihood(theta[None]), abs=1e-8
     )
     gradient = judged.gradient(whole)[1]
-    assert gradient[:, [0, 1, 2, 4, 5]] == pytest.approx(plain.gradient(theta)[1], abs=1e-6)
+    assert gradient[:, [0, 1, 2, 4]] == pytest.approx(plain.gradient(theta)[1], abs=1e-6)
     assert gradient[:, 3] == pytest.approx(0.0, abs=1e-6)
     means = [
         QuestionMeans(one, c, n, [parse("pass@1")[0].credit])._right(

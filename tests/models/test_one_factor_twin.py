@@ -7,6 +7,7 @@ import pytest
 
 import bayesatk as bk
 from bayesatk.comparison.joint.shared import board_of
+from bayesatk.core.one_factor.chances import log_shares
 from bayesatk.results.result import Result
 from tests.core.test_one_factor import simulate
 
@@ -40,14 +41,10 @@ def test_nuts_finds_the_same_parameters() -> None:
         error = _error(trace, name, board.draws.effective_draws)
         assert (abs(flat.mean(axis=0) - own.mean(axis=0)) < 4.5 * error * flat.std(axis=0)).all()
         assert (abs(np.log(flat.std(axis=0) / own.std(axis=0))) < 4.5 * error).all()
-    law = board.draws.likelihood.law
-    share, mean, sd = law.normals(board.draws.theta)
-    known = {"atoms": np.exp(law.log_shares(board.draws.theta)), "upper_share": share[:, 1]}
-    known |= {"cluster_mean": mean, "cluster_sd": sd}
-    for name, own in known.items():
-        drawn = trace["posterior"][name].values.reshape(-1, *own.shape[1:])
-        error = _error(trace, name, board.draws.effective_draws)
-        assert (abs(drawn.mean(axis=0) - own.mean(axis=0)) < 4.5 * error * drawn.std(axis=0)).all()
+    drawn = trace["posterior"]["atoms"].values.reshape(-1, 3)
+    shares = np.exp(log_shares(board.draws.theta, bk.priors.LeaderboardPrior().atoms))
+    error = _error(trace, "atoms", board.draws.effective_draws)
+    assert (abs(drawn.mean(axis=0) - shares.mean(axis=0)) < 4.5 * error * drawn.std(axis=0)).all()
 
 
 @pytest.mark.long

@@ -166,12 +166,11 @@ def build_one_factor(
 ) -> pm.Model:
     """One difficulty per question, shared by all systems; systems exchangeable.
 
-    ``z[q]`` is of two normals of one sd, ``cluster_sd``, with mean 0 and variance 1 together; given
-    it, the success probability of system s is Beta with mean ``expit(mu[s] + a[s] z[q])`` and
-    intraclass correlation ``rho[s]``, integrated: successes are Beta-binomial. ``mu``, ``log a``
-    and ``logit rho`` are normal around means that all share. A share of the questions is solved by
-    no system, and a share by every one: ``atoms`` are Dirichlet, and which questions these are is
-    integrated.
+    ``z[q] ~ Normal(0, 1)``; given it, the success probability of system s is Beta with mean
+    ``expit(mu[s] + a[s] z[q])`` and intraclass correlation ``rho[s]``, integrated: successes are
+    Beta-binomial. ``mu``, ``log a`` and ``logit rho`` are normal around means that all share. A
+    share of the questions is solved by no system, and a share by every one: ``atoms`` are
+    Dirichlet, and which questions these are is integrated.
 
     Parameters
     ----------
@@ -185,9 +184,8 @@ def build_one_factor(
     Returns
     -------
     pymc.Model
-        Variables ``mu(system)``, ``log_a(system)``, ``logit_rho(system)``, ``z(question)``,
-        ``atoms(share)``, ``upper_share``, ``cluster_mean(cluster)`` and ``cluster_sd``;
-        with a judge also ``judge_rates``, ``sensitivity(system)`` and
+        Variables ``mu(system)``, ``log_a(system)``, ``logit_rho(system)``, ``z(question)`` and
+        ``atoms(share)``; with a judge also ``judge_rates``, ``sensitivity(system)`` and
         ``false_positive_rate(system)``. Trials are in the potential ``log_likelihood``.
 
     See Also
@@ -199,24 +197,21 @@ def build_one_factor(
     --------
     >>> model = build_one_factor({"a": [[1, 0], [1, 1]], "b": [[0, 0], [1, 0]]})
     >>> sorted(variable.name for variable in model.deterministics)
-    ['cluster_mean', 'cluster_sd', 'log_a', 'logit_rho', 'mu', 'spread']
+    ['log_a', 'logit_rho', 'mu', 'spread']
     """
     outcomes = as_marked(data)
     common = prior or LeaderboardPrior()
     trials, successes = outcomes.trials.values, outcomes.successes.values
     system, question = np.nonzero(trials)
     judges = read_judges(judge, outcomes)
-    coords = {
-        **coordinates(outcomes), "share": ["never", "always", "others"],
-        "cluster": ["lower", "upper"],
-    }  # fmt: skip
+    coords = {**coordinates(outcomes), "share": ["never", "always", "others"]}
     with pm.Model(coords=coords) as model:
         squares = pm.ChiSquared("spread_squares", common.spread_df(len(trials)))
         spread = pm.Deterministic("spread", common.spread_sd * pt.sqrt(squares))
         mu = _exchangeable("mu", common.mean, spread)
         log_a = _exchangeable("log_a", common.discrimination[:2], common.discrimination[2])
         logit_rho = _exchangeable("logit_rho", common.interaction[:2], common.interaction[2])
-        z = _two_normals(common.clusters)
+        z = pm.Normal("z", dims="question")
         x = mu[system] + pt.exp(log_a)[system] * z[question]
         total = pt.exp(-logit_rho)[system]
         alpha, beta = pm.math.sigmoid(x) * total, pm.math.sigmoid(-x) * total
@@ -238,17 +233,6 @@ def build_one_factor(
         ]
         pm.Potential("log_likelihood", pt.logsumexp(pt.stack(by_question), axis=0))
     return model
-
-
-def _two_normals(clusters: tuple[float, float, float, float]) -> pt.TensorVariable:
-    """Return difficulties of two normals of one sd, which together have mean 0 and variance 1."""
-    upper = pm.Beta("upper_share", *clusters[:2])
-    between = 0.98 * pm.Beta("between_share", *clusters[2:])
-    gap = pt.sqrt(between / (upper * (1.0 - upper)))
-    mean = pm.Deterministic("cluster_mean", gap * pt.stack([-upper, 1.0 - upper]), dims="cluster")
-    sd = pm.Deterministic("cluster_sd", pt.sqrt(1.0 - between))
-    share = pt.stack([1.0 - upper, upper])
-    return pm.NormalMixture("z", w=share, mu=mean, sigma=sd, dims="question")
 
 
 def _rises(

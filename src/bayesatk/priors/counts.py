@@ -443,10 +443,10 @@ class CrossedPrior:
 class LeaderboardPrior:
     """Prior of systems that share the difficulty of questions, for `bayesatk.leaderboard`.
 
-    The difficulty ``z`` of a question has mean 0 and variance 1. Its success probability under
-    system s is Beta with mean ``expit(mu_s + a_s z)`` and intraclass correlation ``rho_s``.
-    Systems are exchangeable: each of ``mu_s``, ``log a_s`` and ``logit rho_s`` is normal around a
-    mean that all systems share, and which is normal itself.
+    The difficulty ``z`` of a question is standard normal. Its success probability under system s is
+    Beta with mean ``expit(mu_s + a_s z)`` and intraclass correlation ``rho_s``. Systems are
+    exchangeable: each of ``mu_s``, ``log a_s`` and ``logit rho_s`` is normal around a mean that all
+    systems share, and which is normal itself.
 
     Parameters
     ----------
@@ -466,10 +466,6 @@ class LeaderboardPrior:
     atoms : (float, float, float)
         Dirichlet prior of the shares of questions that no system ever solves, that every system
         always solves, and of the others.
-    clusters : (float, float, float, float)
-        ``z`` of the others is of two normals of one sd, with mean 0 and variance 1 together: Beta
-        parameters of the share of the upper one, and of the share of the variance that is between
-        them (divided by .98). At 0 they are one normal; the more, the more ``z`` has two modes.
 
     See Also
     --------
@@ -486,7 +482,6 @@ class LeaderboardPrior:
     discrimination: tuple[float, float, float] = (0.4, 0.7, 0.4)
     interaction: tuple[float, float, float] = (-2.0, 1.2, 0.6)
     atoms: tuple[float, float, float] = INFLATION
-    clusters: tuple[float, float, float, float] = (2.0, 2.0, 0.5, 1.0)
 
     def __post_init__(self) -> None:
         for name, size in (("mean", 2), ("discrimination", 3), ("interaction", 3)):
@@ -502,7 +497,6 @@ class LeaderboardPrior:
             object.__setattr__(self, name, values)
         positive_numbers(self, "spread_sd")
         concentration(self, "atoms", 3)
-        concentration(self, "clusters", 4)
 
     def spread_df(self, systems: int) -> float:
         """Return the degrees of freedom of the sd between so many systems.

@@ -18,13 +18,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, gammaln
+from scipy.special import betainccinv, betaincinv, expit, gammaln, ndtr
 
-from bayesatk.core.one_factor.law import LEAST, beta_of_score
 from bayesatk.core.pooling.marks import mark_chances_once
 from bayesatk.metrics.credit import Array, log_choose
 
 Ints = NDArray[np.int64]
+_LEAST = 1e-300  # probability of a count, whose logarithm is a number
 _FEW = 32  # trials whose product is within doubles
 _HALF_LOG_2_PI = 0.5 * np.log(2.0 * np.pi)
 
@@ -130,7 +130,7 @@ def _log_ratio(p: Array, q: Array, gap: Array) -> Array:
     """``log(p / q)``; gap is their difference, without cancelling."""
     relative = gap / q
     near = np.log1p(np.maximum(relative, -0.5))
-    return np.where(relative > -0.5, near, np.log(np.maximum(p / q, LEAST)))
+    return np.where(relative > -0.5, near, np.log(np.maximum(p / q, _LEAST)))
 
 
 def _stirling_error(x: Array) -> Array:
@@ -140,9 +140,39 @@ def _stirling_error(x: Array) -> Array:
     series = 1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680))
     series /= large
     below = x < 10.0
-    small = np.maximum(x[below], LEAST)
+    small = np.maximum(x[below], _LEAST)
     series[below] = gammaln(small) - (small - 0.5) * np.log(small) + small - _HALF_LOG_2_PI
     return series
+
+
+def beta_of_score(score: Array, a: Array, b: Array) -> Array:
+    """Return the Beta variate at the quantile at which a standard normal has the score."""
+    # Either tail by itself: above the middle one minus a probability would lose digits.
+    low, high = (ndtr(np.minimum(tail_score, 0.0)) for tail_score in (score, -score))
+    return np.where(score < 0.0, betaincinv(a, b, low), betainccinv(a, b, high))
+
+
+def log_shares(theta: Array, atoms: tuple[float, float, float]) -> Array:
+    """Log shares of questions that no system solves, that every system solves, and of the others.
+
+    They are Dirichlet a priori. The share never solved, and that always solved among the others,
+    are functions of two scores that are standard normal (the first rows of the last column).
+
+    Parameters
+    ----------
+    theta : ndarray, shape (..., 3, columns)
+    atoms : (float, float, float)
+        Parameters of the Dirichlet.
+
+    Returns
+    -------
+    ndarray, shape (..., 3)
+    """
+    a, b = np.array(atoms[:2]), np.array([atoms[1] + atoms[2], atoms[2]])
+    share = np.clip(beta_of_score(theta[..., :2, -1], a, b), _LEAST, 1.0 - 1e-16)
+    never, always = np.moveaxis(np.log(share), -1, 0)
+    solved, left = np.moveaxis(np.log1p(-share), -1, 0)
+    return np.stack([never, solved + always, solved + left], axis=-1)
 
 
 @dataclass(frozen=True)
@@ -170,7 +200,7 @@ class Marking:
 
         Parameters
         ----------
-        theta : ndarray, shape (..., 3, systems + judges + 2)
+        theta : ndarray, shape (..., 3, systems + judges + 1)
             The first two rows of the columns of judges are their scores.
         """
         systems = len(self.judge)
@@ -183,7 +213,7 @@ class Marking:
         logs = np.empty((len(system), len(theta), len(z)))
         for right, members, chances in self._joined(theta, z, system, marked, trials):
             joint = chances.transpose(1, 2, 0) @ right.transpose(1, 0, 2)
-            logs[members] = np.log(np.maximum(joint, LEAST)).transpose(1, 0, 2)
+            logs[members] = np.log(np.maximum(joint, _LEAST)).transpose(1, 0, 2)
         return logs
 
     def right_given_marked(
@@ -201,7 +231,7 @@ class Marking:
         probability : ndarray, shape (trials + 1, counts, nodes)
         """
         for right, members, chances in self._joined(theta[None], z, system, marked, trials):
-            joint = chances[:, 0, :, None] * right[:, 0, None, :] + LEAST
+            joint = chances[:, 0, :, None] * right[:, 0, None, :] + _LEAST
             yield members, joint / joint.sum(axis=0)
 
     def draw_right(
@@ -223,7 +253,7 @@ class Marking:
         cells = system, marked[system, question], trials[system, question]
         u = rng.random(len(system))
         for right, members, chances in self._joined(theta[None], z, *cells):
-            joint = chances[:, 0] * right[:, 0, node[question[members]]] + LEAST
+            joint = chances[:, 0] * right[:, 0, node[question[members]]] + _LEAST
             cumulative = np.cumsum(joint, axis=0)
             right_trials[system[members], question[members]] = (
                 cumulative < u[members] * cumulative[-1]

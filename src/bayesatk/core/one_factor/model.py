@@ -10,12 +10,11 @@ every system at every node (`bayesatk.core.one_factor.chances`), times a sparse 
 which question has which counts.
 
 Some questions are solved by no system, whatever their number of trials, and some by all: two more
-nodes, far out, whose shares are parameters. Those of the other nodes are a law of z that may have
-two modes (`bayesatk.core.one_factor.law`).
+nodes, far out, whose shares are parameters.
 
 Parameters are arrays (..., 3, columns): mu, log a, log r of systems. Where judges that err marked
 the trials, a column for each judge follows: the scores of its two rates, and one that has no
-influence on anything. The last two columns have the scores of the law of z.
+influence on anything. The last column has the scores of the two shares.
 """
 
 from collections.abc import Iterator
@@ -26,8 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from bayesatk.core.one_factor.chances import Marking, log_chances
-from bayesatk.core.one_factor.law import FAR, DifficultyLaw
+from bayesatk.core.one_factor.chances import Marking, log_chances, log_shares
 from bayesatk.metrics.credit import Array, log_choose
 
 Ints = NDArray[np.int64]
@@ -36,6 +34,7 @@ _HELD = 100_000  # numbers in an array at once, which then stays in the cache
 COARSE = 0.2  # step of nodes of difficulty, until their posterior sds are known
 _DENSE = 0.25  # share of ones from which a matrix is multiplied faster with its zeros
 _SEEN = 1e-12  # posterior probability of a node, given its question, from which it is kept
+_FAR = 1e4  # of the nodes of questions that none, or all, solve: p is 0 or 1 to double precision
 
 
 @dataclass(frozen=True)
@@ -163,36 +162,46 @@ class Likelihood:
     counts : Counts
     z : ndarray, shape (nodes,)
         Ascending; the first and the last are of questions that none, or all, solve.
-    law : DifficultyLaw
+    atoms : (float, float, float)
+        Prior of the shares of such questions and of the others.
     """
 
     counts: Counts
     z: Array
-    law: DifficultyLaw
+    atoms: tuple[float, float, float]
     # First and last node of every row; those of other counts are others, so `replace` drops it.
     window: Ints | None = field(init=False, default=None)
 
     @classmethod
-    def on(cls, counts: Counts, step: float, law: DifficultyLaw) -> "Likelihood":
+    def on(cls, counts: Counts, step: float, atoms: tuple[float, float, float]) -> "Likelihood":
         """Nodes at equal steps, and the two far out."""
         reach = 6.0  # sds of z: 2e-9 of the questions are beyond
         half = int(np.ceil(reach / step))
         inner = np.linspace(-reach, reach, 2 * half + 1)
-        return cls(counts, np.concatenate([[-FAR], inner, [FAR]]), law)
+        return cls(counts, np.concatenate([[-_FAR], inner, [_FAR]]), atoms)
 
     @property
     def width(self) -> int:
         """Columns of parameters."""
-        return self.counts.systems + self.counts.judges + self.law.columns
+        return self.counts.systems + self.counts.judges + 1
 
     def log_weight(self, theta: Array) -> Array:
         """Log prior probabilities of nodes; (points, nodes)."""
-        never, always, left = self.law.log_shares(theta).T[..., None]
-        inner = self.law.log_inner(theta, self.z[1:-1])
-        return np.concatenate([never, left + inner, always], axis=1)
+        logs = -0.5 * self.z**2
+        logs -= np.log(np.exp(logs).sum())
+        never, always, left = log_shares(theta, self.atoms).T[..., None]
+        return np.concatenate([never, left + logs[1:-1], always], axis=1)
+
+    def draw_z(self, theta: Array, size: int, rng: np.random.Generator) -> Array:
+        """Draw difficulties of new questions given parameters (3, columns)."""
+        upto = np.exp(log_shares(theta, self.atoms)[:2]).cumsum()
+        u, z = rng.random(size), rng.standard_normal(size)
+        return np.where(u < upto[0], -_FAR, np.where(u < upto[1], _FAR, z))
 
     @classmethod
-    def around(cls, counts: Counts, theta: Array, law: DifficultyLaw) -> "Likelihood":
+    def around(
+        cls, counts: Counts, theta: Array, atoms: tuple[float, float, float]
+    ) -> "Likelihood":
         """Return it on as many nodes as difficulties ask for, and on those alone, row by row.
 
         Parameters
@@ -200,10 +209,10 @@ class Likelihood:
         counts : Counts
         theta : ndarray, shape (points, 3, columns)
             Points all over the posterior of the parameters.
-        law : DifficultyLaw
+        atoms : (float, float, float)
         """
         steepest = float(np.exp(np.median(theta[:, 1, : counts.systems].max(axis=1))))
-        step, found = COARSE, cls.on(counts, COARSE, law)
+        step, found = COARSE, cls.on(counts, COARSE, atoms)
         while True:
             window, narrow = found._seen(theta)
             # A step of 1.5 posterior sds is an error of 1e-4 of a density; a twentieth of the
@@ -213,7 +222,7 @@ class Likelihood:
             if wanted > 0.7 * step:
                 return found._within(window)
             step = max(wanted, 0.25 * step)
-            found = cls.on(counts, step, law)._within(window)
+            found = cls.on(counts, step, atoms)._within(window)
 
     def _seen(self, theta: Array) -> tuple[Array, float]:
         """Range of probable difficulties of every row (2, rows), and a small one of their sds."""
@@ -361,22 +370,21 @@ class Likelihood:
             expected = block.incidence.T @ (weight[:, 0] * block.repeats[:, None])
             by_column[:, block.columns] += np.einsum("uk,iuk->iu", expected, first)
             nodes[block.nodes] += block.repeats @ weight[:, 0]
-        of_law = self._of_law(theta)[0] @ nodes
-        flat = np.concatenate([self._by_system(by_column).ravel(), of_law])
+        of_shares = self._of_shares(theta)[0] @ nodes
+        flat = np.concatenate([self._by_system(by_column).ravel(), of_shares])
         return total, (flat @ self._gather).reshape(theta.shape)
 
-    def _of_law(self, theta: Array) -> tuple[Array, Array]:
-        """Return derivatives of log weights of nodes by scores: (4, nodes) and (4, 4, nodes)."""
-        unit = np.eye(2 * self.law.columns)
-        pairs = (unit[:, None] + unit).reshape(-1, len(unit))
-        steps = _STEP * np.concatenate([np.zeros((1, len(unit))), unit, pairs])
-        moves = np.zeros((len(steps), *theta.shape))
-        moves[:, :2, -self.law.columns :] = steps.reshape(len(steps), 2, -1)
-        ahead, behind = (self.log_weight(theta + move) for move in (moves, -moves))
-        first = (ahead - behind)[1 : 1 + len(unit)] / (2.0 * _STEP)
+    def _of_shares(self, theta: Array) -> tuple[Array, Array]:
+        """Return derivatives of log weights of nodes by scores: (2, nodes) and (2, 2, nodes)."""
+        unit = np.eye(2)
+        pairs = (unit[:, None] + unit).reshape(-1, 2)
+        steps = _STEP * np.concatenate([np.zeros((1, 2)), unit, pairs])
+        moves = np.zeros((2, len(steps), *theta.shape))
+        moves[0, :, :2, -1], moves[1, :, :2, -1] = steps, -steps
+        ahead, behind = (self.log_weight(theta + move) for move in moves)
+        first = (ahead - behind)[1:3] / (2.0 * _STEP)
         bent = ahead + behind - 2.0 * ahead[:1]
-        alone = bent[1 : 1 + len(unit)]
-        together = bent[1 + len(unit) :].reshape(len(unit), *alone.shape)
+        alone, together = bent[1:3], bent[3:].reshape(2, 2, -1)
         return first, (together - alone[:, None] - alone) / (2.0 * _STEP**2)
 
     def _first(self, theta: Array, block: Block) -> tuple[Array, Array]:
@@ -407,7 +415,7 @@ class Likelihood:
         moves = np.zeros((len(steps), 3, self.width))
         moves[:, [0, 2], :systems] = steps[:, :2, None]
         if self.counts.marking is not None:
-            moves[:, :2, systems : -self.law.columns] = steps[:, 2:, None]
+            moves[:, :2, systems:-1] = steps[:, 2:, None]
         return moves
 
     @cached_property
@@ -415,15 +423,14 @@ class Likelihood:
         """Matrix of zeros and ones from derivatives by each system's parameters to all columns.
 
         Its rows are mu, log a and log r by system, with judges the two scores of the system's
-        judge, and the scores of the law; its columns the parameters (3, columns), flat.
+        judge, and the two scores of shares; its columns the parameters (3, columns), flat.
         """
         systems, width, marking = self.counts.systems, self.width, self.counts.marking
         system = np.arange(systems)
         places = [row * width + system for row in range(3)]
         if marking is not None:
             places += [row * width + systems + marking.judge for row in range(2)]
-        law = np.arange(width - self.law.columns, width)
-        place = np.concatenate([*places, law, width + law])
+        place = np.concatenate([*places, [width - 1, 2 * width - 1]])
         matrix = np.zeros((len(place), 3 * width))
         matrix[np.arange(len(place)), place] = 1.0
         return matrix
@@ -439,11 +446,10 @@ class Likelihood:
         variance of the gradient over them.
         """
         size, kinds = self.counts.systems, self._ways + 1
-        scores = 2 * self.law.columns
-        number = kinds * size + scores
+        number = kinds * size + 2
         second_derivatives = np.zeros((number, number))
         complete, nodes = np.zeros((kinds, kinds, len(self.counts.system))), np.zeros(len(self.z))
-        of_law, bent_law = self._of_law(theta)
+        of_shares, bent_shares = self._of_shares(theta)
         log_weight = self.log_weight(theta[None])
         for block in self.blocks:
             table, first = self._first(theta, block)
@@ -459,19 +465,19 @@ class Likelihood:
                 likely = by_row > 1e-10
                 by_cell = first[:, block.column[likely], k]
                 score = np.where(tried[likely], by_cell, 0.0).transpose(1, 0, 2)
-                shared = np.broadcast_to(of_law[:, node], (len(score), scores))
+                shared = np.broadcast_to(of_shares[:, node], (len(score), 2))
                 score = score.reshape(len(score), kinds * size)
                 score = np.concatenate([score, shared], axis=1)
                 second_derivatives -= score.T @ (score * (by_row * repeats)[likely, None])
                 mean[likely] += by_row[likely, None] * score
             second_derivatives += mean.T @ (mean * repeats[:, None])
-        second_derivatives[-scores:, -scores:] -= bent_law @ nodes
-        blocks = second_derivatives[:-scores, :-scores].copy().reshape(kinds, size, kinds, size)
+        second_derivatives[-2:, -2:] -= bent_shares @ nodes
+        blocks = second_derivatives[:-2, :-2].copy().reshape(kinds, size, kinds, size)
         for i in range(kinds):
             diagonal_blocks = self._by_system(complete[i])
             for j in range(kinds):
                 blocks[i, range(size), j, range(size)] -= diagonal_blocks[j]
-        second_derivatives[:-scores, :-scores] = blocks.reshape(kinds * size, -1)
+        second_derivatives[:-2, :-2] = blocks.reshape(kinds * size, -1)
         return self._gather.T @ second_derivatives @ self._gather
 
     def _second(self, theta: Array, first: Array, block: Block) -> Array:

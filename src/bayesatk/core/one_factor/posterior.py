@@ -24,7 +24,6 @@ from scipy.special import gammaln, logit, logsumexp, softmax
 
 from bayesatk.core.numerics.elliptical import independent_draws, move_along_ellipse, systematic
 from bayesatk.core.numerics.weights import pareto_shape
-from bayesatk.core.one_factor.law import DifficultyLaw
 from bayesatk.core.one_factor.model import COARSE, Counts, Likelihood
 from bayesatk.metrics.credit import Array
 from bayesatk.priors import LeaderboardPrior
@@ -36,7 +35,7 @@ _SPREADS = 24  # nodes of the sd of systems, both to find where it lies and ther
 class Spread:
     """The normal prior of parameters given the sd of mu between systems, at nodes of this sd.
 
-    The columns of judges that err, and those of the law of z, are standard normal.
+    The columns of judges that err, and that of shares, are standard normal.
     """
 
     prior: LeaderboardPrior
@@ -47,7 +46,7 @@ class Spread:
     @property
     def width(self) -> int:
         """Columns of parameters."""
-        return self.systems + self.judges + DifficultyLaw.columns
+        return self.systems + self.judges + 1
 
     @classmethod
     def rough(cls, prior: LeaderboardPrior, systems: int, judges: int = 0) -> "Spread":
@@ -219,7 +218,7 @@ class Draws:
 
     Parameters
     ----------
-    theta : ndarray, shape (draws, 3, systems + judges + 2)
+    theta : ndarray, shape (draws, 3, systems + judges + 1)
     effective_draws : float
         Effective number of independent draws.
     k_hat : float
@@ -264,14 +263,13 @@ class Fit:
     def of(cls, counts: Counts, prior: LeaderboardPrior) -> "Fit":
         """Find the mode, choose nodes by what the data say about difficulties, find it again."""
         spread = Spread.rough(prior, counts.systems, counts.judges)
-        law = DifficultyLaw(prior.atoms, prior.clusters)
-        likelihood = Likelihood.on(counts, COARSE, law)
+        likelihood = Likelihood.on(counts, COARSE, prior.atoms)
         theta = _mode(likelihood, spread, float(prior.spread_sd), _start(counts, spread))
         normal = Normal.integrated(spread, Laplace.at(likelihood, theta))
         # Draws that are wider than the posterior say where difficulties may be.
         wide = _WIDER * np.random.default_rng(0).standard_normal((_AROUND, theta.size))
         around = normal.place(np.full(_AROUND, normal.log_weight.argmax()), wide)
-        likelihood = Likelihood.around(counts, around, law)
+        likelihood = Likelihood.around(counts, around, prior.atoms)
         between = theta[0, : counts.systems].std()
         sd = float(np.clip(between, 0.05, prior.spread_sd))  # where the normal touches
         theta = _mode(likelihood, spread, sd, theta)
@@ -280,7 +278,7 @@ class Fit:
 
     def around(self, theta: Array) -> "Fit":
         """Return it with nodes for difficulties as they are given these parameters."""
-        likelihood = Likelihood.around(self.likelihood.counts, theta, self.likelihood.law)
+        likelihood = Likelihood.around(self.likelihood.counts, theta, self.likelihood.atoms)
         return replace(self, likelihood=likelihood)
 
     def log_ratio(self, theta: Array) -> Array:

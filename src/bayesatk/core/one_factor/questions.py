@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack
 from scipy.special import expit
 
+from bayesatk.core.one_factor.chances import log_shares
 from bayesatk.core.one_factor.model import Counts, Likelihood
 from bayesatk.core.question.beta_binomial import beta_of
 from bayesatk.core.question.expected_credit import FARTHEST, ExpectedCredit
@@ -146,7 +147,7 @@ def simulate_counts(
     rng : numpy.random.Generator
     """
     parameters = theta[:, : len(trials)]
-    z = likelihood.law.draw(theta, trials.shape[1], rng)
+    z = likelihood.draw_z(theta, trials.shape[1], rng)
     x = np.clip(parameters[0][:, None] + np.exp(parameters[1])[:, None] * z, -600.0, 600.0)
     low, width = mark_rates(likelihood.counts, theta)
     p = low[:, None] + width[:, None] * rng.beta(*beta_of(x, parameters[2][:, None]))
@@ -162,12 +163,12 @@ def population_means(credits: Sequence[Credit], likelihood: Likelihood, theta: A
     likelihood : Likelihood
     theta : ndarray, shape (draws, 3, columns)
     """
-    shares = np.exp(likelihood.law.log_shares(theta))
-    narrowest = float(likelihood.law.normals(theta)[2].min())
-    step = min(0.3, narrowest, 1.0 / float(np.exp(theta[:, 1, : likelihood.counts.systems].max())))
-    z = np.arange(-6.0, 6.0 + step, step)
-    weight = np.exp(likelihood.law.log_inner(theta, z))
+    shares = np.exp(log_shares(theta, likelihood.atoms))
     theta = theta[:, :, : likelihood.counts.systems]
+    step = min(0.3, 1.0 / float(np.exp(theta[:, 1].max())))
+    z = np.arange(-6.0, 6.0 + step, step)
+    weight = np.exp(-0.5 * z**2)
+    weight /= weight.sum()
     slope = np.exp(theta[:, 1])
     ends = float((theta[:, 0] - 6.0 * slope).min()), float((theta[:, 0] + 6.0 * slope).max())
     log_r = theta[:, 2]
@@ -176,7 +177,7 @@ def population_means(credits: Sequence[Credit], likelihood: Likelihood, theta: A
         for credit in credits
     ]
     means = np.zeros((len(theta), theta.shape[2], len(credits)))
-    for node, share in zip(z, weight.T[..., None], strict=True):
+    for node, share in zip(z, weight, strict=True):
         x = theta[:, 0] + slope * node
         for i, table in enumerate(tables):
             means[:, :, i] += share * table.mean(x, log_r)
