@@ -30,13 +30,13 @@ def simulate(rng, systems, questions, trials, spread=0.5, icc=0.1, slope=1.5):
     return rng.binomial(n, p), n, theta
 
 
-ATOMS = (1.0, 1.0, 8.0)
+ATOMS = LeaderboardPrior().atoms
 NONE = 1e-12  # share of questions that all, or none, solve
 
 
 def with_shares(theta, never=NONE, always=NONE):
-    """Parameters with the scores of shares, which are Dirichlet(1, 1, 8) a priori."""
-    scores = norm.ppf([beta(1, 9).cdf(never), beta(1, 8).cdf(always / (1.0 - never))])
+    """Parameters with the scores of shares, which are Dirichlet(1/2, 1/2, 4) a priori."""
+    scores = norm.ppf([beta(0.5, 4.5).cdf(never), beta(0.5, 4).cdf(always / (1.0 - never))])
     return np.column_stack([theta, [*scores, 0.0]])
 
 

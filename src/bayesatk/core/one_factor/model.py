@@ -146,10 +146,10 @@ class Block:
         if counts.marking is not None:  # all numbers of right trials
             pairs = np.unique([counts.system[columns], counts.trials[columns]], axis=1)
             width = max(width, int((pairs[1] + 1).sum()))
-        incidence = counts.incidence[rows][:, columns]
-        width, cells = max(width, len(rows)), incidence.nnz
-        if cells > _DENSE * len(rows) * len(columns):
-            incidence = incidence.toarray()
+        matrix = counts.incidence[rows][:, columns]
+        width, cells = max(width, len(rows)), matrix.nnz
+        dense = cells > _DENSE * len(rows) * len(columns)
+        incidence: csr_array | Array = matrix.toarray() if dense else matrix
         return cls(rows, counts.repeats[rows], columns, place, incidence, nodes, width, cells)
 
 
