@@ -104,6 +104,31 @@ def test_what_is_declared_decides_the_joint_model() -> None:
         bk.compare(bk.evaluate(runs, "pass@1", pooling="none"), prior=bk.priors.LeaderboardPrior())
 
 
+def test_weights_move_means_over_these_questions_alone() -> None:
+    """Of questions that systems have in common; one more trial of a heavy question says more."""
+    rng = np.random.default_rng(4)
+    p = np.sort(rng.beta(1.0, 1.0, 40))
+    counts = rng.binomial(3, p, (3, 40)), np.full((3, 40), 3)
+    heavy = np.where(np.arange(40) < 10, 20.0, 1.0)  # the hardest
+    plain, weighted = (
+        bk.leaderboard(bk.evaluate(bk.tally(counts, weight=by), "pass@1", difficulty="beta", rng=1))
+        for by in (None, heavy.tolist())
+    )
+    before, after = (
+        bk.table(board, "leaderboard").set_index(["target", "system"])["mean"].sort_index()
+        for board in (plain, weighted)
+    )
+    assert weighted["leaderboard"].attrs["joint_model"] == "shared difficulty"
+    assert after["population"].equals(before["population"])
+    # Alone a system's hard questions are drawn towards its mean; other systems say they are hard.
+    alone = bk.table(weighted).set_index(["target", "system"])["mean"].sort_index()["questions"]
+    truth = heavy @ p / heavy.sum()
+    assert (abs(after["questions"] - truth) < 0.6 * abs(alone - truth)).all()
+    again = bk.decide.next_questions(weighted, 8)["question"]
+    assert (again < 10).all()
+    assert len(bk.checks.suspicious_questions(weighted, rng=1)) == 40
+
+
 def test_the_same_data_have_the_same_numbers_each_time() -> None:
     fit = bk.evaluate(_ordinary(3), "pass@1", rng=1, draws=10)
     boards = bk.leaderboard(fit), bk.leaderboard(bk.compare(fit))

@@ -11,7 +11,7 @@ from scipy.stats import beta, norm
 
 from bayesatk.core.one_factor.model import Counts, Likelihood
 from bayesatk.core.one_factor.posterior import Chains, Fit, Laplace, Normal, Spread
-from bayesatk.core.one_factor.questions import QuestionMeans, population_means
+from bayesatk.core.one_factor.questions import Cells, QuestionMeans, population_means
 from bayesatk.metrics.grid import parse
 from bayesatk.priors import LeaderboardPrior
 
@@ -30,13 +30,13 @@ def simulate(rng, systems, questions, trials, spread=0.5, icc=0.1, slope=1.5):
     return rng.binomial(n, p), n, theta
 
 
-ATOMS = (1.0, 1.0, 8.0)
+ATOMS = LeaderboardPrior().atoms
 NONE = 1e-12  # share of questions that all, or none, solve
 
 
 def with_shares(theta, never=NONE, always=NONE):
-    """Parameters with the scores of shares, which are Dirichlet(1, 1, 8) a priori."""
-    scores = norm.ppf([beta(1, 9).cdf(never), beta(1, 8).cdf(always / (1.0 - never))])
+    """Parameters with the scores of shares, which are Dirichlet(1/2, 1/2, 4) a priori."""
+    scores = norm.ppf([beta(0.5, 4.5).cdf(never), beta(0.5, 4).cdf(always / (1.0 - never))])
     return np.column_stack([theta, [*scores, 0.0]])
 
 
@@ -178,6 +178,27 @@ def test_means_over_questions_by_brute_force() -> None:
         value = latent(p)
         error = value.std(axis=1) / np.sqrt(len(z))
         assert (abs(found[:, j] - value.mean(axis=1)) < 5 * error).all()
+
+
+def test_weighted_means_over_questions() -> None:
+    """Parts of the questions make the whole; the mean is that of cells given the parameters."""
+    rng = np.random.default_rng(9)
+    c, n, theta = simulate(rng, 2, 30, 3)
+    likelihood = on(Counts.of(c, n), 0.1)
+    (metric,) = parse("pass@1")
+    weight = rng.gamma(0.5, 1.0, 30)
+    part = np.arange(30) < 12
+    same = np.repeat(with_shares(theta, 0.1, 0.1)[None], 4000, axis=0)
+    whole, first, second, heavy = (
+        QuestionMeans(likelihood, c, n, [metric.credit], by).draw(
+            same, [metric.latent], np.random.default_rng(1)
+        )[..., 0]
+        for by in (None, part + 0.0, ~part + 0.0, weight)
+    )
+    assert 0.4 * first + 0.6 * second == pytest.approx(whole)
+    expected = Cells.given(likelihood, same[0]).mean @ weight / weight.sum()
+    error = heavy.std(axis=0) / np.sqrt(len(heavy))
+    assert (abs(heavy.mean(axis=0) - expected) < 4.5 * error).all()
 
 
 # Law School Admission Test, section 6: 1,000 people, five items (Bock and Lieberman 1970,

@@ -20,7 +20,7 @@ def _from_prior(rng, prior, systems):
         centre + common * rng.standard_normal() + between * rng.standard_normal(systems)
         for centre, common, between in pairs
     ])  # fmt: skip
-    return with_shares(theta, *rng.dirichlet([1.0, 1.0, 8.0])[:2])
+    return with_shares(theta, *rng.dirichlet(prior.atoms)[:2])
 
 
 @pytest.mark.long

@@ -225,7 +225,7 @@ def test_evidence_of_one_mark_by_simulation() -> None:
         for centre, common, between in pairs
     )
     s, f = (beta(*shape).rvs(size, random_state=rng) for shape in SHAPES[1])
-    never, always, _ = rng.dirichlet([1.0, 1.0, 8.0], size).T
+    never, always, _ = rng.dirichlet(prior.atoms, size).T
     same = np.ones(size, bool)
     for marks, trials in zip(c.T, n.T, strict=True):
         u, x = rng.random(size), mu + np.exp(log_a) * rng.standard_normal(size)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 import bayesatk as bk
 from bayesatk import costs as bkc
+from bayesatk.core.costs.prior import trial_worth
 from bayesatk.core.costs.quantities import cost_quantities
 
 FAST: dict[str, Any] = {"difficulty": "beta", "draws": 50}
@@ -103,6 +104,45 @@ def test_weights_of_questions_count_in_all_means() -> None:
             cells = own[name].squeeze()
             assert_allclose(cells.sel(statistic="estimate"), value)
             assert_allclose(cells.sel(statistic="mean"), value, rtol=0.35)
+
+
+def test_questions_like_these_are_new_ones_of_the_law() -> None:
+    """Success as `evaluate` has it; costs as of many questions drawn with the parameters drawn."""
+    _, runs, cost = _simulated(40, 4, np.random.default_rng(7))
+    data = bk.tally(runs, cost=cost)
+    fit = bkc.evaluate_cost(data, 4, 2.0, difficulty="beta", draws=500, rng=1)
+    alone = bk.evaluate(data, "pass@4", difficulty="beta", rng=1)["closed_form"]["pass_at_k"]
+    own = fit["closed_form"]["pass_at_k"].sel(target="population").squeeze()
+    expected = alone.sel(target="population").squeeze()
+    sd = float(expected.sel(statistic="sd"))
+    assert_allclose(own.sel(statistic="mean"), expected.sel(statistic="mean"), atol=0.1 * sd)
+    assert_allclose(own.sel(statistic="sd"), sd, rtol=0.1)
+    rng, posterior = np.random.default_rng(8), fit["posterior"].to_dataset().squeeze("system")
+    drawn = {
+        name: posterior[name].values.ravel()[:, None]
+        for name in ("cost_level", "cost_slope", "cost_outcome", "cost_spread", "mean_p")
+    }
+    # The icc is not kept: mean costs depend on it little, through the slope.
+    p = np.clip(drawn["mean_p"] + 0.28 * rng.standard_normal((2000, 400)), 0.0, 1.0)
+    logs = drawn["cost_level"] + drawn["cost_slope"] * (0.5 - p)
+    mean = np.exp(logs + drawn["cost_spread"] * rng.standard_normal(p.shape))
+    mean *= cost.mean() * (1.0 + p * np.expm1(drawn["cost_outcome"]))
+    witness, found = mean.mean(axis=1), posterior["mean_cost"].sel(target="population").values
+    assert_allclose(found.mean(), witness.mean(), rtol=0.03)
+    assert_allclose(found.std(), witness.std(), rtol=0.15)
+
+
+@pytest.mark.parametrize(("sigma", "low", "high"), [(0.0, 0.97, 1.0), (0.83, 0.82, 0.93)])
+def test_heavy_tails_count_for_fewer_trials(sigma: float, low: float, high: float) -> None:
+    """Of Gamma costs, whatever their shape, and of log-normal ones with a variation of one."""
+    rng = np.random.default_rng(3)
+    for shape in (1.0, 4.0):
+        cost = rng.gamma(shape, 1.0, (2000, 4)) if sigma == 0.0 else (
+            np.exp(sigma * rng.standard_normal((2000, 4)))
+        )  # fmt: skip
+        mean = rng.lognormal(size=(2000, 1)) * cost
+        sums = [term.sum(axis=1) for term in (np.ones((2000, 4)), mean, np.log(mean), mean**2)]
+        assert low < trial_worth(*sums) <= high
 
 
 def test_systems_with_the_same_data_weigh_questions_alike() -> None:

@@ -34,7 +34,8 @@ def test_sums_are_those_of_the_trials(rows: list[list[tuple[bool, float]]]) -> N
         for outcome in (0, 1):
             own = np.array([cost for right, cost in row if right == outcome])
             sums = data.dataset["cost_sums"].values[0, question, outcome]
-            assert_allclose(sums, [len(own), own.sum(), np.log(own).sum()], rtol=1e-9, atol=1e-9)
+            expected = [len(own), own.sum(), np.log(own).sum(), (own**2).sum()]
+            assert_allclose(sums, expected, rtol=1e-9, atol=1e-9)
 
 
 def test_every_form_gives_the_same_sums(tmp_path: Path) -> None:

@@ -13,10 +13,10 @@ from bayesatk._tools.arguments import whole_number
 from bayesatk._tools.batches import in_batches
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk._tools.threads import one_thread
-from bayesatk.core.costs.model import CostModel, draw_questions
+from bayesatk.core.costs.model import CostModel, draw_questions, new_questions
 from bayesatk.core.costs.prior import CostPrior as CostPrior
 from bayesatk.core.costs.prior import Costs, named
-from bayesatk.core.costs.quantities import both_targets
+from bayesatk.core.costs.quantities import both_targets, cost_quantities
 from bayesatk.core.engine.distribution import Empirical
 from bayesatk.core.engine.interval_ends import measured_interval
 from bayesatk.core.numerics.importance import TRUSTED, Importance
@@ -33,6 +33,8 @@ from bayesatk.results.costs import (
     read_costs,
 )
 from bayesatk.results.schema import CHAINS
+
+_NEW = 4000  # draws whose new questions are worked out at once
 
 
 @one_thread()
@@ -119,8 +121,10 @@ def evaluate_cost(
     integrated by quadrature, the parameters sampled by importance, and draws of p and m are exact
     given these.
 
-    Questions like these: the Bayesian bootstrap (Rubin 1981) over the questions, with the same
-    weights for every system, so that systems compare on the same questions.
+    Questions like these are new ones of the fitted distributions of p and of mean costs. Systems
+    are compared on the same ones: the draws of every system are in the order of the Bayesian
+    bootstrap (Rubin 1981) over the questions, with the same weights for all. Where questions have
+    weights of their own, questions like these are the bootstrap's, which knows their weights.
 
     ``cost_of_pass`` of a question is c / p (Erol et al. 2025, arXiv:2504.13359). Here it is of a
     benchmark: mean c over mean p, what a success costs if every question is tried equally often.
@@ -198,7 +202,7 @@ def fit_costs(counts: Any, costs: Costs, prior: HyperPrior, cost_prior: CostPrio
 
 def draw_costs(
     model: CostModel, points: Importance, size: int, scale: float, weight: Array, bootstrap: Any,
-    k: Sequence[int], budget: Sequence[float], rng: np.random.Generator,
+    k: Sequence[int], budget: Sequence[float], rng: np.random.Generator, by_law: bool = True,
 ) -> dict[str, Array]:  # fmt: skip
     """Return independent draws of quantities and parameters of one system.
 
@@ -214,6 +218,9 @@ def draw_costs(
         ``bootstrap(draws)`` returns the next exponentials (draws, questions).
     k, budget : sequence
     rng : numpy.random.Generator
+    by_law : bool
+        Whether questions like these are those of the law, whose draws are put in the order of the
+        bootstrap's; else they are the bootstrap's.
     """
     theta = points.points[rng.choice(len(points.weight), size, p=points.weight)]
     blocks = [
@@ -221,6 +228,13 @@ def draw_costs(
         for p, wrong, right in draw_questions(model, theta, scale, rng)
     ]
     samples = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+    if by_law:
+        parts = np.split(theta, range(_NEW, size, _NEW))
+        new = [cost_quantities(*new_questions(model, part, scale), k, budget) for part in parts]
+        for name, values in samples.items():
+            drawn = np.concatenate([part[name] for part in new])
+            place = np.argsort(values[..., 1], axis=0)
+            np.put_along_axis(values[..., 1], place, np.sort(drawn, axis=0), axis=0)
     mean_p = model.nodes.overall()[0][model.node(theta[:, 0])]
     return samples | {"mean_p": mean_p} | named(theta[:, 1:])
 
@@ -240,7 +254,7 @@ def _evaluate_system(
     scale = float(request.cost_prior.scale or 1.0)
     samples = draw_costs(
         model, points, size, scale, request.weight[tried], bootstrap, request.k, request.budget,
-        streams[index],
+        streams[index], not request.study.bootstrapped,
     )  # fmt: skip
     effective = 1.0 / (1.0 / size + 1.0 / points.effective_draws)
     notes = _notes(request, index, points.k_hat, int(counts.sum(axis=1).min()), samples)
@@ -250,7 +264,7 @@ def _evaluate_system(
         if values.ndim > 1
     }
     _estimates(request, counts, costs, request.weight[tried], statistics)
-    _infinite(counts, statistics["cost_of_pass"])
+    _infinite(counts, statistics["cost_of_pass"], request.study.bootstrapped)
     return _Evaluated(samples, statistics, effective, notes)
 
 
@@ -306,15 +320,15 @@ def _estimates(
         table["pass_at_k"][..., 0] = model.estimate(request.study.metrics)[:, None]
 
 
-def _infinite(counts: Any, table: Array) -> None:
+def _infinite(counts: Any, table: Array, bootstrapped: bool) -> None:
     """Mark the mean and sd of a cost of pass that do not exist.
 
     The posterior density of a success rate r near 0 falls with every success. Of these questions
-    1 / r has a mean from one success on and a variance from two; of questions like these, whose
-    weights may all but leave one out, from two and three questions with a success.
+    1 / r has a mean from one success on and a variance from two; of questions like these from one
+    and two questions with a success. The bootstrap may all but leave one of them out.
     """
     successes, solved = int(counts[:, 1].sum()), int((counts[:, 1] > 0).sum())
-    for target, successes_left in enumerate((successes, solved - 1)):
+    for target, successes_left in enumerate((successes, solved - bootstrapped)):
         if successes_left < 1:
             table[target, 1] = np.inf
         if successes_left < 2:

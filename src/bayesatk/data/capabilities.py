@@ -147,7 +147,13 @@ def _with_truth(names: Any) -> Any:
 # Reasons of statistics: these stay.
 REFUSED = _pairs(
     {
+        "group": {
+            "shared_difficulty": "systems may be better in one group and worse in another, which "
+            "one difficulty of a question does not say",
+        },
         "covariates": {
+            "shared_difficulty": "each system has slopes of its own, and one difficulty of a "
+            "question moves all systems",
             "pooling none": "each question has a prior of its own, and its covariates "
             "would say nothing about it",
             "pooling complete": _ONE_P + " with their covariates",
@@ -241,18 +247,15 @@ REFUSED = _pairs(
 NOT_BUILT = _pairs(
     {
         "group": {
-            "shared_difficulty": "it takes no account of groups yet",
             "tail_exponent": "it takes no account of groups yet",
             "extrapolation_range": "it takes no account of groups yet",
             "difficulty_plot": "there is a distribution for each group",
         },
         "covariates": {
-            "shared_difficulty": "it takes no account of covariates yet",
             "tail_exponent": "it takes no account of covariates yet",
             "difficulty_plot": "there is a distribution for all values of covariates",
         },
         "weight": {
-            "shared_difficulty": "it takes all questions alike so far",
             "extrapolation_range": "its limits are of shares of questions, each counted once",
             "random_baseline": "the best guesser is known by its number of right trials, which "
             "have no weights",

@@ -166,16 +166,17 @@ class LongForm:
         return counted_scores(cell, code, self.by_trial[VERIFIER], shape, place)
 
     def cost_sums(self, shape: tuple[int, ...]) -> Array | None:
-        """Return number, sum and sum of logs of known costs; (system, question, slot, 3)."""
+        """Return number, sum, and sums of logs and squares of known costs; (..., slot, 4)."""
         if COST not in self.by_trial:
             return None
         cell, _, code = self.rows()
         costs = self.by_trial[COST]
         has_cost = ~np.isnan(costs)
         slot, cost = cell[has_cost] * shape[2] + code[has_cost] + 1, costs[has_cost]
-        terms = np.ones_like(cost), cost, np.log(cost)
+        with np.errstate(over="ignore", under="ignore"):
+            terms = np.ones_like(cost), cost, np.log(cost), cost**2
         sums = [np.bincount(slot, term, math.prod(shape)) for term in terms]
-        return np.stack(sums, axis=-1).reshape(*shape, 3)
+        return np.stack(sums, axis=-1).reshape(*shape, len(terms))
 
     def truth_counts(self, level: Ints) -> Ints | None:
         """Count trials of known truth; (system, question, truth, mark), first without a mark.

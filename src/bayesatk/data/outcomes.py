@@ -437,11 +437,14 @@ def kept_labels(labels: list[Any], name: str, wanted: Any) -> tuple[Flags, str]:
     return np.array([label in wanted_set for label in labels]), words
 
 
+COST_SUMS = ["number", "total", "log_total", "square_total"]
+
+
 def with_costs(dataset: xr.Dataset, sums: Array, unit: str) -> xr.Dataset:
-    """Add sums of costs (system, question, category, 3)."""
+    """Add sums of costs (system, question, category, sum)."""
     dims = "system", "question", "category", "cost_sum"
     dataset = dataset.assign(cost_sums=(dims, sums)).assign_attrs(cost_unit=unit)
-    return dataset.assign_coords(cost_sum=["number", "total", "log_total"])
+    return dataset.assign_coords(cost_sum=COST_SUMS)
 
 
 def with_truth(dataset: xr.Dataset, counts: Ints, judges: tuple[str, ...] = ()) -> xr.Dataset:
@@ -575,7 +578,8 @@ def _weights(weight: Array) -> str:
 
 def _costs(dataset: xr.Dataset) -> str:
     """Return how many costs are known, and their mean."""
-    number, total, _ = dataset["cost_sums"].sum(["system", "question", "category"]).values
+    sums = dataset["cost_sums"].sum(["system", "question", "category"])
+    number, total = sums.sel(cost_sum=["number", "total"]).values
     unit = dataset.attrs.get("cost_unit", "")
     if not number:
         return "costs: none is known"

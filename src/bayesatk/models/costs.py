@@ -8,12 +8,14 @@ import pymc as pm
 import pytensor.tensor as pt
 import xarray as xr
 from numpy.typing import NDArray
+from scipy.special import betaincinv
 
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.core.costs.prior import FINEST, NAMES, CostPrior
 from bayesatk.data.scales import RIGHT_WRONG
 from bayesatk.models.program import Law, observe, question_probabilities, study_coordinates
+from bayesatk.models.question_draws import traced_difficulty
 from bayesatk.models.sampling import Sampler, Sampling, sampler_statistics
 from bayesatk.priors import HyperPrior
 from bayesatk.results.citations import HOFFMAN
@@ -23,6 +25,7 @@ from bayesatk.results.difficulty import flat_draws
 _BLOCK = 200_000  # draws times questions at once
 _DIMS = ("system", "question")
 _MOST_TRIES = 1e12  # beyond which a budget is not followed
+_QUANTILES = 200  # of the distribution of p, for new questions
 _RARE = 1e-8  # of p, below which (1 - p)^k is exp(-k p) to eight digits, and 1 - p loses them
 
 
@@ -214,6 +217,7 @@ def cost_draws(
     wrong = float(asked.cost_prior.scale or 1.0) * np.exp(drawn["log_cost"][:, tried])
     right = wrong * np.exp(drawn["cost_outcome"])[:, None]
     shared = np.random.default_rng(seed).standard_exponential((len(p), len(tried)))[:, tried]
+    new = None if asked.study.bootstrapped else _new_questions(asked, source, index, drawn)
     step, blocks = max(1, _BLOCK // p.shape[1]), []
     for start in range(0, len(p), step):
         rows = slice(start, start + step)
@@ -223,14 +227,42 @@ def cost_draws(
             weight /= weight.sum(axis=1, keepdims=True)
             tries = _Tries(p[rows], wrong[rows], right[rows], weight)
             by_target.append(tries.quantities(asked.k, asked.budget))
+        if new is not None:
+            tries = _Tries(*(values[rows] for values in new))
+            by_target.append(tries.quantities(asked.k, asked.budget))
         blocks.append({
             name: np.stack([target[name] for target in by_target], axis=-1)
             for name in by_target[0]
         })  # fmt: skip
     quantities = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+    if new is not None:  # with the ranks of the bootstrap
+        for name, values in quantities.items():
+            ranks = values[..., 1].argsort(axis=0).argsort(axis=0)
+            of_law = np.take_along_axis(np.sort(values[..., 2], axis=0), ranks, axis=0)
+            quantities[name] = np.stack([values[..., 0], of_law], axis=-1)
     parameters = {name: drawn[name] for name in ("mean_p", *NAMES[:4])}
     shapes = dict(zip(NAMES[4:], drawn["cost_shape"].T, strict=True))
     return quantities | parameters | shapes
+
+
+def _new_questions(
+    asked: AskedCosts, source: xr.Dataset, index: int, drawn: Mapping[str, NDArray[np.float64]]
+) -> tuple[NDArray[np.float64], ...]:
+    """Return p, expected costs and probabilities of new questions, by quantiles of every Beta."""
+    law = traced_difficulty(source, index)
+    assert law is not None  # every family of difficulties has one
+    level = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
+    p = betaincinv(law.alpha[..., None], law.beta[..., None], level)
+    share = np.broadcast_to(law.share[..., None] / _QUANTILES, p.shape)
+    ends = np.broadcast_to([0.0, 1.0], (len(p), 2))
+    p = np.concatenate([p.reshape(len(p), -1), ends], axis=1)
+    weight = np.column_stack([share.reshape(len(p), -1), law.never, law.always])
+    parameters = (drawn[f"cost_{name}"][:, None] for name in ("level", "slope", "spread"))
+    level_of, slope, spread = parameters
+    wrong = float(asked.cost_prior.scale or 1.0) * np.exp(
+        level_of + slope * (0.5 - p) + 0.5 * spread**2
+    )
+    return p, wrong, wrong * np.exp(drawn["cost_outcome"])[:, None], weight
 
 
 class _Tries:

@@ -465,7 +465,8 @@ class LeaderboardPrior:
         do not identify it.
     atoms : (float, float, float)
         Dirichlet prior of the shares of questions that no system ever solves, that every system
-        always solves, and of the others.
+        always solves, and of the others. It counts as five questions: several systems tell such
+        questions from others, and ten questions would draw means towards a half.
 
     See Also
     --------
@@ -481,7 +482,7 @@ class LeaderboardPrior:
     spread_sd: float = 1.0
     discrimination: tuple[float, float, float] = (0.4, 0.7, 0.4)
     interaction: tuple[float, float, float] = (-2.0, 1.2, 0.6)
-    atoms: tuple[float, float, float] = INFLATION
+    atoms: tuple[float, float, float] = (0.5, 0.5, 4.0)
 
     def __post_init__(self) -> None:
         for name, size in (("mean", 2), ("discrimination", 3), ("interaction", 3)):

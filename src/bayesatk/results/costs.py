@@ -1,7 +1,6 @@
 """Results of costs: what was asked, the groups of the tree, and the table of them."""
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
@@ -85,9 +84,7 @@ class AskedCosts:
         dims = "question", "category", "cost_sum"
         sums = dataset["cost_sums"].transpose(*dims).values[:, order]
         tried, scale = counts.sum(axis=1) > 0, float(self.cost_prior.scale or 1.0)
-        number, total, logs = np.moveaxis(sums[tried], -1, 0)
-        log_total = logs.sum(axis=0) - number.sum(axis=0) * math.log(scale)
-        return tried, counts[tried], Costs(number, total / scale, log_total)
+        return tried, counts[tried], Costs.of_sums(*np.moveaxis(sums[tried], -1, 0), scale)
 
 
 def read_costs(
@@ -101,10 +98,11 @@ def read_costs(
         for amount in _listed(spend)
     )
     data = as_marked(data)
+    population = "law" if data.weight is None else "bootstrap"
     study = read_study(
         data, [f"pass@{number}" for number in ks or (1,)], pooling="partial", prior=prior,
         difficulty=difficulty, success=success, prior_trials=None, prior_weight=1.0,
-        answer_prior=None, ci_prob=ci_prob, ci_kind=ci_kind, keep=(), population="bootstrap",
+        answer_prior=None, ci_prob=ci_prob, ci_kind=ci_kind, keep=(), population=population,
     )  # fmt: skip
     sums = study.outcomes.dataset.get("cost_sums")
     if sums is None or not sums.sel(cost_sum="number").any():
@@ -117,7 +115,8 @@ def read_costs(
         rule = f" must be a CostPrior; got {cost_prior!r:.80}. Leave it out for the usual one."
         raise ArgumentError(Argument("cost_prior"), rule)
     if law.scale is None:
-        number, total, _ = sums.sum(["system", "question", "category"]).values
+        whole = sums.sum(["system", "question", "category"])
+        number, total = whole.sel(cost_sum=["number", "total"]).values
         law = replace(law, scale=float(total / number))
     distinct_ks = tuple(dict.fromkeys(ks))
     study = replace(study, metrics=study.metrics if distinct_ks else ())

@@ -93,7 +93,9 @@ def next_questions(
         raise ArgumentError(
             Argument("target"), f" must be 'questions' or 'population'; got {target!r}."
         )
-    mark, covariance, variance, difficulty, difficulty_sd = _moments(ranking.board.draws, target)
+    mark, covariance, variance, difficulty, difficulty_sd = _moments(
+        ranking.board.draws, ranking.result.weight, target
+    )
     rows = [ranking.joint.systems.index(system) for system in system_indices]
     reduced = (covariance**2 / np.maximum(mark * (1.0 - mark), 1e-12))[rows]
     share = reduced.sum(axis=0) / max(float(variance[rows].sum()), 1e-12)
@@ -119,9 +121,9 @@ def _indices_of(names: list[object], systems: Sequence[object] | None) -> list[i
 
 
 def _moments(
-    drawn: Draws, target: Literal["questions", "population"]
+    drawn: Draws, weight: Array | None, target: Literal["questions", "population"]
 ) -> tuple[Array, Array, Array, Array, Array]:
-    """Return what is known of success probabilities p and of systems' means T of them.
+    """Return what is known of success probabilities p and of systems' weighted means T of them.
 
     Given parameters questions are independent; draws of parameters connect them.
 
@@ -142,9 +144,10 @@ def _moments(
     low, width = np.stack(rates, axis=1)[..., None]
     p = np.stack([cell.mean for cell in cells])
     spread = np.stack([cell.variance for cell in cells])
-    mark, mean_variance = low + width * p, spread.mean(axis=(0, 2)) / p.shape[2]
-    within = (width * spread).mean(axis=0) / p.shape[2]
-    value = p.mean(axis=2)
+    share = np.ones(p.shape[2]) if weight is None else weight
+    share = share / share.sum()
+    mark, mean_variance = low + width * p, spread.mean(axis=0) @ share**2
+    within, value = (width * spread).mean(axis=0) * share, p @ share
     if target == "population":
         value = population_means([pass_at(1)], draws.likelihood, draws.theta)[:, :, 0]
         within, mean_variance = 0.0 * within, 0.0 * mean_variance

@@ -2,8 +2,8 @@
 
 Systems that answered the same questions by marks of right and wrong, under partial pooling and the
 default prior, share the difficulty of questions: one model of all (`bayesatk.core.one_factor`).
-Where something else is declared (groups, weights, scores, a prior, no pooling), every system keeps
-the posterior of its own model; those are paired by the correlation of the observed rates
+Where something else is declared (groups, covariates, scores, a prior, no pooling), every system
+keeps the posterior of its own model; those are paired by the correlation of the observed rates
 (`bayesatk.comparison.joint.paired`). A crossed model that was sampled has joint draws already.
 """
 

@@ -39,7 +39,8 @@ def board_of(fit: Result, prior: LeaderboardPrior, systems: list[int], seed: int
     """Draw the parameters of systems in an order, and their metrics."""
     right, trials = fit.right_of_all("shared_difficulty")
     judges = None if fit.judges is None else fit.judges.among(systems)
-    return drawn_board(right[systems], trials[systems], [*fit.grid], prior, judges, seed)
+    counts = right[systems], trials[systems]
+    return drawn_board(*counts, [*fit.grid], prior, judges, seed, fit.weight)
 
 
 def drawn_board(
@@ -49,15 +50,19 @@ def drawn_board(
     prior: LeaderboardPrior,
     judges: Judges | None,
     seed: int,
+    weight: Array | None = None,
 ) -> Board:
-    """Draw a board of counts (systems, questions), without a result around them."""
+    """Draw a board of counts (systems, questions), without a result around them.
+
+    Questions have weights in the means over them, and none in what questions like these are.
+    """
     marking = None if judges is None else _marking(judges)
     rng = np.random.default_rng(seed)
     draws = Fit.of(Counts.of(right, trials, marking), prior).draw(rng)
     # 400 draws at least, whatever they take: a probability of 1/2 is then known to .025.
     draws = draws.among(max(400, int(_CELLS / right.size)))
     credits = [metric.credit for metric in metrics]
-    means = QuestionMeans(draws.likelihood, right, trials, credits)
+    means = QuestionMeans(draws.likelihood, right, trials, credits, weight)
     questions = means.draw(draws.theta, [metric.latent for metric in metrics], rng)
     values = np.stack([questions, population_means(credits, draws.likelihood, draws.theta)])
     return Board(values, draws)

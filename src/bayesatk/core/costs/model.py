@@ -21,7 +21,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import gammaln, ndtr, wrightomega
+from scipy.special import gammaln, ndtr, polygamma, wrightomega
 
 from bayesatk.core.costs.prior import CostPrior, Costs, shapes
 from bayesatk.core.numerics.importance import Importance
@@ -37,6 +37,10 @@ _HERMITE = list(zip(*np.polynomial.hermite.hermgauss(7), strict=True))
 _FEWEST, _MOST = 6, 32  # points of p
 _STEEP = 4.0  # points of p for each sd by which the slope moves log mean costs
 _FARTHEST = 600.0  # of a log mean cost from its mode, and of a log density
+# Points of p of new questions for each Beta, and how many sds of its logit they reach.
+_LOGITS, _REACH = 96, 15.0
+_HIGHEST = 400.0  # log mean cost in the unit: its product with the unit is a number
+_FEWEST_TRIALS = 1e-8  # of a Beta: with fewer p is 0 or 1
 
 
 @dataclass(frozen=True)
@@ -282,6 +286,42 @@ def draw_questions(
         variance = np.broadcast_to(np.exp(2.0 * parameters[:, 4, None]), p.shape)
         wrong = scale * np.exp(draw_log_means(centre, variance, k, s, rng))
         yield p, wrong, wrong * np.exp(parameters[:, 3, None])
+
+
+def new_questions(
+    model: CostModel, theta: Array, scale: float
+) -> tuple[Array, Array, Array, Array]:
+    """Return success probabilities of new questions, their expected costs, and probabilities.
+
+    Each of shape (draws, points): p, the mean cost of trials that fail and of those that succeed
+    given p, and the probability of p. Costs enter what is expected of new questions by their means
+    alone.
+
+    Parameters
+    ----------
+    model, theta, scale
+        As of `draw_questions`.
+    """
+    nodes, node = model.nodes, model.node(theta[:, 0])
+    alpha, beta = nodes.alpha[node, :, None], nodes.beta[node, :, None]
+    few = np.maximum(_FEWEST_TRIALS / np.minimum(alpha, beta), 1.0)
+    alpha, beta = alpha * few, beta * few
+    # In logits a Beta is smooth; near the middle the points are no farther apart than its sd asks.
+    sd = np.sqrt(polygamma(1, alpha) + polygamma(1, beta))
+    width = np.minimum(sd, 1.0)
+    t = np.arcsinh(_REACH * sd / width) * np.linspace(-1.0, 1.0, _LOGITS)
+    x = np.log(alpha) - np.log(beta) + width * np.sinh(t)
+    log_right, log_wrong = -np.logaddexp(0.0, -x), -np.logaddexp(0.0, x)
+    logs = alpha * log_right + beta * log_wrong
+    weight = np.exp(logs - logs.max(axis=2, keepdims=True)) * np.cosh(t)
+    weight *= nodes.share[node, :, None] / weight.sum(axis=2, keepdims=True)
+    ends = np.broadcast_to([0.0, 1.0], (len(theta), 2))
+    p = np.concatenate([np.exp(log_right).reshape(len(theta), -1), ends], axis=1)
+    weight = np.concatenate([weight.reshape(len(theta), -1), nodes.atoms[node]], axis=1)
+    level, slope, outcome, spread = theta[:, 1:5, None].transpose(1, 0, 2)
+    logs = level + slope * (0.5 - p) + 0.5 * np.exp(2.0 * spread)
+    wrong = scale * np.exp(np.minimum(logs, _HIGHEST))
+    return p, wrong, wrong * np.exp(outcome), weight
 
 
 def _probabilities(

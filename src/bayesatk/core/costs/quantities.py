@@ -15,6 +15,7 @@ from bayesatk.core.costs.prior import BY_BUDGET, BY_K
 from bayesatk.metrics.credit import Array
 
 _LEAST = 1e-250  # of a success probability: a cost over it is then a number
+_BEYOND = 1e280
 _MOST_TRIES = 1e12  # beyond which a budget is not followed
 
 
@@ -144,7 +145,8 @@ class _Tries:
         The cost is concave in it: Newton's method rises to the root from 0 and never passes it.
         """
         log_failure = np.log1p(-self.p)
-        cost_per_success = self.weight * self.cost / self.p
+        # Of a question that is never solved a number, which is beyond all budgets.
+        cost_per_success = self.weight * np.minimum(self.cost / self.p, _BEYOND)
         tries = np.zeros(len(self.p))
         for _ in range(200):  # about 10 are usual
             unsolved = np.expm1(tries[:, None] * log_failure)

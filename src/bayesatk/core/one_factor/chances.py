@@ -65,6 +65,10 @@ def _products(x: Array, log_r: Array, system: Ints, successes: Ints, trials: Int
     """
     # Beyond these ends p is m, or 0 or 1, or m is; and no product leaves doubles.
     r, x = np.exp(np.clip(log_r, -16.0, 15.0)), np.clip(x, -250.0, 250.0)
+    if trials.max() == 1:  # r has no part in it
+        wrong = -np.log1p(np.exp(x))
+        is_right = successes[:, None, None] > 0
+        return np.asarray(np.where(is_right, (x + wrong)[system], wrong[system]))
     right = 1.0 / (1.0 + np.exp(-x))
     failures = trials - successes
     ways, way = np.unique(np.stack([system, trials]), axis=1, return_inverse=True)

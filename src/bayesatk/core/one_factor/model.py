@@ -32,6 +32,7 @@ Ints = NDArray[np.int64]
 _STEP = 1e-3  # of numerical derivatives, in logits: their error is below 1e-6 of the values
 _HELD = 100_000  # numbers in an array at once, which then stays in the cache
 COARSE = 0.2  # step of nodes of difficulty, until their posterior sds are known
+_DENSE = 0.25  # share of ones from which a matrix is multiplied faster with its zeros
 _SEEN = 1e-12  # posterior probability of a node, given its question, from which it is kept
 _FAR = 1e4  # of the nodes of questions that none, or all, solve: p is 0 or 1 to double precision
 
@@ -118,19 +119,22 @@ class Block:
         Distinct counts that they have.
     column : ndarray of int, shape (rows, systems)
         Place of a cell's counts among these; -1 where there are no trials.
-    incidence : csr_array, shape (rows, columns)
+    incidence : csr_array or ndarray, shape (rows, columns)
     nodes : ndarray of int
     width : int
         Rows of the tables that are worked out at a point and node.
+    cells : int
+        With trials.
     """
 
     rows: NDArray[np.intp]
     repeats: Array
     columns: NDArray[np.intp]
     column: Ints
-    incidence: csr_array
+    incidence: csr_array | Array
     nodes: NDArray[np.intp]
     width: int
+    cells: int
 
     @classmethod
     def of(cls, counts: Counts, rows: NDArray[np.intp], nodes: NDArray[np.intp]) -> "Block":
@@ -142,9 +146,11 @@ class Block:
         if counts.marking is not None:  # all numbers of right trials
             pairs = np.unique([counts.system[columns], counts.trials[columns]], axis=1)
             width = max(width, int((pairs[1] + 1).sum()))
-        incidence = counts.incidence[rows][:, columns]
-        width = max(width, len(rows))
-        return cls(rows, counts.repeats[rows], columns, place, incidence, nodes, width)
+        matrix = counts.incidence[rows][:, columns]
+        width, cells = max(width, len(rows)), matrix.nnz
+        dense = cells > _DENSE * len(rows) * len(columns)
+        incidence: csr_array | Array = matrix.toarray() if dense else matrix
+        return cls(rows, counts.repeats[rows], columns, place, incidence, nodes, width, cells)
 
 
 @dataclass(frozen=True)
@@ -275,7 +281,7 @@ class Likelihood:
     @property
     def cells(self) -> int:
         """Numbers that are worked out at a point."""
-        return sum((block.width + block.incidence.nnz) * len(block.nodes) for block in self.blocks)
+        return sum((block.width + block.cells) * len(block.nodes) for block in self.blocks)
 
     @property
     def states(self) -> int:

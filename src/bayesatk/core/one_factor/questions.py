@@ -196,12 +196,15 @@ class QuestionMeans:
     successes, trials : ndarray of int, shape (systems, questions)
         Successes are marks where judges err.
     credits : sequence of Credit
+    weight : ndarray, shape (questions,), optional
+        Of the questions in the means; default: all alike.
     """
 
     likelihood: Likelihood
     successes: Ints
     trials: Ints
     credits: Sequence[Credit]
+    weight: Array | None = None
 
     def draw(self, theta: Array, latents: Sequence[object], rng: np.random.Generator) -> Array:
         """Means of every metric given parameters; (draws, systems, metrics).
@@ -217,7 +220,8 @@ class QuestionMeans:
         # The mean of 200 questions may be taken as normal, given parameters and difficulties. That
         # pays where cells share counts and nodes.
         shared = self.trials.size > _DRAWN * likelihood.states
-        if shared and likelihood.counts.marking is None and self.trials.shape[1] >= 200:
+        alike = likelihood.counts.marking is None and self.weight is None
+        if shared and alike and self.trials.shape[1] >= 200:
             return self._normal(theta, rng)
         means = np.empty((len(theta), systems, len(self.credits)))
         step = max(1, _HELD // self.trials.size)
@@ -231,7 +235,8 @@ class QuestionMeans:
             alpha, beta = expit(x) * total + right, expit(-x) * total + (self.trials - right)
             p = rng.beta(np.maximum(alpha, _LEAST), np.maximum(beta, _LEAST))
             for j, latent in enumerate(latents):
-                means[block, :, j] = latent(p).mean(axis=2)  # type: ignore[operator]
+                values = latent(p)  # type: ignore[operator]
+                means[block, :, j] = np.average(values, axis=2, weights=self.weight)
         return means
 
     def _normal(self, theta: Array, rng: np.random.Generator) -> Array:
@@ -247,7 +252,7 @@ class QuestionMeans:
         for part, block, _, weight in self.likelihood.by_block(theta):
             located = rng.multinomial(block.repeats.astype(int)[:, None], weight)
             untried = csr_array((block.column < 0).astype(float))
-            incidence = hstack([block.incidence, untried], format="csr")
+            incidence = hstack([csr_array(block.incidence), untried], format="csr")
             by_column = incidence.T @ located.reshape(len(located), -1)
             by_column = by_column.reshape(-1, *located.shape[1:])
             column, point, node = np.nonzero(by_column)
