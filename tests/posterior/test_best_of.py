@@ -216,8 +216,6 @@ def test_a_result_is_saved_and_read_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_sampling_is_refused_with_the_way_on() -> None:
-    with pytest.raises(ValueError, match=r"bayesatk\.evaluate\(data, 'bon@2'\)"):
-        bk.sample(bk.tally(MARKS, verifier=SCORES), "bon@2")
+def test_calibration_is_refused_with_the_way_on() -> None:
     with pytest.raises(ValueError, match=r"bon@2, by the scores"):
         bk.checks.calibrate(4, 3, "bon@2")
