@@ -61,16 +61,13 @@ def test_the_best_by_a_verifier_is_that_of_pymc(metrics: str, options: dict[str,
 @pytest.mark.slow
 @pytest.mark.long
 def test_weighted_votes_are_those_of_pymc() -> None:
-    """With abstentions and groups; beside votes that all count the same."""
+    """With abstentions; beside votes that all count the same."""
     right, score, rng = scored_trials()
     answers = np.where(right == 1, "0", rng.integers(1, 4, right.shape).astype(str)).astype(object)
     answers[rng.random(answers.shape) < 0.15] = None
-    data = bk.tally(
-        None, answers=answers, reference=["0"] * QUESTIONS, verifier=np.exp(score),
-        group=np.repeat(list("ab"), 6),
-    )  # fmt: skip
-    metrics = "wvote@1,3 plurality@3"
-    exact = bk.evaluate(data, metrics, rng=1, group="group")
-    verification = bk.verify(exact, bk.sample(data, metrics, group="group", **NUTS))
+    data = bk.tally(None, answers=answers, reference=["0"] * QUESTIONS, verifier=np.exp(score))
+    metrics, options = "wvote@3 plurality@3", {"difficulty": "beta"}
+    exact = bk.evaluate(data, metrics, rng=1, **options)
+    verification = bk.verify(exact, bk.sample(data, metrics, **options, **NUTS))
     assert verification.verdict == "agree", verification.table.to_string()
     assert {"wvote_at_k", "plurality_at_k"} <= set(verification.table["variable"])

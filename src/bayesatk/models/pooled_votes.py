@@ -157,15 +157,8 @@ def pooled_vote_draws(
     for system in range(len(study.outcomes.systems)):
         of_right = _system(right, source, averaged, most, rng, system)
         of_silent = None if silent_draws is None else silent_draws(system)
-        parts: list[tuple[Array, Array]] = []
-        if study.grid.voted:
-            whole, of_groups, simulated = draws.of(system, of_right, of_silent)
-            parts, votes = [(whole, of_groups)], [*votes, simulated]
-        if weighted:
-            scores = more["vote_weights"]["posterior"].to_dataset()
-            trials = draws.weighted(system, of_right, of_silent, scores)
-            parts.append(drawn_means(trials, study, weighted, rng))
-        means = [np.concatenate(arrays, axis=-2) for arrays in zip(*parts, strict=True)]
+        means, simulated = draws.means(system, of_right, of_silent, more.get("vote_weights"))
+        votes += simulated
         by_system.append((*means, of_right.variables))
     values, grouped, variables = zip(*by_system, strict=True)
     named = named_draws(right, source, variables)
@@ -317,6 +310,21 @@ class _Draws:
         names = _sides(self.study)
         drawn = {SIDES[name]: flat_draws(self.agreement[name], system) for name in names}
         return {side: (1.0 - agreement) / agreement for side, agreement in drawn.items()}
+
+    def means(
+        self, system: int, right: _Shares, silent: _Shares | None, scores: xr.DataTree | None
+    ) -> tuple[list[Array], list[Array]]:
+        """Draws of votes and of weighted votes, as of `drawn_means`; and of simulated votes."""
+        parts: list[tuple[Array, Array]] = []
+        votes: list[Array] = []
+        if self.study.grid.voted:
+            whole, of_groups, simulated = self.of(system, right, silent)
+            parts, votes = [(whole, of_groups)], [simulated]
+        if scores is not None:
+            trials = self.weighted(system, right, silent, scores["posterior"].to_dataset())
+            ks = [metric.k for metric in self.study.grid.verified.values() if metric.weighted]
+            parts.append(drawn_means(trials, self.study, ks, self.rng))
+        return [np.concatenate(arrays, axis=-2) for arrays in zip(*parts, strict=True)], votes
 
     def answers(
         self, ballot: Ballots, p: Array, nobody: Array, thetas: Mapping[bool, Array]

@@ -334,6 +334,28 @@ def sampled_result(
         Return what compiles the model of a difficulty family, None for the usual.
     """
     generator, seed = resolve_rng(rng)
+    counts, averaged, traces = _drawn(study, form, how, generator, "p" in keep, compilers)
+    first = next(iter(traces.values()))["posterior"].to_dataset()
+    recorded = {name: first.attrs[name] for name in _RECORDED if name in first.attrs}
+    recorded |= {"sampling": "nuts", "tuning_steps": how.tune}
+    posterior = _posterior(study, counts).assign_attrs(recorded)
+    statistics = sampler_statistics(traces)
+    groups = {"posterior": posterior, **_more_groups(study, posterior, averaged, counts)}
+    p = flat_draws(first["p"]) if study.pooling == "none" and "p" in first else None
+    groups |= checking_groups(study, groups, keep, generator, p=p)
+    notes = json.dumps([*study.notes, *mixing_notes(posterior, statistics.values())])
+    attributes = root_attributes(
+        "nuts", study.as_text(), seed, study.outcomes, (HOFFMAN,), model_form=form,
+        sample_options=how.described(), notes=notes,
+    )  # fmt: skip
+    return build(groups | statistics | data_groups(study), attributes)
+
+
+def _drawn(
+    study: Study, form: Form, how: Sampling, generator: np.random.Generator, keep_p: bool,
+    compilers: Callable[[str], Compile | None],
+) -> tuple[CountDraws, Averaged | None, dict[str, xr.DataTree]]:  # fmt: skip
+    """Sample all models of a study: draws of metrics, families averaged, and traces by name."""
     best = [cell for cell, metric in study.grid.verified.items() if not metric.weighted]
 
     def run(model: pm.Model) -> xr.DataTree:
@@ -345,7 +367,8 @@ def sampled_result(
         for family, model in models.items()
     }
     posteriors = {family: trace["posterior"].to_dataset() for family, trace in traces.items()}
-    parts, averaged = [], None
+    parts: list[tuple[list[int], CountDraws]] = []
+    averaged: Averaged | None = None
     if study.on_answers:
         votes, averaged, of_votes = _sampled_votes(study, form, run, generator)
         weighted = [cell for cell, metric in study.grid.verified.items() if metric.weighted]
@@ -357,7 +380,7 @@ def sampled_result(
         difficulties = averaged.difficulties if averaged else None
         source = next(iter(posteriors.values()))
         marks = study if study.judged else replace(study, metrics=parse("pass@1"))
-        counts = count_draws(marks, source, "p" in keep, generator, difficulties)
+        counts = count_draws(marks, source, keep_p, generator, difficulties)
         parts.append((list(study.grid.judged), counts if study.judged else counts.of_none()))
     if best:
         of_marks = partial(p_and_laws, study, source, difficulties, generator)
@@ -365,21 +388,7 @@ def sampled_result(
         whole, of_groups = zip(*means, strict=True)
         grouped = None if study.grouping is None else np.stack(of_groups, axis=1)
         parts.append((best, CountDraws(by_chain(source, whole), {}, grouped)))
-    counts = _joined(parts)
-    attrs = next(iter(traces.values()))["posterior"].attrs
-    recorded = {name: attrs[name] for name in _RECORDED if name in attrs}
-    recorded |= {"sampling": "nuts", "tuning_steps": how.tune}
-    posterior = _posterior(study, counts).assign_attrs(recorded)
-    statistics = sampler_statistics(traces)
-    groups = {"posterior": posterior, **_more_groups(study, posterior, averaged, counts)}
-    p = flat_draws(source["p"]) if posteriors and study.pooling == "none" else None
-    groups |= checking_groups(study, groups, keep, generator, p=p)
-    notes = json.dumps([*study.notes, *mixing_notes(posterior, statistics.values())])
-    attributes = root_attributes(
-        "nuts", study.as_text(), seed, study.outcomes, (HOFFMAN,), model_form=form,
-        sample_options=how.described(), notes=notes,
-    )  # fmt: skip
-    return build(groups | statistics | data_groups(study), attributes)
+    return _joined(parts), averaged, traces
 
 
 def _sampled_votes(
