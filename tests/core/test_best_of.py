@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
 from scipy.special import comb
+from scipy.stats import kstest
 
 from bayesatk.core.pooling.shapes import SHAPE_PRIOR, draw_shapes
 from bayesatk.core.question.best_of import (
@@ -144,6 +145,28 @@ def test_shapes_of_two_bins_are_those_of_an_integral() -> None:
     values = np.array([of_shape(g) for g in grid])
     evidence, first = np.array(weight) @ values
     assert abs(found - first / evidence) < 0.012
+
+
+def test_shapes_are_calibrated() -> None:
+    """Ranks of the true best of four among draws, of data from the prior (Talts et al. 2018)."""
+    rng, position, ranks = np.random.default_rng(5), np.linspace(-1.2, 1.2, 4), []
+    for _ in range(100):
+        shapes, drawn = [], []
+        for _ in range(2):
+            mass = rng.standard_gamma(SHAPE_PRIOR, 4) + 1e-200
+            tilt = abs(rng.standard_normal()) * rng.standard_normal((6, 1))
+            f = mass * np.exp(tilt * position)
+            f /= f.sum(axis=1, keepdims=True)
+            counts = np.stack([rng.multinomial(4, row) for row in f])
+            shapes.append(f[0])
+            drawn.append(draw_shapes(counts, position, 39, rng).of_question(0))
+        true = best_of_latent(np.array(0.5), *shapes, [4])[0]
+        values = best_of_latent(np.full(39, 0.5), *drawn, [4])[:, 0]
+        below, same = (values < true - 1e-12).sum(), (abs(values - true) <= 1e-12).sum()
+        ranks.append((below + rng.random() * (same + 1)) / 40)
+    assert (
+        kstest(ranks, "uniform").pvalue > 1e-4
+    )  # sees a bias of half an sd, or spreads off by half
 
 
 def test_spread_of_tilts_is_found() -> None:

@@ -141,9 +141,14 @@ def test_missing_numbers_follow_the_policy() -> None:
 @pytest.mark.parametrize(
     ("data", "options", "message"),
     [
-        ([[0.2, 1.5]], {"scores": (0, 1)}, "1.5 at question 0, trial 1 is not a number from 0"),
-        ([[0.2, "x"]], {"scores": "numbers"}, r"'x' at question 0, trial 1 is not a number"),
-        ([[0.2, np.inf]], {"scores": "numbers"}, "inf at question 0, trial 1 is not a number"),
+        ([[0.2, 1.5], [-1, 0]], {"scores": (0, 1)}, r"1.5 at question 0, trial 1 is not a number "
+         r"from 0 to 1, and neither is -1(\.0)? at question 1, trial 0\. Correct it, or change "
+         "scores"),
+        ([[0.2, "x"]], {"scores": "numbers"}, r"'x' at question 0, trial 1 is not a finite number"),
+        ([[np.inf, 0], [-np.inf, 1]], {"scores": "numbers"}, "inf at question 0, trial 0 is not a "
+         "finite number, and neither is -inf at question 1, trial 0.*missing='ignore'"),
+        (pd.DataFrame({"question": [1, 2], "correct": [np.inf, 1e400]}), {"scores": "numbers"},
+         "inf at row 0 of column 'correct' is not a finite number, and neither is inf at row 1"),
         ([[0.2, 0.2]], {"scores": "numbers"}, r"two different numbers or more.*scores=\(0, 1\)"),
         ([[0.2]], {"scores": (1, 0)}, "two ends in rising order"),
         ([[0.2]], {"scores": "nums"}, "scores='numbers'"),

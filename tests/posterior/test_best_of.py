@@ -106,7 +106,6 @@ def test_what_cannot_be_read_or_asked_is_refused() -> None:
         (lambda: bk.tally(MARKS, verifier=[[1, 2]]), r"verifier must be arranged like data"),
         (lambda: bk.tally(([1], [2]), verifier=[[1, 2]]), r"verifier must be left out for counts"),
         (lambda: bk.tally(FRAME, columns={"verifier": "nothing"}), r"columns must map"),
-        (lambda: bk.evaluate(data, "bon@2", group=["a", "a", "b"]), r"takes no account of groups"),
         (lambda: bk.plan(data, "bon@2", trials=[4]), r"must be of marks, or a vote, for a plan"),
         (lambda: bk.evaluate(bk.tally([[0, 1, 2]], scores={0: 0, 1: 0.5, 2: 1},
                                       verifier=[[1, 2, 3]]), "bon@2"), r"success='score >= 0\.5'"),
@@ -181,6 +180,33 @@ def test_other_poolings_weights_and_populations() -> None:
             assert table.loc[("bon@3", target), "mean"] > row["mean"]
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"group": "group", "covariates": "x"}, {"group": "group", "population": "bootstrap"},
+        {"group": "group", "pooling": "complete"}, {"covariates": "x"},
+    ],
+    ids=lambda options: " ".join(options.values()),
+)  # fmt: skip
+def test_groups_and_covariates_are_those_of_right_and_wrong(options) -> None:
+    """A verifier that knows the marks keeps a right trial where there is one, in every group."""
+    rng = np.random.default_rng(3)
+    group, x = np.repeat(list("ab"), 10), rng.normal(size=20)
+    logit = np.repeat([-1.0, 1.5], 10) + 0.8 * x + 0.5 * rng.normal(size=20)
+    marks = (rng.random((20, 6)) < 1.0 / (1.0 + np.exp(-logit[:, None]))).astype(int)
+    data = bk.tally(marks, verifier=marks + 0.0, group=group, covariates={"x": x})
+    fit = bk.evaluate(data, "bon@3 pass@3", rng=1, draws=500, **options)
+    names = ["closed_form", "group_closed_form"] if "group" in options else ["closed_form"]
+    for name in names:
+        values = fit[name].to_dataset().sel(k=3)
+        best, reached = values["bon_at_k"], values["pass_at_k"]
+        assert float(abs(best - reached).sel(statistic="estimate").max()) < 1e-12
+        sd = reached.sel(statistic="sd")
+        assert float(abs((best - reached).sel(statistic="mean") / sd).max()) < 0.2
+        assert float(abs(best.sel(statistic="sd") / sd - 1.0).max()) < 0.15
+    assert len(fit["closed_form"]["target"]) == (3 if "group" in options else 2)
+
+
 def test_a_result_is_saved_and_read_again(tmp_path: Path) -> None:
     fit = bk.evaluate(bk.tally(MARKS, verifier=SCORES), "bon@2", rng=1)
     bk.save(fit, tmp_path / "fit.nc")
@@ -190,8 +216,6 @@ def test_a_result_is_saved_and_read_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_sampling_is_refused_with_the_way_on() -> None:
-    with pytest.raises(ValueError, match=r"bayesatk\.evaluate\(data, 'bon@2'\)"):
-        bk.sample(bk.tally(MARKS, verifier=SCORES), "bon@2")
+def test_calibration_is_refused_with_the_way_on() -> None:
     with pytest.raises(ValueError, match=r"bon@2, by the scores"):
         bk.checks.calibrate(4, 3, "bon@2")

@@ -145,6 +145,24 @@ def test_abstentions_several_right_answers_weights_and_bootstrap() -> None:
             assert table.loc[("wvote@4", target), "mean"] > weighted["mean"]
 
 
+@pytest.mark.parametrize("population", ["law", "bootstrap"])
+def test_equal_scores_are_the_plurality_in_every_group(population) -> None:
+    _, answer, _ = simulated(24, 6, 5)
+    data = bk.tally(
+        None, answers=answer.astype(str), reference=["0"] * 24, verifier=np.ones(answer.shape),
+        group=np.repeat(["a", "b"], [8, 16]),
+    )  # fmt: skip
+    fit = bk.evaluate(data, "wvote@5 plurality@5", group="group", population=population, rng=1,
+                      draws=500)  # fmt: skip
+    for name in ("closed_form", "group_closed_form"):
+        values = fit[name].to_dataset().sel(k=5)
+        weighted, plain = values["wvote_at_k"], values["plurality_at_k"]
+        sd = plain.sel(statistic="sd")
+        assert float(abs((weighted - plain).sel(statistic="estimate")).max()) < 1e-12
+        assert float(abs((weighted - plain).sel(statistic="mean") / sd).max()) < 0.25
+        assert float(abs(weighted.sel(statistic="sd") / sd - 1.0).max()) < 0.2
+
+
 def test_what_cannot_be_asked_is_refused_with_the_way_on() -> None:
     data = tallied()
     negative = [[-0.5, 0.2, 0.1, 0.3], [0.1, 0.3, -2, 0.4], SCORES[2]]
@@ -157,7 +175,6 @@ def test_what_cannot_be_asked_is_refused_with_the_way_on() -> None:
          r"must be 0 or more.*2 are not, such as -0\.5 and -2\. Turn them .*exp\(score\)"),
         (lambda: bk.evaluate(data, "wvote@2", pooling="none"), r"votes weighted by a verifier.*"
          r"To go on, .*plurality@k"),
-        (lambda: bk.evaluate(data, "wvote@2", group=["a", "a", "b"]), r"no account of groups"),
         (lambda: bk.evaluate(data, "wvote@2", prior_trials=data), r"counts of marks, without"),
         (lambda: bk.evaluate(data, "wvote@500"), r"must have k <= 200 for votes"),
         (lambda: bk.plan(data, "wvote@2", trials=[4]), r"must be of marks, or a vote, for a plan"),

@@ -23,7 +23,7 @@ from bayesatk.data.long_form import (
     count_codes,
     default_systems,
     encode,
-    first_invalid,
+    invalid,
     of_counts,
     refuse,
 )
@@ -72,9 +72,10 @@ class Block:
     def codes(self, scores: Scores) -> Codes:
         """Return the codes of all outcomes, in order, or refuse the first that has no score."""
         codes = encode(self.values, scores)
-        wrong = first_invalid(codes)
-        if wrong is not None:
-            raise refuse(*self._cell(wrong), scores)
+        wrong = invalid(codes)
+        if wrong:
+            first, *second = (self._cell(place) for place in wrong[:2])
+            raise refuse(*first, scores, second=second[0] if second else None)
         return codes.ravel()
 
     def _cell(self, at: int) -> tuple[Any, str]:

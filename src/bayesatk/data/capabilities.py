@@ -299,8 +299,6 @@ NOT_BUILT = _pairs(
             "shared_difficulty": "it is of right and wrong so far",
         },
         "verifier": {
-            "group": "it takes no account of groups yet",
-            "covariates": "it takes no account of covariates yet",
             "shared_difficulty": "it is of marks alone so far",
             "plan": "it plans the trials of marks alone so far",
             "exact_loo": "the likelihood of the scores is not worked out by question yet",

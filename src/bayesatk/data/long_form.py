@@ -288,12 +288,17 @@ def _encode_one(value: Any, codes: Mapping[Any, int]) -> int:
         return CODE_INVALID
 
 
-def first_invalid(codes: Codes) -> int | None:
-    """Return the position of the first outcome without a score, in order, if there is one."""
-    return int(codes.argmin()) if codes.size and codes.min() == CODE_INVALID else None
+def invalid(codes: Codes) -> list[int]:
+    """Return the positions of outcomes without a score, in order."""
+    if not codes.size or codes.min() > CODE_INVALID:
+        return []
+    return [int(place) for place in np.flatnonzero(codes == CODE_INVALID)]
 
 
-def refuse(value: Any, where: str, scores: Scores, values: Sequence[Any] = ()) -> OutcomeError:
+def refuse(
+    value: Any, where: str, scores: Scores, values: Sequence[Any] = (),
+    second: tuple[Any, str] | None = None,
+) -> OutcomeError:  # fmt: skip
     """Return the error for an outcome that no score covers, and for the others of its kind."""
     allowed = "one of " + ", ".join(shown(label) for label in scores)
     remedy: tuple[str | Argument, ...] = ("Write every outcome as text, a number or true/false.",)
@@ -312,8 +317,9 @@ def refuse(value: Any, where: str, scores: Scores, values: Sequence[Any] = ()) -
             numbers = Argument("scores", "numbers", "tally")
             words = " " * bool(remedy) + "Keep numbers as they are: "
             remedy += (words, numbers, *_threshold(values))
+    also = "" if second is None else f", and neither is {shown(second[0])} at {second[1]}"
     return OutcomeError(
-        f"outcome {shown(value)} at {where} is not {allowed}. ", *remedy,
+        f"outcome {shown(value)} at {where} is not {allowed}{also}. ", *remedy,
         " Write an unknown or failed one as None, and use ",
         Argument("missing", "ignore", "tally"), ".",
     )  # fmt: skip

@@ -81,7 +81,9 @@ class NumberScale(dict[Any, float]):
     @property
     def words(self) -> str:
         """What an outcome must be."""
-        return "a number" if self.ends is None else "a number from {:g} to {:g}".format(*self.ends)
+        if self.ends is None:
+            return "a finite number"
+        return "a number from {:g} to {:g}".format(*self.ends)
 
     def codes(self, values: NDArray[Any] | Sequence[Any]) -> Codes:
         """Return the position of every value among the numbers so far; negative for the others."""

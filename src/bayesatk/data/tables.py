@@ -25,7 +25,7 @@ from bayesatk.data.columns import (
     usual_names,
 )
 from bayesatk.data.content import meaning
-from bayesatk.data.long_form import LongForm, codes_of, encode, first_invalid, refuse
+from bayesatk.data.long_form import LongForm, codes_of, encode, invalid, refuse
 from bayesatk.data.number_scale import NumberScale
 from bayesatk.data.question_columns import Agreement
 from bayesatk.data.requests import READERS
@@ -409,10 +409,12 @@ def _codes(table: Columns, scores: Scores) -> Codes:
         values = [None if isinstance(value, str) and is_absent(value) and value not in scores
                   else value for value in values]  # fmt: skip
     codes = encode(values if isinstance(values, np.ndarray) else list(values), scores)
-    row = first_invalid(codes)
-    if row is not None:
-        where = f"{table.place(row)} of column {table.roles['outcome']!r}"
-        raise refuse(table.value("outcome", row), where, scores, values[:10_000])
+    cells = [
+        (table.value("outcome", row), f"{table.place(row)} of column {table.roles['outcome']!r}")
+        for row in invalid(codes)[:2]
+    ]
+    if cells:
+        raise refuse(*cells[0], scores, values[:10_000], cells[1] if len(cells) > 1 else None)
     return codes
 
 

@@ -10,7 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
+from bayesatk.core.question.best_of import MOST_BINS, comparable, middles, score_bins
+from bayesatk.core.question.weighted_vote import units
 from bayesatk.data.validation import (
     CODE_MISSING,
     Array,
@@ -73,6 +76,36 @@ class VerifierScores:
         count = np.stack([self.count[:, categories].sum(axis=1) for categories in parts], axis=1)
         return replace(self, count=count)
 
+    def in_bins(self, questions: int) -> "ScoreBins":
+        """Put the trials of one system in bins of their scores.
+
+        What shifts all scores of a question is no matter of choosing within it: see `comparable`.
+        """
+        moved = comparable(self.score, self.question, self.count)
+        return ScoreBins.of(self.question, self.count, moved, questions)
+
+    def votes_in_bins(self, correct: Sequence[Flags]) -> "ScoreBins":
+        """Put the trials of one system that voted in bins of the weights of their votes.
+
+        A factor that all scores of a question share decides no vote: of many positive scores it is
+        estimated and taken away first.
+
+        Parameters
+        ----------
+        correct : sequence of ndarray of bool
+            Which answers to every question are right.
+        """
+        votes = self._at(self.answer != NO_ANSWER)
+        number = votes.count.sum(axis=1)
+        right = [correct[q][a] for q, a in zip(votes.question, votes.answer, strict=True)]
+        counts = np.stack([np.where(right, 0, number), np.where(right, number, 0)], axis=1)
+        if len(np.unique(votes.score)) > MOST_BINS and (votes.score > 0.0).all():
+            moved = comparable(np.log(votes.score), votes.question, counts)
+            weight = np.exp(moved - moved.max(initial=0.0))
+        else:
+            weight = units(votes.score, int(number.sum()))
+        return ScoreBins.of(votes.question, counts, weight, len(correct))
+
     def card(self) -> str:
         """Return a line for the data card."""
         trials = self.of_marks().count.sum(axis=1)
@@ -82,6 +115,42 @@ class VerifierScores:
             f"to {self.score.max():.4g}; {tied} of {trials.sum()} trials share theirs with another "
             "of their question"
         )
+
+
+@dataclass(frozen=True)
+class ScoreBins:
+    """Trials of one system by bins of a score, in ascending order.
+
+    Parameters
+    ----------
+    counts : ndarray of int, shape (2, questions, bins)
+        Of wrong and of right trials.
+    score : ndarray, shape (trials,)
+        By bin.
+    first : ndarray of int, shape (bins + 1,)
+        Where the trials of a bin begin.
+    """
+
+    counts: Ints
+    score: Array
+    first: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, question: Ints, count: Ints, score: Array, questions: int) -> "ScoreBins":
+        """Count entries of questions by bin; of each there are counts of wrong and right trials."""
+        number = count.sum(axis=1)
+        entry = score_bins(score, number)
+        counts = np.zeros((2, questions, int(entry.max(initial=0)) + 1), np.int64)
+        for kind in range(2):
+            np.add.at(counts[kind], (question, entry), count[:, kind])
+        order = np.argsort(entry, kind="stable")
+        first = np.append(0, counts.sum(axis=(0, 1)).cumsum())
+        return cls(counts, np.repeat(score[order], number[order]), first)
+
+    @property
+    def position(self) -> Array:
+        """Normal scores of the middles of the bins among all trials."""
+        return middles(self.counts.sum(axis=(0, 1)))
 
 
 def read_verifier(values: Labels, codes: Codes, place: Callable[[int], str], name: object) -> Array:

@@ -9,7 +9,7 @@ import pymc as pm
 from bayesatk._tools.arguments import one_of
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.study import Study, read_study
-from bayesatk.metrics.grid import Metric, MetricSpec
+from bayesatk.metrics.grid import MetricSpec
 from bayesatk.models.program import Form, build_program
 from bayesatk.models.systems import build_crossed
 from bayesatk.priors import (
@@ -144,17 +144,6 @@ def check_form(
             raise ArgumentError(
                 Argument("form"), f" must be 'marginal' or left out with {name}=; got {form!r}."
             )
-
-
-def refuse_verified(metrics: Sequence[Metric]) -> None:
-    """Refuse metrics by a verifier's scores, of which there is no sampled model yet."""
-    labels = [metric.label for metric in metrics if metric.verified]
-    if labels:
-        raise ArgumentError(
-            Argument("metrics"), f" must be of marks or answers here; got {', '.join(labels)}, by "
-            "the scores of a verifier, which no PyMC program draws yet. Leave it out, and use "
-            f"bayesatk.evaluate(data, {labels[0]!r}).",
-        )  # fmt: skip
 
 
 def check_crossed(study: Study, keep: Sequence[str]) -> None:

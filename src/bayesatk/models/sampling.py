@@ -23,19 +23,19 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.data.study import Study, read_study
 from bayesatk.metrics.category_credit import reachable
-from bayesatk.metrics.grid import MetricSpec
+from bayesatk.metrics.grid import MetricSpec, parse
 from bayesatk.models.building import (
     build_models,
     check_crossed,
     check_form,
     default_form,
     one_latent_family,
-    refuse_verified,
 )
 from bayesatk.models.evidence import Averaged, average
-from bayesatk.models.metric_draws import CountDraws, count_draws
+from bayesatk.models.metric_draws import CountDraws, by_chain, count_draws, p_and_laws
 from bayesatk.models.pooled_votes import pooled_vote_draws
 from bayesatk.models.program import Form
+from bayesatk.models.verifier import best_draws
 from bayesatk.models.votes import answer_draws, build_answers
 from bayesatk.priors import (
     AnswerPrior,
@@ -302,7 +302,6 @@ def sample(
     )  # fmt: skip
     if crossed:
         check_crossed(study, keep)
-    refuse_verified(study.metrics)
     by_default = prior is None and difficulty is None
     alone = any(value is not None for value in (study.judges, study.design, study.grouping))
     alone |= bool(study.scale.axes)
@@ -335,31 +334,14 @@ def sampled_result(
         Return what compiles the model of a difficulty family, None for the usual.
     """
     generator, seed = resolve_rng(rng)
-    votes = averaged = None
-    traces = {
-        family: how.run(model, int(generator.integers(2**31)), compilers(family))
-        for family, model in (build_models(study, form) if study.judged else {}).items()
-    }
-    posteriors = {family: trace["posterior"].to_dataset() for family, trace in traces.items()}
-    if study.votes:
-        votes, averaged, of_votes = _sampled_votes(study, form, how, generator)
-        traces |= of_votes
-    counts = votes
-    if posteriors:
-        if isinstance(study.prior, HyperPrior):
-            averaged = average(study, posteriors, generator)
-        difficulties = averaged.difficulties if averaged else None
-        source = next(iter(posteriors.values()))
-        counts = count_draws(study, source, "p" in keep, generator, difficulties)
-        counts = counts if votes is None else _joined(study, counts, votes)
-    assert counts is not None  # there is a metric
-    attrs = next(iter(traces.values()))["posterior"].attrs
-    recorded = {name: attrs[name] for name in _RECORDED if name in attrs}
+    counts, averaged, traces = _drawn(study, form, how, generator, "p" in keep, compilers)
+    first = next(iter(traces.values()))["posterior"].to_dataset()
+    recorded = {name: first.attrs[name] for name in _RECORDED if name in first.attrs}
     recorded |= {"sampling": "nuts", "tuning_steps": how.tune}
     posterior = _posterior(study, counts).assign_attrs(recorded)
     statistics = sampler_statistics(traces)
     groups = {"posterior": posterior, **_more_groups(study, posterior, averaged, counts)}
-    p = flat_draws(source["p"]) if posteriors and study.pooling == "none" else None
+    p = flat_draws(first["p"]) if study.pooling == "none" and "p" in first else None
     groups |= checking_groups(study, groups, keep, generator, p=p)
     notes = json.dumps([*study.notes, *mixing_notes(posterior, statistics.values())])
     attributes = root_attributes(
@@ -369,14 +351,50 @@ def sampled_result(
     return build(groups | statistics | data_groups(study), attributes)
 
 
-def _sampled_votes(
-    study: Study, form: Form, how: Sampling, generator: np.random.Generator
-) -> tuple[CountDraws, Any, dict[str, xr.DataTree]]:
-    """Return draws of votes between answers, the average of their families, and traces by name."""
+def _drawn(
+    study: Study, form: Form, how: Sampling, generator: np.random.Generator, keep_p: bool,
+    compilers: Callable[[str], Compile | None],
+) -> tuple[CountDraws, Averaged | None, dict[str, xr.DataTree]]:  # fmt: skip
+    """Sample all models of a study: draws of metrics, families averaged, and traces by name."""
+    best = [cell for cell, metric in study.grid.verified.items() if not metric.weighted]
 
-    def run(model: Any) -> xr.DataTree:
+    def run(model: pm.Model) -> xr.DataTree:
         return how.run(model, int(generator.integers(2**31)))
 
+    models = build_models(study, form) if study.judged or best else {}
+    traces = {
+        family: how.run(model, int(generator.integers(2**31)), compilers(family))
+        for family, model in models.items()
+    }
+    posteriors = {family: trace["posterior"].to_dataset() for family, trace in traces.items()}
+    parts: list[tuple[list[int], CountDraws]] = []
+    averaged: Averaged | None = None
+    if study.on_answers:
+        votes, averaged, of_votes = _sampled_votes(study, form, run, generator)
+        weighted = [cell for cell, metric in study.grid.verified.items() if metric.weighted]
+        parts.append(([*study.grid.voted, *weighted], votes))
+        traces |= of_votes
+    if posteriors:
+        if isinstance(study.prior, HyperPrior):
+            averaged = average(study, posteriors, generator)
+        difficulties = averaged.difficulties if averaged else None
+        source = next(iter(posteriors.values()))
+        marks = study if study.judged else replace(study, metrics=parse("pass@1"))
+        counts = count_draws(marks, source, keep_p, generator, difficulties)
+        parts.append((list(study.grid.judged), counts if study.judged else counts.of_none()))
+    if best:
+        of_marks = partial(p_and_laws, study, source, difficulties, generator)
+        means, traces["verifier"] = best_draws(study, run, of_marks, generator)
+        whole, of_groups = zip(*means, strict=True)
+        grouped = None if study.grouping is None else np.stack(of_groups, axis=1)
+        parts.append((best, CountDraws(by_chain(source, whole), {}, grouped)))
+    return _joined(parts), averaged, traces
+
+
+def _sampled_votes(
+    study: Study, form: Form, run: Callable[[pm.Model], xr.DataTree], generator: np.random.Generator
+) -> tuple[CountDraws, Any, dict[str, xr.DataTree]]:
+    """Return draws of votes between answers, the average of their families, and traces by name."""
     if study.pooling == "partial":
         pooled = pooled_vote_draws(study, form, run, generator)
         named = {f"votes_{name}": trace for name, trace in pooled.traces.items()}
@@ -389,14 +407,17 @@ def _sampled_votes(
     return counts, None, {"answers": trace}
 
 
-def _joined(study: Study, counts: CountDraws, votes: CountDraws) -> CountDraws:
-    """Put draws of metrics that judge trials and of votes in the order of the grid."""
-    order = np.argsort([*study.grid.judged, *study.grid.voted])
-    values = np.concatenate([counts.values, votes.values], axis=3)[:, :, :, order]
-    by_group = counts.by_group
-    if by_group is not None and votes.by_group is not None:
-        by_group = np.concatenate([by_group, votes.by_group], axis=3)[:, :, :, order]
-    return CountDraws(values, votes.variables | counts.variables, by_group)
+def _joined(parts: Sequence[tuple[list[int], CountDraws]]) -> CountDraws:
+    """Put draws of metrics in the order of the grid, of which each part has some cells."""
+    order = np.argsort(np.concatenate([cells for cells, _ in parts]))
+    draws = [counts for _, counts in parts]
+    values = np.concatenate([counts.values for counts in draws], axis=3)[:, :, :, order]
+    of_groups = [counts.by_group for counts in draws if counts.by_group is not None]
+    by_group = np.concatenate(of_groups, axis=3)[:, :, :, order] if of_groups else None
+    variables: dict[str, Any] = {}
+    for counts in draws:
+        variables |= counts.variables
+    return CountDraws(values, variables, by_group)
 
 
 def _posterior(study: Study, counts: CountDraws) -> xr.Dataset:

@@ -164,7 +164,7 @@ class Analysis:
     ) -> SystemPosterior:
         """Estimate metrics, and return the posterior of these and of more."""
         self.estimate[places] = model.estimate(metrics)
-        if self._study.grouping is not None and isinstance(model, CountModel | PooledVotes):
+        if self._study.grouping is not None and not isinstance(model, VoteModel):
             if self._by_group is None:
                 groups = len(self._study.grouping.labels)
                 self._by_group = np.full((groups, len(self.estimate)), np.nan)
@@ -236,12 +236,14 @@ class Analysis:
         self, index: int, metrics: Mapping[int, Metric], weighted: bool, rng: np.random.Generator
     ) -> tuple[list[int], SystemPosterior]:
         """Best of k by a verifier's scores, or votes that these weight."""
-        outcomes = self._study.outcomes
+        study, outcomes = self._study, self._study.outcomes
         if weighted:
             self._need_answers("wvote@k")
         scores = (outcomes.by_answer if weighted else outcomes.by_score).of(index)
-        declared = Declared.of_study(self._study, self._judge_seed)
+        declared = Declared.of_study(study, self._judge_seed)
         model = declared.verified(index, weighted, scores, self._draws, rng)
+        if study.pooling == "partial" and not self.points:
+            self.points = [(fit.name, fit.points) for fit in declared.model(index).families]
         return list(metrics), self._fitted(model, list(metrics), list(metrics.values()))
 
     def of_groups(self, drawn: Draws) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:

@@ -186,7 +186,7 @@ class Declared:
         rng : numpy.random.Generator
         """
         if not weighted:
-            return BestOfModel(self.model(system), scores, draws, rng, self.weight)
+            return BestOfModel(self.model(system), scores, draws, rng)
         votes = self.votes(system, draws, rng)
         assert isinstance(votes, PooledVotes)  # the table of capabilities asks for pooling
         return WeightedVotes(votes, scores, draws, rng)

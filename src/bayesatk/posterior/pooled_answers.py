@@ -305,7 +305,7 @@ class VotePosterior:
         """Means of questions like these, by group (groups, ks), and of new groups (ks,)."""
         cells = self.model.right.cells
         if self.model.right.resampled:
-            share = self._share * cells.questions_tried[:, None]
+            share = cells.shares * cells.questions_tried[:, None]
             by_group = share.T @ self._means / np.maximum(share.sum(axis=0), 1e-300)[:, None]
             return by_group, cells.share @ by_group
         credit = self._new_credit
@@ -321,13 +321,6 @@ class VotePosterior:
             silent = self._with_none(self._silent.whole.total[0][:, 1])
         by_k = self._by_right(self._expected_table(None)[None], silent)
         return np.stack([values[0] for values in by_k], axis=1)
-
-    @property
-    def _share(self) -> Array:
-        """Share of every question in the mean over each group; (questions, groups)."""
-        cells = self.model.right.cells
-        inside = cells.group[cells.which][:, None] == np.arange(cells.groups)
-        return np.asarray(inside * cells.question_share[:, None])
 
     # Draws
 
@@ -423,23 +416,24 @@ class VotePosterior:
     ) -> tuple[Array, Array]:  # fmt: skip
         """Means over questions of groups (draws, groups, ks, 2), and of new groups (draws, ks)."""
         cells = self.model.right.cells
-        on_questions = np.einsum("dqk,qg->dgk", values, self._share, optimize=True)
         if self.model.right.resampled:
-            drawn = rng.standard_exponential(values.shape[:2]) * cells.questions_tried
-            total = np.maximum(drawn @ self._share, 1e-300)[..., None]
-            like = np.einsum("dqk,dq,qg->dgk", values, drawn, self._share, optimize=True) / total
-            among = rng.standard_exponential(like.shape[:2]) * cells.share
-            new = np.einsum("dgk,dg->dk", like, among / among.sum(axis=1, keepdims=True))
-            return np.stack([on_questions, like], axis=-1), new
+            like, new = cells.means_anew(values, rng)
+        else:
+            like, new = self._of_new(self._tables(None, thetas)[place], right, silent)
+        return np.stack([cells.means(values), like], axis=-1), new
+
+    def _of_new(self, tables: Array, right: Draws, silent: Draws | None) -> tuple[Array, Array]:
+        """Return votes on new questions of groups (draws, groups, ks), and of new groups.
+
+        By credits of right and wrong votes in every draw.
+        """
         none = None if silent is None else self._with_none(silent.metrics[:, :, 1])
-        tables = self._tables(None, thetas)[place]
         credit = np.stack([rows[:, 1:] for rows in self._by_right(tables, none)], axis=2)
         groups = right.metrics[:, None, :, 1]
         if right.groups is not None:
             groups = right.groups.metrics[..., 1]
         like = np.einsum("dgr,drk->dgk", groups, credit)
-        new = np.einsum("dr,drk->dk", right.metrics[:, :, -1], credit)
-        return np.stack([on_questions, like], axis=-1), new
+        return like, np.einsum("dr,drk->dk", right.metrics[:, :, -1], credit)
 
     # The posterior
 
@@ -448,7 +442,7 @@ class VotePosterior:
         cells, right = self.model.right.cells, self._right.posterior()
         pool = self.drawn(_SIZE, self.model.rng).drawn
         by_group, new = self._population_means
-        on_questions = self._share.T @ self._means
+        on_questions = cells.shares.T @ self._means
         means = np.stack([on_questions, by_group], axis=-1)
         whole = np.einsum("gkt,g->kt", means, cells.share)
         if cells.grouped:
@@ -462,9 +456,9 @@ class VotePosterior:
         groups = []
         for group in range(cells.groups if cells.grouped else 0):
             assert pool.groups is not None
-            groups.append(_of_draws(means[group], pool.groups.metrics[:, group]))
+            groups.append(of_draws(means[group], pool.groups.metrics[:, group]))
         return replace(
-            _of_draws(whole, pool.metrics), draw=draw, question_p=right.question_p,
+            of_draws(whole, pool.metrics), draw=draw, question_p=right.question_p,
             hyper=right.hyper | {
                 name: agreement.summary for name, agreement in self.model.agreements.items()
             },
@@ -482,7 +476,7 @@ class VotePosterior:
         return p, basis @ self._new_credit[1:]
 
 
-def _of_draws(mean: Array, draws: Array) -> SystemPosterior:
+def of_draws(mean: Array, draws: Array) -> SystemPosterior:
     """Posterior with exact means (metrics, targets), and variances and ends of draws."""
     total = ((draws - mean) ** 2).mean(axis=0)
     trial = np.minimum(total[:, :1], total)

@@ -8,50 +8,30 @@ pairs of simulated sums of both sides, and a vote is linear in the probabilities
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk.core.pooling.agreement import draw_shares
 from bayesatk.core.pooling.shapes import Shapes, draw_shapes
-from bayesatk.core.question.best_of import MOST_BINS, comparable, middles, score_bins
 from bayesatk.core.question.weighted_vote import (
     running_tops,
     units,
     vote_credit,
     weighted_vote_finite,
 )
-from bayesatk.data.verifier import NO_ANSWER, VerifierScores
+from bayesatk.data.verifier import NO_ANSWER, ScoreBins, VerifierScores
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
-from bayesatk.posterior.best_of import BestOfDraws, by_draws, without_noise
-from bayesatk.posterior.pooled_answers import PooledVotes, VotePosterior, answers_of
+from bayesatk.posterior.best_of import by_draws, over_groups
+from bayesatk.posterior.count_posterior import SUCCESS, CountPosterior
+from bayesatk.posterior.pooled_answers import PooledVotes, VoteDraws, VotePosterior, answers_of
 from bayesatk.posterior.posterior import Draws, SystemPosterior
 
 _ROWS = 250  # draws of shares of answers and of distributions of scores
 _ELECTIONS, _NEW = 32, 128  # sums of each side at every row; for new questions, one each
 _SHIFTS = 4  # pairs that each sum of a side is in
 _HALVES = 2  # of the elections, whose difference says how much noise they leave
-
-
-class Scored(NamedTuple):
-    """Trials of a system that voted, by bins of their scores.
-
-    Parameters
-    ----------
-    counts : ndarray of int, shape (2, questions, bins)
-        Of wrong and of right trials.
-    votes : ndarray, shape (trials,)
-        Weights of votes, by bin.
-    first : ndarray of int, shape (bins + 1,)
-        Where those of a bin begin.
-    """
-
-    counts: NDArray[np.int64]
-    votes: Array
-    first: NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +55,16 @@ class WeightedVotes:
 
     def estimate(self, metrics: Sequence[Metric]) -> Array:
         """Unbiased finite-law values; NaN where some question has fewer than k trials."""
+        return np.asarray(self.votes.weight @ self._observed(metrics))
+
+    def estimate_by_group(self, metrics: Sequence[Metric]) -> Array:
+        """Return the same of each group; (groups, metrics), NaN of groups without questions."""
+        shares = self.votes.right.cells.shares
+        values = [share[share > 0.0] @ self._observed(metrics)[share > 0.0] for share in shares.T]
+        return np.where(shares.any(axis=0)[:, None], np.stack(values), np.nan)
+
+    def _observed(self, metrics: Sequence[Metric]) -> Array:
+        """Finite-law values of every question; (questions, metrics)."""
         ks, scores = [metric.k for metric in metrics], self.scores
         trials = scores.count.sum(axis=1)
         votes = units(scores.score, int(trials.sum()))
@@ -85,50 +75,18 @@ class WeightedVotes:
                 votes[inside], scores.answer[inside], trials[inside], ballot.correct, ks,
                 ballot.nobody or 0,
             ))  # fmt: skip
-        return np.asarray(self.votes.weight @ np.array(values))
+        return np.array(values)
 
     def fit(self, metrics: Sequence[Metric]) -> SystemPosterior:
         """Return the posterior, all of it by draws."""
-        ks = [metric.k for metric in metrics]
+        right = CountPosterior(self.votes.right, (SUCCESS,)).posterior()
+        return by_draws(lambda n, rng: self.draw(metrics, n, rng), self.draws, self.rng, right)
 
-        def draw(size: int, rng: np.random.Generator) -> BestOfDraws:
-            return self.draw(ks, size, rng)
-
-        return by_draws(draw, self.draws, self.rng, len(self.votes.ballots))
-
-    def draw(
-        self, ks: Sequence[int], size: int, rng: np.random.Generator, by_question: bool = False
-    ) -> BestOfDraws:
-        """Draw votes of k on these questions and on questions like them."""
-        return _Elections(self.votes, tuple(ks), self.scored).of_all(size, rng, by_question)
-
-    @cached_property
-    def scored(self) -> Scored:
-        """Trials that voted, by bins of their scores.
-
-        A factor that all scores of a question share decides no vote: of many positive scores it is
-        estimated and taken away first.
-        """
-        entries = np.flatnonzero(self.scores.answer != NO_ANSWER)
-        question, answer = self.scores.question[entries], self.scores.answer[entries]
-        number = self.scores.count[entries].sum(axis=1)
-        correct = [ballot.correct for ballot in self.votes.ballots]
-        right = np.array([correct[q][a] for q, a in zip(question, answer, strict=True)], bool)
-        score = self.scores.score[entries]
-        counts = np.stack([np.where(right, 0, number), np.where(right, number, 0)], axis=1)
-        if len(np.unique(score)) > MOST_BINS and (score > 0.0).all():
-            moved = comparable(np.log(score), question, counts)
-            votes = np.exp(moved - moved.max(initial=0.0))
-        else:
-            votes = units(score, int(number.sum()))
-        entry = score_bins(votes, number)
-        by_bin = np.zeros((2, len(correct), int(entry.max(initial=0)) + 1), np.int64)
-        for kind in range(2):
-            np.add.at(by_bin[kind], (question, entry), counts[:, kind])
-        order = np.argsort(entry, kind="stable")
-        pool = np.repeat(votes[order], number[order])
-        first = np.append(0, by_bin.sum(axis=(0, 1)).cumsum())
-        return Scored(by_bin, pool, first)
+    def draw(self, metrics: Sequence[Metric], size: int, rng: np.random.Generator) -> VoteDraws:
+        """Return joint draws of votes, also of every question."""
+        bins = self.scores.votes_in_bins([ballot.correct for ballot in self.votes.ballots])
+        ks = tuple(metric.k for metric in metrics)
+        return _Elections(self.votes, ks, bins).of_all(size, rng)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,20 +95,20 @@ class _Elections(VotePosterior):
 
     Parameters
     ----------
-    scored : Scored
+    bins : ScoreBins
     """
 
-    scored: Scored
+    bins: ScoreBins
 
-    def of_all(self, size: int, rng: np.random.Generator, by_question: bool) -> BestOfDraws:
+    def of_all(self, size: int, rng: np.random.Generator) -> VoteDraws:
         """Return joint draws."""
         right = self._right.draw(size, rng, True)
         silent = None if self._silent is None else self._silent.draw(size, rng, True)
-        rows = min(_ROWS, size)
+        rows, cells = min(_ROWS, size), self.model.right.cells
         thetas = [agreement.draw(rows, rng) for agreement in self.model.agreements.values()]
         place = rng.permutation(size) % rows
-        position = middles(self.scored.counts.sum(axis=(0, 1)))
-        shapes = [draw_shapes(counts, position, rows, rng) for counts in self.scored.counts]
+        position = self.bins.position
+        shapes = [draw_shapes(counts, position, rows, rng) for counts in self.bins.counts]
         halves = np.empty((_HALVES, size, len(self.model.ballots), len(self.ks)))
         for question in range(halves.shape[2]):
             tables = self._tables_of(question, thetas, shapes, rng)
@@ -158,30 +116,18 @@ class _Elections(VotePosterior):
             silence = None if silent is None else _of_question(silent, question)
             for half, table in zip(halves, tables, strict=True):
                 half[:, question] = self._at(table, place, p, silence)
-        share = self.model.weight
-        on_these = without_noise(halves, share)
         values = halves.mean(axis=0)
         if self.model.right.resampled:
-            anew = rng.standard_exponential(values.shape[:2]) * share
-            anew *= self.model.right.cells.questions_tried
-            like = np.einsum("dqk,dq->dk", values, anew) / anew.sum(axis=1, keepdims=True)
+            of_new = [cells.means_anew(values, rng)] * _HALVES
         else:
-            like = self._of_new(right, silent, thetas, shapes, place, rng)
-        return BestOfDraws(on_these, like, values if by_question else None)
-
-    def _of_new(
-        self, right: Draws, silent: Draws | None, thetas: Sequence[Array],
-        shapes: Sequence[Shapes], place: NDArray[np.intp], rng: np.random.Generator,
-    ) -> Array:  # fmt: skip
-        """Draws of the mean over questions like these; (draws, ks)."""
-        none = None if silent is None else self._with_none(silent.metrics[:, :, 1])
-        likes = []
-        for table in self._tables_of(None, thetas, shapes, rng):
-            by_k = self._by_right(table if none is None else table[place], none)
-            credit = np.stack([of_k[:, 1:] for of_k in by_k], axis=2)
-            credit = credit[place] if none is None else credit
-            likes.append(np.einsum("dr,drk->dk", right.metrics[:, :, 1], credit))
-        return without_noise(np.stack(likes)[:, :, None], np.ones(1))
+            tables = self._tables_of(None, thetas, shapes, rng)
+            of_new = [self._of_new(table[place], right, silent) for table in tables]
+        by_group = np.stack([
+            np.stack([cells.means(half), like], axis=-1)
+            for half, (like, _) in zip(halves, of_new, strict=True)
+        ])  # fmt: skip
+        new = np.stack([of_groups for _, of_groups in of_new])
+        return VoteDraws(values, over_groups(right, cells, by_group, new))
 
     def _tables_of(
         self, question: int | None, thetas: Sequence[Array], shapes: Sequence[Shapes],
@@ -217,9 +163,9 @@ class _Elections(VotePosterior):
     def _votes(self, chance: Array, repeats: int, k: int, rng: np.random.Generator) -> Array:
         """Draw weights of k votes by probabilities of bins; (rows x repeats, k)."""
         entry, within = _chosen(chance, repeats, k, rng)
-        first = self.scored.first
+        first = self.bins.first
         place = first[entry] + (within * np.diff(first)[entry]).astype(np.intp)
-        return np.asarray(self.scored.votes[np.minimum(place, first[entry + 1] - 1)])
+        return np.asarray(self.bins.score[np.minimum(place, first[entry + 1] - 1)])
 
     def _credit(self, tops: Sequence[Sequence[Array]], k: int) -> Array:
         """Mean credit over pairs of sums of both sides, of each half of the elections."""

@@ -21,3 +21,10 @@ from .scores import bayes as bayes
 from .scores import bayes_ci as bayes_ci
 from .scores import max_at_k as max_at_k
 from .scores import max_at_k_ci as max_at_k_ci
+from .spectra import geo_spectrum_at_k as geo_spectrum_at_k
+from .spectra import geo_spectrum_star_at_k as geo_spectrum_star_at_k
+from .spectra import geom_at_k as geom_at_k
+from .spectra import geom_ds_at_k as geom_ds_at_k
+from .spectra import tailpass_empirical as tailpass_empirical
+from .spectra import threshold_spectrum_at_k as threshold_spectrum_at_k
+from .spectra import threshold_spectrum_at_k_ci as threshold_spectrum_at_k_ci

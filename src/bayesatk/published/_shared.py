@@ -85,7 +85,7 @@ def count_ones(R: ArrayLike) -> tuple[NDArray[np.int64], int]:
     return matrix.sum(axis=1, dtype=np.int64), matrix.shape[1]
 
 
-def _counted(R: ArrayLike, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+def counted(R: ArrayLike, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
     """Return the numbers of successes that occur, in how many questions each, and N."""
     successes, trials = count_ones(R)
     if isinstance(k, int | np.integer) and not 1 <= k <= trials:
@@ -108,7 +108,7 @@ def g_pass(tau: float) -> Callable[[int], Credit]:
 
 def point(R: ArrayLike, k: int, credit: Callable[[int], Credit]) -> float:
     """Mean over questions of the finite law of a credit."""
-    seen, frequency, trials = _counted(R, k)
+    seen, frequency, trials = counted(R, k)
     return float(frequency @ finite(credit(k), seen, trials) / frequency.sum())
 
 
@@ -125,7 +125,7 @@ def interval(
     for name, value in (("alpha0", alpha0), ("beta0", beta0)):
         if not isinstance(value, int | float | np.number) or not 0.0 < value < np.inf:
             raise ValueError(f"{name} must be a finite number > 0; got {value!r}. 1.0 is uniform.")
-    seen, frequency, trials = _counted(R, k)
+    seen, frequency, trials = counted(R, k)
     a, b, share = seen + alpha0, trials - seen + beta0, frequency / frequency.sum()
     mean, _, variance = beta_binomial_moments([credit(k)], a, b)
     mu, sigma = share @ mean[:, 0], np.sqrt(share @ variance[:, 0] / frequency.sum())

@@ -16,7 +16,7 @@ from bayesatk.data.scales import RIGHT_WRONG, Scored
 from bayesatk.data.study import population_of
 from bayesatk.judge_error import JudgeError, Judges
 from bayesatk.metrics.grid import parse
-from bayesatk.models.building import one_latent_family, refuse_verified
+from bayesatk.models.building import one_latent_family
 from bayesatk.priors import (
     AnswerPrior,
     BetaPrior,
@@ -135,7 +135,7 @@ def checked(asked: Replications, difficulty: Families) -> Replications:
     else:
         prior = _prior_of_questions(asked, difficulty)
     resolved = replace(asked, prior=prior)
-    refuse_verified(parse(asked.metrics))
+    _check_verified(resolved)
     _check_votes(resolved)
     _check_judge(resolved)
     closed = resolved.engine == "closed_form" and isinstance(prior, HyperPrior)
@@ -193,6 +193,17 @@ def _default_prior(asked: Replications) -> Any:
         return asked.prior
     scale = RIGHT_WRONG if asked.scores is None else Scored(asked.scores)
     return scale.resolve_prior(asked.pooling, asked.prior)
+
+
+def _check_verified(asked: Replications) -> None:
+    """Refuse metrics by a verifier's scores: bins are made of the scores that were seen."""
+    labels = [metric.label for metric in parse(asked.metrics) if metric.verified]
+    if labels:
+        raise ArgumentError(
+            Argument("metrics"), f" must be of marks or answers here; got {', '.join(labels)}: "
+            "scores are put in bins that depend on them, so no prior says how they come. Leave it "
+            "out; bayesatk.verify compares it with PyMC on your data.",
+        )  # fmt: skip
 
 
 def _check_votes(asked: Replications) -> None:

@@ -1,7 +1,7 @@
 """Draws of every system's metrics on some questions, however its result was made."""
 
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -217,16 +217,12 @@ def _closed_form(
                 levels = np.argsort(np.argsort(means[target, :, cell]))
                 means[target, :, cell] = of_target.at((levels + 0.5) / size)
                 exact |= {cell: of_target} if target == 0 else {}
-    for cell, (of_targets, of_questions) in _verified(fit, part, place, size, rng).items():
-        means[:2, :, cell], values[cell] = of_targets, of_questions[:_COVARIANCES]
     rate = fit.scale.rate(p) - expected[0]
     of_groups = None
     if drawn.groups is not None:
         of_groups = np.empty((*drawn.groups.metrics.shape[:2], len(fit.grid), 2))
         of_groups[:, :, list(judged)] = drawn.groups.metrics[:, :, : len(judged)]
-    if fit.voted:
-        cells = list(fit.grid.voted)
-        votes = _votes(fit, declared.votes(place, size, rng), part.share(fit), size, rng)
+    for cells, votes in _by_draws(fit, part, declared, place, size, rng):
         means[:, :, cells] = np.moveaxis(votes.drawn.metrics, -1, 0)
         for cell, of_questions in zip(cells, np.moveaxis(votes.values, -1, 0), strict=True):
             values[cell] = of_questions[:_COVARIANCES]
@@ -269,23 +265,19 @@ def _votes(
     return VoteDraws(values, Draws(np.array(both).transpose(2, 0, 1), {}))
 
 
-def _verified(
-    fit: Result, part: Subset, place: int, size: int, rng: np.random.Generator
-) -> dict[int, tuple[Array, Array]]:
-    """Draws of metrics by scores by cell: of both targets (2, draws), and (draws, questions)."""
-    by_cell = {}
+def _by_draws(
+    fit: Result, part: Subset, declared: Declared, place: int, size: int, rng: np.random.Generator
+) -> Iterator[tuple[list[int], VoteDraws]]:
+    """Yield draws of votes, of the best by a verifier, and of weighted votes, and their cells."""
     for weighted in (False, True):
         of_kind = {cell: m for cell, m in fit.grid.verified.items() if m.weighted == weighted}
-        if not of_kind:
-            continue
-        metrics = list(of_kind.values())
-        model = verified_model(fit, part.systems[place], metrics[0], size, rng, part.kept)
-        drawn = model.draw([metric.k for metric in metrics], size, rng, by_question=True)
-        assert drawn.by_question is not None  # asked for
-        both = np.stack([drawn.questions, drawn.population])
-        for number, cell in enumerate(of_kind):
-            by_cell[cell] = both[..., number], drawn.by_question[..., number]
-    return by_cell
+        if of_kind:
+            metrics = list(of_kind.values())
+            model = verified_model(fit, part.systems[place], metrics[0], size, rng, part.kept)
+            yield list(of_kind), model.draw(metrics, size, rng)
+    if fit.voted:
+        votes = _votes(fit, declared.votes(place, size, rng), part.share(fit), size, rng)
+        yield list(fit.grid.voted), votes
 
 
 def stored_draws(variables: xr.Dataset, fit: Result, dims: tuple[str, ...]) -> Array:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainc, betaincinv, gammaln, logsumexp
+from scipy.special import betainc, betaincinv, expit, gammaln, logsumexp
 
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.question.dirichlet_multinomial import log_counts
@@ -178,8 +178,13 @@ class Difficulty:
         p = rng.beta(self.alpha[row, part], self.beta[row, part])
         return np.asarray(np.where(which < size, p, (which > size).astype(float)))
 
-    def spread_p(self, questions: int, rng: np.random.Generator) -> Array:
+    def spread_p(
+        self, questions: int, rng: np.random.Generator, offset: Array | None = None
+    ) -> Array:
         """Success probabilities of new questions, one from each of as many equal parts of the law.
+
+        With an offset of each question (draws, questions), which moves the means of Betas on the
+        logit scale, the parts are in random order.
 
         Examples
         --------
@@ -191,12 +196,17 @@ class Difficulty:
         ends = ends.cumsum(axis=1)
         ends /= ends[:, -1:]
         u = (np.arange(questions) + rng.random((len(self), questions))) / questions
+        u = u if offset is None else rng.permuted(u, axis=1)
         size = self.share.shape[1]
         which = np.minimum((u[..., None] >= ends[:, None, 1:]).sum(axis=-1), size + 1)
         row, part = np.arange(len(self))[:, None], np.minimum(which, size - 1)
         width = np.maximum(ends[row, which + 1] - ends[row, which], _LEAST)
         level = np.clip((u - ends[row, which]) / width, 0.0, 1.0)
-        p = betaincinv(self.alpha[row, part], self.beta[row, part], level)
+        alpha, beta = self.alpha[row, part], self.beta[row, part]
+        if offset is not None:
+            mean = expit(np.log(alpha) - np.log(beta) + offset)
+            alpha, beta = (np.maximum(s * (alpha + beta), _LEAST) for s in (mean, 1.0 - mean))
+        p = betaincinv(alpha, beta, level)
         return np.asarray(np.where(which < size, p, (which > size).astype(float)))
 
     def draw_counts(self, trials: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:

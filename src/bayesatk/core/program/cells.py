@@ -127,6 +127,25 @@ class Cells:
         group = self.group[self.which]
         return np.asarray(tried | (np.bincount(group, tried, self.groups) == 0)[group])
 
+    @cached_property
+    def shares(self) -> Array:
+        """Share of every question in the mean over each group; (questions, groups)."""
+        inside = self.group[self.which][:, None] == np.arange(self.groups)
+        return np.asarray(inside * self.question_share[:, None])
+
+    def means(self, values: Array) -> Array:
+        """Means over the questions of groups (draws, groups, ks), of (draws, questions, ks)."""
+        return np.asarray(np.einsum("dqk,qg->dgk", values, self.shares, optimize=True))
+
+    def means_anew(self, values: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Return the same of questions drawn anew, and means over groups drawn anew (draws, ks)."""
+        drawn = rng.standard_exponential(values.shape[:2]) * self.questions_tried
+        total = np.maximum(drawn @ self.shares, 1e-300)[..., None]
+        like = np.einsum("dqk,dq,qg->dgk", values, drawn, self.shares, optimize=True) / total
+        among = rng.standard_exponential(like.shape[:2]) * self.share
+        new = np.einsum("dgk,dg->dk", like, among / among.sum(axis=1, keepdims=True))
+        return like, np.asarray(new)
+
     def tried(self, group: int) -> Terms:
         """Cells and shares of the questions of a group that are a sample of its population."""
         inside = self.questions_tried & (self.group[self.which] == group)
