@@ -281,3 +281,45 @@ def test_nuts_agrees(kind) -> None:
     means, sds = (fit["closed_form"]["pass_at_k"].sel(statistic=name) for name in ("mean", "sd"))
     gap = np.abs(sampled["posterior"]["pass_at_k"].mean(("chain", "draw")) - means)
     assert (gap < 0.25 * sds).all()
+
+
+# From files
+
+
+def table_of_marks() -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    columns = {"task": np.repeat([*"abcdef"], 3), "trial": np.tile([1, 2, 3], 6)}
+    marks = {f"judge {name}": rng.choice([1.0, 0.0, np.nan], 18, p=[0.6, 0.3, 0.1])
+             for name in "ab"}  # fmt: skip
+    return pd.DataFrame({**columns, **marks, "human": rng.choice([1.0, 0.0, np.nan], 18)})
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_files_are_read_as_tables_in_memory_are(tmp_path, ending) -> None:
+    table, path = table_of_marks(), tmp_path / f"runs.{ending}"
+    if ending == "jsonl":
+        table.to_json(path, orient="records", lines=True)
+    else:
+        (table.to_csv if ending == "csv" else table.to_parquet)(path, index=False)
+    options = {"marks": {"a": "judge a", "b": "judge b"}, "truth": "human", "missing": "ignore"}
+    in_memory, from_file = bk.tally(table, **options), bk.load(path, **options)
+    assert from_file.judges == in_memory.judges == ("a", "b")
+    assert from_file.dataset.drop_attrs().equals(in_memory.dataset.drop_attrs())
+    assert bk.load(table, **options).dataset.equals(in_memory.dataset)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"marks": ["judge a", "x"]}, ["marks", "'x' is none", "judge b"]),
+        ({"marks": "judge a,judge b"}, ["marks", "names of columns", "'judge a,judge b'"]),
+        ({"columns": {"outcome": "human"}}, ["columns must name no outcome", "'human'"]),
+        ({"scores": {0: 0, 1: 1}}, ["scores must be left out", "several judges"]),
+        ({"wide": True}, ["wide must be left out", "several judges"]),
+    ],
+)
+def test_files_of_marks_are_refused_by_name(tmp_path, options, words) -> None:
+    table_of_marks().to_csv(path := tmp_path / "runs.csv", index=False)
+    with pytest.raises(ValueError) as refusal:  # noqa: PT011 its words are looked at
+        bk.load(path, **{"marks": ["judge a", "judge b"], "truth": "human", **options})
+    assert all(word in str(refusal.value) for word in words)
