@@ -138,7 +138,9 @@ def _unlike(judges: tuple[str, ...], place: str) -> OutcomeError:
 
 
 def as_panel(outcomes: Outcomes, judges: tuple[str, ...]) -> Outcomes:
-    """Return the outcomes as marks of judges, of patterns that occur."""
+    """Return the outcomes as marks of judges, of patterns that occur; without judges as they are."""
+    if not judges:
+        return outcomes
     dataset = outcomes.dataset
     occurs = (dataset["count"].sum(["system", "question"]) > 0).values
     shape = *dataset["count"].shape[:2], 2, len(occurs) + 1

@@ -245,8 +245,7 @@ def load(
         shared = (tally.__kwdefaults__ or {}).keys() & arguments.keys() - {"answers"}
         return tally(source, **{name: arguments[name] for name in shared})
     request.refuse_given_by_trial()
-    if marks is not None:
-        scores = _scores_of_judges(options, arguments)
+    scores = _scores_of_judges(options, arguments) if options.marks else scores
     scale = check_options(scores, missing, better)
     usual = BINARY if success is None else NumberScale.beside(BINARY.values())
     rules = check_rules(answer_rules)
@@ -276,8 +275,7 @@ def load(
             long = note_parts(long, scale, inputs.sources)
         long = note_names(long, [str(source.path) for source in inputs.sources])
         done = finish(long, scale, missing, request, success, better)
-        if marks is not None:
-            done = as_panel(done, tuple(map(str, options.marks)))
+        done = as_panel(done, tuple(map(str, options.marks)))
     return replace(done, sources=tuple((file.name, file.sha256) for file in inputs.sources))
 
 
