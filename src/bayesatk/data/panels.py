@@ -49,7 +49,7 @@ def read_marks(
     """
     table = is_table(data)
     by_judge = by_name(marks, table)
-    judges = tuple(map(str, by_judge))
+    judges = tuple(by_judge)
     if table:
         return _with_patterns(data, by_judge, kept), judges
     if data is not None:
@@ -76,7 +76,7 @@ def by_name(marks: object, columns: bool) -> Mapping[Any, Any]:
             Argument("marks"), f" must be {form} of 2 to {_MOST} judges; got {shown(marks)}. "
             "Marks of one judge are the outcomes themselves.",
         )  # fmt: skip
-    return marks
+    return {str(judge): of_judge for judge, of_judge in marks.items()}
 
 
 def check_columns(marks: Mapping[Any, Any], names: Collection[str]) -> None:
@@ -138,7 +138,7 @@ def _unlike(judges: tuple[str, ...], place: str) -> OutcomeError:
 
 
 def as_panel(outcomes: Outcomes, judges: tuple[str, ...]) -> Outcomes:
-    """Return the outcomes as marks of judges, of patterns that occur; without judges as they are."""
+    """Return the outcomes as marks of judges, of patterns that occur; as they are without any."""
     if not judges:
         return outcomes
     dataset = outcomes.dataset

@@ -238,12 +238,12 @@ def load(
     arguments = locals()
     labels: dict[str, Any] = {"systems": systems, "questions": questions}
     request = Request.of(group, covariates, weight, cost, cost_unit, missing_cost, truth, verifier)
-    named_marks = {} if marks is None else by_name(marks, is_source(source))
-    options = ReadOptions.of(arguments | {"marks": named_marks}, request.roles)
+    arguments["marks"] = {} if marks is None else by_name(marks, is_source(source))
+    options = ReadOptions.of(arguments, request.roles)
     if not is_source(source):
         refuse_options(replace(options, columns={}, marks={}), {"data that are no files"})
         shared = (tally.__kwdefaults__ or {}).keys() & arguments.keys() - {"answers"}
-        return tally(source, **{name: arguments[name] for name in shared})
+        return tally(source, **{name: arguments[name] for name in shared} | {"marks": marks})
     request.refuse_given_by_trial()
     scores = _scores_of_judges(options, arguments) if options.marks else scores
     scale = check_options(scores, missing, better)
@@ -275,8 +275,8 @@ def load(
             long = note_parts(long, scale, inputs.sources)
         long = note_names(long, [str(source.path) for source in inputs.sources])
         done = finish(long, scale, missing, request, success, better)
-        done = as_panel(done, tuple(map(str, options.marks)))
-    return replace(done, sources=tuple((file.name, file.sha256) for file in inputs.sources))
+    sources = tuple((file.name, file.sha256) for file in inputs.sources)
+    return replace(as_panel(done, tuple(options.marks)), sources=sources)
 
 
 def _scores_of_judges(options: ReadOptions, arguments: Mapping[str, Any]) -> Scores:
