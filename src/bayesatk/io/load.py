@@ -253,10 +253,7 @@ def load(
     with in_file(inputs):
         inputs.check()
         if inputs.are_logs:
-            if answer_rules is not None and not answers:
-                raise OutcomeError(
-                    "answer_rules must be left out unless ", Argument("answers", True), " is given."
-                )
+            _check_rules_of_logs(answer_rules, answers)
             rows = read_logs(inputs)
             given_scores = None if scores is None else scale
             long, scale = to_long(rows, given_scores, usual, missing, rules)
@@ -277,6 +274,14 @@ def load(
         done = finish(long, scale, missing, request, success, better)
     sources = tuple((file.name, file.sha256) for file in inputs.sources)
     return replace(as_panel(done, tuple(options.marks)), sources=sources)
+
+
+def _check_rules_of_logs(answer_rules: AnswerRules | None, answers: bool) -> None:
+    """Refuse rules for answers that are not read."""
+    if answer_rules is not None and not answers:
+        raise OutcomeError(
+            "answer_rules must be left out unless ", Argument("answers", True), " is given."
+        )
 
 
 def _scores_of_judges(options: ReadOptions, arguments: Mapping[str, Any]) -> Scores:
