@@ -386,7 +386,7 @@ class Evaluation:
     judge
         Table (.csv) of other trials of known truth, to correct for errors of the judge:
         columns mark and truth, and system if error rates may differ between systems. With
-        --truth: system (default) or shared, whose error rates these trials tell.
+        --truth: system (default), shared or pooled, whose error rates these trials tell.
     prior_trials
         Earlier trials of the same questions: a table or log like the data, of one system or
         of the same ones.
@@ -417,8 +417,10 @@ class Evaluation:
     def model(self, data: Any, reading: Reading | None = None) -> dict[str, Any]:
         """Return the options that `bayesatk.evaluate` and `bayesatk.sample` share."""
         formula = None if reading is None else reading.formula
+        from bayesatk.judge_error import JUDGE_WORDS  # it takes long to import
+
         judge: Any = self.judge
-        if self.judge is not None and self.judge not in ("system", "shared"):
+        if self.judge is not None and self.judge not in JUDGE_WORDS:
             import pandas as pd
 
             judge = pd.read_csv(self.judge, dtype={"system": str})  # labels of systems are text
