@@ -270,10 +270,6 @@ NOT_BUILT = _pairs(
         "several marks": {
             "prior trials": "earlier trials are of right and wrong",
             "plan": "it plans the marks of one judge so far",
-            "pooling none": "what judges say of each question alone is not worked out yet",
-            "noise_floor": "a rerun of all judges is not worked out yet",
-            "criticise": "replicated marks of several judges are not worked out yet",
-            "question_table": "the laws of single questions are of one judge so far",
         },
         "cut judge": {
             "plan": "marks that are planned would have to leave the rates as they are",
