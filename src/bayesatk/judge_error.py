@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc, betaincinv
+from scipy.special import betainc, betaincinv, betaln
 
 from bayesatk._tools.arguments import whole_number
 from bayesatk._tools.messages import Argument, ArgumentError
@@ -16,6 +16,7 @@ Shape = tuple[float, float]
 RATES = ("sensitivity", "false_positive_rate")  # of a judge: hyperparameters, and variables
 RATE_ICC = "rate_icc"  # how alike the judge's errors on one question are, a variable, too
 RATE_ICC_PRIOR = (0.5, 4.0)  # Beta: a tenth on average, most of it near none
+JUDGE_WORDS = ("system", "shared", "pooled")  # whose error rates labels tell
 GRADES = ("grades_of_wrong", "grades_of_right")  # shares of grades among such trials
 CORRELATION = "mark_correlation"  # of what several judges say of a trial, given its truth
 # Dimensions of the rates of several judges, and of shares of grades.
@@ -148,6 +149,69 @@ class JudgeError:
 
     def __str__(self) -> str:
         return f"{self.tp} of {self.p} right and {self.fp} of {self.n} wrong trials marked right"
+
+
+@dataclass(frozen=True)
+class PooledJudge(JudgeError):
+    """A judge of one system, of whom trials of other systems are known, too.
+
+    Parameters
+    ----------
+    before : tuple of float
+        Beta parameters of the sensitivity, and of the false positive rate, by the labels of other
+        systems.
+    """
+
+    before: tuple[float, float, float, float] = (1.0, 1.0, 1.0, 1.0)
+
+    @property
+    def sensitivity(self) -> Shape:
+        """Beta parameters, given the labels of other systems and these."""
+        a, b, _, _ = self.before
+        return self.tp + a, self.p - self.tp + b
+
+    @property
+    def false_positive_rate(self) -> Shape:
+        """Beta parameters, given the labels of other systems and these."""
+        _, _, a, b = self.before
+        return self.fp + a, self.n - self.fp + b
+
+
+def rate_of_others(marked: NDArray[np.int64], size: NDArray[np.int64]) -> Shape:
+    """Beta parameters of a rate of one system, given trials of known truth of other systems.
+
+    Rates of systems are Beta with a mean that is uniform and an intraclass correlation that is
+    Beta(1/2, 4), as that between questions is. The Beta returned has the mean and the variance of
+    what follows for one more system.
+
+    Parameters
+    ----------
+    marked, size : ndarray of int, shape (systems,)
+        Trials that were marked right, out of so many.
+
+    Examples
+    --------
+    >>> a, b = rate_of_others(np.array([90, 88, 93]), np.array([100, 100, 100]))
+    >>> round(a / (a + b), 2), bool(10 < a + b < 300)
+    (0.9, True)
+    >>> rate_of_others(np.zeros(2), np.zeros(2))
+    (1.0, 1.0)
+    """
+    if not size.any():
+        return 1.0, 1.0
+    levels = (np.arange(_LEVELS // 10) + 0.5) / (_LEVELS // 10)
+    icc = betaincinv(*RATE_ICC_PRIOR, levels)[:, None]
+    total = 1.0 / np.maximum(icc, 1e-6) - 1.0
+    a, b = total * levels, total * (1.0 - levels)
+    logs = sum(
+        betaln(a + k, b + n - k) - betaln(a, b) for k, n in zip(marked, size, strict=True)
+    )  # fmt: skip
+    weight = np.exp(logs - np.max(logs))
+    weight /= weight.sum()
+    mean = float((weight * levels).sum())
+    square = (weight * (levels**2 + icc * levels * (1.0 - levels))).sum()
+    trials = mean * (1.0 - mean) / float(square - mean**2) - 1.0
+    return mean * trials, (1.0 - mean) * trials
 
 
 @dataclass(frozen=True)
@@ -292,7 +356,8 @@ class Grades:
 
 
 MarkedBy = JudgeError | Panel | Grades
-_KINDS: dict[str, type[MarkedBy]] = {kind.__name__: kind for kind in (JudgeError, Panel, Grades)}
+_ALL: tuple[type[MarkedBy], ...] = (JudgeError, PooledJudge, Panel, Grades)
+_KINDS: dict[str, type[MarkedBy]] = {kind.__name__: kind for kind in _ALL}
 
 
 @dataclass(frozen=True)

@@ -698,6 +698,13 @@ def test_a_column_of_truth_corrects_the_marks(tmp_path) -> None:
     ours, theirs = (each["closed_form"].to_dataset() for each in (bk.load_result(saved), expected))
     assert ours["pass_at_k"].equals(theirs["pass_at_k"])
     assert "truth known of 16 trials" in run("doctor", path, "--truth", "human").output
+    second = path.read_text().replace("passed", "again").splitlines()
+    both = path.with_name("both.csv")
+    both.write_text("\n".join(
+        f"{line},{'b' if row == 0 else int(row % 3 > 0)}" for row, line in enumerate(second)
+    ))  # fmt: skip
+    done = run("doctor", both, "--marks", "again,b", "--truth", "human")
+    assert "marks of again, b" in done.output
     done = run("evaluate", path, "-m", "pass@1", "--truth", "passed")
     assert done.exit_code == 2
     assert "--truth" in done.stderr or "column" in done.stderr

@@ -363,7 +363,7 @@ def test_a_plan_has_the_width_that_an_evaluation_then_has() -> None:
         _statistic(fit, "pass_at_k", 1, "population", f"ci_{one}") for one in ("lower", "upper")
     ]
     assert ends[1] - ends[0] == pytest.approx(0.12, rel=0.25)
-    with pytest.raises(ValueError, match=r"a judge that errs for .* leave out judge"):
-        plan_table(pilot, "pass@1", width=0.12)
-    with pytest.raises(ValueError, match="pilot of one system"):
+    as_is = plan_table(pilot, "pass@1", width=0.12, trials=[4])
+    assert as_is["questions"].tolist() == [table.loc[0, "questions"]]
+    with pytest.raises(ValueError, match=r"labels must be left out without a judge .* got \[0\]"):
         plan_table((0.6, 0.3), "pass@1", width=0.12, labels=[0])

@@ -95,16 +95,20 @@ def test_the_likelihood_is_that_of_enumerated_truths(counts, seed, alpha, beta) 
     assert np.exp(logs.item()) == pytest.approx(total * labels, rel=1e-9)
 
 
-def test_the_posterior_is_that_of_draws_from_the_prior() -> None:
+@pytest.mark.parametrize("pooling", ["partial", "none"])
+def test_the_posterior_is_that_of_draws_from_the_prior(pooling) -> None:
     """Two judges, five questions; prior draws of everything weighted by enumerated truths."""
     marks = np.array([[[1, 1], [1, 0], [0, 0], [1, 1], [0, 1]], [[1, 1], [0, 0], [0, 1], [1, 1],
                                                                 [1, 1]]])  # fmt: skip
     truth = np.array([[1, np.nan], [np.nan, 0], [0, np.nan], [1, np.nan], [np.nan, 1]])
     data = bk.tally(None, marks={"a": marks[0], "b": marks[1]}, truth=truth)
-    fit = bk.evaluate(data, "pass@1", **QUICK)
+    options = QUICK if pooling == "partial" else {"pooling": "none", "rng": 1}
+    fit = bk.evaluate(data, "pass@1", **options)
     size, rng = 400_000, np.random.default_rng(2)
     mean, icc = rng.random((2, size))
     alpha, beta = mean * (1.0 / icc - 1.0), (1.0 - mean) * (1.0 / icc - 1.0)
+    if pooling == "none":
+        alpha = beta = np.ones(size)  # uniform p, each by itself
     f = rng.beta(1.0, 2.0, (size, 2))
     s = f + (1.0 - f) * rng.random((size, 2))
     correlation = rng.beta(1.0, 2.0, (size, 2))
@@ -253,8 +257,8 @@ def test_trials_to_mark_by_hand_are_those_on_which_judges_disagree() -> None:
         (lambda: bk.evaluate(bk.tally(None, marks={"a": [[1, 0]], "b": [[1, 1]]}), "pass@1"),
          ["truth", "3 judges"]),
         (lambda: bk.evaluate(panel_of(*simulated(1)[:2]), "pass@1", judge="shared"), ["judge"]),
-        (lambda: bk.evaluate(panel_of(*simulated(1)[:2]), "pass@1", pooling="none"),
-         ["pooling", "judges"]),
+        (lambda: bk.evaluate(panel_of(*simulated(1)[:2]), "pass@1", prior_trials=[[1, 0]] * 60),
+         ["prior_trials", "judges"]),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused_by_name(call, words) -> None:
@@ -281,3 +285,85 @@ def test_nuts_agrees(kind) -> None:
     means, sds = (fit["closed_form"]["pass_at_k"].sel(statistic=name) for name in ("mean", "sd"))
     gap = np.abs(sampled["posterior"]["pass_at_k"].mean(("chain", "draw")) - means)
     assert (gap < 0.25 * sds).all()
+
+
+@pytest.fixture(scope="module", params=["judges", "grades"])
+def of_levels(request):
+    """A result of marks of several levels, of judges or of one who gives grades."""
+    marks, truth, right, _ = simulated(6, questions=50, trials=3, labels=60)
+    data = panel_of(marks, truth)
+    if request.param == "grades":
+        grades = 1 + (marks.sum(axis=0) > 1) + right  # of three
+        data = bk.tally(grades, scores={1: 1, 2: 2, 3: 3}, truth=truth)
+    return bk.evaluate(data, "pass@1", keep=["p"], draws=1000, **QUICK)
+
+
+def test_single_questions_of_several_levels_add_up(of_levels) -> None:
+    table = bk.checks.question_table(of_levels)
+    mean = of_levels["closed_form"]["pass_at_k"].sel(statistic="mean", target="questions").item()
+    assert table["mean"].mean() == pytest.approx(mean, abs=1e-3)  # laws are at some of the points
+    assert table["prob_flip"].isna().all()
+
+
+def test_a_rerun_is_of_marks_as_they_are(of_levels) -> None:
+    """Flags of two runs differ by their binomial variances."""
+    result = bk.Result.of(of_levels)
+    p = result.posterior["p"].isel(system=0).values.reshape(-1, 50)
+    names = result.study.judge_rates(0).names
+    values = {name: result.posterior[name].isel(system=0).values for name in names}
+    flat = {name: rates.reshape(len(p), *rates.shape[2:]) for name, rates in values.items()}
+    s, f = result.study.flag_rates(0, flat).T[:, :, None]
+    marked = f + (s - f) * p
+    expected = np.sqrt(2.0 * (marked * (1.0 - marked)).mean() / 50)
+    row = bk.decide.noise_floor(of_levels).iloc[0]
+    assert row["sd"] == pytest.approx(expected, rel=0.05)
+
+
+def test_marks_of_several_levels_from_the_model_fit_it(of_levels) -> None:
+    table = bk.checks.criticise(of_levels, rng=1)
+    # The judges' errors on one trial are alike, those on one question are not.
+    assert not table["flagged"].any()
+    rows = table[table["p_value"].notna()]
+    assert (abs(rows["observed"] - rows["expected"]) < 4.0 * rows["sd"]).all()
+
+
+# From files
+
+
+def table_of_marks() -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    columns = {"task": np.repeat([*"abcdef"], 3), "trial": np.tile([1, 2, 3], 6)}
+    marks = {f"judge {name}": rng.choice([1.0, 0.0, np.nan], 18, p=[0.6, 0.3, 0.1])
+             for name in "ab"}  # fmt: skip
+    return pd.DataFrame({**columns, **marks, "human": rng.choice([1.0, 0.0, np.nan], 18)})
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_files_are_read_as_tables_in_memory_are(tmp_path, ending) -> None:
+    table, path = table_of_marks(), tmp_path / f"runs.{ending}"
+    if ending == "jsonl":
+        table.to_json(path, orient="records", lines=True)
+    else:
+        (table.to_csv if ending == "csv" else table.to_parquet)(path, index=False)
+    options = {"marks": {"a": "judge a", "b": "judge b"}, "truth": "human", "missing": "ignore"}
+    in_memory, from_file = bk.tally(table, **options), bk.load(path, **options)
+    assert from_file.judges == in_memory.judges == ("a", "b")
+    assert from_file.dataset.drop_attrs().equals(in_memory.dataset.drop_attrs())
+    assert bk.load(table, **options).dataset.equals(in_memory.dataset)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"marks": ["judge a", "x"]}, ["marks", "'x' is none", "judge b"]),
+        ({"marks": "judge a,judge b"}, ["marks", "names of columns", "'judge a,judge b'"]),
+        ({"columns": {"outcome": "human"}}, ["columns must name no outcome", "'human'"]),
+        ({"scores": {0: 0, 1: 1}}, ["scores must be left out", "several judges"]),
+        ({"wide": True}, ["wide must be left out", "several judges"]),
+    ],
+)
+def test_files_of_marks_are_refused_by_name(tmp_path, options, words) -> None:
+    table_of_marks().to_csv(path := tmp_path / "runs.csv", index=False)
+    with pytest.raises(ValueError) as refusal:  # noqa: PT011 its words are looked at
+        bk.load(path, **{"marks": ["judge a", "judge b"], "truth": "human", **options})
+    assert all(word in str(refusal.value) for word in words)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import betaln
+from scipy.stats import binom
 
 import bayesatk as bk
 from bayesatk.core.pooling.judges import OneJudge
@@ -20,7 +21,7 @@ from bayesatk.core.pooling.states import States
 from bayesatk.core.program.laws import Common, DifficultyLaw
 from bayesatk.core.program.observations import AllAlike, Marked, MarkedOnRule
 from bayesatk.data.other_trials import label_notes, read_judges
-from bayesatk.judge_error import JudgeError
+from bayesatk.judge_error import JudgeError, Judges, rate_of_others
 from bayesatk.priors import HyperPrior
 from bayesatk.priors.fields import Beta, Field, Fields
 
@@ -301,8 +302,7 @@ def test_what_takes_marks_as_they_are_refuses_trials_of_known_truth() -> None:
     data = bk.tally({"a": marks, "b": marks[::-1]}, truth={"a": truth, "b": truth[::-1]},
                     cost={"a": 1 + marks, "b": 1 + marks})  # fmt: skip
     for run in (
-        lambda: bk.decide.gate(data["a"], data["b"], metric="pass@1", margin=0.1),
-        lambda: bk.plan(data["a"], "pass@1", width=0.1), lambda: bk.decide.e_value(data),
+        lambda: bk.decide.e_value(data),
         lambda: bk.decide.change_point(data), lambda: bk.checks.extrapolation_range(data, "pass@8"),
         lambda: bk.models.build_crossed(data), lambda: bk.models.build_one_factor(data),
         lambda: bk.models.compile_beta_binomial(data), lambda: bk.costs.evaluate_cost(data, k=[1]),
@@ -394,7 +394,7 @@ def test_bad_truth_is_refused(data, options, words) -> None:
             None,
             r"right and wrong trials with marks; .* 2 right and 0 wrong",
         ),
-        ([[1, None], [0, None]], "pooled", "'system' or 'shared'"),
+        ([[1, None], [0, None]], "each", "'system', 'shared' or 'pooled'"),
         ([[None, None], [None, None]], None, "0 right and 0 wrong"),
     ],
 )
@@ -407,3 +407,63 @@ def test_labels_that_say_too_little_are_refused(truth, judge, words) -> None:
 def test_words_need_trials_of_known_truth() -> None:
     with pytest.raises(ValueError, match="truth of no trial is known"):
         bk.evaluate([[1, 0], [1, 1]], "pass@1", judge="shared")
+
+
+# Rates that systems have nearly in common
+
+
+def test_a_rate_of_one_system_given_the_labels_of_others() -> None:
+    """Draws of the prior, weighted by what others' trials say."""
+    marked, size = np.array([9, 30, 18]), np.array([10, 40, 20])
+    rng = np.random.default_rng(3)
+    mean, icc = rng.random(200_000), np.maximum(rng.beta(0.5, 4.0, 200_000), 1e-9)
+    total = 1.0 / icc - 1.0
+    shapes = np.maximum(np.stack([mean * total, (1.0 - mean) * total]), 1e-12)
+    rates = rng.beta(*shapes, (4, len(mean)))
+    weight = binom.pmf(marked[:, None], size[:, None], rates[:3]).prod(axis=0)
+    weight /= weight.sum()
+    of_new = weight @ rates[3]
+    sd = np.sqrt(weight @ (rates[3] - of_new) ** 2)
+    a, b = rate_of_others(marked, size)
+    error = 1.0 / np.sqrt(1.0 / (weight**2).sum())
+    assert a / (a + b) == pytest.approx(of_new, abs=4.0 * sd * error)
+    assert np.sqrt(a * b / (a + b + 1.0)) / (a + b) == pytest.approx(sd, rel=0.05)
+
+
+@pytest.fixture(scope="module")
+def pooled_labels():
+    """Four systems, of which the last has no labels."""
+    rng = np.random.default_rng(4)
+    parts = [simulated(rng, questions=40, trials=2, labels=labels) for labels in (50, 50, 50, 1)]
+    truths = [truth for _, truth, _ in parts[:3]] + [np.full((40, 2), np.nan)]
+    marks = {f"m{place}": part[0] for place, part in enumerate(parts)}
+    return bk.tally(marks, truth=dict(zip(marks, truths, strict=True)))
+
+
+def test_pooled_rates_are_between_those_of_each_system_and_of_all(pooled_labels) -> None:
+    some = pooled_labels.sel(system=["m0", "m1", "m2"])
+    fits = {
+        judge: bk.evaluate(data, "pass@1", judge=judge, pooling="complete", rng=1)
+        for judge, data in (("system", some), ("pooled", pooled_labels), ("shared", some))
+    }
+    means, sds = (
+        {name: fit["closed_form"]["false_positive_rate"].sel(statistic=statistic).values[:3]
+         for name, fit in fits.items()} for statistic in ("mean", "sd")
+    )  # fmt: skip
+    spread = {name: np.ptp(values) for name, values in means.items()}
+    assert spread["shared"] < spread["pooled"] < spread["system"]
+    assert (sds["shared"] < sds["pooled"]).all()
+    assert (sds["pooled"] < sds["system"]).all()
+    # Labels of the others tell the rates of a system that has none, less surely.
+    unlabelled = float(fits["pooled"]["closed_form"]["false_positive_rate"].sel(statistic="sd")[3])
+    assert sds["pooled"].max() < unlabelled < 0.2
+
+
+def test_pooled_judges_are_kept_and_refused_without_labels(pooled_labels) -> None:
+    judges = read_judges("pooled", pooled_labels)
+    assert Judges.from_description(judges.described()) == judges
+    assert read_judges("pooled", pooled_labels.sel(system="m0")).by_system[0].shapes == (
+        (1.0, 1.0), (1.0, 1.0),
+    )  # fmt: skip
+    with pytest.raises(ValueError, match=r"of m3 it has 0 right and 0 wrong ones.*judge='pooled'"):
+        read_judges("system", pooled_labels)

@@ -48,6 +48,8 @@ def plan(
     trials: str = "1,2,4,8,16",
     questions: str | None = None,
     correlation: float = 0.0,
+    labels: str | None = None,
+    label_price: float | None = None,
     group_weight: Texts = None,
     population: Literal["law", "bootstrap"] | None = None,
 ) -> None:
@@ -76,6 +78,10 @@ def plan(
         With --group: questions per group to consider, as 5,10.
     correlation
         Correlation of the difficulties of two systems.
+    labels
+        With --truth: numbers of trials to mark by hand to consider, as 50,100,200.
+    label_price
+        Cost of marking a trial by hand.
     """
     by_statement = any("=" in text for text in difficulty or [])
     if by_statement == bool(reading.files):
@@ -103,6 +109,7 @@ def plan(
             source, metric, width=width, prob_correct=prob_correct, target=target,
             trials=whole_numbers(trials), correlation=correlation, price=price, spend=spend,
             questions=None if questions is None else whole_numbers(questions),
+            labels=None if labels is None else whole_numbers(labels), label_price=label_price,
         )  # fmt: skip
     delivery.deliver(analysis_table(tree, "plan"), print_table)
 

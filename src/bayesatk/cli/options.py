@@ -181,6 +181,8 @@ class Reading:
     truth
         Column with what is true of a trial, where it is known (0, 1 or empty), to correct for
         errors of the judge.
+    marks
+        Columns with the marks of several judges: judge_a,judge_b.
     verifier
         Column with a verifier's score of a trial, for bon@k and wvote@k.
     records
@@ -226,6 +228,7 @@ class Reading:
     cost_unit: Text = None
     missing_cost: Literal["error", "ignore"] = "error"
     truth: Text = None
+    marks: Text = None
     verifier: Text = None
     records: Text = None
     wide: bool = False
@@ -266,6 +269,7 @@ class Reading:
         texts = {
             "scores": _scores(self.score),
             "columns": pairs(self.column, "--column"),
+            "marks": [name.strip() for name in (self.marks or "").split(",") if name.strip()],
             "covariates": list(dict.fromkeys(columns)),
             "budget": _bytes(self.memory),
         }
@@ -382,7 +386,7 @@ class Evaluation:
     judge
         Table (.csv) of other trials of known truth, to correct for errors of the judge:
         columns mark and truth, and system if error rates may differ between systems. With
-        --truth: system (default) or shared, whose error rates these trials tell.
+        --truth: system (default), shared or pooled, whose error rates these trials tell.
     prior_trials
         Earlier trials of the same questions: a table or log like the data, of one system or
         of the same ones.

@@ -239,6 +239,7 @@ def _advice(result: Result, system: int, metric: Metric, target: str) -> str:
     """Say what twice the trials would give, where `plan` can tell."""
     trials = np.unique(result.trials[system][result.trials[system] > 0])
     planned = "icc" in result.posterior and result.grouping is None and result.answers("plan")
+    planned = planned and result.judges is None  # whose claim says what labels would give
     if not planned or not metric.of_marks or len(trials) != 1:
         return ""
     n, questions = int(trials[0]), int((result.trials[system] > 0).sum())

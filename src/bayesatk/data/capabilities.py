@@ -261,11 +261,9 @@ NOT_BUILT = _pairs(
             "have no weights",
         },
         "judge": {
-            "plan": "it plans the trials of marks without errors so far; labels= plans labels",
             "equality": "it takes marks as they are so far",
             "random_baseline": "it takes marks as they are so far",
             "difficulty_plot": "it takes marks as they are so far",
-            "gate": "it takes marks as they are so far",
             "certify": "it takes marks as they are so far",
             "chance": "it takes marks as they are so far",
         },
@@ -274,12 +272,10 @@ NOT_BUILT = _pairs(
         },
         "several marks": {
             "prior trials": "earlier trials are of right and wrong",
-            "pooling none": "what judges say of each question alone is not worked out yet",
-            "noise_floor": "a rerun of all judges is not worked out yet",
-            "criticise": "replicated marks of several judges are not worked out yet",
-            "question_table": "the laws of single questions are of one judge so far",
+            "plan": "it plans the marks of one judge so far",
         },
         "cut judge": {
+            "plan": "marks that are planned would have to leave the rates as they are",
             "question_table": "without a question the rates would have to stay as they are",
         },
         "prior trials": {

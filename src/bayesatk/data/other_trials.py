@@ -18,7 +18,15 @@ from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.tables import is_table
 from bayesatk.data.tally import tally
 from bayesatk.data.validation import Array, Ints, OutcomeError, shown
-from bayesatk.judge_error import Grades, JudgeError, Judges, Panel
+from bayesatk.judge_error import (
+    JUDGE_WORDS,
+    Grades,
+    JudgeError,
+    Judges,
+    Panel,
+    PooledJudge,
+    rate_of_others,
+)
 from bayesatk.priors import Pooling
 
 _FEWEST_JUDGES = 3  # whose marks alone tell how often each of them errs
@@ -34,8 +42,8 @@ def read_judges(judge: object, outcomes: Outcomes) -> Judges | None:
     judge : JudgeError, mapping {system: JudgeError}, table, path, text, Judges or None
         A table, or a file of it (.csv), has a row for each trial that was marked twice: columns
         ``mark`` (by the judge), ``truth``, and ``system`` where the judge may treat systems
-        differently. Other text, "system" or "shared", where the truth of some trials is known:
-        whose error rates these tell.
+        differently. Other text, where the truth of some trials is known: whose error rates these
+        tell.
     outcomes : Outcomes
     """
     labelled = "truth_count" in outcomes.dataset
@@ -53,6 +61,8 @@ def read_judges(judge: object, outcomes: Outcomes) -> Judges | None:
             system: JudgeError(0, 0, 0, 0, name)
             for system, name in zip(systems, names, strict=True)
         }
+        if judge == "pooled":
+            judges = _pooled(outcomes)
     if not isinstance(judge, JudgeError) and is_table(judge):
         judges = judge_of_table(judge)
     if isinstance(judges, JudgeError):
@@ -72,6 +82,20 @@ def read_judges(judge: object, outcomes: Outcomes) -> Judges | None:
     by_system = Judges(tuple(judges[system] for system in systems))
     _check_labels(by_system, outcomes, labelled)
     return by_system
+
+
+def _pooled(outcomes: Outcomes) -> dict[Any, JudgeError]:
+    """Return a judge for each system, of whose rates the labels of the others tell."""
+    labels = outcomes.kinds.sum(axis=1)
+    marked, size = labels[:, [7, 4]], labels[:, [6, 3]] + labels[:, [7, 4]]
+    judges = {}
+    for place, system in enumerate(outcomes.systems):
+        others = np.arange(len(labels)) != place
+        shapes = [
+            rate_of_others(k[others], n[others]) for k, n in zip(marked.T, size.T, strict=True)
+        ]
+        judges[system] = PooledJudge(0, 0, 0, 0, str(system), before=(*shapes[0], *shapes[1]))
+    return judges
 
 
 def _of_levels(judge: object, outcomes: Outcomes) -> Judges:
@@ -130,11 +154,11 @@ def binned_grades(outcomes: Outcomes) -> tuple[tuple[float, ...], tuple[int, ...
 
 def _check_words(judge: object, labelled: bool) -> None:
     """Refuse words that are none, and those that say nothing without trials of known truth."""
-    if judge not in (None, "system", "shared"):
+    if judge not in (None, *JUDGE_WORDS):
         raise ArgumentError(
-            Argument("judge"), " must be 'system' or 'shared' where it is text, or a file .csv; "
-            f"got {judge!r:.80}. 'system': the judge has error rates of its own for each system; "
-            "'shared': the same for all.",
+            Argument("judge"), " must be 'system', 'shared' or 'pooled' where it is text, or a file "
+            f".csv; got {judge!r:.80}. 'system': the judge has error rates of its own for each "
+            "system; 'shared': the same for all; 'pooled': similar ones.",
         )  # fmt: skip
     if not labelled:
         raise ArgumentError(
@@ -155,11 +179,11 @@ def _check_labels(judges: Judges, outcomes: Outcomes, labelled: bool) -> None:
         counted = judge
         if labelled:
             counted = judge.with_labels(outcomes.kinds[places].sum(axis=(0, 1)))
-        if counted.p and counted.n:
+        if (1.0, 1.0) not in counted.shapes:
             continue
         of = ", ".join(str(outcomes.systems[system]) for system in places)
         lacking = "right" if not counted.p else "wrong"
-        also = ", or pass judge='shared', where the judge errs alike with all systems"
+        also = ", or pass judge='pooled', by which labels of other systems tell, too"
         raise ArgumentError(
             Argument("truth" if labelled else "judge"), f" must have right and wrong trials with "
             f"marks; of {of:.160} it has {counted.p} right and {counted.n} wrong ones. Mark more "

@@ -48,23 +48,45 @@ def read_marks(
     ([['11', '01', None]], ('a', 'b'))
     """
     table = is_table(data)
-    if table and isinstance(marks, Sequence) and not isinstance(marks, str):
-        marks = {name: name for name in marks}
-    if not isinstance(marks, Mapping) or not 2 <= len(marks) <= _MOST:
-        form = "the names of columns" if table else "a mapping {judge: marks}"
-        raise OutcomeError(
-            Argument("marks"), f" must be {form} of 2 to {_MOST} judges; got {shown(marks)}. "
-            "Marks of one judge are the outcomes themselves.",
-        )  # fmt: skip
-    judges = tuple(map(str, marks))
+    by_judge = by_name(marks, table)
+    judges = tuple(by_judge)
     if table:
-        return _with_patterns(data, marks, kept), judges
+        return _with_patterns(data, by_judge, kept), judges
     if data is not None:
         raise OutcomeError(
             Argument("data"), f" must be a table of columns, or None, with marks by judge; got "
             f"{shown(data)}. Leave it out: bayesatk.tally(None, marks=...).",
         )  # fmt: skip
-    return _pattern(list(marks.values()), judges, ""), judges
+    return patterns(list(by_judge.values()), judges, ""), judges
+
+
+def by_name(marks: object, columns: bool) -> Mapping[Any, Any]:
+    """Return the column of every judge, or their marks; columns may have the names of judges.
+
+    Examples
+    --------
+    >>> by_name(["a", "b"], True)
+    {'a': 'a', 'b': 'b'}
+    """
+    if columns and isinstance(marks, Sequence) and not isinstance(marks, str):
+        marks = {name: name for name in marks}
+    if not isinstance(marks, Mapping) or not 2 <= len(marks) <= _MOST:
+        form = "the names of columns" if columns else "a mapping {judge: marks}"
+        raise OutcomeError(
+            Argument("marks"), f" must be {form} of 2 to {_MOST} judges; got {shown(marks)}. "
+            "Marks of one judge are the outcomes themselves.",
+        )  # fmt: skip
+    return {str(judge): of_judge for judge, of_judge in marks.items()}
+
+
+def check_columns(marks: Mapping[Any, Any], names: Collection[str]) -> None:
+    """Refuse judges whose column is none of the table."""
+    for column in marks.values():
+        if column not in names:
+            raise OutcomeError(
+                Argument("marks"), f" must name columns of the table; {shown(column)} is none. It "
+                f"has {shown(list(names), 160)}.",
+            )  # fmt: skip
 
 
 def _with_patterns(table: Any, marks: Mapping[Any, Any], kept: Collection[str]) -> Any:
@@ -74,32 +96,27 @@ def _with_patterns(table: Any, marks: Mapping[Any, Any], kept: Collection[str]) 
     frame: Any = nw.from_native(table)
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
-    for column in marks.values():
-        if column not in frame.columns:
-            raise OutcomeError(
-                Argument("marks"), f" must name columns of the table; {shown(column)} is none. It "
-                f"has {shown(frame.columns, 160)}.",
-            )  # fmt: skip
+    check_columns(marks, frame.columns)
     columns = [frame[column].to_list() for column in marks.values()]
-    patterns = _pattern(columns, tuple(map(str, marks)), "row ")
-    series = nw.new_series(MARKS_COLUMN, patterns, nw.String, backend=frame.implementation)
+    of_rows = patterns(columns, tuple(map(str, marks)), "row ")
+    series = nw.new_series(MARKS_COLUMN, of_rows, nw.String, backend=frame.implementation)
     done = [column for column in marks.values() if column not in kept]
     return frame.with_columns(series).drop(done).to_native()
 
 
-def _pattern(values: Sequence[Any], judges: tuple[str, ...], place: str) -> Any:
+def patterns(values: Sequence[Any], judges: tuple[str, ...], place: str) -> Any:
     """Return patterns in place of the marks of every judge, which are all arranged alike."""
     first = values[0]
     if isinstance(first, Mapping):
         if any(not isinstance(value, Mapping) or set(value) != set(first) for value in values):
             raise _unlike(judges, place)
-        return {key: _pattern([value[key] for value in values], judges, f"{place}{key!r} ")
+        return {key: patterns([value[key] for value in values], judges, f"{place}{key!r} ")
                 for key in first}  # fmt: skip
     if isinstance(first, list | tuple | np.ndarray):
         nested = [isinstance(value, list | tuple | np.ndarray) for value in values]
         if not all(nested) or len({len(value) for value in values}) > 1:
             raise _unlike(judges, place)
-        return [_pattern(cells, judges, f"{place}{number} ")
+        return [patterns(cells, judges, f"{place}{number} ")
                 for number, cells in enumerate(zip(*values, strict=True))]  # fmt: skip
     numbers = [truth_value(value) for value in values]
     for judge, value, number in zip(judges, values, numbers, strict=True):
@@ -121,7 +138,9 @@ def _unlike(judges: tuple[str, ...], place: str) -> OutcomeError:
 
 
 def as_panel(outcomes: Outcomes, judges: tuple[str, ...]) -> Outcomes:
-    """Return the outcomes as marks of judges, of patterns that occur."""
+    """Return the outcomes as marks of judges, of patterns that occur; as they are without any."""
+    if not judges:
+        return outcomes
     dataset = outcomes.dataset
     occurs = (dataset["count"].sum(["system", "question"]) > 0).values
     shape = *dataset["count"].shape[:2], 2, len(occurs) + 1

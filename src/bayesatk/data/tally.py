@@ -190,12 +190,12 @@ def tally(
     rules = check_rules(answer_rules)
     request = Request.of(group, covariates, weight, cost, cost_unit, missing_cost, truth, verifier)
     if answers is not None:
-        _refuse_given("answers in arrays", columns=columns, trials=trials)
+        refuse_given("answers in arrays", columns=columns, trials=trials)
         long = read_answers(data, answers, reference, rules, scale, labels)
         return finish(request.add_to(long), scale, missing, request, success, better)
-    _refuse_given("data without answers=", reference=reference)
+    refuse_given("data without answers=", reference=reference)
     if isinstance(data, Outcomes | xr.Dataset) and trials is None:
-        _refuse_given(
+        refuse_given(
             "data that are counts already", scores=scores, columns=columns, cost=cost, truth=truth,
             verifier=verifier,
         )  # fmt: skip
@@ -204,7 +204,7 @@ def tally(
     pair = trials is None and isinstance(data, tuple) and len(data) == 2
     if pair or trials is not None:
         lower = None if better == "higher" else better
-        _refuse_given(
+        refuse_given(
             "success counts", scores=scores, columns=columns, success=success, better=lower
         )
         long = read_successes(*(data if pair else (data, trials)))  # type: ignore[misc]
@@ -219,7 +219,7 @@ def _of_panel(
     **options: Any,
 ) -> Outcomes:  # fmt: skip
     """Count marks of several judges: an outcome is what all of them say of a trial."""
-    _refuse_given("marks of several judges", **refused)
+    refuse_given("marks of several judges", **refused)
     by_pattern, judges = read_marks(
         data, marks, {name for name in options.values() if isinstance(name, str)}
     )
@@ -243,7 +243,7 @@ def read_trials(
         return read_rows(tables.partitions(data, by_role), scores)
     if tables.is_table(data):
         return read_rows([tables.read_table(data, by_role)], scores, rules)
-    _refuse_given("data without columns", columns=columns)
+    refuse_given("data without columns", columns=columns)
     if isinstance(data, xr.DataArray):
         return read_data_array(data, scores)
     return read_nested(data, scores)
@@ -259,7 +259,7 @@ def check_options(scores: object, missing: object, better: object = "higher") ->
     return numbers if numbers is not None else check_scores(BINARY if scores is None else scores)
 
 
-def _refuse_given(subject: str, **options: object) -> None:
+def refuse_given(subject: str, **options: object) -> None:
     """Refuse options that would have no effect."""
     for name, value in options.items():
         if value is not None and (not isinstance(value, Mapping) or value):

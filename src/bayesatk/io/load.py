@@ -22,9 +22,10 @@ from bayesatk.data.columns import BY_TRIAL, Columns, one_row_a_trial
 from bayesatk.data.long_form import LongForm, MissingPolicy
 from bayesatk.data.number_scale import NumberScale
 from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.panels import as_panel, by_name, pattern_scores
 from bayesatk.data.requests import MissingCost, Request
 from bayesatk.data.tables import Counter
-from bayesatk.data.tally import BINARY, Better, check_options, finish, tally
+from bayesatk.data.tally import BINARY, Better, check_options, finish, refuse_given, tally
 from bayesatk.data.validation import OutcomeError, OutcomeWarning, Scores, shown
 from bayesatk.io import parquet_files
 from bayesatk.io.budget import BUDGET, within
@@ -115,6 +116,7 @@ def load(
     cost_unit: str | None = None,
     missing_cost: MissingCost = "error",
     truth: object = None,
+    marks: object = None,
     verifier: object = None,
     format: str | None = None,
     scorer: str | None = None,
@@ -170,6 +172,8 @@ def load(
     truth : str, optional
         Column, or field of records, with what is true of a trial that a judge marked, as in
         `bayesatk.tally`.
+    marks : sequence of str, or mapping {judge: column}, optional
+        Columns of tables with the marks of several judges, as in `bayesatk.tally`.
     verifier : str, optional
         Column, or field of records, with the score that a verifier gave to a trial.
     records : str, optional
@@ -255,12 +259,14 @@ def load(
     arguments = locals()
     labels: dict[str, Any] = {"systems": systems, "questions": questions}
     request = Request.of(group, covariates, weight, cost, cost_unit, missing_cost, truth, verifier)
+    arguments["marks"] = {} if marks is None else by_name(marks, is_source(source))
     options = ReadOptions.of(arguments, request.roles)
     if not is_source(source):
-        refuse_options(replace(options, columns={}), {"data that are no files"})
+        refuse_options(replace(options, columns={}, marks={}), {"data that are no files"})
         shared = (tally.__kwdefaults__ or {}).keys() & arguments.keys() - {"answers"}
-        return tally(source, **{name: arguments[name] for name in shared})
+        return tally(source, **{name: arguments[name] for name in shared} | {"marks": marks})
     request.refuse_given_by_trial()
+    scores = _scores_of_judges(options, arguments) if options.marks else scores
     scale = check_options(scores, missing, better)
     usual = BINARY if success is None else NumberScale.beside(BINARY.values())
     rules = check_rules(answer_rules)
@@ -268,10 +274,7 @@ def load(
     with in_file(inputs):
         inputs.check()
         if inputs.are_logs:
-            if answer_rules is not None and not answers:
-                raise OutcomeError(
-                    "answer_rules must be left out unless ", Argument("answers", True), " is given."
-                )
+            _check_rules_of_logs(answer_rules, answers)
             rows = read_logs(inputs)
             given_scores = None if scores is None else scale
             long, scale = to_long(rows, given_scores, usual, missing, rules)
@@ -291,7 +294,24 @@ def load(
             long = _note_across(long, inputs)
         long = note_names(long, [str(source.path) for source in inputs.sources])
         done = finish(long, scale, missing, request, success, better)
-    return replace(done, sources=tuple((file.name, file.sha256) for file in inputs.sources))
+    sources = tuple((file.name, file.sha256) for file in inputs.sources)
+    return replace(as_panel(done, tuple(options.marks)), sources=sources)
+
+
+def _check_rules_of_logs(answer_rules: AnswerRules | None, answers: bool) -> None:
+    """Refuse rules for answers that are not read."""
+    if answer_rules is not None and not answers:
+        raise OutcomeError(
+            "answer_rules must be left out unless ", Argument("answers", True), " is given."
+        )
+
+
+def _scores_of_judges(options: ReadOptions, arguments: Mapping[str, Any]) -> Scores:
+    """Return the scores of what several judges say, and refuse what does not go with them."""
+    names = "scores success cost verifier answer_rules answers wide".split()
+    given = {name: arguments[name] or None for name in names}
+    refuse_given("marks of several judges", **given)
+    return pattern_scores(len(options.marks))
 
 
 @dataclass(frozen=True)
@@ -427,7 +447,7 @@ def in_parts(inputs: InputFiles, stream: object) -> bool:
     read_whole = ("answer", "reference", "rate", *BY_TRIAL)
     options = inputs.options
     obstacles = [f"columns={{{role!r}: ...}}" for role in read_whole if role in options.named]
-    obstacles += [f"{name}=" for name in options.given().keys() & {"records", "wide"}]
+    obstacles += [f"{name}=" for name in options.given().keys() & {"marks", "records", "wide"}]
     if not set(inputs.kinds) <= set(kinds):
         obstacles.append(", ".join(sorted(set(inputs.kinds))))
     if stream and obstacles:
@@ -453,7 +473,7 @@ def refuse_options(options: ReadOptions, kinds: Collection[str], suffix: str = "
     # Formats of tables on which an option has an effect, and what they are called.
     of_tables = {
         "columns": (TABLES, "tables"), "wide": (TABLES, "tables"), "same_system": (TABLES, ""),
-        "records": (("json", "jsonl"), "JSON"),
+        "marks": (TABLES, "tables"), "records": (("json", "jsonl"), "JSON"),
     }  # fmt: skip
     for name, value in options.given().items():
         logs = {kind for kind, log in LOGS.items() if log.honoured(name)}

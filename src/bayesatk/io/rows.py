@@ -47,7 +47,7 @@ class ReadOptions:
     """How files are read; the parameters of `bayesatk.load` of the same names.
 
     `roles` are the columns of questions, or what logs say of their questions: they have the same
-    names in all files.
+    names in all files. `marks` are the columns of several judges, by their names.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -63,6 +63,7 @@ class ReadOptions:
     empty_output: Literal["marked", "missing"] = "marked"
     strict: bool = False
     progress: bool | None = None
+    marks: Mapping[str, str] = field(default_factory=dict)
     roles: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod

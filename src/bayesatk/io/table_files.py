@@ -30,6 +30,8 @@ from bayesatk.data.columns import (
 from bayesatk.data.content import ASKED, RIGHT, meaning
 from bayesatk.data.long_form import LongForm
 from bayesatk.data.number_scale import NumberScale
+from bayesatk.data.panels import check_columns, patterns
+from bayesatk.data.tally import BINARY
 from bayesatk.data.validation import OutcomeError, OutcomeWarning, Scores, number_of, shown
 from bayesatk.io.json_stream import at
 from bayesatk.io.parquet_files import columns_and_rows, parquet_blocks, records_of_parquet
@@ -56,6 +58,8 @@ def blocks_of(
         return _wide_blocks(source, file, options, scores)
     if "," in (named := columns.get("outcome", "")) and named not in _names(source, file):
         return _blocks_by_trial(source, file, options, scores, whole)
+    if options.marks:
+        return _blocks_of_judges(source, file, options)
     file.seek(0)
     if kind == "parquet":
         return parquet_blocks(source.path, columns, whole)
@@ -234,6 +238,27 @@ def _blocks_by_trial(
             others = tuple(column for column in block.others if column not in trials)
             roles = {**block.roles, "outcome": options.columns["outcome"]}
             yield replace(block, others=others, roles=roles)
+
+
+def _blocks_of_judges(source: Source, file: BinaryIO, options: ReadOptions) -> Generator[Columns]:
+    """Yield a long table whose outcomes are what all judges say of a trial."""
+    judges, names = tuple(map(str, options.marks)), list(options.marks.values())
+    if "outcome" in options.columns:
+        raise OutcomeError(
+            Argument("columns"), " must name no outcome beside the marks of several judges; got "
+            f"{shown(dict(options.columns))}. Leave the outcome out.",
+        )  # fmt: skip
+    if source.kind in ("csv", "tsv", "parquet"):
+        check_columns(options.marks, _names(source, file))
+    by_judge = []
+    for name in names:
+        long = replace(options, columns={**options.columns, "outcome": name}, marks={})
+        by_judge.append(list(blocks_of(source, file, long, BINARY)))
+    for blocks in zip(*by_judge, strict=True):
+        marks = [block.listed("outcome") for block in blocks]
+        others = tuple(name for name in blocks[0].others if name not in names)
+        table = blocks[0].with_column("outcome", ", ".join(names), patterns(marks, judges, "row "))
+        yield replace(table, others=others)
 
 
 def _questions(names: list[str]) -> str:

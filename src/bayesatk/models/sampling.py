@@ -236,7 +236,7 @@ def sample(
         As in `bayesatk.evaluate`, but the weight of prior trials must be a number. Votes between
         answers get their own model, and a variable ``plurality_votes_at_k`` of votes simulated one
         by one.
-    judge : JudgeError, mapping {system: JudgeError}, table, "system" or "shared", optional
+    judge : JudgeError, mapping {system: JudgeError}, table or text, optional
         As in `bayesatk.evaluate`. The rates of every judge are then sampled too. With a judge,
         groups or covariates there is one difficulty family at a time; default: ``"beta"``.
     form : {"marginal", "full", "crossed"}, optional

@@ -118,7 +118,7 @@ def evaluate(
     success : str, optional
         Rule that says which scores count as a success, such as ``"score >= 0.5"``, for metrics of
         right and wrong on data with other scores.
-    judge : JudgeError, mapping {system: JudgeError}, table, path, "system" or "shared", optional
+    judge : JudgeError, mapping {system: JudgeError}, table, path or text, optional
         Error rates of the judge that marked the trials, from a calibration set of other trials with
         known truth. Every posterior is then of true success, corrected for these errors;
         ``estimate`` remains that of the marks as they are. One `JudgeError` means that the same
@@ -126,9 +126,10 @@ def evaluate(
         own. A table, or a file of it (.csv), has a row for each trial of the calibration set:
         columns ``mark``, ``truth`` and, if error rates may differ between systems, ``system``.
         Where the truth of some trials of the data is known (``truth=`` of `bayesatk.tally`),
-        nothing is needed: these tell the error rates, for each system its own (``"system"``) or the
-        same for all (``"shared"``). At most 256 trials of a question, except under complete
-        pooling.
+        nothing is needed: these tell the error rates, for each system its own (``"system"``), the
+        same for all (``"shared"``), or similar ones (``"pooled"``: the labels of other systems are
+        prior knowledge of a system's rates, as far as rates of systems agree). At most 256 trials
+        of a question, except under complete pooling.
     prior_trials : Outcomes or anything `bayesatk.tally` accepts, optional
         Earlier trials of the same questions, either by one system (used for all systems) or by the
         same systems. They enter the posterior but not ``estimate``. With marks of a judge, and

@@ -14,7 +14,7 @@ from bayesatk.posterior.posterior import SystemPosterior
 from bayesatk.results.schema import GROUPED_TARGETS, metric_dataset
 
 _AS_THEY_ARE = {
-    "JudgeError": "the marks as they are",
+    **dict.fromkeys(("JudgeError", "PooledJudge"), "the marks as they are"),
     "Panel": "what most judges who marked a trial say",
     "Grades": "grades above the middle of the scale",
 }

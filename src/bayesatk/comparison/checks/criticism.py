@@ -20,7 +20,6 @@ from bayesatk.core.pooling.marks import question_rates
 from bayesatk.data.columns import GROUP
 from bayesatk.data.grouping import Grouping
 from bayesatk.data.scales import RightWrong
-from bayesatk.judge_error import RATES
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.models_of import Declared, model_of
 from bayesatk.posterior.posterior import SystemPosterior
@@ -336,13 +335,15 @@ def _new_questions(result: Result, system: int, ran: NDArray[np.bool_]) -> Draw:
 
         def draw_new(size: int, rng: np.random.Generator) -> tuple[Array, Array | None]:
             p, rates = draw_new_p(model, size, rng)
-            return p[:, ran], rates
+            return p[:, ran], result.study.flag_rates(system, rates) if rates else None
 
         return draw_new
     mean = flat_draws(result.posterior["mean_p"], system)[:, None]
     rates = None
     if result.judges is not None:
-        rates = np.stack([result.hyper(name, system) for name in RATES], axis=1)
+        names = result.study.judge_rates(system).names
+        values = {name: result.hyper(name, system) for name in names}
+        rates = result.study.flag_rates(system, values)
 
     def draw_common(size: int, rng: np.random.Generator) -> tuple[Array, Array | None]:
         places = rng.integers(len(mean), size=size)

@@ -16,7 +16,6 @@ from bayesatk.core.question.categorical import category_finite
 from bayesatk.core.question.laws import finite
 from bayesatk.core.runs.run_differences import absolute_differences
 from bayesatk.data.scales import RightWrong
-from bayesatk.judge_error import rates_of
 from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.models_of import model_of, question_shares
@@ -143,7 +142,7 @@ def _differences(
     p = drawn.p
     assert p is not None  # they were asked to be kept
     if model.marking is not None:
-        s, f = question_rates(rates_of(drawn.hyper), p.shape[1], rng)
+        s, f = question_rates(result.study.flag_rates(system, drawn.hyper), p.shape[1], rng)
         p = f + (s - f) * p
 
     right, full = np.arange(trials + 1), np.full(trials + 1, trials)

@@ -234,7 +234,7 @@ class _Systems:
 
     def prob_weaker(self, system: int) -> Array:
         """Probability that a weaker system would have as bad a total; NaN without any."""
-        tried, binary = self.result.trials > 0, self.result.data.binary
+        tried, binary = self.result.trials > 0, _right_wrong(self.result)
         total, number = np.zeros((2, tried.shape[1]))
         marked = binary and self.result.judges is not None
         # By a judge the laws are of what is right, the counts of marks.
@@ -269,12 +269,17 @@ class _Systems:
 
 
 def _scale(result: Result) -> Scale:
-    """Return the scale of the questions' laws: two categories are right and wrong."""
-    return RIGHT_WRONG if result.data.binary else result.scale
+    """Return the scale of the questions' laws."""
+    return RIGHT_WRONG if _right_wrong(result) else result.scale
+
+
+def _right_wrong(result: Result) -> bool:
+    """Whether it is of right and wrong: two categories are, and what grades or judges say of."""
+    return result.data.binary or result.data.graded
 
 
 def _model(result: Result, system: int, kept: NDArray[np.bool_] | None = None) -> CountModel:
-    if result.data.binary:
+    if _right_wrong(result):
         return right_wrong_model(result, system, kept)
     return model_of(result, system, kept)
 
@@ -282,7 +287,7 @@ def _model(result: Result, system: int, kept: NDArray[np.bool_] | None = None) -
 def _of_system(every: _Systems, system: int, column: int, margin: float) -> pd.DataFrame:
     """Return the rows of one system."""
     result, weaker = every.result, every.prob_weaker(system)
-    numbers = _of_right_wrong if result.data.binary else _of_scores
+    numbers = _of_right_wrong if _right_wrong(result) else _of_scores
     tested = int((~np.isnan(weaker)).sum())
     return pd.DataFrame(
         {
@@ -347,7 +352,7 @@ def _groups(result: Result) -> dict[str, NDArray[Any]]:
 
 def _observed(result: Result, system: int) -> dict[str, Array]:
     """Return the successes of every question, or its mean score."""
-    if result.data.binary:
+    if _right_wrong(result):
         return {"successes": result.right_of_all("question_table")[0][system]}
     trials = np.maximum(result.trials[system], 1)
     return {"score": result.counts[system] @ result.scores / trials}

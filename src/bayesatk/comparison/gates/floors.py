@@ -87,6 +87,12 @@ def check_floors(result: Result, system: int, policy: GatePolicy) -> tuple[Floor
     """Check a system's floors, all of them together at its probability."""
     checks = []
     confidences = pooled_probabilities if policy.pooled_floors else own_confidences
+    if policy.floors and result.judges is not None and not policy.pooled_floors:
+        raise ArgumentError(
+            Argument("pooled_floors"), " must be True where a judge errs: the marks of a few "
+            "questions do not say how often they are right; got False. Pass ",
+            Argument("pooled_floors", True), " to GatePolicy.",
+        )  # fmt: skip
     for label, floor in policy.floors.items():
         kept = questions_of(result, policy, str(label))
         value, above, below = confidences(result, system, policy, kept, float(floor))

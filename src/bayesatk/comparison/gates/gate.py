@@ -234,6 +234,7 @@ def gate(
     target: Literal["questions", "population"] = "questions",
     effect: float | None = None,
     shared: bool = False,
+    judge: object = None,
     rng: RandomSource = 0,
 ) -> xr.DataTree:
     """Decide whether a new system passes against a baseline on the same questions.
@@ -249,6 +250,9 @@ def gate(
     shared : bool
         Use the questions that both tried. By default it is an error if one did not try a question
         that the other tried, because a system that crashes on hard questions would look better.
+    judge : JudgeError, mapping, table or text, optional
+        As in `bayesatk.evaluate`, of the systems ``"new"`` and ``"baseline"``: the gate is then one
+        of what is true. Data with trials of known truth (``truth=`` of `bayesatk.tally`) need none.
     rng : int, numpy.random.Generator or None
         Seed of the draws for pooled floors and for questions like these. With the default, the same
         data always get the same verdict.
@@ -288,7 +292,8 @@ def gate(
 
     Replication probabilities: in a new run the mean of the difference is normal around the present
     one, with the sum of the posterior variance and of the variance of new trials; a verdict is a
-    threshold on the normal score of the posterior probability.
+    threshold on the normal score of the posterior probability. Where a judge errs, another run has
+    its marks and its labels anew: the means of runs are taken to vary as much as the posterior.
 
     Examples
     --------
@@ -322,7 +327,7 @@ def gate(
             Argument("metric"), " must judge marks or scores here; for votes and best of k load "
             "both systems together: bayesatk gate on the command line does.",
         )  # fmt: skip
-    found = gate_of(together(new, baseline), policy, shared=shared, rng=rng)
+    found = gate_of(together(new, baseline), policy, shared=shared, judge=judge, rng=rng)
     return with_analyses(found.compared.tree, {"gate": found.group()})
 
 
@@ -346,8 +351,8 @@ def together(new: object, baseline: object) -> Outcomes:
             )
     scores = _common_scores(both)
     counts = [
-        outcomes.dataset[["count", "missing"]].reset_coords(drop=True).assign_coords(system=[name])
-        for name, outcomes in both.items()
+        dataset.assign_coords(system=[name])
+        for name, dataset in zip(both, _counts(both), strict=True)
     ]
     joined = xr.concat(counts, dim="system", join="outer", fill_value=0)
     joined = joined.assign_coords(score=scores.variable).astype(np.int64)
@@ -367,6 +372,20 @@ def together(new: object, baseline: object) -> Outcomes:
     sources = tuple(source for outcomes in both.values() for source in outcomes.sources)
     joined.attrs["missing_policy"] = "ignore" if len(policies) > 1 else policies.pop()
     return Outcomes(joined, notes, None, sources)
+
+
+def _counts(both: dict[str, Outcomes]) -> list[xr.Dataset]:
+    """Return what is counted of both systems: truths too, where some are known."""
+    known = ["truth_count" in outcomes.dataset for outcomes in both.values()]
+    if any(known) and not all(known):
+        raise ArgumentError(
+            Argument(list(both)[known.index(False)]), " must have trials of known truth beside "
+            "others where the other system has them. Read both with ",
+            Argument("truth", ..., "tally"), "; of a system whose every truth is known, leave one "
+            "out.",
+        )  # fmt: skip
+    names = ["count", "missing", *(["truth_count"] if all(known) else [])]
+    return [outcomes.dataset[names].reset_coords(drop=True) for outcomes in both.values()]
 
 
 def _common_scores(both: dict[str, Outcomes]) -> xr.DataArray:
@@ -409,11 +428,12 @@ def _common(both: dict[str, Outcomes], name: str) -> xr.DataArray | None:
 
 
 def gate_of(
-    data: Outcomes, policy: GatePolicy, *, shared: bool = False, rng: RandomSource = 0
-) -> Gate:
+    data: Outcomes, policy: GatePolicy, *, shared: bool = False, judge: object = None,
+    rng: RandomSource = 0,
+) -> Gate:  # fmt: skip
     """Return the verdict on outcomes of the systems "new" and "baseline"."""
     data, lacking = _shared(data, shared)
-    compared, joint = compared_by(data, policy, rng)
+    compared, joint = compared_by(data, policy, rng, judge)
     places = {name: compared.systems.index(name) for name in (NEW, BASELINE)}
     i, j = places.values()
     sentences, target = PairSentences(compared), TARGETS.index(policy.target)
@@ -444,14 +464,16 @@ def gate_of(
     )
 
 
-def compared_by(data: Outcomes, policy: GatePolicy, rng: RandomSource) -> tuple[Result, Joint]:
+def compared_by(
+    data: Outcomes, policy: GatePolicy, rng: RandomSource, judge: object = None
+) -> tuple[Result, Joint]:
     """Return the comparison of "new" and "baseline" that a policy asks for, and its draws."""
     # Of 2500 draws per chain for pooled floors a probability of .95 has an error of .002; otherwise
     # nothing is read off them, because a comparison makes its own.
     drawn = bool(policy.floors) and policy.pooled_floors
     fit = evaluate(
         data, policy.metric, pooling=policy.pooling, keep=["p"] if drawn else (), rng=rng,
-        draws=2500 if drawn else 50, progress=False, ci_prob=policy.ci_prob,
+        draws=2500 if drawn else 50, progress=False, ci_prob=policy.ci_prob, judge=judge,
     )  # fmt: skip
     tree, joint = compare_joint(fit, policy.margin, rng=rng, progress=False)
     return Result.of(tree), joint

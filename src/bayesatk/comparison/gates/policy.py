@@ -444,11 +444,12 @@ def run_noise(result: Result, system: int, metric: Metric) -> tuple[float, float
     Of a question with n trials, c of them right, c (n - c) / (n^2 (n - 1)) is an unbiased estimate
     of the variance of its rate over runs; with a single trial m (1 - m), m the mean over all
     questions, is the largest that it can be on average. Posterior means move with the rates;
-    without pooling the prior of every question shrinks them.
+    without pooling the prior of every question shrinks them. Where a judge errs, another run has
+    other labels, too: means then vary as much as the posterior says.
     """
     values = metric_values(result.statistics, metric).isel(system=system)
     sd = float(values.sel(target="questions", statistic="sd"))
-    if metric.k > 1 or result.scale.axes or not metric.of_marks:
+    if metric.k > 1 or result.scale.axes or not metric.of_marks or result.judges is not None:
         return sd, sd
     right, trials = (counts[system] for counts in result.right_of_all("gate"))
     share = question_shares(result, trials > 0)

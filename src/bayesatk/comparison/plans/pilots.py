@@ -4,35 +4,40 @@ The pilot's hyperparameters are drawn from its posterior. New questions have the
 weights of the pilot's in the same proportions, and no prior trials.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from math import comb
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln, logsumexp
+from scipy.special import expit, gammaln, logsumexp
 
 from bayesatk._tools.arguments import whole_number
 from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk.core.pooling.marks import levels_of
 from bayesatk.core.pooling.states import States
 from bayesatk.core.program.cells import Cells
 from bayesatk.core.program.laws import CategoryLaw, Common, DifficultyLaw
 from bayesatk.core.program.levels import Levels
-from bayesatk.core.program.observations import Categories, Observation, RightWrong
+from bayesatk.core.program.observations import Categories, Marked, Observation, RightWrong
 from bayesatk.core.program.predictor import Predictor
 from bayesatk.core.question.categorical import category_finite
 from bayesatk.core.question.laws import finite
 from bayesatk.core.runs.planning import Design
+from bayesatk.judge_error import RATES
 from bayesatk.metrics.category_credit import compositions
 from bayesatk.metrics.credit import Array
-from bayesatk.metrics.grid import Metric
+from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.count_posterior import FamilyFit
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.models_of import Declared
 from bayesatk.results.result import Result
 
 DRAWS = 60  # of the pilot's hyperparameters
+_RIGHT = parse("pass@1")[0]
+_MOST_LABELLED = 32  # trials of a question
 _LISTED = 2000  # counts of categories beyond which they are drawn
 _DRAWN = 4000
 _STEP = 1e-3  # of central differences
@@ -78,6 +83,48 @@ class Counts:
 
 
 @dataclass(frozen=True)
+class LabelledQuestions:
+    """What questions teach that a judge marks, and of which some trials are marked by hand as well.
+
+    Labels are spread over the questions: a question has as many as fit, or the next number that is
+    worked out.
+
+    Parameters
+    ----------
+    design : callable
+        What a question teaches, by the number of its trials that are marked by hand.
+    trials : int
+        Of a question.
+    labels : int
+        Trials to mark by hand, of all questions.
+    """
+
+    design: Callable[[int], Design]
+    trials: int
+    labels: int
+
+    @property
+    def value(self) -> float:
+        """The metric of a new question."""
+        return self.design(0).value
+
+    def variance(self, questions: float) -> Array:
+        """Posterior variance with so many questions: for these, and for questions like these."""
+        by_question = min(self.labels / questions, float(self.trials))
+        doubled = [2**power for power in range(self.trials.bit_length()) if 2**power < self.trials]
+        numbers = [0, *doubled, self.trials]
+        place = max(bisect_left(numbers, by_question), 1)
+        fewer, more = numbers[place - 1 : place + 1]
+        share = (by_question - fewer) / (more - fewer)
+        low, high = self.design(fewer), self.design(more)
+        return replace(
+            low, trial=(1.0 - share) * low.trial + share * high.trial,
+            information=(1.0 - share) * low.information + share * high.information,
+            slopes=(1.0 - share) * low.slopes + share * high.slopes,
+        ).variance(questions)  # fmt: skip
+
+
+@dataclass(frozen=True)
 class ComposedPilot:
     """A pilot of one system, and draws of its hyperparameters.
 
@@ -90,6 +137,9 @@ class ComposedPilot:
     metric_k : int
     bootstrapped : bool
         Whether questions like these are these drawn anew.
+    labels : int
+        Trials to mark by hand: of the planned ones, or, `elsewhere`, more for a calibration set.
+    elsewhere : bool
     """
 
     model: CountModel
@@ -97,10 +147,17 @@ class ComposedPilot:
     metric: Any
     metric_k: int
     bootstrapped: bool
+    labels: int = 0
+    elsewhere: bool = True
 
     @classmethod
-    def of(cls, pilot: Result, system: int, metric: Metric, size: int) -> "ComposedPilot":
-        """Return the pilot of the system at a position, with so many draws."""
+    def of(
+        cls, pilot: Result, system: int, metric: Metric, size: int, labels: int | None = None
+    ) -> "ComposedPilot":
+        """Return the pilot of the system at a position, with so many draws.
+
+        Labels are by default those of the pilot; of a calibration set, no more.
+        """
         model = Declared.of_result(pilot).model(system)
         rng = np.random.default_rng(0)
         number = rng.multinomial(size, [share for _, share in model.counted])
@@ -110,16 +167,40 @@ class ComposedPilot:
             draws += [(fit, fit.points.theta[[i]]) for i in points.tolist()]
         judged: Any = pilot.scale.judged(metric)
         order = rng.permutation(len(draws)).tolist()
-        return cls(model, [draws[i] for i in order], judged, metric.k, model.resampled)
+        by_hand = pilot.data.dataset.get("truth_count")
+        if labels is None:
+            labels = 0 if by_hand is None else int(by_hand.isel(system=system).sum())
+        return cls(
+            model, [draws[i] for i in order], judged, metric.k, model.resampled, labels,
+            by_hand is None,
+        )  # fmt: skip
 
-    def questions(self) -> list[Callable[[int], Design]]:
+    def questions(self) -> list[Callable[[int], Design | LabelledQuestions]]:
         """Return what one question is expected to teach, by draw and number of trials."""
         rows = QuestionRows.of(self.model.cells)
-        return [partial(self._design, rows, fit, theta) for fit, theta in self.draws]
+        design = self._design if self.elsewhere else self._labelled
+        return [partial(design, rows, fit, theta) for fit, theta in self.draws]
 
-    def counts(self, fit: FamilyFit, theta: Array, offset: Array, trials: int) -> Counts:
-        """Return what may be counted in so many trials."""
-        law, scores = fit.predictor.observation.law, self.model.scores
+    def _labelled(
+        self, rows: "QuestionRows", fit: FamilyFit, centre: Array, trials: int
+    ) -> LabelledQuestions:
+        if trials > _MOST_LABELLED:
+            raise ArgumentError(
+                Argument("trials"), f" must be at most {_MOST_LABELLED} where some are marked by "
+                f"hand: too many kinds of questions differ; got {trials}. Plan fewer trials of "
+                "more questions.",
+            )  # fmt: skip
+        design = partial(self._design, rows, fit, centre, trials)
+        return LabelledQuestions(lru_cache(design), trials, self.labels)
+
+    def counts(
+        self, fit: FamilyFit, theta: Array, offset: Array, trials: int, labelled: int = 0
+    ) -> Counts:
+        """Return what may be counted in so many trials, of which some are marked by hand."""
+        observation = fit.predictor.observation
+        if isinstance(observation, Marked):
+            return self._marked(observation, trials, labelled)
+        law, scores = observation.law, self.model.scores
         if isinstance(law, DifficultyLaw) and scores is None:
             right = np.arange(trials + 1)
             states = States.of(right, np.full(trials + 1, trials))
@@ -129,30 +210,53 @@ class ComposedPilot:
         size = len(scores)
 
         def observing(counts: Any) -> Levels | Categories:
-            number = len(counts)
-            states = States(counts, np.zeros(counts.shape), np.ones(number), np.arange(number))
             if isinstance(law, CategoryLaw):
-                return Categories(law, states)
-            return Levels(law, states, scores)
+                return Categories(law, _states(counts))
+            return Levels(law, _states(counts), scores)
 
         listed = comb(trials + size - 1, size - 1) <= _LISTED
         untried = observing(np.zeros((1, size), np.int64))
         counts = compositions(trials, size) if listed else _drawn(untried, theta, offset, trials)
         observation = observing(counts)
-        ways = gammaln(trials + 1.0) - gammaln(counts + 1.0).sum(axis=1)
+        ways = _log_orders(counts)
         if not listed:
             logs = observation.log_states(theta, offset)[0] + ways
             density = logsumexp(logs, axis=0) - np.log(offset.shape[1])
             ways = ways - density - np.log(len(counts))
         return Counts(observation, self.metric, ways)
 
-    def _design(self, rows: "QuestionRows", fit: FamilyFit, centre: Array, trials: int) -> Design:
+    def _marked(self, observation: Marked, trials: int, labelled: int) -> Counts:
+        """Return the same of marks: what the others are marked, and the truths of those by hand."""
+        levels = levels_of(observation.states.counts.shape[1])
+        marks, truths = _spread(trials - labelled, levels), _spread(labelled, 2 * levels)
+        counts = np.zeros((len(marks), len(truths), 3 * levels + 2), np.int64)
+        counts[..., :levels] = marks[:, None]
+        counts[..., levels + 1 : 2 * levels + 1] = truths[:, :levels]
+        counts[..., 2 * levels + 2 :] = truths[:, levels:]
+        ways = _log_orders(marks)[:, None] + _log_orders(truths)
+        states = _states(counts.reshape(-1, counts.shape[-1]))
+        marked = Marked(observation.law, states, observation.judge)
+        return Counts(marked, self.metric, ways.ravel())
+
+    def _calibrated(self, fit: FamilyFit, centre: Array, share: float) -> Array:
+        """Information of more trials of a calibration set, of which a share is right."""
+        information, size = np.zeros((centre.shape[1], centre.shape[1])), self.labels
+        for name, number in zip(RATES, (share * size, (1.0 - share) * size), strict=True):
+            if size and name in fit.fields.slices:
+                place = fit.fields.slices[name]
+                rate = expit(centre[0, place])
+                information[place, place] = number * rate * (1.0 - rate)
+        return information
+
+    def _design(
+        self, rows: "QuestionRows", fit: FamilyFit, centre: Array, trials: int, labelled: int = 0
+    ) -> Design:
         """Return Fisher information, and how the metric moves with the hyperparameters."""
         size = centre.shape[1]
         moves = _STEP * np.eye(size)
         theta = np.concatenate([centre, centre + moves, centre - moves])
         offset = rows.offsets(fit.predictor, theta)
-        counts = self.counts(fit, centre, offset[:1], trials)
+        counts = self.counts(fit, centre, offset[:1], trials, labelled)
         pmf, (mean, variance) = counts.probability(theta, offset), counts.given(theta, offset)
         value, between = counts.new(theta, offset)
         up, down = slice(1, size + 1), slice(size + 1, None)
@@ -165,10 +269,13 @@ class ComposedPilot:
         ]) / (2.0 * _STEP)  # fmt: skip
         trial = np.einsum("rs,rs,r->", variance[0], pmf[0], rows.square)
         spread = float(between[0] @ rows.square) if self.bootstrapped else None
+        prior = _prior_information(fit, centre)
+        if self.elsewhere and self.labels:
+            right = counts.observation.new_means([_RIGHT], centre, offset[:1])
+            prior = prior + self._calibrated(fit, centre, float(right[0, :, 0] @ rows.weight))
         return Design(
-            float(value[0] @ rows.weight), float(trial), information,
-            _prior_information(fit, centre), slopes, spread,
-        )  # fmt: skip
+            float(value[0] @ rows.weight), float(trial), information, prior, slopes, spread
+        )
 
 
 @dataclass(frozen=True)
@@ -207,6 +314,21 @@ class QuestionRows:
     def offsets(self, predictor: Predictor, theta: Array) -> Array:
         """Offsets of the rows; (points, rows)."""
         return replace(predictor, cells=self.cells).offsets(theta)
+
+
+def _states(counts: Any) -> States:
+    """Return a state for each row of counts."""
+    return States(counts, np.zeros(counts.shape), np.ones(len(counts)), np.arange(len(counts)))
+
+
+def _spread(trials: int, kinds: int) -> Any:
+    """All ways to spread trials, perhaps none, over kinds."""
+    return compositions(trials, kinds) if trials else np.zeros((1, kinds), np.int64)
+
+
+def _log_orders(counts: Any) -> Array:
+    """Log number of orders of trials, by row of counts."""
+    return np.asarray(gammaln(counts.sum(axis=1) + 1.0) - gammaln(counts + 1.0).sum(axis=1))
 
 
 def _prior_information(fit: FamilyFit, centre: Array) -> Array:

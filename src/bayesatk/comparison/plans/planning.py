@@ -91,6 +91,7 @@ def plan(
     price: object = None,
     spend: float | None = None,
     labels: Sequence[int] | None = None,
+    label_price: float | None = None,
     system: object = None,
 ) -> xr.DataTree:
     """Find the number of questions at each number of trials, for a width or a right decision.
@@ -134,9 +135,13 @@ def plan(
     spend : float, optional
         Budget of the evaluation: each row then has as many questions as it pays for.
     labels : sequence of int, optional
-        For a pilot of one system with ``judge=``: numbers of further trials to mark twice, for the
-        calibration set of the judge. Each number is a plan with its own rows (column ``labels``);
-        0 keeps the calibration set as it is.
+        For a pilot with marks of a judge that errs: numbers of trials of a system to mark by hand.
+        Each number is a plan with its own rows (column ``labels``). Of a pilot with trials of known
+        truth they are trials of the planned evaluation, at most all; default: as many as the pilot
+        has. Of one with a calibration set (``judge=``) alone they are further trials for it;
+        default: none.
+    label_price : float, optional
+        Cost of marking a trial by hand, summed over the systems, beside the `price` of a trial.
     system : label or collection of labels, optional
         For a pilot or data of several systems: the one or two to plan for.
 
@@ -148,8 +153,9 @@ def plan(
         needed (infinite beyond 10^7), ``total`` trials of a system, the expected ``width`` and
         ``prob_correct``, and ``cheapest``, true for the smallest total. With `price` also the total
         cost. With `spend`, ``best`` in place of ``cheapest``: the smallest width, or highest
-        ``prob_correct``. Single trials do not identify how much questions differ, so for k > 1 no
-        number of questions with one trial each is enough (except for votes, whose prior is fixed).
+        ``prob_correct``. Either is chosen for each number of labels, or of all where labels have a
+        price, too. Single trials do not identify how much questions differ, so for k > 1 no number
+        of questions with one trial each is enough (except for votes, whose prior is fixed).
         For a pilot with groups: one row per number of trials and of ``questions`` per group, with
         the number of ``groups`` needed (infinite where k exceeds the trials).
 
@@ -187,9 +193,9 @@ def plan(
     information at draws of the pilot's posterior; of a pilot with ``population="bootstrap"``
     questions like these are drawn from the planned ones by the Bayesian bootstrap.
 
-    With `labels` the noise of trials is multiplied by the ratio of the information in a trial's
-    true outcome and in its mark, and the variance due to the judge's error rates is added, which
-    only more labels reduce. The information of the marks about these rates is neglected.
+    Where a judge errs its rates are hyperparameters like the others: the Fisher information is that
+    of the marks of a question, and of the truths of those of its trials that are marked by hand.
+    Labels are spread evenly over the questions, at random among the trials of each.
 
     With ``correlation=0`` two systems are planned for as if each had its own questions, which gives
     more questions than necessary.
@@ -205,11 +211,16 @@ def plan(
     parsed_metric = _one_metric(metric)
     pilot = _pilot_of(source, parsed_metric, system)
     draw_up = partial(
-        _table, metric=parsed_metric, width=width, prob_correct=prob_correct, target=target,
+        _table, pilot, metric=parsed_metric, width=width, prob_correct=prob_correct, target=target,
         trials=trials, questions=questions, ci_prob=ci_prob, correlation=correlation,
-        scores=scores, price=price, spend=spend,
+        scores=scores, price=price, spend=spend, label_price=label_price,
     )  # fmt: skip
-    table = draw_up(pilot) if labels is None else by_labels(pilot, parsed_metric, labels, draw_up)
+    if labels is None and label_price is not None:
+        rule = f" must be left out without labels=; got {label_price!r:.80}."
+        raise ArgumentError(Argument("label_price"), rule)
+    table = draw_up(None) if labels is None else by_labels(pilot, labels, draw_up)
+    if label_price is not None:
+        table = _with_choice(table, spend is not None)
     keys = [name for name in ("labels", "trials") if name in table]
     keys += ["questions"] * ("groups" in table)
     if table.duplicated(keys).any():
@@ -230,11 +241,12 @@ def plan(
 
 
 def _table(
-    source: object, *, metric: Metric, width: float | None, prob_correct: float | None, target: str,
-    trials: Sequence[int], questions: Sequence[int] | None, ci_prob: float, correlation: float,
-    scores: Sequence[float] | None, price: object, spend: float | None,
+    source: object, labels: int | None, *, metric: Metric, width: float | None,
+    prob_correct: float | None, target: str, trials: Sequence[int],
+    questions: Sequence[int] | None, ci_prob: float, correlation: float,
+    scores: Sequence[float] | None, price: object, spend: float | None, label_price: float | None,
 ) -> pd.DataFrame:  # fmt: skip
-    """Return the table of `plan`."""
+    """Return the table of `plan`, for so many trials to mark by hand."""
     more: list[object] = [prob_correct, scores, price, spend, correlation or None]
     pilot = _with_groups(source, width, questions, more)
     targets = TARGETS if pilot is None else GROUPED_TARGETS
@@ -243,15 +255,20 @@ def _table(
     designs: Callable[[int], Mapping[int, Expected]]
     systems = 1
     if pilot is None:
-        expected, systems = designs_of(source, metric, scores)
+        expected, systems = designs_of(source, metric, scores, labels)
         designs = partial(_ungrouped, expected)
     else:
         designs = group_designs(pilot, metric, questions)
     trial_cost = None if price is None else _price(price, systems)
     money = _check_goal(goal, systems, spend, trial_cost)
+    label_cost = _label_cost(label_price, trial_cost)
     rows = []
     for n in _trial_counts(trials):
-        affordable = money // (trial_cost * n) if money and trial_cost else None
+        affordable = None
+        if money and trial_cost:
+            # With more trials than labels, or with all trials marked by hand.
+            rest = money - label_cost * (labels or 0)
+            affordable = max(rest // (trial_cost * n), money // ((trial_cost + label_cost) * n))
         for size, by_draw in designs(n).items():
             number, width_reached, correct = _number(goal, by_draw, affordable)
             names = {"trials": n, "questions": number}
@@ -259,7 +276,11 @@ def _table(
                 names = {"trials": n, "questions": size, "groups": number}
             row = {**names, "total": number * size * n, "width": width_reached}
             rows.append(row if pilot is not None else row | {"prob_correct": correct})
-    return _with_choice(pd.DataFrame(rows), systems, money, trial_cost)
+    table = pd.DataFrame(rows)
+    if trial_cost is not None:
+        by_hand = np.minimum(table["total"], labels or 0)
+        table["cost"] = trial_cost * table["total"] + label_cost * by_hand
+    return _with_choice(table, money is not None)
 
 
 def _one_metric(metric: str | Metric) -> Metric:
@@ -293,17 +314,25 @@ def _pilot_of(source: object, metric: Metric, system: object) -> object:
     return select_systems(source, system)
 
 
-def _with_choice(
-    table: pd.DataFrame, systems: int, money: float | None, trial_cost: float | None
-) -> pd.DataFrame:
-    """Return a plan with its costs, and the design to choose."""
-    if trial_cost is not None:
-        table["cost"] = trial_cost * table["total"]
-    if money:
-        value = -table["width"] if systems < 2 else table["prob_correct"]
-        return table.assign(best=(value == value.max()) & (table["questions"] >= 1.0))
-    smallest = table["total"].min()
-    return table.assign(cheapest=(table["total"] == smallest) & np.isfinite(table["total"]))
+def _label_cost(price: object, trial_cost: float | None) -> float:
+    """Return what a label costs, if it has a price beside that of trials."""
+    if price is None:
+        return 0.0
+    if trial_cost is None:
+        raise ArgumentError(
+            Argument("label_price"), f" must go with the price of a trial; got {price!r:.80} "
+            "alone. Pass ", Argument("price", 0.05), " too, in the same unit.",
+        )  # fmt: skip
+    return positive_number("label_price", price, "Say what a label costs.")
+
+
+def _with_choice(table: pd.DataFrame, of_money: bool) -> pd.DataFrame:
+    """Return a plan with the design to choose: the best that money buys, or the cheapest."""
+    if of_money:
+        values = -table["width"] if table["prob_correct"].isna().all() else table["prob_correct"]
+        return table.assign(best=(values == values.max()) & (table["questions"] >= 1.0))
+    least = table["cost" if "cost" in table else "total"]
+    return table.assign(cheapest=(least == least.min()) & np.isfinite(least))
 
 
 def _ungrouped(expected: Designs, trials: int) -> dict[int, Expected]:
@@ -327,6 +356,12 @@ def _with_groups(
     pilot = Result.of(source) if isinstance(source, xr.DataTree | Result) else None
     if pilot is not None and pilot.grouping is not None:
         pilot.require("plan", "source")
+        if pilot.judges is not None:
+            raise ArgumentError(
+                Argument("source"), " must be without groups for a plan of marks that a judge made "
+                f"with errors; got {len(pilot.grouping.labels)} groups. Evaluate the same data "
+                "without ", Argument("group"), ".",
+            )  # fmt: skip
     if pilot is None or pilot.grouping is None:
         if questions is not None:
             rule = f" must be left out without groups; got {questions!r:.80}. Plans say how many."
@@ -423,7 +458,14 @@ def _check_goal(
 
 
 def _fewest(goal: _Goal, designs: Expected) -> float:
-    """Smallest number of questions that meets the goal; infinite when none does."""
-    if not goal.met(designs, _MOST):
+    """Smallest number of questions that meets the goal; infinite when none does.
+
+    More questions may be worse, where as many labels are spread over them.
+    """
+    met = partial(goal.met, designs)
+    doubled = [*(2**power for power in range(_MOST.bit_length())), _MOST]
+    reached = next((number for number in doubled if met(number)), None)
+    if reached is None:
         return float("inf")
-    return 1.0 + bisect_left(range(1, _MOST), True, key=partial(goal.met, designs))
+    between = range(reached // 2 + 1, reached)
+    return float(reached // 2 + 1 + bisect_left(between, True, key=met))

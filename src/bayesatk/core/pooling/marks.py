@@ -22,6 +22,8 @@ row has their probabilities, given wrong and then given right.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,6 +36,7 @@ from bayesatk.metrics.credit import Array, log_choose
 _BLOCK = 4_000_000  # floats in one array: 32 MB
 _AT_ONCE = 100_000  # complex numbers in one array: those of a few rates, which stay in the cache
 _LEAST = 1e-300  # probability of a count, whose logarithm is a number
+_LISTED = 64  # trials of a question up to which all counts of right and wrong are one table
 _LEAST_ICC = 1e-8  # of rates, from which they are the same for all questions
 
 
@@ -218,12 +221,48 @@ class Marks:
             return np.zeros(len(self.counts))
         return np.asarray(log_choose(self.unknown, self.counts[:, 1]))
 
-    def alike(self) -> Iterator[tuple[int, int, int, NDArray[np.intp]]]:
-        """Yield unknown, wrong and right trials, and the states that have as many of each."""
+    @cached_property
+    def alike(self) -> list[tuple[int, int, int, NDArray[np.intp]]]:
+        """Unknown, wrong and right trials, and the states that have as many of each."""
         keys = np.stack([self.unknown, self.wrong, self.right], axis=1)
         distinct, which = np.unique(keys, axis=0, return_inverse=True)
-        for number, (unknown, wrong, right) in enumerate(distinct.tolist()):
-            yield unknown, wrong, right, np.flatnonzero(which.ravel() == number)
+        return [
+            (*row, np.flatnonzero(which.ravel() == number))
+            for number, row in enumerate(distinct.tolist())
+        ]
+
+    def by_group(self, rates: Array, once: bool = False) -> Iterator[Array]:
+        """Yield `chances` of the states of each group of `alike`, worked out for several at once.
+
+        Parameters
+        ----------
+        rates, once
+            As of `chances`.
+        """
+        start = 0
+        for unknown, groups in groupby(self.alike, key=itemgetter(0)):
+            sizes = [len(states) for *_, states in groups]
+            states = [states for *_, states in self.alike[start : start + len(sizes)]]
+            start += len(sizes)
+            del unknown
+            chances = self.chances(rates, np.concatenate(states), once)
+            yield from np.split(chances, np.cumsum(sizes)[:-1], axis=2)
+
+    def right_chances(self, nodes: Nodes) -> Iterator[tuple[Array, Array]]:
+        """Yield `count_chances` of each group of `alike`, from one table of all counts."""
+        most = int((self.unknown + self.wrong + self.right).max(initial=0))
+        if most > _LISTED:
+            for unknown, wrong, right, _ in self.alike:
+                yield count_chances(nodes, unknown, wrong, right)
+            return
+        right_of, wrong_of = np.indices((most + 1, most + 1)).reshape(2, -1)
+        needed = right_of + wrong_of <= most
+        logs = np.empty((len(nodes), (most + 1) ** 2))
+        logs[:, needed] = nodes.log_likelihood(right_of[needed], wrong_of[needed])
+        for unknown, wrong, right, _ in self.alike:
+            number = np.arange(unknown + 1)
+            place = (right + number) * (most + 1) + wrong + unknown - number
+            yield _scaled(logs[:, place], unknown, bool(wrong + right))
 
     def chances(self, rates: Array, states: NDArray[np.intp], once: bool = False) -> Array:
         """Probability of the unlabelled marks of states, given each number of right ones of these.
@@ -276,16 +315,15 @@ class Marks:
         self, rates: Array, states: NDArray[np.intp], size: int, marked: NDArray[np.int64]
     ) -> Array:
         """Return the same where rates differ between questions: their labels tell of them."""
-        right, wrong = (
+        (right, right_seen), (wrong, wrong_seen) = (
             _beta_binomial(rates[:, column], rates[:, 2], self.counts[states][:, kinds], size)
             for column, kinds in enumerate(([6, 7], [3, 4]))
         )
         chances = np.empty((size + 1, len(rates), len(states)))
         for count in np.unique(marked):
-            alike = marked == count
-            number = np.arange(count + 1)
-            of_wrong = wrong[::-1, count - number][..., alike]
-            of_right = right[:, : count + 1][..., alike]
+            alike = np.flatnonzero(marked == count)
+            of_wrong = wrong[::-1, count::-1].take(wrong_seen[alike], axis=3)
+            of_right = right[:, : count + 1].take(right_seen[alike], axis=3)
             chances[..., alike] = np.einsum("tips,tips->tps", of_right, of_wrong)
         return chances
 
@@ -364,7 +402,9 @@ def _rate_shapes(rate: Array, icc: Array) -> tuple[Array, Array]:
     return np.maximum((1.0 - rate) * total, _LEAST), np.maximum(rate * total, _LEAST)
 
 
-def _beta_binomial(rate: Array, icc: Array, seen: NDArray[np.int64], size: int) -> Array:
+def _beta_binomial(
+    rate: Array, icc: Array, seen: NDArray[np.int64], size: int
+) -> tuple[Array, NDArray[np.intp]]:
     """Probability of marks among trials of one truth, of questions with some marks of such trials.
 
     Parameters
@@ -376,8 +416,10 @@ def _beta_binomial(rate: Array, icc: Array, seen: NDArray[np.int64], size: int) 
 
     Returns
     -------
-    ndarray, shape (size + 1, size + 1, points, states)
-        First the trials, then those of them that have the mark.
+    chances : ndarray, shape (size + 1, size + 1, points, distinct)
+        First the trials, then those of them that have the mark; by distinct `seen`.
+    which : ndarray of int, shape (states,)
+        Which of these each state has.
     """
     distinct, state = np.unique(seen, axis=0, return_inverse=True)
     shapes = [a[:, None] + n for a, n in zip(_rate_shapes(rate, icc), distinct.T, strict=True)]
@@ -393,7 +435,7 @@ def _beta_binomial(rate: Array, icc: Array, seen: NDArray[np.int64], size: int) 
         chances[trials, : trials + 1] = (
             ways * with_mark[number] * without[trials - number] / total[trials]
         )
-    return chances[..., state.ravel()]
+    return chances, state.ravel()
 
 
 def right_counts(states: States) -> States:
@@ -425,13 +467,12 @@ def right_given_marked(nodes: Nodes, states: States, right: States) -> Array:
     assert nodes.rates is not None
     rates, which = np.unique(nodes.rates, axis=0, return_inverse=True)
     found, marks = np.zeros((len(nodes), len(states), len(right))), Marks(states.counts)
-    for unknown, wrong_known, right_known, alike in marks.alike():
+    tables = zip(marks.alike, marks.right_chances(nodes), marks.by_group(rates), strict=True)
+    for (unknown, wrong_known, right_known, alike), (prior, _), chances in tables:
         total = unknown + wrong_known + right_known
         possible = (right.successes >= right_known) & (right.successes <= right_known + unknown)
         columns = np.flatnonzero((right.trials == total) & possible)
-        prior, _ = count_chances(nodes, unknown, wrong_known, right_known)
-        chances = marks.chances(rates, alike)[:, which.ravel()]
-        joint = prior[:, None, :] * chances.transpose(1, 2, 0) + _LEAST
+        joint = prior[:, None, :] * chances[:, which.ravel()].transpose(1, 2, 0) + _LEAST
         joint /= joint.sum(axis=2, keepdims=True)
         found[np.ix_(np.arange(len(nodes)), alike, columns)] = joint
     return found
@@ -456,10 +497,15 @@ def count_chances(nodes: Nodes, trials: int, wrong: int = 0, right: int = 0) -> 
         Zero where no truth is known.
     """
     number = np.arange(trials + 1)
-    rest = trials - number
-    ways = gammaln(trials + 1.0) - gammaln(number + 1.0) - gammaln(rest + 1.0)
-    logs = nodes.log_likelihood(number + right, rest + wrong) + ways
-    if not wrong + right:
+    logs = nodes.log_likelihood(number + right, trials - number + wrong)
+    return _scaled(logs, trials, bool(wrong + right))
+
+
+def _scaled(logs: Array, trials: int, known: bool) -> tuple[Array, Array]:
+    """Return chances and log scale of `count_chances`, from logs of one order of the trials."""
+    number = np.arange(trials + 1.0)
+    logs = logs + (gammaln(trials + 1.0) - gammaln(number + 1.0) - gammaln(trials - number + 1.0))
+    if not known:
         return np.exp(logs), np.zeros(len(logs))
     scale = logs.max(axis=1)
     return np.exp(logs - scale[:, None]), scale
@@ -488,10 +534,9 @@ def log_marked(nodes: Nodes, states: States) -> Array:
     for start in range(0, len(nodes), step):
         some = nodes.among(np.arange(len(nodes))[start : start + step])
         rates, which = np.unique(np.asarray(some.rates), axis=0, return_inverse=True)
-        for unknown, wrong, right, alike in marks.alike():
-            chances = marks.chances(rates, alike)[:, which.ravel()]
-            prior, scale = count_chances(some, unknown, wrong, right)
-            joint = np.einsum("gt,tgs->gs", prior, chances)
+        tables = zip(marks.alike, marks.right_chances(some), marks.by_group(rates), strict=True)
+        for (*_, alike), (prior, scale), chances in tables:
+            joint = np.einsum("gt,tgs->gs", prior, chances[:, which.ravel()])
             logs = np.log(np.maximum(joint, _LEAST)) + scale[:, None]
             found[start : start + step, alike] = logs
     return found + marks.log_labels(nodes.rates) + states.log_ways - marks.log_orders(nodes.rates)

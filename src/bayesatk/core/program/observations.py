@@ -274,17 +274,16 @@ class Marked(RightWrong):
 
         Shape (points, right trials among the unknown, states).
         """
-        rates = self.rates(theta)
-        for unknown, wrong, right, alike in self._marks.alike():
-            chances = self._marks.chances(rates, alike, once=True)
+        tables = zip(self._marks.alike, self._marks.by_group(self.rates(theta), True), strict=True)
+        for (unknown, wrong, right, alike), chances in tables:
             yield (unknown, wrong, right), alike, np.moveaxis(chances, 0, 1)
 
     def log_states(self, theta: Array, offset: Array) -> Array:
         """As of `Observation`."""
         nodes = self.law.nodes(theta, offset)
         logs = np.empty((*offset.shape, len(self.states)))
-        for trials, alike, chances in self._alike(theta):
-            prior, scale = count_chances(nodes, *trials)
+        tables = zip(self._alike(theta), self._marks.right_chances(nodes), strict=True)
+        for (_, alike, chances), (prior, scale) in tables:
             joint = prior.reshape(*offset.shape, -1) @ chances
             scale = scale.reshape(*offset.shape, 1)
             logs[..., alike] = np.log(np.maximum(joint, _LEAST)) + scale
