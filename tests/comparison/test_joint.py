@@ -1,12 +1,14 @@
 """One joint posterior behind compare, leaderboard, claim, crossing and report."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bayesatk as bk
-from bayesatk.comparison.joint.posterior import joint_model
+from bayesatk.comparison.joint.posterior import joint_model, joint_note, joint_posterior
 from bayesatk.comparison.pairs.verdicts import AHEAD, BEHIND, BEHIND_ROPE, BEYOND_ROPE
 from bayesatk.io.exports import tables_of
 from bayesatk.results.result import Result
@@ -152,6 +154,19 @@ def test_a_note_says_where_joint_means_differ_from_those_alone() -> None:
     many = bk.tally((rng.binomial(400, p, (2, 40)), 400), systems=list("ab"))
     compared = bk.compare(bk.evaluate(many, "pass@1", rng=1))
     assert not any("one model" in note for note in bk.notes(compared))
+
+
+def test_a_note_says_that_chains_took_the_place_of_weights() -> None:
+    fit = bk.evaluate(_ordinary(3), "pass@1", difficulty="beta", rng=1, draws=10)
+    result, compared = Result.of(fit), bk.compare(fit)
+    joint = joint_posterior(result, 1)
+    assert joint.board is not None
+    draws = replace(joint.board.draws, method="slice", k_hat=0.81, effective_draws=240.0)
+    chains = replace(joint, board=replace(joint.board, draws=draws))
+    comparison = Result.of(compared).group("comparison")
+    assert "Pareto k 0.81" in joint_note(result, chains, comparison)
+    assert "240 effective draws" in joint_note(result, chains, comparison)
+    assert "chains" not in joint_note(result, joint, comparison)
 
 
 def test_two_systems_are_hardly_shrunken_towards_each_other() -> None:

@@ -132,6 +132,17 @@ def test_questions_like_these_are_new_ones_of_the_law() -> None:
     assert_allclose(found.std(), witness.std(), rtol=0.15)
 
 
+def test_what_is_observed_is_of_whole_trials() -> None:
+    rng = np.random.default_rng(5)
+    runs = rng.integers(0, 2, (30, 4))
+    cost = np.exp(1.2 * rng.standard_normal((30, 4)))
+    fit = bkc.evaluate_cost(bk.tally(runs, cost=cost), rng=1, **FAST)
+    row = fit["closed_form"].to_dataset().sel(target="questions", statistic="estimate").squeeze()
+    assert_allclose(row["mean_cost"], cost.mean())
+    assert_allclose(row["cost_of_pass"], cost.sum() / runs.sum())
+    assert_allclose(row["cost_if_right"], cost[runs == 1].mean())
+
+
 @pytest.mark.parametrize(("sigma", "low", "high"), [(0.0, 0.97, 1.0), (0.83, 0.82, 0.93)])
 def test_heavy_tails_count_for_fewer_trials(sigma: float, low: float, high: float) -> None:
     """Of Gamma costs, whatever their shape, and of log-normal ones with a variation of one."""

@@ -306,13 +306,14 @@ def _estimates(
 ) -> None:
     """Fill in what the trials say by themselves: means over questions of their means."""
     weight = weight / weight.sum()
-    scale = float(request.cost_prior.scale or 1.0)
+    trials = costs.trials / costs.worth
+    total = float(request.cost_prior.scale or 1.0) * costs.total / costs.worth
     with np.errstate(divide="ignore", invalid="ignore"):
-        question_costs = scale * costs.total.sum(axis=1) / costs.trials.sum(axis=1)
+        question_costs = total.sum(axis=1) / trials.sum(axis=1)
         rate = weight @ (counts[:, 1] / counts.sum(axis=1))
         mean = weight @ question_costs  # NaN where a question has no cost
         table["mean_cost"][..., 0], table["cost_of_pass"][..., 0] = mean, mean / rate
-        of_outcome = scale * costs.total.sum(axis=0) / costs.trials.sum(axis=0)  # of all trials
+        of_outcome = total.sum(axis=0) / trials.sum(axis=0)  # of all trials
     table["cost_if_wrong"][..., 0], table["cost_if_right"][..., 0] = of_outcome
 
     if request.k:

@@ -181,7 +181,7 @@ def _check_shared(fit: Result, tried: NDArray[np.bool_]) -> None:
 def joint_note(fit: Result, joint: Joint, comparison: xr.Dataset) -> str:
     """Say what a reader of a comparison should know of the joint posterior."""
     if joint.board is not None:
-        return _moved_note(fit, comparison)
+        return " ".join(filter(None, (_chains_note(joint.board), _moved_note(fit, comparison))))
     if not fit.study.earlier.shared:
         return ""
     return (
@@ -189,6 +189,17 @@ def joint_note(fit: Result, joint: Joint, comparison: xr.Dataset) -> str:
         "had trials of its own: differences are drawn towards zero, and the noise that systems "
         "share by these trials does not cancel in them. Compare without prior_trials, or with "
         "those of each system."
+    )
+
+
+def _chains_note(board: Board) -> str:
+    """Say where Markov chains took the place of weights."""
+    if board.draws.method != "slice":
+        return ""
+    return (
+        "Importance weights of the model of all systems cannot be trusted (Pareto k "
+        f"{board.draws.k_hat:.2f}); Markov chains took their place, with "
+        f"{board.draws.effective_draws:.0f} effective draws."
     )
 
 

@@ -32,11 +32,14 @@ class Costs:
         Number of trials, and sum of their costs in units of the prior's scale.
     log_total : ndarray, shape (2,)
         Sum of the logs of all costs.
+    worth : (float, float)
+        That all sums are multiplied by: `trial_worth`.
     """
 
     trials: Array
     total: Array
     log_total: Array
+    worth: tuple[float, float] = (1.0, 1.0)
 
     @classmethod
     def of_sums(
@@ -52,9 +55,10 @@ class Costs:
             Unit of costs in the model.
         """
         sums = trials, total, log_total, square_total
-        worth = np.array([trial_worth(*(column[:, i] for column in sums)) for i in range(2)])
+        wrong, right = (trial_worth(*(column[:, i] for column in sums)) for i in range(2))
+        worth = np.array([wrong, right])
         logs = log_total.sum(axis=0) - trials.sum(axis=0) * np.log(scale)
-        return cls(trials * worth, total / scale * worth, logs * worth)
+        return cls(trials * worth, total / scale * worth, logs * worth, (wrong, right))
 
 
 def trial_worth(trials: Array, total: Array, log_total: Array, square_total: Array) -> float:
