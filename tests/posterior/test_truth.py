@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import betaln
-from scipy.stats import binom
+from scipy.stats import binom, kstest
 
 import bayesatk as bk
 from bayesatk.core.pooling.judges import OneJudge
@@ -467,3 +467,23 @@ def test_pooled_judges_are_kept_and_refused_without_labels(pooled_labels) -> Non
     )  # fmt: skip
     with pytest.raises(ValueError, match=r"of m3 it has 0 right and 0 wrong ones.*judge='pooled'"):
         read_judges("system", pooled_labels)
+
+
+@pytest.mark.long
+def test_ranks_of_what_is_true_are_uniform_under_the_prior() -> None:
+    """Simulation-based calibration (Talts et al. 2018), with labels: the prior made the data."""
+    rng, ranks = np.random.default_rng(8), []
+    while len(ranks) < 30:
+        mean, icc, s, f = rng.random(4)
+        p = rng.beta(mean * (1.0 / icc - 1.0), (1.0 - mean) * (1.0 / icc - 1.0), 12)
+        marks, truth, _ = simulated(rng, 12, 3, 12, (s, f), p)
+        if len(np.unique(truth[~np.isnan(truth)])) < 2:
+            continue  # refused, whatever the rest of the data is
+        data = bk.tally(marks, truth=truth)
+        options = {"judge": SAME, "difficulty": "beta", "rng": 1, "draws": 250}
+        drawn = bk.evaluate(data, "pass@1", **options).posterior.sel(target="questions")
+        names = ("pass_at_k", "sensitivity", "false_positive_rate")
+        pairs = zip(names, (p.mean(), s, f), strict=True)
+        ranks.append([float((drawn[name] < value).mean()) for name, value in pairs])
+    for values in np.transpose(ranks):
+        assert kstest(values, "uniform").pvalue > 1e-3

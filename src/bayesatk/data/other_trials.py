@@ -88,7 +88,7 @@ def _pooled(outcomes: Outcomes) -> dict[Any, JudgeError]:
     """Return a judge for each system, of whose rates the labels of the others tell."""
     labels = outcomes.kinds.sum(axis=1)
     marked, size = labels[:, [7, 4]], labels[:, [6, 3]] + labels[:, [7, 4]]
-    judges = {}
+    judges: dict[Any, JudgeError] = {}
     for place, system in enumerate(outcomes.systems):
         others = np.arange(len(labels)) != place
         shapes = [
