@@ -25,7 +25,7 @@ test:  ## the tests, with sampling, but for the longest
 
 test-long:  ## the longest tests, which make test leaves out
 	@.ci/environment test
-	$(PYTEST) -m long
+	$(PYTEST) -m long $(PART)
 
 test-all: test test-long  ## every test
 

@@ -1,5 +1,7 @@
 """Shared data: small enough to be quick, ragged and extreme enough to be honest."""
 
+from zlib import crc32
+
 import numpy as np
 import pytest
 from hypothesis import settings
@@ -30,6 +32,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--lean", choices=("only", "skip"),
         help="only tests that need no PyMC, plots or command line, with these hidden; or the rest",
     )  # fmt: skip
+    parser.addoption(
+        "--part", metavar="I/N", help="only part I of N parts of the tests, from 0"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep a part of the tests, chosen by name, so that all of N runs are all tests."""
+    if config.getoption("part") is None:
+        return
+    part, parts = map(int, config.getoption("part").split("/"))
+    kept: list[pytest.Item] = []
+    left_out: list[pytest.Item] = []
+    for item in items:
+        (kept if crc32(item.nodeid.encode()) % parts == part else left_out).append(item)
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = kept
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -276,20 +276,17 @@ def _verdicts(policy: bk.decide.GatePolicy, p: np.ndarray, trials: int, times: i
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("questions", "trials", "margin"), [(60, 4, 0.08), (100, 1, 0.12)])
-def test_verdicts_on_the_same_system_flip_as_rarely_as_stated(questions, trials, margin) -> None:
-    """With real gates on simulated runs; single trials may flip less than stated, never more."""
-    p, times = np.random.default_rng(2).beta(0.9, 0.6, questions), 60
-    found = _verdicts(bk.decide.GatePolicy("pass@1", margin=margin), p, trials, times)
+def test_verdicts_on_the_same_system_flip_as_rarely_as_stated() -> None:
+    """With real gates on simulated runs."""
+    p = np.random.default_rng(2).beta(0.9, 0.6, 60)
+    found = _verdicts(bk.decide.GatePolicy("pass@1", margin=0.08), p, 4, 40)
     share = np.array([
         np.mean([one.verdict == name for one in found]) for name in ("pass", "fail", "inconclusive")
     ])  # fmt: skip
     flips = 1.0 - (share**2).sum()
     stated = np.mean([one.design.same_system.flip for one in found])
-    # The flip rate of a share near 1/2 or from 60 gates has an sd of .06 at most.
-    assert flips <= stated + 0.12
-    if trials > 1:
-        assert flips >= stated - 0.18
+    # The flip rate from 40 gates has an sd of .07 at most.
+    assert stated - 0.21 <= flips <= stated + 0.15
     passes = np.mean([one.design.same_system.passes for one in found])
     assert share[0] == pytest.approx(passes, abs=0.2)
 

@@ -535,13 +535,13 @@ def ordinary(seed: int) -> tuple[Array, Array]:
 
 @pytest.mark.long
 def test_stated_errors_hold_against_draws() -> None:
-    """Ends of 95% intervals of 40 ordinary data sets, beside those of independent draws.
+    """Ends of 95% intervals of 20 ordinary data sets, beside those of independent draws.
 
     Off by more than is promised, stated and four standard errors of the draws' quantile: 1 in 100
     at most.
     """
     wrong, checked, size = [], 0, 100_000
-    for seed in range(40):
+    for seed in range(20):
         counts = tuple(tuple(column.tolist()) for column in ordinary(seed))
         for metric in ("pass@1", "pass@4", "pass^2"):
             found = of_questions(counts, metric)

@@ -22,7 +22,7 @@ import pyarrow.parquet  # noqa: F401  (once, not in every fork)
 import bayesatk as bk
 from bayesatk import reporting
 
-MOMENTS = 12
+MOMENTS = 6
 RUNS = ({"a": [[1, 0], [1, 1]]}, {"b": [[0, 0], [1, 0]], "c": [[1, 1], [1, 1]]})
 KEPT = {"posterior", "observed_data"}  # the fewer variables, the more moments in a second
 

@@ -34,7 +34,7 @@ def test_nuts_agrees_on_the_seeds() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("engine", "replications"), [("closed_form", 150), ("pymc", 50)])
+@pytest.mark.parametrize(("engine", "replications"), [("closed_form", 60), ("pymc", 50)])
 def test_calibration(engine, replications) -> None:
     found = bk.checks.calibrate(
         10, 3, "pass@1,4", structure="covariates", engine=engine, replications=replications,

@@ -22,16 +22,19 @@ LONG = pytest.mark.long
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pooling", [pytest.param("partial", marks=LONG), "none", "complete"])
-def test_closed_forms_are_calibrated(pooling) -> None:
+@pytest.mark.parametrize(
+    ("pooling", "size"),
+    [pytest.param("partial", 120, marks=LONG), ("none", 280), ("complete", 280)],
+)
+def test_closed_forms_are_calibrated(pooling, size) -> None:
     found = bk.checks.calibrate(
-        6, 3, "pass@1,4 maj@3", pooling=pooling, replications=280, rng=3, **QUIET
+        6, 3, "pass@1,4 maj@3", pooling=pooling, replications=size, rng=3, **QUIET
     )
     assert found.verdict == "calibrated", found.table.to_string()
     names = set(found.table.index)
     assert {"p_first", "pass@4 questions"} <= names
     assert ("pass@4 population" in names) == (pooling != "none")
-    assert (found.table["detectable_bias"] < 0.3).all()  # what 280 are enough for
+    assert (found.table["detectable_bias"] < 0.45).all()  # what 120 are enough for
 
 
 @pytest.mark.slow
@@ -45,7 +48,7 @@ def test_other_priors_are_calibrated() -> None:
 @pytest.mark.slow
 @pytest.mark.long  # make test has the votes for the calibration of a PyMC model
 def test_pymc_is_calibrated() -> None:
-    found = bk.checks.calibrate(5, 4, "pass@2", difficulty="beta", replications=150, rng=5, **NUTS)
+    found = bk.checks.calibrate(5, 4, "pass@2", difficulty="beta", replications=80, rng=5, **NUTS)
     assert found.verdict == "calibrated", found.table.to_string()
 
 
@@ -54,10 +57,10 @@ def test_pymc_is_calibrated() -> None:
     ("pooling", "prior", "size"),
     [
         ("none", None, 400), ("complete", None, 400),
-        pytest.param("partial", bk.priors.DirichletHyperPrior(), 100, marks=LONG),
+        pytest.param("partial", bk.priors.DirichletHyperPrior(), 60, marks=LONG),
         # Expected scores within 1e-5 of an end are drawn as that end, which ranks would tell.
         pytest.param(
-            "partial", bk.priors.HyperPrior(icc=(2.0, 6.0), families="beta"), 100, marks=LONG
+            "partial", bk.priors.HyperPrior(icc=(2.0, 6.0), families="beta"), 60, marks=LONG
         ),
     ],
 )  # fmt: skip
@@ -101,7 +104,7 @@ def test_votes_under_another_prior_are_not(monkeypatch) -> None:
 @pytest.mark.slow
 @pytest.mark.long
 def test_logit_normal_difficulties_are_calibrated() -> None:
-    options = NUTS | {"form": "logit_normal", "replications": 100}
+    options = NUTS | {"form": "logit_normal", "replications": 60}
     found = bk.checks.calibrate(6, 4, "pass@2", rng=5, **options)
     assert found.verdict == "calibrated", found.table.to_string()
     assert {"mu", "sigma", "p_first", "pass@2 population"} <= set(found.table.index)

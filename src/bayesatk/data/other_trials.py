@@ -156,9 +156,9 @@ def _check_words(judge: object, labelled: bool) -> None:
     """Refuse words that are none, and those that say nothing without trials of known truth."""
     if judge not in (None, *JUDGE_WORDS):
         raise ArgumentError(
-            Argument("judge"), " must be 'system', 'shared' or 'pooled' where it is text, or a file "
-            f".csv; got {judge!r:.80}. 'system': the judge has error rates of its own for each "
-            "system; 'shared': the same for all; 'pooled': similar ones.",
+            Argument("judge"), " must be 'system', 'shared' or 'pooled' where it is text, or a "
+            f"file .csv; got {judge!r:.80}. 'system': the judge has error rates of its own for "
+            "each system; 'shared': the same for all; 'pooled': similar ones.",
         )  # fmt: skip
     if not labelled:
         raise ArgumentError(

@@ -1,6 +1,7 @@
 """Results of costs: what was asked, the groups of the tree, and the table of them."""
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
