@@ -732,6 +732,7 @@ def test_systems_are_chosen_by_name(tmp_path) -> None:
         done = run("gate", path, "--policy", policy, *chosen)
         assert done.exit_code == 2
         assert "--system must name two systems" in done.stderr
+        assert "Write --system NEW --system BASELINE." in " ".join(done.stderr.split())
     done = run("compare", path, *options, "--system", "nobody")
     assert "--system must be among the labels of the data" in done.stderr
     stated = ("--difficulty", "a=0.6,0.3", "--width", 0.2)

@@ -498,7 +498,7 @@ def _check_gate(
     if system and (baseline is not None or len(set(system)) != 2):
         raise ValueError(
             "--system must name two systems of FILE, the new one and the baseline, and goes "
-            f"without --baseline; got {', '.join(system)}."
+            f"without --baseline; got {', '.join(system)}. Write --system NEW --system BASELINE."
         )
     both = bool(reading.files) and (baseline is not None or bool(system))
     if not design and (not both or stated != [None] * 3):

@@ -134,19 +134,19 @@ def _drawn(plot: Callable[[], Any], title: str) -> tuple[str, str, str]:
         caption = " ".join(collection.words[1:])
         label, shaded = escape(f"{title}. {caption}"), "cell" in collection.viz.children
         svg = _svg(figure, title, label, shaded)
-        _stack(figure, _NARROW if not shaded else 0.0)
+        _stack(figure, shaded)
         narrow = _svg(figure, f"{title}, narrow", label, shaded)
         pyplot.close(figure)
     return caption, svg, narrow
 
 
-def _stack(figure: Any, width: float) -> None:
+def _stack(figure: Any, shaded: bool) -> None:
     """Put the panels of a figure below each other, each with its labels, and the legend below.
 
-    The figure gets so many inches, or as many as its first panel and names beside it have.
+    A figure of shaded cells stays wide enough for what is written in them.
     """
     panels = [panel for panel in figure.axes if panel.get_visible()]
-    width = width or panels[0].get_position().x1 * figure.get_figwidth()
+    width = max(_NARROW, 1.8 + 0.3 * len(panels[0].get_xticks()) * shaded)
     heights = [panel.get_position().height * figure.get_figheight() for panel in panels]
     row_starts = [next(first for first in panels if _row(first) == _row(panel)) for panel in panels]
     grid = figure.add_gridspec(len(panels), 1, height_ratios=heights)
@@ -174,7 +174,7 @@ def _stack(figure: Any, width: float) -> None:
     figure.set_size_inches(width, sum(heights) + _BETWEEN * len(panels) + below)
 
 
-_NARROW, _BETWEEN = 4.5, 0.75  # inches: of a figure for a telephone; of titles and ticks of a panel
+_NARROW, _BETWEEN = 4.3, 0.75  # inches: of a figure for a telephone; of titles and ticks of a panel
 _LONG = 28  # characters of a label that takes two lines there
 
 

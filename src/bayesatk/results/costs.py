@@ -27,7 +27,6 @@ from bayesatk.results.schema import (
     root_attributes,
     statistics_of_draws,
 )
-from bayesatk.results.views import ShownTable
 
 Array = NDArray[np.float64]
 EROL = "arXiv:2504.13359"  # Erol et al., who defined the cost of pass
@@ -263,4 +262,4 @@ def cost_table(fit: xr.DataTree | Result) -> pd.DataFrame:
                     "budget": where.get("budget", math.nan), "target": target, **numbers,
                     "unit": unit if name in MONEY else "",
                 })  # fmt: skip
-    return ShownTable.of(pd.DataFrame(rows), "costs")
+    return pd.DataFrame(rows)

@@ -91,7 +91,7 @@ def table(
         "categories": category_table, "coefficients": coefficient_table, "costs": cost_table
     }  # fmt: skip
     if what in of_model:
-        return of_model[what](fit)
+        return ShownTable.of(of_model[what](fit), what, ci_prob=Result.of(fit).ci_prob)
     if what != "results":
         return analysis_table(fit, what, ["results", *of_model])
     fit = Result.of(fit)

@@ -33,7 +33,8 @@ _STACKED = 3  # columns that leave before systems stand above their rows: from t
 _MOST_ROWS = 60
 # Shown as tables.
 _TABULAR = (
-    "costs", "results", "leaderboard", "comparison", "change_point", "plan", "labels", *PRINTED
+    "categories", "coefficients", "costs", "results", "leaderboard", "comparison", "change_point",
+    "plan", "labels", *PRINTED,
 )  # fmt: skip
 _MOST_TEXT = 2000  # characters of sentences below a table
 _LEAST = 8  # characters of a column whose text is folded
