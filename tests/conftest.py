@@ -32,9 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--lean", choices=("only", "skip"),
         help="only tests that need no PyMC, plots or command line, with these hidden; or the rest",
     )  # fmt: skip
-    parser.addoption(
-        "--part", metavar="I/N", help="only part I of N parts of the tests, from 0"
-    )
+    parser.addoption("--part", metavar="I/N", help="only part I of N parts of the tests, from 0")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -25,6 +25,7 @@ def folder(tmp_path_factory):
     return path
 
 
+@pytest.mark.long
 def test_a_baseline_is_certified_as_in_python(folder) -> None:
     main, rules = folder / "main.csv", folder / "gate.toml"
     done = run("--baseline", main, "--policy", rules, "--json", "--seed", 3)

@@ -209,6 +209,7 @@ def test_verify_and_its_exit_codes(runs, tmp_path, monkeypatch) -> None:
     assert json.loads(done.output)["verdict"] == "disagree"
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_demo() -> None:
     done = run("demo", "--json")
@@ -395,6 +396,7 @@ def test_report_from_logs_in_one_command(tmp_path) -> None:
     assert (bad.exit_code, "must end in .html" in bad.stderr) == (2, True)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_report_has_all_that_was_asked_for(tmp_path) -> None:
     path, page = tmp_path / "runs.csv", tmp_path / "r.html"
@@ -659,6 +661,7 @@ def test_groups_are_a_level_of_their_own(tmp_path) -> None:
     assert "--group-weight must be left out without --group" in done.stderr
 
 
+@pytest.mark.long
 def test_a_table_of_trials_marked_twice_corrects_the_marks(runs, tmp_path) -> None:
     twice = tmp_path / "twice.csv"
     rows = ["1,1"] * 45 + ["0,1"] * 5 + ["0,0"] * 47 + ["1,0"] * 3

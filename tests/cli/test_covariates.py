@@ -24,6 +24,7 @@ def run(*arguments: object):
     return CliRunner().invoke(app, [str(one) for one in arguments])
 
 
+@pytest.mark.long
 def test_evaluate_and_compare_take_a_formula(table) -> None:
     pytest.importorskip("formulaic")
     asked = ("-m", "pass@1", "--covariate", "~ log2(minutes) + domain", "--seed", 1)

@@ -123,6 +123,7 @@ def certified(baseline):
     return policy, bk.decide.certify(baseline, policy, gates=40, progress=False)
 
 
+@pytest.mark.long
 def test_the_table_has_this_design_and_the_smallest(certified) -> None:
     policy, tree = certified
     rows, attrs = bk.table(tree, "certificate"), tree["certificate"].attrs

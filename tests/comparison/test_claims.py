@@ -62,6 +62,7 @@ def _turned(row: dict) -> dict:
     }  # fmt: skip
 
 
+@pytest.mark.long
 @settings(max_examples=25, **QUICK)
 @given(_boards())
 def test_a_claim_never_contradicts_its_table(result) -> None:

@@ -132,12 +132,14 @@ def test_laws_of_marks(pooling, runs, data) -> None:
     _hold(runs, data.draw(st.permutations(range(len(runs)))), pooling, METRICS)
 
 
+@pytest.mark.long
 @settings(max_examples=4, **QUICK)
 @given(runs=_systems(), data=st.data())
 def test_laws_under_partial_pooling(runs, data) -> None:
     _hold(runs, data.draw(st.permutations(range(len(runs)))), "partial", METRICS)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pooling", ["none", "complete"])
 @settings(max_examples=6, **QUICK)
 @given(runs=_systems(), data=st.data())

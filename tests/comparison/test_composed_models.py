@@ -118,6 +118,7 @@ def test_a_covariate_without_effect_leaves_the_plan_as_it_was(target) -> None:
     np.testing.assert_allclose(plain["questions"], other["questions"], rtol=0.06)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["covariates", "weight", "bootstrap"])
 @pytest.mark.parametrize("target", ["questions", "population"])
 def test_planned_widths_are_those_of_evaluations(kind, target) -> None:
@@ -156,6 +157,7 @@ def test_plans_of_groups_take_families_and_weights() -> None:
     assert needed[1] > 1.5 * needed[0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["group", "families", "categories"])
 def test_predictions_average_to_the_population(kind) -> None:
     """Of covariates in the same proportions in all groups; moments against draws."""

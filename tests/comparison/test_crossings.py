@@ -102,6 +102,7 @@ def _studies():
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("data", "metrics", "options"),
     [

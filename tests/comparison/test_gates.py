@@ -53,6 +53,7 @@ def test_the_probability_is_that_of_independent_draws(rule) -> None:
         bk.evaluate(new, "pass@2", pooling="none", rng=1))["estimate"][0])  # fmt: skip
 
 
+@pytest.mark.long
 @settings(max_examples=10, **QUICK)
 @given(
     st.integers(0, 2**31), st.integers(3, 20), st.integers(1, 5), st.floats(0.5, 3.0),
@@ -291,6 +292,7 @@ def test_verdicts_on_the_same_system_flip_as_rarely_as_stated() -> None:
     assert share[0] == pytest.approx(passes, abs=0.2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("weight", [None, [4.0] * 10 + [1.0] * 30])
 def test_noise_of_a_run_without_pooling_is_that_of_its_posterior_mean(weight) -> None:
     rng = np.random.default_rng(6)

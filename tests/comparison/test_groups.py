@@ -144,6 +144,7 @@ def test_floors_of_gates_may_name_groups_of_the_data() -> None:
         bk.decide.gate(both[0], other, policy)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pooling", ["partial", "complete"])
 def test_marks_of_a_judge_in_groups_are_compared(pooling) -> None:
     rng = np.random.default_rng(2)

@@ -138,6 +138,7 @@ def test_systems_that_share_difficulty_err_together() -> None:
     assert bk.table(turned, "horizon").equals(bk.table(found, "horizon"))
 
 
+@pytest.mark.long
 def test_a_formula_is_turned_round() -> None:
     pytest.importorskip("formulaic")
     data = simulated(questions=40)

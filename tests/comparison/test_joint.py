@@ -29,7 +29,7 @@ def _ordinary(seed: int) -> bk.Outcomes:
 
 
 @pytest.mark.parametrize("model", [{}, {"pooling": "none"}])
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(seed=st.integers(0, 2**31))
 def test_no_table_or_sentence_contradicts_another(model, seed) -> None:
     data = _ordinary(seed)
@@ -86,6 +86,7 @@ def test_no_table_or_sentence_contradicts_another(model, seed) -> None:
     assert tables_of(board)["leaderboard"].equals(bk.table(board, "leaderboard"))
 
 
+@pytest.mark.long
 def test_what_is_declared_decides_the_joint_model() -> None:
     runs = {"a": [[1, 1], [0, 1], [0, 0]], "b": [[1, 0], [0, 1], [0, 1]]}
     models = {

@@ -111,6 +111,7 @@ def test_questions_of_a_marked_board(board, marks) -> None:
     assert bk.checks.suspicious_questions(board, rng=1)["suspicious"].sum() <= 3
 
 
+@pytest.mark.long
 def test_a_wrong_key_is_found_under_a_judge() -> None:
     rng = np.random.default_rng(8)
     p = expit(np.linspace(-1.5, 1.5, 6)[:, None] + rng.standard_normal(40))

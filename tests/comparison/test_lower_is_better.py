@@ -40,6 +40,7 @@ def both() -> dict[str, xr.DataTree]:
     }  # fmt: skip
 
 
+@pytest.mark.long
 def test_who_is_better_turns_and_differences_stay(both) -> None:
     higher, lower = (both[name]["comparison"].to_dataset() for name in ("higher", "lower"))
     for variable in ("bayes", "min_at_k", "max_at_k"):
@@ -139,6 +140,7 @@ def test_missing_trials_are_counted_as_the_worst() -> None:
     assert row["mean_if_best"] < row["mean"] < row["mean_if_worst"]
 
 
+@pytest.mark.long
 def test_gate_passes_what_is_faster_and_floors_are_ceilings() -> None:
     data = bk.tally(MINUTES, scores="numbers", better="lower")
     options = {"metric": "bayes", "margin": 0.5, "target": "questions"}

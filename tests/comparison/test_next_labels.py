@@ -49,6 +49,7 @@ def test_no_other_trial_tells_more() -> None:
     assert table.loc[20, "chosen"] < table.loc[1, "chosen"] < 1.0
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_width_said_is_the_width_seen() -> None:
     rng = np.random.default_rng(8)

@@ -82,6 +82,7 @@ def test_planned_widths_are_those_of_evaluations(metric, trials) -> None:
         assert np.mean(widths) == pytest.approx(0.1, rel=0.1)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_planned_decisions_are_right_as_often_as_planned() -> None:
     pairs, prior = {"a": (0.6, 0.3), "b": (0.67, 0.3)}, bk.priors.HyperPrior(families="beta")

@@ -49,6 +49,7 @@ def evaluated(kind, kept=slice(None), **options):
     return bk.evaluate(data, "pass@1,2", draws=8, rng=1, **asked, **options)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_influence_is_the_difference_of_two_evaluations(kind):
     fit = evaluated(kind)
@@ -149,6 +150,7 @@ def test_a_pair_of_structured_systems_adds_up_to_its_difference():
 # --- evidence and leaving out, prior trials given ---
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["", "group", "covariates", "judge", "none", "none group"])
 def test_evidence_with_prior_trials_is_that_of_all_less_that_of_prior_trials(kind):
     later, before = MARKS[:, 2:], MARKS[:, :2]
@@ -200,6 +202,7 @@ def test_equal_systems_share_their_prior_trials():
     assert factor == pytest.approx(np.log(apart) - (betaln(6, 2) - betaln(3, 1)), abs=1e-9)
 
 
+@pytest.mark.long
 def test_categories_with_prior_trials_are_predicted_with_these():
     rng = np.random.default_rng(2)
     grades = rng.choice(3, (15, 4), p=[0.5, 0.2, 0.3])

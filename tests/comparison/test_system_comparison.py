@@ -226,6 +226,7 @@ def test_intervals_and_probabilities_are_calibrated() -> None:
     assert held >= 34  # of 40: fewer has probability .0014 at 95%
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_sampled_and_exact_comparisons_agree() -> None:
     data = _data(5, shifts=(0.0, 0.8))
@@ -410,6 +411,7 @@ def test_tiers_separate_what_is_apart_and_nothing_else() -> None:
         assert found.sel(k=1, target=target).values.tolist() == [2, 2, 1, 1]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_identical_systems_are_rarely_put_into_different_tiers() -> None:
     """At most the stated share, 0.1: eleven of 50 or more would have probability .009."""

@@ -345,7 +345,7 @@ POOLED: dict[str, Counts] = {
 @pytest.mark.parametrize("name", POOLED)
 def test_pooled_distributions_against_simulation(name: str, metric: str) -> None:
     counts = POOLED[name]
-    size = min(200_000, 20_000_000 // len(counts[0]))
+    size = min(100_000, 10_000_000 // len(counts[0]))
     draws = simulated(counts, metric, size)
     check_against_draws(of_questions(counts, metric), draws, LEVELS)
 

@@ -56,6 +56,7 @@ def test_against_simulated_guessers(pooling) -> None:
         assert float(own["prob_exceeds_error"].sel(target="questions")) == 0.0
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_closed_form_and_sampled_results_agree() -> None:
     data = _data(np.random.default_rng(4))

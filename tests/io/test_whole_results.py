@@ -206,6 +206,7 @@ def test_a_folder_that_is_always_replaced_is_an_error(fits, tmp_path, monkeypatc
     refused(path, "replaced 5 times")
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_reader_beside_a_writer_gets_the_one_or_the_other(fits, tmp_path):
     """26 of 83 reads were of both results, without an error."""

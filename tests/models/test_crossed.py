@@ -85,6 +85,7 @@ def _tells_the_story_of_the_bootstrap(holes, sampled) -> None:
         assert bool((gain < 0.8).all())
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize(("questions", "trials", "k"), [(40, 1, 1), (60, 4, 4)])
 def test_paired_intervals_are_neither_short_nor_long(questions, trials, k) -> None:

@@ -256,6 +256,7 @@ def test_likelihoods_and_replicates_are_of_the_drawn_difficulties(sampled, data)
     assert "random_baseline" in baseline.children
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_single_beta_has_no_group_of_difficulties(data) -> None:
     sampled = bk.sample(

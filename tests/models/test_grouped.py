@@ -7,6 +7,7 @@ import bayesatk as bk
 from tests.conftest import FALSE_ALARM
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_nuts_agrees_on_every_target_and_group() -> None:
     rng = np.random.default_rng(3)

@@ -59,6 +59,7 @@ def test_same_seed_gives_the_same_draws(ragged) -> None:
     xr.testing.assert_equal(one["posterior"].to_dataset(), two["posterior"].to_dataset())
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_users_own_model_gives_metrics(ragged) -> None:
     model = bk.models.build_logit_normal(ragged)

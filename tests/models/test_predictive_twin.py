@@ -16,7 +16,11 @@ GROUPS = ("prior", "log_prior", "prior_predictive", "posterior_predictive", "log
 @pytest.mark.full
 @pytest.mark.parametrize(
     "options",
-    [{"pooling": "none"}, {"pooling": "complete"}, {"group": GROUP, "difficulty": "inflated"}],
+    [
+        {"pooling": "none"},
+        {"pooling": "complete"},
+        pytest.param({"group": GROUP, "difficulty": "inflated"}, marks=pytest.mark.long),
+    ],
     ids=["none", "complete", "groups"],
 )
 def test_sampled_groups_agree_with_those_of_the_closed_form(options) -> None:

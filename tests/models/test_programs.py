@@ -39,6 +39,7 @@ def runs(seed: int, questions: int, trials: int = 4, systems: int = 1) -> np.nda
     return np.random.default_rng(seed).integers(0, 2, (systems, questions, trials))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_other_data_take_the_kept_program_and_get_the_draws_of_a_fresh_one(compiled) -> None:
     options = SHORT | {"difficulty": ["beta", "inflated"], "rng": 5}

@@ -40,6 +40,7 @@ def test_groups_are_rows_with_their_means(compared) -> None:
         bk.plots.plot_systems(bk.evaluate([[1, 0]], "pass@1", draws=5, rng=1), by="group")
 
 
+@pytest.mark.long
 def test_a_report_has_a_table_and_a_picture_of_groups(compared, tmp_path) -> None:
     page = bk.report(compared, tmp_path / "report.html").read_text(encoding="utf-8")
     assert "in 3 groups" in page

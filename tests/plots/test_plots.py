@@ -647,6 +647,7 @@ def test_backend_is_known_or_named(fit, monkeypatch):
 # --- backends ---
 
 
+@pytest.mark.long
 def test_all_plots_leave_pyplot_and_its_settings_alone(fit, compared, tmp_path):
     before, figures = dict(matplotlib.rcParams), pyplot.get_fignums()
     for i, plot in enumerate(every_plot(fit, compared)):

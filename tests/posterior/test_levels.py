@@ -86,6 +86,7 @@ def _witness(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     return means, sds, float(logsumexp(logs))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_one_beta_is_that_of_a_grid() -> None:
     grades = np.array([[0, 1, 2], [1, 1, 2], [2, 2, 2], [0, 0, 1], [1, 2, 1]])

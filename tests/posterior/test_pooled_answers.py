@@ -171,6 +171,7 @@ def test_draws_have_the_exact_means(options) -> None:
     )
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_everything_reads_votes_of_a_result(tmp_path) -> None:
     rows = {"a": answers(12, 5, 4, 1), "b": answers(12, 5, 4, 2)}
@@ -230,6 +231,7 @@ def test_several_right_answers_of_one_system_count_for_all() -> None:
     assert float(agreement.sel(system="a")) < float(agreement.sel(system="b"))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_pymc_agrees_on_votes() -> None:
     rows = answers(15, 5, 5, 7)

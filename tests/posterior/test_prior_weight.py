@@ -69,6 +69,7 @@ def test_without_pooling_it_is_an_integral_of_one_dimension():
     assert float(bk.checks.log_evidence(fit)[0]) == pytest.approx(np.log(total), abs=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "options",
     [

@@ -226,6 +226,7 @@ ASKED = {
 }  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_systems_evaluated_on_a_cluster_are_the_same(client) -> None:
     for data, metrics, options in ASKED.values():

@@ -51,6 +51,7 @@ def _pytest(folder: Path, *arguments: str) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_gate_decides_its_test(tmp_path) -> None:
     (tmp_path / "test_gates.py").write_text(TEST)

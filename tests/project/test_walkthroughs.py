@@ -25,7 +25,10 @@ OTHERS = (
     "how_to/gate", "how_to/add_a_reader", "how_to/small_installations", "schema",
 )  # fmt: skip
 SHOWING = ("logs", "plots", "harness")  # pictures and files, checked elsewhere
-LONG = ("leaderboards", "limits", "your_questions", "scores")  # ten seconds or more: for test-all
+LONG = (  # eight seconds or more: for test-all
+    "leaderboards", "limits", "your_questions", "scores", "comparing_systems", "votes",
+    "judge_error", "how_to/gate", "how_to/prior_data",
+)  # fmt: skip
 EXECUTED = {*SAMPLING, *LONGER, *OTHERS, *SHOWING, "metrics"}
 
 
@@ -70,7 +73,7 @@ def test_page_that_samples(page: str, capsys: pytest.CaptureFixture[str]) -> Non
 @pytest.mark.parametrize(
     "page",
     [
-        *OTHERS,
+        *(page for page in OTHERS if page not in LONG),
         *(pytest.param(page, marks=pytest.mark.slow) for page in LONGER if page not in LONG),
         *(pytest.param(page, marks=pytest.mark.long) for page in LONG),
     ],

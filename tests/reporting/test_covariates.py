@@ -8,6 +8,7 @@ import bayesatk as bk
 pytest.importorskip("matplotlib")
 
 
+@pytest.mark.long
 def test_a_report_says_what_success_depends_on(tmp_path) -> None:
     rng = np.random.default_rng(1)
     size = np.arange(18)

@@ -420,6 +420,7 @@ def test_without_matplotlib_nothing_is_computed(monkeypatch, tmp_path) -> None:
     assert not evaluated
 
 
+@pytest.mark.long
 def test_the_number_of_guessers_is_said_where_it_was_not_given(tmp_path) -> None:
     path = tmp_path / "runs.csv"
     path.write_text("question,outcome\na,1\na,0\nb,0\nb,1\n")

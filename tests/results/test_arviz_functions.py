@@ -129,9 +129,15 @@ def test_the_table_names_the_functions_that_are_tried() -> None:
     assert all(hasattr(az, name) for name in CALLS)
 
 
+# Those of ten seconds, and what they have beside the others.
+LONG = {"covariates, judge and prior trials", "categories", "groups", "judge"}
+
+
 @pytest.mark.full
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[pytest.mark.long] * (kind in LONG)) for kind in KINDS]
+)
 def test_functions_work_where_the_table_says(kind) -> None:
     import matplotlib.pyplot as plt
 

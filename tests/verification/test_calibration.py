@@ -87,6 +87,7 @@ def test_votes_of_known_choices_are_calibrated(engine) -> None:
     assert {"plurality@3 questions", "plurality@3 first"} <= set(found.table.index)
 
 
+@pytest.mark.long
 def test_votes_under_another_prior_are_not(monkeypatch) -> None:
     right = kinds.VoteModel
 
