@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp, softmax
 from scipy.stats import beta as beta_law
-from scipy.stats import norm
+from scipy.stats import t as student_t
 
 import bayesatk as bk
 from bayesatk.core.pooling.difficulty import Difficulty
@@ -57,8 +57,7 @@ def _witness(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     edges = np.linspace(0.0, 1.0, 22)
     mean, icc = 0.5 * (edges[1:] + edges[:-1]), 0.5 * (edges[1:] + edges[:-1])
     shape = np.linspace(-7.0, 7.0, 29)
-    prior = norm(0.0, bk.priors.HyperPrior().shape_sd).pdf(shape)
-    prior /= prior.sum()
+    prior = 0.5 * student_t(3, scale=bk.priors.HyperPrior().shape_scale).pdf(shape)
     p = beta_law(0.5, 0.5).ppf((np.arange(1500) + 0.5) / 1500)
     weight, first, second, population = [], [], [], []
     for value, chance in zip(shape, prior, strict=True):
@@ -201,7 +200,7 @@ def test_levels_have_the_groups_that_arviz_checks_models_with() -> None:
         replicated.mean(("chain", "draw", "question")).values[0] / 5, mean, atol=0.01
     )
     shape = fit["posterior"]["shape"].values
-    expected = norm(0.0, bk.priors.HyperPrior().shape_sd).logpdf(shape).sum(axis=-1)
+    expected = student_t(3, scale=bk.priors.HyperPrior().shape_scale).logpdf(shape).sum(axis=-1)
     np.testing.assert_allclose(fit["log_prior"]["shape"].values, expected, rtol=1e-9)
     assert az.loo(fit).elpd == pytest.approx(bk.checks.exact_loo(fit).elpd, abs=0.2)
     sensitivity = az.psense(fit, var_names=["bayes"])

@@ -69,7 +69,7 @@ def read_table(data: Any, columns: Mapping[str, str]) -> Columns:
     try:
         frame: Any = nw.from_native(data)
         lazy = isinstance(frame, nw.LazyFrame)
-        if "," in str(columns.get("outcome")):
+        if "," in _outcome_named(columns):
             eager = frame.collect() if lazy else frame
             return read_table(pd.DataFrame(eager.to_dict(as_series=False)), columns)
         first = "" if hasattr(data, "to_numpy") else ".collect()" if lazy else ".to_pandas()"
@@ -89,12 +89,17 @@ def read_table(data: Any, columns: Mapping[str, str]) -> Columns:
 
 def _beside_in_one(data: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFrame:
     """Return a table with lists of outcomes for trials that stand side by side: "run0,run1"."""
-    named = str(columns.get("outcome"))
+    named = _outcome_named(columns)
     trials = [name.strip() for name in named.split(",")]
     if len(trials) < 2 or named in data.columns or not {*trials} <= {*data.columns}:
         return data
     lists = pd.Series(data[trials].to_numpy().tolist(), data.index)
     return data.drop(columns=trials).assign(**{named: lists})
+
+
+def _outcome_named(columns: object) -> str:
+    """Name given for the column of outcomes; what is no mapping is refused where it is read."""
+    return str(columns.get("outcome")) if isinstance(columns, Mapping) else ""
 
 
 def _picked(names: list[Any], columns: Mapping[str, str], array: str) -> Picked:

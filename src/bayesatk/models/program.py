@@ -35,7 +35,7 @@ from bayesatk.models.marks import (
     right_trials,
 )
 from bayesatk.priors import DirichletHyperPrior, HyperPrior
-from bayesatk.priors.fields import Beta, Dirichlet, Field, Fields, HalfNormal
+from bayesatk.priors.fields import Beta, Dirichlet, Field, Fields, HalfNormal, StudentT
 from bayesatk.results.question_laws import concentration, declared_fields
 
 Form = Literal["full", "marginal", "crossed"]
@@ -65,6 +65,8 @@ def variable(field: Field) -> Tensor:
         density = (law.a - 1.0) * pt.log(number) + (law.b - 1.0) * pt.log1p(-number)
         pm.Potential(f"improper_{name}_prior", density)
         return number
+    if isinstance(law, StudentT):
+        return pm.StudentT(name, nu=law.df, sigma=law.scale, dims=dims)
     kind = pm.HalfNormal if isinstance(law, HalfNormal) else pm.Normal
     return kind(name, sigma=law.sd, dims=dims)  # type: ignore[attr-defined]
 

@@ -45,7 +45,7 @@ def power_scaled[Kind: Prior | CategoryPrior](prior: Kind, power: float) -> Kind
 
     names = [field.name for field in fields(prior) if field.name in _SCALED]
     changed = {name: scaled(getattr(prior, name)) for name in names}
-    for name in ("slope_sd", "shape_sd"):
+    for name in ("slope_sd", "shape_scale"):
         if hasattr(prior, name):
             changed[name] = getattr(prior, name) / power**0.5
     return replace(prior, **changed)

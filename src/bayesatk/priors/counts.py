@@ -15,7 +15,7 @@ from bayesatk.priors.checks import (
     positive_numbers,
     spread,
 )
-from bayesatk.priors.fields import Beta, Dirichlet, Field, Fields, HalfNormal, Normal
+from bayesatk.priors.fields import Beta, Dirichlet, Field, Fields, HalfNormal, Normal, StudentT
 
 INFLATION = (1.0, 1.0, 8.0)  # Dirichlet prior of questions never, always and sometimes solved
 
@@ -90,8 +90,8 @@ class HyperPrior:
         With groups, the scale of the half-normal prior of the sd of group effects, in logits. Where
         that sd is 1, two of three groups have means within 0.27 and 0.73 around a typical one of
         0.5.
-    shape_sd : float
-        Of scored categories, the prior sd of each coefficient of the base (see Notes).
+    shape_scale : float
+        Of scored categories, the prior scale of each coefficient of the base (see Notes).
 
     Notes
     -----
@@ -101,7 +101,9 @@ class HyperPrior:
     scale, b is a base that all questions share, and t is such that the expected score is p. The log
     of the base is a sum of up to five functions of the level (the ends, then polynomials of the
     score), orthogonal to constants and to the score and of mean square one; their coefficients are
-    ``Normal(0, shape_sd)``. With two levels there are none, and p is the success probability.
+    Student t with 3 degrees of freedom and scale `shape_scale`: heavy tails, because marks of a
+    question that lie within a few hundredths of the scale need coefficients ten times as large as
+    usual. With two levels there are none, and p is the success probability.
 
     See Also
     --------
@@ -124,14 +126,14 @@ class HyperPrior:
     share: tuple[float, float] = (1.0, 1.0)
     slope_sd: float = 2.5
     group_sd: float = 1.0
-    shape_sd: float = 2.0
+    shape_scale: float = 2.0
 
     def __post_init__(self) -> None:
         beta_parameters(self, "mean")
         beta_parameters(self, "icc", improper=True)
         concentration(self, "atoms", 3)
         concentration(self, "share", 2)
-        positive_numbers(self, "slope_sd", "group_sd", "shape_sd")
+        positive_numbers(self, "slope_sd", "group_sd", "shape_scale")
         default = DIFFICULTY_FAMILIES if self.proper else DIFFICULTY_FAMILIES[:1]
         families = family_probabilities(default if self.families is None else self.families)
         if not self.proper and families != (("beta", 1.0),):
@@ -204,7 +206,7 @@ class HyperPrior:
         return Fields((mean, *self._effects(slopes, grouped, shapes), *shares, icc))
 
     def _effects(self, slopes: int, grouped: bool, shapes: int) -> tuple[Field, ...]:
-        shape = Field("shape", Normal(self.shape_sd), shapes, "function")
+        shape = Field("shape", StudentT(self.shape_scale, 3.0), shapes, "function")
         return (*_effects(self, slopes, grouped), *(shape,) * (shapes > 0))
 
 

@@ -22,6 +22,7 @@ from scipy.special import (
     logit,
     logsumexp,
     ndtri,
+    stdtrit,
 )
 
 Array = NDArray[np.float64]
@@ -185,6 +186,35 @@ class Normal(Distribution):
     def scaled(self, power: float) -> "Normal":
         """Return the normal whose variance is divided by the power."""
         return Normal(self.sd / power**0.5)
+
+
+@dataclass(frozen=True)
+class StudentT(Distribution):
+    """Student t distribution around 0; its coordinate is the number itself.
+
+    Examples
+    --------
+    >>> StudentT(2.0, 3.0).from_uniform(np.array([0.5, 0.975])).round(4).tolist()  # 2 x 3.1824
+    [0.0, 6.3649]
+    """
+
+    scale: float
+    df: float
+
+    def log_density(self, x: Array) -> Array:
+        """Log density of numbers (..., 1); shape (...)."""
+        tail = 0.5 * (self.df + 1.0)
+        constant = gammaln(tail) - gammaln(0.5 * self.df) - 0.5 * np.log(self.df * np.pi)
+        square = (x[..., 0] / self.scale) ** 2 / self.df
+        return np.asarray(constant - np.log(self.scale) - tail * np.log1p(square))
+
+    def from_uniform(self, u: Array) -> Array:
+        """Return quantiles."""
+        return np.clip(self.scale * stdtrit(self.df, u), -_FARTHEST, _FARTHEST)
+
+    def scaled(self, power: float) -> "StudentT":
+        """Return the same with a scale that is divided by the root of the power."""
+        return StudentT(self.scale / power**0.5, self.df)
 
 
 @dataclass(frozen=True)
