@@ -393,8 +393,6 @@ def test_a_gate_weighs_the_questions_of_both() -> None:
 
 DATA = bk.tally({"a": RUNS[0], "b": RUNS[1]}, weight=WEIGHT)
 REFUSED = {
-    "next questions": bk.decide.next_questions,
-    "suspicious questions": bk.checks.suspicious_questions,
     "random baseline": lambda fit: bk.guessing.random_baseline(fit, 0.5),
     "range": lambda fit: bk.checks.extrapolation_range(DATA, "pass@8"),
 }

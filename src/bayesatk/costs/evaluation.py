@@ -230,11 +230,14 @@ def draw_costs(
     samples = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
     if by_law:
         parts = np.split(theta, range(_NEW, size, _NEW))
-        new = [cost_quantities(*new_questions(model, part, scale), k, budget) for part in parts]
+        new = [
+            cost_quantities(*new_questions(model, theta_part, scale), k, budget)
+            for theta_part in parts
+        ]
         for name, values in samples.items():
-            drawn = np.concatenate([part[name] for part in new])
-            place = np.argsort(values[..., 1], axis=0)
-            np.put_along_axis(values[..., 1], place, np.sort(drawn, axis=0), axis=0)
+            drawn = np.concatenate([theta_part[name] for theta_part in new])
+            order = np.argsort(values[..., 1], axis=0)
+            np.put_along_axis(values[..., 1], order, np.sort(drawn, axis=0), axis=0)
     mean_p = model.nodes.overall()[0][model.node(theta[:, 0])]
     return samples | {"mean_p": mean_p} | named(theta[:, 1:])
 

@@ -425,7 +425,7 @@ def refused_pairs() -> list[tuple[str, str, str, str]]:
     Examples
     --------
     >>> refused_pairs()[0][:2]
-    ('covariates', "pooling='none'")
+    ('groups', 'difficulties that systems share')
     """
     tables = (REFUSED, ""), (NOT_BUILT, "not built yet")
     return [

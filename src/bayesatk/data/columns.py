@@ -271,11 +271,11 @@ def _fields(value: object, depth: int) -> Iterator[tuple[str, object]]:
     """Yield path and value of the fields of an object, and of the first object of a list."""
     for name, inner in value.items() if isinstance(value, dict) else ():
         listed = isinstance(inner, list) and inner and isinstance(inner[0], dict)
-        part = inner[0] if listed else inner
-        if isinstance(part, dict) and depth > 1:
+        nested = inner[0] if listed else inner
+        if isinstance(nested, dict) and depth > 1:
             yield from (
                 (f"{name}{'[]' * bool(listed)}.{path}", held)
-                for path, held in _fields(part, depth - 1)
+                for path, held in _fields(nested, depth - 1)
             )
         elif not isinstance(inner, list | dict):
             yield str(name), inner

@@ -292,7 +292,7 @@ def invalid(codes: Codes) -> list[int]:
     """Return the positions of outcomes without a score, in order."""
     if not codes.size or codes.min() > CODE_INVALID:
         return []
-    return [int(place) for place in np.flatnonzero(codes == CODE_INVALID)]
+    return [int(index) for index in np.flatnonzero(codes == CODE_INVALID)]
 
 
 def refuse(

@@ -89,10 +89,11 @@ def _pooled(outcomes: Outcomes) -> dict[Any, JudgeError]:
     labels = outcomes.kinds.sum(axis=1)
     marked, size = labels[:, [7, 4]], labels[:, [6, 3]] + labels[:, [7, 4]]
     judges: dict[Any, JudgeError] = {}
-    for place, system in enumerate(outcomes.systems):
-        others = np.arange(len(labels)) != place
+    for index, system in enumerate(outcomes.systems):
+        other_systems = np.arange(len(labels)) != index
         shapes = [
-            rate_of_others(k[others], n[others]) for k, n in zip(marked.T, size.T, strict=True)
+            rate_of_others(k[other_systems], n[other_systems])
+            for k, n in zip(marked.T, size.T, strict=True)
         ]
         judges[system] = PooledJudge(0, 0, 0, 0, str(system), before=(*shapes[0], *shapes[1]))
     return judges

@@ -309,8 +309,8 @@ def _check_rules_of_logs(answer_rules: AnswerRules | None, answers: bool) -> Non
 def _scores_of_judges(options: ReadOptions, arguments: Mapping[str, Any]) -> Scores:
     """Return the scores of what several judges say, and refuse what does not go with them."""
     names = "scores success cost verifier answer_rules answers wide".split()
-    given = {name: arguments[name] or None for name in names}
-    refuse_given("marks of several judges", **given)
+    beside = {name: arguments[name] or None for name in names}
+    refuse_given("marks of several judges", **beside)
     return pattern_scores(len(options.marks))
 
 
@@ -424,9 +424,10 @@ def _note_across(long: LongForm, inputs: InputFiles) -> LongForm:
     source, options = inputs.sources[0], inputs.options
     if source.kind == "parquet" or options.wide or "rate" in options.columns:
         return long
-    with open_source(source) as file:
-        rows = islice(records_in(source, file, options.records), 1000)
-        columns = columns_across(rows, options.named)
+    with (
+        open_source(source) as file, closing(records_in(source, file, options.records)) as records
+    ):  # fmt: skip
+        columns = columns_across(islice(records, 1000), options.named)
     if not columns:
         return long
     name, values = next(iter(columns.items()))

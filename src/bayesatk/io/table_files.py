@@ -7,7 +7,8 @@ import math
 import re
 import warnings
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from itertools import chain
 from typing import Any, BinaryIO
@@ -256,9 +257,9 @@ def _blocks_of_judges(source: Source, file: BinaryIO, options: ReadOptions) -> G
         by_judge.append(list(blocks_of(source, file, long, BINARY)))
     for blocks in zip(*by_judge, strict=True):
         marks = [block.listed("outcome") for block in blocks]
-        others = tuple(name for name in blocks[0].others if name not in names)
+        unread = tuple(name for name in blocks[0].others if name not in names)
         table = blocks[0].with_column("outcome", ", ".join(names), patterns(marks, judges, "row "))
-        yield replace(table, others=others)
+        yield replace(table, others=unread)
 
 
 def _questions(names: list[str]) -> str:
@@ -274,15 +275,18 @@ def _names(source: Source, file: BinaryIO) -> list[str]:
     """Return the names of all columns, of the header or of the first record."""
     if source.kind == "parquet":
         return columns_and_rows(source.path)[0]
-    first: Any = next(records_of(source.kind, file, None), (0, (), None))
+    with closing(records_of(source.kind, file, None)) as records:  # before the file is closed
+        first: Any = next(records, (0, (), None))
     return list(first[1])
 
 
-def records_in(source: Source, file: BinaryIO, records: str | None) -> Iterator[Any]:
+def records_in(source: Source, file: BinaryIO, records: str | None) -> Generator[Any]:
     """Yield the rows of a table as objects, whatever they hold."""
     if source.kind == "parquet":
-        return records_of_parquet(source.path, _names(source, file))
-    return (record for _, _, record in records_of(source.kind, file, records))
+        yield from records_of_parquet(source.path, _names(source, file))
+        return
+    with closing(records_of(source.kind, file, records)) as rows:
+        yield from (record for _, _, record in rows)
 
 
 def columns_across(records: Iterable[Any], columns: Mapping[str, str]) -> dict[str, list[str]]:
@@ -304,22 +308,24 @@ def columns_across(records: Iterable[Any], columns: Mapping[str, str]) -> dict[s
         picked = Picked.of([*first, *(set(columns.values()) - set(first))], columns)
     except OutcomeError:
         return {}
-    told = [picked.roles[role] for role in ("system", "question") if role in picked.roles]
-    others = picked.others if "trial" not in picked.roles else ()
+    cell_columns = [picked.roles[role] for role in ("system", "question") if role in picked.roles]
+    unread = picked.others if "trial" not in picked.roles else ()
     rows_by_cell: dict[str, list[list[str]]] = {}
     for row in chain([first], rows):
-        values = [row.get(name) for name in others]
+        values = [row.get(name) for name in unread]
         texts = ["" if isinstance(value, list | dict) else str(value)[:80] for value in values]
-        rows_by_cell.setdefault(repr([at(row, name) for name in told]), []).append(texts)
+        rows_by_cell.setdefault(repr([at(row, name) for name in cell_columns]), []).append(texts)
     repeated = [[*zip(*rows, strict=True)] for rows in rows_by_cell.values() if len(rows) > 1]
-    found: dict[str, list[str]] = {}
-    for place, name in enumerate(others if len(repeated) > 2 else ()):
-        counts = Counter(value for cell in repeated for value in set(cell[place]))
-        apart = all(len(set(cell[place])) == len(cell[place]) for cell in repeated)
+    across_by_name: dict[str, list[str]] = {}
+    for index, name in enumerate(unread if len(repeated) > 2 else ()):
+        counts = Counter(value for cell in repeated for value in set(cell[index]))
+        apart = all(len(set(cell[index])) == len(cell[index]) for cell in repeated)
         across = len(counts) > 1 and min(counts.values()) * 2 >= len(repeated)
         if across and (apart or meaning(name) in CONDITIONS):
-            found[name] = list(dict.fromkeys(value for cell in repeated for value in cell[place]))
-    return found
+            across_by_name[name] = list(
+                dict.fromkeys(value for cell in repeated for value in cell[index])
+            )
+    return across_by_name
 
 
 class Folders:

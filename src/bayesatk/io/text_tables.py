@@ -75,11 +75,11 @@ def text_blocks(
 
 def _no_records(records: str | None, arrays: Sequence[str]) -> OutcomeError:
     """Refuse a document without records, and say where it has arrays of objects."""
-    others = f"There are arrays in {shown(list(arrays))[1:-1]}. " if arrays else ""
+    hint = f"There are arrays in {shown(list(arrays))[1:-1]}. " if arrays else ""
     return OutcomeError(
         f"the file must have an array of records{f' at {records}' if records else ''}, or one "
         'a line; got none. One record is {"question": ..., "trial": ..., "outcome": ...}. '
-        f"{others}If they are within an object, say where: ",
+        f"{hint}If they are within an object, say where: ",
         Argument("records", arrays[0] if arrays else "results"), ".",
     )  # fmt: skip
 
@@ -116,7 +116,7 @@ def _refuse_other(picked: Picked, names: Labels, columns: Mapping[str, str], whe
         )
 
 
-def records_of(kind: str, file: BinaryIO, records: str | None) -> Iterator[Named]:
+def records_of(kind: str, file: BinaryIO, records: str | None) -> Generator[Named]:
     """Yield number, names and fields of every record of a file of text."""
     if kind in SEPARATORS:
         yield from _delimited_records(file, SEPARATORS[kind])
@@ -136,7 +136,7 @@ def _json_records(kind: str, file: BinaryIO, records: str | None) -> Iterator[tu
             return
         # Where tools put records that are not the whole document.
         usual_keys = "results performances instances records rows data items examples cases samples"
-        place, names = None, None
+        records_key, names = None, None
         arrays: list[str] = []
         for key, number, record in members(text, frozenset(usual_keys.split())):
             if key == "columns" and isinstance(record, list):  # of a table in rows, as MLflow has
@@ -146,14 +146,14 @@ def _json_records(kind: str, file: BinaryIO, records: str | None) -> Iterator[tu
             arrays += _arrays(key, record) if number is None else []
             if not isinstance(number, int) or (key and not isinstance(record, dict)):
                 continue
-            if place not in (None, key):
+            if records_key not in (None, key):
                 raise OutcomeError(
-                    f"the records must be in one place; there are some in {place!r} and in "
-                    f"{key!r}. Choose: ", Argument("records", place), ".",
+                    f"the records must be in one place; there are some in {records_key!r} and in "
+                    f"{key!r}. Choose: ", Argument("records", records_key), ".",
                 )  # fmt: skip
-            place = key
+            records_key = key
             yield number, record
-        if place is None:
+        if records_key is None:
             raise _no_records(None, arrays)
 
 

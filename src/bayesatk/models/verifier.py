@@ -142,21 +142,21 @@ def added_votes(answer: Ints, right: NDArray[np.bool_], weight: Array) -> Array:
     [1.0, 0.5]
     """
     total, shared = np.full(answer.shape, -1.0), np.ones(answer.shape)
-    for place in range(answer.shape[-1]):
-        same = (answer == answer[..., place, None]) & (answer != NOBODY)
-        total[..., place] = np.where(same.any(axis=-1), (same * weight).sum(axis=-1), -1.0)
-        shared[..., place] = np.maximum(same.sum(axis=-1), 1)
+    for index in range(answer.shape[-1]):
+        same = (answer == answer[..., index, None]) & (answer != NOBODY)
+        total[..., index] = np.where(same.any(axis=-1), (same * weight).sum(axis=-1), -1.0)
+        shared[..., index] = np.maximum(same.sum(axis=-1), 1)
     best = (total == total.max(axis=-1, keepdims=True)) & (total >= 0.0)
-    each = best / shared  # an answer counts once, whatever its votes
-    return np.asarray((each * right).sum(axis=-1) / np.maximum(each.sum(axis=-1), 1e-9))
+    votes_won = best / shared  # an answer counts once, whatever its votes
+    return np.asarray((votes_won * right).sum(axis=-1) / np.maximum(votes_won.sum(axis=-1), 1e-9))
 
 
 def categories(chance: Array, shape: tuple[int, ...], rng: np.random.Generator) -> Ints:
     """Draw categories (draws, ...) by probabilities (draws, categories)."""
     ends = np.cumsum(chance, axis=1) / chance.sum(axis=1, keepdims=True)
     row = np.arange(len(chance))[:, None, None]
-    place = np.searchsorted((ends + row[:, 0]).ravel(), row + rng.random(shape), "right")
-    return np.asarray(np.minimum(place - row * chance.shape[1], chance.shape[1] - 1))
+    index = np.searchsorted((ends + row[:, 0]).ravel(), row + rng.random(shape), "right")
+    return np.asarray(np.minimum(index - row * chance.shape[1], chance.shape[1] - 1))
 
 
 def drawn_means(
@@ -188,7 +188,7 @@ def drawn_means(
         like = sums / np.where(total > 0.0, total, np.nan)
         new = np.stack([shares.new_groups(half.swapaxes(1, 2), rng) for half in like[:1]] * 2)
     else:
-        of_new = [_means_of_new(trials, shares, ks, place, rng) for place in range(total.shape[1])]
+        of_new = [_means_of_new(trials, shares, ks, index, rng) for index in range(total.shape[1])]
         like = np.stack(of_new, axis=2)
         new = _means_of_new(trials, shares, ks, None, rng) if shares.grouped else like[:, :, 0]
     by_group = np.stack([on_questions, like], axis=-1)
@@ -234,8 +234,8 @@ def _settled(halves: Array) -> Array:
     """Return the means of two halves, moved towards their mean until their noise is gone."""
     means = halves.mean(axis=0)
     noise = ((halves[0] - halves[1]) ** 2).mean(axis=0) / 4.0
-    kept = np.clip(1.0 - noise / np.maximum(means.var(axis=0), 1e-300), 0.0, 1.0)
-    return np.asarray(means.mean(axis=0) + np.sqrt(kept) * (means - means.mean(axis=0)))
+    signal_share = np.clip(1.0 - noise / np.maximum(means.var(axis=0), 1e-300), 0.0, 1.0)
+    return np.asarray(means.mean(axis=0) + np.sqrt(signal_share) * (means - means.mean(axis=0)))
 
 
 def best_draws(

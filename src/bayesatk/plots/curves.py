@@ -205,8 +205,8 @@ def _write_names(
     """Write the name of every system behind the end of its curve, none over another."""
     ends = curves["mean"].isel(k=-1)
     height = ends.copy(data=np.full(ends.shape, limits[0]))  # of those that another row has
-    for place in np.ndindex(ends.shape[:-1]):
-        height.values[place] = _apart(ends.values[place], limits)
+    for index in np.ndindex(ends.shape[:-1]):
+        height.values[index] = _apart(ends.values[index], limits)
     words = xr.DataArray(names, {"system": curves["system"]}, "system")
     canvas.draw(
         canvas.marks.text, "name", np.log2(float(curves["k"][-1])) + gap, height.fillna(limits[0]),
@@ -227,12 +227,12 @@ def _apart(heights: Array, limits: tuple[float, float]) -> Array:
     line = 0.07 * (high - low)
     order = drawn[np.argsort(heights[drawn], kind="stable")]
     apart = heights.copy()
-    for below, place in pairwise(order):
-        apart[place] = max(apart[place], apart[below] + line)
+    for below, line_end in pairwise(order):
+        apart[line_end] = max(apart[line_end], apart[below] + line)
     top = high - 0.7 * line
-    for place in order[::-1]:
-        apart[place] = min(apart[place], top)
-        top = apart[place] - line
+    for line_end in order[::-1]:
+        apart[line_end] = min(apart[line_end], top)
+        top = apart[line_end] - line
     return apart
 
 

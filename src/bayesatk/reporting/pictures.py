@@ -155,13 +155,13 @@ def _stack(figure: Any, shaded: bool) -> None:
         panel.set_xlabel(label.replace(" (", "\n(") if len(label) > _LONG else label)
         panel.set_ylabel(panel.get_ylabel() or first.get_ylabel())
         names, own_names = (
-            [text.get_text() for text in each.get_yticklabels()] for each in (first, panel)
+            [text.get_text() for text in drawn.get_yticklabels()] for drawn in (first, panel)
         )
         if any(names) and (not any(own_names) or max(map(len, names)) > _LONG):  # of rows
             panel.set_yticks(first.get_yticks(), [_in_two(name) for name in names])
         panel.tick_params(labelbottom=True, labelleft=True)
-    for place, panel in enumerate(panels):
-        panel.set_subplotspec(grid[place])
+    for row, panel in enumerate(panels):
+        panel.set_subplotspec(grid[row])
     below = 0.0
     for legend in [*figure.legends]:
         names = [text.get_text() for text in legend.get_texts()]

@@ -84,7 +84,8 @@ class AskedCosts:
         dims = "question", "category", "cost_sum"
         sums = dataset["cost_sums"].transpose(*dims).values[:, order]
         tried, scale = counts.sum(axis=1) > 0, float(self.cost_prior.scale or 1.0)
-        return tried, counts[tried], Costs.of_sums(*np.moveaxis(sums[tried], -1, 0), scale)
+        number, total, logs, squares = np.moveaxis(sums[tried], -1, 0)
+        return tried, counts[tried], Costs.of_sums(number, total, logs, squares, scale)
 
 
 def read_costs(
@@ -98,7 +99,7 @@ def read_costs(
         for amount in _listed(spend)
     )
     data = as_marked(data)
-    population = "law" if data.weight is None else "bootstrap"
+    population: Literal["law", "bootstrap"] = "law" if data.weight is None else "bootstrap"
     study = read_study(
         data, [f"pass@{number}" for number in ks or (1,)], pooling="partial", prior=prior,
         difficulty=difficulty, success=success, prior_trials=None, prior_weight=1.0,

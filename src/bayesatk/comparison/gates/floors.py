@@ -176,21 +176,23 @@ def worst_floors(result: Result, policy: GatePolicy, right: Ints, trials: Ints) 
     """
     worst, metric = np.zeros(right.shape[:-1], np.int64), policy.asked
     for label, floor in policy.floors.items():
-        kept = questions_of(result, policy, str(label))
-        share = np.ones(kept.sum()) if result.weight is None else result.weight[kept]
-        values = finite(metric.credit, right[..., kept], trials[kept]) @ (share / share.sum())
-        single = int(kept.sum()) == 1
-        seen, first, place = np.unique(
-            right[..., kept][..., 0] if single else np.round(values, 12),
+        of_floor = questions_of(result, policy, str(label))
+        share = np.ones(of_floor.sum()) if result.weight is None else result.weight[of_floor]
+        values = finite(metric.credit, right[..., of_floor], trials[of_floor]) @ (
+            share / share.sum()
+        )
+        single = int(of_floor.sum()) == 1
+        seen, first, index = np.unique(
+            right[..., of_floor][..., 0] if single else np.round(values, 12),
             return_index=True, return_inverse=True,
         )  # fmt: skip
         severity = []
         for key, value in zip(seen.tolist(), values.ravel()[first].tolist(), strict=True):
             of_key = int(key) if single else None
-            sides = _confidences(result, policy, kept, float(floor), trials, value, of_key)
+            sides = _confidences(result, policy, of_floor, float(floor), trials, value, of_key)
             verdict = floor_verdict(policy, *sides[:: result.scale.direction])
             severity.append(("pass", "inconclusive", "fail").index(verdict))
-        worst = np.maximum(worst, np.array(severity)[place].reshape(worst.shape))
+        worst = np.maximum(worst, np.array(severity)[index].reshape(worst.shape))
     return worst
 
 

@@ -376,15 +376,15 @@ def together(new: object, baseline: object) -> Outcomes:
 
 def _counts(both: dict[str, Outcomes]) -> list[xr.Dataset]:
     """Return what is counted of both systems: truths too, where some are known."""
-    known = ["truth_count" in outcomes.dataset for outcomes in both.values()]
-    if any(known) and not all(known):
+    labelled = ["truth_count" in outcomes.dataset for outcomes in both.values()]
+    if any(labelled) and not all(labelled):
         raise ArgumentError(
-            Argument(list(both)[known.index(False)]), " must have trials of known truth beside "
+            Argument(list(both)[labelled.index(False)]), " must have trials of known truth beside "
             "others where the other system has them. Read both with ",
             Argument("truth", ..., "tally"), "; of a system whose every truth is known, leave one "
             "out.",
         )  # fmt: skip
-    names = ["count", "missing", *(["truth_count"] if all(known) else [])]
+    names = ["count", "missing", *(["truth_count"] if all(labelled) else [])]
     return [outcomes.dataset[names].reset_coords(drop=True) for outcomes in both.values()]
 
 

@@ -113,8 +113,8 @@ class LabelledQuestions:
         by_question = min(self.labels / questions, float(self.trials))
         doubled = [2**power for power in range(self.trials.bit_length()) if 2**power < self.trials]
         numbers = [0, *doubled, self.trials]
-        place = max(bisect_left(numbers, by_question), 1)
-        fewer, more = numbers[place - 1 : place + 1]
+        index = max(bisect_left(numbers, by_question), 1)
+        fewer, more = numbers[index - 1 : index + 1]
         share = (by_question - fewer) / (more - fewer)
         low, high = self.design(fewer), self.design(more)
         return replace(
@@ -243,9 +243,9 @@ class ComposedPilot:
         information, size = np.zeros((centre.shape[1], centre.shape[1])), self.labels
         for name, number in zip(RATES, (share * size, (1.0 - share) * size), strict=True):
             if size and name in fit.fields.slices:
-                place = fit.fields.slices[name]
-                rate = expit(centre[0, place])
-                information[place, place] = number * rate * (1.0 - rate)
+                index = fit.fields.slices[name]
+                rate = expit(centre[0, index])
+                information[index, index] = number * rate * (1.0 - rate)
         return information
 
     def _design(

@@ -267,8 +267,10 @@ def _table(
         affordable = None
         if money and trial_cost:
             # With more trials than labels, or with all trials marked by hand.
-            rest = money - label_cost * (labels or 0)
-            affordable = max(rest // (trial_cost * n), money // ((trial_cost + label_cost) * n))
+            for_trials = money - label_cost * (labels or 0)
+            affordable = max(
+                for_trials // (trial_cost * n), money // ((trial_cost + label_cost) * n)
+            )
         for size, by_draw in designs(n).items():
             number, width_reached, correct = _number(goal, by_draw, affordable)
             names = {"trials": n, "questions": number}

@@ -319,7 +319,7 @@ def _langfuse(item: Record) -> Iterator[dict[str, Any]]:
             raise OutcomeError(
                 f"an item must have one value of a score; {item.where} has {shown(marks[name])} "
                 f"and {shown(value)} of {shown(name)}. Leave out one of their sources, "
-                f"{shown([other('source') for other in item.inner('scores')])[1:-1]}."
+                f"{shown([mark('source') for mark in item.inner('scores')])[1:-1]}."
             )
     yield {"outcome": marks, "fault": "an error" if item("level") == "ERROR" else ""}
 
