@@ -90,7 +90,9 @@ def test_whatever_numbers_a_lazy_array_holds_it_is_read_like_rows(marks, kind, s
             data = xr.DataArray(data, dims=DIMS[1:]) if isinstance(data, da.Array) else data
             found.append(bk.tally(data, **options).dataset["count"].values.tolist())
         except bk.OutcomeError as error:
-            found.append(str(error).replace("system 0, ", ""))
+            # A block of a lazy array may not hold the second one that rows name.
+            second = r", and neither is [^,]+ at question \d+, trial \d+"
+            found.append(re.sub(second, "", str(error).replace("system 0, ", "")))
     assert found[1:] == found[:1] * 2
 
 

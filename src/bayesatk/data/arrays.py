@@ -74,7 +74,7 @@ class Block:
         codes = encode(self.values, scores)
         wrong = invalid(codes)
         if wrong:
-            first, *second = (self._cell(index) for index in wrong[:2])
+            first, *second = (self._cell(index) for index in wrong)
             raise refuse(*first, scores, second=second[0] if second else None)
         return codes.ravel()
 

@@ -289,10 +289,10 @@ def _encode_one(value: Any, codes: Mapping[Any, int]) -> int:
 
 
 def invalid(codes: Codes) -> list[int]:
-    """Return the positions of outcomes without a score, in order."""
+    """Return the positions of the first two outcomes without a score."""
     if not codes.size or codes.min() > CODE_INVALID:
         return []
-    return [int(index) for index in np.flatnonzero(codes == CODE_INVALID)]
+    return [int(index) for index in np.flatnonzero(codes == CODE_INVALID)[:2]]
 
 
 def refuse(

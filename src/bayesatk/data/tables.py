@@ -416,7 +416,7 @@ def _codes(table: Columns, scores: Scores) -> Codes:
     codes = encode(values if isinstance(values, np.ndarray) else list(values), scores)
     cells = [
         (table.value("outcome", row), f"{table.place(row)} of column {table.roles['outcome']!r}")
-        for row in invalid(codes)[:2]
+        for row in invalid(codes)
     ]
     if cells:
         raise refuse(*cells[0], scores, values[:10_000], cells[1] if len(cells) > 1 else None)
