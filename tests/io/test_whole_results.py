@@ -84,6 +84,7 @@ def test_one_thing_that_was_changed_is_noticed(path, what):
     refused(path, "not as they were saved")
 
 
+@pytest.mark.long
 def test_bits_that_flip_in_a_file_are_noticed(fits, tmp_path):
     """58 of 60 loaded with other contents before there was a digest."""
     whole = bk.save(fits[1], tmp_path / "fit.nc").read_bytes()

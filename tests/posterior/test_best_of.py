@@ -180,6 +180,7 @@ def test_other_poolings_weights_and_populations() -> None:
             assert table.loc[("bon@3", target), "mean"] > row["mean"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "options",
     [

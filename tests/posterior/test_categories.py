@@ -224,6 +224,7 @@ def test_conflict_of_prior_trials_is_said() -> None:
         assert "no conflict" in bk.notes(same)[0]
 
 
+@pytest.mark.long
 def test_prior_trials_that_are_alike_are_rarely_called_in_conflict() -> None:
     p = np.random.default_rng(0).dirichlet([1.2, 0.8, 1.6], 40)
     names = np.array(list(SCORES), object)

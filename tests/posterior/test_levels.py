@@ -138,6 +138,7 @@ def test_units_and_names_of_scores_do_not_matter() -> None:
         np.testing.assert_allclose(10.0 * first[:, 1], second[:, 1], rtol=1e-3)
 
 
+@pytest.mark.long
 def test_many_trials_go_over_to_their_mean(monkeypatch) -> None:
     """A question of 200 trials is the same on the grid and as normal around its mean."""
     rng = np.random.default_rng(7)
@@ -162,7 +163,9 @@ def test_many_trials_go_over_to_their_mean(monkeypatch) -> None:
         [[2] * 4] * 20,
         [[0, 4, 0, 4]] * 20,
         [[0] * 4] * 10 + [[4] * 4] * 10,
-        np.random.default_rng(0).integers(0, 5, (6, 3000)).tolist(),
+        pytest.param(
+            np.random.default_rng(0).integers(0, 5, (6, 3000)).tolist(), marks=pytest.mark.long
+        ),
     ],
     ids=["one", "lowest", "highest", "middle", "ends", "halves", "deep"],
 )

@@ -117,6 +117,7 @@ def difference(table, metric, target):
     return (-row[["mean", *bracket[::-1]]]).tolist()
 
 
+@pytest.mark.long
 def test_every_completion_of_two_systems_lies_within_the_bracket_of_their_difference():
     rows = {"a": [[1, None, 0], [1, 1, 1]], "b": [[0, 1, 0], [None, 0, 1]]}
     options = {"metrics": ["pass@1", *METRICS], "pooling": "none", "draws": 9}
@@ -153,6 +154,7 @@ def scored_differences():
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("metric", "target"), [("bayes", "questions"), ("max@2", "population")])
 def test_scored_categories_are_bracketed_in_a_difference(scored_differences, metric, target):
     """On other questions the bracket holds what any filling in gives."""
