@@ -240,11 +240,10 @@ class Marks:
             As of `chances`.
         """
         start = 0
-        for unknown, groups in groupby(self.alike, key=itemgetter(0)):
+        for _, groups in groupby(self.alike, key=itemgetter(0)):
             sizes = [len(states) for *_, states in groups]
             states = [states for *_, states in self.alike[start : start + len(sizes)]]
             start += len(sizes)
-            del unknown
             chances = self.chances(rates, np.concatenate(states), once)
             yield from np.split(chances, np.cumsum(sizes)[:-1], axis=2)
 
@@ -261,8 +260,8 @@ class Marks:
         logs[:, needed] = nodes.log_likelihood(right_of[needed], wrong_of[needed])
         for unknown, wrong, right, _ in self.alike:
             number = np.arange(unknown + 1)
-            place = (right + number) * (most + 1) + wrong + unknown - number
-            yield _scaled(logs[:, place], unknown, bool(wrong + right))
+            index = (right + number) * (most + 1) + wrong + unknown - number
+            yield _scaled(logs[:, index], unknown, bool(wrong + right))
 
     def chances(self, rates: Array, states: NDArray[np.intp], once: bool = False) -> Array:
         """Probability of the unlabelled marks of states, given each number of right ones of these.
