@@ -340,7 +340,8 @@ def plot_ranks(
 
     See Also
     --------
-    bayesatk.compare, bayesatk.leaderboard : make the result.
+    bayesatk.compare : makes the result, from pairs.
+    bayesatk.leaderboard : makes it, from the joint model of all systems.
 
     Notes
     -----
@@ -358,19 +359,9 @@ def plot_ranks(
     '1.00'
     """
     drawn, read = Backend.named(backend), Result.of(fit)
-    board = None if read.has("ranks") or not read.has("leaderboard") else read.group("leaderboard")
-    if board is None and not Result.of(read, "ranks").group("ranks").attrs["ranked_on"]:
-        raise ValueError(
-            "fit must rank its systems, and no question was tried by all of them. Compare "
-            "fewer systems."
-        )
     (shown_target,) = chosen_targets(target or "", read.targets)
     metrics = chosen_metrics(read, metric)[: 1 if metric is None else None]
-    table = (
-        _rank_table(read, metrics, shown_target)
-        if board is None
-        else _board_ranks(board, metrics, shown_target)
-    )
+    table = _rank_table(read, metrics, shown_target)
     size, ranks = table.sizes["system"], table["rank"]
     side = max(0.42 * size, 2.2)
     wide, high = min(len(metrics), 2), -(-len(metrics) // 2)
@@ -498,21 +489,20 @@ def _board_rows(board: Result, metric: Metric, target: str) -> xr.Dataset:
     return rows.isel(system=order).transpose("metric", "system")
 
 
-def _rank_table(compared: Result, metrics: list[Metric], target: str) -> xr.DataArray:
+def _rank_table(read: Result, metrics: list[Metric], target: str) -> xr.DataArray:
     """Return probabilities (metric, system, rank), the best mean rank first."""
-    dataset = compared.group("ranks").sel(target=target, drop=True)
-    return _best_first(by_metric(metrics, lambda metric: metric_values(dataset, metric)))
-
-
-def _board_ranks(board: xr.Dataset, metrics: list[Metric], target: str) -> xr.DataArray:
-    """Return probabilities (metric, system, rank) of a leaderboard, the best mean rank first."""
-    labels = [metric.label for metric in metrics]
-    table = board["prob_rank"].sel(metric=labels, target=target, drop=True)
-    return _best_first(table.rename(place="rank"))
-
-
-def _best_first(table: xr.DataArray) -> xr.DataArray:
-    """Return probabilities (metric, system, rank), the best mean rank first."""
+    if read.has("leaderboard") and not read.has("ranks"):
+        board, labels = read.group("leaderboard"), [metric.label for metric in metrics]
+        table = board["prob_rank"].sel(metric=labels, target=target, drop=True).rename(place="rank")
+    else:
+        compared = Result.of(read, "ranks").group("ranks")
+        if not compared.attrs["ranked_on"]:
+            raise ValueError(
+                "fit must rank its systems, and no question was tried by all of them. Compare "
+                "fewer systems."
+            )
+        of_target = compared.sel(target=target, drop=True)
+        table = by_metric(metrics, lambda metric: metric_values(of_target, metric))
     table = table.transpose("metric", "system", "rank")
     mean = (table.isel(metric=0) * table["rank"]).sum("rank")
     return table.isel(system=mean.argsort(kind="stable").values)
