@@ -49,7 +49,7 @@ def test_the_best_by_a_verifier_is_that_of_pymc(metrics: str, options: dict[str,
         right, verifier=score, group=np.repeat(list("abc"), 4),
         covariates={"x": rng.normal(size=QUESTIONS)},
     )  # fmt: skip
-    exact = bk.evaluate(data, metrics, rng=1, **options)
+    exact = bk.evaluate(data, metrics, rng=1, draws=4000, **options)
     verification = bk.verify(exact, bk.sample(data, metrics, **options, **NUTS))
     assert verification.verdict == "agree", verification.table.to_string()
     names = set(verification.table["variable"])
@@ -67,7 +67,7 @@ def test_weighted_votes_are_those_of_pymc() -> None:
     answers[rng.random(answers.shape) < 0.15] = None
     data = bk.tally(None, answers=answers, reference=["0"] * QUESTIONS, verifier=np.exp(score))
     metrics, options = "wvote@3 plurality@3", {"difficulty": "beta"}
-    exact = bk.evaluate(data, metrics, rng=1, **options)
+    exact = bk.evaluate(data, metrics, rng=1, draws=4000, **options)
     verification = bk.verify(exact, bk.sample(data, metrics, **options, **NUTS))
     assert verification.verdict == "agree", verification.table.to_string()
     assert {"wvote_at_k", "plurality_at_k"} <= set(verification.table["variable"])

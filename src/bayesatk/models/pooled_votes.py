@@ -390,7 +390,7 @@ class _WeightedTrials(DrawnTrials):
         if question is not None:
             ballot = self.ballots[question]
         if self.silent is not None and any(ballot.nobody for ballot in self.ballots):
-            silent = new_p(self.silent.laws, 0, False, rng)
+            silent = new_p(self.silent.laws, np.zeros(len(p), np.int64), False, rng)
             nobody = (1.0 - p) * (silent if question is None else self.silent.p[:, question])
         chance, correct = self.draws.answers(ballot, p[:, None], nobody[:, None], self.thetas)
         answer = categories(chance, (len(p), repeats, max(ks)), rng)

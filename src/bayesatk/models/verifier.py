@@ -209,15 +209,15 @@ def _means_of_new(
     means = np.zeros((2, len(trials.p), len(ks)))
     share = shares.matrix @ shares.outer if group is None else shares.matrix[:, group]
     for number in range(_REPEATS):
-        question = rng.choice(len(share), p=share / share.sum())
+        question = rng.choice(len(share), size=len(trials.p), p=share / share.sum())
         assert trials.laws is not None  # else questions are drawn anew
         p = new_p(trials.laws, question, group is None, rng)
         means[number % 2] += 2.0 / _REPEATS * trials.credits(None, p, 1, ks, rng)[:, 0]
     return means
 
 
-def new_p(laws: QuestionLaws, question: int, new_group: bool, rng: np.random.Generator) -> Array:
-    """Draw p of a new question like one of these, of its group or of a new one; (draws,)."""
+def new_p(laws: QuestionLaws, question: Ints, new_group: bool, rng: np.random.Generator) -> Array:
+    """Draw p of a new question like one of these in each draw, of its group or of a new one."""
     if laws.difficulty is None:  # all questions have one p
         return laws.typical
     if new_group and laws.group_effect is not None:
@@ -225,9 +225,13 @@ def new_p(laws: QuestionLaws, question: int, new_group: bool, rng: np.random.Gen
         effect = laws.group_sd * rng.standard_normal(len(laws.group_sd))
         shape = laws.group_effect.shape
         laws = replace(laws, group_effect=np.broadcast_to(effect[:, None], shape))
-    ((_, law),) = laws.alike(np.array([question]))
-    assert law.difficulty is not None
-    return law.difficulty.draw_p(1, rng)[:, 0]
+    p = np.empty(len(question))
+    for index in np.unique(question):
+        draws = np.flatnonzero(question == index)
+        ((_, law),) = laws.alike(np.array([index]))
+        assert law.difficulty is not None
+        p[draws] = law.difficulty.among(draws).draw_p(1, rng)[:, 0]
+    return p
 
 
 def _settled(halves: Array) -> Array:
