@@ -110,6 +110,7 @@ def test_ranks_against_simulation() -> None:
         assert np.abs(found[:, place] - share).max() < slack
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_averaged_probabilities_move_within_their_error(seed, monkeypatch) -> None:
     """The same data with ten times the points of every family: both scatter about as stated."""

@@ -195,6 +195,7 @@ def test_other_improper_priors_are_refused(icc) -> None:
         bk.priors.HyperPrior(icc=icc)
 
 
+@pytest.mark.long
 def test_categories_are_alike_wherever_questions_hardly_differ() -> None:
     """There the density was nothing but rounding errors, and one chain in a hundred got stuck."""
     data = bk.tally([[0, 1, 2, 2], [2, 1, 0, 2]], scores={0: 0.0, 1: 0.5, 2: 1.0})

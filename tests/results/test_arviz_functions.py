@@ -130,7 +130,10 @@ def test_the_table_names_the_functions_that_are_tried() -> None:
 
 
 # Those of ten seconds, and what they have beside the others.
-LONG = {"covariates, judge and prior trials", "categories", "groups", "judge"}
+LONG = {
+    "covariates, judge and prior trials", "categories", "groups", "judge", "covariates",
+    "categories, complete pooling",
+}  # fmt: skip
 
 
 @pytest.mark.full

@@ -46,7 +46,7 @@ def test_other_priors_are_calibrated() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.long  # make test has the votes for the calibration of a PyMC model
+@pytest.mark.long
 def test_pymc_is_calibrated() -> None:
     found = bk.checks.calibrate(5, 4, "pass@2", difficulty="beta", replications=80, rng=5, **NUTS)
     assert found.verdict == "calibrated", found.table.to_string()
@@ -76,7 +76,7 @@ def test_scored_categories_are_calibrated(pooling, prior, size) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["closed_form", "pymc"])
+@pytest.mark.parametrize("engine", ["closed_form", pytest.param("pymc", marks=LONG)])
 def test_votes_of_known_choices_are_calibrated(engine) -> None:
     options = NUTS | {"engine": engine, "replications": 300 if engine == "closed_form" else 100}
     prior = bk.priors.AnswerPrior(0.8, choices=4)
