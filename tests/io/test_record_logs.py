@@ -356,6 +356,7 @@ def test_the_layout_of_harbor_before_schema_versions(tmp_path):
 @pytest.mark.parametrize(("name", "valid", "expected"), [
     ("FooError", True, [2, 2, 2]), ("FooError", False, [1, 2, 3]),
     ("AgentTimeoutError", False, [1, 2, 3]), ("FooError", None, [1, 2, 3]),
+    ("", False, [1, 2, 3]), ("", None, [2, 2, 2]),
 ])  # fmt: skip
 def test_harbor_says_itself_whether_a_reward_counts(tmp_path, name, valid, expected):
     """By the error policy of the job; releases that do not say so are read by ours."""

@@ -350,6 +350,8 @@ def test_files_are_read_as_tables_in_memory_are(tmp_path, ending) -> None:
     assert from_file.judges == in_memory.judges == ("a", "b")
     assert from_file.dataset.drop_attrs().equals(in_memory.dataset.drop_attrs())
     assert bk.load(table, **options).dataset.equals(in_memory.dataset)
+    by_column = bk.load(table, **options | {"marks": ["judge a", "judge b"]})
+    assert by_column.judges == ("judge a", "judge b")
 
 
 @pytest.mark.parametrize(

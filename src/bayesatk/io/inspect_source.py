@@ -205,9 +205,8 @@ def _columns(source: Source, options: Mapping[str, Any]) -> dict[str, tuple[str,
     most = 15  # that fit a screen
     described = {}
     # What is taken for something, or may be a mark, goes before what is not.
-    for name in sorted(names, key=lambda name: name not in taken and "score" not in meaning(name))[
-        :most
-    ]:
+    ordered = sorted(names, key=lambda name: name not in taken and "score" not in meaning(name))
+    for name in ordered[:most]:
         values = [record.get(name) for record in records]
         texts = {str(value).lower() for value in values if not is_absent(value)}
         marked = texts <= {*BINARY_TEXTS, "c", "i"}

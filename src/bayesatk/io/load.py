@@ -259,10 +259,10 @@ def load(
     arguments = locals()
     labels: dict[str, Any] = {"systems": systems, "questions": questions}
     request = Request.of(group, covariates, weight, cost, cost_unit, missing_cost, truth, verifier)
-    arguments["marks"] = {} if marks is None else by_name(marks, is_source(source))
+    arguments["marks"] = _columns_of_judges(source, marks)
     options = ReadOptions.of(arguments, request.roles)
     if not is_source(source):
-        refuse_options(replace(options, columns={}, marks={}), {"data that are no files"})
+        refuse_options(replace(options, columns={}), {"data that are no files"})
         shared = (tally.__kwdefaults__ or {}).keys() & arguments.keys() - {"answers"}
         return tally(source, **{name: arguments[name] for name in shared} | {"marks": marks})
     request.refuse_given_by_trial()
@@ -304,6 +304,11 @@ def _check_rules_of_logs(answer_rules: AnswerRules | None, answers: bool) -> Non
         raise OutcomeError(
             "answer_rules must be left out unless ", Argument("answers", True), " is given."
         )
+
+
+def _columns_of_judges(source: object, marks: object) -> Mapping[Any, Any]:
+    """Return the columns of several judges in files; `tally` reads the marks of other data."""
+    return by_name(marks, True) if marks is not None and is_source(source) else {}
 
 
 def _scores_of_judges(options: ReadOptions, arguments: Mapping[str, Any]) -> Scores:

@@ -41,6 +41,7 @@ from bayesatk.models.question_draws import traced_laws
 from bayesatk.models.verifier import (
     NOBODY,
     DrawnTrials,
+    Ints,
     ScoreDraws,
     added_votes,
     build_scores,
@@ -382,16 +383,19 @@ class _WeightedTrials(DrawnTrials):
     thetas: Mapping[bool, Array]
 
     def credits(
-        self, question: int | None, p: Array, repeats: int, ks: Sequence[int],
-        rng: np.random.Generator,
+        self, question: int | Ints, p: Array, repeats: int, ks: Sequence[int],
+        rng: np.random.Generator, new_group: bool = False,
     ) -> Array:  # fmt: skip
         """As of `DrawnTrials`."""
         nobody, ballot = np.zeros(len(p)), Ballots(np.zeros(0, int), np.zeros(0, bool), None)
-        if question is not None:
+        if isinstance(question, int):
             ballot = self.ballots[question]
         if self.silent is not None and any(ballot.nobody for ballot in self.ballots):
-            silent = new_p(self.silent.laws, np.zeros(len(p), np.int64), False, rng)
-            nobody = (1.0 - p) * (silent if question is None else self.silent.p[:, question])
+            nobody = (1.0 - p) * (
+                self.silent.p[:, question]
+                if isinstance(question, int)
+                else new_p(self.silent.laws, question, new_group, rng)
+            )
         chance, correct = self.draws.answers(ballot, p[:, None], nobody[:, None], self.thetas)
         answer = categories(chance, (len(p), repeats, max(ks)), rng)
         right = np.append(correct, False)[answer]

@@ -86,13 +86,14 @@ class ScoreDraws:
         return cls(np.log(mass[..., : len(bins.position)]), spread, tilt, bins)
 
     def draw(
-        self, right: NDArray[np.bool_], question: int | None, rng: np.random.Generator
+        self, right: NDArray[np.bool_], question: int | Ints, rng: np.random.Generator
     ) -> tuple[Ints, Array]:
         """Draw bins and scores of trials (draws, repeats, k) that are right or wrong.
 
-        Of a question, or of a new one.
+        Of a question, or of new ones.
         """
-        x = rng.standard_normal(self.spread.shape) if question is None else self.tilt[..., question]
+        tried = isinstance(question, int)
+        x = self.tilt[..., question] if tried else rng.standard_normal(self.spread.shape)
         powers = self.log_mass + (self.spread * x)[..., None] * self.bins.position
         chance = np.exp(powers - powers.max(axis=-1, keepdims=True))
         of_wrong, of_right = (categories(chance[:, kind], right.shape, rng) for kind in range(2))
@@ -119,12 +120,16 @@ class DrawnTrials:
     scores: ScoreDraws
 
     def credits(
-        self, question: int | None, p: Array, repeats: int, ks: Sequence[int],
-        rng: np.random.Generator,
+        self, question: int | Ints, p: Array, repeats: int, ks: Sequence[int],
+        rng: np.random.Generator, new_group: bool = False,
     ) -> Array:  # fmt: skip
-        """Credits of drawn trials of a question, or of a new one; (draws, repeats, ks)."""
+        """Credits of drawn trials of a question; (draws, repeats, ks).
+
+        Of an array of questions, by draw: of a new one like it, perhaps of a new group.
+        """
         right = rng.random((len(p), repeats, max(ks))) < p[:, None, None]
         entry, _ = self.scores.draw(right, question, rng)
+        del new_group  # p has it
         credits = []
         for k in ks:
             best = entry[..., :k] == entry[..., :k].max(axis=-1, keepdims=True)
@@ -212,7 +217,8 @@ def _means_of_new(
         question = rng.choice(len(share), size=len(trials.p), p=share / share.sum())
         assert trials.laws is not None  # else questions are drawn anew
         p = new_p(trials.laws, question, group is None, rng)
-        means[number % 2] += 2.0 / _REPEATS * trials.credits(None, p, 1, ks, rng)[:, 0]
+        credit = trials.credits(question, p, 1, ks, rng, group is None)[:, 0]
+        means[number % 2] += 2.0 / _REPEATS * credit
     return means
 
 

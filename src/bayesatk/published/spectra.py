@@ -169,8 +169,8 @@ def geo_spectrum_at_k(
     """
     if not 0.0 <= lam <= 1.0:
         raise ValueError(f"lam must be in [0, 1]; got {lam!r}. 0.5 is the geometric mean.")
+    blend = point(R, k, pass_at) ** lam  # which checks k
     w = np.where(np.arange(k) >= (k + 1) // 2, 2.0 / k, 0.0) if weights is None else weights
-    blend = point(R, k, pass_at) ** lam
     return float(blend if lam == 1.0 else blend * threshold_spectrum_at_k(R, k, w) ** (1.0 - lam))
 
 

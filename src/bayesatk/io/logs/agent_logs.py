@@ -79,15 +79,17 @@ def _harbor(record: Record) -> Iterator[dict[str, Any]]:
         "ContentPolicyViolationError",
     )  # fmt: skip
     raised = next((name for name in exceptions if name not in agent_exceptions), "")
-    if record("reward_valid") is not None:
-        raised = "" if record("reward_valid") else raised or next(filter(None, exceptions), "")
+    fault, is_valid = f"the exception {raised}" if raised else "", record("reward_valid")
+    if is_valid is not None:
+        raised = "" if is_valid else raised or next(filter(None, exceptions), "")
+        fault = "" if is_valid else f"the exception {raised}" if raised else "an invalid reward"
     agent = record.of(str, "agent_info.name")
     model = record.of(str, "agent_info.model_info.name|config.agent.model_name")
     yield {
         "system": f"{agent} {model}".strip(),
         "outcome": record.of(dict, "verifier_result.rewards") or None,
         "reason": f"not judged ({raised or 'no reward'})",
-        "fault": f"the exception {raised}" if raised else "",
+        "fault": fault,
     }
 
 
