@@ -38,6 +38,7 @@ def test_a_baseline_is_certified_as_in_python(folder) -> None:
     assert document["sentence"].startswith("CERTIFIED: a gate on pass@1 with margin 0.4, 20 ")
 
 
+@pytest.mark.long
 def test_stated_difficulties_that_are_not_certified(folder, tmp_path) -> None:
     rules = tmp_path / "strict.toml"
     rules.write_text('metric = "pass@1"\nmargin = 0.01\npooling = "complete"\n')

@@ -185,6 +185,7 @@ def test_bad_input_is_one_line_and_exit_code_two(runs, arguments, message) -> No
     assert "Traceback" not in done.output
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_verify_and_its_exit_codes(runs, tmp_path, monkeypatch) -> None:
     path = tmp_path / "sampled.nc"
@@ -220,6 +221,7 @@ def test_demo() -> None:
     assert [round(value, 3) for value in estimates[::2]] == [0.42, 0.273, 0.22, 0.2]
 
 
+@pytest.mark.long
 def test_baseline_of_a_file(runs, tmp_path) -> None:
     path = tmp_path / "fit.nc"
     done = run("baseline", runs, "--guess", 0.25, "-t", 5, "--seed", 1, "-o", path)
@@ -384,6 +386,7 @@ def test_convert_writes_a_long_table(tmp_path) -> None:
     assert len(path.read_text().splitlines()) == 11
 
 
+@pytest.mark.long
 def test_report_from_logs_in_one_command(tmp_path) -> None:
     path = tmp_path / "report.html"
     logs = [LOGS / "inspect/arithmetic_a.eval", LOGS / "inspect/arithmetic_b.eval"]
@@ -417,6 +420,7 @@ def test_a_report_has_all_that_was_asked_for(tmp_path) -> None:
     assert 'aria-label="Random baseline.' in text
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_report_with_verification(runs, tmp_path) -> None:
     path = tmp_path / "report.html"
@@ -545,6 +549,7 @@ def test_systems_without_a_common_question_have_no_tiers(tmp_path) -> None:
     assert ">nan" not in page.read_text().lower()
 
 
+@pytest.mark.long
 def test_many_systems_are_ranked_and_pairs_are_printed_when_asked_for(tmp_path) -> None:
     path = tmp_path / "many.csv"
     rows = [f"{s},{q},{int((7 * s + 3 * q) % 11 > s)}" for s in range(5) for q in range(8)]
@@ -610,6 +615,7 @@ def test_the_version_is_printed() -> None:
     assert run("evaluate", "", "-m", "pass@1").stderr.count("got an empty name") == 1
 
 
+@pytest.mark.long
 def test_difficulty_chooses_the_families(runs, tmp_path) -> None:
     """One or several for a result; with a pilot for its plan, without one its mean and icc."""
     path = tmp_path / "fit.nc"
@@ -713,6 +719,7 @@ def test_a_column_of_truth_corrects_the_marks(tmp_path) -> None:
     assert "--truth" in done.stderr or "column" in done.stderr
 
 
+@pytest.mark.long
 def test_systems_are_chosen_by_name(tmp_path) -> None:
     path, policy = tmp_path / "runs.csv", tmp_path / "gate.toml"
     right = {"old": 2, "new": 3, "3": 1}

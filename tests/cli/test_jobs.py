@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pytest
 from typer.testing import CliRunner
 
 import bayesatk as bk
@@ -37,6 +38,7 @@ def compared(folder: Path, *options: str) -> str:
     return done.output
 
 
+@pytest.mark.long
 def test_paired_difference_run_to_run_and_both_targets_in_one_table(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     p = rng.beta(0.8, 0.6, TASKS)

@@ -110,6 +110,7 @@ def test_outcomes_of_a_system_that_chose_the_questions_of_the_other_are_refused(
         bk.decide.e_value(looks_at(marks, [[[1] * 12, [1] * 4 + [2] * 8]])[0], earlier=waits)
 
 
+@pytest.mark.long
 def test_all_outcomes_of_looks_in_the_order_of_the_data_keep_the_bound() -> None:
     """The first system is ready, the second follows; looks after every question."""
     lengths = [[[1] * 3, [1] * m + [0] * (3 - m)] for m in range(4)]
@@ -225,6 +226,7 @@ def test_a_rule_by_hand_and_what_it_says() -> None:
     assert wide.decide(runs)["reason"].tolist()[2] == "precise enough"
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_study_answers_rules_of_both_kinds() -> None:
     options = {"trials": 2, "correlation": 1.0, "replications": 20, "progress": False}

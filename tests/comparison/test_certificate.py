@@ -56,6 +56,7 @@ def test_a_replayed_gate_decides_as_the_gate_does(pooling, metric, rule, target)
     assert probability_above(policy, contrast) == whole.probability
 
 
+@pytest.mark.long
 def test_rates_are_those_of_enumeration() -> None:
     """All questions alike: a gate depends on two totals, of which there are 13 x 13."""
     p, trials = 0.7, np.full(4, 3)
@@ -170,6 +171,7 @@ def test_more_trials_make_a_gate_surer() -> None:
     assert few.digest == ""
 
 
+@pytest.mark.long
 def test_a_superiority_gate_is_wrong_where_it_passes() -> None:
     policy = GatePolicy("pass@1", margin=0.0, rule="superiority", pooling="complete")
     certificate = certificate_of((0.6, 0.2), policy, questions=20, trials=4, gates=40)
@@ -199,6 +201,7 @@ def test_floors_of_replayed_runs_are_those_of_the_gate(metric, trials) -> None:
     assert len(set(worst)) > 1
 
 
+@pytest.mark.long
 def test_a_floor_that_no_run_can_keep_passes_nothing(baseline) -> None:
     policy = GatePolicy("pass@1", margin=0.2, floors={0: 0.9}, pooling="none")
     certificate = certificate_of(baseline, policy, gates=20, rng=1)

@@ -36,6 +36,7 @@ def probability(claim: dict, *results) -> float:
     return float(bk.table(bk.decide.check_claims([claim], *results), "claims")["probability"][0])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("metric", "target"), [("pass@1", "population"), ("pass@2", "questions")])
 def test_ranks_and_pairs_are_those_of_the_tables(fit, metric, target) -> None:
     shared = {"metric": metric, "target": target}

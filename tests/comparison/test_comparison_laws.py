@@ -239,6 +239,7 @@ def test_shortest_intervals_are_shortest_and_mirror_each_other() -> None:
     np.testing.assert_allclose(mirror, ends, atol=1e-3)
 
 
+@pytest.mark.long
 def test_saturated_systems_are_tabulated_without_warnings() -> None:
     """No standard error is negative, whatever rounding does to probabilities near one."""
     marks = {"a": [[1] * 8] * 40, "b": [[1] * 8] * 39 + [[1] * 7 + [0]], "c": [[0] * 8] * 40}

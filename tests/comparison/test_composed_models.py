@@ -45,6 +45,7 @@ def test_impossible_questions_beside_a_covariate_are_flagged() -> None:
     assert table.loc[NEVER, "p_value"] < 0.005
 
 
+@pytest.mark.long
 def test_data_of_the_model_have_usual_p_values() -> None:
     """Posterior predictive p-values are conservative: they crowd around the middle."""
     rng = np.random.default_rng(2)
@@ -96,6 +97,7 @@ def test_new_questions_have_the_mean_of_the_population() -> None:
     assert drawn.mean() == pytest.approx(float(exact.squeeze()), abs=0.004)
 
 
+@pytest.mark.long
 def test_scores_always_lowest_are_flagged() -> None:
     rng = np.random.default_rng(5)
     marks = rng.choice(3, (150, TRIALS), p=[0.3, 0.3, 0.4])
@@ -183,6 +185,7 @@ def test_predictions_average_to_the_population(kind) -> None:
     assert again["mean"].iloc[0] == pytest.approx(0.5, abs=0.02)
 
 
+@pytest.mark.long
 def test_medians_of_scored_questions_are_refused() -> None:
     size = list(range(6)) * 4
     data = bk.tally([[s % 3, 2] for s in size], scores=SCORES, covariates={"size": size})

@@ -26,6 +26,7 @@ def compared():
     return bk.compare(bk.evaluate(data, "pass@1", group="group", rng=1, draws=400), rng=1)
 
 
+@pytest.mark.long
 def test_systems_with_the_same_data_are_alike_everywhere(compared) -> None:
     for name in ("comparison", "group_comparison"):
         same = compared[name]["pass_at_k"].sel(system="a", other="c")

@@ -28,6 +28,7 @@ def _ordinary(seed: int) -> bk.Outcomes:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("model", [{}, {"pooling": "none"}])
 @settings(max_examples=3, deadline=None)
 @given(seed=st.integers(0, 2**31))
@@ -132,6 +133,7 @@ def test_weights_move_means_over_these_questions_alone() -> None:
     assert len(bk.checks.suspicious_questions(weighted, rng=1)) == 40
 
 
+@pytest.mark.long
 def test_the_same_data_have_the_same_numbers_each_time() -> None:
     fit = bk.evaluate(_ordinary(3), "pass@1", rng=1, draws=10)
     boards = bk.leaderboard(fit), bk.leaderboard(bk.compare(fit))
@@ -139,6 +141,7 @@ def test_the_same_data_have_the_same_numbers_each_time() -> None:
     assert tables[0].equals(tables[1])
 
 
+@pytest.mark.long
 def test_a_note_says_where_joint_means_differ_from_those_alone() -> None:
     """A system that tried the easiest questions only looks better alone; with many trials none."""
     rng = np.random.default_rng(2)

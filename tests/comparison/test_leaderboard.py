@@ -150,6 +150,7 @@ def test_refusals() -> None:
         bk.table(fit, "board")
 
 
+@pytest.mark.long
 def test_next_questions_say_what_a_trial_will_tell(board) -> None:
     """Against draws: p of a cell is drawn, then a trial, and the means by its outcome compared."""
     found = bk.decide.next_questions(board, None)
@@ -190,6 +191,7 @@ def test_cells_and_the_rule_of_one_more_trial_against_draws() -> None:
     assert variance - variance**2 / (mean * (1 - mean)) == pytest.approx(left, rel=0.1)
 
 
+@pytest.mark.long
 def test_suspicious_questions_are_those_with_a_wrong_key() -> None:
     rng = np.random.default_rng(6)
     c, n, _ = simulate(rng, 8, 50, 4, spread=1.2)

@@ -42,6 +42,7 @@ def board(fit):
     return bk.leaderboard(fit, rng=1)
 
 
+@pytest.mark.long
 def test_the_judge_is_corrected_for(board, marks, truth) -> None:
     """Intervals hold the truth where those of the marks do not; what was observed are marks."""
     rows = bk.table(board, "leaderboard")
@@ -70,6 +71,7 @@ def test_one_system_at_a_time_says_about_the_same(board, fit) -> None:
     assert ratio.between(0.6, 1.2).all()
 
 
+@pytest.mark.long
 def test_a_judge_that_never_errs_gives_the_board_of_the_trials(marks) -> None:
     sure = bk.JudgeError(tp=10**9, p=10**9, fp=0, n=10**9)
     joints = [rank(_fit(marks, 4, judge), rng=1).joint for judge in (sure, None)]
@@ -81,6 +83,7 @@ def test_a_judge_that_never_errs_gives_the_board_of_the_trials(marks) -> None:
         assert (abs(np.log(ours.std(axis=0) / theirs.std(axis=0))) < 4.5 * error).all()
 
 
+@pytest.mark.long
 def test_a_judge_biased_towards_one_system(truth) -> None:
     """By the marks the second leads the first; each judge is calibrated on its system."""
     rng = np.random.default_rng(6)
@@ -101,6 +104,7 @@ def test_a_judge_biased_towards_one_system(truth) -> None:
     np.testing.assert_array_equal(again.joint.values(0, 0), values[:, ::-1])
 
 
+@pytest.mark.long
 def test_questions_of_a_marked_board(board, marks) -> None:
     found = bk.decide.next_questions(board, None)
     assert found["reduction"].between(0.0, 0.2).all()
@@ -123,6 +127,7 @@ def test_a_wrong_key_is_found_under_a_judge() -> None:
     assert found["suspicious"].iloc[0]
 
 
+@pytest.mark.long
 def test_calibration_that_is_not_updated_has_no_shared_difficulties(marks) -> None:
     cut = bk.JudgeError(tp=91, p=100, fp=9, n=100, updated=False)
     fit = _fit(marks, 4, cut)

@@ -59,6 +59,7 @@ def test_who_is_better_turns_and_differences_stay(both) -> None:
         np.testing.assert_allclose(loss, turned, atol=1e-12)
 
 
+@pytest.mark.long
 def test_ranks_and_tiers_are_the_other_way_round(both) -> None:
     for variable in ("bayes", "min_at_k"):
         ranks = [both[name]["ranks"][variable].transpose("rank", ...) for name in both]
@@ -86,6 +87,7 @@ def test_sentences_say_so_and_put_the_better_system_first(both) -> None:
     assert (rows["prob_greater"] > 0.99).all()
 
 
+@pytest.mark.long
 def test_leaderboard_has_the_lowest_first(both) -> None:
     board = bk.leaderboard(both["lower"])
     rows = bk.table(board, "leaderboard").query("metric == 'bayes' and target == 'questions'")
@@ -206,6 +208,7 @@ def test_lowest_of_k_is_minus_the_highest_of_the_negated(pooling) -> None:
     np.testing.assert_allclose(ratio, 1.0, atol=0.02)
 
 
+@pytest.mark.long
 def test_noise_floor_and_files_take_no_notice(tmp_path: Path) -> None:
     data = bk.tally(MINUTES, scores="numbers", better="lower")
     fit = bk.evaluate(data, "bayes", pooling="none", draws=5, rng=1)

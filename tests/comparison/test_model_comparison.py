@@ -366,6 +366,7 @@ def test_families_against_a_sum_over_draws_from_the_prior(difficulty) -> None:
     assert bk.checks.log_evidence(fit)[0] == fit["closed_form"]["log_evidence"][0]
 
 
+@pytest.mark.long
 def test_a_question_unlike_all_others_is_predicted_by_a_posterior_of_its_own() -> None:
     """Twelve sure questions and one never solved: the families are integrated again without it."""
     c, n = np.array([64] * 12 + [0]), np.array([64] * 13)

@@ -71,6 +71,7 @@ def test_the_width_said_is_the_width_seen() -> None:
     assert np.mean(seen) < 0.85
 
 
+@pytest.mark.long
 def test_designs_run_out_and_systems_have_their_own(tmp_path) -> None:
     rng = np.random.default_rng(9)
     parts = {name: simulated(rng, 10, 3, 12) for name in "ab"}

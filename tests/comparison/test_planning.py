@@ -111,6 +111,7 @@ def test_perfectly_correlated_difficulties_leave_the_trials_only() -> None:
     np.testing.assert_allclose(alike["width"], these["width"], rtol=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_same_questions_for_both_are_worth_what_planning_says() -> None:
     """Width of the paired comparison on questions with difficulties correlated at 0.8."""
@@ -224,6 +225,7 @@ def test_planned_widths_of_votes_are_those_of_evaluations(trials, target) -> Non
     assert found == pytest.approx(0.1, rel=0.08)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_trials_without_an_answer_are_planned_for() -> None:
     """Three in five give none, and are never drawn."""

@@ -31,6 +31,7 @@ def width(fit, target):
     return row["ci_upper"] - row["ci_lower"]
 
 
+@pytest.mark.long
 def test_a_plan_of_labels_has_the_width_that_evaluations_then_have(pilot) -> None:
     """Fisher information against whole evaluations of as many questions, trials and labels."""
     plan = bk.plan(pilot, "pass@1", width=0.2, trials=[4], labels=[80, 150])
@@ -95,6 +96,7 @@ def test_two_systems_of_one_judge_are_planned_one_at_a_time() -> None:
 POLICY = bk.decide.GatePolicy("pass@1", margin=0.1, pooling="none")
 
 
+@pytest.mark.long
 def test_a_gate_decides_on_what_is_true() -> None:
     """A judge that favours the baseline: the marks say one thing, the truth another."""
     new, old = marked(1, 60, 120, rates=(0.9, 0.1)), marked(1, 60, 120, rates=(0.95, 0.6))
@@ -121,6 +123,7 @@ def test_a_gate_takes_a_calibration_set() -> None:
         assert corrected == pytest.approx(as_marked, abs=0.01)
 
 
+@pytest.mark.long
 def test_what_a_gate_of_judges_refuses() -> None:
     new, old = marked(1, 20, 30), marked(2, 20, 30)
     with pytest.raises(ValueError, match="baseline must have trials of known truth"):

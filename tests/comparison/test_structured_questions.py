@@ -103,6 +103,7 @@ def test_one_group_alone_is_the_plain_model_when_groups_cannot_differ():
     np.testing.assert_allclose(rows["influence"], known["influence"], atol=2e-3)
 
 
+@pytest.mark.long
 def test_groups_by_importance_sampling_from_the_prior():
     # Hyperparameters from the prior, weighted by the likelihood of all questions; p by its Beta.
     rng, size = np.random.default_rng(5), 400_000
@@ -137,6 +138,7 @@ def test_groups_by_importance_sampling_from_the_prior():
             assert below == pytest.approx(level, abs=0.01)
 
 
+@pytest.mark.long
 def test_a_pair_of_structured_systems_adds_up_to_its_difference():
     other = RNG.permuted(MARKS, axis=0)
     data = bk.tally({"x": MARKS, "y": other}, group=GROUPS.tolist())

@@ -178,6 +178,7 @@ def test_a_pair_is_its_mirror_image() -> None:
     np.testing.assert_allclose((straight["ratio_lower"] * turned["ratio_upper"])[off], 1.0)
 
 
+@pytest.mark.long
 def test_pairing_tells_hard_questions_from_bad_systems() -> None:
     """The same difficulties for both: paired sd well under the unpaired one, mean unchanged."""
     rng = np.random.default_rng(6)

@@ -129,6 +129,7 @@ def test_some_points_keep_the_means_and_variances_of_all() -> None:
     assert some.effective_draws == pytest.approx(1.0 / (some.weight @ some.weight))
 
 
+@pytest.mark.long
 def test_what_is_stated_of_categories_covers_their_error() -> None:
     """Means and quantiles of a new question's scores, against a random walk of 400 chains."""
     rng = np.random.default_rng(1)
@@ -162,6 +163,7 @@ def test_nodes_of_two_categories_do_not_limit_what_is_said() -> None:
         assert not {"mean_draws", "sd_draws", "interval_draws"} & closed[name].attrs.keys()
 
 
+@pytest.mark.long
 def test_prior_trials_of_two_categories_are_on_nodes_as_well() -> None:
     """Prior trials of A are halved to fractions; B has none that differ. Their order is nothing."""
     rng = np.random.default_rng(1)

@@ -472,6 +472,7 @@ data_sets = st.one_of(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=30)
 @given(
     data=data_sets,

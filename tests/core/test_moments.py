@@ -31,6 +31,7 @@ def test_moments_against_rationals(name: str, trials: int, k: int) -> None:
         assert witness.relative_error(rest_found[i, 0], 1 - mean) <= 1e-11
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["pass@", "pass^", "maj@"])
 def test_moments_of_two_thousand_trials(name: str) -> None:

@@ -191,6 +191,7 @@ def test_single_trials_leave_the_icc_at_its_prior() -> None:
         check_points(summary(posterior, "icc").distribution, LEVELS, LEVELS)
 
 
+@pytest.mark.long
 def test_a_million_questions() -> None:
     right = np.random.default_rng(2).binomial(
         64, np.random.default_rng(3).beta(0.3, 0.3, 1_000_000)

@@ -73,6 +73,7 @@ def test_epochs_are_splits_of_their_own() -> None:
     assert stopping.decision == "this evaluation is ahead"
 
 
+@pytest.mark.long
 def test_equal_systems_are_seldom_called_different() -> None:
     rng, stopped = np.random.default_rng(5), 0
     for seed in range(12):
@@ -106,6 +107,7 @@ def test_what_cannot_stop_is_refused() -> None:
         asyncio.run(stopping.complete_sample(0, 1, {**marked("C"), "other": marked("C")["match"]}))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_real_inspect_stops_and_logs_why(tmp_path: Path) -> None:
     """An evaluation of 60 samples with inspect-ai's own mock model; a baseline that fails most."""

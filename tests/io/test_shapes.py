@@ -431,6 +431,7 @@ def test_compressed_tables_and_logs_are_as_if_they_were_not(tmp_path, ending):
     assert bk.load(tables).systems == ["a", "b"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ending", PACKINGS)
 def test_a_compressed_file_that_is_cut_or_a_bomb(tmp_path, ending):
     path = tmp_path / f"runs.csv{ending}"

@@ -195,12 +195,14 @@ def exchanging(path, fits, monkeypatch, times):
     monkeypatch.setattr(saved, "_read", reading)
 
 
+@pytest.mark.long
 def test_a_folder_that_is_replaced_is_read_again(fits, tmp_path, monkeypatch):
     path = bk.save(fits[1], tmp_path / "fit.zarr")
     exchanging(path, fits, monkeypatch, 3)
     assert bk.load_result(path).identical(fits[0])
 
 
+@pytest.mark.long
 def test_a_folder_that_is_always_replaced_is_an_error(fits, tmp_path, monkeypatch):
     path = bk.save(fits[1], tmp_path / "fit.zarr")
     exchanging(path, fits, monkeypatch, 99)

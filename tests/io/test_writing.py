@@ -151,6 +151,7 @@ def test_a_full_disk_is_an_error_and_nothing_else(fit, runs, tmp_path, name, the
         assert content(path) == before
 
 
+@pytest.mark.long
 def test_netcdf_reports_a_disk_that_fills_at_any_moment(fit, tmp_path) -> None:
     path = bk.save(fit, tmp_path / "fit.nc")
     whole = path.stat().st_size

@@ -14,6 +14,7 @@ from tests.conftest import FALSE_ALARM, METRICS
 SHORT = {"difficulty": "beta", "draws": 500, "tune": 500, "progress": False}
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("pooling", "form"),
@@ -36,6 +37,7 @@ def test_sampling_agrees_with_the_closed_form(ragged, pooling, form) -> None:
     assert found.verdict == "agree", found.table.query("verdict != 'agree'").to_string()
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_sampled_and_exact_trees_have_the_same_schema(ragged, tmp_path) -> None:
     fit = bk.evaluate(ragged, METRICS, difficulty="beta", rng=1, draws=500)
@@ -146,6 +148,7 @@ def test_population_of_a_logit_normal() -> None:
         assert abs(float(found.isel(draw=draw).squeeze()) - simulated.mean()) < 5 * 0.5 / 1000
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_compiled_model_takes_new_data_of_any_length() -> None:
     rng = np.random.default_rng(8)
@@ -161,6 +164,7 @@ def test_a_compiled_model_takes_new_data_of_any_length() -> None:
         compiled.sample([[[1]], [[0]]], "pass@1")
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_compiled_full_model_takes_new_counts() -> None:
     compiled = bk.models.compile_beta_binomial([[1, 0, 1], [0, 0, 1]], "none")
@@ -251,6 +255,7 @@ def test_chains_that_cannot_be_judged_are_not_called_mixed(values, said) -> None
     assert [said in one for one in notes] == ([True] if said else [])
 
 
+@pytest.mark.long
 def test_notes_of_sampling_reach_the_reader() -> None:
     short = bk.sample([[0, 1], [1, 1]], "pass@1", difficulty="beta", draws=20, tune=1, rng=1,
                       chains=2, progress=False)  # fmt: skip

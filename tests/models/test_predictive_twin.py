@@ -12,6 +12,7 @@ GROUP = [0, 0, 0, 1, 1, 1]
 GROUPS = ("prior", "log_prior", "prior_predictive", "posterior_predictive", "log_likelihood")
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.full
 @pytest.mark.parametrize(

@@ -116,6 +116,7 @@ def test_what_a_model_depends_on_beside_its_data_has_its_own_program(monkeypatch
     sampling._compiled.cache_clear()
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_threads_do_not_exchange_their_data(monkeypatch) -> None:
     options = {"draws": 200, "tune": 200, "chains": 2, "rng": 5, "sample_kwargs": {"cores": 1}}
@@ -135,6 +136,7 @@ def test_threads_do_not_exchange_their_data(monkeypatch) -> None:
         xr.testing.assert_equal(one["posterior"].to_dataset(), other["posterior"].to_dataset())
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_nothing_has_to_be_tuned_and_what_was_interrupted_is_no_result(monkeypatch) -> None:
     options = SHORT | {"pooling": "complete", "rng": 5}

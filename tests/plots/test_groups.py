@@ -19,6 +19,7 @@ def compared():
     return bk.compare(bk.evaluate(data, "pass@1,2", group="group", rng=1, draws=200), rng=1)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_groups_are_rows_with_their_means(compared) -> None:
     plot = bk.plots.plot_systems(compared, "pass@1", by="group")

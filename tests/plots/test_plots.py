@@ -184,6 +184,7 @@ def test_markup_is_text_on_every_backend():
     assert r"\(" not in bokeh.text(r"\(x\)")
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:Glyph")
 def test_hostile_names_are_drawn_as_they_are(named):
     compared = bk.compare(named, rng=1)
@@ -267,6 +268,7 @@ def test_curve_of_one_tau_and_one_target(fit):
     np.testing.assert_array_equal(drawn, stored)
 
 
+@pytest.mark.long
 def test_many_systems_spread_over_panels_and_are_named_at_their_lines():
     counts = np.random.default_rng(2).integers(0, 4, (20, 6))
     fit = bk.evaluate(bk.tally(counts, trials=3), "pass@1,2", pooling="none", rng=1, draws=100)
@@ -593,6 +595,7 @@ def test_verification_shows_the_worst_of_many(fit):
     assert "40 furthest off" in title(plot)
 
 
+@pytest.mark.long
 def test_calibration_has_a_panel_per_quantity():
     found = bk.checks.calibrate(3, 2, replications=50, rng=1, progress=False)
     plot = plots.plot_calibration(found)

@@ -134,6 +134,7 @@ def test_estimate_and_laws_of_evaluate() -> None:
     assert fit["closed_form"]["bon_at_k"].attrs["mean_draws"] == 4000
 
 
+@pytest.mark.long
 def test_random_and_perfect_verifiers() -> None:
     """Independent scores give pass@1 for every k; scores that say the mark give pass@k."""
     _, marks, scores = simulated(60, 8, 0.0, 5)
@@ -149,6 +150,7 @@ def test_random_and_perfect_verifiers() -> None:
             assert abs(gap) < 1.5 * sd
 
 
+@pytest.mark.long
 def test_mean_is_near_the_truth_and_compare_finds_the_better_verifier() -> None:
     p, marks, weak = simulated(60, 8, 1.0, 6)
     rng = np.random.default_rng(7)

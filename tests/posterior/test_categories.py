@@ -384,6 +384,7 @@ def test_importance_weights_of_small_data_can_be_trusted() -> None:
         assert float(fit["closed_form"]["pareto_k"][0]) < 0.7
 
 
+@pytest.mark.long
 def test_results_come_back_from_disk_and_are_summarised(graded, tmp_path) -> None:
     fit = bk.evaluate(graded, METRICS, keep=["p"], rng=1)
     bk.save(fit, tmp_path / "fit.nc")

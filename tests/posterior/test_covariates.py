@@ -32,6 +32,7 @@ def fit():
     return bk.evaluate(simulated(), METRICS, covariates=["log_minutes", "domain"], rng=1)
 
 
+@pytest.mark.long
 def test_a_result_says_what_it_rests_on(fit, tmp_path) -> None:
     closed = fit["closed_form"]
     names = ["Intercept", "log_minutes", "domain[T.maths]"]
@@ -114,6 +115,7 @@ def test_models_are_compared_by_their_evidence() -> None:
     assert np.isfinite(factor.values).all()
 
 
+@pytest.mark.long
 def test_systems_are_compared_beside_their_covariates(fit) -> None:
     """Shared difficulty narrows a difference; what covariates explain is none of it."""
     table = bk.comparison_table(bk.compare(fit, rng=1))

@@ -24,6 +24,7 @@ def fit(data):
     return bk.evaluate(data, ["pass@1,4", "pass^2"], group="group", rng=3)
 
 
+@pytest.mark.long
 def test_the_result_has_three_targets_and_every_group(fit) -> None:
     rows = bk.table(fit)
     assert list(rows["target"].unique()) == ["questions", "population", "new_groups"]
@@ -49,6 +50,7 @@ def test_draws_have_the_exact_means_and_sds(fit) -> None:
             assert float(abs((square.mean(("chain", "draw")) - 1.0) / error).max()) < 4.5
 
 
+@pytest.mark.long
 def test_the_whole_is_its_groups_with_their_weights(data, fit) -> None:
     share = np.array([0.4, 0.3, 0.3])
     weights = {"questions": share, "equal": np.full(3, 1 / 3), "given": np.array([0.0, 0.75, 0.25])}
@@ -76,6 +78,7 @@ def test_a_result_keeps_its_groups_in_files(fit, tmp_path) -> None:
     )
 
 
+@pytest.mark.long
 def test_order_and_names_of_groups_change_nothing(data, fit) -> None:
     order = np.random.default_rng(1).permutation(10)
     counts = data.successes.values[:, order], data.trials.values[:, order]
@@ -100,6 +103,7 @@ def test_what_arviz_checks_is_there(fit) -> None:
     assert fit["posterior_predictive"]["successes"].max() <= 5
 
 
+@pytest.mark.long
 def test_group_may_be_a_covariate_or_come_with_the_data(data, fit) -> None:
     data = data["a"]
     named = bk.tally(data, covariates={"domain": GROUPS})
@@ -127,6 +131,7 @@ def test_what_has_no_second_level_is_refused(data, metrics, options, words) -> N
         bk.evaluate(data, metrics, **options)
 
 
+@pytest.mark.long
 def test_scores_have_groups_as_successes_have() -> None:
     scored = bk.tally([[0, 1, 2], [2, 2, 1]], scores={0: 0, 1: 0.5, 2: 1}, group=["a", "b"])
     of_scores = bk.evaluate(scored, "bayes", group="group", draws=5, rng=1)
@@ -136,6 +141,7 @@ def test_scores_have_groups_as_successes_have() -> None:
     assert fit["group_closed_form"].sizes["group"] == 2
 
 
+@pytest.mark.long
 def test_what_would_ignore_groups_refuses_them(fit) -> None:
     for run in (bk.decide.next_questions, bk.checks.tail_exponent):
         with pytest.raises(ValueError, match="without groups"):
@@ -144,6 +150,7 @@ def test_what_would_ignore_groups_refuses_them(fit) -> None:
         bk.table(bk.evaluate([[1, 0]], "pass@1", draws=5, rng=1), by="group")
 
 
+@pytest.mark.long
 def test_few_groups_are_said_to_be_few(data) -> None:
     own = bk.evaluate(data.sel(group=["law", "art"]), "pass@1", group="group", draws=5, rng=1)
     assert "2 groups: the data hardly identify how much groups differ" in bk.notes(own)[0]
@@ -159,6 +166,7 @@ def test_one_group_is_none(data) -> None:
     assert not any("group" in note for note in bk.notes(plain))
 
 
+@pytest.mark.long
 def test_missing_trials_are_bracketed(data) -> None:
     runs = [[1, None, 0], [1, 1, 1], [0, 0, None], [1, 0, 1]]
     own = bk.tally(runs, missing="bounds", group=list("aabb"))

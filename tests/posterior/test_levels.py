@@ -112,6 +112,7 @@ def test_two_levels_are_right_and_wrong(family) -> None:
     np.testing.assert_allclose(scored[:, 1], plain[:, 1], rtol=max(error, 2e-3))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [3, 6, 11])
 def test_a_scale_that_is_turned_over_gives_the_mirror_image(size) -> None:
     rng = np.random.default_rng(size)
@@ -154,6 +155,7 @@ def test_many_trials_go_over_to_their_mean(monkeypatch) -> None:
         np.testing.assert_allclose(first[:, 1], second[:, 1], rtol=0.05)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "grades",
     [

@@ -95,6 +95,7 @@ def test_the_likelihood_is_that_of_enumerated_truths(counts, seed, alpha, beta) 
     assert np.exp(logs.item()) == pytest.approx(total * labels, rel=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pooling", ["partial", "none"])
 def test_the_posterior_is_that_of_draws_from_the_prior(pooling) -> None:
     """Two judges, five questions; prior draws of everything weighted by enumerated truths."""
@@ -187,6 +188,7 @@ def test_several_judges_tell_more_than_one() -> None:
 # Reading
 
 
+@pytest.mark.long
 def test_columns_of_a_table_are_read_like_arrays(tmp_path) -> None:
     marks, known, _, _ = simulated(5, questions=12, labels=20)
     rows = pd.DataFrame(
@@ -319,6 +321,7 @@ def test_a_rerun_is_of_marks_as_they_are(of_levels) -> None:
     assert row["sd"] == pytest.approx(expected, rel=0.05)
 
 
+@pytest.mark.long
 def test_marks_of_several_levels_from_the_model_fit_it(of_levels) -> None:
     table = bk.checks.criticise(of_levels, rng=1)
     # The judges' errors on one trial are alike, those on one question are not.

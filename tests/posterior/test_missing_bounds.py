@@ -28,6 +28,7 @@ def completions(rows):
         yield [[next(left) if one is None else one for one in row] for row in rows]
 
 
+@pytest.mark.long
 @given(ROWS)
 @settings(max_examples=8, deadline=None, derandomize=True)
 def test_every_completion_lies_within_the_bracket(rows):
@@ -67,6 +68,7 @@ def test_the_result_itself_is_that_of_ignoring():
     assert "if missing" in repr(bk.table(bounded))
 
 
+@pytest.mark.long
 def test_partial_pooling_and_scored_categories_are_bracketed():
     scores = {"I": 0, "P": 0.5, "C": 1}
     rows = [["C", None, "P"], ["I", "C", "C"], [None, "I", "P"]]

@@ -133,6 +133,7 @@ def test_draws_are_of_the_distribution_that_is_reported():
     assert np.unique(drawn).size == drawn.size
 
 
+@pytest.mark.long
 def test_leaving_a_question_out_keeps_its_prior_trials():
     fit = fitted(difficulty="beta")
     missing = np.ones(5, int) * TRIALS

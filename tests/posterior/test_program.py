@@ -44,6 +44,7 @@ def close(values: np.ndarray, others: np.ndarray, share: float = 0.03) -> None:
     assert (np.abs(values[1] - sd) < share * sd).all()
 
 
+@pytest.mark.long
 @settings(max_examples=2)
 @given(st.integers(0, 10**6))
 def test_the_order_of_questions_changes_nothing(seed: int) -> None:
@@ -122,6 +123,7 @@ def test_evidence_is_that_without_a_question_times_its_predictive() -> None:
     assert predictive.left_out[state] == pytest.approx(gap, abs=0.04)
 
 
+@pytest.mark.long
 def test_draws_have_the_moments_that_are_stated() -> None:
     counts, group = marks(9)
     grouping = Grouping.of(group)
@@ -137,6 +139,7 @@ def test_draws_have_the_moments_that_are_stated() -> None:
     assert (np.abs(drawn.p.mean(axis=0) - mean) < 0.08 * sd).all()
 
 
+@pytest.mark.long
 def test_systems_of_one_judge_have_its_rates_in_common() -> None:
     counts, group = marks(10)
     others, _ = marks(11)

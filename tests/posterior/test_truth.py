@@ -236,6 +236,7 @@ def test_the_claim_says_how_many_labels_it_takes() -> None:
     assert 100 < wanted[0] < 400
 
 
+@pytest.mark.long
 def test_rates_are_those_of_each_system_or_shared() -> None:
     rng = np.random.default_rng(4)
     strict, lenient = (simulated(rng, rates=rates) for rates in ((0.9, 0.05), (0.95, 0.5)))
@@ -268,6 +269,7 @@ def test_labels_that_agree_on_a_shared_judge_are_rarely_doubted() -> None:
     assert doubted <= 2
 
 
+@pytest.mark.long
 def test_all_that_takes_a_result_takes_this_one(tmp_path) -> None:
     rng = np.random.default_rng(6)
     parts = [simulated(rng, 30, 4, 40) for _ in range(2)]

@@ -65,6 +65,7 @@ def test_every_form_gives_the_same_entries(tmp_path: Path) -> None:
     assert entries(forms[0].sel(question=[2])) == [[0, *row[1:]] for row in first if row[0] == 2]
 
 
+@pytest.mark.long
 def test_estimate_is_the_mean_over_all_subsets_and_a_result_is_read_again(tmp_path: Path) -> None:
     data = tallied()
     fit = bk.evaluate(data, "wvote@1,2,3,9 plurality@3 bon@3 pass@1", rng=1, draws=250)
@@ -105,6 +106,7 @@ def test_one_vote_is_the_mean_and_equal_scores_are_the_plurality() -> None:
             assert weighted["sd"] == pytest.approx(plain["sd"], rel=0.12)
 
 
+@pytest.mark.long
 def test_mean_is_near_the_truth_and_compare_finds_the_better_scores() -> None:
     shares, answer, score = simulated(60, 8, 6)
     rng = np.random.default_rng(7)
@@ -127,6 +129,7 @@ def test_mean_is_near_the_truth_and_compare_finds_the_better_scores() -> None:
     assert fit["closed_form"]["wvote_at_k"].attrs["mean_draws"] == 4000
 
 
+@pytest.mark.long
 def test_abstentions_several_right_answers_weights_and_bootstrap() -> None:
     _, answer, score = simulated(30, 6, 8)
     given = answer.astype(str).astype(object)
@@ -145,6 +148,7 @@ def test_abstentions_several_right_answers_weights_and_bootstrap() -> None:
             assert table.loc[("wvote@4", target), "mean"] > weighted["mean"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("population", ["law", "bootstrap"])
 def test_equal_scores_are_the_plurality_in_every_group(population) -> None:
     _, answer, _ = simulated(24, 6, 5)

@@ -102,6 +102,7 @@ def test_scores_have_a_table_and_no_curve(script, monkeypatch) -> None:
     assert "bayes" in shown["table"]
 
 
+@pytest.mark.long
 def test_python_of_the_page_needs_only_what_the_page_loads(runs) -> None:
     code = (
         f"import sys\nsys.modules.update(dict.fromkeys({ABSENT!r}))\n"

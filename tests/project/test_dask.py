@@ -73,6 +73,7 @@ SCORES = [None, {0: 0, 1: 1, 2: 3}, {-1: 1, 0.5: 0}, {True: 1, False: 0}, {"0": 
 KINDS = [bool, np.int8, np.uint8, np.int64, np.float32, np.float64, "U1", object]
 
 
+@pytest.mark.long
 @given(
     marks=st.lists(st.lists(st.sampled_from([0, 1, 0, 1, 2, -1, 0.5, np.nan]), min_size=4,
                             max_size=4), min_size=1, max_size=5),

@@ -150,6 +150,7 @@ LINES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("options", [[], ["-n", "2", "--dist", "loadfile"]])
 def test_a_marked_test_is_repeated_until_its_trials_decide(tmp_path, options) -> None:
     (tmp_path / "test_repeated.py").write_text(REPEATED)

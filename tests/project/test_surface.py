@@ -106,6 +106,7 @@ def test_what_is_no_policy_metric_or_comparison_says_what_to_write() -> None:
     assert rows["system"].drop_duplicates().tolist() == ["a", "b"]
 
 
+@pytest.mark.long
 def test_groups_are_known_by_the_name_of_their_column(tmp_path) -> None:
     rows = [f"q{q},{q % 2},d{q % 3}" for q in range(9)] * 2
     (tmp_path / "runs.csv").write_text("\n".join(["question,outcome,domain", *rows]))

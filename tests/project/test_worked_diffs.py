@@ -21,6 +21,7 @@ def test_each_diff_is_shown_in_the_page() -> None:
     assert {"metric", "reader", "plot"} <= set(shown)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git to apply a diff")
 @pytest.mark.parametrize("diff", DIFFS, ids=lambda path: path.stem)

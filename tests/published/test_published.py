@@ -8,6 +8,7 @@ import bayesatk as bk
 from tests.conftest import FALSE_ALARM
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_rat_tumours_under_the_books_prior() -> None:
     """Gelman et al., BDA3 section 5.3: the book, the quadrature and NUTS tell one story."""

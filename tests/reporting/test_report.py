@@ -74,6 +74,7 @@ class _Parts(HTMLParser):
         self.text += data
 
 
+@pytest.mark.long
 def test_the_page_says_what_was_found_from_the_same_numbers(page, fit, data) -> None:
     parts = _Parts(page.read_text(encoding="utf-8"))
     assert bk.claim(fit, system="alpha") in parts.text
@@ -124,6 +125,7 @@ def test_the_numbers_can_be_taken_away(page, fit) -> None:
     assert means.tolist() == sorted(means, reverse=True)  # one order of systems on the page
 
 
+@pytest.mark.long
 def test_many_systems_make_no_large_page(tmp_path) -> None:
     """Tables are cut on the page, and whole in its files."""
     rng = np.random.default_rng(1)
@@ -204,6 +206,7 @@ def test_report_says_what_it_cannot_write(fit, tmp_path) -> None:
         bk.report({"a": 1}, tmp_path / "report.html")
 
 
+@pytest.mark.long
 def test_a_page_is_replaced_whole_or_not_at_all(fit, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("bayesatk.reporting.pictures", lambda *_: [])
     path = tmp_path / "report.html"
@@ -434,6 +437,7 @@ def test_the_number_of_guessers_is_said_where_it_was_not_given(tmp_path) -> None
     assert "best of 3" in (tmp_path / "r.html").read_text()
 
 
+@pytest.mark.long
 def test_questions_that_are_never_solved_are_claimed() -> None:
     """A third impossible: the claim gives the share, and how probable it is that there are any."""
     solved = ([0] * 30 + [8] * 30 + [12] * 30, [16] * 90)

@@ -136,6 +136,7 @@ LONG = {
 }  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.full
 @pytest.mark.slow
 @pytest.mark.parametrize(

@@ -93,6 +93,7 @@ def brute_force(grouped: bool, judged: bool) -> tuple[np.ndarray, np.ndarray]:
     return moment, np.array(second) @ weight - moment**2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("grouped", "judged"), [(True, False), (False, True)])
 def test_posterior_predictive_of_structure_against_brute_force(grouped, judged) -> None:
     data = bk.tally(RIGHT, trials=TRIALS, covariates={"x": X.tolist()})

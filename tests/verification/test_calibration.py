@@ -37,6 +37,7 @@ def test_closed_forms_are_calibrated(pooling, size) -> None:
     assert (found.table["detectable_bias"] < 0.45).all()  # what 120 are enough for
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_other_priors_are_calibrated() -> None:
     prior = bk.priors.HyperPrior((3.0, 1.5), (1.0, 4.0), families="beta")
@@ -52,6 +53,7 @@ def test_pymc_is_calibrated() -> None:
     assert found.verdict == "calibrated", found.table.to_string()
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("pooling", "prior", "size"),
@@ -75,6 +77,7 @@ def test_scored_categories_are_calibrated(pooling, prior, size) -> None:
     assert "max@3 questions" in names
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["closed_form", pytest.param("pymc", marks=LONG)])
 def test_votes_of_known_choices_are_calibrated(engine) -> None:
@@ -139,6 +142,7 @@ def test_a_planted_bug_is_caught(monkeypatch, bug) -> None:
     assert found.verdict == "wrong"
 
 
+@pytest.mark.long
 def test_a_resumed_run_gives_the_same_answer(tmp_path) -> None:
     options = {"pooling": "none", "rng": 7, **QUIET}
     path = tmp_path / "study.jsonl"
@@ -209,6 +213,7 @@ def test_what_cannot_be_simulated_is_refused() -> None:
         bk.checks.calibrate(3, 2, replications=0)
 
 
+@pytest.mark.long
 def test_costs_are_calibrated_on_data_from_their_prior() -> None:
     options = {"difficulty": "beta", "cost_prior": bk.costs.CostPrior(), "progress": False}
     found = bk.checks.calibrate(4, 3, "pass@1,2", replications=50, rng=1, **options)
