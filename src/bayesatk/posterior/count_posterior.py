@@ -20,6 +20,7 @@ from bayesatk.core.program.laws import Common, DifficultyLaw
 from bayesatk.core.program.levels import Levels
 from bayesatk.core.program.moments import Metrics, Moments, Summed
 from bayesatk.core.program.predictor import Effects, Predictor
+from bayesatk.core.question.bernstein import latent_means
 from bayesatk.judge_error import RATES, JudgeError
 from bayesatk.metrics.category_credit import CategoryCredit, Judged, linear_metrics
 from bayesatk.metrics.credit import Array
@@ -663,6 +664,12 @@ class CountPosterior:
             if drawn is not None:
                 by_group = np.einsum("dqc,dq,qg->dgc", p, drawn, share, optimize=True)
                 means[:, :, linear, 1] += by_group @ scores.T
+        if self.model.scores is None:
+            credits = [metric.credit for metric in self.metrics]
+            means[..., 0] += latent_means(credits, p, share)
+            if drawn is not None:
+                means[..., 1] += latent_means(credits, p, share, drawn)
+            return
         for k in sorted(set(range(len(self.metrics))).difference(linear)):
             values = self.metrics[k].latent(p)
             means[..., k, 0] += values @ share

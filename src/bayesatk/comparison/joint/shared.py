@@ -63,7 +63,7 @@ def drawn_board(
     draws = draws.among(max(400, int(_CELLS / right.size)))
     credits = [metric.credit for metric in metrics]
     means = QuestionMeans(draws.likelihood, right, trials, credits, weight)
-    questions = means.draw(draws.theta, [metric.latent for metric in metrics], rng)
+    questions = means.draw(draws.theta, rng)
     values = np.stack([questions, population_means(credits, draws.likelihood, draws.theta)])
     return Board(values, draws)
 

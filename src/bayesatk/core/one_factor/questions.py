@@ -16,6 +16,7 @@ from scipy.special import expit
 
 from bayesatk.core.one_factor.chances import log_shares
 from bayesatk.core.one_factor.model import Counts, Likelihood
+from bayesatk.core.question.bernstein import fewest, latent_means
 from bayesatk.core.question.beta_binomial import beta_of
 from bayesatk.core.question.expected_credit import FARTHEST, ExpectedCredit
 from bayesatk.metrics.credit import Array, Credit
@@ -172,18 +173,18 @@ def population_means(credits: Sequence[Credit], likelihood: Likelihood, theta: A
     slope = np.exp(theta[:, 1])
     ends = float((theta[:, 0] - 6.0 * slope).min()), float((theta[:, 0] + 6.0 * slope).max())
     log_r = theta[:, 2]
+    few, coefficients = fewest(credits)
     tables = [
-        ExpectedCredit.of(credit, ends, (float(log_r.min()), float(log_r.max())))
-        for credit in credits
+        ExpectedCredit.of(credit, ends, (float(log_r.min()), float(log_r.max()))) for credit in few
     ]
-    means = np.zeros((len(theta), theta.shape[2], len(credits)))
+    means = np.zeros((len(theta), theta.shape[2], len(few)))
     for node, share in zip(z, weight, strict=True):
         x = theta[:, 0] + slope * node
         for i, table in enumerate(tables):
             means[:, :, i] += share * table.mean(x, log_r)
     at_ends = np.array([[credit.vector[end] for credit in credits] for end in (0, -1)], float)
     solved = shares[:, :2] @ at_ends  # p is 0 or 1
-    return np.asarray(solved[:, None] + shares[:, 2, None, None] * means)
+    return np.asarray(solved[:, None] + shares[:, 2, None, None] * (means @ coefficients))
 
 
 @dataclass(frozen=True)
@@ -206,16 +207,8 @@ class QuestionMeans:
     credits: Sequence[Credit]
     weight: Array | None = None
 
-    def draw(self, theta: Array, latents: Sequence[object], rng: np.random.Generator) -> Array:
-        """Means of every metric given parameters; (draws, systems, metrics).
-
-        Parameters
-        ----------
-        theta : ndarray
-        latents : sequence of callable
-            ``latent(p)`` of each metric.
-        rng : numpy.random.Generator
-        """
+    def draw(self, theta: Array, rng: np.random.Generator) -> Array:
+        """Means of every metric given parameters; (draws, systems, metrics)."""
         likelihood, systems = self.likelihood, len(self.trials)
         # The mean of 200 questions may be taken as normal, given parameters and difficulties. That
         # pays where cells share counts and nodes.
@@ -224,6 +217,8 @@ class QuestionMeans:
         if shared and alike and self.trials.shape[1] >= 200:
             return self._normal(theta, rng)
         means = np.empty((len(theta), systems, len(self.credits)))
+        weight = np.ones(self.trials.shape[1]) if self.weight is None else self.weight
+        share = weight[:, None] / weight.sum()
         step = max(1, _HELD // self.trials.size)
         for start in range(0, len(theta), step):
             block = slice(start, start + step)
@@ -234,9 +229,8 @@ class QuestionMeans:
             x, total = mu + np.exp(log_a) * z[:, None], np.exp(-log_r)
             alpha, beta = expit(x) * total + right, expit(-x) * total + (self.trials - right)
             p = rng.beta(np.maximum(alpha, _LEAST), np.maximum(beta, _LEAST))
-            for j, latent in enumerate(latents):
-                values = latent(p)  # type: ignore[operator]
-                means[block, :, j] = np.average(values, axis=2, weights=self.weight)
+            sums = latent_means(self.credits, p.reshape(-1, p.shape[2]), share)
+            means[block] = sums.reshape(means[block].shape)
         return means
 
     def _normal(self, theta: Array, rng: np.random.Generator) -> Array:

@@ -19,9 +19,10 @@ from bayesatk.core.numerics.quadrature import BetaRule, beta_rule, resolving_deg
 from bayesatk.core.pooling.marks import right_counts, right_given_marked
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.pooling.states import States
+from bayesatk.core.question.bernstein import power_coefficients
 from bayesatk.core.question.beta_binomial import beta_binomial_moments
 from bayesatk.core.question.moments import latent_on_nodes
-from bayesatk.metrics.credit import Array, Credit
+from bayesatk.metrics.credit import Array, Credit, binomial_expectation
 
 Index = NDArray[np.intp]
 Ints = NDArray[np.int64]
@@ -154,9 +155,9 @@ def _on_rule(
     node, state = np.nonzero(total < _OVERLAP)
     thin = _exponential(_log_prior(nodes.among(node), within, ends) + log_likelihood[state])
     total[node, state] = 1.0
-    low, high = latent_on_nodes(credits, rule)
-    values = np.concatenate([low**j for j in (1, 2, 3)] + [high**j for j in (1, 2, 3)], axis=1)
-    step = max(1, _BLOCK // (max(len(nodes), len(rule)) * values.shape[1]))
+    values, coefficients = _powers(tuple(credits), rule)
+    columns = max(values.shape[1], 6 * len(credits))
+    step = max(1, _BLOCK // (max(len(nodes), len(rule)) * columns))
     for start in range(0, len(likelihood), step):
         chunk = slice(start, start + step)
         joint = (likelihood[chunk].T[:, :, None] * values[:, None]).reshape(len(values), -1)
@@ -167,6 +168,8 @@ def _on_rule(
             raw[node[inside], state[inside] - start] = (
                 weights @ values / weights.sum(axis=1, keepdims=True)
             )
+        if coefficients is not None:
+            raw = (raw.reshape(-1, values.shape[1]) @ coefficients).reshape(*raw.shape[:2], -1)
         first, second, third, *other = np.split(raw, 6, axis=2)
         of_low = _centred(Cumulants(first, second, third))
         of_high = _centred(Cumulants(*other))
@@ -177,6 +180,19 @@ def _on_rule(
         smaller = np.where(less, first, other[0])
         skewed = np.where(variance > _ROUNDED * smaller**2, skewed, 0.0)
         yield chunk, Cumulants(first, variance, skewed)
+
+
+def _powers(credits: tuple[Credit, ...], rule: BetaRule) -> tuple[Array, Array | None]:
+    """Powers of credits and of their complements on a rule (points, 6 credits).
+
+    Or polynomials on a rule, and the powers' coefficients on them, where polynomials are fewer.
+    """
+    degree = 3 * max(credit.k for credit in credits)
+    if degree < 4 * len(credits):
+        polynomials = binomial_expectation(np.eye(degree + 1), rule.log_p, rule.log_q)[0]
+        return polynomials, power_coefficients(credits)
+    low, high = latent_on_nodes(credits, rule)
+    return np.concatenate([g**j for g in (low, high) for j in (1, 2, 3)], axis=1), None
 
 
 def _exact(nodes: Nodes, right: Ints, wrong: Ints, credits: Sequence[Credit]) -> Cumulants:
