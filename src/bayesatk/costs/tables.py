@@ -7,20 +7,19 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 
 from bayesatk._tools.arguments import whole_number
+from bayesatk._tools.arrays import Array
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.words import probability_words
-from bayesatk.metrics.credit import Array
 from bayesatk.results.costs import MONEY, cells_of, read_result
 from bayesatk.results.difficulty import flat_draws
-from bayesatk.results.result import Result
+from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import TARGET_NAMES, TARGETS
 from bayesatk.results.views import ShownTable
 
 
-def compare_cost(fit: xr.DataTree | Result) -> pd.DataFrame:
+def compare_cost(fit: Fit) -> pd.DataFrame:
     """Tabulate differences and ratios of every pair of systems: a row per quantity and target.
 
     Probabilities are posterior: given the observed outcomes and costs.
@@ -66,7 +65,7 @@ def compare_cost(fit: xr.DataTree | Result) -> pd.DataFrame:
     return ShownTable.of(pd.DataFrame(rows), "cost_comparison")
 
 
-def _comparable(costs: xr.DataTree | Result) -> Result:
+def _comparable(costs: Fit) -> Result:
     result = read_result(costs)
     if len(result.systems) < 2:
         raise ArgumentError(
@@ -173,7 +172,7 @@ def chosen_k(result: Result, k: int | None) -> int:
     return int(wanted)
 
 
-def pareto(fit: xr.DataTree | Result, k: int | None = None) -> pd.DataFrame:
+def pareto(fit: Fit, k: int | None = None) -> pd.DataFrame:
     """Compute the probability that a system is in the Pareto set of cost and success.
 
     A system is in the set if no other is at least as cheap and solves at least as much. The
@@ -237,7 +236,7 @@ def _undominated(cost: Array, solved: Array) -> Array:
         good = solved >= solved[:, i, None]
         better = (cost < cost[:, i, None]) | (solved > solved[:, i, None])
         undominated[:, i] = ~(cheap & good & better).any(axis=1)
-    return np.asarray(undominated.mean(axis=0))
+    return undominated.mean(axis=0)
 
 
 def _first(values: Array) -> Array:

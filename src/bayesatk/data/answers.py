@@ -8,14 +8,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from bayesatk.data.validation import (
-    Flags,
-    Ints,
-    OutcomeError,
-    is_category,
-    is_missing,
-    shown,
-)
+from bayesatk._tools.arrays import Flags, Ints
+from bayesatk.data.validation import OutcomeError, is_category, is_missing, shown
 from bayesatk.priors import AnswerPrior
 
 Normalise = Literal["exact", "strip", "casefold"] | Callable[[str], str]

@@ -15,6 +15,7 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Ints
 from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import AnswerRules
 from bayesatk.data.long_form import (
@@ -32,7 +33,6 @@ from bayesatk.data.question_columns import OWN, by_question
 from bayesatk.data.validation import (
     CODE_INVALID,
     Codes,
-    Ints,
     OutcomeError,
     Scores,
     as_coordinate,
@@ -80,7 +80,7 @@ class Block:
 
     def _cell(self, at: int) -> tuple[Any, str]:
         """Return the value at a position in order, and where it is."""
-        value: Any = np.asarray(self.values).flat[at]
+        value = np.asarray(self.values).flat[at]
         ends = np.cumsum(self.sizes)
         cell = int(np.searchsorted(ends, at, side="right"))
         system, question = divmod(cell, self.sizes.shape[1])
@@ -184,7 +184,7 @@ def _by_position(long: LongForm, values: xr.DataArray, name: str) -> NDArray[Any
                 Argument(name), f" must have the {dim}s of data, in their order; got "
                 f"{shown(values.indexes[dim].tolist())}. Use {name}.reindex_like(data).",
             )  # fmt: skip
-    return np.asarray(oriented(values, name, *DIMS).values)
+    return oriented(values, name, *DIMS).values
 
 
 def oriented(values: xr.DataArray, name: str, *dims: str) -> xr.DataArray:
@@ -331,7 +331,7 @@ def _counts(values: object, name: str) -> tuple[Ints, OwnLabels]:
             f"{name} must be an array of counts; got a {type(values).__name__}. Pass one of its "
             "columns or variables; a table of outcomes needs no trials."
         )
-    labels: OwnLabels = {}
+    labels = {}
     if isinstance(values, pd.Series):
         if not isinstance(values.index, pd.RangeIndex):
             labels["question"] = values.index.tolist()

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from bayesatk._tools.arguments import real_number
+from bayesatk._tools.arrays import Array
 from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk.data.validation import Array
 
 _SLACK = 1e-9  # of n: how far from a whole number accuracy times n may be
 

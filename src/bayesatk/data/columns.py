@@ -12,9 +12,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Ints
 from bayesatk._tools.messages import Argument
 from bayesatk.data.content import ASKED, canonical, content_columns, digest, digests, meaning
-from bayesatk.data.validation import Ints, Labels, OutcomeError, is_missing, label_fault, shown
+from bayesatk.data.validation import Labels, OutcomeError, is_missing, label_fault, shown
 from bayesatk.data.verifier import VERIFIER
 
 GROUP = "group"
@@ -184,7 +185,7 @@ def find_columns(names: Labels, columns: Mapping[str, Any], record: Any = None) 
     if "reference" in columns:  # which says what is right
         skipped.add("outcome")
     taken = [name for role, name in columns.items() if role != "content"]
-    roles: dict[str, Any] = {}
+    roles = {}
     for role in ROLES:
         if role in columns and role != "content":
             roles[role] = columns[role]
@@ -340,7 +341,7 @@ def _check_told(names: Labels, columns: object) -> None:
 
 def labels(table: Columns, role: str) -> tuple[Ints, list[Any]]:
     """Return codes and labels of an id column, in order of first appearance; refuse nulls."""
-    values: Any = table.values[role]
+    values = table.values[role]
     if isinstance(values, list | tuple):
         values = _object_labels(table, role, list(values))
     codes, distinct = pd.factorize(values)
@@ -478,7 +479,7 @@ def _list_of(cell: object) -> list[Any] | None:
 
 def _by_trial(table: Columns, role: str, lengths: Sequence[int]) -> list[Any]:
     """Return a value for each trial, from lists as long as those of outcomes."""
-    values: list[Any] = []
+    values = []
     for row, (cell, length) in enumerate(zip(table.values[role], lengths, strict=True)):
         elements = _list_of(cell)
         elements = [cell] if elements is None else elements

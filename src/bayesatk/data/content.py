@@ -101,7 +101,7 @@ def digests(columns: Mapping[Any, Labels]) -> dict[Any, list[int]]:
     >>> first == second != UNKNOWN, missing == number == UNKNOWN
     (True, True)
     """
-    by_name: dict[Any, list[int]] = {}
+    by_name = {}
     for name, cells in columns.items():
         usual = meaning(name) in ASKED
         try:

@@ -19,10 +19,11 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Array
 from bayesatk._tools.messages import Argument
 from bayesatk._tools.packages import FORMULAS, require
 from bayesatk.data.question_columns import question_coordinates
-from bayesatk.data.validation import Array, OutcomeError, shown
+from bayesatk.data.validation import OutcomeError, shown
 
 INTERCEPT = "Intercept"
 
@@ -49,11 +50,11 @@ class Basis:
 
     def coefficients(self, logits: Array) -> Array:
         """Intercept and slopes of the columns, from coefficients of the basis; (..., columns)."""
-        return np.asarray(logits @ self.back.T)
+        return logits @ self.back.T
 
     def logits(self, coefficients: Array) -> Array:
         """Coefficients of the basis, from intercept and slopes of the columns; the inverse."""
-        return np.asarray(coefficients @ np.linalg.inv(self.back).T)
+        return coefficients @ np.linalg.inv(self.back).T
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,7 @@ class Design:
     def columns(self, frame: pd.DataFrame) -> Array:
         """Columns of questions with these covariates; (rows, columns)."""
         matrix = self._matrix(frame).drop(columns=INTERCEPT, errors="ignore")
-        return np.asarray(matrix.to_numpy(float))
+        return matrix.to_numpy(float)
 
     def _matrix(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return the columns by name, with the intercept of a formula."""
@@ -176,7 +177,7 @@ class Design:
                 return pd.DataFrame(
                     spec.get_model_matrix(frame, context=FUNCTIONS, na_action="ignore")
                 )
-        columns: dict[str, Any] = {}
+        columns = {}
         for name, column in self.frame.items():
             levels = _levels(column)
             if len(levels) < 2:  # a number, or a text that is always the same
@@ -285,7 +286,7 @@ class Design:
                 Argument(argument), " must be values of covariates by name; got "
                 f"{shown(at)}. Write ", example, ".",
             )  # fmt: skip
-        values: dict[str, list[Any]] = {}
+        values = {}
         for name, wanted in at.items():
             if name not in self.frame:
                 raise OutcomeError(
@@ -362,7 +363,7 @@ def covariates_of(formula: str) -> set[str]:
     except (FormulaicError, AttributeError, TypeError, ValueError) as error:
         lines = [line for line in str(error).splitlines() if line.strip()]
         _refuse(formula, lines[0] if lines else "it has no terms")
-    names: set[str] = set()
+    names = set()
     for text, method in factors.items():
         if method.endswith("LOOKUP"):
             names.add(text)

@@ -15,13 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Array, Ints
 from bayesatk._tools.messages import Argument
 from bayesatk.data.validation import (
     CODE_INVALID,
     CODE_MISSING,
-    Array,
     Codes,
-    Ints,
     OutcomeError,
     Scores,
     is_missing,

@@ -12,12 +12,13 @@ import pandas as pd
 import xarray as xr
 from scipy.special import betaln, ndtr
 
+from bayesatk._tools.arrays import Array, Ints
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.question.dirichlet_multinomial import log_ordered
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.tables import is_table
 from bayesatk.data.tally import tally
-from bayesatk.data.validation import Array, Ints, OutcomeError, shown
+from bayesatk.data.validation import OutcomeError, shown
 from bayesatk.judge_error import (
     JUDGE_WORDS,
     Grades,
@@ -231,7 +232,7 @@ def judge_of_table(table: Any) -> JudgeError | dict[Any, JudgeError]:
     """
     import narwhals as nw  # for tables only: it takes long to import
 
-    frame: Any = nw.from_native(table)
+    frame = nw.from_native(table)
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
     if not {"mark", "truth"} <= set(frame.columns):

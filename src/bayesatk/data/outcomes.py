@@ -15,11 +15,12 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Array, Flags, Ints
 from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import Answers
 from bayesatk.data.columns import GROUP, MARKS, TRUTHS, WEIGHT
 from bayesatk.data.question_columns import group_name, question_coordinates, unequal
-from bayesatk.data.validation import Array, Flags, Ints, OutcomeError, shown, succeeding
+from bayesatk.data.validation import OutcomeError, shown, succeeding
 from bayesatk.data.verifier import VERIFIER, VerifierScores
 
 
@@ -106,7 +107,7 @@ class Outcomes:
     @property
     def utility(self) -> Array:
         """Scores of the categories, with the sign by which more is better."""
-        return np.asarray(self.direction * self.dataset["score"].values)
+        return self.direction * self.dataset["score"].values
 
     @property
     def binary(self) -> bool:

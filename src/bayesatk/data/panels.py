@@ -93,7 +93,7 @@ def _with_patterns(table: Any, marks: Mapping[Any, Any], kept: Collection[str]) 
     """Return a table with a column of patterns in place of those of marks, some of them kept."""
     import narwhals as nw  # for tables only: it takes long to import
 
-    frame: Any = nw.from_native(table)
+    frame = nw.from_native(table)
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
     check_columns(marks, frame.columns)

@@ -14,12 +14,13 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
+from bayesatk._tools.arrays import Array, Ints
 from bayesatk._tools.messages import Argument
 from bayesatk.data.arrays import arranged_like
 from bayesatk.data.columns import BY_TRIAL, COST, COVARIATE, GROUP, TRUTH, WEIGHT
 from bayesatk.data.long_form import LongForm
 from bayesatk.data.question_columns import OWN, question_column
-from bayesatk.data.validation import Array, Codes, Ints, Labels, OutcomeError, number_of, shown
+from bayesatk.data.validation import Codes, Labels, OutcomeError, number_of, shown
 from bayesatk.data.verifier import VERIFIER, read_verifier
 
 MissingCost = Literal["error", "ignore"]
@@ -78,7 +79,7 @@ class Request:
             raise OutcomeError(Argument("missing_cost"), rule)
         arguments = {GROUP: group, WEIGHT: weight, COST: cost, TRUTH: truth, VERIFIER: verifier}
         values = {name: value for name, value in arguments.items() if value is not None}
-        roles: dict[str, Any] = {name: own for name, own in values.items() if isinstance(own, str)}
+        roles = {name: own for name, own in values.items() if isinstance(own, str)}
         if isinstance(covariates, pd.DataFrame):
             covariates = {name: covariates[name] for name in covariates.columns}
         if isinstance(covariates, Mapping):

@@ -9,6 +9,7 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from bayesatk._tools.arguments import one_of, proper_probability
+from bayesatk._tools.arrays import Array, Ints
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.pooling.judges import JudgeRates, judge_rates
 from bayesatk.core.pooling.marks import of_flags
@@ -26,7 +27,7 @@ from bayesatk.data.other_trials import (
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
 from bayesatk.data.tally import tally
-from bayesatk.data.validation import Array, Ints, OutcomeError
+from bayesatk.data.validation import OutcomeError
 from bayesatk.judge_error import Grades, Judges, Panel
 from bayesatk.metrics.grid import Metric, MetricGrid, MetricSpec, check_sizes, parse
 from bayesatk.priors import (
@@ -288,7 +289,7 @@ def declared_values(declaration: Mapping[str, Any]) -> dict[Capability, object]:
     prior = declaration["prior"]
     families = list(prior.family_prior) if isinstance(prior, HyperPrior) else []
     cut = judges and [judge for judge in judges.by_system if not judge.updated]
-    values: dict[Capability, object] = {
+    values = {
         "group": declaration["group_weights"],
         "covariates": declaration["covariates"],
         "judge": judges and judges.by_system[0],
@@ -428,7 +429,7 @@ def _resolved_prior(study: Study, prior: object, difficulty: object) -> ModelPri
     # Where averaging takes minutes: marks on rules, and levels at every node of a weight.
     costly = {"judge"}, {"truth"}, {"estimated weight", "categories"}
     simple = structured or (earlier and any(names <= study.capabilities for names in costly))
-    resolved: ModelPrior = study.scale.resolve_prior(study.pooling, prior)
+    resolved = study.scale.resolve_prior(study.pooling, prior)
     if not (structured or earlier) or not isinstance(resolved, HyperPrior):
         return resolved if difficulty is None else with_families(resolved, difficulty)
     if simple or difficulty is not None:

@@ -13,6 +13,7 @@ import numpy as np
 import xarray as xr
 
 from bayesatk._tools.arguments import one_of
+from bayesatk._tools.arrays import Ints
 from bayesatk._tools.messages import Argument
 from bayesatk.data import tables
 from bayesatk.data.answers import AnswerRules, check_rules
@@ -32,7 +33,6 @@ from bayesatk.data.question_columns import weights, with_group_name
 from bayesatk.data.requests import MissingCost, Request
 from bayesatk.data.tables import read_rows
 from bayesatk.data.validation import (
-    Ints,
     OutcomeError,
     Scores,
     as_coordinate,
@@ -186,7 +186,7 @@ def tally(
             missing=missing, truth=truth, group=group, covariates=covariates, weight=weight,
         )  # fmt: skip
     scale = check_options(scores, missing, better)
-    labels: dict[str, Any] = {"systems": systems, "questions": questions}
+    labels = {"systems": systems, "questions": questions}
     rules = check_rules(answer_rules)
     request = Request.of(group, covariates, weight, cost, cost_unit, missing_cost, truth, verifier)
     if answers is not None:
@@ -375,7 +375,7 @@ def _with_truths(
     if TRUTH not in long.by_trial:
         return outcomes
     scores = np.array(list(scale.values()))
-    level: Ints = np.arange(len(scores))  # of grades
+    level = np.arange(len(scores))  # of grades
     if success is not None or sorted(scores.tolist()) == [0.0, 1.0]:
         right = scores == 1.0 if success is None else succeeding(success, scores)
         level = right.astype(np.int64)

@@ -19,6 +19,7 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Array, Flags, Ints
 from bayesatk._tools.messages import Argument, ArgumentError, Message
 
 Scores = Mapping[Any, float]
@@ -26,9 +27,6 @@ Scores = Mapping[Any, float]
 Labels = Sequence[Any]
 Codes = NDArray[np.signedinteger[Any]]  # outcomes by their position among the scored ones, or:
 CODE_MISSING, CODE_INVALID = -1, -2
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 _MOST = 2**62  # of a count
 _MOST_TRIALS = 10**9  # of one question: beyond, sums of counts would lose digits in doubles
@@ -160,7 +158,7 @@ def succeeding(rule: str, scores: Array) -> Flags:
             f"success must split the scores {sorted(scores.tolist())}; {rule!r} holds for "
             f"{'all' if succeeds.all() else 'none'} of them. Choose a bound between them."
         )
-    return np.asarray(succeeds)
+    return succeeds
 
 
 def _is_finite(score: object) -> bool:
@@ -278,7 +276,7 @@ def as_coordinate(labels: Labels, name: str) -> pd.Index:
         low, high = int(min(labels, default=0)), int(max(labels, default=0))
         fits = (low >= -(2**63) and high < 2**63) or (low >= 0 and high < 2**64)
         kind = np.int64 if high < 2**63 else np.uint64
-        index: pd.Index = pd.Index(np.array(labels, kind) if fits else list(map(str, labels)))
+        index = pd.Index(np.array(labels, kind) if fits else list(map(str, labels)))
     else:
         index = pd.Index([str(label) for label in labels])
     if index.has_duplicates:

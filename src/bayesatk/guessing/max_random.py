@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesatk._tools.arguments import proper_probability
+from bayesatk._tools.arrays import Array
 from bayesatk.data.chances import (
     check_times,
     correct_counts,
@@ -23,7 +24,6 @@ from bayesatk.guessing.distributions import (
     LargestPoissonBinomial,
     PoissonBinomial,
 )
-from bayesatk.metrics.credit import Array
 
 
 class PValueRange(NamedTuple):

@@ -5,11 +5,12 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.special import betainc, expit, log_expit
 
+from bayesatk._tools.arrays import Array
 from bayesatk.core.engine.distribution import Distribution, monotone_slopes
 from bayesatk.core.engine.interval_ends import interval
 from bayesatk.data.chances import check_times, correct_counts
 from bayesatk.guessing._tails import log_largest_at
-from bayesatk.metrics.credit import Array, log_choose
+from bayesatk.metrics.credit import log_choose
 
 
 class SelectedSkill(NamedTuple):

@@ -22,7 +22,7 @@ from bayesatk.metrics.grid import Metric
 from bayesatk.priors.choice import prior_from
 from bayesatk.results.analyses import analysis_group, with_analyses
 from bayesatk.results.costs import read_result
-from bayesatk.results.result import Result
+from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import TARGET_NAMES, metric_values
 
 HOLDS, REFUTED, OPEN = "holds", "refuted", "open"
@@ -182,7 +182,7 @@ def _in_top(claim: Claim, evidence: Evidence) -> Answer:
     if not claim.top < size:
         raise claim.refuse("top", f"be less than the {size} systems", "All are among so many.")
     ranks = metric_values(compared.group("ranks"), metric).isel(target=target)
-    first: Any = ranks.sel(system=claim.system).isel(rank=slice(claim.top)).values
+    first = ranks.sel(system=claim.system).isel(rank=slice(claim.top)).values
     if np.isnan(first).any():
         raise claim.refuse("system", "share questions with all others", "Claim pairs: 'ahead of'.")
     place = "the best" if claim.top == 1 else f"in the top {claim.top}"
@@ -290,8 +290,8 @@ OF_COSTS = ("not worse and cheaper than", "on the Pareto front", "solves more th
 
 def check_claims(
     claims: str | Path | Sequence[Mapping[str, Any]],
-    fit: xr.DataTree | Result | None = None,
-    costs: xr.DataTree | Result | None = None,
+    fit: Fit | None = None,
+    costs: Fit | None = None,
 ) -> xr.DataTree:
     r"""Check claims against a result: the posterior probability of each, and a verdict.
 

@@ -103,7 +103,7 @@ def convert(
             f" must not be that of a file to read; {path.name} is one. Name another, and rename it "
             "afterwards.",
         )
-    reasons: list[object] = []
+    reasons = []
     with in_file(inputs):
         inputs.check()
         if inputs.are_logs:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import xarray as xr
 
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.writing import replacing_text
@@ -25,14 +24,14 @@ from bayesatk.io.text_tables import defused
 from bayesatk.results.analyses import analyses_of, analysis_table
 from bayesatk.results.citations import citations
 from bayesatk.results.costs import cost_table
-from bayesatk.results.result import Result
+from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import metric_values
 from bayesatk.results.tables import category_table, coefficient_table, table
 from bayesatk.results.views import view
 from bayesatk.verification.verify import Verification
 
 ENDINGS = (".json", ".csv", ".tex", ".md")
-Exportable = xr.DataTree | Result | Verification | pd.DataFrame
+Exportable = Fit | Verification | pd.DataFrame
 
 
 def tables_of(fit: Exportable, *, questions: bool = False) -> dict[str, pd.DataFrame]:
@@ -101,7 +100,7 @@ def tables_of(fit: Exportable, *, questions: bool = False) -> dict[str, pd.DataF
 
 def _by_system(result: Result, group: str) -> pd.DataFrame:
     """Tabulate ranks or tiers: one row per system, metric and target."""
-    rows: list[dict[str, Any]] = []
+    rows = []
     for metric in result.metrics:
         values = metric_values(result.group(group), metric)
         for system, target in product(values["system"].values.tolist(), result.targets):
@@ -144,8 +143,8 @@ def provenance(fit: object = None) -> dict[str, Any]:
     >>> origin["seed"], origin["pooling"], len(origin["input_sha256"])
     ('1', 'partial', 64)
     """
-    origin: dict[str, Any] = {"versions": {"bayesatk": version("bayesatk")}, "command": _command()}
-    if not isinstance(fit, xr.DataTree | Result):
+    origin = {"versions": {"bayesatk": version("bayesatk")}, "command": _command()}
+    if not isinstance(fit, Fit):
         return origin
     fit = Result.of(fit, None)
     attrs = fit.tree.attrs

@@ -257,7 +257,7 @@ def load(
     [[1, 2]]
     """
     arguments = locals()
-    labels: dict[str, Any] = {"systems": systems, "questions": questions}
+    labels = {"systems": systems, "questions": questions}
     request = Request.of(group, covariates, weight, cost, cost_unit, missing_cost, truth, verifier)
     arguments["marks"] = _columns_of_judges(source, marks)
     options = ReadOptions.of(arguments, request.roles)

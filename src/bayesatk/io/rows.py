@@ -336,7 +336,7 @@ def to_columns(rows: Rows, scale: Scores | None = None) -> Columns:
     _check_empty(rows, scale)
     _note_marks(rows)
     _note_stated(rows, questions)
-    values: dict[str, Sequence[object]] = {
+    values = {
         "system": [trial.system for trial in rows.trials], "question": questions, "trial": trials,
         "outcome": [trial.outcome for trial in rows.trials],
     }  # fmt: skip

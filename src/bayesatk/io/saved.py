@@ -17,7 +17,7 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.writing import Deferred, replacing, replacing_folder
 from bayesatk.data.study import declaration_of
 from bayesatk.io.budget import unpacked
-from bayesatk.results.result import Result
+from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import check_result
 from bayesatk.results.tree import ResultTree
 
@@ -28,7 +28,7 @@ _IN_JSON = ("study", "assumptions", "input_files", "citations", "versions", "not
 _ZARR = re.compile(r"(.+/)?(zarr\.json|c(/\d+)*)", re.ASCII)  # metadata, and chunks of arrays
 
 
-def save(fit: xr.DataTree | Result, path: str | Path) -> Path:
+def save(fit: Fit, path: str | Path) -> Path:
     """Write a result to ``.nc`` (netCDF4 through h5netcdf) or ``.zarr``.
 
     Parameters

@@ -87,8 +87,8 @@ def find(
 
     `kind_of` says what log a file is in a folder that is named; `TABLE`, or nothing, if it is none.
     """
-    sources: list[Source] = []
-    notes: list[str] = []
+    sources = []
+    notes = []
     for system, raw_path in named_paths(source):
         if not isinstance(system, str | None):
             raise OutcomeError(f"a system must be named by text; got {shown(system)}.")

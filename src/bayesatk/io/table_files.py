@@ -276,7 +276,7 @@ def _names(source: Source, file: BinaryIO) -> list[str]:
     if source.kind == "parquet":
         return columns_and_rows(source.path)[0]
     with closing(records_of(source.kind, file, None)) as records:  # before the file is closed
-        first: Any = next(records, (0, (), None))
+        first = next(records, (0, (), None))
     return list(first[1])
 
 
@@ -316,7 +316,7 @@ def columns_across(records: Iterable[Any], columns: Mapping[str, str]) -> dict[s
         texts = ["" if isinstance(value, list | dict) else str(value)[:80] for value in values]
         rows_by_cell.setdefault(repr([at(row, name) for name in cell_columns]), []).append(texts)
     repeated = [[*zip(*rows, strict=True)] for rows in rows_by_cell.values() if len(rows) > 1]
-    across_by_name: dict[str, list[str]] = {}
+    across_by_name = {}
     for index, name in enumerate(unread if len(repeated) > 2 else ()):
         counts = Counter(value for cell in repeated for value in set(cell[index]))
         apart = all(len(set(cell[index])) == len(cell[index]) for cell in repeated)

@@ -137,7 +137,7 @@ def _json_records(kind: str, file: BinaryIO, records: str | None) -> Iterator[tu
         # Where tools put records that are not the whole document.
         usual_keys = "results performances instances records rows data items examples cases samples"
         records_key, names = None, None
-        arrays: list[str] = []
+        arrays = []
         for key, number, record in members(text, frozenset(usual_keys.split())):
             if key == "columns" and isinstance(record, list):  # of a table in rows, as MLflow has
                 names = record

@@ -25,7 +25,6 @@ from bayesatk.results.schema import TARGETS
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 GREY, DARK = "#767676", "#333333"
 Styles = Mapping[str, tuple[Sequence[str], Sequence[Any]]]  # aesthetic -> (dims, values)
-Fit = xr.DataTree | Result
 Ticks = tuple[Sequence[float], Sequence[str]]
 
 
@@ -179,7 +178,7 @@ class Canvas:
         self.backend, self.marks, self._width = backend, backend.marks, inches[0]
         self._dims = {name: list(dims) for name, (dims, _) in (styles or {}).items()}
         values = {name: list(members) for name, (_, members) in (styles or {}).items() if members}
-        options: Any = {"figure_kwargs": backend.size(inches), "aes": self._dims, **values}
+        options = {"figure_kwargs": backend.size(inches), "aes": self._dims, **values}
         options |= {"backend": backend.name, "cols": list(cols)}
         if wrap is not None:
             self.plot = az.PlotCollection.wrap(data, col_wrap=wrap, **options)

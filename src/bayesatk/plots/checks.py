@@ -6,7 +6,6 @@ import arviz as az
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import NDArray
 from scipy.special import ndtri
 from scipy.stats import kstwobign
 
@@ -19,7 +18,6 @@ from bayesatk.plots.canvas import (
     GREY,
     Backend,
     Canvas,
-    Fit,
     arranged,
     captioned,
     chosen_systems,
@@ -28,11 +26,10 @@ from bayesatk.plots.canvas import (
     shortened,
     spaced,
 )
-from bayesatk.results.result import Result
+from bayesatk.results.result import Fit, Result
 from bayesatk.verification.calibration import Calibration
 from bayesatk.verification.verify import Verification, continuous_at, reference_draws
 
-Array = NDArray[np.float64]
 _TESTS = {"z_mean": "mean", "z_sd": "sd", "z_pit": "distribution"}
 
 

@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 from scipy.stats import rankdata
 
 from bayesatk._tools.arguments import proper_probability
+from bayesatk._tools.arrays import Array
 from bayesatk.costs.tables import chosen_k
 from bayesatk.metrics.grid import Metric
 from bayesatk.plots.canvas import (
@@ -17,7 +18,6 @@ from bayesatk.plots.canvas import (
     DARK,
     Backend,
     Canvas,
-    Fit,
     chosen_curve,
     chosen_systems,
     chosen_targets,
@@ -29,11 +29,9 @@ from bayesatk.plots.canvas import (
 )
 from bayesatk.results.analyses import analysis_table
 from bayesatk.results.costs import read_result
-from bayesatk.results.result import Result
+from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import TARGET_NAMES
 from bayesatk.results.tables import ranges_beyond
-
-Array = NDArray[np.float64]
 
 
 def plot_curve(
@@ -131,7 +129,7 @@ def _metric_curves(
 ) -> xr.Dataset:
     """Return mean, band and estimate, dims (group, target, system, k), best system first."""
     family, tau = metrics[0].family, metrics[0].tau
-    pick: dict[str, Any] = {"target": targets} | ({} if tau is None else {"tau": tau})
+    pick = {"target": targets} | ({} if tau is None else {"tau": tau})
     statistics = result.statistics[family.variable].sel(pick)
     draws = result.posterior[family.variable].sel(pick)
     draws = draws.stack(sample=("chain", "draw")).transpose("target", "system", "sample", "k")

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Array
 from bayesatk.comparison.checks.question_table import question_table
 from bayesatk.metrics.grid import parse
 from bayesatk.plots.canvas import (
@@ -14,7 +14,6 @@ from bayesatk.plots.canvas import (
     GREY,
     Backend,
     Canvas,
-    Fit,
     chosen_systems,
     shortened,
     spaced,
@@ -22,9 +21,7 @@ from bayesatk.plots.canvas import (
 )
 from bayesatk.posterior.models_of import model_of
 from bayesatk.results.difficulty import difficulty_draws
-from bayesatk.results.result import Result
-
-Array = NDArray[np.float64]
+from bayesatk.results.result import Fit, Result
 
 
 def plot_questions(fit: Fit, system: Any = None, *, backend: str | None = None) -> Any:
@@ -235,7 +232,7 @@ def _question_means(result: Result, index: int) -> Array:
     if result.has("closed_form"):
         closed = result.group("closed_form")
         if "p" in closed:
-            return np.asarray(closed["p"].sel(statistic="mean").isel(system=index).values)
+            return closed["p"].sel(statistic="mean").isel(system=index).values
         return model_of(result, index).fit(parse("bayes")).question_p()[0]
     draws = result.posterior
     if "p" not in draws:
@@ -243,7 +240,7 @@ def _question_means(result: Result, index: int) -> Array:
             "fit must have draws of every question's p; a sampled one has them if asked. Pass "
             "keep=['p'] to bayesatk.sample."
         )
-    return np.asarray(draws["p"].isel(system=index).mean(("chain", "draw")).values)
+    return draws["p"].isel(system=index).mean(("chain", "draw")).values
 
 
 def plot_difficulty(fit: Fit, system: Any = None, *, backend: str | None = None) -> Any:

@@ -15,7 +15,6 @@ from bayesatk.plots.canvas import (
     GREY,
     Backend,
     Canvas,
-    Fit,
     Styles,
     arranged,
     chosen_metrics,
@@ -29,7 +28,7 @@ from bayesatk.plots.canvas import (
     spaced,
 )
 from bayesatk.results.analyses import analysis_table
-from bayesatk.results.result import Result
+from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import TARGET_NAMES, TARGETS, by_metric, metric_values
 from bayesatk.results.tables import by_groups
 

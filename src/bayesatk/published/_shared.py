@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
+from bayesatk._tools.arrays import Ints
 from bayesatk.core.question.beta_binomial import beta_binomial_moments
 from bayesatk.core.question.laws import finite
 from bayesatk.metrics.credit import Credit, g_pass_at
@@ -56,7 +57,7 @@ def whole_numbers(R: ArrayLike, name: str = "R") -> NDArray[np.integer]:
     return matrix.view(np.uint8) if matrix.dtype == bool else matrix
 
 
-def count_ones(R: ArrayLike) -> tuple[NDArray[np.int64], int]:
+def count_ones(R: ArrayLike) -> tuple[Ints, int]:
     """Successes per row of a 0/1 matrix, and the number of columns.
 
     Parameters
@@ -85,7 +86,7 @@ def count_ones(R: ArrayLike) -> tuple[NDArray[np.int64], int]:
     return matrix.sum(axis=1, dtype=np.int64), matrix.shape[1]
 
 
-def counted(R: ArrayLike, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+def counted(R: ArrayLike, k: int) -> tuple[Ints, Ints, int]:
     """Return the numbers of successes that occur, in how many questions each, and N."""
     successes, trials = count_ones(R)
     if isinstance(k, int | np.integer) and not 1 <= k <= trials:

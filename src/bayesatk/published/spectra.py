@@ -5,13 +5,13 @@ posterior mean, and any function of the draws of `bayesatk.evaluate` is a draw o
 """
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from bayesatk._tools.arrays import Array
 from bayesatk.core.question.laws import finite
 from bayesatk.metrics.credit import Credit, pass_at, pass_hat
 from bayesatk.published._shared import Bounds, Interval, counted, interval, point
 
-Array = NDArray[np.float64]
 _BOUNDS = (0.0, 1.0)
 
 

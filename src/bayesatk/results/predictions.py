@@ -7,20 +7,18 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-import xarray as xr
-from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv, logit
 
 from bayesatk._tools.arguments import proper_probability
+from bayesatk._tools.arrays import Array
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.data.design import Design
 from bayesatk.metrics.grid import Metric, MetricSpec, parse
 from bayesatk.results.difficulty import flat_draws
 from bayesatk.results.question_laws import QuestionLaws
-from bayesatk.results.result import Result
+from bayesatk.results.result import Fit, Result
 
-Array = NDArray[np.float64]
 Question = Literal["average", "typical"]
 QUESTIONS: tuple[Question, ...] = ("typical", "average")
 _POINT = 1e8  # sum of Beta parameters from which the median is the mean to all digits that count
@@ -29,7 +27,7 @@ _LEAST, _MOST = 1e-300, 1.0 - 1e-16  # of a probability whose logit is taken
 
 
 def predict(
-    fit: xr.DataTree | Result,
+    fit: Fit,
     at: Mapping[str, Any],
     metrics: MetricSpec | None = None,
     *,
@@ -157,7 +155,7 @@ def at_logits(metric: Metric, x: Array, curve: "Curve", question: Question) -> A
     """Metric of questions whose covariates give these logits; (draws, ...)."""
     if question == "average":
         return curve.average(metric)(x)
-    return np.asarray(metric.latent(curve.median(x)))
+    return metric.latent(curve.median(x))
 
 
 def _beta_median(law: Difficulty) -> Array:

@@ -6,24 +6,21 @@ from datetime import date, datetime
 from itertools import chain
 from typing import Any
 
-import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Ints
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.capabilities import Operation, require
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.study import outcome_values, text_of_systems
 from bayesatk.data.tally import tally
-from bayesatk.results.result import Result
+from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import OF_ALL_SYSTEMS
 from bayesatk.results.schema import outcomes_of as outcomes_of_groups
 from bayesatk.results.tree import ResultTree
 
-Ints = NDArray[np.int64]
 
-
-def one_system(fit: xr.DataTree | Result, system: object = None) -> xr.DataTree:
+def one_system(fit: Fit, system: object = None) -> xr.DataTree:
     """Return a result of one system, without the dimension of systems.
 
     ArviZ's plots of counts (``az.plot_ppc_rootogram``, ``az.plot_ppc_pit`` and others) need
@@ -76,7 +73,7 @@ def one_system(fit: xr.DataTree | Result, system: object = None) -> xr.DataTree:
     return selected
 
 
-def select_systems(fit: xr.DataTree | Result, system: object) -> xr.DataTree:
+def select_systems(fit: Fit, system: object) -> xr.DataTree:
     """Return a result of some of its systems.
 
     Their posteriors stay as they are. Comparisons, ranks and leaderboards depend on which systems
@@ -134,7 +131,7 @@ def outcomes_of(data: object, operation: Operation, success: str | None = None) 
 
     `success` says which scores succeed.
     """
-    if isinstance(data, xr.DataTree | Result):
+    if isinstance(data, Fit):
         fit = Result.of(data, None)
         fit.require(operation)
         return fit.data if success is None else fit.data.with_success(success)

@@ -71,7 +71,7 @@ class View:
         for are whole at every width. The last line says which columns have left.
         """
         cells = [self._once(row, above) for above, row in pairwise([[""] * 99, *self.rows])]
-        left_out: list[int] = []
+        left_out = []
         shown = list(range(len(self.columns)))
         name = next((i for i in shown if self.columns[i].left), -1)
         while width is not None and _total(self._widths(cells, shown)) > width:

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 
 from bayesatk._tools.arguments import real_number, whole_number
+from bayesatk._tools.arrays import Array
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.comparison.checks.question_table import chosen_metric
 from bayesatk.comparison.pairs.verdicts import named
@@ -16,10 +16,9 @@ from bayesatk.core.question.categorical import category_finite
 from bayesatk.core.question.laws import finite
 from bayesatk.core.runs.run_differences import absolute_differences
 from bayesatk.data.scales import RightWrong
-from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.models_of import model_of, question_shares
-from bayesatk.results.result import Result
+from bayesatk.results.result import Fit, Result
 from bayesatk.results.views import ShownTable
 
 MOST_TRIALS = 256  # of a question in a run: the work grows with their square
@@ -29,7 +28,7 @@ _PAIRS = (10_000, 40_000, 4e7)  # the same of pairs of runs
 
 
 def noise_floor(
-    fit: xr.DataTree | Result,
+    fit: Fit,
     metric: str | Metric | None = None,
     *,
     trials: int | None = None,

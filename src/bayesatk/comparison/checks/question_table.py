@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Array, Flags, Indices
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.threads import one_thread
 from bayesatk.core.program.question_laws import QuestionLaws
@@ -23,17 +23,16 @@ from bayesatk.posterior.questions import (
     question_laws,
     question_values,
 )
-from bayesatk.results.result import Result
+from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import TARGETS
 from bayesatk.results.views import ShownTable
 
-Array = NDArray[np.float64]
 _ALPHA = 0.05  # probability, at most, that any question of a system is called suspicious wrongly
 
 
 @one_thread()
 def question_table(
-    fit: xr.DataTree | Result,
+    fit: Fit,
     metric: str | Metric | None = None,
     *,
     system: object = None,
@@ -227,7 +226,7 @@ class _Systems:
         share = question_shares(self.result)
         return np.array([share @ values.mean for values in self.values])
 
-    def weaker(self, system: int) -> NDArray[np.intp]:
+    def weaker(self, system: int) -> Indices:
         """Systems whose metric is worse."""
         utility = _scale(self.result).direction * self.level
         return np.flatnonzero(utility < utility[system])
@@ -247,14 +246,14 @@ class _Systems:
         np.divide(total, number, out=average, where=number > 0)
         return average
 
-    def _as_bad(self, system: int, weaker: int, _: NDArray[np.bool_]) -> Array:
+    def _as_bad(self, system: int, weaker: int, _: Flags) -> Array:
         """Probability that a weaker system has as bad a total score."""
         result = self.result
         totals = result.counts[system] @ result.scores
         law, direction = self.score_laws[weaker], result.scale.direction
         return law.chance_of_total(result.trials[system], totals, direction)
 
-    def _as_few_right(self, system: int, weaker: int, both: NDArray[np.bool_]) -> Array:
+    def _as_few_right(self, system: int, weaker: int, both: Flags) -> Array:
         """Probability that a weaker system has as many right, by question."""
         successes, trials = (
             counts[system] for counts in self.result.right_of_all("question_table")
@@ -278,7 +277,7 @@ def _right_wrong(result: Result) -> bool:
     return result.data.binary or result.data.graded
 
 
-def _model(result: Result, system: int, kept: NDArray[np.bool_] | None = None) -> CountModel:
+def _model(result: Result, system: int, kept: Flags | None = None) -> CountModel:
     if _right_wrong(result):
         return right_wrong_model(result, system, kept)
     return model_of(result, system, kept)

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from bayesatk._tools.arguments import proper_probability, real_number, whole_number
+from bayesatk._tools.arrays import Ints
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.question.laws import finite
 from bayesatk.core.runs.e_values import Capital, Splits
@@ -17,8 +17,6 @@ from bayesatk.data.outcomes import Outcomes
 from bayesatk.metrics.grid import Metric, one_metric
 from bayesatk.results.selection import outcomes_of
 from bayesatk.results.views import ShownTable
-
-Ints = NDArray[np.int64]
 
 
 def e_value(
@@ -188,7 +186,7 @@ class _Settings:
         counts, questions, waiting = looks.counted(members, once=self.metric is not None)
         above, below, estimate, interval = self._evidence(*counts)
         log_e = float(np.logaddexp(above, below) - np.log(2.0))
-        names: dict[str, object] = {"system": looks.systems[members[0]]}
+        names = {"system": looks.systems[members[0]]}
         names |= (
             {"other": looks.systems[members[1]]}
             if self.threshold is None

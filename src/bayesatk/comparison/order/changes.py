@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import NDArray
 from scipy.special import softmax
 
 from bayesatk._tools.arguments import proper_probability, real_number
+from bayesatk._tools.arrays import Array, Flags, Ints
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk._tools.threads import one_thread
@@ -30,13 +30,11 @@ from bayesatk.data.validation import OutcomeError, Scores, check_scores, shown
 from bayesatk.priors import HyperPrior
 from bayesatk.priors.choice import describe_prior
 from bayesatk.results.analyses import analysis_group, tree_of, with_analyses
-from bayesatk.results.result import Result
+from bayesatk.results.result import Fit, Result
 from bayesatk.results.selection import outcomes_by_day as by_day
 from bayesatk.results.selection import read_days
 from bayesatk.results.views import ShownTable
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 _SHIFT = ("mean", "sd", "ci_lower", "ci_upper")
 _VOVK = "Vovk, Gammerman and Shafer 2005, Algorithmic Learning in a Random World, chapter 8"
 
@@ -156,7 +154,7 @@ def change_point(
         "method": "quadrature", "citations": [_VOVK],
     }  # fmt: skip
     group = _group(table, attrs, shifts, softmax(evidence))
-    if isinstance(outcomes_by_day, xr.DataTree | Result):
+    if isinstance(outcomes_by_day, Fit):
         tree = Result.of(outcomes_by_day, None).tree
     else:
         tree = tree_of(data, "quadrature", seed)
@@ -217,7 +215,7 @@ def _equal(probability: float) -> str:
     return words if words[0] in "<>" else f"= {words}"
 
 
-def _counts(question: Ints, success: NDArray[np.bool_]) -> tuple[Ints, Ints, Ints, Ints]:
+def _counts(question: Ints, success: Flags) -> tuple[Ints, Ints, Ints, Ints]:
     """Successes, trials, places of the successes (from 0) and switches, by question.
 
     Of the trials of one system in their order.
@@ -355,7 +353,7 @@ def _places(trials: "pd.Series[Any]") -> Array:
                 "rows are in order."
             )
         numbers = pd.to_numeric(times)
-    return np.asarray(numbers.to_numpy(float))
+    return numbers.to_numpy(float)
 
 
 def _checks(

@@ -7,10 +7,10 @@ from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
-import xarray as xr
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bayesatk._tools.arguments import real_number, whole_number
+from bayesatk._tools.arrays import Array, Ints, Rng
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.comparison.plans.pilots import DRAWS, ComposedPilot
 from bayesatk.core.pooling.difficulty import Difficulty
@@ -21,9 +21,8 @@ from bayesatk.data.study import outcome_values
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.answers import VoteModel, answer_moments
 from bayesatk.priors import AnswerPrior
-from bayesatk.results.result import Result
+from bayesatk.results.result import Fit, Result
 
-Array = NDArray[np.float64]
 _VOTES = 200  # draws behind the variance of each
 
 
@@ -85,7 +84,7 @@ def designs_of(
         if scores is not None:
             raise ArgumentError(Argument("scores"), " must be left out for votes between answers.")
         return _votes(source, metric)
-    if not isinstance(source, xr.DataTree | Result):
+    if not isinstance(source, Fit):
         questions_by_draw = _stated(source, metric, scores)
     elif scores is None:
         questions_by_draw = _of_pilot(Result.of(source), metric, labels)
@@ -189,7 +188,7 @@ def _stated(source: Any, metric: Metric, scores: Sequence[float] | None) -> list
 
 def _votes(source: object, metric: Metric) -> tuple[Designs, int]:
     """Designs of votes: elections among answers like the pilot's, simulated."""
-    pilot = Result.of(source) if isinstance(source, xr.DataTree | Result) else None
+    pilot = Result.of(source) if isinstance(source, Fit) else None
     answers = None if pilot is None else pilot.data.answers
     if pilot is None or answers is None:
         labels = "" if pilot is None else " ".join(metric.label for metric in pilot.metrics)
@@ -239,12 +238,12 @@ def _population(pilot: list[Ballots], metric: Metric, prior: AnswerPrior, weight
 
 def _simulated_votes(
     pilot: list[Ballots],
-    lost: NDArray[np.int64],
+    lost: Ints,
     k: int,
     prior: AnswerPrior,
     trials: int,
     weight: Array,
-    rng: np.random.Generator,
+    rng: Rng,
 ) -> Independent:
     """Elections on questions like the pilot's; ``lost`` counts its trials that gave no answer."""
     rounds = -(-200 // len(pilot))  # 200 elections, at least one of every question of the pilot
@@ -261,7 +260,7 @@ def _simulated_votes(
     return Independent(value, float(square @ variance), float(square @ (mean - value) ** 2))
 
 
-def _answered(ballots: Ballots, lost: int, trials: int, rng: np.random.Generator) -> int:
+def _answered(ballots: Ballots, lost: int, trials: int, rng: Rng) -> int:
     """How many of so many trials give an answer that counts."""
     if not lost:
         return trials
@@ -271,9 +270,7 @@ def _answered(ballots: Ballots, lost: int, trials: int, rng: np.random.Generator
     return had + int(rng.binomial(trials - had - lost, rng.beta(had + 1.0, lost + 1.0)))
 
 
-def _redrawn(
-    ballots: Ballots, prior: AnswerPrior, trials: int, rng: np.random.Generator
-) -> Ballots:
+def _redrawn(ballots: Ballots, prior: AnswerPrior, trials: int, rng: Rng) -> Ballots:
     """Answers to such a question: some of its own, or all of them and more from its posterior.
 
     Some of its own have the distribution of fewer trials, whatever the prior.
@@ -294,7 +291,7 @@ def _redrawn(
 
 def by_labels(source: object, labels: object, plan: Callable[[int], pd.DataFrame]) -> pd.DataFrame:
     """Return the plans of a pilot for several numbers of trials to mark by hand."""
-    pilot = Result.of(source) if isinstance(source, xr.DataTree | Result) else None
+    pilot = Result.of(source) if isinstance(source, Fit) else None
     if pilot is None or pilot.judges is None:
         raise ArgumentError(
             Argument("labels"), f" must be left out without a judge that errs; got {labels!r:.80}. "

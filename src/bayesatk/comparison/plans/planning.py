@@ -9,7 +9,6 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from bayesatk._tools.arguments import (
@@ -27,11 +26,10 @@ from bayesatk.data.outcomes import Outcomes
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.evaluate import evaluate
 from bayesatk.results.analyses import analysis_group, tree_of, with_analyses
-from bayesatk.results.result import Result
+from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import GROUPED_TARGETS, TARGETS
 from bayesatk.results.selection import select_systems
 
-Array = NDArray[np.float64]
 _MOST = 10**7  # questions beyond which a design is out of reach
 _METHOD = "expected posterior variance"
 _BEYOND = "-: no number is enough with so few trials of each question."
@@ -234,7 +232,7 @@ def plan(
     attrs = {name: value for name, value in asked.items() if value is not None}
     needless = not np.isfinite(table["total"]).all()
     group = analysis_group(table, keys, attrs, sentences=[_BEYOND] * needless)
-    if isinstance(pilot, xr.DataTree | Result):
+    if isinstance(pilot, Fit):
         return with_analyses(Result.of(pilot).tree, {"plan": group})
     stated = {"source": repr(source), "scores": "" if scores is None else repr(scores)}
     return with_analyses(tree_of(None, _METHOD), {"plan": group.assign_attrs(stated)})
@@ -247,7 +245,7 @@ def _table(
     scores: Sequence[float] | None, price: object, spend: float | None, label_price: float | None,
 ) -> pd.DataFrame:  # fmt: skip
     """Return the table of `plan`, for so many trials to mark by hand."""
-    more: list[object] = [prob_correct, scores, price, spend, correlation or None]
+    more = [prob_correct, scores, price, spend, correlation or None]
     pilot = _with_groups(source, width, questions, more)
     targets = TARGETS if pilot is None else GROUPED_TARGETS
     one_of("target", target, targets)
@@ -310,7 +308,7 @@ def _pilot_of(source: object, metric: Metric, system: object) -> object:
         return evaluate(data, metric, pooling="none" if metric.voted else "partial", rng=0)
     if system is None:
         return source
-    if not isinstance(source, xr.DataTree | Result):
+    if not isinstance(source, Fit):
         rule = f" must be left out for stated difficulties; got {system!r:.80}."
         raise ArgumentError(Argument("system"), rule)
     return select_systems(source, system)
@@ -355,7 +353,7 @@ def _with_groups(
     source: object, width: float | None, questions: object, other_options: Sequence[object]
 ) -> Result | None:
     """Return a pilot with groups, if it is one; and refuse what does not go with it."""
-    pilot = Result.of(source) if isinstance(source, xr.DataTree | Result) else None
+    pilot = Result.of(source) if isinstance(source, Fit) else None
     if pilot is not None and pilot.grouping is not None:
         pilot.require("plan", "source")
         if pilot.judges is not None:
@@ -409,7 +407,7 @@ def expected_widths(
 
 def _price(price: object, systems: int) -> float:
     """Return the expected cost of a trial of every system of a plan."""
-    if isinstance(price, xr.DataTree | Result):
+    if isinstance(price, Fit):
         result = Result.of(price)
         if "mean_cost" not in result.posterior or result.posterior.sizes["system"] != systems:
             raise ArgumentError(

@@ -123,7 +123,7 @@ def _swe_bench(record: Record) -> Iterator[dict[str, Any]]:
         **dict.fromkeys(names["empty_patch"], EMPTY),
     }
     tried = [*names["resolved"], *names["unresolved"], *names["error"], *names["empty_patch"]]
-    outcomes: dict[str, int | None] = dict.fromkeys(names["incomplete"])
+    outcomes = dict.fromkeys(names["incomplete"])
     outcomes |= dict.fromkeys(tried, 0) | dict.fromkeys(names["resolved"], 1)
     for name in dict.fromkeys([*tried, *names["incomplete"]]):
         yield {
