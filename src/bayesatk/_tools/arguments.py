@@ -68,7 +68,9 @@ def proper_probability(
     return number
 
 
-def one_of[Word](name: str, value: Word, choices: Sequence[Word]) -> Word:
+def one_of[Word](
+    name: str, value: Word, choices: Sequence[Word], error: type[ArgumentError] = ArgumentError
+) -> Word:
     """Return one of some words, or refuse.
 
     Examples
@@ -79,5 +81,5 @@ def one_of[Word](name: str, value: Word, choices: Sequence[Word]) -> Word:
     if not isinstance(value, str) or value not in choices:
         *first_choices, last = (repr(choice) for choice in choices)
         listed = f"{', '.join(first_choices)} or {last}"
-        raise ArgumentError(Argument(name), f" must be {listed}; got {value!r:.80}.")
+        raise error(Argument(name), f" must be {listed}; got {value!r:.80}.")
     return value

@@ -11,7 +11,7 @@ import pandas as pd
 from bayesatk._tools.arguments import whole_number
 from bayesatk._tools.arrays import Array
 from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk._tools.words import probability_words
+from bayesatk._tools.words import equality_words, share_error
 from bayesatk.results.costs import MONEY, cells_of, read_result
 from bayesatk.results.difficulty import flat_draws
 from bayesatk.results.result import Fit, Result
@@ -109,14 +109,8 @@ def _contrast(first: Array, second: Array, tails: tuple[float, float]) -> dict[s
     return {
         "difference": float(middle), "ci_lower": float(low), "ci_upper": float(high),
         "ratio": float(median), "ratio_lower": float(least), "ratio_upper": float(most),
-        "prob_greater": above, "prob_error": _error(above, len(gap)),
+        "prob_greater": above, "prob_error": share_error(above, len(gap)),
     }  # fmt: skip
-
-
-def _error(probability: float, draws: int) -> float:
-    """Monte Carlo standard error of a share of draws; of none or all, as if of one more."""
-    inside = min(max(probability, 1.0 / (draws + 2.0)), 1.0 - 1.0 / (draws + 2.0))
-    return math.sqrt(inside * (1.0 - inside) / draws)
 
 
 _WORDS = {
@@ -140,8 +134,7 @@ def _sentence(
         low, middle, high = np.quantile(values, [result.tails[0], 0.5, result.tails[1]])
         amounts.append(f"{_money(middle, unit)} with {name} ({_money(low)} to {_money(high)})")
     greater = row["prob_greater"] >= 0.5
-    chance = probability_words(max(row["prob_greater"], 1.0 - row["prob_greater"]), 1e-3)
-    chance = chance if chance[0] in "<>" else f"= {chance}"
+    chance = equality_words(max(row["prob_greater"], 1.0 - row["prob_greater"]), 1e-3)
     percent = f"{100.0 * result.ci_prob:g}%"
     size = int((result.trials[0] > 0).sum())
     on = f"{size} questions" if row["target"] == "questions" else TARGET_NAMES["population"]
@@ -221,7 +214,7 @@ def pareto(fit: Fit, k: int | None = None) -> pd.DataFrame:
         }  # fmt: skip
         for i, system in enumerate(result.systems):
             row = {name: float(probabilities[i]) for name, probabilities in chances.items()}
-            error = max(_error(share, len(cost)) for share in row.values())
+            error = max(share_error(share, len(cost)) for share in row.values())
             means = {"cost": float(cost[:, i].mean()), "solved": float(solved[:, i].mean())}
             rows.append({"system": system, "target": target, "k": k, **means, **row,
                          "prob_error": error})  # fmt: skip

@@ -16,7 +16,7 @@ import numpy as np
 import xarray as xr
 
 from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk._tools.words import probability_words
+from bayesatk._tools.words import equality_words
 from bayesatk.metrics.grid import FAMILIES, Metric, MetricSpec, parse
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS
@@ -466,19 +466,11 @@ def chosen_targets(target: str | None, targets: Sequence[str] = TARGETS) -> list
 
 def chosen_systems(result: Result, system: Any) -> list[Any]:
     """Return the systems to show: those given, or all; a panel is drawn for each."""
-    labels = result.systems
-    if system is None:
-        wanted = labels
-    else:
+    wanted = result.systems
+    result.positions(system)  # refuses what is none
+    if system is not None:
         several = isinstance(system, Sequence) and not isinstance(system, str)
         wanted = list(system) if several else [system]
-        absent = [label for label in wanted if label not in labels]
-        if absent or not wanted:
-            raise ArgumentError(
-                Argument("system"),
-                f" must be among those of the result; got {system!r}, and it has "
-                f"{', '.join(map(repr, labels[:10]))}{', ...' * (len(labels) > 10)}.",
-            )
     if len(wanted) > 24:
         raise ArgumentError(
             Argument("system"),
@@ -525,10 +517,8 @@ def probability_text(value: float, error: float = 0.0) -> str:
     >>> probability_text(0.6243, 0.008)
     '≈ 0.62'
     """
-    words = probability_words(value, error)
-    if "±" in words:
-        return f"≈ {words.partition(' ')[0]}"
-    return words if words[0] in "<>" else f"= {words}"
+    words = equality_words(value, error)
+    return f"≈ {words.split()[1]}" if "±" in words else words
 
 
 def shortened(labels: Iterable[object], width: int = 30) -> list[str]:

@@ -54,13 +54,10 @@ def one_system(fit: Fit, system: object = None) -> xr.DataTree:
     >>> one_system(fit, "b")["observed_data"]["successes"].values.tolist()
     [2]
     """
-    tree = Result.of(fit).tree
-    labels = tree["posterior"].to_dataset()["system"].values.tolist()
-    if system is None and len(labels) > 1:
-        raise ValueError(f"system must be given if there are several; choose one of {labels}.")
-    if system is not None and system not in labels:
-        raise ValueError(f"system must be one of {labels}; got {system!r}.")
-    index = 0 if system is None else labels.index(system)
+    fit = Result.of(fit)
+    tree, (index, *further) = fit.tree, fit.positions(system)
+    if further:
+        raise ValueError(f"system must be one of {fit.systems}; got {system!r}.")
     groups = {}
     for name, node in tree.children.items():
         group = node.to_dataset()

@@ -159,7 +159,7 @@ def question_table(
             _place(result, "other", other),
             column,
         )
-    systems = range(len(result.systems)) if system is None else [_place(result, "system", system)]
+    systems = result.positions(system)
 
     def of_systems() -> pd.DataFrame:
         all_systems = _Systems(result, parsed_metric)
@@ -190,10 +190,8 @@ def chosen_metric(result: Result, metric: str | Metric | None) -> Metric:
 
 def _place(result: Result, name: str, label: object) -> int:
     """Return the position of a system."""
-    if label is None or label not in result.systems:
-        rule = f" must be one of {result.systems}; got {label!r:.80}."
-        raise ArgumentError(Argument(name), rule)
-    return result.systems.index(label)
+    (place,) = result.positions([label], name)
+    return place
 
 
 @dataclass(frozen=True)

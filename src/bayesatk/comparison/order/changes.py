@@ -13,7 +13,7 @@ from bayesatk._tools.arrays import Array, Flags, Ints
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk._tools.threads import one_thread
-from bayesatk._tools.words import probability_words
+from bayesatk._tools.words import equality_words
 from bayesatk.core.runs.change import Changes, ShiftPosterior, mixed_shift
 from bayesatk.core.runs.trial_order import (
     RANK_SUM,
@@ -183,8 +183,8 @@ def _sentence(attrs: Mapping[str, Any], probability: float) -> str:
     way = "lower" if attrs["after"] < attrs["before"] else "higher"
     alarm = f"since {attrs['alarm']}" if "alarm" in attrs else "none"
     return (
-        f"P(change) {_equal(attrs['probability'])}; if there was one it was likeliest on "
-        f"{attrs['day']} (P {_equal(probability)}), and success is {way} since: "
+        f"P(change) {equality_words(attrs['probability'])}; if there was one it was likeliest on "
+        f"{attrs['day']} (P {equality_words(probability)}), and success is {way} since: "
         f"{attrs['before']:.3f} before, {attrs['after']:.3f} after, on questions like these. "
         f"Alarm: {alarm} (false in at most {100.0 * attrs['alpha']:g}% of series without a change, "
         "however long)."
@@ -208,11 +208,6 @@ def _checked(prior: HyperPrior | None, sd: float, prob_change: float, ci_prob: f
             f"HyperPrior(families='beta'); got {shown(prior)}.",
         )  # fmt: skip
     return difficulty_prior
-
-
-def _equal(probability: float) -> str:
-    words = probability_words(probability, 0.0)
-    return words if words[0] in "<>" else f"= {words}"
 
 
 def _counts(question: Ints, success: Flags) -> tuple[Ints, Ints, Ints, Ints]:
