@@ -28,11 +28,11 @@ from bayesatk.data.long_form import (
     of_counts,
     refuse,
 )
-from bayesatk.data.number_scale import NumberScale
 from bayesatk.data.question_columns import OWN, by_question
 from bayesatk.data.validation import (
     CODE_INVALID,
     Codes,
+    NumberScale,
     OutcomeError,
     Scores,
     as_coordinate,

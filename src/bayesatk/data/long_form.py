@@ -19,12 +19,12 @@ from bayesatk._tools.arrays import Array, Ints
 from bayesatk._tools.messages import Argument, source_of
 from bayesatk.data.answers import UNKNOWN, AnswerRules, Answers, group
 from bayesatk.data.columns import COST, TRUTH, TRUTHS
-from bayesatk.data.number_scale import NumberScale
 from bayesatk.data.validation import (
     CODE_INVALID,
     CODE_MISSING,
     Codes,
     Labels,
+    NumberScale,
     OutcomeError,
     Scores,
     check_labels,

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.arrays import Array, Ints
 from bayesatk._tools.messages import Argument
-from bayesatk.data.columns import COVARIATE, GROUP, WEIGHT, Columns
-from bayesatk.data.content import UNKNOWN, is_right_answer
+from bayesatk.data.columns import COVARIATE, GROUP, UNKNOWN, WEIGHT, Columns, is_right_answer
 from bayesatk.data.validation import Labels, OutcomeError, is_absent, number_of, shown
 
 # Names that counts and results give to something of their own.

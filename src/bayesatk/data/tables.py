@@ -21,17 +21,17 @@ from bayesatk.data.columns import (
     Columns,
     Picked,
     labels,
+    meaning,
     one_row_a_trial,
     trial_text,
     usual_names,
 )
-from bayesatk.data.content import meaning
 from bayesatk.data.long_form import LongForm, codes_of, encode, invalid, refuse
-from bayesatk.data.number_scale import NumberScale
 from bayesatk.data.question_columns import Agreement
 from bayesatk.data.requests import READERS
 from bayesatk.data.validation import (
     Codes,
+    NumberScale,
     OutcomeError,
     Scores,
     check_counts,

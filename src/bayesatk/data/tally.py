@@ -26,13 +26,13 @@ from bayesatk.data.arrays import (
 )
 from bayesatk.data.columns import GROUP, TRUTH, WEIGHT
 from bayesatk.data.long_form import LongForm, MissingPolicy
-from bayesatk.data.number_scale import NumberScale
 from bayesatk.data.outcomes import Outcomes, with_costs, with_truth
 from bayesatk.data.panels import MARKS_COLUMN, as_panel, pattern_scores, read_marks
 from bayesatk.data.question_columns import weights, with_group_name
 from bayesatk.data.requests import MissingCost, Request
 from bayesatk.data.tables import read_rows
 from bayesatk.data.validation import (
+    NumberScale,
     OutcomeError,
     Scores,
     as_coordinate,

@@ -14,8 +14,7 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.data.chances import success_probabilities
 from bayesatk.guessing.distributions import PoissonBinomial
-from bayesatk.guessing.max_random import MaxOrderStatisticPoissonBinomial
-from bayesatk.guessing.selection import skill_if_selected
+from bayesatk.guessing.max_random import MaxOrderStatisticPoissonBinomial, skill_if_selected
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.models_of import model_of
 from bayesatk.results.citations import YAUNEY

@@ -12,8 +12,7 @@ from typing import Any
 
 from bayesatk._tools.arrays import Ints
 from bayesatk.core.question.observed import most_observed
-from bayesatk.data.columns import BINARY_TEXTS, ROLES, Picked
-from bayesatk.data.content import meaning
+from bayesatk.data.columns import BINARY_TEXTS, ROLES, Picked, meaning
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.validation import OutcomeError, is_absent, number_of
 from bayesatk.io.load import find_files, load, reads_files

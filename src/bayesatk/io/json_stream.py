@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any, BinaryIO, TextIO
 
 from bayesatk.data.validation import OutcomeError, shown
-from bayesatk.io.budget import BoundedText, check_objects, largest, too_large
+from bayesatk.io.sources import BoundedText, check_objects, largest, too_large
 
 _READ_ERRORS = (ValueError, RecursionError)  # json's own, bytes that are no text, endless digits
 _WINDOW = 1 << 20  # characters read at least at once

@@ -15,7 +15,7 @@ import pandas as pd
 from bayesatk.data import tables
 from bayesatk.data.columns import Columns, Picked
 from bayesatk.data.validation import OutcomeError, shown
-from bayesatk.io.budget import largest, opened, too_large, total
+from bayesatk.io.sources import largest, opened, too_large, total
 
 ROWS = 1 << 18  # read at once: some tens of MB
 _CELL = 8  # bytes of a cell that is kept

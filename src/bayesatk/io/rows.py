@@ -17,10 +17,10 @@ from bayesatk._tools.messages import PACKAGE, Argument, Message
 from bayesatk.data.answers import AnswerRules
 from bayesatk.data.columns import BY_TRIAL, GROUP, ROLES, WEIGHT, Columns
 from bayesatk.data.long_form import LongForm, MissingPolicy
-from bayesatk.data.number_scale import NumberScale
 from bayesatk.data.tables import read_rows
 from bayesatk.data.tally import BINARY
 from bayesatk.data.validation import (
+    NumberScale,
     OutcomeError,
     OutcomeWarning,
     Scores,

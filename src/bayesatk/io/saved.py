@@ -16,7 +16,7 @@ import xarray as xr
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.writing import Deferred, replacing, replacing_folder
 from bayesatk.data.study import declaration_of
-from bayesatk.io.budget import unpacked
+from bayesatk.io.sources import unpacked
 from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import check_result
 from bayesatk.results.tree import ResultTree

@@ -17,23 +17,31 @@ import numpy as np
 
 from bayesatk._tools.messages import PACKAGE, Argument
 from bayesatk.data.columns import (
+    ASKED,
     CONDITIONS,
+    RIGHT,
     ROLES,
     Columns,
     Picked,
     labels,
+    meaning,
     one_row_a_trial,
     side_by_side,
     trial_columns,
     trial_text,
     usual_names,
 )
-from bayesatk.data.content import ASKED, RIGHT, meaning
 from bayesatk.data.long_form import LongForm
-from bayesatk.data.number_scale import NumberScale
 from bayesatk.data.panels import check_columns, patterns
 from bayesatk.data.tally import BINARY
-from bayesatk.data.validation import OutcomeError, OutcomeWarning, Scores, number_of, shown
+from bayesatk.data.validation import (
+    NumberScale,
+    OutcomeError,
+    OutcomeWarning,
+    Scores,
+    number_of,
+    shown,
+)
 from bayesatk.io.json_stream import at
 from bayesatk.io.parquet_files import columns_and_rows, parquet_blocks, records_of_parquet
 from bayesatk.io.rows import NAMES_OF_COLUMNS, ReadOptions, several_systems

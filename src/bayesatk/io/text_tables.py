@@ -23,11 +23,10 @@ from bayesatk.data.columns import (
     fields_with_records,
     find_columns,
 )
-from bayesatk.data.number_scale import NumberScale
-from bayesatk.data.validation import Labels, OutcomeError, Scores, shown
+from bayesatk.data.validation import Labels, NumberScale, OutcomeError, Scores, shown
 from bayesatk.io import parquet_files
-from bayesatk.io.budget import largest, too_large
 from bayesatk.io.json_stream import at, decoded, members, parsed_lines, parts_of
+from bayesatk.io.sources import largest, too_large
 
 # What spreadsheets take for the beginning of a formula (OWASP, CSV injection), behind apostrophes.
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")

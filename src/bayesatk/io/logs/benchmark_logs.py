@@ -11,7 +11,7 @@ from itertools import zip_longest
 from typing import Any
 
 from bayesatk._tools.messages import Argument
-from bayesatk.data.content import canonical, digest
+from bayesatk.data.columns import canonical, digest
 from bayesatk.data.validation import OutcomeError, shown
 from bayesatk.io.logs.record_logs import Record, RecordLog, fields_of
 from bayesatk.io.rows import EMPTY, Totals

@@ -17,12 +17,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from bayesatk.data.content import digest
+from bayesatk.data.columns import digest
 from bayesatk.data.validation import OutcomeError, shown
-from bayesatk.io.budget import largest, too_large, total, unpacked
 from bayesatk.io.json_stream import parse
 from bayesatk.io.logs.record_logs import Record, RecordLog
 from bayesatk.io.rows import EMPTY, Totals
+from bayesatk.io.sources import largest, too_large, total, unpacked
 
 if sys.version_info >= (3, 14):
     import zipfile

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 from bayesatk._tools.messages import Argument
-from bayesatk.data.columns import BY_TRIAL, COST
-from bayesatk.data.content import canonical, digest
+from bayesatk.data.columns import BY_TRIAL, COST, canonical, digest
 from bayesatk.data.validation import OutcomeError, is_absent, shown
 from bayesatk.io.json_stream import at, decoded, is_there, parse, parsed_lines, parts_of
 from bayesatk.io.parquet_files import records_of_parquet
