@@ -7,7 +7,7 @@ import ast
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import NoneType
 from typing import Any
@@ -205,9 +205,7 @@ def find_columns(names: Labels, columns: Mapping[str, Any], record: Any = None) 
 
 def _usual_column(role: str, names: Labels, taken: Labels, record: Any) -> dict[str, Any]:
     """Return the one column with a usual name for a role, if there is any."""
-    free = [name for name in names if name not in taken]
-    by_line = ([name for name in free if meaning(name) in line.split()] for line in ROLES[role])
-    matches = next(filter(None, by_line), [])
+    matches = usual_columns(role, names, taken)
     if role == "question":  # beside an id, its text is what was asked
         matches = [name for name in matches if meaning(name) not in ASKED] or matches
     if not matches and role == "outcome" and len(trial_columns(names)) > 1:
@@ -225,6 +223,13 @@ def _usual_column(role: str, names: Labels, taken: Labels, record: Any) -> dict[
             *or_within * bool(within), "; if two share a name, rename one.",
         )  # fmt: skip
     return {role: matches[0]} if matches else {}
+
+
+def usual_columns(role: str, names: Labels, taken: Collection[Any]) -> list[Any]:
+    """Return the columns with a usual name for a role: of its first line that names any."""
+    free = [name for name in names if name not in taken]
+    by_line = ([name for name in free if meaning(name) in line.split()] for line in ROLES[role])
+    return next(filter(None, by_line), [])
 
 
 def side_by_side(names: Labels) -> OutcomeError:

@@ -24,6 +24,7 @@ from bayesatk._tools.writing import replacing_text
 from bayesatk.comparison.checks.question_table import question_table
 from bayesatk.comparison.pairs.systems import comparison_table
 from bayesatk.guessing.baseline import baseline_table
+from bayesatk.io.json_stream import Json
 from bayesatk.io.text_tables import defused
 from bayesatk.results.analyses import analyses_of, analysis_table
 from bayesatk.results.citations import citations
@@ -119,7 +120,7 @@ def _by_system(result: Result, group: str) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def provenance(fit: object = None) -> dict[str, Any]:
+def provenance(fit: object = None) -> Json:
     """Return the provenance of a result, in a form that JSON can store.
 
     Parameters
@@ -170,12 +171,12 @@ def _command() -> str | None:
     return shlex.join([name, *sys.argv[1:]]) if name == "bayesatk" else None
 
 
-def as_json(result: Exportable, *, questions: bool = False) -> dict[str, Any]:
+def as_json(result: Exportable, *, questions: bool = False) -> Json:
     """Return all tables of a result with their provenance, as JSON keeps them.
 
     NaN becomes null, infinity the text "inf" or "-inf".
     """
-    document: dict[str, Any] = {
+    document: Json = {
         "schema": "bayesatk-tables/1",
         "provenance": provenance(result),
         "tables": {
@@ -287,7 +288,7 @@ def _json_of(result: Exportable, table: str | None, columns: Sequence[str] | Non
     return _json_text(as_json(result, questions=table == "questions"))
 
 
-def _write_every_eval_ever(documents: dict[str, dict[str, Any]], path: Path) -> Path:
+def _write_every_eval_ever(documents: dict[str, Json], path: Path) -> Path:
     """Write a file for each system, which ``{system}`` in the path names."""
     if "{system}" not in path.name and len(documents) > 1:
         raise ArgumentError(
@@ -328,7 +329,7 @@ def _chosen(
     return frame if columns is None else frame[list(columns)]
 
 
-def _json_text(document: dict[str, Any]) -> str:
+def _json_text(document: Json) -> str:
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
@@ -338,7 +339,7 @@ def as_csv(frame: pd.DataFrame) -> str:
     return text.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC)
 
 
-def _as_paper(frame: pd.DataFrame, origin: dict[str, Any], ending: str, chosen: bool) -> str:
+def _as_paper(frame: pd.DataFrame, origin: Json, ending: str, chosen: bool) -> str:
     """Return a table as LaTeX or Markdown below where it comes from, in comments."""
     shown = view(frame, chosen=chosen)
     lines = [f"{key}: {json.dumps(value)}" for key, value in origin.items()]
@@ -361,7 +362,7 @@ _PLACED = {
 }  # fmt: skip
 
 
-def every_eval_ever(result: Result) -> dict[str, dict[str, Any]]:
+def every_eval_ever(result: Result) -> dict[str, Json]:
     """Return an aggregate record of Every Eval Ever for each system.
 
     The schema (version 0.3) has one document for one model, and for each of its results a score
@@ -395,14 +396,14 @@ def every_eval_ever(result: Result) -> dict[str, dict[str, Any]]:
     }
 
 
-def _document(result: Result, position: int, rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _document(result: Result, position: int, rows: list[Json]) -> Json:
     """Return the record of one system."""
     system = str(result.systems[position])
     created = str(result.tree.attrs.get("created_at", ""))
     seconds = str(int(pd.Timestamp(created).timestamp())) if created else "0"
     entries = {_label(row): _entry(result, position, row) for row in rows}
     undefined = [label for label, entry in entries.items() if entry is None]
-    library: dict[str, Any] = {"name": "bayesatk", "version": version("bayesatk")}
+    library: Json = {"name": "bayesatk", "version": version("bayesatk")}
     if undefined:
         library["additional_details"] = {"without_a_finite_score": ", ".join(undefined)}
     # What a result does not know of its model and its source, in the words of the schema.
@@ -423,7 +424,7 @@ def _document(result: Result, position: int, rows: list[dict[str, Any]]) -> dict
     }  # fmt: skip
 
 
-def _metric(row: dict[str, Any]) -> str:
+def _metric(row: Json) -> str:
     """Name a metric, or a quantity of costs with its k or budget."""
     if "metric" in row:
         return str(row["metric"])
@@ -431,12 +432,12 @@ def _metric(row: dict[str, Any]) -> str:
     return " ".join([row["quantity"], *level])
 
 
-def _label(row: dict[str, Any]) -> str:
+def _label(row: Json) -> str:
     group = [f"group={row['group']}"] if "group" in row else []
     return "/".join([_metric(row), str(row["target"]), *group])
 
 
-def _entry(result: Result, position: int, row: dict[str, Any]) -> dict[str, Any] | None:
+def _entry(result: Result, position: int, row: Json) -> Json | None:
     """Return one metric for one target, and group; None if it has no finite score."""
     target, meaning = str(row["target"]), _MEANING[str(row["target"])]
     of_all = row.get("estimate_questions") == row.get("tried_questions")
@@ -471,7 +472,7 @@ def _entry(result: Result, position: int, row: dict[str, Any]) -> dict[str, Any]
     }  # fmt: skip
 
 
-def _scale(result: Result, row: dict[str, Any]) -> dict[str, Any]:
+def _scale(result: Result, row: Json) -> Json:
     """Return parameters, direction and ends of a metric; money has no upper end."""
     parameters: dict[str, float] = {name: row[name] for name in ("k", "budget") if name in row}
     metric = next((metric for metric in result.metrics if metric.label == row.get("metric")), None)
@@ -479,7 +480,7 @@ def _scale(result: Result, row: dict[str, Any]) -> dict[str, Any]:
         parameters = {"k": metric.k} if metric.family.has_k else {}
         parameters |= {} if metric.tau is None else {"tau": metric.tau}
     stated_parameters = {name: value for name, value in parameters.items() if not math.isnan(value)}
-    config: dict[str, Any] = {"metric_parameters": stated_parameters, "lower_is_better": False}
+    config: Json = {"metric_parameters": stated_parameters, "lower_is_better": False}
     if row.get("quantity") in MONEY:
         return config | {"lower_is_better": True, "metric_unit": row["unit"]}
     if row.get("quantity") == "tries_at_budget":
@@ -492,7 +493,7 @@ def _scale(result: Result, row: dict[str, Any]) -> dict[str, Any]:
     return config | {"lower_is_better": result.data.direction < 0, "additional_details": details}
 
 
-def _uncertainty(result: Result, position: int, row: dict[str, Any]) -> dict[str, Any]:
+def _uncertainty(result: Result, position: int, row: Json) -> Json:
     """Return the posterior's sd and interval, with the number of questions they are from."""
     target = str(row["target"])
     drawn = f"; {result.study.population_words}" if target == "population" else ""
@@ -502,7 +503,7 @@ def _uncertainty(result: Result, position: int, row: dict[str, Any]) -> dict[str
     tried = result.trials[position] > 0
     if "group" in row and result.grouping is not None:
         tried = tried & (np.asarray(result.grouping.labels)[result.grouping.code] == row["group"])
-    uncertainty: dict[str, Any] = {"num_samples": int(tried.sum())}
+    uncertainty: Json = {"num_samples": int(tried.sum())}
     if math.isfinite(row["sd"]):
         uncertainty["standard_error"] = {"value": row["sd"], "method": f"sd of the {method}"}
     if math.isfinite(row["ci_lower"]) and math.isfinite(row["ci_upper"]):

@@ -12,7 +12,7 @@ from typing import Any
 
 from bayesatk._tools.arrays import Ints
 from bayesatk.core.question.observed import most_observed
-from bayesatk.data.columns import BINARY_TEXTS, ROLES, Picked, meaning
+from bayesatk.data.columns import BINARY_TEXTS, ROLES, Picked, meaning, usual_columns
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.validation import OutcomeError, is_absent, number_of
 from bayesatk.io.load import find_files, load, reads_files
@@ -192,10 +192,9 @@ def _columns(source: Source, options: Mapping[str, Any]) -> dict[str, tuple[str,
     names = list(dict.fromkeys(name for record in records for name in record))
     columns = dict(options.get("columns") or {})
     taken: dict[str, str] = {}
-    for role, lines in ROLES.items():  # as far as names say it, where they do not say all
-        free = [name for name in names if name not in columns.values()]
-        by_line = ([name for name in free if meaning(name) in line.split()] for line in lines)
-        candidates = [columns[role]] if role in columns else next(filter(None, by_line), [])
+    for role in ROLES:  # as far as names say it, where they do not say all
+        candidates = usual_columns(role, names, columns.values())
+        candidates = [columns[role]] if role in columns else candidates
         if role not in ("trials", "successes"):
             taken |= {name: role + "?" * (len(candidates) > 1) for name in candidates}
     with suppress(OutcomeError):
