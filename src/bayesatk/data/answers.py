@@ -56,7 +56,7 @@ class AnswerRules:
     def __post_init__(self) -> None:
         if not callable(self.normalise):
             words = ("exact", "strip", "casefold")
-            one_of("answer_rules: normalise", self.normalise, words, OutcomeError)
+            one_of("answer_rules: normalise, if no function,", self.normalise, words, OutcomeError)
         one_of("answer_rules: conflict", self.conflict, ("error", "majority"), OutcomeError)
         one_of("answer_rules: unanswered", self.unanswered, ("nobody", "exclude"), OutcomeError)
         if not isinstance(self.merge_correct, bool):
