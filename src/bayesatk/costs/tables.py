@@ -69,13 +69,13 @@ def _comparable(costs: Fit) -> Result:
     result = read_result(costs)
     if len(result.systems) < 2:
         raise ArgumentError(
-            Argument("fit"), " must have at least two systems to compare; got one. Tally them "
+            "fit", " must have at least two systems to compare; got one. Tally them "
             "together: ", Argument("data", {"a": ..., "b": ...}), ".",
         )  # fmt: skip
     tried = result.trials > 0
     if not (tried == tried[0]).all():
         raise ArgumentError(
-            Argument("fit"), " must be of systems that tried the same questions to compare them; "
+            "fit", " must be of systems that tried the same questions to compare them; "
             f"they tried {tried.sum(axis=1).tolist()} of {tried.shape[1]}. Use data.shared().",
         )  # fmt: skip
     return result
@@ -155,11 +155,11 @@ def chosen_k(result: Result, k: int | None) -> int:
     evaluated_k = result.posterior["k"].values.tolist() if "k" in result.posterior.dims else []
     if not evaluated_k:
         rule = " must be evaluated with some k; got none. Evaluate costs with k=1."
-        raise ArgumentError(Argument("fit"), rule)
+        raise ArgumentError("fit", rule)
     wanted = min(evaluated_k) if k is None else whole_number("k", k)
     if wanted not in evaluated_k:
         raise ArgumentError(
-            Argument("k"), f" must be one of {evaluated_k}, as evaluated; got {k}. Evaluate costs "
+            "k", f" must be one of {evaluated_k}, as evaluated; got {k}. Evaluate costs "
             f"with k={wanted}."
         )  # fmt: skip
     return int(wanted)

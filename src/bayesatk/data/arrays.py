@@ -165,7 +165,7 @@ def arranged_like(long: LongForm, values: object, name: str) -> list[Any]:
     named = not isinstance(values, Mapping) or list(values) == list(long.systems)
     if not named or not np.array_equal(sizes.ravel(), trials):
         raise OutcomeError(
-            Argument(name), " must be arranged like data, one for each trial; got "
+            name, " must be arranged like data, one for each trial; got "
             f"{shown(sizes.tolist())} by question, and data have "
             f"{shown(trials.reshape(len(long.systems), -1).tolist())} outcomes.",
         )  # fmt: skip
@@ -181,7 +181,7 @@ def _by_position(long: LongForm, values: xr.DataArray, name: str) -> NDArray[Any
     for dim, expected in (("system", long.systems), ("question", long.questions)):
         if dim in values.indexes and values.indexes[dim].tolist() != list(expected):
             raise OutcomeError(
-                Argument(name), f" must have the {dim}s of data, in their order; got "
+                name, f" must have the {dim}s of data, in their order; got "
                 f"{shown(values.indexes[dim].tolist())}. Use {name}.reindex_like(data).",
             )  # fmt: skip
     return oriented(values, name, *DIMS).values

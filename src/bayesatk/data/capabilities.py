@@ -414,7 +414,7 @@ def require(
         if why is not None:
             feature = FEATURES[capability]
             raise ArgumentError(
-                Argument(argument), f" must be without {feature.words} for {_WORDS[operation]}: "
+                argument, f" must be without {feature.words} for {_WORDS[operation]}: "
                 f"{why}. Got {value!s:.80}. {again}", *feature.without, ".",
             )  # fmt: skip
 

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from types import NoneType
 from typing import Any
 
@@ -576,7 +577,7 @@ def _is_number(value: object) -> bool:
     """Return whether a cell is a number, in digits with any marks between them."""
     if isinstance(value, str):
         return len(value) < 40 and _NUMBER.fullmatch(value) is not None
-    return isinstance(value, int | float | np.number)
+    return isinstance(value, Real)
 
 
 def digests(columns: Mapping[Any, Labels]) -> dict[Any, list[int]]:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import Any, NoReturn
 
 import numpy as np
@@ -103,7 +104,7 @@ class Design:
             formula = ""
         if not names or len(set(map(str, names))) < len(names):
             raise OutcomeError(
-                Argument("covariates"), " must be a formula, which begins with ~, or different "
+                "covariates", " must be a formula, which begins with ~, or different "
                 f"names of columns of the questions; got {shown(covariates)}. Write ",
                 Argument("covariates", "~ log2(minutes)"), " or ",
                 Argument("covariates", ["minutes"]), ".",
@@ -112,7 +113,7 @@ class Design:
             if name not in coordinates:
                 has = ", ".join(map(repr, coordinates)) or "none"
                 raise OutcomeError(
-                    Argument("covariates"), " must be columns that the data keep of their questions"
+                    "covariates", " must be columns that the data keep of their questions"
                     f" (they have {has}); got {shown(name)}. Name it when the data are read: ",
                     Argument("covariates", [name], "tally"), ".",
                 )  # fmt: skip
@@ -123,7 +124,7 @@ class Design:
             absent = np.flatnonzero(column.isna() | (column == ""))
             if len(absent):
                 raise OutcomeError(
-                    Argument("covariates"), f" must be known of every question; {name!r} is "
+                    "covariates", f" must be known of every question; {name!r} is "
                     f"missing for {shown(questions[absent[0]])} ({len(absent)} of {len(frame)} "
                     "questions). Add it, or leave these questions out: data.sel(question=...).",
                 )  # fmt: skip
@@ -197,14 +198,14 @@ class Design:
         if len(strange):
             row, column = strange[0]
             raise OutcomeError(
-                Argument("covariates"), f" must give finite numbers; {self.names[column]!r} is "
+                "covariates", f" must give finite numbers; {self.names[column]!r} is "
                 f"{columns[row, column]} for question {shown(questions[row])}, whose covariates "
                 f"are {shown(self.frame.iloc[row].to_dict())}. Use another function of it, such as "
                 "log1p, or leave the question out.",
             )  # fmt: skip
         if not columns.shape[1] or (self.formula and INTERCEPT not in self._spec.column_names):
             raise OutcomeError(
-                Argument("covariates"), " must have an intercept and a column beside it; got "
+                "covariates", " must have an intercept and a column beside it; got "
                 f"{self.formula!r}. Write ", Argument("covariates", "~ log2(minutes)"), ".",
             )  # fmt: skip
         scaled, _, _ = self._scaled
@@ -216,7 +217,7 @@ class Design:
             if not apart > 1e-8 * (column**2).mean():
                 fault = "depends on the columns before it" if column.any() else "is constant"
                 raise OutcomeError(
-                    Argument("covariates"), " must have columns that differ between questions, "
+                    "covariates", " must have columns that differ between questions, "
                     f"none a combination of others; {name!r} {fault} (columns "
                     f"{', '.join(map(repr, self.names))}; {len(columns)} questions). Leave it out.",
                 )  # fmt: skip
@@ -283,29 +284,29 @@ class Design:
         example = Argument(argument, {str(self.frame.columns[0]): [self.frame.iloc[0, 0]]})
         if not isinstance(at, Mapping) or not at:
             raise OutcomeError(
-                Argument(argument), " must be values of covariates by name; got "
+                argument, " must be values of covariates by name; got "
                 f"{shown(at)}. Write ", example, ".",
             )  # fmt: skip
         values = {}
         for name, wanted in at.items():
             if name not in self.frame:
                 raise OutcomeError(
-                    Argument(argument), " must name covariates of the model, "
+                    argument, " must name covariates of the model, "
                     f"{', '.join(map(repr, self.frame.columns))}; got {shown(name)}.",
                 )  # fmt: skip
             single = isinstance(wanted, str) or np.ndim(wanted) == 0
             values[name] = [wanted] if single else list(wanted)
             levels = _levels(self.frame[name])
             for value in values[name]:
-                number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+                number = isinstance(value, Real) and not isinstance(value, bool)
                 if value not in levels if levels else not (number and np.isfinite(value)):
                     rule = f"one of {shown(levels)}" if levels else "finite numbers"
                     raise OutcomeError(
-                        Argument(argument),
+                        argument,
                         f": values of {name!r} must be {rule}; got {shown(value)}.",
                     )
             if not values[name]:
-                raise OutcomeError(Argument(argument), f" must have a value of {name!r}.")
+                raise OutcomeError(argument, f" must have a value of {name!r}.")
         return values
 
 
@@ -320,7 +321,7 @@ def _evaluating(formula: str) -> Iterator[None]:
             yield
     except FormulaicError as error:
         raise OutcomeError(
-            Argument("covariates"), f": {formula!r} cannot be worked out for these covariates; "
+            "covariates", f": {formula!r} cannot be worked out for these covariates; "
             f"{str(error).splitlines()[0]:.200} Is a text used as a number, or a value outside of "
             "the range that a spline was made for?",
         ) from error  # fmt: skip
@@ -400,6 +401,6 @@ def _names_of(text: str, formula: str) -> set[str]:
 
 def _refuse(formula: str, reason: str) -> NoReturn:
     raise OutcomeError(
-        Argument("covariates"), f" must be a formula such as '~ log2(minutes) + domain'; in "
+        "covariates", f" must be a formula such as '~ log2(minutes) + domain'; in "
         f"{shown(formula)}: {reason}.",
     )  # fmt: skip

@@ -161,7 +161,7 @@ def with_groups(data: object, group: object) -> Outcomes:
             names = [group_name(data.dataset) if column == GROUP else column for column in columns]
             has = f"; they have {', '.join(names)}" if columns else ""
             raise ArgumentError(
-                Argument(GROUP), f" must name what the data know of their questions{has}; got "
+                GROUP, f" must name what the data know of their questions{has}; got "
                 f"{group!r}. Read them with it: ", Argument(GROUP, group, "tally"), ".",
             )  # fmt: skip
         if group == GROUP:

@@ -289,7 +289,7 @@ def weights(values: Labels, questions: Labels) -> Array:
     if 0.0 in numbers:
         position = numbers.index(0.0)
         raise OutcomeError(
-            Argument(WEIGHT), " must have positive finite numbers, one for each question; that of "
+            WEIGHT, " must have positive finite numbers, one for each question; that of "
             f"{shown(questions[position])} is {shown(values[position])}. Leave out questions "
             "that shall not count: data.sel(question=[...]); or rename a column or coordinate that "
             "is no weight.",

@@ -262,10 +262,10 @@ class Counter:
         remedy = "Read the table whole: ", Argument("stream", False), ", or table.compute()."
         for role in filter(table.roles.__contains__, READERS):
             rule = " must be left out for tables that are counted part by part. "
-            raise OutcomeError(Argument(role), rule, *remedy)
+            raise OutcomeError(role, rule, *remedy)
         if isinstance(self.scores, NumberScale) and "successes" not in table.roles:
             rule = " must map outcomes where tables are counted part by part; got numbers. "
-            raise OutcomeError(Argument("scores"), rule, *remedy)
+            raise OutcomeError("scores", rule, *remedy)
 
     def _keep(
         self, table: Columns, rules: AnswerRules, system: Ints, question: Ints, trial: Ints | None

@@ -381,7 +381,7 @@ def _with_truths(
         level = right.astype(np.int64)
     if missing == "bounds":
         raise OutcomeError(
-            Argument("missing", missing), " must be left out with ", Argument(TRUTH),
+            Argument("missing", missing), " must be left out with ", TRUTH,
             ": bounds of marks are none of what is true. Use ",
             Argument("missing", "ignore", "tally"), ".",
         )  # fmt: skip

@@ -18,7 +18,6 @@ import warnings
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from decimal import Decimal
-from fractions import Fraction
 from numbers import Real
 from typing import Any
 
@@ -108,16 +107,14 @@ def number_of(value: Any) -> float | None:
 
 def is_category(value: object) -> bool:
     """Whether a value may be an outcome: text, a real number, or true/false."""
-    return isinstance(
-        value, str | int | float | Decimal | Fraction | np.bool_ | np.integer | np.floating
-    )
+    return isinstance(value, str | Real | Decimal | np.bool_)
 
 
 def check_scores(scores: object) -> Scores:
     """Return the score mapping, or say what is wrong with it."""
     if not isinstance(scores, Mapping) or len(scores) < 2:
         raise OutcomeError(
-            Argument("scores"), " must map at least two outcomes to numbers, as in ",
+            "scores", " must map at least two outcomes to numbers, as in ",
             Argument("scores", {"I": 0, "C": 1}), f"; got {shown(scores)}. For numbers as they "
             "are: ", Argument("scores", "numbers"), ", or with their ends ",
             Argument("scores", (0, 1)), ".",
@@ -171,7 +168,7 @@ def succeeding(rule: str, scores: Array) -> Flags:
 
 def _is_finite(score: object) -> bool:
     try:
-        return isinstance(score, int | float | np.integer | np.floating) and math.isfinite(score)
+        return isinstance(score, Real) and math.isfinite(score)
     except OverflowError:  # an integer beyond the floats
         return False
 
@@ -347,7 +344,7 @@ class NumberScale(dict[Any, float]):
         low, high = (math.nan if end is None else float(end) for end in ends)
         if not (low < high and max(-low, high) <= _LARGEST):
             raise OutcomeError(
-                Argument("scores"), " must be two ends in rising order for numbers between them; "
+                "scores", " must be two ends in rising order for numbers between them; "
                 f"got {shown(scores)}. For any numbers: ", Argument("scores", "numbers"), ".",
             )  # fmt: skip
         return cls((low, high))

@@ -10,7 +10,7 @@ import xarray as xr
 
 from bayesatk._tools.arguments import proper_probability
 from bayesatk._tools.arrays import Array, Flags, Ints, Rng
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.messages import ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.data.chances import success_probabilities
 from bayesatk.guessing.distributions import PoissonBinomial
@@ -145,7 +145,7 @@ def _per_question(fit: Result, p: object) -> Array:
         absent = sorted(set(labels.tolist()) - set(p["question"].values.tolist()), key=str)
         if absent:
             raise ArgumentError(
-                Argument("guess"),
+                "guess",
                 f" must have a value for every question; it lacks {absent[:5]}. Add them.",
             )
         p = p.sel(question=labels).values
@@ -153,7 +153,7 @@ def _per_question(fit: Result, p: object) -> Array:
         _, trials = fit.right_of_all("random_baseline")
         if (trials != trials[:, :1]).any():
             raise ArgumentError(
-                Argument("guess"),
+                "guess",
                 " must be one probability per question, not {labels: questions}, when trials "
                 "differ between questions: it matters which question has which.",
             )

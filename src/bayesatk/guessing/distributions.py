@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -371,7 +372,7 @@ def _checked_components(components: Sequence[PoissonBinomial]) -> tuple[PoissonB
 
 def _check_correlation(correlation: float, components: int) -> None:
     nearly_one = 1.0 - 1e-6  # the largest below 1 that can be integrated out
-    if not isinstance(correlation, int | float | np.number) or not (
+    if not isinstance(correlation, Real) or not (
         0.0 <= correlation <= nearly_one or correlation == 1.0
     ):
         raise ValueError(

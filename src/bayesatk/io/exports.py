@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.messages import ArgumentError
 from bayesatk._tools.writing import replacing_text
 from bayesatk.comparison.checks.question_table import question_table
 from bayesatk.comparison.pairs.systems import comparison_table
@@ -292,7 +292,7 @@ def _write_every_eval_ever(documents: dict[str, Json], path: Path) -> Path:
     """Write a file for each system, which ``{system}`` in the path names."""
     if "{system}" not in path.name and len(documents) > 1:
         raise ArgumentError(
-            Argument("path"), " must have {system} in its name for Every Eval Ever, which has a "
+            "path", " must have {system} in its name for Every Eval Ever, which has a "
             f"file for each model; the systems are {', '.join(documents)}. Write to "
             f"{str(path.with_name('{system}.eee.json'))!r}.",
         )  # fmt: skip
@@ -302,7 +302,7 @@ def _write_every_eval_ever(documents: dict[str, Json], path: Path) -> Path:
     }
     if len(texts) < len(documents):
         raise ArgumentError(
-            Argument("fit"), " must have systems whose names differ as file names, without signs "
+            "fit", " must have systems whose names differ as file names, without signs "
             f"such as '/'; got {', '.join(documents)}. Rename some.",
         )  # fmt: skip
     for file_path, text in texts.items():
@@ -323,7 +323,7 @@ def _chosen(
     unknown = [column for column in listed if column not in frame]
     if unknown or isinstance(columns, str):
         raise ArgumentError(
-            Argument("columns"), f" must be a list of columns of the table {name!r}, from "
+            "columns", f" must be a list of columns of the table {name!r}, from "
             f"{', '.join(map(str, frame))}; got {', '.join(unknown or listed)}.",
         )  # fmt: skip
     return frame if columns is None else frame[list(columns)]

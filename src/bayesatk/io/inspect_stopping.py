@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from bayesatk._tools.arrays import Array, Ints, Rng
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.messages import ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.comparison.order.anytime import refuse_weights
 from bayesatk.comparison.order.stopping import StoppingRule
@@ -78,12 +78,12 @@ class InspectStopping:
     ) -> None:
         if not isinstance(rule, StoppingRule) or rule.kind != "anytime":
             raise ArgumentError(
-                Argument("rule"), " must be a StoppingRule of kind 'anytime', whose error rate "
+                "rule", " must be a StoppingRule of kind 'anytime', whose error rate "
                 f"holds at every look; got {shown(rule)}. Pass kind='anytime'.",
             )  # fmt: skip
         if (baseline is None) == (rule.threshold is None):
             raise ArgumentError(
-                Argument("baseline"), " must be given for a rule without a threshold, and left out "
+                "baseline", " must be given for a rule without a threshold, and left out "
                 f"for one with; got threshold={rule.threshold} and "
                 f"{'no' if baseline is None else 'a'} baseline.",
             )  # fmt: skip

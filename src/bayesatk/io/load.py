@@ -618,7 +618,7 @@ def convert(
     inputs = find_files(source, ReadOptions.of(arguments, request.roles))
     if any(path.exists() and os.path.samefile(file.path, path) for file in inputs.sources):
         raise ArgumentError(
-            Argument("path"),
+            "path",
             f" must not be that of a file to read; {path.name} is one. Name another, and rename it "
             "afterwards.",
         )

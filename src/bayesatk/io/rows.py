@@ -352,7 +352,7 @@ def _said(rows: Rows, role: str, name: str) -> list[object]:
     if all(label is None or label == "" for label in labels):
         subject = "trials" if role in BY_TRIAL else "questions"
         raise OutcomeError(
-            Argument(role if role in (GROUP, WEIGHT, *BY_TRIAL) else "covariates"),
+            role if role in (GROUP, WEIGHT, *BY_TRIAL) else "covariates",
             f" must name what the logs say of their {subject}; none says {shown(name)}. There are "
             f"{shown(['task', *rows.offered], 400)[1:-1]}.",
         )

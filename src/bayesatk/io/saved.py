@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.messages import ArgumentError
 from bayesatk._tools.writing import Deferred, replacing, replacing_folder
 from bayesatk.data.study import declaration_of
 from bayesatk.io.sources import unpacked
@@ -101,7 +101,7 @@ def _refuse_foreign(path: Path) -> None:
     foreign_files = _strangers(path) if is_result else [path.name]
     if foreign_files:
         raise ArgumentError(
-            Argument("path"),
+            "path",
             f" must be new, or that of a result of bayesatk; {foreign_files[0]} is none. Name "
             "another, or remove it yourself.",
         )

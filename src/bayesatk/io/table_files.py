@@ -253,7 +253,7 @@ def _blocks_of_judges(source: Source, file: BinaryIO, options: ReadOptions) -> G
     judges, names = tuple(map(str, options.marks)), list(options.marks.values())
     if "outcome" in options.columns:
         raise OutcomeError(
-            Argument("columns"), " must name no outcome beside the marks of several judges; got "
+            "columns", " must name no outcome beside the marks of several judges; got "
             f"{shown(dict(options.columns))}. Leave the outcome out.",
         )  # fmt: skip
     if source.kind in ("csv", "tsv", "parquet"):

@@ -1,6 +1,7 @@
 """What the published functions share: reading R, the mean over questions, the normal interval."""
 
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -124,7 +125,7 @@ def interval(
 ) -> Interval:
     """Return the posterior mean, sd and normal interval under a Beta prior for each question."""
     for name, value in (("alpha0", alpha0), ("beta0", beta0)):
-        if not isinstance(value, int | float | np.number) or not 0.0 < value < np.inf:
+        if not isinstance(value, Real) or not 0.0 < value < np.inf:
             raise ValueError(f"{name} must be a finite number > 0; got {value!r}. 1.0 is uniform.")
     seen, frequency, trials = counted(R, k)
     a, b, share = seen + alpha0, trials - seen + beta0, frequency / frequency.sum()

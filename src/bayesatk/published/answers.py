@@ -1,5 +1,6 @@
 """maj@k on answers, in array form: the majority vote between the answers actually given."""
 
+from numbers import Real
 from typing import Literal
 
 import numpy as np
@@ -76,8 +77,11 @@ def plurality_at_k(
     """
     if law not in ("finite", "latent", "posterior"):
         raise ValueError(f"law must be 'finite', 'latent' or 'posterior'; got {law!r}.")
-    number = isinstance(alpha, int | float | np.integer | np.floating)
-    if not number or isinstance(alpha, bool) or not (np.isfinite(alpha) and alpha > 0):
+    if (
+        not isinstance(alpha, Real)
+        or isinstance(alpha, bool)
+        or not (np.isfinite(alpha) and alpha > 0)
+    ):
         raise ValueError(f"alpha must be a finite number > 0; got {alpha!r:.80}. 1.0 is uniform.")
     rows, single = _rows(answer_counts)
     marks = _marks(correct, rows, single)

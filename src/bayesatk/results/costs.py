@@ -107,13 +107,13 @@ def read_costs(
     sums = study.outcomes.dataset.get("cost_sums")
     if sums is None or not sums.sel(cost_sum="number").any():
         raise ArgumentError(
-            Argument("data"), " must say what trials cost; none has a cost. Read them: ",
+            "data", " must say what trials cost; none has a cost. Read them: ",
             Argument("cost", "usd", "tally"), ", the name of a column.",
         )  # fmt: skip
     law = CostPrior() if cost_prior is None else cost_prior
     if not isinstance(law, CostPrior):
         rule = f" must be a CostPrior; got {cost_prior!r:.80}. Leave it out for the usual one."
-        raise ArgumentError(Argument("cost_prior"), rule)
+        raise ArgumentError("cost_prior", rule)
     if law.scale is None:
         whole = sums.sum(["system", "question", "category"])
         number, total = whole.sel(cost_sum=["number", "total"]).values
@@ -195,7 +195,7 @@ def read_result(costs: object) -> Result:
     result = Result.of(costs)  # type: ignore[arg-type]
     if not result.of_costs:
         raise ArgumentError(
-            Argument("fit"), " must be a result of bayesatk.costs.evaluate_cost; it has no "
+            "fit", " must be a result of bayesatk.costs.evaluate_cost; it has no "
             "costs. Use bayesatk.costs.evaluate_cost(data).",
         )  # fmt: skip
     return result

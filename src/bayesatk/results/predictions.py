@@ -124,7 +124,7 @@ def regression_design(result: Result) -> Design:
     design = result.design
     if design is None:
         raise ArgumentError(
-            Argument("fit"), " must have covariates; it was evaluated without. Name what success "
+            "fit", " must have covariates; it was evaluated without. Name what success "
             "depends on, as in bayesatk.evaluate(data, metrics, ",
             Argument("covariates", "~ log2(minutes)"), ").",
         )  # fmt: skip
@@ -143,7 +143,7 @@ def refuse_votes(result: Result, metrics: Sequence[Metric]) -> None:
         odd = [label for label in odd if label != "bayes"]
         rule = f" must be of right and wrong; got {', '.join(odd)}. Try 'pass@1'."
     if odd:
-        raise ArgumentError(Argument("metrics"), rule)
+        raise ArgumentError("metrics", rule)
 
 
 def questions_of(result: Result) -> tuple[Question, ...]:

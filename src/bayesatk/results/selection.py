@@ -173,7 +173,7 @@ def _in_order(
         if unknown is not None or len(set(days)) < len(days):
             fault = f"got {unknown!r}" if unknown is not None else "one comes twice"
             rule = f" must name days of the data, each once, of {labels!r:.200}; {fault}."
-            raise ArgumentError(Argument("days"), rule)
+            raise ArgumentError("days", rule)
         return [read[labels.index(day)] for day in days]
     times = _times(labels)
     if times is None:
@@ -220,7 +220,7 @@ def outcomes_by_day(data: object, days: Sequence[object] | None = None) -> Outco
         whole = outcomes_of(data, "change_point")
         if days is None and len(whole.systems) > 1 and _times(whole.systems) is None:
             raise ArgumentError(
-                Argument("days"), " must say the order of systems that are no dates; got None for "
+                "days", " must say the order of systems that are no dates; got None for "
                 f"{whole.systems!r:.200}. If they are one system on successive days, name them in "
                 "their order: ", Argument("days", whole.systems[:2]), "; if they are dates, write "
                 "them as 2026-01-31.",

@@ -221,7 +221,7 @@ def coefficient_table(fit: Fit) -> pd.DataFrame:
     numbers = ["mean", "sd", "ci_lower", "ci_upper"]
     if "coefficients" not in fit.statistics:
         raise ArgumentError(
-            Argument("fit"), " must have covariates; this result has none. Evaluate with ",
+            "fit", " must have covariates; this result has none. Evaluate with ",
             Argument("covariates", ...), ".",
         )  # fmt: skip
     columns = fit.statistics["coefficients"].sel(statistic=numbers).to_dataset("statistic")

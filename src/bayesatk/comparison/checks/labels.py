@@ -11,7 +11,7 @@ import xarray as xr
 
 from bayesatk._tools.arguments import one_of, whole_number
 from bayesatk._tools.arrays import Array, Indices, Ints
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.messages import ArgumentError
 from bayesatk.comparison.checks.question_table import chosen_metric
 from bayesatk.core.pooling.marks import level_chances
 from bayesatk.judge_error import MarkedBy, Panel
@@ -97,9 +97,9 @@ def next_labels(
     one_of("target", target, TARGETS)
     if result.judges is None:
         raise ArgumentError(
-            Argument("fit"), " must have marks of a judge that errs, whose truth labels would "
-            "tell; got one without. Pass ", Argument("truth"), " to bayesatk.tally, or ",
-            Argument("judge"), " to bayesatk.evaluate.",
+            "fit", " must have marks of a judge that errs, whose truth labels would "
+            "tell; got one without. Pass ", "truth", " to bayesatk.tally, or ",
+            "judge", " to bayesatk.evaluate.",
         )  # fmt: skip
     parsed_metric = chosen_metric(result, metric)
     widths, chosen_trials, all_trials = [], [], []
@@ -108,7 +108,7 @@ def next_labels(
         most = int(trials.left.sum())
         if numbers[-1] > most:
             raise ArgumentError(
-                Argument("labels"), f" must be at most {most}, the trials of {name!r} that are "
+                "labels", f" must be at most {most}, the trials of {name!r} that are "
                 f"marked and whose truth is not known; got {numbers[-1]}.",
             )  # fmt: skip
         widths += trials.width_rows(name, numbers)

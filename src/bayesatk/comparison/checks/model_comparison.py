@@ -10,7 +10,7 @@ import xarray as xr
 from scipy.special import logsumexp, xlog1py, xlogy
 
 from bayesatk._tools.arrays import Indices
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.messages import ArgumentError
 from bayesatk.data.chances import success_probabilities
 from bayesatk.posterior.model import Predictive
 from bayesatk.posterior.models_of import Declared, model_of
@@ -305,7 +305,7 @@ def log_bayes_factor_equal(fit: Fit) -> xr.DataArray:
     declared, size = Declared.of_result(result), len(result.systems)
     if size < 2:
         raise ArgumentError(
-            Argument("fit"),
+            "fit",
             " must have at least two systems; got one. Evaluate them together: "
             "bayesatk.evaluate({'a': ..., 'b': ...}, metrics).",
         )
@@ -338,7 +338,7 @@ def check_units(fits: Mapping[str, Result]) -> None:
     if len(set(units.values())) > 1:
         listed = ", ".join(f"{name!r}: a {unit}" for name, unit in units.items())
         raise ArgumentError(
-            Argument("fits"), " must have log-likelihoods of the same unit: a question of all "
+            "fits", " must have log-likelihoods of the same unit: a question of all "
             f"systems is predicted otherwise than one of a system; got {listed}. Compare models of "
             "the same kind.",
         )  # fmt: skip

@@ -96,7 +96,7 @@ def noise_floor(
         raise ArgumentError(argument, rule)
     if not 0.0 < real_number("ci_prob", ci_prob) < 1.0:
         rule = f" must lie strictly between 0 and 1; got {ci_prob!r}. Try 0.95."
-        raise ArgumentError(Argument("ci_prob"), rule)
+        raise ArgumentError("ci_prob", rule)
     return ShownTable.of(
         pd.DataFrame(floors_of(result, [parsed_metric], n, ci_prob)), "noise_floor"
     )

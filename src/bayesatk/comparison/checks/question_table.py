@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bayesatk._tools.arrays import Array, Flags, Indices
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.messages import ArgumentError
 from bayesatk._tools.threads import one_thread
 from bayesatk.core.program.question_laws import QuestionLaws
 from bayesatk.data.columns import GROUP, WEIGHT
@@ -146,10 +146,10 @@ def question_table(
     parsed_metric = chosen_metric(result, metric)
     if target not in TARGETS:
         rule = f" must be one of {', '.join(TARGETS)}; got {target!r}."
-        raise ArgumentError(Argument("target"), rule)
+        raise ArgumentError("target", rule)
     if not 0.0 < margin < 0.5:
         rule = f" must lie strictly between 0 and 0.5; got {margin!r:.80}. Try 0.05."
-        raise ArgumentError(Argument("margin"), rule)
+        raise ArgumentError("margin", rule)
     column = TARGETS.index(target)
     if other is not None:
         return _of_pair(
@@ -184,7 +184,7 @@ def chosen_metric(result: Result, metric: str | Metric | None) -> Metric:
         or (metric is not None and len(parse(metric)) > 1)
     ):
         rule = f" must be one metric that judges trials; got {metric!r:.80}. Try 'pass@1'."
-        raise ArgumentError(Argument("metric"), rule)
+        raise ArgumentError("metric", rule)
     return parsed_metric
 
 
@@ -359,12 +359,12 @@ def _of_pair(result: Result, metric: Metric, system: int, other: int, column: in
     """Return what every question that both tried says of the difference."""
     if system == other:
         rule = f" must be a system other than {result.systems[system]!r}."
-        raise ArgumentError(Argument("other"), rule)
+        raise ArgumentError("other", rule)
     trials, judged = result.trials, _scale(result).judged(metric)
     shared = (trials[[system, other]] > 0).all(axis=0)
     if not shared.any():
         raise ArgumentError(
-            Argument("other"), " must have tried a question that the system tried; "
+            "other", " must have tried a question that the system tried; "
             f"{result.systems[system]!r} and {result.systems[other]!r} share none.",
         )  # fmt: skip
     first, second = (

@@ -129,7 +129,7 @@ def e_value(
     parsed_metric = check_asked(metric, threshold, trials, sd)
     if trials is not None and len(earlier):
         raise ArgumentError(
-            Argument("earlier"), " must be left out where ", Argument("trials"),
+            "earlier", " must be left out where ", "trials",
             " says when a question is complete: the last look then holds all of it.",
         )  # fmt: skip
     least = 1 if parsed_metric is None else parsed_metric.k
@@ -139,8 +139,8 @@ def e_value(
     groups = list(combinations(range(len(looks.systems)), members))
     if not groups:
         raise ArgumentError(
-            Argument("fit"), " must have at least two systems to compare; got one. Pass ",
-            Argument("threshold"), " to compare its mean with a number.",
+            "fit", " must have at least two systems to compare; got one. Pass ",
+            "threshold", " to compare its mean with a number.",
         )  # fmt: skip
     rows = [settings.row(looks, list(group)) for group in groups]
     evidence = pd.DataFrame(rows)
@@ -157,7 +157,7 @@ def check_asked(
 ) -> Metric | None:
     """Return the metric if what is asked goes together, or refuse."""
     if not 0.0 < real_number("sd", sd) < np.inf:
-        raise ArgumentError(Argument("sd"), f" must be finite and > 0; got {sd}. 1 is usual.")
+        raise ArgumentError("sd", f" must be finite and > 0; got {sd}. 1 is usual.")
     parsed_metric = None if metric is None else one_metric(metric)
     if trials is not None:
         whole_number("trials", trials, 1 if parsed_metric is None else parsed_metric.k)
@@ -165,7 +165,7 @@ def check_asked(
         proper_probability("threshold", threshold, 0.5)
     if threshold is not None and parsed_metric is None:
         raise ArgumentError(
-            Argument("metric"), " must be given with ", Argument("threshold"),
+            "metric", " must be given with ", "threshold",
             ": a threshold is one of the mean of a metric. Pass ", Argument("metric", "pass@1"),
             ".",
         )  # fmt: skip
@@ -227,7 +227,7 @@ def refuse_weights(outcomes: Outcomes) -> None:
             f"weights {weight.min():.4g} to {weight.max():.4g}. To go on, leave it out, or use "
             "data.unweighted()."
         )
-        raise ArgumentError(Argument("metric"), rule)
+        raise ArgumentError("metric", rule)
 
 
 @dataclass(frozen=True)
@@ -344,12 +344,12 @@ class _Steps:
                 why = f"question {self.questions[places[np.argmin(goes_on)]]!r} before it none"
                 chosen = places[goes_on][-1]
             raise ArgumentError(
-                Argument("earlier"), " must have looks in which trials that were seen before they "
+                "earlier", " must have looks in which trials that were seen before they "
                 "counted did not choose which questions went on, as those of one system that wait "
                 f"for the other's; question {self.questions[chosen]!r} got new trials, and {why}. "
                 "Run the questions in the order of the data, or both systems between the same two "
                 "looks; if outcomes chose nothing, leave earlier out and pass ",
-                Argument("trials"), ", the number planned.",
+                "trials", ", the number planned.",
             )  # fmt: skip
 
 
@@ -372,8 +372,8 @@ def _check_plan(trials: Ints, plan: int, labels: list[list[Any]]) -> None:
     if (trials > plan).any():
         system, question = np.argwhere(trials > plan)[0]
         raise ArgumentError(
-            Argument("trials"),
+            "trials",
             f" must be the number planned for each question and system; got {plan}, and question "
             f"{labels[1][question]!r} of {labels[0][system]!r} has {trials[system, question]}. "
-            "Leave it out, and pass the looks before those trials as ", Argument("earlier"), ".",
+            "Leave it out, and pass the looks before those trials as ", "earlier", ".",
         )  # fmt: skip

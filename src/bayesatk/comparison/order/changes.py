@@ -10,7 +10,7 @@ from scipy.special import softmax
 
 from bayesatk._tools.arguments import proper_probability, real_number
 from bayesatk._tools.arrays import Array, Flags, Ints
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.messages import ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk._tools.threads import one_thread
 from bayesatk._tools.words import equality_words
@@ -196,7 +196,7 @@ def _checked(prior: HyperPrior | None, sd: float, prob_change: float, ci_prob: f
     proper_probability("ci_prob", ci_prob, 0.95)
     if not 0.0 < real_number("sd", sd) <= 10.0:
         rule = f" must lie in (0, 10], in logits; got {sd}. 1 is usual."
-        raise ArgumentError(Argument("sd"), rule)
+        raise ArgumentError("sd", rule)
     difficulty_prior = HyperPrior(families="beta") if prior is None else prior
     if (
         not isinstance(difficulty_prior, HyperPrior)
@@ -204,7 +204,7 @@ def _checked(prior: HyperPrior | None, sd: float, prob_change: float, ci_prob: f
         or set(difficulty_prior.family_prior) != {"beta"}
     ):
         raise ArgumentError(
-            Argument("prior"), " must be a proper HyperPrior of a single Beta, as in "
+            "prior", " must be a proper HyperPrior of a single Beta, as in "
             f"HyperPrior(families='beta'); got {shown(prior)}.",
         )  # fmt: skip
     return difficulty_prior

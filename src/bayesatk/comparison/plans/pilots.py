@@ -186,7 +186,7 @@ class ComposedPilot:
     ) -> LabelledQuestions:
         if trials > _MOST_LABELLED:
             raise ArgumentError(
-                Argument("trials"), f" must be at most {_MOST_LABELLED} where some are marked by "
+                "trials", f" must be at most {_MOST_LABELLED} where some are marked by "
                 f"hand: too many kinds of questions differ; got {trials}. Plan fewer trials of "
                 "more questions.",
             )  # fmt: skip
@@ -390,7 +390,7 @@ def group_designs(
     assert grouping is not None
     if len(pilot.systems) != 1:
         raise ArgumentError(
-            Argument("source"), f" must be a pilot of one system where it has groups; got "
+            "source", f" must be a pilot of one system where it has groups; got "
             f"{len(pilot.systems)}. Choose one: ", Argument("system", pilot.systems[0]), ".",
         )  # fmt: skip
     usual = max(1, round(len(grouping.code) / len(grouping.labels)))

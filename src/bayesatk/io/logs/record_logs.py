@@ -440,7 +440,7 @@ class _Log:
         for role in BY_TRIAL:
             if role in self.rows.roles and len(marks) > 1:
                 raise OutcomeError(
-                    Argument(role), " must be left out for records of several trials, which do not "
+                    role, " must be left out for records of several trials, which do not "
                     f"say the {role} of each of them.",
                 )  # fmt: skip
         listed = answers[: len(marks)] if isinstance(answers, list) else []
