@@ -62,7 +62,7 @@ def compare_cost(fit: Fit) -> pd.DataFrame:
     result = _comparable(fit)
     pairs = list(combinations(result.systems, 2))
     rows = [row for pair in pairs for row in _rows(result, *pair)]
-    return ShownTable.of(pd.DataFrame(rows), "cost_comparison")
+    return ShownTable.of(rows, "cost_comparison")
 
 
 def _comparable(costs: Fit) -> Result:

@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
+from bayesatk._tools.arguments import one_of
 from bayesatk._tools.arrays import Array, Ints
 from bayesatk._tools.messages import Argument
 from bayesatk.data.arrays import arranged_like
@@ -74,9 +75,7 @@ class Request:
         """
         if not isinstance(unit, str | None):
             raise OutcomeError("cost_unit", f" must be text; got {shown(unit)}.")
-        if not isinstance(missing_cost, str) or missing_cost not in get_args(MissingCost):
-            rule = f" must be 'error' or 'ignore'; got {shown(missing_cost)}."
-            raise OutcomeError("missing_cost", rule)
+        one_of("missing_cost", missing_cost, get_args(MissingCost), OutcomeError)
         arguments = {GROUP: group, WEIGHT: weight, COST: cost, TRUTH: truth, VERIFIER: verifier}
         values = {name: value for name, value in arguments.items() if value is not None}
         roles = {name: own for name, own in values.items() if isinstance(own, str)}

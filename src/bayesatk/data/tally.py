@@ -252,9 +252,7 @@ def read_trials(
 def check_options(scores: object, missing: object, better: object = "higher") -> Scores:
     """Return the score mapping, and refuse a policy or a direction that is none."""
     one_of("better", better, get_args(Better))
-    if not isinstance(missing, str) or missing not in get_args(MissingPolicy):
-        policies = ", ".join(map(repr, get_args(MissingPolicy)))
-        raise OutcomeError(f"missing must be one of {policies}; got {shown(missing)}.")
+    one_of("missing", missing, get_args(MissingPolicy), OutcomeError)
     numbers = scores if isinstance(scores, NumberScale) else NumberScale.of(scores)
     return numbers if numbers is not None else check_scores(BINARY if scores is None else scores)
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betainc, expit, log_expit
 
-from bayesatk._tools.arguments import proper_probability
+from bayesatk._tools.arguments import one_of, proper_probability
 from bayesatk._tools.arrays import Array
 from bayesatk.core.engine.distribution import Distribution, monotone_slopes
 from bayesatk.core.engine.interval_ends import interval
@@ -386,11 +386,8 @@ def skill_if_selected(
     0.523
     """
     count, _ = correct_counts(None, marks, num_correct)
-    if not 0.0 < ci_prob < 1.0 or ci_kind not in ("eti", "hdi"):
-        raise ValueError(
-            "ci_prob must lie strictly between 0 and 1 and ci_kind be 'eti' or 'hdi'; got "
-            f"{ci_prob} and {ci_kind!r}. Try ci_prob=0.95, ci_kind='eti'."
-        )
+    proper_probability("ci_prob", ci_prob, 0.95)
+    one_of("ci_kind", ci_kind, ("eti", "hdi"))
     mean, sd, skill = selected_skill(count, marks, check_times(t))
     return SelectedSkill(mean, sd, *interval(skill, ci_prob, ci_kind))
 

@@ -16,6 +16,7 @@ import arviz as az
 import numpy as np
 import xarray as xr
 
+from bayesatk._tools.arguments import one_of
 from bayesatk._tools.messages import ArgumentError
 from bayesatk._tools.words import equality_words
 from bayesatk.metrics.grid import FAMILIES, Metric, MetricSpec, parse
@@ -71,9 +72,8 @@ class Backend:
             If it is not installed, with what to install.
         """
         usual = str(az.rcParams["plot.backend"])
-        backend = _BACKENDS.get(name or usual.replace("none", "matplotlib"))
-        if backend is None:
-            raise ValueError(f"backend must be one of {', '.join(_BACKENDS)}; got {name!r}.")
+        name = one_of("backend", name or usual.replace("none", "matplotlib"), list(_BACKENDS))
+        backend = _BACKENDS[name]
         try:
             import_module(f"arviz_plots.backend.{backend.name}")
         except ImportError as error:

@@ -290,10 +290,10 @@ class ShownTable(pd.DataFrame):
         return ShownTable
 
     @classmethod
-    def of(cls, frame: pd.DataFrame, name: str, **attrs: Any) -> "ShownTable":
-        """Return a frame under the name of its table, with what its columns need to know."""
-        table = cls(frame)
-        columns = json.dumps([*map(str, frame)])
+    def of(cls, rows: Any, name: str, **attrs: Any) -> "ShownTable":
+        """Return rows, or a frame, under the name of a table, with what columns need to know."""
+        table = cls(rows)
+        columns = json.dumps([*map(str, table)])
         table.attrs = dict(columns=columns) | attrs | dict(analysis=name)
         return table
 

@@ -323,7 +323,7 @@ def criticise(
         for last in (families[system], levels[system]):
             if last is not None:
                 rows.append({"system": name, **last})
-    return ShownTable.of(pd.DataFrame(rows), "criticise")
+    return ShownTable.of(rows, "criticise")
 
 
 def _new_questions(result: Result, system: int, ran: Flags) -> Draw:

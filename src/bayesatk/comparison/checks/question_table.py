@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bayesatk._tools.arguments import one_of
 from bayesatk._tools.arrays import Array, Flags, Indices
 from bayesatk._tools.messages import ArgumentError
 from bayesatk._tools.threads import one_thread
@@ -144,9 +145,7 @@ def question_table(
     result = Result.of(fit)
     result.require("question_table")
     parsed_metric = chosen_metric(result, metric)
-    if target not in TARGETS:
-        rule = f" must be one of {', '.join(TARGETS)}; got {target!r}."
-        raise ArgumentError("target", rule)
+    one_of("target", target, TARGETS)
     if not 0.0 < margin < 0.5:
         rule = f" must lie strictly between 0 and 0.5; got {margin!r:.80}. Try 0.05."
         raise ArgumentError("margin", rule)
@@ -167,11 +166,8 @@ def question_table(
         return pd.concat(tables, ignore_index=True)
 
     # A report asks for it more than once.
-    table = result.once(
-        ("questions", parsed_metric, tuple(systems), column, margin), of_systems
-    ).copy()
-    table.attrs["ci_prob"] = result.ci_prob
-    return ShownTable.of(table, "question_table")
+    table = result.once(("questions", parsed_metric, tuple(systems), column, margin), of_systems)
+    return ShownTable.of(table.copy(), "question_table", ci_prob=result.ci_prob)
 
 
 def chosen_metric(result: Result, metric: str | Metric | None) -> Metric:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bayesatk._tools.arguments import proper_probability, real_number, whole_number
+from bayesatk._tools.arguments import positive_number, proper_probability, whole_number
 from bayesatk._tools.arrays import Ints
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.question.laws import finite
@@ -143,21 +143,19 @@ def e_value(
             "threshold", " to compare its mean with a number.",
         )  # fmt: skip
     rows = [settings.row(looks, list(group)) for group in groups]
-    evidence = pd.DataFrame(rows)
     turner = "Turner and Grünwald 2023, AISTATS, PMLR 206"
     betting = "Waudby-Smith and Ramdas 2024, J. R. Statist. Soc. B 86(1), 1-27"
     cited = turner if parsed_metric is None else betting
     label = None if parsed_metric is None else parsed_metric.label
-    evidence.attrs.update(alpha=alpha, sd=float(sd), trials=trials, metric=label, citation=cited)
-    return ShownTable.of(evidence, "e_value")
+    attrs = {"alpha": alpha, "sd": float(sd), "trials": trials, "metric": label, "citation": cited}
+    return ShownTable.of(rows, "e_value", **attrs)
 
 
 def check_asked(
     metric: str | None, threshold: float | None, trials: int | None, sd: float
 ) -> Metric | None:
     """Return the metric if what is asked goes together, or refuse."""
-    if not 0.0 < real_number("sd", sd) < np.inf:
-        raise ArgumentError("sd", f" must be finite and > 0; got {sd}. 1 is usual.")
+    positive_number("sd", sd, "1 is usual.")
     parsed_metric = None if metric is None else one_metric(metric)
     if trials is not None:
         whole_number("trials", trials, 1 if parsed_metric is None else parsed_metric.k)

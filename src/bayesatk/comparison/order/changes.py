@@ -302,7 +302,7 @@ def check_trial_order(
     rows = []
     for name, counts in _counts_by_system(data, dict(columns or {}), scale).items():
         rows += [{"system": name, **row} for row in _checks(*counts, alpha)]
-    return ShownTable.of(pd.DataFrame(rows), "check_trial_order")
+    return ShownTable.of(rows, "check_trial_order")
 
 
 def _counts_by_system(

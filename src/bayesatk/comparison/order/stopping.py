@@ -10,7 +10,7 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk._tools.arguments import one_of, proper_probability
+from bayesatk._tools.arguments import one_of, positive_number, proper_probability
 from bayesatk._tools.arrays import Array, Indices, Ints
 from bayesatk.comparison.order.anytime import check_asked, e_value
 from bayesatk.metrics.grid import one_metric
@@ -85,8 +85,8 @@ class StoppingRule:
         if self.metric is not None:
             one_metric(self.metric)
         proper_probability("ci_prob", self.ci_prob, 0.95, least=0.5)
-        if self.width is not None and not self.width > 0.0:
-            raise ValueError(f"width must be > 0; got {self.width}.")
+        if self.width is not None:
+            positive_number("width", self.width, "Try 0.1.")
         one_of("target", self.target, TARGETS)
         proper_probability("alpha", self.alpha)
         if self.kind == "anytime":

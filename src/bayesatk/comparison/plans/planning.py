@@ -437,8 +437,8 @@ def _check_goal(
                 "spend", " must be finite and > 0, beside the ", Argument("price", 0.05),
                 f" of a trial; got {spend:g}.",
             )  # fmt: skip
-    if goal.width is not None and not goal.width > 0:
-        raise ArgumentError("width", f" must be > 0; got {goal.width}. Try 0.1.")
+    if goal.width is not None:
+        positive_number("width", goal.width, "Try 0.1.")
     if goal.prob_correct is not None:
         if systems < 2:
             raise ArgumentError(
