@@ -25,7 +25,7 @@ from bayesatk.comparison.checks.question_table import question_table
 from bayesatk.comparison.pairs.systems import comparison_table
 from bayesatk.guessing.baseline import baseline_table
 from bayesatk.io.json_stream import Json
-from bayesatk.io.text_tables import defused
+from bayesatk.io.record_tables import defused
 from bayesatk.results.analyses import analyses_of, analysis_table
 from bayesatk.results.citations import citations
 from bayesatk.results.costs import MONEY, cost_table

@@ -30,8 +30,8 @@ from bayesatk.data.requests import MissingCost, Request
 from bayesatk.data.tables import Counter
 from bayesatk.data.tally import BINARY, Better, check_options, finish, refuse_given, tally
 from bayesatk.data.validation import NumberScale, OutcomeError, OutcomeWarning, Scores, shown
-from bayesatk.io import parquet_files
 from bayesatk.io.logs.formats import LOGS, TABLES, detect, kind_in_folder, sniff
+from bayesatk.io.record_tables import columns_and_rows, defused
 from bayesatk.io.rows import (
     CORRECT_INCORRECT,
     QuestionKey,
@@ -63,7 +63,6 @@ from bayesatk.io.table_files import (
     records_in,
     with_system,
 )
-from bayesatk.io.text_tables import defused
 
 _LARGE = 1 << 28  # bytes of tables from which on they are counted in parts, unless told otherwise
 
@@ -475,7 +474,7 @@ def in_parts(inputs: InputFiles, stream: object) -> bool:
 def _size(source: Source) -> int:
     """Return the bytes of a file, or about those of the text of its rows: 32 each."""
     if source.kind == "parquet":
-        return 32 * parquet_files.columns_and_rows(source.path)[1]
+        return 32 * columns_and_rows(source.path)[1]
     packing = 10 if source.plain != source.path else 1  # of text of tables, about
     return packing * source.path.stat().st_size
 

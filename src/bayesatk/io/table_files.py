@@ -42,10 +42,16 @@ from bayesatk.data.validation import (
     shown,
 )
 from bayesatk.io.json_stream import at
-from bayesatk.io.parquet_files import columns_and_rows, parquet_blocks, records_of_parquet
+from bayesatk.io.record_tables import (
+    columns_and_rows,
+    is_number,
+    parquet_blocks,
+    records_of,
+    records_of_parquet,
+    text_blocks,
+)
 from bayesatk.io.rows import NAMES_OF_COLUMNS, ReadOptions, several_systems
 from bayesatk.io.sources import Source
-from bayesatk.io.text_tables import is_number, records_of, text_blocks
 
 # How tools name the parts, or the repetitions, of what belongs together: part-00000-of-00002.
 _PART = re.compile(

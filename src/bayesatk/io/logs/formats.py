@@ -13,7 +13,7 @@ from bayesatk.io.json_stream import decoded, members, parsed_lines
 from bayesatk.io.logs import agent_logs, benchmark_logs
 from bayesatk.io.logs.inspect_logs import INSPECT
 from bayesatk.io.logs.record_logs import RecordLog
-from bayesatk.io.parquet_files import columns_and_rows
+from bayesatk.io.record_tables import columns_and_rows
 from bayesatk.io.sources import (
     COMPRESSED,
     SUFFIXES,

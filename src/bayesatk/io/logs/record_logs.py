@@ -29,7 +29,7 @@ from bayesatk.io.json_stream import (
     parsed_lines,
     parts_of,
 )
-from bayesatk.io.parquet_files import records_of_parquet
+from bayesatk.io.record_tables import records_of_parquet
 from bayesatk.io.rows import EMPTY, Rows, Totals, Trial
 from bayesatk.io.sources import LINES
 
