@@ -1,7 +1,6 @@
 """What the random baseline is asked with: probabilities of guessing, accuracies, counts, times."""
 
 from collections.abc import Mapping
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -88,20 +87,21 @@ def positive_whole(name: str, value: object, what: str) -> int:
 
 
 def _whole(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, Real) or value % 1 != 0:
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not number or value % 1 != 0:
         raise ArgumentError(name, f" must be a whole number; got {value!r}.")
     return int(value)
 
 
 def check_times(t: float) -> float:
     """Return t as a float, at least 1."""
-    if isinstance(t, bool) or not isinstance(t, Real) or not t >= 1.0:
-        rule = f" must be a number of at least 1 (configurations tried); got {t!r}."
-        raise ArgumentError("t", rule)
     try:
-        times = float(t)
+        times = real_number("t", t)
     except OverflowError:
         times = np.inf
+    if not times >= 1.0:
+        rule = f" must be a number of at least 1 (configurations tried); got {t!r}."
+        raise ArgumentError("t", rule)
     if not np.isfinite(times):
         raise ArgumentError("t", f" must be a finite double; got {t!r}.")
     return times

@@ -3,11 +3,11 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bayesatk._tools.arguments import real_number
 from bayesatk._tools.arrays import Array, Flags, Ints
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.data.chances import check_times, success_probabilities
@@ -372,9 +372,8 @@ def _checked_components(components: Sequence[PoissonBinomial]) -> tuple[PoissonB
 
 def _check_correlation(correlation: float, components: int) -> None:
     nearly_one = 1.0 - 1e-6  # the largest below 1 that can be integrated out
-    if not isinstance(correlation, Real) or not (
-        0.0 <= correlation <= nearly_one or correlation == 1.0
-    ):
+    number = real_number("correlation", correlation)
+    if not (0.0 <= number <= nearly_one or number == 1.0):
         raise ValueError(
             f"correlation must lie between 0 (independent) and {nearly_one}, or be 1 (identical); "
             f"got {correlation!r}."

@@ -1,13 +1,13 @@
 """What the published functions share: reading R, the mean over questions, the normal interval."""
 
 from collections.abc import Callable
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
+from bayesatk._tools.arguments import positive_number
 from bayesatk._tools.arrays import Ints
 from bayesatk.core.question.beta_binomial import beta_binomial_moments
 from bayesatk.core.question.laws import finite
@@ -125,8 +125,7 @@ def interval(
 ) -> Interval:
     """Return the posterior mean, sd and normal interval under a Beta prior for each question."""
     for name, value in (("alpha0", alpha0), ("beta0", beta0)):
-        if not isinstance(value, Real) or not 0.0 < value < np.inf:
-            raise ValueError(f"{name} must be a finite number > 0; got {value!r}. 1.0 is uniform.")
+        positive_number(name, value, "1.0 is uniform.")
     seen, frequency, trials = counted(R, k)
     a, b, share = seen + alpha0, trials - seen + beta0, frequency / frequency.sum()
     mean, _, variance = beta_binomial_moments([credit(k)], a, b)

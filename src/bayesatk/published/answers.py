@@ -1,11 +1,11 @@
 """maj@k on answers, in array form: the majority vote between the answers actually given."""
 
-from numbers import Real
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bayesatk._tools.arguments import positive_number
 from bayesatk._tools.arrays import Array, Flags
 from bayesatk.core.question.ballot import plurality_finite, plurality_latent, plurality_posterior
 from bayesatk.metrics.credit import check_k
@@ -77,12 +77,7 @@ def plurality_at_k(
     """
     if law not in ("finite", "latent", "posterior"):
         raise ValueError(f"law must be 'finite', 'latent' or 'posterior'; got {law!r}.")
-    if (
-        not isinstance(alpha, Real)
-        or isinstance(alpha, bool)
-        or not (np.isfinite(alpha) and alpha > 0)
-    ):
-        raise ValueError(f"alpha must be a finite number > 0; got {alpha!r:.80}. 1.0 is uniform.")
+    positive_number("alpha", alpha, "1.0 is uniform.")
     rows, single = _rows(answer_counts)
     marks = _marks(correct, rows, single)
     ks = [check_k(votes) for votes in np.atleast_1d(np.asarray(k)).tolist()]
