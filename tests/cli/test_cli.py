@@ -471,7 +471,7 @@ def test_remedies_are_options_of_the_command_line() -> None:
             ("plan", "{one}", "-m", "pass@1"),
             "one goal, --width 0.1, --prob-correct 0.9 or --spend 100; got none",
         ),
-        (("plan", "{one}", "-m", "pass@1", "--width", "0"), "--width must be > 0"),
+        (("plan", "{one}", "-m", "pass@1", "--width", "0"), "--width must be finite and > 0"),
         (("plan", "{one}", "-m", "pass@1,2", "--width", "1"), "--metric must be one metric"),
         (
             ("plan", "{one}", "-m", "pass@1", "--prob-correct", "0.9"),

@@ -315,7 +315,7 @@ def test_single_trials_cannot_show_pass_at_k() -> None:
     [
         ({"width": 0.1, "prob_correct": 0.9}, "exactly one goal"),
         ({}, "exactly one goal"),
-        ({"width": 0.0}, "width must be > 0"),
+        ({"width": 0.0}, "width must be finite and > 0"),
         ({"prob_correct": 0.9}, "prob_correct needs two systems"),
         ({"width": 0.1, "trials": [0]}, "trials must be an integer >= 1"),
         ({"width": 0.1, "trials": 4}, "trials must be a sequence"),

@@ -152,8 +152,8 @@ def test_the_only_question_has_no_influence_that_could_be_known():
     [
         ({"metric": "plurality@2"}, "metric"),
         ({"metric": "pass@1,2"}, "one metric"),
-        ({"system": "z"}, "system must be one of"),
-        ({"other": "a"}, "system must be one of"),
+        ({"system": "z"}, "system must be among"),
+        ({"other": "a"}, "system must be among"),
         ({"system": "a", "other": "a"}, "a system other than"),
         ({"target": "both"}, "target"),
         ({"margin": 0.5}, "margin"),

@@ -125,7 +125,7 @@ def test_rules_must_be_possible() -> None:
         bk.decide.StoppingRule("pass@1").decide(compared)
     with pytest.raises(ValueError, match="prob must lie strictly"):
         bk.decide.StoppingRule("pass@1", ci_prob=0.4)
-    with pytest.raises(ValueError, match="width must be > 0"):
+    with pytest.raises(ValueError, match="width must be finite and > 0"):
         bk.decide.StoppingRule("pass@1", width=0.0)
     with pytest.raises(ValueError, match="one metric of right and wrong"):
         bk.decide.StoppingRule("pass@1,2")

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bayesatk as bk
-from bayesatk.data.number_scale import MOST_LEVELS
-from bayesatk.data.validation import OutcomeError
+from bayesatk.data.validation import MOST_LEVELS, OutcomeError
 
 
 def means(data: bk.Outcomes) -> np.ndarray:

@@ -8,7 +8,7 @@ from scipy.stats import beta, binom
 import bayesatk as bk
 from bayesatk.core.engine.interval_ends import interval
 from bayesatk.guessing.baseline import _new_runs
-from bayesatk.guessing.selection import selected_skill
+from bayesatk.guessing.max_random import selected_skill
 from bayesatk.results.difficulty import difficulty_draws
 from bayesatk.results.result import Result
 from tests.conftest import FALSE_ALARM

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from backports.zstd import compress, zipfile
 
 import bayesatk as bk
-from bayesatk.io.budget import BUDGET
+from bayesatk.io.sources import BUDGET
 
 UNIT = 1 << 22  # bytes of the budget at scale 1
 MOST = 1 << 30  # bytes of a file

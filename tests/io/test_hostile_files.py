@@ -17,7 +17,7 @@ import pytest
 import xarray as xr
 
 import bayesatk as bk
-from bayesatk.io.budget import BUDGET, check_objects, within
+from bayesatk.io.sources import BUDGET, check_objects, within
 from tests.io import hostile_files
 from tests.io.logs import refused
 

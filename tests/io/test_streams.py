@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 import bayesatk as bk
 from bayesatk.data import tables
 from bayesatk.io import load as loading
-from bayesatk.io import parquet_files
+from bayesatk.io import record_tables
 
 SUFFIXES = (".csv", ".tsv", ".parquet")
 
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
-    monkeypatch.setattr(parquet_files, "ROWS", 7)
+    monkeypatch.setattr(record_tables, "ROWS", 7)
 
 
 def written(frame, path):

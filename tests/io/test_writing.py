@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bayesatk as bk
-from bayesatk.io.text_tables import defused, restored
+from bayesatk.io.record_tables import defused, restored
 from bayesatk.results.views import latex_text
 
 RUNS = "question,trial,outcome\nx,1,1\nx,2,0\n"

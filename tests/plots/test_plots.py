@@ -637,7 +637,7 @@ def test_others_refuse_by_name(data, fit, compared):
 
 
 def test_backend_is_known_or_named(fit, monkeypatch):
-    with pytest.raises(ValueError, match="backend must be one of matplotlib, plotly, bokeh"):
+    with pytest.raises(ValueError, match=r"backend must be .matplotlib., .plotly. or .bokeh."):
         plots.plot_curve(fit, backend="gnuplot")
     monkeypatch.setattr(
         "bayesatk.plots.canvas.import_module",

@@ -157,7 +157,7 @@ def test_missing_outcomes_are_missing_answers() -> None:
             lambda: bk.tally(None, answers=ANSWERS, reference={0: "4", 1: "x", 2: "y"}),
             "reference must be of these questions",
         ),
-        (lambda: bk.AnswerRules(conflict="newest"), "conflict must be one of"),
+        (lambda: bk.AnswerRules(conflict="newest"), "conflict must be 'error' or"),
         (lambda: bk.tally([["a"]], scores={"a": 0, "b": 0.5}, answers=[["4"]]), "right or wrong"),
     ],
 )

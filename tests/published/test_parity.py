@@ -309,10 +309,10 @@ class TestWhereWeDifferOnPurpose:
         (lambda: bk.published.pass_at_k([], 1), "non-empty matrix"),
         (lambda: bk.published.pass_at_k([["a"]], 1), "whole numbers; got type"),
         (lambda: bk.published.pass_at_k_ci(R, 1, confidence=1.0), "confidence must lie strictly"),
-        (lambda: bk.published.pass_at_k_ci(R, 1, alpha0=0.0), "alpha0 must be a finite number > 0"),
+        (lambda: bk.published.pass_at_k_ci(R, 1, alpha0=0.0), "alpha0 must be finite and > 0"),
         (
             lambda: bk.published.pass_at_k_ci(R, 1, alpha0="one"),
-            "alpha0 must be a finite number > 0",
+            "alpha0 must be finite and > 0",
         ),
         (lambda: bk.published.pass_at_k_ci(R, 1, bounds=(1.0, 0.0)), "bounds must be"),
         (

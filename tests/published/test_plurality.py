@@ -649,7 +649,7 @@ def test_impossible_arguments_are_named(args, named):
 
 @pytest.mark.parametrize("alpha", [0, -1.0, np.nan, np.inf])
 def test_impossible_priors_are_named(alpha):
-    with pytest.raises(ValueError, match="alpha must be a finite number > 0"):
+    with pytest.raises(ValueError, match="alpha must be finite and > 0"):
         plurality_at_k(*TWO, 1, "posterior", alpha)
 
 

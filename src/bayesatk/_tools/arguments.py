@@ -1,10 +1,10 @@
 """Arguments that must be numbers, or one of several words."""
 
+import math
 from collections.abc import Sequence
+from numbers import Integral, Real
 
-import numpy as np
-
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.messages import ArgumentError
 
 
 def real_number(name: str, value: object) -> float:
@@ -12,11 +12,12 @@ def real_number(name: str, value: object) -> float:
 
     Examples
     --------
+    >>> import numpy as np
     >>> real_number("width", np.float32(0.5))
     0.5
     """
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number):
-        raise ArgumentError(Argument(name), f" must be a number; got {value!r:.80}.")
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise ArgumentError(name, f" must be a number; got {value!r:.80}.")
     return float(value)
 
 
@@ -29,8 +30,8 @@ def positive_number(name: str, value: object, advice: str) -> float:
     2.0
     """
     number = real_number(name, value)
-    if not (np.isfinite(number) and number > 0.0):
-        raise ArgumentError(Argument(name), f" must be finite and > 0; got {value!r:.80}. {advice}")
+    if not (math.isfinite(number) and number > 0.0):
+        raise ArgumentError(name, f" must be finite and > 0; got {value!r:.80}. {advice}")
     return number
 
 
@@ -39,15 +40,12 @@ def whole_number(name: str, value: object, least: int = 1) -> int:
 
     Examples
     --------
+    >>> import numpy as np
     >>> whole_number("trials", np.int64(3))
     3
     """
-    if (
-        isinstance(value, bool | np.bool_)
-        or not isinstance(value, int | np.integer)
-        or value < least
-    ):
-        raise ArgumentError(Argument(name), f" must be an integer >= {least}; got {value!r:.80}.")
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ArgumentError(name, f" must be an integer >= {least}; got {value!r:.80}.")
     return int(value)
 
 
@@ -64,11 +62,13 @@ def proper_probability(
     number = real_number(name, value)
     if not least < number < 1.0:
         rule = f" must lie strictly between {least:g} and 1; got {value}. Try {example:g}."
-        raise ArgumentError(Argument(name), rule)
+        raise ArgumentError(name, rule)
     return number
 
 
-def one_of[Word](name: str, value: Word, choices: Sequence[Word]) -> Word:
+def one_of[Word](
+    name: str, value: Word, choices: Sequence[Word], error: type[ArgumentError] = ArgumentError
+) -> Word:
     """Return one of some words, or refuse.
 
     Examples
@@ -79,5 +79,5 @@ def one_of[Word](name: str, value: Word, choices: Sequence[Word]) -> Word:
     if not isinstance(value, str) or value not in choices:
         *first_choices, last = (repr(choice) for choice in choices)
         listed = f"{', '.join(first_choices)} or {last}"
-        raise ArgumentError(Argument(name), f" must be {listed}; got {value!r:.80}.")
+        raise error(name, f" must be {listed}; got {value!r:.80}.")
     return value

@@ -71,10 +71,14 @@ def source_of(value: object, most: int = 80) -> str:
 
 
 class Message(Exception):
-    """A message made of text and arguments, in the order given."""
+    """A message made of text and arguments, in the order given; a name alone is an argument."""
 
     def __init__(self, *parts: str | Argument | File) -> None:
-        super().__init__(*parts)
+        named = (
+            Argument(part) if isinstance(part, str) and part.isidentifier() else part
+            for part in parts
+        )
+        super().__init__(*named)
 
     def __str__(self) -> str:
         return self.written(str)
@@ -91,7 +95,7 @@ class ArgumentError(Message, ValueError):
 
     Examples
     --------
-    >>> error = ArgumentError(Argument("width"), " must be > 0; got -1.")
+    >>> error = ArgumentError("width", " must be > 0; got -1.")
     >>> str(error), error.written(lambda argument: f"--{argument.name}")
     ('width must be > 0; got -1.', '--width must be > 0; got -1.')
     """

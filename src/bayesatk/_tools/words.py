@@ -1,5 +1,7 @@
 """Numbers in words: with as many digits as are known."""
 
+import math
+
 
 def digits(error: float) -> int:
     """Return the decimals that are known of a number with this standard error, 2 or 3."""
@@ -42,3 +44,28 @@ def probability_words(value: float, error: float = 0.0) -> str:
     if value < 0.5 * unit:
         return f"< {unit:.{places}f}"
     return f"{value:.{places}f}" + (f" ± {error:.2f}" if error > 5e-3 else "")
+
+
+def equality_words(value: float, error: float = 0.0) -> str:
+    """Write a probability behind an equality sign, unless it has a sign of its own.
+
+    Examples
+    --------
+    >>> [equality_words(p) for p in (0.99996, 0.25)]
+    ['> 0.999', '= 0.250']
+    """
+    words = probability_words(value, error)
+    return words if words[0] in "<>" else f"= {words}"
+
+
+def share_error(share: float, draws: float) -> float:
+    """Return the Monte Carlo standard error of a share of draws; of none or all, as if of one more.
+
+    Examples
+    --------
+    >>> round(share_error(0.5, 100), 3), round(share_error(0.0, 98), 4)
+    (0.05, 0.0101)
+    """
+    least = 1.0 / (draws + 2.0)
+    inside = min(max(share, least), 1.0 - least)
+    return math.sqrt(inside * (1.0 - inside) / draws)

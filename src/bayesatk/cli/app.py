@@ -286,7 +286,7 @@ def convert(
     """
 
     def write_table(source: Any, **options: Any) -> Path:
-        from bayesatk.io.convert import convert
+        from bayesatk.io.load import convert
 
         return convert(source, output, **options)
 

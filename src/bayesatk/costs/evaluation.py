@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 
 from bayesatk._tools.arguments import whole_number
+from bayesatk._tools.arrays import Array, Rng
 from bayesatk._tools.batches import in_batches
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk._tools.threads import one_thread
@@ -21,7 +22,6 @@ from bayesatk.core.engine.distribution import Empirical
 from bayesatk.core.engine.interval_ends import measured_interval
 from bayesatk.core.numerics.importance import TRUSTED, Importance
 from bayesatk.core.pooling.states import States
-from bayesatk.metrics.credit import Array
 from bayesatk.posterior.model import CountModel
 from bayesatk.priors import Families, HyperPrior
 from bayesatk.results.costs import (
@@ -202,7 +202,7 @@ def fit_costs(counts: Any, costs: Costs, prior: HyperPrior, cost_prior: CostPrio
 
 def draw_costs(
     model: CostModel, points: Importance, size: int, scale: float, weight: Array, bootstrap: Any,
-    k: Sequence[int], budget: Sequence[float], rng: np.random.Generator, by_law: bool = True,
+    k: Sequence[int], budget: Sequence[float], rng: Rng, by_law: bool = True,
 ) -> dict[str, Array]:  # fmt: skip
     """Return independent draws of quantities and parameters of one system.
 
@@ -244,7 +244,7 @@ def draw_costs(
 
 @np.errstate(under="ignore", over="ignore")
 def _evaluate_system(
-    request: AskedCosts, streams: Sequence[np.random.Generator], seed: int, size: int, index: int
+    request: AskedCosts, streams: Sequence[Rng], seed: int, size: int, index: int
 ) -> _Evaluated:
     """Evaluate one system."""
     tried, counts, costs = request.of_system(index)

@@ -7,20 +7,19 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 
 from bayesatk._tools.arguments import whole_number
+from bayesatk._tools.arrays import Array
 from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk._tools.words import probability_words
-from bayesatk.metrics.credit import Array
+from bayesatk._tools.words import equality_words, share_error
 from bayesatk.results.costs import MONEY, cells_of, read_result
 from bayesatk.results.difficulty import flat_draws
-from bayesatk.results.result import Result
+from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import TARGET_NAMES, TARGETS
 from bayesatk.results.views import ShownTable
 
 
-def compare_cost(fit: xr.DataTree | Result) -> pd.DataFrame:
+def compare_cost(fit: Fit) -> pd.DataFrame:
     """Tabulate differences and ratios of every pair of systems: a row per quantity and target.
 
     Probabilities are posterior: given the observed outcomes and costs.
@@ -63,20 +62,20 @@ def compare_cost(fit: xr.DataTree | Result) -> pd.DataFrame:
     result = _comparable(fit)
     pairs = list(combinations(result.systems, 2))
     rows = [row for pair in pairs for row in _rows(result, *pair)]
-    return ShownTable.of(pd.DataFrame(rows), "cost_comparison")
+    return ShownTable.of(rows, "cost_comparison")
 
 
-def _comparable(costs: xr.DataTree | Result) -> Result:
+def _comparable(costs: Fit) -> Result:
     result = read_result(costs)
     if len(result.systems) < 2:
         raise ArgumentError(
-            Argument("fit"), " must have at least two systems to compare; got one. Tally them "
+            "fit", " must have at least two systems to compare; got one. Tally them "
             "together: ", Argument("data", {"a": ..., "b": ...}), ".",
         )  # fmt: skip
     tried = result.trials > 0
     if not (tried == tried[0]).all():
         raise ArgumentError(
-            Argument("fit"), " must be of systems that tried the same questions to compare them; "
+            "fit", " must be of systems that tried the same questions to compare them; "
             f"they tried {tried.sum(axis=1).tolist()} of {tried.shape[1]}. Use data.shared().",
         )  # fmt: skip
     return result
@@ -110,14 +109,8 @@ def _contrast(first: Array, second: Array, tails: tuple[float, float]) -> dict[s
     return {
         "difference": float(middle), "ci_lower": float(low), "ci_upper": float(high),
         "ratio": float(median), "ratio_lower": float(least), "ratio_upper": float(most),
-        "prob_greater": above, "prob_error": _error(above, len(gap)),
+        "prob_greater": above, "prob_error": share_error(above, len(gap)),
     }  # fmt: skip
-
-
-def _error(probability: float, draws: int) -> float:
-    """Monte Carlo standard error of a share of draws; of none or all, as if of one more."""
-    inside = min(max(probability, 1.0 / (draws + 2.0)), 1.0 - 1.0 / (draws + 2.0))
-    return math.sqrt(inside * (1.0 - inside) / draws)
 
 
 _WORDS = {
@@ -141,8 +134,7 @@ def _sentence(
         low, middle, high = np.quantile(values, [result.tails[0], 0.5, result.tails[1]])
         amounts.append(f"{_money(middle, unit)} with {name} ({_money(low)} to {_money(high)})")
     greater = row["prob_greater"] >= 0.5
-    chance = probability_words(max(row["prob_greater"], 1.0 - row["prob_greater"]), 1e-3)
-    chance = chance if chance[0] in "<>" else f"= {chance}"
+    chance = equality_words(max(row["prob_greater"], 1.0 - row["prob_greater"]), 1e-3)
     percent = f"{100.0 * result.ci_prob:g}%"
     size = int((result.trials[0] > 0).sum())
     on = f"{size} questions" if row["target"] == "questions" else TARGET_NAMES["population"]
@@ -163,17 +155,17 @@ def chosen_k(result: Result, k: int | None) -> int:
     evaluated_k = result.posterior["k"].values.tolist() if "k" in result.posterior.dims else []
     if not evaluated_k:
         rule = " must be evaluated with some k; got none. Evaluate costs with k=1."
-        raise ArgumentError(Argument("fit"), rule)
+        raise ArgumentError("fit", rule)
     wanted = min(evaluated_k) if k is None else whole_number("k", k)
     if wanted not in evaluated_k:
         raise ArgumentError(
-            Argument("k"), f" must be one of {evaluated_k}, as evaluated; got {k}. Evaluate costs "
+            "k", f" must be one of {evaluated_k}, as evaluated; got {k}. Evaluate costs "
             f"with k={wanted}."
         )  # fmt: skip
     return int(wanted)
 
 
-def pareto(fit: xr.DataTree | Result, k: int | None = None) -> pd.DataFrame:
+def pareto(fit: Fit, k: int | None = None) -> pd.DataFrame:
     """Compute the probability that a system is in the Pareto set of cost and success.
 
     A system is in the set if no other is at least as cheap and solves at least as much. The
@@ -222,7 +214,7 @@ def pareto(fit: xr.DataTree | Result, k: int | None = None) -> pd.DataFrame:
         }  # fmt: skip
         for i, system in enumerate(result.systems):
             row = {name: float(probabilities[i]) for name, probabilities in chances.items()}
-            error = max(_error(share, len(cost)) for share in row.values())
+            error = max(share_error(share, len(cost)) for share in row.values())
             means = {"cost": float(cost[:, i].mean()), "solved": float(solved[:, i].mean())}
             rows.append({"system": system, "target": target, "k": k, **means, **row,
                          "prob_error": error})  # fmt: skip
@@ -237,7 +229,7 @@ def _undominated(cost: Array, solved: Array) -> Array:
         good = solved >= solved[:, i, None]
         better = (cost < cost[:, i, None]) | (solved > solved[:, i, None])
         undominated[:, i] = ~(cheap & good & better).any(axis=1)
-    return np.asarray(undominated.mean(axis=0))
+    return undominated.mean(axis=0)
 
 
 def _first(values: Array) -> Array:

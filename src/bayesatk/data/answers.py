@@ -8,14 +8,9 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from bayesatk.data.validation import (
-    Flags,
-    Ints,
-    OutcomeError,
-    is_category,
-    is_missing,
-    shown,
-)
+from bayesatk._tools.arguments import one_of
+from bayesatk._tools.arrays import Flags, Ints
+from bayesatk.data.validation import OutcomeError, is_category, is_missing, shown
 from bayesatk.priors import AnswerPrior
 
 Normalise = Literal["exact", "strip", "casefold"] | Callable[[str], str]
@@ -59,18 +54,11 @@ class AnswerRules:
     merge_correct: bool = False
 
     def __post_init__(self) -> None:
-        for name, allowed, also in (
-            ("normalise", ("exact", "strip", "casefold"), " or a function of text"),
-            ("conflict", ("error", "majority"), ""),
-            ("unanswered", ("nobody", "exclude"), ""),
-        ):
-            value = getattr(self, name)
-            fits = isinstance(value, str) and value in allowed
-            if not fits and not (also and callable(value)):
-                raise OutcomeError(
-                    f"answer_rules: {name} must be one of {', '.join(map(repr, allowed))}{also}; "
-                    f"got {shown(value)}."
-                )
+        if not callable(self.normalise):
+            words = ("exact", "strip", "casefold")
+            one_of("answer_rules: normalise, if no function,", self.normalise, words, OutcomeError)
+        one_of("answer_rules: conflict", self.conflict, ("error", "majority"), OutcomeError)
+        one_of("answer_rules: unanswered", self.unanswered, ("nobody", "exclude"), OutcomeError)
         if not isinstance(self.merge_correct, bool):
             raise OutcomeError(
                 "answer_rules: merge_correct must be true or false; got "

@@ -15,6 +15,7 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Ints
 from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import AnswerRules
 from bayesatk.data.long_form import (
@@ -27,12 +28,11 @@ from bayesatk.data.long_form import (
     of_counts,
     refuse,
 )
-from bayesatk.data.number_scale import NumberScale
 from bayesatk.data.question_columns import OWN, by_question
 from bayesatk.data.validation import (
     CODE_INVALID,
     Codes,
-    Ints,
+    NumberScale,
     OutcomeError,
     Scores,
     as_coordinate,
@@ -80,7 +80,7 @@ class Block:
 
     def _cell(self, at: int) -> tuple[Any, str]:
         """Return the value at a position in order, and where it is."""
-        value: Any = np.asarray(self.values).flat[at]
+        value = np.asarray(self.values).flat[at]
         ends = np.cumsum(self.sizes)
         cell = int(np.searchsorted(ends, at, side="right"))
         system, question = divmod(cell, self.sizes.shape[1])
@@ -165,7 +165,7 @@ def arranged_like(long: LongForm, values: object, name: str) -> list[Any]:
     named = not isinstance(values, Mapping) or list(values) == list(long.systems)
     if not named or not np.array_equal(sizes.ravel(), trials):
         raise OutcomeError(
-            Argument(name), " must be arranged like data, one for each trial; got "
+            name, " must be arranged like data, one for each trial; got "
             f"{shown(sizes.tolist())} by question, and data have "
             f"{shown(trials.reshape(len(long.systems), -1).tolist())} outcomes.",
         )  # fmt: skip
@@ -181,10 +181,10 @@ def _by_position(long: LongForm, values: xr.DataArray, name: str) -> NDArray[Any
     for dim, expected in (("system", long.systems), ("question", long.questions)):
         if dim in values.indexes and values.indexes[dim].tolist() != list(expected):
             raise OutcomeError(
-                Argument(name), f" must have the {dim}s of data, in their order; got "
+                name, f" must have the {dim}s of data, in their order; got "
                 f"{shown(values.indexes[dim].tolist())}. Use {name}.reindex_like(data).",
             )  # fmt: skip
-    return np.asarray(oriented(values, name, *DIMS).values)
+    return oriented(values, name, *DIMS).values
 
 
 def oriented(values: xr.DataArray, name: str, *dims: str) -> xr.DataArray:
@@ -331,7 +331,7 @@ def _counts(values: object, name: str) -> tuple[Ints, OwnLabels]:
             f"{name} must be an array of counts; got a {type(values).__name__}. Pass one of its "
             "columns or variables; a table of outcomes needs no trials."
         )
-    labels: OwnLabels = {}
+    labels = {}
     if isinstance(values, pd.Series):
         if not isinstance(values.index, pd.RangeIndex):
             labels["question"] = values.index.tolist()

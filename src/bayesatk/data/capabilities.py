@@ -56,7 +56,7 @@ def _left_out(words: str, name: str) -> Feature:
 
 def _of_population(population: str) -> Feature:
     words = f"population={population!r}"
-    without: tuple[str | Argument, ...] = ("leave out ", Argument("population"))
+    without = ("leave out ", Argument("population"))
     return Feature(words, Argument("population", population), without)
 
 
@@ -348,7 +348,7 @@ def reason(first: str, second: str) -> str | None:
     >>> reason("judge", "pooling none") is None
     True
     """
-    pairs: Any = (first, second), (second, first)
+    pairs = (first, second), (second, first)
     return next(
         (table[pair] for table in (REFUSED, NOT_BUILT) for pair in pairs if pair in table), None
     )
@@ -414,7 +414,7 @@ def require(
         if why is not None:
             feature = FEATURES[capability]
             raise ArgumentError(
-                Argument(argument), f" must be without {feature.words} for {_WORDS[operation]}: "
+                argument, f" must be without {feature.words} for {_WORDS[operation]}: "
                 f"{why}. Got {value!s:.80}. {again}", *feature.without, ".",
             )  # fmt: skip
 

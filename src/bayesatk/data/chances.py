@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from bayesatk._tools.arguments import real_number
-from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk.data.validation import Array
+from bayesatk._tools.arrays import Array
+from bayesatk._tools.messages import ArgumentError
 
 _SLACK = 1e-9  # of n: how far from a whole number accuracy times n may be
 
@@ -32,25 +32,23 @@ def success_probabilities(n: int | None, p: object) -> Array:
     values = _by_labels(p) if isinstance(p, Mapping) else _as_array(p)
     if values.ndim == 0:
         if n is None:
-            raise ArgumentError(
-                Argument("n"), " must be given with a single probability p; got None."
-            )
+            raise ArgumentError("n", " must be given with a single probability p; got None.")
         values = np.full(n, float(values))
     if values.ndim != 1 or not len(values):
         raise ArgumentError(
-            Argument("p"),
+            "p",
             f" must be a number, a mapping or a non-empty vector; got shape {values.shape}.",
         )
     bad = ~((values >= 0.0) & (values <= 1.0))
     if bad.any():
         where = int(np.argmax(bad))
         raise ArgumentError(
-            Argument("p"),
+            "p",
             f" must have probabilities between 0 and 1; got {values[where]} at position {where}.",
         )
     if n is not None and len(values) != n:
         rule = f" must have n={n} probabilities, one per example; got {len(values)}."
-        raise ArgumentError(Argument("p"), rule)
+        raise ArgumentError("p", rule)
     return values
 
 
@@ -62,7 +60,7 @@ def _as_array(p: object) -> Array:
         return values.astype(float)
     except (TypeError, ValueError):
         raise ArgumentError(
-            Argument("p"),
+            "p",
             " must be a probability, a mapping {labels: examples} or one probability per "
             f"example; got {p!r}.",
         ) from None
@@ -84,28 +82,28 @@ def positive_whole(name: str, value: object, what: str) -> int:
     """Return a whole number of at least 1."""
     number = _whole(name, value)
     if number < 1:
-        raise ArgumentError(Argument(name), f" must be at least 1 ({what}); got {number}.")
+        raise ArgumentError(name, f" must be at least 1 ({what}); got {number}.")
     return number
 
 
 def _whole(name: str, value: Any) -> int:
     number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     if not number or value % 1 != 0:
-        raise ArgumentError(Argument(name), f" must be a whole number; got {value!r}.")
+        raise ArgumentError(name, f" must be a whole number; got {value!r}.")
     return int(value)
 
 
 def check_times(t: float) -> float:
     """Return t as a float, at least 1."""
-    if isinstance(t, bool) or not isinstance(t, int | float | np.number) or not t >= 1.0:
-        rule = f" must be a number of at least 1 (configurations tried); got {t!r}."
-        raise ArgumentError(Argument("t"), rule)
     try:
-        times = float(t)
+        times = real_number("t", t)
     except OverflowError:
         times = np.inf
+    if not times >= 1.0:
+        rule = f" must be a number of at least 1 (configurations tried); got {t!r}."
+        raise ArgumentError("t", rule)
     if not np.isfinite(times):
-        raise ArgumentError(Argument("t"), f" must be a finite double; got {t!r}.")
+        raise ArgumentError("t", f" must be a finite double; got {t!r}.")
     return times
 
 
@@ -146,13 +144,11 @@ def correct_counts(
     if num_correct is not None:
         count = _whole("num_correct", num_correct)
         if not 0 <= count <= n:
-            raise ArgumentError(
-                Argument("num_correct"), f" must lie between 0 and n={n}; got {count}."
-            )
+            raise ArgumentError("num_correct", f" must lie between 0 and n={n}; got {count}.")
         return count, count
     value = real_number("acc", accuracy)
     if not 0.0 <= value <= 1.0:
-        raise ArgumentError(Argument("acc"), f" must lie between 0 and 1; got {accuracy}.")
+        raise ArgumentError("acc", f" must lie between 0 and 1; got {accuracy}.")
     if decimals is None:
         count = round(value * n)
         if abs(value * n - count) > _SLACK * n:
@@ -164,7 +160,7 @@ def correct_counts(
     digits = _whole("decimals", decimals)
     if digits < 0 or abs(value * 10.0**digits - round(value * 10.0**digits)) > _SLACK:
         raise ArgumentError(
-            Argument("decimals"),
+            "decimals",
             f" must be the number of decimals of acc, 0 or more; got {decimals} for {accuracy}.",
         )
     half = 0.5 * 10.0**-digits
@@ -172,7 +168,7 @@ def correct_counts(
     high = min(n, int(np.floor((value + half) * n + _SLACK * n)))
     if low > high:
         raise ArgumentError(
-            Argument("acc"),
+            "acc",
             f" must be a share of n={n} rounded to {decimals} decimals; no count rounds to "
             f"{accuracy}. Check n and decimals.",
         )

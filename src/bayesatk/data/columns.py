@@ -1,10 +1,15 @@
-"""The columns of a long table: which matters for what, their labels, and cells with lists."""
+"""The columns of a long table: which matters for what, their labels, and cells with lists.
+
+Also what was asked, where a table says it: which columns hold it, and digests of their cells.
+"""
 
 import ast
+import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from types import NoneType
 from typing import Any
 
@@ -12,9 +17,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Ints
 from bayesatk._tools.messages import Argument
-from bayesatk.data.content import ASKED, canonical, content_columns, digest, digests, meaning
-from bayesatk.data.validation import Ints, Labels, OutcomeError, is_missing, label_fault, shown
+from bayesatk.data.validation import Labels, OutcomeError, is_absent, is_missing, label_fault, shown
 from bayesatk.data.verifier import VERIFIER
 
 GROUP = "group"
@@ -184,7 +189,7 @@ def find_columns(names: Labels, columns: Mapping[str, Any], record: Any = None) 
     if "reference" in columns:  # which says what is right
         skipped.add("outcome")
     taken = [name for role, name in columns.items() if role != "content"]
-    roles: dict[str, Any] = {}
+    roles = {}
     for role in ROLES:
         if role in columns and role != "content":
             roles[role] = columns[role]
@@ -201,9 +206,7 @@ def find_columns(names: Labels, columns: Mapping[str, Any], record: Any = None) 
 
 def _usual_column(role: str, names: Labels, taken: Labels, record: Any) -> dict[str, Any]:
     """Return the one column with a usual name for a role, if there is any."""
-    free = [name for name in names if name not in taken]
-    by_line = ([name for name in free if meaning(name) in line.split()] for line in ROLES[role])
-    matches = next(filter(None, by_line), [])
+    matches = usual_columns(role, names, taken)
     if role == "question":  # beside an id, its text is what was asked
         matches = [name for name in matches if meaning(name) not in ASKED] or matches
     if not matches and role == "outcome" and len(trial_columns(names)) > 1:
@@ -221,6 +224,13 @@ def _usual_column(role: str, names: Labels, taken: Labels, record: Any) -> dict[
             *or_within * bool(within), "; if two share a name, rename one.",
         )  # fmt: skip
     return {role: matches[0]} if matches else {}
+
+
+def usual_columns(role: str, names: Labels, taken: Collection[Any]) -> list[Any]:
+    """Return the columns with a usual name for a role: of its first line that names any."""
+    free = [name for name in names if name not in taken]
+    by_line = ([name for name in free if meaning(name) in line.split()] for line in ROLES[role])
+    return next(filter(None, by_line), [])
 
 
 def side_by_side(names: Labels) -> OutcomeError:
@@ -340,7 +350,7 @@ def _check_told(names: Labels, columns: object) -> None:
 
 def labels(table: Columns, role: str) -> tuple[Ints, list[Any]]:
     """Return codes and labels of an id column, in order of first appearance; refuse nulls."""
-    values: Any = table.values[role]
+    values = table.values[role]
     if isinstance(values, list | tuple):
         values = _object_labels(table, role, list(values))
     codes, distinct = pd.factorize(values)
@@ -478,7 +488,7 @@ def _list_of(cell: object) -> list[Any] | None:
 
 def _by_trial(table: Columns, role: str, lengths: Sequence[int]) -> list[Any]:
     """Return a value for each trial, from lists as long as those of outcomes."""
-    values: list[Any] = []
+    values = []
     for row, (cell, length) in enumerate(zip(table.values[role], lengths, strict=True)):
         elements = _list_of(cell)
         elements = [cell] if elements is None else elements
@@ -489,3 +499,108 @@ def _by_trial(table: Columns, role: str, lengths: Sequence[int]) -> list[Any]:
             )
         values += elements
     return values
+
+
+ASKED = (
+    "prompt", "question", "question_text", "input", "problem", "instruction", "user_input",
+    "inputs", "query",
+)  # fmt: skip
+RIGHT = ("answer", "target", "gold", "ground_truth", "expected_answer")
+_NUMBER = re.compile(r"\s*[+-]?[\d.,]+([eE][+-]?\d+)?\s*", re.ASCII)
+UNKNOWN = 0  # in place of the digest of a cell that says nothing
+
+
+def meaning(name: object) -> str:
+    """Return the name of a column as names are compared; nothing if it is no text.
+
+    Examples
+    --------
+    >>> [meaning(name) for name in ("Sample ID", "isCorrect", "success-count", 3)]
+    ['sample_id', 'is_correct', 'success_count', '']
+    """
+    if not isinstance(name, str):
+        return ""
+    words = re.sub("(?<=[a-z])(?=[A-Z])", "_", name)
+    return re.sub(r"[\s_-]+", "_", words).strip("_").lower()
+
+
+def content_columns(
+    names: Iterable[Any], roles: Mapping[str, Any], columns: Mapping[str, Any]
+) -> list[Any]:
+    """Return the columns that hold what was asked, or what is right: as told, else by their names.
+
+    Examples
+    --------
+    >>> content_columns(["id", "prompt", "answer", "reward"], {"question": "id"}, {})
+    ['prompt', 'answer']
+    """
+    if "content" in columns:
+        return [columns["content"]] if columns["content"] != roles["question"] else []
+    taken = set(roles.values())
+    usual = (*ASKED, *RIGHT)
+    return [name for name in names if meaning(name) in usual and name not in taken]
+
+
+def is_right_answer(name: object) -> bool:
+    """Return whether a column of content holds what is right, not what was asked."""
+    return meaning(name) in RIGHT
+
+
+def canonical(value: object) -> str:
+    """Return one text for a JSON value, whatever the order of its keys."""
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value, sort_keys=True, default=_plain)
+    except (TypeError, ValueError, RecursionError):  # no JSON: keys of two types, a cycle
+        return shown(value, 1 << 20)
+
+
+def _plain(value: object) -> object:
+    """Return what an array or a foreign number holds, for JSON."""
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else shown(value, 1 << 20)
+
+
+def digest(*parts: object) -> str:
+    """Return a short digest of the text of the parts.
+
+    Examples
+    --------
+    >>> digest("2 + 2", "4") == digest("2 + 2", "4") != digest("2 + 2", "5")
+    True
+    """
+    text = "".join(f"{part}\x00" for part in parts)
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def _is_number(value: object) -> bool:
+    """Return whether a cell is a number, in digits with any marks between them."""
+    if isinstance(value, str):
+        return len(value) < 40 and _NUMBER.fullmatch(value) is not None
+    return isinstance(value, Real)
+
+
+def digests(columns: Mapping[Any, Labels]) -> dict[Any, list[int]]:
+    """Return the digests of columns that hold what was asked, by name; each distinct cell once.
+
+    A number in a column such as ``question`` says nothing of what was asked.
+
+    Examples
+    --------
+    >>> first, second, missing, number = digests({"prompt": ["2 + 2", "2 + 2", None, 4]})["prompt"]
+    >>> first == second != UNKNOWN, missing == number == UNKNOWN
+    (True, True)
+    """
+    by_name = {}
+    for name, cells in columns.items():
+        usual = meaning(name) in ASKED
+        try:
+            codes, distinct = pd.factorize(np.fromiter(cells, object))
+        except TypeError:  # lists and objects have no hash
+            codes, distinct = np.arange(len(cells)), np.fromiter(cells, object)
+        values = np.zeros(len(distinct) + 1, np.int64)  # the code -1 is a missing cell's
+        for code, cell in enumerate(distinct):
+            if not (is_absent(cell) or (usual and _is_number(cell))):
+                values[code] = int(digest(canonical(cell)), 16) >> 1 or 1
+        by_name[name] = values[codes].tolist()
+    return by_name

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import Any, NoReturn
 
 import numpy as np
@@ -19,10 +20,11 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Array
 from bayesatk._tools.messages import Argument
 from bayesatk._tools.packages import FORMULAS, require
 from bayesatk.data.question_columns import question_coordinates
-from bayesatk.data.validation import Array, OutcomeError, shown
+from bayesatk.data.validation import OutcomeError, shown
 
 INTERCEPT = "Intercept"
 
@@ -49,11 +51,11 @@ class Basis:
 
     def coefficients(self, logits: Array) -> Array:
         """Intercept and slopes of the columns, from coefficients of the basis; (..., columns)."""
-        return np.asarray(logits @ self.back.T)
+        return logits @ self.back.T
 
     def logits(self, coefficients: Array) -> Array:
         """Coefficients of the basis, from intercept and slopes of the columns; the inverse."""
-        return np.asarray(coefficients @ np.linalg.inv(self.back).T)
+        return coefficients @ np.linalg.inv(self.back).T
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ class Design:
             formula = ""
         if not names or len(set(map(str, names))) < len(names):
             raise OutcomeError(
-                Argument("covariates"), " must be a formula, which begins with ~, or different "
+                "covariates", " must be a formula, which begins with ~, or different "
                 f"names of columns of the questions; got {shown(covariates)}. Write ",
                 Argument("covariates", "~ log2(minutes)"), " or ",
                 Argument("covariates", ["minutes"]), ".",
@@ -111,7 +113,7 @@ class Design:
             if name not in coordinates:
                 has = ", ".join(map(repr, coordinates)) or "none"
                 raise OutcomeError(
-                    Argument("covariates"), " must be columns that the data keep of their questions"
+                    "covariates", " must be columns that the data keep of their questions"
                     f" (they have {has}); got {shown(name)}. Name it when the data are read: ",
                     Argument("covariates", [name], "tally"), ".",
                 )  # fmt: skip
@@ -122,7 +124,7 @@ class Design:
             absent = np.flatnonzero(column.isna() | (column == ""))
             if len(absent):
                 raise OutcomeError(
-                    Argument("covariates"), f" must be known of every question; {name!r} is "
+                    "covariates", f" must be known of every question; {name!r} is "
                     f"missing for {shown(questions[absent[0]])} ({len(absent)} of {len(frame)} "
                     "questions). Add it, or leave these questions out: data.sel(question=...).",
                 )  # fmt: skip
@@ -166,7 +168,7 @@ class Design:
     def columns(self, frame: pd.DataFrame) -> Array:
         """Columns of questions with these covariates; (rows, columns)."""
         matrix = self._matrix(frame).drop(columns=INTERCEPT, errors="ignore")
-        return np.asarray(matrix.to_numpy(float))
+        return matrix.to_numpy(float)
 
     def _matrix(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return the columns by name, with the intercept of a formula."""
@@ -176,7 +178,7 @@ class Design:
                 return pd.DataFrame(
                     spec.get_model_matrix(frame, context=FUNCTIONS, na_action="ignore")
                 )
-        columns: dict[str, Any] = {}
+        columns = {}
         for name, column in self.frame.items():
             levels = _levels(column)
             if len(levels) < 2:  # a number, or a text that is always the same
@@ -196,14 +198,14 @@ class Design:
         if len(strange):
             row, column = strange[0]
             raise OutcomeError(
-                Argument("covariates"), f" must give finite numbers; {self.names[column]!r} is "
+                "covariates", f" must give finite numbers; {self.names[column]!r} is "
                 f"{columns[row, column]} for question {shown(questions[row])}, whose covariates "
                 f"are {shown(self.frame.iloc[row].to_dict())}. Use another function of it, such as "
                 "log1p, or leave the question out.",
             )  # fmt: skip
         if not columns.shape[1] or (self.formula and INTERCEPT not in self._spec.column_names):
             raise OutcomeError(
-                Argument("covariates"), " must have an intercept and a column beside it; got "
+                "covariates", " must have an intercept and a column beside it; got "
                 f"{self.formula!r}. Write ", Argument("covariates", "~ log2(minutes)"), ".",
             )  # fmt: skip
         scaled, _, _ = self._scaled
@@ -215,7 +217,7 @@ class Design:
             if not apart > 1e-8 * (column**2).mean():
                 fault = "depends on the columns before it" if column.any() else "is constant"
                 raise OutcomeError(
-                    Argument("covariates"), " must have columns that differ between questions, "
+                    "covariates", " must have columns that differ between questions, "
                     f"none a combination of others; {name!r} {fault} (columns "
                     f"{', '.join(map(repr, self.names))}; {len(columns)} questions). Leave it out.",
                 )  # fmt: skip
@@ -282,29 +284,29 @@ class Design:
         example = Argument(argument, {str(self.frame.columns[0]): [self.frame.iloc[0, 0]]})
         if not isinstance(at, Mapping) or not at:
             raise OutcomeError(
-                Argument(argument), " must be values of covariates by name; got "
+                argument, " must be values of covariates by name; got "
                 f"{shown(at)}. Write ", example, ".",
             )  # fmt: skip
-        values: dict[str, list[Any]] = {}
+        values = {}
         for name, wanted in at.items():
             if name not in self.frame:
                 raise OutcomeError(
-                    Argument(argument), " must name covariates of the model, "
+                    argument, " must name covariates of the model, "
                     f"{', '.join(map(repr, self.frame.columns))}; got {shown(name)}.",
                 )  # fmt: skip
             single = isinstance(wanted, str) or np.ndim(wanted) == 0
             values[name] = [wanted] if single else list(wanted)
             levels = _levels(self.frame[name])
             for value in values[name]:
-                number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+                number = isinstance(value, Real) and not isinstance(value, bool)
                 if value not in levels if levels else not (number and np.isfinite(value)):
                     rule = f"one of {shown(levels)}" if levels else "finite numbers"
                     raise OutcomeError(
-                        Argument(argument),
+                        argument,
                         f": values of {name!r} must be {rule}; got {shown(value)}.",
                     )
             if not values[name]:
-                raise OutcomeError(Argument(argument), f" must have a value of {name!r}.")
+                raise OutcomeError(argument, f" must have a value of {name!r}.")
         return values
 
 
@@ -319,7 +321,7 @@ def _evaluating(formula: str) -> Iterator[None]:
             yield
     except FormulaicError as error:
         raise OutcomeError(
-            Argument("covariates"), f": {formula!r} cannot be worked out for these covariates; "
+            "covariates", f": {formula!r} cannot be worked out for these covariates; "
             f"{str(error).splitlines()[0]:.200} Is a text used as a number, or a value outside of "
             "the range that a spline was made for?",
         ) from error  # fmt: skip
@@ -362,7 +364,7 @@ def covariates_of(formula: str) -> set[str]:
     except (FormulaicError, AttributeError, TypeError, ValueError) as error:
         lines = [line for line in str(error).splitlines() if line.strip()]
         _refuse(formula, lines[0] if lines else "it has no terms")
-    names: set[str] = set()
+    names = set()
     for text, method in factors.items():
         if method.endswith("LOOKUP"):
             names.add(text)
@@ -399,6 +401,6 @@ def _names_of(text: str, formula: str) -> set[str]:
 
 def _refuse(formula: str, reason: str) -> NoReturn:
     raise OutcomeError(
-        Argument("covariates"), f" must be a formula such as '~ log2(minutes) + domain'; in "
+        "covariates", f" must be a formula such as '~ log2(minutes) + domain'; in "
         f"{shown(formula)}: {reason}.",
     )  # fmt: skip

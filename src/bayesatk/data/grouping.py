@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from bayesatk._tools.arguments import real_number
+from bayesatk._tools.arrays import Array, Flags, Indices
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.columns import GROUP
 from bayesatk.data.outcomes import Outcomes
@@ -18,7 +18,7 @@ from bayesatk.data.question_columns import (
     with_group_name,
 )
 from bayesatk.data.tally import tally
-from bayesatk.data.validation import Array, Flags, shown
+from bayesatk.data.validation import shown
 
 AS_THEY_ARE, EQUAL = "questions", "equal"
 
@@ -44,7 +44,7 @@ class Grouping:
     """
 
     labels: list[Any]
-    code: NDArray[np.intp]
+    code: Indices
     weight: Array | None = None
 
     @classmethod
@@ -78,7 +78,7 @@ class Grouping:
     def within(self, values: Array) -> Array:
         """Return values by question (..., questions) less the means of their groups."""
         _, code = np.unique(self.code, return_inverse=True)
-        return np.asarray(values - self.means(values)[..., code])
+        return values - self.means(values)[..., code]
 
     @property
     def notes(self) -> list[str]:
@@ -161,7 +161,7 @@ def with_groups(data: object, group: object) -> Outcomes:
             names = [group_name(data.dataset) if column == GROUP else column for column in columns]
             has = f"; they have {', '.join(names)}" if columns else ""
             raise ArgumentError(
-                Argument(GROUP), f" must name what the data know of their questions{has}; got "
+                GROUP, f" must name what the data know of their questions{has}; got "
                 f"{group!r}. Read them with it: ", Argument(GROUP, group, "tally"), ".",
             )  # fmt: skip
         if group == GROUP:

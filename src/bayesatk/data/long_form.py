@@ -15,17 +15,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Array, Ints
 from bayesatk._tools.messages import Argument, source_of
 from bayesatk.data.answers import UNKNOWN, AnswerRules, Answers, group
 from bayesatk.data.columns import COST, TRUTH, TRUTHS
-from bayesatk.data.number_scale import NumberScale
 from bayesatk.data.validation import (
     CODE_INVALID,
     CODE_MISSING,
-    Array,
     Codes,
-    Ints,
     Labels,
+    NumberScale,
     OutcomeError,
     Scores,
     check_labels,

@@ -12,12 +12,13 @@ import pandas as pd
 import xarray as xr
 from scipy.special import betaln, ndtr
 
+from bayesatk._tools.arrays import Array, Ints
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.question.dirichlet_multinomial import log_ordered
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.tables import is_table
 from bayesatk.data.tally import tally
-from bayesatk.data.validation import Array, Ints, OutcomeError, shown
+from bayesatk.data.validation import OutcomeError, shown
 from bayesatk.judge_error import (
     JUDGE_WORDS,
     Grades,
@@ -69,14 +70,14 @@ def read_judges(judge: object, outcomes: Outcomes) -> Judges | None:
         judges = dict.fromkeys(systems, judges)
     if not isinstance(judges, Mapping):
         raise ArgumentError(
-            Argument("judge"), " must be a JudgeError, a mapping from systems to them, or a table "
+            "judge", " must be a JudgeError, a mapping from systems to them, or a table "
             f"with columns 'mark' and 'truth'; got {judge!r:.80}. Count the trials that were "
             "marked twice: JudgeError(tp=178, p=197, fp=2, n=401).",
         )  # fmt: skip
     fit = all(isinstance(judge_of_system, JudgeError) for judge_of_system in judges.values())
     if not fit or set(judges) != set(systems):
         raise ArgumentError(
-            Argument("judge"), f" must have a JudgeError for each of {systems}; got "
+            "judge", f" must have a JudgeError for each of {systems}; got "
             f"{judges!r:.160}. Give one JudgeError where one judge marked all systems.",
         )  # fmt: skip
     by_system = Judges(tuple(judges[system] for system in systems))
@@ -103,7 +104,7 @@ def _of_levels(judge: object, outcomes: Outcomes) -> Judges:
     """Return several judges of every system, or who graded it, whose rates are its own."""
     if judge not in (None, "system"):
         raise ArgumentError(
-            Argument("judge"), " must be left out where several judges marked the trials, or one "
+            "judge", " must be left out where several judges marked the trials, or one "
             f"gave grades: their rates are those of each system; got {judge!r:.80}.",
         )  # fmt: skip
     labels = outcomes.dataset["truth_count"].sum(["question", "mark"]).values
@@ -119,7 +120,7 @@ def _of_levels(judge: object, outcomes: Outcomes) -> Judges:
     for system, (wrong, right) in zip(outcomes.systems, labels.tolist(), strict=True):
         if not (wrong and right):
             raise ArgumentError(
-                Argument("truth"), f" must have right and wrong trials with grades; of "
+                "truth", f" must have right and wrong trials with grades; of "
                 f"{system!s:.160} it has {right} right and {wrong} wrong ones. Mark more by hand, "
                 f"of those that may be {'wrong' if right else 'right'}.",
             )  # fmt: skip
@@ -157,13 +158,13 @@ def _check_words(judge: object, labelled: bool) -> None:
     """Refuse words that are none, and those that say nothing without trials of known truth."""
     if judge not in (None, *JUDGE_WORDS):
         raise ArgumentError(
-            Argument("judge"), " must be 'system', 'shared' or 'pooled' where it is text, or a "
+            "judge", " must be 'system', 'shared' or 'pooled' where it is text, or a "
             f"file .csv; got {judge!r:.80}. 'system': the judge has error rates of its own for "
             "each system; 'shared': the same for all; 'pooled': similar ones.",
         )  # fmt: skip
     if not labelled:
         raise ArgumentError(
-            Argument("judge"), f" must be counts where the truth of no trial is known; got "
+            "judge", f" must be counts where the truth of no trial is known; got "
             f"{judge!r}. Use JudgeError(tp=178, p=197, fp=2, n=401), or say what is true of some "
             "trials: ", Argument("truth", ..., "tally"), ".",
         )  # fmt: skip
@@ -186,7 +187,7 @@ def _check_labels(judges: Judges, outcomes: Outcomes, labelled: bool) -> None:
         lacking = "right" if not counted.p else "wrong"
         also = ", or pass judge='pooled', by which labels of other systems tell, too"
         raise ArgumentError(
-            Argument("truth" if labelled else "judge"), f" must have right and wrong trials with "
+            "truth" if labelled else "judge", f" must have right and wrong trials with "
             f"marks; of {of:.160} it has {counted.p} right and {counted.n} wrong ones. Mark more "
             f"by hand, of those that may be {lacking}{also * (len(judges.groups()) > 1)}.",
         )  # fmt: skip
@@ -231,12 +232,12 @@ def judge_of_table(table: Any) -> JudgeError | dict[Any, JudgeError]:
     """
     import narwhals as nw  # for tables only: it takes long to import
 
-    frame: Any = nw.from_native(table)
+    frame = nw.from_native(table)
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
     if not {"mark", "truth"} <= set(frame.columns):
         raise ArgumentError(
-            Argument("judge"), " must be a table with a column 'mark', of the judge, and a column "
+            "judge", " must be a table with a column 'mark', of the judge, and a column "
             f"'truth', one row for each trial that was marked twice; it has {list(frame.columns)}. "
             "Rename its columns.",
         )  # fmt: skip
@@ -258,7 +259,7 @@ def _flags(values: Sequence[object], name: str) -> list[bool]:
     for row, value in enumerate(values):
         if isinstance(value, str) or value not in (0, 1):
             raise ArgumentError(
-                Argument("judge"), f" must have 0 or 1 (or False and True) in column {name!r}; "
+                "judge", f" must have 0 or 1 (or False and True) in column {name!r}; "
                 f"got {value!r:.40} in row {row}. Leave out trials that have not been marked "
                 "twice.",
             )  # fmt: skip
@@ -270,7 +271,7 @@ def check_trials(outcomes: Outcomes, pooling: Pooling) -> None:
     most = int(outcomes.trials.max())
     if most > _MOST_TRIALS and pooling != "complete":
         raise ArgumentError(
-            Argument("judge"), f" must be left out beyond {_MOST_TRIALS} trials of a question; "
+            "judge", f" must be left out beyond {_MOST_TRIALS} trials of a question; "
             f"got {most}. Evaluate {_MOST_TRIALS} trials of each, or without it.",
         )  # fmt: skip
 
@@ -301,7 +302,7 @@ def check_weight(weight: object) -> None:
     number = isinstance(weight, Real) and 0.0 <= float(weight) <= 1.0
     if not (number or (isinstance(weight, str) and weight == "estimated")):
         raise ArgumentError(
-            Argument("prior_weight"), f" must lie in [0, 1] or be 'estimated'; got {weight!r:.40}. "
+            "prior_weight", f" must lie in [0, 1] or be 'estimated'; got {weight!r:.40}. "
             "With 0.5 a prior trial counts as half a trial.",
         )  # fmt: skip
 
@@ -331,7 +332,7 @@ def read_prior_trials(
         return None, Earlier(), []
     if outcomes.graded:
         raise ArgumentError(
-            Argument("prior_trials"), " must be left out where several judges marked trials, or "
+            "prior_trials", " must be left out where several judges marked trials, or "
             "one gave grades: earlier trials are of right and wrong.",
         )  # fmt: skip
     dataset = outcomes.dataset

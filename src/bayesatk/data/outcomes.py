@@ -15,11 +15,12 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Array, Flags, Ints
 from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import Answers
 from bayesatk.data.columns import GROUP, MARKS, TRUTHS, WEIGHT
 from bayesatk.data.question_columns import group_name, question_coordinates, unequal
-from bayesatk.data.validation import Array, Flags, Ints, OutcomeError, shown, succeeding
+from bayesatk.data.validation import OutcomeError, shown, succeeding
 from bayesatk.data.verifier import VERIFIER, VerifierScores
 
 
@@ -106,7 +107,7 @@ class Outcomes:
     @property
     def utility(self) -> Array:
         """Scores of the categories, with the sign by which more is better."""
-        return np.asarray(self.direction * self.dataset["score"].values)
+        return self.direction * self.dataset["score"].values
 
     @property
     def binary(self) -> bool:
@@ -130,13 +131,13 @@ class Outcomes:
         """
         if "numbers" in self.dataset.attrs:
             raise OutcomeError(
-                Argument("success"), f" must be given where {self.dataset.attrs['numbers']} "
+                "success", f" must be given where {self.dataset.attrs['numbers']} "
                 "different numbers are read, of which levels are kept: ",
                 Argument("success", rule, "tally"), ".",
             )  # fmt: skip
         if "truth_count" in self.dataset:
             raise OutcomeError(
-                Argument("success"), " must be given where marks with trials of known truth are "
+                "success", " must be given where marks with trials of known truth are "
                 "read: ", Argument("success", rule, "tally"), ".",
             )  # fmt: skip
         succeeds = succeeding(rule, self.dataset["score"].values)
@@ -326,7 +327,7 @@ class Outcomes:
         """
         if group is not None and GROUP not in self.dataset.coords:
             raise OutcomeError(
-                Argument(GROUP), f" must be left out for data without groups; got {shown(group)}. "
+                GROUP, f" must be left out for data without groups; got {shown(group)}. "
                 "Say what the groups are: ", Argument(GROUP, ..., "tally"), ".",
             )  # fmt: skip
         wanted = {"system": system, "question": question, GROUP: group}
@@ -340,7 +341,7 @@ class Outcomes:
             questions = questions & selection[GROUP][0]
         if not questions.any():
             raise OutcomeError(
-                Argument("question"), " and ", Argument(GROUP), " must have a question in common; "
+                "question", " and ", GROUP, " must have a question in common; "
                 f"none of {shown(question)} is in {shown(group)}. Leave one of them out.",
             )  # fmt: skip
         note = "; ".join(words for _, words in selection.values() if words)
@@ -429,7 +430,7 @@ def kept_labels(labels: list[Any], name: str, wanted: Any) -> tuple[Flags, str]:
         absent = wanted
     if absent or not wanted:
         raise OutcomeError(
-            Argument(name), f" must be among the labels of the data, {shown(list(distinct), 200)}; "
+            name, f" must be among the labels of the data, {shown(list(distinct), 200)}; "
             f"got {shown(absent[0] if absent else wanted)}.",
         )  # fmt: skip
     wanted_set = set(wanted)

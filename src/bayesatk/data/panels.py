@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from bayesatk._tools.messages import Argument
 from bayesatk.data.outcomes import Outcomes, with_truth
 from bayesatk.data.requests import truth_value
 from bayesatk.data.tables import is_table
@@ -54,7 +53,7 @@ def read_marks(
         return _with_patterns(data, by_judge, kept), judges
     if data is not None:
         raise OutcomeError(
-            Argument("data"), f" must be a table of columns, or None, with marks by judge; got "
+            "data", f" must be a table of columns, or None, with marks by judge; got "
             f"{shown(data)}. Leave it out: bayesatk.tally(None, marks=...).",
         )  # fmt: skip
     return patterns(list(by_judge.values()), judges, ""), judges
@@ -73,7 +72,7 @@ def by_name(marks: object, columns: bool) -> Mapping[Any, Any]:
     if not isinstance(marks, Mapping) or not 2 <= len(marks) <= _MOST:
         form = "the names of columns" if columns else "a mapping {judge: marks}"
         raise OutcomeError(
-            Argument("marks"), f" must be {form} of 2 to {_MOST} judges; got {shown(marks)}. "
+            "marks", f" must be {form} of 2 to {_MOST} judges; got {shown(marks)}. "
             "Marks of one judge are the outcomes themselves.",
         )  # fmt: skip
     return {str(judge): of_judge for judge, of_judge in marks.items()}
@@ -84,7 +83,7 @@ def check_columns(marks: Mapping[Any, Any], names: Collection[str]) -> None:
     for column in marks.values():
         if column not in names:
             raise OutcomeError(
-                Argument("marks"), f" must name columns of the table; {shown(column)} is none. It "
+                "marks", f" must name columns of the table; {shown(column)} is none. It "
                 f"has {shown(list(names), 160)}.",
             )  # fmt: skip
 
@@ -93,7 +92,7 @@ def _with_patterns(table: Any, marks: Mapping[Any, Any], kept: Collection[str]) 
     """Return a table with a column of patterns in place of those of marks, some of them kept."""
     import narwhals as nw  # for tables only: it takes long to import
 
-    frame: Any = nw.from_native(table)
+    frame = nw.from_native(table)
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
     check_columns(marks, frame.columns)
@@ -122,7 +121,7 @@ def patterns(values: Sequence[Any], judges: tuple[str, ...], place: str) -> Any:
     for judge, value, number in zip(judges, values, numbers, strict=True):
         if np.isinf(number):
             raise OutcomeError(
-                Argument("marks"), f" must be 0 or 1 (or False and True), and None or empty where "
+                "marks", f" must be 0 or 1 (or False and True), and None or empty where "
                 f"a judge did not mark a trial; got {shown(value)} of {judge} at "
                 f"{place.strip() or 'the top'}. Write right marks as 1 and wrong ones as 0.",
             )  # fmt: skip
@@ -132,7 +131,7 @@ def patterns(values: Sequence[Any], judges: tuple[str, ...], place: str) -> Any:
 
 def _unlike(judges: tuple[str, ...], place: str) -> OutcomeError:
     return OutcomeError(
-        Argument("marks"), f" must be arranged alike for {', '.join(judges)}; they differ at "
+        "marks", f" must be arranged alike for {', '.join(judges)}; they differ at "
         f"{place.strip() or 'the top'}. Write None where a judge did not mark a trial.",
     )  # fmt: skip
 

@@ -12,10 +12,10 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Array, Ints
 from bayesatk._tools.messages import Argument
-from bayesatk.data.columns import COVARIATE, GROUP, WEIGHT, Columns
-from bayesatk.data.content import UNKNOWN, is_right_answer
-from bayesatk.data.validation import Array, Ints, Labels, OutcomeError, is_absent, number_of, shown
+from bayesatk.data.columns import COVARIATE, GROUP, UNKNOWN, WEIGHT, Columns, is_right_answer
+from bayesatk.data.validation import Labels, OutcomeError, is_absent, number_of, shown
 
 # Names that counts and results give to something of their own.
 OWN = frozenset(
@@ -240,7 +240,7 @@ def _several_contents(
         if not str(name_of_role).startswith("(")
     }
     asked = next((column for column in table.content if not is_right_answer(column)), None)
-    ways: list[tuple[str, dict[str, Any]]] = []
+    ways = []
     if asked is not None:
         ways.append((f"if column {asked!r} tells the questions apart", {"question": asked}))
     if str(name).lower() == "answer" and not {"answer", "trials"} & set(named):
@@ -289,7 +289,7 @@ def weights(values: Labels, questions: Labels) -> Array:
     if 0.0 in numbers:
         position = numbers.index(0.0)
         raise OutcomeError(
-            Argument(WEIGHT), " must have positive finite numbers, one for each question; that of "
+            WEIGHT, " must have positive finite numbers, one for each question; that of "
             f"{shown(questions[position])} is {shown(values[position])}. Leave out questions "
             "that shall not count: data.sel(question=[...]); or rename a column or coordinate that "
             "is no weight.",

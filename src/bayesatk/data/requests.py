@@ -14,12 +14,14 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
+from bayesatk._tools.arguments import one_of
+from bayesatk._tools.arrays import Array, Ints
 from bayesatk._tools.messages import Argument
 from bayesatk.data.arrays import arranged_like
 from bayesatk.data.columns import BY_TRIAL, COST, COVARIATE, GROUP, TRUTH, WEIGHT
 from bayesatk.data.long_form import LongForm
 from bayesatk.data.question_columns import OWN, question_column
-from bayesatk.data.validation import Array, Codes, Ints, Labels, OutcomeError, number_of, shown
+from bayesatk.data.validation import Codes, Labels, OutcomeError, number_of, shown
 from bayesatk.data.verifier import VERIFIER, read_verifier
 
 MissingCost = Literal["error", "ignore"]
@@ -72,13 +74,11 @@ class Request:
         {'group': ['law', 'art'], 'minutes': [3, 5]}
         """
         if not isinstance(unit, str | None):
-            raise OutcomeError(Argument("cost_unit"), f" must be text; got {shown(unit)}.")
-        if not isinstance(missing_cost, str) or missing_cost not in get_args(MissingCost):
-            rule = f" must be 'error' or 'ignore'; got {shown(missing_cost)}."
-            raise OutcomeError(Argument("missing_cost"), rule)
+            raise OutcomeError("cost_unit", f" must be text; got {shown(unit)}.")
+        one_of("missing_cost", missing_cost, get_args(MissingCost), OutcomeError)
         arguments = {GROUP: group, WEIGHT: weight, COST: cost, TRUTH: truth, VERIFIER: verifier}
         values = {name: value for name, value in arguments.items() if value is not None}
-        roles: dict[str, Any] = {name: own for name, own in values.items() if isinstance(own, str)}
+        roles = {name: own for name, own in values.items() if isinstance(own, str)}
         if isinstance(covariates, pd.DataFrame):
             covariates = {name: covariates[name] for name in covariates.columns}
         if isinstance(covariates, Mapping):
@@ -100,7 +100,7 @@ class Request:
         for role in BY_TRIAL:
             if role in self.given:
                 rule = f" must be the name of a column of the files; got {shown(self.given[role])}."
-                raise OutcomeError(Argument(role), rule)
+                raise OutcomeError(role, rule)
 
     def add_to(self, long: LongForm) -> LongForm:
         """Keep the columns that were named and the values that were given."""
@@ -118,7 +118,7 @@ class Request:
                 columns[name] = question_column(name, values, long.questions)
             elif long.counted is not None:
                 raise OutcomeError(
-                    Argument(name), " must be left out for counts, which do not say which trials "
+                    name, " must be left out for counts, which do not say which trials "
                     "they count. Give the outcome of every trial.",
                 )  # fmt: skip
             else:
@@ -157,7 +157,7 @@ def _check_names(names: Labels) -> None:
     for name in names:
         if not isinstance(name, str) or name in taken or names.count(name) > 1:
             raise OutcomeError(
-                Argument("covariates"), " must be names of columns, or values by name; each "
+                "covariates", " must be names of columns, or values by name; each "
                 f"name is text, comes once, and is none of {', '.join(sorted(taken))}; "
                 f"got {shown(name)}. Rename the column.",
             )  # fmt: skip
@@ -167,12 +167,12 @@ def _not_there(role: str, name: object) -> OutcomeError:
     """Return the error for a name that the data do not have."""
     if role in BY_TRIAL:
         return OutcomeError(
-            Argument(role), f" must have the {role} of every trial, arranged like data, where data "
+            role, f" must have the {role} of every trial, arranged like data, where data "
             f"are no table; got {shown(name)}.",
         )  # fmt: skip
     covariate = role.startswith(COVARIATE)
     return OutcomeError(
-        Argument("covariates" if covariate else role), " must have values by question where the "
+        "covariates" if covariate else role, " must have values by question where the "
         f"data are no table and have no coordinate of that name; got {shown(name)}. Give a list in "
         "the order of the questions, or a mapping from question to value",
         *((": ", Argument("covariates", {name: ...})) if covariate else ()), ".",
@@ -234,7 +234,7 @@ def read_truths(values: Labels, codes: Codes, place: Callable[[int], str], name:
     if len(wrong):
         row = int(wrong[0])
         raise OutcomeError(
-            Argument(TRUTH), " must be 0 or 1 (or False and True), and None or empty where it is "
+            TRUTH, " must be 0 or 1 (or False and True), and None or empty where it is "
             f"not known; got {shown(values[row])} in {shown(name)} at {place(row)}, and "
             f"{len(wrong) - 1} more such values. Write right trials as 1 and wrong ones as 0.",
         )  # fmt: skip

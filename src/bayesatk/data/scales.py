@@ -11,8 +11,8 @@ from typing import ClassVar, Protocol
 import numpy as np
 import xarray as xr
 
+from bayesatk._tools.arrays import Array, Ints, Rng
 from bayesatk.data.outcomes import Outcomes
-from bayesatk.data.validation import Array, Ints
 from bayesatk.metrics.category_credit import Judged, reaching
 from bayesatk.metrics.grid import Metric
 from bayesatk.priors import CategoryPrior, DirichletHyperPrior, HyperPrior, Pooling, Prior
@@ -91,17 +91,15 @@ class RightWrong:
         """Probabilities of wrong and right."""
         return np.stack([1.0 - p, p], axis=-1)
 
-    def draw_counts(self, trials: Ints | int, p: Array, rng: np.random.Generator) -> Ints:
+    def draw_counts(self, trials: Ints | int, p: Array, rng: Rng) -> Ints:
         """Draw successes."""
-        return np.asarray(rng.binomial(trials, p))
+        return rng.binomial(trials, p)
 
     def by_category(self, drawn: Ints, trials: Ints | int) -> Ints:
         """Wrong and right trials."""
         return np.stack([trials - drawn, drawn], axis=-1)
 
-    def replicates(
-        self, mean: Array, icc: Array | None, trials: Ints, rng: np.random.Generator
-    ) -> Ints:
+    def replicates(self, mean: Array, icc: Array | None, trials: Ints, rng: Rng) -> Ints:
         """Draw successes of questions that are all alike; others are drawn from a `Difficulty`.
 
         Parameters
@@ -113,7 +111,7 @@ class RightWrong:
             The last of the other dimensions of `mean` is that of systems.
         rng : numpy.random.Generator
         """
-        return np.asarray(rng.binomial(trials, mean[..., None]))
+        return rng.binomial(trials, mean[..., None])
 
 
 @dataclass(frozen=True)
@@ -166,7 +164,7 @@ class Scored:
 
     def counts(self, outcomes: Outcomes) -> Ints:
         """Trials by category."""
-        return np.asarray(outcomes.dataset["count"].values)
+        return outcomes.dataset["count"].values
 
     def observed(self, outcomes: Outcomes) -> xr.DataArray:
         """Return the counts."""
@@ -180,17 +178,15 @@ class Scored:
         """Probabilities as they are."""
         return p
 
-    def draw_counts(self, trials: Ints | int, p: Array, rng: np.random.Generator) -> Ints:
+    def draw_counts(self, trials: Ints | int, p: Array, rng: Rng) -> Ints:
         """Draw counts by category."""
-        return np.asarray(rng.multinomial(trials, p))
+        return rng.multinomial(trials, p)
 
     def by_category(self, drawn: Ints, trials: Ints | int) -> Ints:
         """Return the counts as they are."""
         return drawn
 
-    def replicates(
-        self, mean: Array, icc: Array | None, trials: Ints, rng: np.random.Generator
-    ) -> Ints:
+    def replicates(self, mean: Array, icc: Array | None, trials: Ints, rng: Rng) -> Ints:
         """Draw counts by category of new questions."""
         mean = mean[..., None, :]
         shape = (*np.broadcast_shapes(mean.shape[:-1], trials.shape), mean.shape[-1])
@@ -200,14 +196,14 @@ class Scored:
             with np.errstate(under="ignore"):
                 alpha = np.maximum(mean * total[..., None, None], np.nextafter(0.0, 1.0))
             p = _drawn_or_certain(np.broadcast_to(alpha, shape), p, rng)
-        return np.asarray(rng.multinomial(np.broadcast_to(trials, shape[:-1]), p))
+        return rng.multinomial(np.broadcast_to(trials, shape[:-1]), p)
 
 
 RIGHT_WRONG = RightWrong()
 Scale = RightWrong | Scored
 
 
-def _drawn_or_certain(alpha: Array, mean: Array, rng: np.random.Generator) -> Array:
+def _drawn_or_certain(alpha: Array, mean: Array, rng: Rng) -> Array:
     """Draw Dirichlet probabilities; one category by its mean, where all variates underflow."""
     gamma = rng.standard_gamma(alpha)
     total = gamma.sum(axis=-1, keepdims=True)

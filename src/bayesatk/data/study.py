@@ -9,6 +9,7 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from bayesatk._tools.arguments import one_of, proper_probability
+from bayesatk._tools.arrays import Array, Ints
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.pooling.judges import JudgeRates, judge_rates
 from bayesatk.core.pooling.marks import of_flags
@@ -26,7 +27,7 @@ from bayesatk.data.other_trials import (
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
 from bayesatk.data.tally import tally
-from bayesatk.data.validation import Array, Ints, OutcomeError
+from bayesatk.data.validation import OutcomeError
 from bayesatk.judge_error import Grades, Judges, Panel
 from bayesatk.metrics.grid import Metric, MetricGrid, MetricSpec, check_sizes, parse
 from bayesatk.priors import (
@@ -271,9 +272,9 @@ def as_marked(data: object) -> Outcomes:
     outcomes = data if isinstance(data, Outcomes) else tally(data)
     if "truth_count" in outcomes.dataset:
         raise ArgumentError(
-            Argument("data"), " must be without trials of known truth here, where marks are taken "
+            "data", " must be without trials of known truth here, where marks are taken "
             f"as they are; got {outcome_values(outcomes)['truth']}. Read the data without ",
-            Argument("truth"), ", or use bayesatk.evaluate.",
+            "truth", ", or use bayesatk.evaluate.",
         )  # fmt: skip
     return outcomes
 
@@ -288,7 +289,7 @@ def declared_values(declaration: Mapping[str, Any]) -> dict[Capability, object]:
     prior = declaration["prior"]
     families = list(prior.family_prior) if isinstance(prior, HyperPrior) else []
     cut = judges and [judge for judge in judges.by_system if not judge.updated]
-    values: dict[Capability, object] = {
+    values = {
         "group": declaration["group_weights"],
         "covariates": declaration["covariates"],
         "judge": judges and judges.by_system[0],
@@ -428,7 +429,7 @@ def _resolved_prior(study: Study, prior: object, difficulty: object) -> ModelPri
     # Where averaging takes minutes: marks on rules, and levels at every node of a weight.
     costly = {"judge"}, {"truth"}, {"estimated weight", "categories"}
     simple = structured or (earlier and any(names <= study.capabilities for names in costly))
-    resolved: ModelPrior = study.scale.resolve_prior(study.pooling, prior)
+    resolved = study.scale.resolve_prior(study.pooling, prior)
     if not (structured or earlier) or not isinstance(resolved, HyperPrior):
         return resolved if difficulty is None else with_families(resolved, difficulty)
     if simple or difficulty is not None:
@@ -437,7 +438,7 @@ def _resolved_prior(study: Study, prior: object, difficulty: object) -> ModelPri
         where = "with group=, with prior trials and with several judges"
         where = "with covariates" if study.covariates else where
         raise ArgumentError(
-            Argument("prior"),
+            "prior",
             f" must be proper {where}; got icc={resolved.icc}. Use HyperPrior(icc=(1, 1)).",
         )
     return resolved
@@ -446,7 +447,7 @@ def _resolved_prior(study: Study, prior: object, difficulty: object) -> ModelPri
 def _check_keep(keep: Sequence[str]) -> None:
     if isinstance(keep, str) or not set(keep) <= {"p", "log_likelihood", "predictive"}:
         rule = f" must be a sequence of 'p', 'log_likelihood' and 'predictive'; got {keep!r}."
-        raise ArgumentError(Argument("keep"), rule)
+        raise ArgumentError("keep", rule)
 
 
 def _with_success(outcomes: Outcomes, success: str, requested: Sequence[Metric]) -> Outcomes:
@@ -454,7 +455,7 @@ def _with_success(outcomes: Outcomes, success: str, requested: Sequence[Metric])
     of_scores = [metric.label for metric in requested if metric.family.category is not None]
     if of_scores:
         raise OutcomeError(
-            Argument("success"),
+            "success",
             f" turns scores into right and wrong, and {', '.join(of_scores)} would no longer "
             "be about scores. Evaluate metrics of scores without it.",
         )
@@ -472,7 +473,7 @@ def _groups(
     if group is None:
         if group_weights is not None:
             rule = f" must be left out without groups; got {group_weights!r:.80}. Name them: "
-            raise ArgumentError(Argument("group_weights"), rule, Argument(GROUP, ...), ".")
+            raise ArgumentError("group_weights", rule, Argument(GROUP, ...), ".")
         return None, ungrouped_note(outcomes)
     grouping = Grouping.of(outcomes.dataset[GROUP].values, group_weights)
     if len(grouping.labels) == 1:
@@ -494,13 +495,13 @@ def _check_priors(
     voted = [metric.label for metric in requested if metric.family.on_answers]
     if answer_prior is not None and not voted:
         raise ArgumentError(
-            Argument("answer_prior"), " must be left out without a vote between answers; got "
+            "answer_prior", " must be left out without a vote between answers; got "
             f"{answer_prior!r}. Votes are 'plurality@k' and 'wvote@k'.",
         )  # fmt: skip
     kind = _VOTE_PRIORS.get(pooling, AnswerPrior)
     if answer_prior is not None and not isinstance(answer_prior, kind):
         raise ArgumentError(
-            Argument("answer_prior"), f" must be an {kind.__name__} with ",
+            "answer_prior", f" must be an {kind.__name__} with ",
             Argument("pooling", pooling), f"; got {answer_prior!r:.80}. Pass "
             f"bayesatk.{kind.__name__}(), or leave it out for that default.",
         )  # fmt: skip
@@ -509,12 +510,12 @@ def _check_priors(
     ]
     if far and pooling == "partial":
         raise ArgumentError(
-            Argument("metrics"), f" must have k <= {_MOST_VOTES} for votes with ",
+            "metrics", f" must have k <= {_MOST_VOTES} for votes with ",
             Argument("pooling", "partial"), f", whose work grows with k; got {far[0]}. Pass ",
             Argument("pooling", "none"), ", or a smaller k.",
         )  # fmt: skip
     if prior_trials is None and prior_weight != 1.0:
         raise ArgumentError(
-            Argument("prior_weight"), " must be left out without ", Argument("prior_trials"),
+            "prior_weight", " must be left out without ", "prior_trials",
             f"; got {prior_weight!r}.",
         )  # fmt: skip

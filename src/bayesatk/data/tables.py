@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Flags, Ints
 from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import AnswerRules
 from bayesatk.data.columns import (
@@ -20,19 +21,17 @@ from bayesatk.data.columns import (
     Columns,
     Picked,
     labels,
+    meaning,
     one_row_a_trial,
     trial_text,
     usual_names,
 )
-from bayesatk.data.content import meaning
 from bayesatk.data.long_form import LongForm, codes_of, encode, invalid, refuse
-from bayesatk.data.number_scale import NumberScale
 from bayesatk.data.question_columns import Agreement
 from bayesatk.data.requests import READERS
 from bayesatk.data.validation import (
     Codes,
-    Flags,
-    Ints,
+    NumberScale,
     OutcomeError,
     Scores,
     check_counts,
@@ -67,7 +66,7 @@ def read_table(data: Any, columns: Mapping[str, str]) -> Columns:
     import narwhals as nw
 
     try:
-        frame: Any = nw.from_native(data)
+        frame = nw.from_native(data)
         lazy = isinstance(frame, nw.LazyFrame)
         if "," in _outcome_named(columns):
             eager = frame.collect() if lazy else frame
@@ -263,10 +262,10 @@ class Counter:
         remedy = "Read the table whole: ", Argument("stream", False), ", or table.compute()."
         for role in filter(table.roles.__contains__, READERS):
             rule = " must be left out for tables that are counted part by part. "
-            raise OutcomeError(Argument(role), rule, *remedy)
+            raise OutcomeError(role, rule, *remedy)
         if isinstance(self.scores, NumberScale) and "successes" not in table.roles:
             rule = " must map outcomes where tables are counted part by part; got numbers. "
-            raise OutcomeError(Argument("scores"), rule, *remedy)
+            raise OutcomeError("scores", rule, *remedy)
 
     def _keep(
         self, table: Columns, rules: AnswerRules, system: Ints, question: Ints, trial: Ints | None
@@ -390,7 +389,7 @@ class Counter:
         bit = np.uint64(1) << (trial % _BITS).astype(np.uint64)
         again = (self._seen[word] & bit) > 0
         np.bitwise_or.at(self._seen, word, bit)
-        return np.asarray(again)
+        return again
 
     def _references(
         self, table: Columns, question: Ints, rules: AnswerRules
@@ -490,7 +489,7 @@ def _success_slots(table: Columns, scores: Scores) -> Ints:
 
 def _whole(table: Columns, role: str) -> Ints:
     """Return whole numbers, which text tables hold as text."""
-    values: Any = table.values[role]
+    values = table.values[role]
     if not isinstance(values, np.ndarray) and {bool, str} & set(map(type, values)):
         numbers = [number_of(value) for value in values]
         for row, number in enumerate(numbers):

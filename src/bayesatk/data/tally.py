@@ -13,6 +13,7 @@ import numpy as np
 import xarray as xr
 
 from bayesatk._tools.arguments import one_of
+from bayesatk._tools.arrays import Ints
 from bayesatk._tools.messages import Argument
 from bayesatk.data import tables
 from bayesatk.data.answers import AnswerRules, check_rules
@@ -25,14 +26,13 @@ from bayesatk.data.arrays import (
 )
 from bayesatk.data.columns import GROUP, TRUTH, WEIGHT
 from bayesatk.data.long_form import LongForm, MissingPolicy
-from bayesatk.data.number_scale import NumberScale
 from bayesatk.data.outcomes import Outcomes, with_costs, with_truth
 from bayesatk.data.panels import MARKS_COLUMN, as_panel, pattern_scores, read_marks
 from bayesatk.data.question_columns import weights, with_group_name
 from bayesatk.data.requests import MissingCost, Request
 from bayesatk.data.tables import read_rows
 from bayesatk.data.validation import (
-    Ints,
+    NumberScale,
     OutcomeError,
     Scores,
     as_coordinate,
@@ -186,7 +186,7 @@ def tally(
             missing=missing, truth=truth, group=group, covariates=covariates, weight=weight,
         )  # fmt: skip
     scale = check_options(scores, missing, better)
-    labels: dict[str, Any] = {"systems": systems, "questions": questions}
+    labels = {"systems": systems, "questions": questions}
     rules = check_rules(answer_rules)
     request = Request.of(group, covariates, weight, cost, cost_unit, missing_cost, truth, verifier)
     if answers is not None:
@@ -252,9 +252,7 @@ def read_trials(
 def check_options(scores: object, missing: object, better: object = "higher") -> Scores:
     """Return the score mapping, and refuse a policy or a direction that is none."""
     one_of("better", better, get_args(Better))
-    if not isinstance(missing, str) or missing not in get_args(MissingPolicy):
-        policies = ", ".join(map(repr, get_args(MissingPolicy)))
-        raise OutcomeError(f"missing must be one of {policies}; got {shown(missing)}.")
+    one_of("missing", missing, get_args(MissingPolicy), OutcomeError)
     numbers = scores if isinstance(scores, NumberScale) else NumberScale.of(scores)
     return numbers if numbers is not None else check_scores(BINARY if scores is None else scores)
 
@@ -375,13 +373,13 @@ def _with_truths(
     if TRUTH not in long.by_trial:
         return outcomes
     scores = np.array(list(scale.values()))
-    level: Ints = np.arange(len(scores))  # of grades
+    level = np.arange(len(scores))  # of grades
     if success is not None or sorted(scores.tolist()) == [0.0, 1.0]:
         right = scores == 1.0 if success is None else succeeding(success, scores)
         level = right.astype(np.int64)
     if missing == "bounds":
         raise OutcomeError(
-            Argument("missing", missing), " must be left out with ", Argument(TRUTH),
+            Argument("missing", missing), " must be left out with ", TRUTH,
             ": bounds of marks are none of what is true. Use ",
             Argument("missing", "ignore", "tally"), ".",
         )  # fmt: skip

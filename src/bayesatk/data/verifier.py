@@ -10,21 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Array, Flags, Indices, Ints
 from bayesatk.core.question.best_of import MOST_BINS, comparable, middles, score_bins
 from bayesatk.core.question.weighted_vote import units
-from bayesatk.data.validation import (
-    CODE_MISSING,
-    Array,
-    Codes,
-    Flags,
-    Ints,
-    Labels,
-    OutcomeError,
-    number_of,
-    shown,
-)
+from bayesatk.data.validation import CODE_MISSING, Codes, Labels, OutcomeError, number_of, shown
 
 VERIFIER = "verifier"
 NO_ANSWER = -1
@@ -133,7 +123,7 @@ class ScoreBins:
 
     counts: Ints
     score: Array
-    first: NDArray[np.intp]
+    first: Indices
 
     @classmethod
     def of(cls, question: Ints, count: Ints, score: Array, questions: int) -> "ScoreBins":

@@ -5,9 +5,9 @@ from .distributions import LargestPoissonBinomial as LargestPoissonBinomial
 from .distributions import PoissonBinomial as PoissonBinomial
 from .max_random import MaxOrderStatisticPoissonBinomial as MaxOrderStatisticPoissonBinomial
 from .max_random import PValueRange as PValueRange
+from .max_random import SelectedSkill as SelectedSkill
 from .max_random import max_random_baseline as max_random_baseline
 from .max_random import max_random_F as max_random_F
 from .max_random import max_random_p_value as max_random_p_value
 from .max_random import max_random_pmf as max_random_pmf
-from .selection import SelectedSkill as SelectedSkill
-from .selection import skill_if_selected as skill_if_selected
+from .max_random import skill_if_selected as skill_if_selected

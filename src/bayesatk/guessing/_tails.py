@@ -16,14 +16,14 @@ from functools import cached_property, reduce
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.optimize import brentq
 from scipy.special import expit, log_ndtr, logsumexp, ndtri_exp
 
-from bayesatk.metrics.credit import Array
+from bayesatk._tools.arrays import Array, Ints
 
-Counts = NDArray[np.int64]
+Counts = Ints
 _DIRECT = 2048  # sums of at most so many variables are built without transforms
 _TINY = -37.0  # exp(x) at which log1p(-exp(x)) is -exp(x) to double precision
 
@@ -64,7 +64,7 @@ def reach(variance: float, log_lost: float = 46.0) -> float:
     return third + float(np.sqrt(third**2 + 2.0 * log_lost * variance))
 
 
-def bernoulli_sum(p: Array, q: Array, count: NDArray[np.int64]) -> Window:
+def bernoulli_sum(p: Array, q: Array, count: Ints) -> Window:
     """Distribution of the number of successes; exact over all counts up to _DIRECT variables.
 
     Parameters
@@ -172,7 +172,7 @@ class UpperTail:
         wanted = np.unique(x)
         while len(wanted := wanted[np.isnan(self._tables[0, wanted])]):
             self._fill(int(wanted[0]))
-        return np.asarray(self._tables[:, x])
+        return self._tables[:, x]
 
     @cached_property
     def _tables(self) -> Array:
@@ -294,7 +294,7 @@ class PoissonBinomialTails:
 
 def log_none_above(log_lower: Array, log_upper: Array, times: Array) -> Array:
     """``log P(max <= x)`` from each ``log P(X <= x)``; the product of ``F^t``."""
-    return np.asarray((times * log_lower).sum(axis=0))
+    return (times * log_lower).sum(axis=0)
 
 
 def log_some_above(log_lower: Array, log_upper: Array, times: Array) -> Array:

@@ -7,21 +7,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import NDArray
 
 from bayesatk._tools.arguments import proper_probability
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.arrays import Array, Flags, Ints, Rng
+from bayesatk._tools.messages import ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.data.chances import success_probabilities
 from bayesatk.guessing.distributions import PoissonBinomial
-from bayesatk.guessing.max_random import MaxOrderStatisticPoissonBinomial
-from bayesatk.guessing.selection import skill_if_selected
-from bayesatk.metrics.credit import Array
+from bayesatk.guessing.max_random import MaxOrderStatisticPoissonBinomial, skill_if_selected
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.models_of import model_of
 from bayesatk.results.citations import YAUNEY
 from bayesatk.results.difficulty import flat_draws
-from bayesatk.results.result import Result
+from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import (
     CHAINS,
     SCHEMA_VERSION,
@@ -33,7 +31,7 @@ from bayesatk.results.schema import (
 
 
 def random_baseline(
-    fit: xr.DataTree | Result,
+    fit: Fit,
     guess: object,
     t: float = 10,
     *,
@@ -147,7 +145,7 @@ def _per_question(fit: Result, p: object) -> Array:
         absent = sorted(set(labels.tolist()) - set(p["question"].values.tolist()), key=str)
         if absent:
             raise ArgumentError(
-                Argument("guess"),
+                "guess",
                 f" must have a value for every question; it lacks {absent[:5]}. Add them.",
             )
         p = p.sel(question=labels).values
@@ -155,7 +153,7 @@ def _per_question(fit: Result, p: object) -> Array:
         _, trials = fit.right_of_all("random_baseline")
         if (trials != trials[:, :1]).any():
             raise ArgumentError(
-                Argument("guess"),
+                "guess",
                 " must be one probability per question, not {labels: questions}, when trials "
                 "differ between questions: it matters which question has which.",
             )
@@ -169,7 +167,7 @@ def _one_system(
     t: float,
     correlation: float,
     alpha: float,
-    rng: np.random.Generator,
+    rng: Rng,
 ) -> dict[str, Any]:
     successes, trials = (counts[system] for counts in fit.right_of_all("random_baseline"))
     trial_chances = np.repeat(chance, trials)
@@ -199,9 +197,7 @@ def _one_system(
     }
 
 
-def _prob_exceeds(
-    fit: Result, system: int, value: float, rng: np.random.Generator
-) -> tuple[Array, Array]:
+def _prob_exceeds(fit: Result, system: int, value: float, rng: Rng) -> tuple[Array, Array]:
     """Posterior probability that the mean exceeds a value, by target, with its error."""
     if fit.sampled:
         return _share(_sampled_means(fit, system) > value)
@@ -231,25 +227,23 @@ def _sampled_means(fit: Result, system: int) -> Array:
     return flat_draws(draws).T
 
 
-def _share(true: NDArray[np.bool_]) -> tuple[Array, Array]:
+def _share(true: Flags) -> tuple[Array, Array]:
     """Share of draws (..., draws) that are true, and its error, never below that of one draw."""
     share, size = true.mean(axis=-1), true.shape[-1]
     inside = np.clip(share, 0.5 / size, 1.0 - 0.5 / size)
     return share, np.sqrt(inside * (1.0 - inside) / size)
 
 
-def _new_runs(
-    fit: Result, system: int, trials: NDArray[np.int64], rng: np.random.Generator
-) -> NDArray[np.int64]:
+def _new_runs(fit: Result, system: int, trials: Ints, rng: Rng) -> Ints:
     """Posterior predictive number correct of new runs, as many trials of each question."""
     # Of many questions a run is nearly certain; ten million probabilities are drawn.
     size = int(np.clip(1e7 / len(trials), 200, fit.size))
     drawn = model_of(fit, system).fit(parse("bayes")).draw(size, rng, True)
     assert drawn.p is not None  # they were asked to be kept
-    return np.asarray(rng.binomial(trials, drawn.p).sum(axis=1))
+    return rng.binomial(trials, drawn.p).sum(axis=1)
 
 
-def baseline_table(fit: xr.DataTree | Result) -> pd.DataFrame:
+def baseline_table(fit: Fit) -> pd.DataFrame:
     """Tabulate the random baseline of a result: one row per system.
 
     Parameters

@@ -5,8 +5,10 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from bayesatk._tools.arguments import real_number
+from bayesatk._tools.arrays import Array, Flags, Ints
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.data.chances import check_times, success_probabilities
 from bayesatk.guessing._tails import (
@@ -19,7 +21,6 @@ from bayesatk.guessing._tails import (
     log_some_above,
     reach,
 )
-from bayesatk.metrics.credit import Array
 
 
 class Immutable:
@@ -104,9 +105,7 @@ class CountDistribution(Immutable, ABC):
         level = np.asarray(q, float)
         return self._smallest(level, lambda k: self.sf(k) <= level, certain=1.0)
 
-    def _smallest(
-        self, q: Array, reached: Callable[[Array], NDArray[np.bool_]], certain: float
-    ) -> Array:
+    def _smallest(self, q: Array, reached: Callable[[Array], Flags], certain: float) -> Array:
         """Bisect for the smallest count at which a monotone function has reached its level."""
         low, high = np.full(q.shape, float(self._low)), np.full(q.shape, float(self._high))
         valid = (q >= 0.0) & (q <= 1.0)
@@ -146,9 +145,7 @@ class CountDistribution(Immutable, ABC):
         tail = 0.5 * (1.0 - np.asarray(confidence, float))
         return self.ppf(tail), self.isf(tail)
 
-    def rvs(
-        self, size: int | tuple[int, ...] | None = None, rng: RandomSource = None
-    ) -> NDArray[np.int64]:
+    def rvs(self, size: int | tuple[int, ...] | None = None, rng: RandomSource = None) -> Ints:
         """Independent random counts, by inversion."""
         generator, _ = resolve_rng(rng)
         u = generator.random(size)
@@ -375,9 +372,8 @@ def _checked_components(components: Sequence[PoissonBinomial]) -> tuple[PoissonB
 
 def _check_correlation(correlation: float, components: int) -> None:
     nearly_one = 1.0 - 1e-6  # the largest below 1 that can be integrated out
-    if not isinstance(correlation, int | float | np.number) or not (
-        0.0 <= correlation <= nearly_one or correlation == 1.0
-    ):
+    number = real_number("correlation", correlation)
+    if not (0.0 <= number <= nearly_one or number == 1.0):
         raise ValueError(
             f"correlation must lie between 0 (independent) and {nearly_one}, or be 1 (identical); "
             f"got {correlation!r}."

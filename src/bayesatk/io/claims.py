@@ -13,7 +13,7 @@ import xarray as xr
 
 from bayesatk._tools.arguments import proper_probability, real_number, whole_number
 from bayesatk._tools.messages import ArgumentError
-from bayesatk._tools.words import probability_words
+from bayesatk._tools.words import probability_words, share_error
 from bayesatk.comparison.joint.posterior import joint_attrs
 from bayesatk.comparison.pairs.systems import compare
 from bayesatk.comparison.pairs.verdicts import PairSentences, named
@@ -22,7 +22,7 @@ from bayesatk.metrics.grid import Metric
 from bayesatk.priors.choice import prior_from
 from bayesatk.results.analyses import analysis_group, with_analyses
 from bayesatk.results.costs import read_result
-from bayesatk.results.result import Result
+from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import TARGET_NAMES, metric_values
 
 HOLDS, REFUTED, OPEN = "holds", "refuted", "open"
@@ -169,12 +169,6 @@ class Evidence:
         return int(min(held, default=1) if claim.k is None else claim.k)
 
 
-def _error(probability: float, draws: float) -> float:
-    """Monte Carlo standard error of a share of draws; of none or all, as if of one more."""
-    inside = min(max(probability, 1.0 / (draws + 2.0)), 1.0 - 1.0 / (draws + 2.0))
-    return float(np.sqrt(inside * (1.0 - inside) / draws))
-
-
 def _in_top(claim: Claim, evidence: Evidence) -> Answer:
     """Return the probability of one of the first ranks, as a leaderboard has it."""
     compared, metric, target = evidence.compared(claim)
@@ -182,12 +176,12 @@ def _in_top(claim: Claim, evidence: Evidence) -> Answer:
     if not claim.top < size:
         raise claim.refuse("top", f"be less than the {size} systems", "All are among so many.")
     ranks = metric_values(compared.group("ranks"), metric).isel(target=target)
-    first: Any = ranks.sel(system=claim.system).isel(rank=slice(claim.top)).values
+    first = ranks.sel(system=claim.system).isel(rank=slice(claim.top)).values
     if np.isnan(first).any():
         raise claim.refuse("system", "share questions with all others", "Claim pairs: 'ahead of'.")
     place = "the best" if claim.top == 1 else f"in the top {claim.top}"
     probability = float(first.sum())
-    error = _error(probability, float(compared.group("ranks").attrs["effective_draws"]))
+    error = share_error(probability, float(compared.group("ranks").attrs["effective_draws"]))
     return Answer(probability, error, f"is {place} of {size} systems {_where(claim, metric)}")
 
 
@@ -208,7 +202,7 @@ def _ahead(claim: Claim, evidence: Evidence) -> Answer:
         return Answer(contrast["prob_greater"], contrast["monte_carlo_error"], words)
     probability = contrast["prob_above_rope"]
     draws = float(compared.group("comparison").attrs["effective_draws"])
-    return Answer(probability, _error(probability, draws), words)
+    return Answer(probability, share_error(probability, draws), words)
 
 
 def _equivalent(claim: Claim, evidence: Evidence) -> Answer:
@@ -216,7 +210,7 @@ def _equivalent(claim: Claim, evidence: Evidence) -> Answer:
     probability = contrast["prob_in_rope"]
     draws = float(compared.group("comparison").attrs["effective_draws"])
     words = f"is within {claim.within:g} of {named(claim.other)} {_where(claim, metric)}"
-    return Answer(probability, _error(probability, draws), words)
+    return Answer(probability, share_error(probability, draws), words)
 
 
 def _cheaper(claim: Claim, evidence: Evidence) -> Answer:
@@ -229,7 +223,7 @@ def _cheaper(claim: Claim, evidence: Evidence) -> Answer:
     probability = float(both.mean())
     margin = f" by more than {claim.by:g}" * (claim.by > 0.0)
     return Answer(
-        probability, _error(probability, len(both)),
+        probability, share_error(probability, len(both)),
         f"is not worse than {named(claim.other)}{margin} in pass@{k}, and cheaper, on "
         f"{TARGET_NAMES[claim.target]}",
     )  # fmt: skip
@@ -254,7 +248,7 @@ def _solves(claim: Claim, evidence: Evidence) -> Answer:
     unit = str(costs.tree.attrs.get("cost_unit", ""))
     amount = f"{claim.spend:g}{f' {unit}' * bool(unit)}"
     return Answer(
-        probability, _error(probability, len(solved)),
+        probability, share_error(probability, len(solved)),
         f"solves more than {claim.share:g} of {TARGET_NAMES[claim.target]} for {amount} a question",
     )  # fmt: skip
 
@@ -290,8 +284,8 @@ OF_COSTS = ("not worse and cheaper than", "on the Pareto front", "solves more th
 
 def check_claims(
     claims: str | Path | Sequence[Mapping[str, Any]],
-    fit: xr.DataTree | Result | None = None,
-    costs: xr.DataTree | Result | None = None,
+    fit: Fit | None = None,
+    costs: Fit | None = None,
 ) -> xr.DataTree:
     r"""Check claims against a result: the posterior probability of each, and a verdict.
 

@@ -1,8 +1,12 @@
-"""Results in files: tables as JSON, CSV, LaTeX and Markdown, with provenance."""
+"""Results in files: tables as JSON, CSV, LaTeX and Markdown, with provenance.
+
+Also documents of Every Eval Ever: a score with its uncertainty, by system and metric.
+"""
 
 import csv
 import json
 import math
+import re
 import shlex
 import sys
 from collections.abc import Callable, Sequence
@@ -12,27 +16,27 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
-import xarray as xr
 
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.messages import ArgumentError
 from bayesatk._tools.writing import replacing_text
 from bayesatk.comparison.checks.question_table import question_table
 from bayesatk.comparison.pairs.systems import comparison_table
 from bayesatk.guessing.baseline import baseline_table
-from bayesatk.io.every_eval_ever import every_eval_ever, file_name
-from bayesatk.io.text_tables import defused
+from bayesatk.io.json_stream import Json
+from bayesatk.io.record_tables import defused
 from bayesatk.results.analyses import analyses_of, analysis_table
 from bayesatk.results.citations import citations
-from bayesatk.results.costs import cost_table
-from bayesatk.results.result import Result
+from bayesatk.results.costs import MONEY, cost_table
+from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import metric_values
 from bayesatk.results.tables import category_table, coefficient_table, table
 from bayesatk.results.views import view
 from bayesatk.verification.verify import Verification
 
 ENDINGS = (".json", ".csv", ".tex", ".md")
-Exportable = xr.DataTree | Result | Verification | pd.DataFrame
+Exportable = Fit | Verification | pd.DataFrame
 
 
 def tables_of(fit: Exportable, *, questions: bool = False) -> dict[str, pd.DataFrame]:
@@ -101,7 +105,7 @@ def tables_of(fit: Exportable, *, questions: bool = False) -> dict[str, pd.DataF
 
 def _by_system(result: Result, group: str) -> pd.DataFrame:
     """Tabulate ranks or tiers: one row per system, metric and target."""
-    rows: list[dict[str, Any]] = []
+    rows = []
     for metric in result.metrics:
         values = metric_values(result.group(group), metric)
         for system, target in product(values["system"].values.tolist(), result.targets):
@@ -116,7 +120,7 @@ def _by_system(result: Result, group: str) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def provenance(fit: object = None) -> dict[str, Any]:
+def provenance(fit: object = None) -> Json:
     """Return the provenance of a result, in a form that JSON can store.
 
     Parameters
@@ -144,8 +148,8 @@ def provenance(fit: object = None) -> dict[str, Any]:
     >>> origin["seed"], origin["pooling"], len(origin["input_sha256"])
     ('1', 'partial', 64)
     """
-    origin: dict[str, Any] = {"versions": {"bayesatk": version("bayesatk")}, "command": _command()}
-    if not isinstance(fit, xr.DataTree | Result):
+    origin = {"versions": {"bayesatk": version("bayesatk")}, "command": _command()}
+    if not isinstance(fit, Fit):
         return origin
     fit = Result.of(fit, None)
     attrs = fit.tree.attrs
@@ -167,12 +171,12 @@ def _command() -> str | None:
     return shlex.join([name, *sys.argv[1:]]) if name == "bayesatk" else None
 
 
-def as_json(result: Exportable, *, questions: bool = False) -> dict[str, Any]:
+def as_json(result: Exportable, *, questions: bool = False) -> Json:
     """Return all tables of a result with their provenance, as JSON keeps them.
 
     NaN becomes null, infinity the text "inf" or "-inf".
     """
-    document: dict[str, Any] = {
+    document: Json = {
         "schema": "bayesatk-tables/1",
         "provenance": provenance(result),
         "tables": {
@@ -284,11 +288,11 @@ def _json_of(result: Exportable, table: str | None, columns: Sequence[str] | Non
     return _json_text(as_json(result, questions=table == "questions"))
 
 
-def _write_every_eval_ever(documents: dict[str, dict[str, Any]], path: Path) -> Path:
+def _write_every_eval_ever(documents: dict[str, Json], path: Path) -> Path:
     """Write a file for each system, which ``{system}`` in the path names."""
     if "{system}" not in path.name and len(documents) > 1:
         raise ArgumentError(
-            Argument("path"), " must have {system} in its name for Every Eval Ever, which has a "
+            "path", " must have {system} in its name for Every Eval Ever, which has a "
             f"file for each model; the systems are {', '.join(documents)}. Write to "
             f"{str(path.with_name('{system}.eee.json'))!r}.",
         )  # fmt: skip
@@ -298,7 +302,7 @@ def _write_every_eval_ever(documents: dict[str, dict[str, Any]], path: Path) -> 
     }
     if len(texts) < len(documents):
         raise ArgumentError(
-            Argument("fit"), " must have systems whose names differ as file names, without signs "
+            "fit", " must have systems whose names differ as file names, without signs "
             f"such as '/'; got {', '.join(documents)}. Rename some.",
         )  # fmt: skip
     for file_path, text in texts.items():
@@ -319,13 +323,13 @@ def _chosen(
     unknown = [column for column in listed if column not in frame]
     if unknown or isinstance(columns, str):
         raise ArgumentError(
-            Argument("columns"), f" must be a list of columns of the table {name!r}, from "
+            "columns", f" must be a list of columns of the table {name!r}, from "
             f"{', '.join(map(str, frame))}; got {', '.join(unknown or listed)}.",
         )  # fmt: skip
     return frame if columns is None else frame[list(columns)]
 
 
-def _json_text(document: dict[str, Any]) -> str:
+def _json_text(document: Json) -> str:
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
@@ -335,7 +339,7 @@ def as_csv(frame: pd.DataFrame) -> str:
     return text.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC)
 
 
-def _as_paper(frame: pd.DataFrame, origin: dict[str, Any], ending: str, chosen: bool) -> str:
+def _as_paper(frame: pd.DataFrame, origin: Json, ending: str, chosen: bool) -> str:
     """Return a table as LaTeX or Markdown below where it comes from, in comments."""
     shown = view(frame, chosen=chosen)
     lines = [f"{key}: {json.dumps(value)}" for key, value in origin.items()]
@@ -344,3 +348,179 @@ def _as_paper(frame: pd.DataFrame, origin: dict[str, Any], ending: str, chosen: 
         return "".join(f"% {line}\n" for line in lines) + shown.latex()
     comment = "\n".join(lines).replace("--", "- -")
     return f"<!--\n{comment}\n-->\n\n{shown.markdown()}"
+
+
+_MEANING = {
+    "questions": "of the questions that were asked",
+    "population": "of questions like those that were asked",
+    "new_groups": "of questions of new groups",
+}
+# What identifies a row, and what the schema has a field for; other columns are details.
+_PLACED = {
+    "system", "group", "questions", "metric", "quantity", "k", "budget", "unit", "target",
+    "estimate", "mean", "sd", "ci_lower", "ci_upper",
+}  # fmt: skip
+
+
+def every_eval_ever(result: Result) -> dict[str, Json]:
+    """Return an aggregate record of Every Eval Ever for each system.
+
+    The schema (version 0.3) has one document for one model, and for each of its results a score
+    with a standard error and an interval. A metric gives a result for each target, and with groups
+    for each group; costs give one for each quantity. The score is the unbiased estimate where all
+    questions have it, and otherwise the posterior mean. What JSON has no number for (a mean that
+    does not exist) is left out and named in ``eval_library.additional_details``.
+
+    Examples
+    --------
+    >>> import bayesatk
+    >>> fit = bayesatk.evaluate({"org/m": [[1, 0], [1, 1]]}, "pass@1", pooling="none", rng=1)
+    >>> document = every_eval_ever(Result.of(fit))["org/m"]
+    >>> document["model_info"]["id"], document["evaluation_results"][0]["score_details"]["score"]
+    ('org/m', 0.75)
+    """
+    tables = [cost_table(result) if result.of_costs else table(result)]
+    if result.grouping is not None and not result.of_costs:
+        tables.append(table(result, by="group"))
+    return {
+        str(system): _document(
+            result,
+            position,
+            [
+                {str(column): value for column, value in row.items()}
+                for frame in tables
+                for row in frame[frame["system"] == system].to_dict("records")
+            ],
+        )
+        for position, system in enumerate(result.systems)
+    }
+
+
+def _document(result: Result, position: int, rows: list[Json]) -> Json:
+    """Return the record of one system."""
+    system = str(result.systems[position])
+    created = str(result.tree.attrs.get("created_at", ""))
+    seconds = str(int(pd.Timestamp(created).timestamp())) if created else "0"
+    entries = {_label(row): _entry(result, position, row) for row in rows}
+    undefined = [label for label, entry in entries.items() if entry is None]
+    library: Json = {"name": "bayesatk", "version": version("bayesatk")}
+    if undefined:
+        library["additional_details"] = {"without_a_finite_score": ", ".join(undefined)}
+    # What a result does not know of its model and its source, in the words of the schema.
+    unknown = {"deployment_type": "unknown", "model_availability": "unknown"}
+    model = {"name": system, "id": system, "additional_details": unknown}
+    developer, named, _ = system.partition("/")
+    return {
+        "schema_version": "0.3.0",
+        "evaluation_id": f"bayesatk/{system}/{seconds}",
+        "retrieved_timestamp": seconds,
+        "source_metadata": {
+            "source_type": "evaluation_run", "source_organization_name": "unknown",
+            "evaluator_relationship": "other",
+        },
+        "eval_library": library,
+        "model_info": model | ({"developer": developer} if named else {}),
+        "evaluation_results": [entry for entry in entries.values() if entry is not None],
+    }  # fmt: skip
+
+
+def _metric(row: Json) -> str:
+    """Name a metric, or a quantity of costs with its k or budget."""
+    if "metric" in row:
+        return str(row["metric"])
+    level = [f"{name}={row[name]:g}" for name in ("k", "budget") if not math.isnan(row[name])]
+    return " ".join([row["quantity"], *level])
+
+
+def _label(row: Json) -> str:
+    group = [f"group={row['group']}"] if "group" in row else []
+    return "/".join([_metric(row), str(row["target"]), *group])
+
+
+def _entry(result: Result, position: int, row: Json) -> Json | None:
+    """Return one metric for one target, and group; None if it has no finite score."""
+    target, meaning = str(row["target"]), _MEANING[str(row["target"])]
+    of_all = row.get("estimate_questions") == row.get("tried_questions")
+    observed = target == "questions" and of_all and math.isfinite(row["estimate"])
+    score = row["estimate"] if observed else row["mean"]
+    if not math.isfinite(score):
+        return None
+    group = f" of the group {row['group']}" if "group" in row else ""
+    weighted = "" if result.weight is None else ", questions weighted"
+    names = [name for name, *_ in result.described("input_files", None) or []]
+    details = {
+        "score_is": "unbiased estimate" if observed else "posterior mean",
+        "posterior_mean": repr(row["mean"]), "target": target,
+        "input_sha256": str(result.tree.attrs.get("input_sha256", "")),
+    }  # fmt: skip
+    further_columns = {name: value for name, value in row.items() if name not in _PLACED}
+    details |= {
+        name: repr(value) for name, value in further_columns.items() if not math.isnan(value)
+    }
+    return {
+        "evaluation_result_id": _label(row),
+        "evaluation_name": _metric(row),
+        "source_data": {"dataset_name": ", ".join(map(str, names)) or "unknown",
+                        "source_type": "other"},
+        "metric_config": {
+            "evaluation_description": f"{_metric(row)} {meaning}{group}{weighted}",
+            "metric_name": _metric(row), **_scale(result, row),
+        },
+        "score_details": {
+            "score": score, "details": details, "uncertainty": _uncertainty(result, position, row),
+        },
+    }  # fmt: skip
+
+
+def _scale(result: Result, row: Json) -> Json:
+    """Return parameters, direction and ends of a metric; money has no upper end."""
+    parameters: dict[str, float] = {name: row[name] for name in ("k", "budget") if name in row}
+    metric = next((metric for metric in result.metrics if metric.label == row.get("metric")), None)
+    if metric is not None:
+        parameters = {"k": metric.k} if metric.family.has_k else {}
+        parameters |= {} if metric.tau is None else {"tau": metric.tau}
+    stated_parameters = {name: value for name, value in parameters.items() if not math.isnan(value)}
+    config: Json = {"metric_parameters": stated_parameters, "lower_is_better": False}
+    if row.get("quantity") in MONEY:
+        return config | {"lower_is_better": True, "metric_unit": row["unit"]}
+    if row.get("quantity") == "tries_at_budget":
+        return config
+    low, high = float(result.scores.min()), float(result.scores.max())
+    if (low, high) == (0.0, 1.0):
+        return config | {"score_type": "continuous", "min_score": low, "max_score": high}
+    # Of other numbers only those that were read are known.
+    details = {"scores_read": f"{low:g} to {high:g}"}
+    return config | {"lower_is_better": result.data.direction < 0, "additional_details": details}
+
+
+def _uncertainty(result: Result, position: int, row: Json) -> Json:
+    """Return the posterior's sd and interval, with the number of questions they are from."""
+    target = str(row["target"])
+    drawn = f"; {result.study.population_words}" if target == "population" else ""
+    source = "draws of the posterior" if result.sampled else "posterior"
+    method = f"{source} {_MEANING[target]}{drawn}; pooling {result.pooling}; {result.method}"
+    kind = "highest density" if result.ci_kind == "hdi" else "equal-tailed"
+    tried = result.trials[position] > 0
+    if "group" in row and result.grouping is not None:
+        tried = tried & (np.asarray(result.grouping.labels)[result.grouping.code] == row["group"])
+    uncertainty: Json = {"num_samples": int(tried.sum())}
+    if math.isfinite(row["sd"]):
+        uncertainty["standard_error"] = {"value": row["sd"], "method": f"sd of the {method}"}
+    if math.isfinite(row["ci_lower"]) and math.isfinite(row["ci_upper"]):
+        uncertainty["confidence_interval"] = {
+            "lower": row["ci_lower"], "upper": row["ci_upper"],
+            "confidence_level": result.ci_prob,
+            "method": f"{kind} credible interval of the {method}",
+        }  # fmt: skip
+    return uncertainty
+
+
+def file_name(system: str) -> str:
+    """Return a part of a file name from the name of a system, without folders.
+
+    Examples
+    --------
+    >>> file_name("org/m 1"), file_name("../x")
+    ('org_m_1', '.._x')
+    """
+    return re.sub(r"[^\w.-]", "_", system)

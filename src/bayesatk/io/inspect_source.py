@@ -10,11 +10,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from bayesatk._tools.arrays import Ints
 from bayesatk.core.question.observed import most_observed
-from bayesatk.data.columns import BINARY_TEXTS, ROLES, Picked
-from bayesatk.data.content import meaning
+from bayesatk.data.columns import BINARY_TEXTS, ROLES, Picked, meaning, usual_columns
 from bayesatk.data.outcomes import Outcomes
-from bayesatk.data.validation import Ints, OutcomeError, is_absent, number_of
+from bayesatk.data.validation import OutcomeError, is_absent, number_of
 from bayesatk.io.load import find_files, load, reads_files
 from bayesatk.io.logs.formats import LOGS
 from bayesatk.io.rows import ReadOptions
@@ -62,7 +62,7 @@ class SourceReport:
 
     def as_json(self, write: Callable[[object], str] = str) -> dict[str, Any]:
         """Return the report as what JSON can hold."""
-        document: dict[str, Any] = {
+        document = {
             "formats": {kind: list(names) for kind, names in self.kinds.items()},
             "columns": {name: {"taken_for": taken or None, "holds": holds}
                         for name, (taken, holds) in self.columns.items()},
@@ -142,7 +142,7 @@ def inspect_source(source: object, **options: Any) -> SourceReport:
         return _of_result(Path(source))
     kinds: dict[str, list[str]] = {}
     data = error = None
-    columns: dict[str, tuple[str, str]] = {}
+    columns = {}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -154,7 +154,7 @@ def inspect_source(source: object, **options: Any) -> SourceReport:
             data = load(source, **{**options, "missing": "ignore"})
         except OutcomeError as refusal:
             error = refusal
-    doubts: list[object] = [caught_warning.message for caught_warning in caught]
+    doubts = [caught_warning.message for caught_warning in caught]
     if data is None:
         return SourceReport(kinds, error=error, doubts=tuple(doubts), columns=columns)
     metrics = _metrics(data)
@@ -185,17 +185,16 @@ def _columns(source: Source, options: Mapping[str, Any]) -> dict[str, tuple[str,
     """Return what each column of a table is taken for, if it is a table, and what it holds."""
     if source.kind in LOGS:
         return {}
-    records: list[dict[str, Any]] = []
+    records = []
     with open_source(source) as file, suppress(OutcomeError):  # which `load` says
         for record in islice(records_in(source, file, options.get("records")), _ROWS):
             records += [record] * isinstance(record, dict)
     names = list(dict.fromkeys(name for record in records for name in record))
     columns = dict(options.get("columns") or {})
     taken: dict[str, str] = {}
-    for role, lines in ROLES.items():  # as far as names say it, where they do not say all
-        free = [name for name in names if name not in columns.values()]
-        by_line = ([name for name in free if meaning(name) in line.split()] for line in lines)
-        candidates = [columns[role]] if role in columns else next(filter(None, by_line), [])
+    for role in ROLES:  # as far as names say it, where they do not say all
+        candidates = usual_columns(role, names, columns.values())
+        candidates = [columns[role]] if role in columns else candidates
         if role not in ("trials", "successes"):
             taken |= {name: role + "?" * (len(candidates) > 1) for name in candidates}
     with suppress(OutcomeError):

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.arrays import Array, Ints, Rng
+from bayesatk._tools.messages import ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.comparison.order.anytime import refuse_weights
 from bayesatk.comparison.order.stopping import StoppingRule
@@ -78,12 +78,12 @@ class InspectStopping:
     ) -> None:
         if not isinstance(rule, StoppingRule) or rule.kind != "anytime":
             raise ArgumentError(
-                Argument("rule"), " must be a StoppingRule of kind 'anytime', whose error rate "
+                "rule", " must be a StoppingRule of kind 'anytime', whose error rate "
                 f"holds at every look; got {shown(rule)}. Pass kind='anytime'.",
             )  # fmt: skip
         if (baseline is None) == (rule.threshold is None):
             raise ArgumentError(
-                Argument("baseline"), " must be given for a rule without a threshold, and left out "
+                "baseline", " must be given for a rule without a threshold, and left out "
                 f"for one with; got threshold={rule.threshold} and "
                 f"{'no' if baseline is None else 'a'} baseline.",
             )  # fmt: skip
@@ -98,7 +98,7 @@ class InspectStopping:
                 refuse_weights(outcomes)
             self._baseline = _marks_of(outcomes, self._rng)
         self._order: list[str] = []
-        self._marks: NDArray[np.float64] = np.empty((0, 0))
+        self._marks: Array = np.empty((0, 0))
         self._counted = 0
 
     async def start_task(self, task: Any, samples: list[Any], epochs: int) -> str:
@@ -170,7 +170,7 @@ class InspectStopping:
         decision = self.rule.decide(last, earlier=earlier).iloc[0]
         return str(decision["reason"]) if decision["stop"] else None
 
-    def _look(self, end: NDArray[np.int64]) -> Outcomes:
+    def _look(self, end: Ints) -> Outcomes:
         """Outcomes of so many epochs of every sample, and of the baseline for these epochs."""
         epochs = self._marks.shape[1]
         marks = [row[:last] for row, last in zip(self._marks, end.tolist(), strict=True)]
@@ -188,7 +188,7 @@ class InspectStopping:
         )  # fmt: skip
 
 
-def _marks_of(data: Outcomes, rng: np.random.Generator) -> dict[str, NDArray[np.float64]]:
+def _marks_of(data: Outcomes, rng: Rng) -> dict[str, Array]:
     """Return the marks of one system by question, in random order."""
     if len(data.systems) != 1:
         raise ValueError(

@@ -14,11 +14,13 @@ from itertools import islice
 from typing import Any, BinaryIO, TextIO
 
 from bayesatk.data.validation import OutcomeError, shown
-from bayesatk.io.budget import BoundedText, check_objects, largest, too_large
+from bayesatk.io.sources import BoundedText, check_objects, largest, too_large
 
 _READ_ERRORS = (ValueError, RecursionError)  # json's own, bytes that are no text, endless digits
 _WINDOW = 1 << 20  # characters read at least at once
 _BLANK = re.compile(r"[ \t\r\n]*")
+Json = dict[str, Any]  # an object of a document
+Placed = tuple[str, Any, Any]  # a part of a document: where it stands, its key or number, its value
 
 
 def distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -47,9 +49,7 @@ def parse(text: str | bytes, where: str) -> Any:
         raise OutcomeError(f"{where} must be JSON; {error}. Check how it was written.") from None
 
 
-def members(
-    stream: TextIO, streamed: frozenset[str] = frozenset()
-) -> Iterator[tuple[str, Any, Any]]:
+def members(stream: TextIO, streamed: frozenset[str] = frozenset()) -> Iterator[Placed]:
     """Yield the parts of a document: (key, place, value); no object may have a key twice.
 
     Elements of a document that is an array come as ``("", number, value)``; members of one that is
@@ -143,7 +143,7 @@ def parsed_lines(file: BinaryIO, most: int | None = None) -> Iterator[tuple[int,
                 yield number, parse(line, f"line {number}")
 
 
-def parts_of(text: TextIO, records: str, head: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+def parts_of(text: TextIO, records: str, head: Json) -> Iterator[Placed]:
     """Yield place, key and value of the records of a document; the rest of it goes to the head."""
     if records == ".":
         head |= {key: value for key, _, value in members(text)}

@@ -17,10 +17,10 @@ from bayesatk._tools.messages import PACKAGE, Argument, Message
 from bayesatk.data.answers import AnswerRules
 from bayesatk.data.columns import BY_TRIAL, GROUP, ROLES, WEIGHT, Columns
 from bayesatk.data.long_form import LongForm, MissingPolicy
-from bayesatk.data.number_scale import NumberScale
 from bayesatk.data.tables import read_rows
 from bayesatk.data.tally import BINARY
 from bayesatk.data.validation import (
+    NumberScale,
     OutcomeError,
     OutcomeWarning,
     Scores,
@@ -336,7 +336,7 @@ def to_columns(rows: Rows, scale: Scores | None = None) -> Columns:
     _check_empty(rows, scale)
     _note_marks(rows)
     _note_stated(rows, questions)
-    values: dict[str, Sequence[object]] = {
+    values = {
         "system": [trial.system for trial in rows.trials], "question": questions, "trial": trials,
         "outcome": [trial.outcome for trial in rows.trials],
     }  # fmt: skip
@@ -352,7 +352,7 @@ def _said(rows: Rows, role: str, name: str) -> list[object]:
     if all(label is None or label == "" for label in labels):
         subject = "trials" if role in BY_TRIAL else "questions"
         raise OutcomeError(
-            Argument(role if role in (GROUP, WEIGHT, *BY_TRIAL) else "covariates"),
+            role if role in (GROUP, WEIGHT, *BY_TRIAL) else "covariates",
             f" must name what the logs say of their {subject}; none says {shown(name)}. There are "
             f"{shown(['task', *rows.offered], 400)[1:-1]}.",
         )

@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.messages import ArgumentError
 from bayesatk._tools.writing import Deferred, replacing, replacing_folder
 from bayesatk.data.study import declaration_of
-from bayesatk.io.budget import unpacked
-from bayesatk.results.result import Result
+from bayesatk.io.sources import unpacked
+from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import check_result
 from bayesatk.results.tree import ResultTree
 
@@ -28,7 +28,7 @@ _IN_JSON = ("study", "assumptions", "input_files", "citations", "versions", "not
 _ZARR = re.compile(r"(.+/)?(zarr\.json|c(/\d+)*)", re.ASCII)  # metadata, and chunks of arrays
 
 
-def save(fit: xr.DataTree | Result, path: str | Path) -> Path:
+def save(fit: Fit, path: str | Path) -> Path:
     """Write a result to ``.nc`` (netCDF4 through h5netcdf) or ``.zarr``.
 
     Parameters
@@ -101,7 +101,7 @@ def _refuse_foreign(path: Path) -> None:
     foreign_files = _strangers(path) if is_result else [path.name]
     if foreign_files:
         raise ArgumentError(
-            Argument("path"),
+            "path",
             f" must be new, or that of a result of bayesatk; {foreign_files[0]} is none. Name "
             "another, or remove it yourself.",
         )

@@ -6,39 +6,52 @@ A wide table has a column of questions, and one of outcomes for each system.
 import math
 import re
 import warnings
-from collections import Counter
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
-from itertools import chain
 from typing import Any, BinaryIO
 
 import numpy as np
+import pandas as pd
 
 from bayesatk._tools.messages import PACKAGE, Argument
 from bayesatk.data.columns import (
+    ASKED,
     CONDITIONS,
+    RIGHT,
     ROLES,
     Columns,
     Picked,
     labels,
+    meaning,
     one_row_a_trial,
     side_by_side,
     trial_columns,
     trial_text,
     usual_names,
 )
-from bayesatk.data.content import ASKED, RIGHT, meaning
 from bayesatk.data.long_form import LongForm
-from bayesatk.data.number_scale import NumberScale
 from bayesatk.data.panels import check_columns, patterns
 from bayesatk.data.tally import BINARY
-from bayesatk.data.validation import OutcomeError, OutcomeWarning, Scores, number_of, shown
+from bayesatk.data.validation import (
+    NumberScale,
+    OutcomeError,
+    OutcomeWarning,
+    Scores,
+    number_of,
+    shown,
+)
 from bayesatk.io.json_stream import at
-from bayesatk.io.parquet_files import columns_and_rows, parquet_blocks, records_of_parquet
+from bayesatk.io.record_tables import (
+    columns_and_rows,
+    is_number,
+    parquet_blocks,
+    records_of,
+    records_of_parquet,
+    text_blocks,
+)
 from bayesatk.io.rows import NAMES_OF_COLUMNS, ReadOptions, several_systems
 from bayesatk.io.sources import Source
-from bayesatk.io.text_tables import is_number, records_of, text_blocks
 
 # How tools name the parts, or the repetitions, of what belongs together: part-00000-of-00002.
 _PART = re.compile(
@@ -246,7 +259,7 @@ def _blocks_of_judges(source: Source, file: BinaryIO, options: ReadOptions) -> G
     judges, names = tuple(map(str, options.marks)), list(options.marks.values())
     if "outcome" in options.columns:
         raise OutcomeError(
-            Argument("columns"), " must name no outcome beside the marks of several judges; got "
+            "columns", " must name no outcome beside the marks of several judges; got "
             f"{shown(dict(options.columns))}. Leave the outcome out.",
         )  # fmt: skip
     if source.kind in ("csv", "tsv", "parquet"):
@@ -276,7 +289,7 @@ def _names(source: Source, file: BinaryIO) -> list[str]:
     if source.kind == "parquet":
         return columns_and_rows(source.path)[0]
     with closing(records_of(source.kind, file, None)) as records:  # before the file is closed
-        first: Any = next(records, (0, (), None))
+        first = next(records, (0, (), None))
     return list(first[1])
 
 
@@ -302,30 +315,30 @@ def columns_across(records: Iterable[Any], columns: Mapping[str, str]) -> dict[s
     >>> columns_across(rows, {}), columns_across(rows, {"trial": "mode"})
     ({'mode': ['x', 'y']}, {})
     """
-    rows = (row for row in records if isinstance(row, dict))
-    first = next(rows, {})
+    rows = [row for row in records if isinstance(row, dict)]
+    names = list(rows[0]) if rows else []
     try:
-        picked = Picked.of([*first, *(set(columns.values()) - set(first))], columns)
+        picked = Picked.of([*names, *(set(columns.values()) - set(names))], columns)
     except OutcomeError:
         return {}
     cell_columns = [picked.roles[role] for role in ("system", "question") if role in picked.roles]
-    unread = picked.others if "trial" not in picked.roles else ()
-    rows_by_cell: dict[str, list[list[str]]] = {}
-    for row in chain([first], rows):
-        values = [row.get(name) for name in unread]
-        texts = ["" if isinstance(value, list | dict) else str(value)[:80] for value in values]
-        rows_by_cell.setdefault(repr([at(row, name) for name in cell_columns]), []).append(texts)
-    repeated = [[*zip(*rows, strict=True)] for rows in rows_by_cell.values() if len(rows) > 1]
-    across_by_name: dict[str, list[str]] = {}
-    for index, name in enumerate(unread if len(repeated) > 2 else ()):
-        counts = Counter(value for cell in repeated for value in set(cell[index]))
-        apart = all(len(set(cell[index])) == len(cell[index]) for cell in repeated)
-        across = len(counts) > 1 and min(counts.values()) * 2 >= len(repeated)
-        if across and (apart or meaning(name) in CONDITIONS):
-            across_by_name[name] = list(
-                dict.fromkeys(value for cell in repeated for value in cell[index])
-            )
+    unread = list(picked.others) if "trial" not in picked.roles else []
+    texts = pd.DataFrame([[_short(row.get(name)) for name in unread] for row in rows],
+                         [repr([at(row, name) for name in cell_columns]) for row in rows],
+                         unread)  # fmt: skip
+    repeated = texts[texts.index.duplicated(keep=False)]
+    cells, across_by_name = repeated.index.nunique(), {}
+    for name in unread if cells > 2 else ():
+        by_cell = repeated[name].groupby(level=0)
+        counts = by_cell.unique().explode().value_counts()
+        apart = (by_cell.nunique() == by_cell.size()).all() or meaning(name) in CONDITIONS
+        if apart and len(counts) > 1 and counts.min() * 2 >= cells:
+            across_by_name[name] = repeated[name].unique().tolist()
     return across_by_name
+
+
+def _short(value: object) -> str:
+    return "" if isinstance(value, list | dict) else str(value)[:80]
 
 
 class Folders:

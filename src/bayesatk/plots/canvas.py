@@ -6,8 +6,9 @@ it with limits, ticks, axis labels, a legend and a caption.
 
 import html
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partialmethod
 from importlib import import_module
 from typing import Any
 
@@ -15,8 +16,9 @@ import arviz as az
 import numpy as np
 import xarray as xr
 
-from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk._tools.words import probability_words
+from bayesatk._tools.arguments import one_of
+from bayesatk._tools.messages import ArgumentError
+from bayesatk._tools.words import equality_words
 from bayesatk.metrics.grid import FAMILIES, Metric, MetricSpec, parse
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS
@@ -24,8 +26,12 @@ from bayesatk.results.schema import TARGETS
 # Okabe and Ito's palette without its yellow, which vanishes on white.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 GREY, DARK = "#767676", "#333333"
+LINES = ("solid", "dashed", "dotted", "dashdot")  # styles of lines, as backends list theirs
+_STYLED = {  # styles of a mark beside its colour
+    "scatter": ("marker",),
+    **dict.fromkeys(("line", "step", "vline", "hline"), ("linestyle", "width")),
+}
 Styles = Mapping[str, tuple[Sequence[str], Sequence[Any]]]  # aesthetic -> (dims, values)
-Fit = xr.DataTree | Result
 Ticks = tuple[Sequence[float], Sequence[str]]
 
 
@@ -66,9 +72,8 @@ class Backend:
             If it is not installed, with what to install.
         """
         usual = str(az.rcParams["plot.backend"])
-        backend = _BACKENDS.get(name or usual.replace("none", "matplotlib"))
-        if backend is None:
-            raise ValueError(f"backend must be one of {', '.join(_BACKENDS)}; got {name!r}.")
+        name = one_of("backend", name or usual.replace("none", "matplotlib"), list(_BACKENDS))
+        backend = _BACKENDS[name]
         try:
             import_module(f"arviz_plots.backend.{backend.name}")
         except ImportError as error:
@@ -179,7 +184,7 @@ class Canvas:
         self.backend, self.marks, self._width = backend, backend.marks, inches[0]
         self._dims = {name: list(dims) for name, (dims, _) in (styles or {}).items()}
         values = {name: list(members) for name, (_, members) in (styles or {}).items() if members}
-        options: Any = {"figure_kwargs": backend.size(inches), "aes": self._dims, **values}
+        options = {"figure_kwargs": backend.size(inches), "aes": self._dims, **values}
         options |= {"backend": backend.name, "cols": list(cols)}
         if wrap is not None:
             self.plot = az.PlotCollection.wrap(data, col_wrap=wrap, **options)
@@ -195,9 +200,9 @@ class Canvas:
         inches = max(5.5, 0.6 + 3.4 * wide), 1.1 + 3.3 * high
         return cls(backend, data, inches, styles, cols=["system"], wrap=wide)
 
-    def draw(
+    def _draw(
         self,
-        mark: Callable[..., Any],
+        mark: str,
         visual: str,
         *coordinates: xr.DataArray | float,
         area: xr.DataArray | float | None = None,
@@ -208,8 +213,8 @@ class Canvas:
 
         Parameters
         ----------
-        mark : callable
-            Of `marks`; it takes the coordinates.
+        mark : str
+            Of arviz-plots: what takes the coordinates.
         visual : str
             Name in the plot that is returned.
         *coordinates : xarray.DataArray or float
@@ -220,7 +225,8 @@ class Canvas:
         matplotlib : mapping, optional
             More of the style, for matplotlib alone.
         **style
-            An array has a value for every mark. What is named here is not told apart.
+            An array has a value for every mark. What is named here is not told apart. A line is
+            one of `LINES`.
         """
         panels = self.plot.viz["row_index"]
         arrays = xr.broadcast(*map(xr.DataArray, coordinates), panels)[:-1]
@@ -230,32 +236,35 @@ class Canvas:
             style["size"] = area**0.5 if self.backend.name == "bokeh" else area
         if self.backend.name == "matplotlib":
             style |= matplotlib or {}
+        if "linestyle" in style:
+            style["linestyle"] = self.backend.lines[LINES.index(style["linestyle"])]
+        draw = getattr(self.marks, mark)
 
         def visible(values: xr.DataArray, target: Any, **options: Any) -> Any:
-            if values.ndim > 1 and mark is not self.marks.line:
+            if values.ndim > 1 and mark != "line":
                 values = values.dropna(next(dim for dim in values.dims if dim != "coordinate"))
             for name, value in options.items():
                 options[name] = value.item() if isinstance(value, xr.DataArray) else value
             if "string" in options:
                 options["string"] = self.backend.text(options["string"])
-            return mark(*values.transpose("coordinate", ...).values, target=target, **options)
+            return draw(*values.transpose("coordinate", ...).values, target=target, **options)
 
+        styled = {"color", "overlay", *_STYLED.get(mark, ())}
         told_apart = {
             name
             for name, dims in self._dims.items()
-            if name not in style and name in self._styles_of(mark) and {*dims} <= {*data.dims}
+            if name not in style and name in styled and {*dims} <= {*data.dims}
         }
         self.plot.map(
             visible, visual, data=data.to_dataset(name="value"),
             ignore_aes={*self._dims} - told_apart, **style,
         )  # fmt: skip
 
-    def _styles_of(self, mark: Callable[..., Any]) -> set[str]:
-        """Return the styles that a mark has."""
-        if mark is self.marks.scatter:
-            return {"color", "marker", "overlay"}
-        lines = self.marks.line, self.marks.step, self.marks.vline, self.marks.hline
-        return {"color", "overlay"} | ({"linestyle", "width"} if mark in lines else set())
+    line, step = partialmethod(_draw, "line"), partialmethod(_draw, "step")
+    vline, hline = partialmethod(_draw, "vline"), partialmethod(_draw, "hline")
+    vspan, hspan = partialmethod(_draw, "vspan"), partialmethod(_draw, "hspan")
+    scatter, text = partialmethod(_draw, "scatter"), partialmethod(_draw, "text")
+    fill_between_y, hist = partialmethod(_draw, "fill_between_y"), partialmethod(_draw, "hist")
 
     def label(
         self,
@@ -401,7 +410,7 @@ def chosen_metrics(result: Result, metric: MetricSpec | None) -> list[Metric]:
     absent = [member.label for member in wanted if member.label not in held]
     if absent:
         raise ArgumentError(
-            Argument("metric"),
+            "metric",
             f" must be in the result; {', '.join(absent)} is not, it has "
             f"{', '.join(member.label for member in result_metrics)}. Ask evaluate (or sample) for "
             "it.",
@@ -430,14 +439,14 @@ def chosen_curve(result: Result, metric: str) -> list[Metric]:
             repr(name) for name, known_family in FAMILIES.items() if known_family.has_k
         )
         raise ArgumentError(
-            Argument("metric"),
+            "metric",
             f" must be a family over k, one of {curves}; got {metric!r}, and the result has "
             f"{labels}. {'' if family is None else 'It has no k. '}"
             "Ask for a curve, as in evaluate(..., 'pass@1,2,4,8').",
         )
     if family not in grid.families or len(grid.ks) < 2:
         raise ArgumentError(
-            Argument("metric"),
+            "metric",
             f" must have two ks or more in the result to be a curve; got {metric!r}, and the "
             f"result has {labels}. {remedy}",
         )
@@ -446,7 +455,7 @@ def chosen_curve(result: Result, metric: str) -> list[Metric]:
     taus = [value for value in grid.taus if not tau or abs(value - float(tau)) < 1e-9]
     if len(taus) != 1:
         raise ArgumentError(
-            Argument("metric"),
+            "metric",
             f" must name one tau of the result; got {metric!r}, and it has "
             f"{', '.join(f'{value:g}' for value in grid.taus)}. Write '{symbol}:{grid.taus[0]:g}'.",
         )
@@ -459,7 +468,7 @@ def chosen_targets(target: str | None, targets: Sequence[str] = TARGETS) -> list
         return list(targets)
     if target not in targets:
         raise ArgumentError(
-            Argument("target"),
+            "target",
             f" must be one of {', '.join(targets)}, or None for all; got {target!r}.",
         )
     return [target]
@@ -467,22 +476,14 @@ def chosen_targets(target: str | None, targets: Sequence[str] = TARGETS) -> list
 
 def chosen_systems(result: Result, system: Any) -> list[Any]:
     """Return the systems to show: those given, or all; a panel is drawn for each."""
-    labels = result.systems
-    if system is None:
-        wanted = labels
-    else:
+    wanted = result.systems
+    result.positions(system)  # refuses what is none
+    if system is not None:
         several = isinstance(system, Sequence) and not isinstance(system, str)
         wanted = list(system) if several else [system]
-        absent = [label for label in wanted if label not in labels]
-        if absent or not wanted:
-            raise ArgumentError(
-                Argument("system"),
-                f" must be among those of the result; got {system!r}, and it has "
-                f"{', '.join(map(repr, labels[:10]))}{', ...' * (len(labels) > 10)}.",
-            )
     if len(wanted) > 24:
         raise ArgumentError(
-            Argument("system"),
+            "system",
             f" must name at most 24 systems, one panel each; got {len(wanted)}. "
             "Pass a list of labels as system=.",
         )
@@ -526,10 +527,8 @@ def probability_text(value: float, error: float = 0.0) -> str:
     >>> probability_text(0.6243, 0.008)
     '≈ 0.62'
     """
-    words = probability_words(value, error)
-    if "±" in words:
-        return f"≈ {words.partition(' ')[0]}"
-    return words if words[0] in "<>" else f"= {words}"
+    words = equality_words(value, error)
+    return f"≈ {words.split()[1]}" if "±" in words else words
 
 
 def shortened(labels: Iterable[object], width: int = 30) -> list[str]:

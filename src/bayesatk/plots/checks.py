@@ -6,7 +6,6 @@ import arviz as az
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import NDArray
 from scipy.special import ndtri
 from scipy.stats import kstwobign
 
@@ -19,7 +18,6 @@ from bayesatk.plots.canvas import (
     GREY,
     Backend,
     Canvas,
-    Fit,
     arranged,
     captioned,
     chosen_systems,
@@ -28,11 +26,10 @@ from bayesatk.plots.canvas import (
     shortened,
     spaced,
 )
-from bayesatk.results.result import Result
+from bayesatk.results.result import Fit, Result
 from bayesatk.verification.calibration import Calibration
 from bayesatk.verification.verify import Verification, continuous_at, reference_draws
 
-Array = NDArray[np.float64]
 _TESTS = {"z_mean": "mean", "z_sd": "sd", "z_pit": "distribution"}
 
 
@@ -95,11 +92,11 @@ def plot_baseline(
     )  # fmt: skip
     _draw_guesses(canvas, law, marks, rows["observed_accuracy"])
     above = {"zorder": 3}
-    vline, observed = canvas.marks.vline, rows["observed_accuracy"]
-    canvas.draw(vline, "observed", observed, width=2.2, matplotlib=above)
+    observed = rows["observed_accuracy"]
+    canvas.vline("observed", observed, width=2.2, matplotlib=above)
     expected = float(group["expected_best"].sel(system=reference_system))
-    canvas.draw(
-        vline, "expected", expected, color=DARK, width=1.2, linestyle=drawn.lines[2],
+    canvas.vline(
+        "expected", expected, color=DARK, width=1.2, linestyle="dotted",
         matplotlib=above,
     )  # fmt: skip
     canvas.legend("system", names, "observed accuracy, p-value")
@@ -123,7 +120,7 @@ def _draw_guesses(
         count.copy(data=law.pmf(counts)),
         ((count - 0.5) / marks, (count + 0.5) / marks),
     )
-    canvas.draw(canvas.marks.hist, "pmf", heights, *edges, facecolor="#c8c8c8", edgecolor=GREY)
+    canvas.hist("pmf", heights, *edges, facecolor="#c8c8c8", edgecolor=GREY)
     low = min(float(observed.min()), counts[0] / marks)
     high = max(float(observed.max()), counts[-1] / marks)
     canvas.label(
@@ -230,15 +227,15 @@ def plot_verification(
         drawn, data, (7.2 + legend_width(names.values()), 1.6 + 0.27 * max(rows, 4)),
         {**drawn.distinct("test", range(3), "color", "marker"), "overlay": (["quantity"], ())},
     )  # fmt: skip
-    marks, height = canvas.marks, data["quantity"].copy(data=np.arange(rows))
-    canvas.draw(marks.scatter, "z", data["z"], height, area=34.0, alpha=0.85)
-    canvas.draw(
-        marks.scatter, "disagreement", data["wrong"], height, area=170.0, width=1.6,
+    height = data["quantity"].copy(data=np.arange(rows))
+    canvas.scatter("z", data["z"], height, area=34.0, alpha=0.85)
+    canvas.scatter(
+        "disagreement", data["wrong"], height, area=170.0, width=1.6,
         color="#000000", facecolor=drawn.invisible, marker=drawn.markers[0],
     )  # fmt: skip
     if threshold is not None:
-        canvas.draw(marks.vspan, "within", -threshold, threshold, color=GREY, alpha=0.15)
-    canvas.draw(marks.vline, "zero", 0.0, color=DARK, width=0.8)
+        canvas.vspan("within", -threshold, threshold, color=GREY, alpha=0.15)
+    canvas.vline("zero", 0.0, color=DARK, width=0.8)
     canvas.label(
         "z (difference in Monte Carlo standard errors)", xlim=(-1.08 * edge, 1.08 * edge),
         ylim=(-0.7, rows - 0.3), yticks=(range(rows), shortened(_quantity_names(shown), 60)),
@@ -323,8 +320,8 @@ def _plot_distributions(
             "width": (["quantity"], np.where(wrong, 2.5, 0.8).tolist()),
         },
     )  # fmt: skip
-    canvas.draw(canvas.marks.line, "line", curves["level"], curves["scaled"], alpha=0.7)
-    canvas.draw(canvas.marks.hspan, "within", -bound, bound, color=GREY, alpha=0.15)
+    canvas.line("line", curves["level"], curves["scaled"], alpha=0.7)
+    canvas.hspan("within", -bound, bound, color=GREY, alpha=0.15)
     canvas.label(
         "exact probability u (PIT)", "(share of draws below − u) × √ESS",  # noqa: RUF001
         xlim=(-0.02, 1.02),

@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 from scipy.stats import rankdata
 
 from bayesatk._tools.arguments import proper_probability
+from bayesatk._tools.arrays import Array
 from bayesatk.costs.tables import chosen_k
 from bayesatk.metrics.grid import Metric
 from bayesatk.plots.canvas import (
@@ -17,7 +18,6 @@ from bayesatk.plots.canvas import (
     DARK,
     Backend,
     Canvas,
-    Fit,
     chosen_curve,
     chosen_systems,
     chosen_targets,
@@ -29,11 +29,9 @@ from bayesatk.plots.canvas import (
 )
 from bayesatk.results.analyses import analysis_table
 from bayesatk.results.costs import read_result
-from bayesatk.results.result import Result
+from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import TARGET_NAMES
 from bayesatk.results.tables import ranges_beyond
-
-Array = NDArray[np.float64]
 
 
 def plot_curve(
@@ -131,7 +129,7 @@ def _metric_curves(
 ) -> xr.Dataset:
     """Return mean, band and estimate, dims (group, target, system, k), best system first."""
     family, tau = metrics[0].family, metrics[0].tau
-    pick: dict[str, Any] = {"target": targets} | ({} if tau is None else {"tau": tau})
+    pick = {"target": targets} | ({} if tau is None else {"tau": tau})
     statistics = result.statistics[family.variable].sel(pick)
     draws = result.posterior[family.variable].sel(pick)
     draws = draws.stack(sample=("chain", "draw")).transpose("target", "system", "sample", "k")
@@ -171,24 +169,24 @@ _IN_A_ROW = 4  # curves that can be told apart in a panel
 
 def _draw_metric(canvas: Canvas, curves: xr.Dataset) -> None:
     """Draw bands below lines below markers."""
-    x, backend, line = xr.DataArray(np.log2(curves["k"])), canvas.backend, canvas.marks.line
+    x, backend = xr.DataArray(np.log2(curves["k"])), canvas.backend
     filled, beside = curves["filled"].drop_vars("filled"), 0.02 * _beside(curves)
     bands = curves.where(filled)
     _draw_band(canvas, x, bands)
     for end in _ENDS:
-        canvas.draw(line, f"band_{end}", x, bands[end], width=0.7)
+        canvas.line(f"band_{end}", x, bands[end], width=0.7)
     if not filled.all():
         bars = curves.where(~filled)
         points = upright(x + beside, bars["lower"], bars["upper"], "k")
-        canvas.draw(line, "bar", *points, linestyle=backend.lines[0], width=1.0, alpha=0.6)
+        canvas.line("bar", *points, linestyle="solid", width=1.0, alpha=0.6)
     if "range_lower" in curves:
         points = upright(x + 2.0 * beside, curves["range_lower"], curves["range_upper"], "k")
-        canvas.draw(line, "range", *points, linestyle=backend.lines[2], width=1.6)
-    canvas.draw(line, "line", x, curves["mean"], width=1.8)
-    canvas.draw(canvas.marks.scatter, "point", x, curves["mean"], area=22.0)
+        canvas.line("range", *points, linestyle="dotted", width=1.6)
+    canvas.line("line", x, curves["mean"], width=1.8)
+    canvas.scatter("point", x, curves["mean"], area=22.0)
     if "estimate" in curves:
-        canvas.draw(
-            canvas.marks.scatter, "estimate", x, curves["estimate"], width=1.3, area=60.0,
+        canvas.scatter(
+            "estimate", x, curves["estimate"], width=1.3, area=60.0,
             facecolor=backend.invisible,
         )  # fmt: skip
 
@@ -208,8 +206,8 @@ def _write_names(
     for index in np.ndindex(ends.shape[:-1]):
         height.values[index] = _apart(ends.values[index], limits)
     words = xr.DataArray(names, {"system": curves["system"]}, "system")
-    canvas.draw(
-        canvas.marks.text, "name", np.log2(float(curves["k"][-1])) + gap, height.fillna(limits[0]),
+    canvas.text(
+        "name", np.log2(float(curves["k"][-1])) + gap, height.fillna(limits[0]),
         string=words.where(ends.notnull(), ""), size=canvas.backend.font(9),
         horizontal_align="left",
     )  # fmt: skip
@@ -238,8 +236,7 @@ def _apart(heights: Array, limits: tuple[float, float]) -> Array:
 
 def _draw_band(canvas: Canvas, x: xr.DataArray, curves: xr.Dataset) -> None:
     """Fill what lies between ``lower`` and ``upper``."""
-    fill = canvas.marks.fill_between_y
-    canvas.draw(fill, "band", x, curves["lower"], curves["upper"], alpha=0.25)
+    canvas.fill_between_y("band", x, curves["lower"], curves["upper"], alpha=0.25)
 
 
 def _k_ticks(ks: list[int]) -> tuple[list[float], list[str]]:
@@ -398,7 +395,7 @@ def plot_horizon(fit: Fit, *, backend: str | None = None) -> Any:
 
 def _draw_horizon(canvas: Canvas, fit: Result, curves: xr.Dataset, logarithmic: bool) -> None:
     """Draw bands below lines below crossings."""
-    marks, backend, horizon = canvas.marks, canvas.backend, fit.group("horizon")
+    horizon = fit.group("horizon")
     level = float(horizon.attrs["level"])
 
     def on_axis(values: xr.DataArray) -> xr.DataArray:
@@ -408,22 +405,20 @@ def _draw_horizon(canvas: Canvas, fit: Result, curves: xr.Dataset, logarithmic: 
     x = on_axis(curves["value"])
     curves = curves.rename(ci_lower="lower", ci_upper="upper")
     _draw_band(canvas, x, curves)
-    canvas.draw(marks.line, "line", x, curves["mean"], width=1.8)
+    canvas.line("line", x, curves["mean"], width=1.8)
     ends = x.isel(point=[0, -1])
-    canvas.draw(marks.line, "level", ends, level, color=DARK, width=0.8, linestyle=backend.lines[2])
+    canvas.line("level", ends, level, color=DARK, width=0.8, linestyle="dotted")
     sides = xr.concat([horizon["ci_lower"], horizon["ci_upper"]], dim="side")
     sides = on_axis(sides).clip(float(x.min()), float(x.max()))
-    canvas.draw(
-        marks.line, "horizon", sides, level, width=4.5, alpha=0.6, linestyle=backend.lines[0]
-    )
+    canvas.line("horizon", sides, level, width=4.5, alpha=0.6, linestyle="solid")
     middle = on_axis(horizon["median"])
     middle = middle.where((middle >= x.min()) & (middle <= x.max()))
-    canvas.draw(marks.scatter, "median", middle, level, area=50.0)
+    canvas.scatter("median", middle, level, area=50.0)
     if fit.has("horizon_observed"):
         observed = fit.group("horizon_observed").rename(bin="point")
-        canvas.draw(
-            marks.scatter, "observed", on_axis(observed["value"]), observed["rate"], area=34.0,
-            facecolor=backend.invisible, width=1.1,
+        canvas.scatter(
+            "observed", on_axis(observed["value"]), observed["rate"], area=34.0,
+            facecolor=canvas.backend.invisible, width=1.1,
         )  # fmt: skip
 
 
@@ -483,10 +478,8 @@ def plot_cost(
         drawn.distinct("system", range(number), "color", "marker"), cols=["target"],
     )  # fmt: skip
     regions = _regions(draws, result.ci_prob)
-    canvas.draw(canvas.marks.line, "region", *regions, width=1.4)
-    canvas.draw(
-        canvas.marks.scatter, "points", means["cost_to_success"], means["pass_at_k"], area=36.0
-    )
+    canvas.line("region", *regions, width=1.4)
+    canvas.scatter("points", means["cost_to_success"], means["pass_at_k"], area=36.0)
     unit = str(result.tree.attrs.get("cost_unit", ""))
     canvas.label(
         f"cost of a question{f' ({unit})' * bool(unit)}", "share of questions solved",
@@ -563,13 +556,13 @@ def plot_change_point(fit: Fit, *, backend: str | None = None) -> Any:
     y = xr.DataArray(numbers.T, {"panel": list(titles)}, ("panel", "day"))
     x = xr.DataArray(np.arange(len(table), dtype=float), dims="day")
     canvas = Canvas(drawn, y.to_dataset(name="value"), (6.4, 7.4), rows=["panel"])
-    canvas.draw(canvas.marks.line, "line", x, y, color=COLORS[0], width=1.6)
-    canvas.draw(canvas.marks.scatter, "points", x, y, color=COLORS[0], area=26.0)
+    canvas.line("line", x, y, color=COLORS[0], width=1.6)
+    canvas.scatter("points", x, y, color=COLORS[0], area=26.0)
     level = -np.log(float(table.attrs["alpha"]))
     threshold = xr.full_like(y, level).where(y["panel"] == "log_e")
-    canvas.draw(
-        canvas.marks.line, "threshold", x, threshold, color=DARK, width=1.2,
-        linestyle=drawn.lines[1],
+    canvas.line(
+        "threshold", x, threshold, color=DARK, width=1.2,
+        linestyle="dashed",
     )  # fmt: skip
     labels = shortened(table["day"].tolist(), 16)
     day_step = -(-sum(len(label) + 2 for label in labels) // 64)  # characters beside each other

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Array
 from bayesatk.comparison.checks.question_table import question_table
 from bayesatk.metrics.grid import parse
 from bayesatk.plots.canvas import (
@@ -14,7 +14,6 @@ from bayesatk.plots.canvas import (
     GREY,
     Backend,
     Canvas,
-    Fit,
     chosen_systems,
     shortened,
     spaced,
@@ -22,9 +21,7 @@ from bayesatk.plots.canvas import (
 )
 from bayesatk.posterior.models_of import model_of
 from bayesatk.results.difficulty import difficulty_draws
-from bayesatk.results.result import Result
-
-Array = NDArray[np.float64]
+from bayesatk.results.result import Fit, Result
 
 
 def plot_questions(fit: Fit, system: Any = None, *, backend: str | None = None) -> Any:
@@ -84,15 +81,12 @@ def plot_questions(fit: Fit, system: Any = None, *, backend: str | None = None) 
         canvas = Canvas(drawn, rows, (8.4, 1.0 + 2.3 * len(systems)), cols=["system"], wrap=1)
     else:
         canvas = Canvas.of_systems(drawn, rows)
-    scatter = canvas.marks.scatter
     lines = upright(x, rows["ci_lower"], rows["ci_upper"], "question")
-    canvas.draw(canvas.marks.line, "interval", *lines, color=COLORS[0], alpha=0.5, width=0.8)
-    canvas.draw(scatter, "mean", x, rows["mean"], color=COLORS[0], area=16.0)
+    canvas.line("interval", *lines, color=COLORS[0], alpha=0.5, width=0.8)
+    canvas.scatter("mean", x, rows["mean"], color=COLORS[0], area=16.0)
     odd = rows["mean"].where(rows["suspicious"])
     if len(marked):
-        canvas.draw(
-            scatter, "suspicious", x, odd, color=COLORS[1], marker=drawn.markers[3], area=40.0
-        )
+        canvas.scatter("suspicious", x, odd, color=COLORS[1], marker=drawn.markers[3], area=40.0)
     canvas.label(
         "question (hardest first)",
         "success probability p" if fit.data.binary else "expected score",
@@ -191,18 +185,17 @@ def plot_shrinkage(fit: Fit, system: Any = None, *, backend: str | None = None) 
     canvas = Canvas.of_systems(
         drawn, mean.to_dataset(name="value"), {"overlay": (["size_class"], ())}
     )
-    marks = canvas.marks
     diagonal = xr.DataArray([0.0, 1.0], dims="end")
-    canvas.draw(marks.line, "identity", diagonal, diagonal, color=GREY, linestyle=drawn.lines[1])
+    canvas.line("identity", diagonal, diagonal, color=GREY, linestyle="dashed")
     smallest, largest_area = 14.0, 400.0  # of markers, square points
     growth = min(1.0, classes / 8) / max(classes - 1, 1)
     area = smallest * (largest_area / smallest) ** (growth * mean["size_class"])
-    canvas.draw(marks.scatter, "questions", rate, mean, color=COLORS[0], alpha=0.6, area=area)
+    canvas.scatter("questions", rate, mean, color=COLORS[0], alpha=0.6, area=area)
     judged = int(fit.judges is not None)  # where a judge errs, the mean of posterior means
     overall = [float(np.average(table[:, judged], weights=table[:, 2])) for table in tables]
-    canvas.draw(
-        marks.hline, "mean", xr.DataArray(overall, {"system": systems}, "system"),
-        color=DARK, width=1.2, linestyle=drawn.lines[2],
+    canvas.hline(
+        "mean", xr.DataArray(overall, {"system": systems}, "system"),
+        color=DARK, width=1.2, linestyle="dotted",
     )  # fmt: skip
     limits = (-0.04, 1.04)
     canvas.label(
@@ -235,7 +228,7 @@ def _question_means(result: Result, index: int) -> Array:
     if result.has("closed_form"):
         closed = result.group("closed_form")
         if "p" in closed:
-            return np.asarray(closed["p"].sel(statistic="mean").isel(system=index).values)
+            return closed["p"].sel(statistic="mean").isel(system=index).values
         return model_of(result, index).fit(parse("bayes")).question_p()[0]
     draws = result.posterior
     if "p" not in draws:
@@ -243,7 +236,7 @@ def _question_means(result: Result, index: int) -> Array:
             "fit must have draws of every question's p; a sampled one has them if asked. Pass "
             "keep=['p'] to bayesatk.sample."
         )
-    return np.asarray(draws["p"].isel(system=index).mean(("chain", "draw")).values)
+    return draws["p"].isel(system=index).mean(("chain", "draw")).values
 
 
 def plot_difficulty(fit: Fit, system: Any = None, *, backend: str | None = None) -> Any:
@@ -300,12 +293,11 @@ def plot_difficulty(fit: Fit, system: Any = None, *, backend: str | None = None)
     )  # fmt: skip
     lower, upper, median = (cdf.isel(quantile=i, drop=True) for i in range(3))
     canvas = Canvas.of_systems(drawn, median.to_dataset(name="value"))
-    marks = canvas.marks
-    canvas.draw(marks.fill_between_y, "band", p, lower, upper, color=COLORS[0], alpha=0.25)
-    canvas.draw(marks.line, "median", p, median, color=COLORS[0], width=1.8)
-    canvas.draw(
-        marks.step, "observed", *_observed(fit, systems), color=DARK, width=1.3,
-        linestyle=drawn.lines[1], step_mode="after",
+    canvas.fill_between_y("band", p, lower, upper, color=COLORS[0], alpha=0.25)
+    canvas.line("median", p, median, color=COLORS[0], width=1.8)
+    canvas.step(
+        "observed", *_observed(fit, systems), color=DARK, width=1.3,
+        linestyle="dashed", step_mode="after",
     )  # fmt: skip
     canvas.label(
         "success probability p", "share of questions with p or less", titles=shortened(systems),

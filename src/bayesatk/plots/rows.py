@@ -15,7 +15,6 @@ from bayesatk.plots.canvas import (
     GREY,
     Backend,
     Canvas,
-    Fit,
     Styles,
     arranged,
     chosen_metrics,
@@ -29,7 +28,7 @@ from bayesatk.plots.canvas import (
     spaced,
 )
 from bayesatk.results.analyses import analysis_table
-from bayesatk.results.result import Result
+from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import TARGET_NAMES, TARGETS, by_metric, metric_values
 from bayesatk.results.tables import by_groups
 
@@ -226,9 +225,9 @@ def plot_difference(
         probability, rows["monte_carlo_error"],
     )  # fmt: skip
     _write_beside(canvas, "probability", high, height, words)
-    canvas.draw(canvas.marks.vline, "zero", 0.0, color=DARK, width=1.0, linestyle=drawn.lines[1])
+    canvas.vline("zero", 0.0, color=DARK, width=1.0, linestyle="dashed")
     if rope > 0:
-        canvas.draw(canvas.marks.vspan, "rope", -rope, rope, color=GREY, alpha=0.25)
+        canvas.vspan("rope", -rope, rope, color=GREY, alpha=0.25)
     canvas.label(
         [f"difference in {estimand(shown)}" for shown in metrics],
         xlim=(low, high + 0.36 * (high - low)), **_beside_rows(rows["label"].values.tolist()),
@@ -275,8 +274,8 @@ def _write_beside(
     canvas: Canvas, visual: str, x: float, y: xr.DataArray, words: xr.DataArray
 ) -> None:
     """Write something beside every row."""
-    canvas.draw(
-        canvas.marks.text, visual, x + xr.zeros_like(words, float), y, string=words, color=DARK,
+    canvas.text(
+        visual, x + xr.zeros_like(words, float), y, string=words, color=DARK,
         size=canvas.backend.font(10), horizontal_align="left",
     )  # fmt: skip
 
@@ -295,16 +294,15 @@ def _open_rows(
 
 def _draw_rows(canvas: Canvas, rows: xr.Dataset, y: xr.DataArray, **style: Any) -> None:
     """Draw thin intervals, pale thick halves and means at the height of each row."""
-    line = canvas.marks.line
     interval = xr.concat([rows["ci_lower"], rows["ci_upper"]], dim="end")
-    canvas.draw(line, "interval", interval, y, width=1.3, **style)
+    canvas.line("interval", interval, y, width=1.3, **style)
     if "half_0" in rows:  # pale and behind the mean: one bar, however short
         half = xr.concat([rows["half_0"], rows["half_1"]], dim="end")
-        canvas.draw(
-            line, "half", half, y, width=7.0, alpha=0.4, linestyle=canvas.backend.lines[0],
+        canvas.line(
+            "half", half, y, width=7.0, alpha=0.4, linestyle="solid",
             matplotlib={"solid_capstyle": "butt"}, **style,
         )  # fmt: skip
-    canvas.draw(canvas.marks.scatter, "mean", rows["mean"], y, area=32.0, width=0.5, **style)
+    canvas.scatter("mean", rows["mean"], y, area=32.0, width=0.5, **style)
 
 
 def plot_ranks(
@@ -373,12 +371,12 @@ def plot_ranks(
     row = table["system"].copy(data=np.arange(size)[::-1])
     half = xr.DataArray([-0.5, 0.5], dims="side")
     shaded = table.where(table >= _LEAST_SHADED)
-    canvas.draw(
-        canvas.marks.fill_between_y, "cell", ranks + half, row - 0.5, row + 0.5 + 0.0 * shaded,
+    canvas.fill_between_y(
+        "cell", ranks + half, row - 0.5, row + 0.5 + 0.0 * shaded,
         color=_written(_shade, table), alpha=1.0,
     )  # fmt: skip
-    canvas.draw(
-        canvas.marks.text, "probability", ranks, row + 0.0 * table, color=_written(_ink, table),
+    canvas.text(
+        "probability", ranks, row + 0.0 * table, color=_written(_ink, table),
         string=_written(lambda p: "0" if p < _LEAST_SHADED else f"{p:.2f}", table),
         size=drawn.font(10.0 if size <= 12 else 8.0),
     )  # fmt: skip
@@ -454,8 +452,8 @@ def plot_leaderboard(
     height = _heights(rows, "system")
     canvas = _open_rows(drawn, rows, "metric", "system", 1.1, {})
     _draw_rows(canvas, rows, height, color=COLORS[0])
-    canvas.draw(
-        canvas.marks.scatter, "observed", rows["observed"], height, color=DARK, area=60.0,
+    canvas.scatter(
+        "observed", rows["observed"], height, color=DARK, area=60.0,
         width=1.2, facecolor=drawn.invisible,
     )  # fmt: skip
     values = rows[["ci_lower", "ci_upper", "observed"]].to_array()
@@ -466,9 +464,9 @@ def plot_leaderboard(
     _write_beside(canvas, "best", high, height, words)
     across = xr.DataArray([low, high], dims="end")
     for line, below in enumerate(np.flatnonzero(np.diff(rows["tier"].isel(metric=0)))):
-        canvas.draw(
-            canvas.marks.line, f"tier_{line}", across, below + 0.5 + 0.0 * across, color=GREY,
-            width=1.0, linestyle=drawn.lines[1],
+        canvas.line(
+            f"tier_{line}", across, below + 0.5 + 0.0 * across, color=GREY,
+            width=1.0, linestyle="dashed",
         )  # fmt: skip
     canvas.label(
         [estimand(shown_metric)], xlim=(low, high + 0.55 * (high - low)),
@@ -576,20 +574,18 @@ def plot_gate(fit: Fit, *, backend: str | None = None) -> Any:
     height = float(np.nan_to_num(density).max()) or 1.0
     shape = at.copy(data=np.nan_to_num(density) / height)
     threshold = float(row["threshold"])
-    canvas, marks = Canvas(drawn, xr.Dataset({"density": shape}), (6.8, 3.8)), drawn.marks
+    canvas = Canvas(drawn, xr.Dataset({"density": shape}), (6.8, 3.8))
     low, high = min(float(at.min()), threshold, 0.0), max(float(at.max()), threshold, 0.0)
     for side, color in _SIDES.items():
         kept = at.clip(threshold, None) if side == "above" else at.clip(None, threshold)
         heights = np.interp(kept, at, shape, left=0.0, right=0.0)
         top = at.copy(data=heights)
-        canvas.draw(marks.fill_between_y, side, kept, 0.0 * top, top, color=color, alpha=0.35)
-    canvas.draw(
-        marks.vline, "threshold", threshold, color=DARK, width=1.6, linestyle=drawn.lines[1]
-    )
-    canvas.draw(marks.vline, "zero", 0.0, color=GREY, width=0.8, linestyle=drawn.lines[2])
+        canvas.fill_between_y(side, kept, 0.0 * top, top, color=color, alpha=0.35)
+    canvas.vline("threshold", threshold, color=DARK, width=1.6, linestyle="dashed")
+    canvas.vline("zero", 0.0, color=GREY, width=0.8, linestyle="dotted")
     ends = xr.concat([row["ci_lower"], row["ci_upper"]], dim="end").drop_vars("check")
-    canvas.draw(marks.line, "interval", ends, -0.08, color=DARK, width=1.4)
-    canvas.draw(marks.scatter, "mean", float(row["mean"]), -0.08, color=DARK, area=36.0)
+    canvas.line("interval", ends, -0.08, color=DARK, width=1.4)
+    canvas.scatter("mean", float(row["mean"]), -0.08, color=DARK, area=36.0)
     canvas.label(
         f"new minus baseline, difference in {estimand(parse(group.attrs['metric'])[0])}",
         xlim=spaced(low, high), ylim=(-0.18, 1.08), yticks=((), ()),

@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
+from bayesatk._tools.arguments import positive_number
+from bayesatk._tools.arrays import Ints
 from bayesatk.core.question.beta_binomial import beta_binomial_moments
 from bayesatk.core.question.laws import finite
 from bayesatk.metrics.credit import Credit, g_pass_at
@@ -56,7 +58,7 @@ def whole_numbers(R: ArrayLike, name: str = "R") -> NDArray[np.integer]:
     return matrix.view(np.uint8) if matrix.dtype == bool else matrix
 
 
-def count_ones(R: ArrayLike) -> tuple[NDArray[np.int64], int]:
+def count_ones(R: ArrayLike) -> tuple[Ints, int]:
     """Successes per row of a 0/1 matrix, and the number of columns.
 
     Parameters
@@ -85,7 +87,7 @@ def count_ones(R: ArrayLike) -> tuple[NDArray[np.int64], int]:
     return matrix.sum(axis=1, dtype=np.int64), matrix.shape[1]
 
 
-def counted(R: ArrayLike, k: int) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+def counted(R: ArrayLike, k: int) -> tuple[Ints, Ints, int]:
     """Return the numbers of successes that occur, in how many questions each, and N."""
     successes, trials = count_ones(R)
     if isinstance(k, int | np.integer) and not 1 <= k <= trials:
@@ -123,8 +125,7 @@ def interval(
 ) -> Interval:
     """Return the posterior mean, sd and normal interval under a Beta prior for each question."""
     for name, value in (("alpha0", alpha0), ("beta0", beta0)):
-        if not isinstance(value, int | float | np.number) or not 0.0 < value < np.inf:
-            raise ValueError(f"{name} must be a finite number > 0; got {value!r}. 1.0 is uniform.")
+        positive_number(name, value, "1.0 is uniform.")
     seen, frequency, trials = counted(R, k)
     a, b, share = seen + alpha0, trials - seen + beta0, frequency / frequency.sum()
     mean, _, variance = beta_binomial_moments([credit(k)], a, b)

@@ -3,10 +3,12 @@
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from bayesatk._tools.arguments import positive_number
+from bayesatk._tools.arrays import Array, Flags
 from bayesatk.core.question.ballot import plurality_finite, plurality_latent, plurality_posterior
-from bayesatk.metrics.credit import Array, check_k
+from bayesatk.metrics.credit import check_k
 
 Law = Literal["finite", "latent", "posterior"]
 
@@ -75,17 +77,15 @@ def plurality_at_k(
     """
     if law not in ("finite", "latent", "posterior"):
         raise ValueError(f"law must be 'finite', 'latent' or 'posterior'; got {law!r}.")
-    number = isinstance(alpha, int | float | np.integer | np.floating)
-    if not number or isinstance(alpha, bool) or not (np.isfinite(alpha) and alpha > 0):
-        raise ValueError(f"alpha must be a finite number > 0; got {alpha!r:.80}. 1.0 is uniform.")
+    positive_number("alpha", alpha, "1.0 is uniform.")
     rows, single = _rows(answer_counts)
     marks = _marks(correct, rows, single)
     ks = [check_k(votes) for votes in np.atleast_1d(np.asarray(k)).tolist()]
     if not ks:
         raise ValueError("k must have at least one number of votes; got none.")
     nobody = _nobody(unanswered, len(rows), law)
-    credit: Array = np.empty((len(rows), len(ks)))
-    credit_by_counts: dict[tuple[object, ...], Array] = {}
+    credit = np.empty((len(rows), len(ks)))
+    credit_by_counts = {}
     for row, (values, right) in enumerate(zip(rows, marks, strict=True)):
         listed = ~np.isnan(values)
         counts, right, silent = values[listed], right[listed], nobody[row]
@@ -141,7 +141,7 @@ def _check(law: Law, values: Array, nobody: float | None, k: int, row: int) -> N
 def _question_credit(
     law: Law,
     values: Array,
-    correct: NDArray[np.bool_],
+    correct: Flags,
     ks: list[int],
     alpha: float,
     nobody: float | None,
@@ -174,7 +174,7 @@ def _rows(answer_counts: ArrayLike) -> tuple[Array, bool]:
     return np.atleast_2d(values), values.ndim == 1
 
 
-def _marks(correct: ArrayLike, rows: Array, single: bool) -> NDArray[np.bool_]:
+def _marks(correct: ArrayLike, rows: Array, single: bool) -> Flags:
     marks = np.asarray(correct)
     shape = rows.shape[1:] if single else rows.shape
     if marks.shape != shape:

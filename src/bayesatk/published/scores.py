@@ -1,8 +1,9 @@
 """The published Bayes@N, Avg@N and Max@k of scored categories, under their published names."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from bayesatk._tools.arrays import Array, Ints
 from bayesatk.core.question.categorical import category_finite, category_moments
 from bayesatk.metrics.category_credit import CategoryCredit
 from bayesatk.published._shared import (
@@ -258,7 +259,7 @@ def _check_k(k: object, trials: int | None) -> None:
         raise ValueError(f"k must satisfy 1 <= k{most}; got k={k!r}. Try k=1.")
 
 
-def _scores(w: ArrayLike | None) -> NDArray[np.float64]:
+def _scores(w: ArrayLike | None) -> Array:
     scores = np.array([0.0, 1.0]) if w is None else np.asarray(w)
     if scores.ndim != 1 or not len(scores) or scores.dtype.kind not in "biuf":
         raise ValueError(f"w must be a vector of numbers, one for every category; got {w!r:.80}.")
@@ -268,7 +269,7 @@ def _scores(w: ArrayLike | None) -> NDArray[np.float64]:
     return scores
 
 
-def _scaled(scores: NDArray[np.float64]) -> tuple[NDArray[np.float64], int]:
+def _scaled(scores: Array) -> tuple[Array, int]:
     """Divide scores by a power of two (exactly), so that no square overflows or vanishes."""
     power = int(np.frexp(np.abs(scores).max())[1])
     return np.ldexp(scores, -power), power
@@ -279,7 +280,7 @@ def _score_range(w: ArrayLike | None) -> tuple[float, float]:
     return float(scores.min()), float(scores.max())
 
 
-def _category_counts(R: ArrayLike, categories: int, name: str) -> NDArray[np.int64]:
+def _category_counts(R: ArrayLike, categories: int, name: str) -> Ints:
     matrix = whole_numbers(R, name)
     if matrix.min() < 0 or matrix.max() >= categories:
         raise ValueError(
@@ -290,7 +291,7 @@ def _category_counts(R: ArrayLike, categories: int, name: str) -> NDArray[np.int
     return np.stack([(matrix == c).sum(axis=1) for c in range(categories)], axis=1)
 
 
-def _prior_counts(R0: ArrayLike, questions: int, categories: int) -> NDArray[np.int64]:
+def _prior_counts(R0: ArrayLike, questions: int, categories: int) -> Ints:
     """Count prior trials: flat ones are as many for each question, none are allowed."""
     prior = rectangle(R0, "R0")
     if prior.ndim == 1 and len(prior) % questions == 0:

@@ -30,7 +30,7 @@ from bayesatk.reporting.sentences import (
     scores,
 )
 from bayesatk.results.citations import cite
-from bayesatk.results.result import Result
+from bayesatk.results.result import Fit, Result
 from bayesatk.results.views import view
 from bayesatk.verification.verify import Verification
 
@@ -38,13 +38,13 @@ _LONG = 100_000  # bytes from which a file in the page is compressed
 
 
 def report(
-    fit: xr.DataTree | Result,
+    fit: Fit,
     path: str | Path,
     *,
     data: Outcomes | None = None,
     verification: Verification | None = None,
     guess: object = None,
-    costs: xr.DataTree | Result | None = None,
+    costs: Fit | None = None,
     title: str = "Evaluation report",
     client: Any = None,
 ) -> Path:

@@ -15,7 +15,7 @@ import xarray as xr
 
 from bayesatk._tools.arguments import one_of
 from bayesatk.data.outcomes import Outcomes
-from bayesatk.results.result import Result
+from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import ANALYSES, build, root_attributes
 from bayesatk.results.views import ShownTable
 
@@ -66,7 +66,7 @@ def analysis_group(
         array[cells] = typed
         variables[name] = list(keys), array
     described = {"columns": list(map(str, table)), "sentences": list(sentences), **attrs}
-    texts: dict[str, Any] = {}
+    texts = {}
     for name, value in described.items():
         plain = isinstance(value, str | int | float)
         as_json = isinstance(value, list | dict)
@@ -104,9 +104,7 @@ def analyses_of(tree: xr.DataTree) -> list[str]:
     return [name for name in ANALYSES if name in tree.children]
 
 
-def analysis_table(
-    result: xr.DataTree | Result, name: str, others: Sequence[str] = ()
-) -> ShownTable:
+def analysis_table(result: Fit, name: str, others: Sequence[str] = ()) -> ShownTable:
     """Return the table of an analysis that a result has; `others` are tables that are none."""
     one_of("what", name, (*others, *ANALYSES))
     return table_of(Result.of(result, name).group(name), name)

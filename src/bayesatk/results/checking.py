@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
+from bayesatk._tools.arrays import Array, Indices, Rng
 from bayesatk.data.study import Study
 from bayesatk.metrics.grid import MetricGrid
 from bayesatk.priors import DIFFICULTY_FAMILIES, CrossedPrior, HyperPrior
@@ -31,7 +31,6 @@ from bayesatk.results.schema import (
     metric_dataset,
 )
 
-Array = NDArray[np.float64]
 UNIT = "question of a system"  # that a log-likelihood is of, and that models are compared on
 MOST_LIKELIHOODS = 1_000_000  # values (8 MB) up to which they are kept without being asked for
 _MOST_REPLICATES = 200_000  # counts up to which they are drawn without being asked for
@@ -44,7 +43,7 @@ def checking_groups(
     study: Study,
     groups: Mapping[str, xr.Dataset],
     keep: Sequence[str],
-    rng: np.random.Generator,
+    rng: Rng,
     likelihood: Array | None = None,
     p: Array | None = None,
 ) -> dict[str, xr.Dataset]:
@@ -127,7 +126,7 @@ def with_variation(values: Array) -> Array:
     constant = values.min(axis=0) == values.max(axis=0)
     even = _VARIATION * (np.linspace(-0.5, 0.5, len(values)) if len(values) > 1 else np.zeros(1))
     size = np.where(constant & np.isfinite(values[0]), np.maximum(1.0, np.abs(values[0])), 0.0)
-    return np.asarray(values + even[:, None] * size)
+    return values + even[:, None] * size
 
 
 def replicated(study: Study, draws: int, keep: Sequence[str]) -> bool:
@@ -142,7 +141,7 @@ def _predictive_groups(
     laws: Sequence[QuestionLaws],
     at: dict[str, Any],
     keep: Sequence[str],
-    rng: np.random.Generator,
+    rng: Rng,
 ) -> dict[str, xr.Dataset]:
     """Return ``log_prior``, ``prior``, ``posterior_predictive`` and ``prior_predictive``."""
     results = {"log_prior": _log_prior(study, posterior, laws, at)}
@@ -151,7 +150,7 @@ def _predictive_groups(
         QuestionLaws.of_prior(study, system, _PRIOR_DRAWS, rng)
         for system in range(len(laws)) if proper
     ]  # fmt: skip
-    prior_at: dict[str, Any] = {"chain": [0], "draw": np.arange(_PRIOR_DRAWS)}
+    prior_at = {"chain": [0], "draw": np.arange(_PRIOR_DRAWS)}
     if priors:
         results["prior"] = _prior(study, posterior, priors, prior_at, rng)
     if replicated(study, len(at["chain"]) * len(at["draw"]), keep):
@@ -162,7 +161,7 @@ def _predictive_groups(
 
 
 def _replicates(
-    study: Study, laws: Sequence[QuestionLaws], at: dict[str, Any], rng: np.random.Generator
+    study: Study, laws: Sequence[QuestionLaws], at: dict[str, Any], rng: Rng
 ) -> xr.Dataset:
     """Draw counts of questions with the same trials, one set for every draw."""
     trials, scale = study.outcomes.trials.transpose("system", "question").values, study.scale
@@ -173,7 +172,7 @@ def _replicates(
 
 def _prior(
     study: Study, posterior: xr.Dataset, priors: Sequence[QuestionLaws], at: dict[str, Any],
-    rng: np.random.Generator,
+    rng: Rng,
 ) -> xr.Dataset:  # fmt: skip
     """Draws from the prior, of variables that the posterior has."""
     scored = "group_mean" in posterior and "category" not in posterior["group_mean"].dims
@@ -247,9 +246,7 @@ def _log_fields(study: Study, law: QuestionLaws) -> dict[str, Array]:
     return densities
 
 
-def _by_field(
-    fields: Fields, law: QuestionLaws, rows: NDArray[np.intp] | slice
-) -> dict[str, Array]:
+def _by_field(fields: Fields, law: QuestionLaws, rows: Indices | slice) -> dict[str, Array]:
     """Log density of the coordinates of every field at some of the draws."""
     values = {"slopes": law.slopes, "group_sd": law.group_sd, "shape": law.shape}
     if law.difficulty is None:
@@ -280,10 +277,10 @@ def _expected_log_density(field: Field) -> float:
 def _log_dirichlet(p: Array, alpha: Array) -> Array:
     """Log density of logits of probabilities (draws, ..., category)."""
     constant = gammaln(alpha.sum(axis=-1)) - gammaln(alpha).sum(axis=-1)
-    return np.asarray((np.log(np.maximum(p, _TINY)) * alpha).sum(axis=-1) + constant)
+    return (np.log(np.maximum(p, _TINY)) * alpha).sum(axis=-1) + constant
 
 
-def _metrics_of_p(study: Study, p: Array, rng: np.random.Generator) -> xr.Dataset:
+def _metrics_of_p(study: Study, p: Array, rng: Rng) -> xr.Dataset:
     """Return the metrics that judge trials, of the same targets as in the posterior.
 
     Means over questions have the weights of these and of their groups. Questions like these are

@@ -4,12 +4,9 @@ import json
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
-from typing import Any
-
-import xarray as xr
 
 from bayesatk.results.analyses import analyses_of
-from bayesatk.results.result import Result
+from bayesatk.results.result import Fit, Result
 
 RUBIN = "Rubin 1981, Annals of Statistics 9(1), 130-134 (Bayesian bootstrap)"
 HOFFMAN = "Hoffman and Gelman 2014, JMLR 15, 1593-1623 (NUTS)"
@@ -34,7 +31,7 @@ def entries() -> dict[str, str]:
     }
 
 
-def citations(result: xr.DataTree | Result | None = None) -> list[str]:
+def citations(result: Fit | None = None) -> list[str]:
     """Return what to cite, as short references: of a result, or of the whole library.
 
     Parameters
@@ -51,7 +48,7 @@ def citations(result: xr.DataTree | Result | None = None) -> list[str]:
     if result is None:
         return list(entries())
     fit = Result.of(result, None)
-    references: list[Any] = list(fit.described("citations"))
+    references = list(fit.described("citations"))
     for name in analyses_of(fit.tree):
         references += json.loads(fit.group(name).attrs.get("citations", "[]"))
     if fit.covariates is not None:
@@ -67,7 +64,7 @@ def citations(result: xr.DataTree | Result | None = None) -> list[str]:
     return list(dict.fromkeys([*references, _ARVIZ, _SELF]))
 
 
-def cite(fit: xr.DataTree | Result | None = None) -> str:
+def cite(fit: Fit | None = None) -> str:
     """Return BibTeX entries of the methods that a result used, or of all methods.
 
     Parameters

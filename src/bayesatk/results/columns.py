@@ -300,7 +300,7 @@ def declared(frame: pd.DataFrame, name: str, chosen: bool = False) -> dict[str, 
     known = _COLUMNS | _OF_TABLE.get(name, {})
     probability = frame.attrs.get("ci_prob")
     percent = "" if probability is None else f"{100 * probability:g}%"
-    columns: dict[str, Column] = {}
+    columns = {}
     for label in map(str, frame.columns):
         ends = label.removesuffix("_lower")
         paired = ends != label and f"{ends}_upper" in frame

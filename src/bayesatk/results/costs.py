@@ -9,16 +9,16 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import NDArray
 
 from bayesatk._tools.arguments import positive_number, whole_number
+from bayesatk._tools.arrays import Array, Flags, Ints
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.costs.prior import BY_BUDGET, BY_K, CostPrior, Costs
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.study import Study, as_marked, read_study
 from bayesatk.priors import HyperPrior
 from bayesatk.results.citations import RUBIN
-from bayesatk.results.result import Result
+from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import (
     TARGETS,
     build,
@@ -28,7 +28,6 @@ from bayesatk.results.schema import (
     statistics_of_draws,
 )
 
-Array = NDArray[np.float64]
 EROL = "arXiv:2504.13359"  # Erol et al., who defined the cost of pass
 _CHEN = "arXiv:2107.03374"
 STATISTICS = ("estimate", "mean", "sd", "ci_lower", "ci_upper", "ci_error")
@@ -76,7 +75,7 @@ class AskedCosts:
         weights = self.outcomes.weight
         return np.ones(self.outcomes.dataset.sizes["question"]) if weights is None else weights
 
-    def of_system(self, index: int) -> tuple[NDArray[np.bool_], NDArray[np.int64], Costs]:
+    def of_system(self, index: int) -> tuple[Flags, Ints, Costs]:
         """Return which questions a system tried, their counts (wrong, right), and their costs."""
         dataset = self.outcomes.dataset.isel(system=index)
         order = np.argsort(dataset["score"].values)
@@ -108,13 +107,13 @@ def read_costs(
     sums = study.outcomes.dataset.get("cost_sums")
     if sums is None or not sums.sel(cost_sum="number").any():
         raise ArgumentError(
-            Argument("data"), " must say what trials cost; none has a cost. Read them: ",
+            "data", " must say what trials cost; none has a cost. Read them: ",
             Argument("cost", "usd", "tally"), ", the name of a column.",
         )  # fmt: skip
     law = CostPrior() if cost_prior is None else cost_prior
     if not isinstance(law, CostPrior):
         rule = f" must be a CostPrior; got {cost_prior!r:.80}. Leave it out for the usual one."
-        raise ArgumentError(Argument("cost_prior"), rule)
+        raise ArgumentError("cost_prior", rule)
     if law.scale is None:
         whole = sums.sum(["system", "question", "category"])
         number, total = whole.sel(cost_sum=["number", "total"]).values
@@ -196,7 +195,7 @@ def read_result(costs: object) -> Result:
     result = Result.of(costs)  # type: ignore[arg-type]
     if not result.of_costs:
         raise ArgumentError(
-            Argument("fit"), " must be a result of bayesatk.costs.evaluate_cost; it has no "
+            "fit", " must be a result of bayesatk.costs.evaluate_cost; it has no "
             "costs. Use bayesatk.costs.evaluate_cost(data).",
         )  # fmt: skip
     return result
@@ -204,7 +203,7 @@ def read_result(costs: object) -> Result:
 
 def cells_of(variables: xr.Dataset) -> list[tuple[str, dict[str, Any]]]:
     """Return every quantity of a group: its name, and its k or budget."""
-    cells: list[tuple[str, dict[str, Any]]] = []
+    cells = []
     for name in variables.data_vars:
         if "target" not in variables[name].dims:
             continue
@@ -214,7 +213,7 @@ def cells_of(variables: xr.Dataset) -> list[tuple[str, dict[str, Any]]]:
     return cells
 
 
-def cost_table(fit: xr.DataTree | Result) -> pd.DataFrame:
+def cost_table(fit: Fit) -> pd.DataFrame:
     """Tabulate a result of costs: one row per system, quantity and target.
 
     Parameters

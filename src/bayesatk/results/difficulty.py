@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Array, Ints, Rng
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.priors import DIFFICULTY_FAMILIES, HyperPrior
 from bayesatk.results.schema import draws_dataset
 
-Array = NDArray[np.float64]
 COMPONENTS = ("lower", "upper")
 ATOMS = {"never_solved": "never", "always_solved": "always"}  # in the posterior; of a Difficulty
 _OF_COMPONENTS = ("share", "mean", "icc")  # fields of a Difficulty that each Beta has
@@ -32,7 +31,7 @@ def has_difficulty_group(prior: object, scored: bool = False) -> bool:
 
 
 def difficulty_group(
-    difficulties: Sequence[Difficulty], family: NDArray[np.int64], posterior: xr.Dataset
+    difficulties: Sequence[Difficulty], family: Ints, posterior: xr.Dataset
 ) -> xr.Dataset:
     """Return the group ``difficulty``.
 
@@ -46,7 +45,7 @@ def difficulty_group(
         With the coordinates of chains, draws and systems.
     """
     pairs = [paired(difficulty) for difficulty in difficulties]
-    variables: dict[str, tuple[tuple[str, ...], NDArray[Any]]] = {
+    variables = {
         name: (
             ("component",) * (name in _OF_COMPONENTS),
             np.stack([vars(pair)[name] for pair in pairs], axis=1),
@@ -114,9 +113,7 @@ def flat_draws(variable: xr.DataArray, system: int | None = None) -> Array:
     return np.asarray(values.reshape(-1, *values.shape[2:]), float)
 
 
-def draw_prior(
-    prior: HyperPrior, size: int, rng: np.random.Generator
-) -> tuple[Difficulty, NDArray[np.int64]]:
+def draw_prior(prior: HyperPrior, size: int, rng: Rng) -> tuple[Difficulty, Ints]:
     """Draw difficulty distributions from the prior, each of a family drawn first.
 
     Returns
@@ -140,7 +137,7 @@ def draw_prior(
     return drawn, np.array([DIFFICULTY_FAMILIES.index(name) for name in names])[member]
 
 
-def chosen(families: Sequence[Difficulty], choice: NDArray[np.int64]) -> Difficulty:
+def chosen(families: Sequence[Difficulty], choice: Ints) -> Difficulty:
     """Return at every place the draw of the family chosen there."""
     pairs = [vars(paired(law)) for law in families]
     rows = np.arange(len(choice))
@@ -150,7 +147,7 @@ def chosen(families: Sequence[Difficulty], choice: NDArray[np.int64]) -> Difficu
     })  # fmt: skip
 
 
-def _drawn(prior: HyperPrior, family: str, size: int, rng: np.random.Generator) -> Difficulty:
+def _drawn(prior: HyperPrior, family: str, size: int, rng: Rng) -> Difficulty:
     fields = prior.fields(family)
     return difficulty_of(fields.values(fields.from_uniform(rng.random((size, fields.size)))))
 

@@ -7,20 +7,18 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-import xarray as xr
-from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv, logit
 
 from bayesatk._tools.arguments import proper_probability
+from bayesatk._tools.arrays import Array
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.data.design import Design
 from bayesatk.metrics.grid import Metric, MetricSpec, parse
 from bayesatk.results.difficulty import flat_draws
 from bayesatk.results.question_laws import QuestionLaws
-from bayesatk.results.result import Result
+from bayesatk.results.result import Fit, Result
 
-Array = NDArray[np.float64]
 Question = Literal["average", "typical"]
 QUESTIONS: tuple[Question, ...] = ("typical", "average")
 _POINT = 1e8  # sum of Beta parameters from which the median is the mean to all digits that count
@@ -29,7 +27,7 @@ _LEAST, _MOST = 1e-300, 1.0 - 1e-16  # of a probability whose logit is taken
 
 
 def predict(
-    fit: xr.DataTree | Result,
+    fit: Fit,
     at: Mapping[str, Any],
     metrics: MetricSpec | None = None,
     *,
@@ -126,7 +124,7 @@ def regression_design(result: Result) -> Design:
     design = result.design
     if design is None:
         raise ArgumentError(
-            Argument("fit"), " must have covariates; it was evaluated without. Name what success "
+            "fit", " must have covariates; it was evaluated without. Name what success "
             "depends on, as in bayesatk.evaluate(data, metrics, ",
             Argument("covariates", "~ log2(minutes)"), ").",
         )  # fmt: skip
@@ -145,7 +143,7 @@ def refuse_votes(result: Result, metrics: Sequence[Metric]) -> None:
         odd = [label for label in odd if label != "bayes"]
         rule = f" must be of right and wrong; got {', '.join(odd)}. Try 'pass@1'."
     if odd:
-        raise ArgumentError(Argument("metrics"), rule)
+        raise ArgumentError("metrics", rule)
 
 
 def questions_of(result: Result) -> tuple[Question, ...]:
@@ -157,7 +155,7 @@ def at_logits(metric: Metric, x: Array, curve: "Curve", question: Question) -> A
     """Metric of questions whose covariates give these logits; (draws, ...)."""
     if question == "average":
         return curve.average(metric)(x)
-    return np.asarray(metric.latent(curve.median(x)))
+    return metric.latent(curve.median(x))
 
 
 def _beta_median(law: Difficulty) -> Array:

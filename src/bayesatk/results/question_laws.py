@@ -13,6 +13,7 @@ import xarray as xr
 from numpy.typing import NDArray
 from scipy.special import expit, logit, softmax
 
+from bayesatk._tools.arrays import Array, Indices, Ints, Rng
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.core.pooling.levels import LevelDraws, shape_functions
 from bayesatk.core.pooling.marks import log_kinds, log_marked, question_rates
@@ -25,8 +26,6 @@ from bayesatk.priors.fields import Fields
 from bayesatk.results.difficulty import ATOMS, difficulty_draws, draw_prior, flat_draws
 from bayesatk.results.schema import PRIOR_WEIGHT
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 _LEAST, _MOST = 1e-300, 1.0 - 1e-16  # of a probability whose logit is taken
 _NEAREST = 1e-9  # of a mean to 0 or 1 that was moved: beyond it expected metrics lose digits
 _BLOCK = 1_000_000  # probabilities worked out at once
@@ -117,9 +116,7 @@ class QuestionLaws:
         )  # fmt: skip
 
     @classmethod
-    def of_prior(
-        cls, study: Study, system: int, size: int, rng: np.random.Generator
-    ) -> "QuestionLaws":
+    def of_prior(cls, study: Study, system: int, size: int, rng: Rng) -> "QuestionLaws":
         """Draw from the prior; the rates of a judge from their calibration set.
 
         Discounted earlier trials are part of the prior of a success probability without
@@ -201,7 +198,7 @@ class QuestionLaws:
         """Log probability of marks by a judge in every draw, (draws, questions)."""
         if self.mean is not None:
             logs = log_kinds(np.log(self.mean), np.log1p(-self.mean), rates, states.counts.shape[1])
-            return np.asarray((logs @ states.counts.T + states.log_ways)[:, states.which])
+            return (logs @ states.counts.T + states.log_ways)[:, states.which]
         if self.difficulty is not None:
             nodes = self.difficulty.nodes
         else:
@@ -230,7 +227,7 @@ class QuestionLaws:
             mean = np.clip(mean, _NEAREST, 1.0 - _NEAREST)
         return expected_metric(replace(self.difficulty, mean=mean), metric)
 
-    def replicates(self, trials: Ints, rng: np.random.Generator) -> Ints:
+    def replicates(self, trials: Ints, rng: Rng) -> Ints:
         """Draw the counts of new questions, each with so many trials; (draws, questions, ...).
 
         Without pooling a question has the p that was drawn of it.
@@ -261,9 +258,7 @@ class QuestionLaws:
         """Whether questions have offsets."""
         return self.slopes is not None or self.group_effect is not None
 
-    def alike(
-        self, members: NDArray[np.intp] | None = None
-    ) -> "Iterator[tuple[NDArray[np.intp], QuestionLaws]]":
+    def alike(self, members: Indices | None = None) -> "Iterator[tuple[Indices, QuestionLaws]]":
         """Yield questions with the same offset, and their law; of all, or of some members."""
         study = self.study
         if members is None:
@@ -317,7 +312,7 @@ class QuestionLaws:
         scored : bool
             Whether the mean of a group of scored categories is the mean score, not its vector.
         """
-        values: dict[str, Array] = {}
+        values = {}
         if self.p is not None:
             values["p"] = self.p
         else:
@@ -399,10 +394,10 @@ def concentration(study: Study, system: int, weight: Array | None = None) -> Arr
     return np.broadcast_to(alpha, shape) if earlier is None else alpha + earlier[system]
 
 
-def drawn_p(alpha: Array, rng: np.random.Generator, study: Study) -> Array:
+def drawn_p(alpha: Array, rng: Rng, study: Study) -> Array:
     """Draw p, or vectors, of Dirichlet distributions (..., category)."""
     if alpha.shape[-1] == 2:
         p = rng.beta(alpha[..., 1], alpha[..., 0])
         return np.stack([1.0 - p, p], axis=-1) if study.scale.axes else p
     gamma = rng.standard_gamma(alpha)
-    return np.asarray(gamma / np.maximum(gamma.sum(axis=-1, keepdims=True), _LEAST))
+    return gamma / np.maximum(gamma.sum(axis=-1, keepdims=True), _LEAST)

@@ -6,12 +6,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Array, Flags, Indices, Rng
 from bayesatk.data.grouping import Grouping
 from bayesatk.results.question_laws import QuestionLaws
 
-Array = NDArray[np.float64]
 Expectation = Callable[[Any], Array]
 _CHUNK = 4_000_000  # draws of p held at once: 32 MB
 _NEW_GROUPS, _NEW_KINDS = 65, 21  # nodes of the effect of a new group: for one kind of question,
@@ -33,7 +32,7 @@ class Shares:
         Whether there are groups.
     """
 
-    group: NDArray[np.intp]
+    group: Indices
     inner: Array
     outer: Array
     grouped: bool
@@ -58,11 +57,11 @@ class Shares:
         table[np.arange(len(self.group)), self.group] = self.inner
         return table
 
-    def drawn_anew(self, tried: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def drawn_anew(self, tried: Flags) -> Flags:
         """Return the questions that the bootstrap draws: tried ones, or all of a group without."""
         return np.asarray(tried | (np.bincount(self.group, tried)[self.group] == 0.0))
 
-    def new_groups(self, population: Array, rng: np.random.Generator) -> Array:
+    def new_groups(self, population: Array, rng: Rng) -> Array:
         """Draw groups anew: means (draws, metrics, groups) under weights times their shares."""
         weights = rng.standard_exponential((len(population), len(self.outer))) * self.outer
         weights /= weights.sum(axis=1, keepdims=True)
@@ -107,13 +106,13 @@ class SystemMetrics:
 
     metrics: Sequence[Any]
     shares: Shares
-    p: Callable[[NDArray[np.intp], np.random.Generator], Array]
-    tried: NDArray[np.bool_] | None = None
+    p: Callable[[Indices, Rng], Array]
+    tried: Flags | None = None
     laws: QuestionLaws | None = None
     alike: Expectation | None = None
     resampled: bool = False
 
-    def draw(self, keep_p: bool, rng: np.random.Generator) -> Drawn:
+    def draw(self, keep_p: bool, rng: Rng) -> Drawn:
         """Draw metrics of these questions and of the population, and of new groups."""
         size, parts_of_p = len(self.shares.group), []
         total, sums, weights = (np.zeros(0) for _ in range(3))
@@ -145,7 +144,7 @@ class SystemMetrics:
 
     def _expected(self, laws: QuestionLaws) -> Array:
         """Return expected metrics of new questions of every group; (draws, metrics, groups)."""
-        total: Array | None = None
+        total = None
         for questions, law in laws.alike():
             values = np.stack([law.expected(metric) for metric in self.metrics], axis=1)
             if total is None:
@@ -162,7 +161,7 @@ class SystemMetrics:
         values = np.stack([self.alike(metric) for metric in self.metrics], axis=1)
         return np.repeat(values[..., None], len(self.shares.outer), axis=2)
 
-    def _new_groups(self, population: Array, rng: np.random.Generator) -> Array:
+    def _new_groups(self, population: Array, rng: Rng) -> Array:
         """Metrics of questions of new groups, (draws, metrics).
 
         Their effects are integrated; without a law of groups these are drawn anew, with their
@@ -181,6 +180,6 @@ class SystemMetrics:
         return total
 
 
-def stored(p: Array, span: NDArray[np.intp], _: np.random.Generator) -> Array:
+def stored(p: Array, span: Indices, _: Rng) -> Array:
     """Return draws of p of some questions, of those of all."""
     return p[:, span]

@@ -14,6 +14,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Array, Ints
 from bayesatk.data.capabilities import Capability, Operation, answered, require
 from bayesatk.data.columns import GROUP, WEIGHT
 from bayesatk.data.design import Design
@@ -36,9 +37,6 @@ from bayesatk.results.schema import (
     outcomes_of,
     statistics_of_draws,
 )
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +70,7 @@ class Result:
     _known: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
-    def of(cls, result: "xr.DataTree | Result", group: str | None = "posterior") -> "Result":
+    def of(cls, result: "Fit", group: str | None = "posterior") -> "Result":
         """Read a result that has this group (if any is named), or say what is wrong with it."""
         if isinstance(result, Result):
             check_result(result.tree, group)
@@ -154,7 +152,7 @@ class Result:
     @cached_property
     def judges(self) -> Judges | None:
         """Who marked the trials of every system, where judges err."""
-        judges: Judges | None = self._declaration.get("judges")
+        judges = self._declaration.get("judges")
         return judges
 
     @cached_property
@@ -258,7 +256,7 @@ class Result:
     @property
     def covariates(self) -> str | tuple[str, ...] | None:
         """The formula, or the names of covariates, that success depends on in this result."""
-        covariates: str | tuple[str, ...] | None = self._declaration.get("covariates")
+        covariates = self._declaration.get("covariates")
         return covariates
 
     @property
@@ -277,19 +275,19 @@ class Result:
         """Scores of the categories."""
         if self.data.graded:  # of the marks as they are
             return np.array(RIGHT_WRONG.scores)
-        return np.asarray(self.data.dataset["score"].values)
+        return self.data.dataset["score"].values
 
     @cached_property
     def counts(self) -> Ints:
         """Counts (system, question, category)."""
         if self.data.graded:
             return RIGHT_WRONG.counts(self.data)
-        return np.asarray(self.data.dataset["count"].values)
+        return self.data.dataset["count"].values
 
     @cached_property
     def trials(self) -> Ints:
         """Trials (system, question)."""
-        return np.asarray(self.group("constant_data")["trials"].values)
+        return self.group("constant_data")["trials"].values
 
     @cached_property
     def prior_counts(self) -> Array | None:
@@ -387,3 +385,6 @@ class Result:
 
     def _text(self, name: str, absent: str = "") -> str:
         return str(self.tree.attrs.get(name, absent))
+
+
+Fit = xr.DataTree | Result  # what functions of a result take

@@ -19,6 +19,7 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Array
 from bayesatk.data.answers import AnswerRules, Answers
 from bayesatk.data.grouping import Grouping
 from bayesatk.data.outcomes import Outcomes, with_truth
@@ -28,7 +29,6 @@ from bayesatk.data.verifier import NO_ANSWER, VerifierScores
 from bayesatk.metrics.grid import Metric, MetricGrid
 from bayesatk.results.tree import ResultTree
 
-Array = NDArray[np.float64]
 SCHEMA_VERSION = 2
 TARGETS = ("questions", "population")
 GROUPED_TARGETS = (*TARGETS, "new_groups")  # of questions in groups
@@ -372,7 +372,7 @@ def data_groups(study: Study) -> dict[str, xr.Dataset]:
     if study.verified:
         weighted = any(metric.weighted for metric in study.metrics)
         scores = data.by_answer if weighted else data.by_score
-        by_score: dict[str, NDArray[Any]] = {
+        by_score = {
             "verified_system": scores.system, "verified_question": scores.question,
             "verified_score": scores.score,
             "verified_wrong": scores.count[:, 0], "verified_right": scores.count[:, 1],

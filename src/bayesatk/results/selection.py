@@ -6,24 +6,21 @@ from datetime import date, datetime
 from itertools import chain
 from typing import Any
 
-import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Ints
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.capabilities import Operation, require
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.study import outcome_values, text_of_systems
 from bayesatk.data.tally import tally
-from bayesatk.results.result import Result
+from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import OF_ALL_SYSTEMS
 from bayesatk.results.schema import outcomes_of as outcomes_of_groups
 from bayesatk.results.tree import ResultTree
 
-Ints = NDArray[np.int64]
 
-
-def one_system(fit: xr.DataTree | Result, system: object = None) -> xr.DataTree:
+def one_system(fit: Fit, system: object = None) -> xr.DataTree:
     """Return a result of one system, without the dimension of systems.
 
     ArviZ's plots of counts (``az.plot_ppc_rootogram``, ``az.plot_ppc_pit`` and others) need
@@ -57,13 +54,10 @@ def one_system(fit: xr.DataTree | Result, system: object = None) -> xr.DataTree:
     >>> one_system(fit, "b")["observed_data"]["successes"].values.tolist()
     [2]
     """
-    tree = Result.of(fit).tree
-    labels = tree["posterior"].to_dataset()["system"].values.tolist()
-    if system is None and len(labels) > 1:
-        raise ValueError(f"system must be given if there are several; choose one of {labels}.")
-    if system is not None and system not in labels:
-        raise ValueError(f"system must be one of {labels}; got {system!r}.")
-    index = 0 if system is None else labels.index(system)
+    fit = Result.of(fit)
+    tree, (index, *further) = fit.tree, fit.positions(system)
+    if further:
+        raise ValueError(f"system must be one of {fit.systems}; got {system!r}.")
     groups = {}
     for name, node in tree.children.items():
         group = node.to_dataset()
@@ -76,7 +70,7 @@ def one_system(fit: xr.DataTree | Result, system: object = None) -> xr.DataTree:
     return selected
 
 
-def select_systems(fit: xr.DataTree | Result, system: object) -> xr.DataTree:
+def select_systems(fit: Fit, system: object) -> xr.DataTree:
     """Return a result of some of its systems.
 
     Their posteriors stay as they are. Comparisons, ranks and leaderboards depend on which systems
@@ -134,7 +128,7 @@ def outcomes_of(data: object, operation: Operation, success: str | None = None) 
 
     `success` says which scores succeed.
     """
-    if isinstance(data, xr.DataTree | Result):
+    if isinstance(data, Fit):
         fit = Result.of(data, None)
         fit.require(operation)
         return fit.data if success is None else fit.data.with_success(success)
@@ -179,7 +173,7 @@ def _in_order(
         if unknown is not None or len(set(days)) < len(days):
             fault = f"got {unknown!r}" if unknown is not None else "one comes twice"
             rule = f" must name days of the data, each once, of {labels!r:.200}; {fault}."
-            raise ArgumentError(Argument("days"), rule)
+            raise ArgumentError("days", rule)
         return [read[labels.index(day)] for day in days]
     times = _times(labels)
     if times is None:
@@ -226,7 +220,7 @@ def outcomes_by_day(data: object, days: Sequence[object] | None = None) -> Outco
         whole = outcomes_of(data, "change_point")
         if days is None and len(whole.systems) > 1 and _times(whole.systems) is None:
             raise ArgumentError(
-                Argument("days"), " must say the order of systems that are no dates; got None for "
+                "days", " must say the order of systems that are no dates; got None for "
                 f"{whole.systems!r:.200}. If they are one system on successive days, name them in "
                 "their order: ", Argument("days", whole.systems[:2]), "; if they are dates, write "
                 "them as 2026-01-31.",

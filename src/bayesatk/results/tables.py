@@ -7,9 +7,9 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import NDArray
 
 from bayesatk._tools.arguments import one_of
+from bayesatk._tools.arrays import Array
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.pooling.moment_range import metric_ranges
 from bayesatk.core.pooling.states import States
@@ -17,13 +17,13 @@ from bayesatk.core.question.observed import observed_at
 from bayesatk.metrics.grid import Metric
 from bayesatk.results.analyses import analysis_table
 from bayesatk.results.costs import cost_table
-from bayesatk.results.result import Result
+from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import TARGETS, by_metric, metric_values
 from bayesatk.results.views import ShownTable
 
 
 def table(
-    fit: xr.DataTree | Result,
+    fit: Fit,
     what: str = "results",
     *,
     by: Literal["system", "group"] = "system",
@@ -184,7 +184,7 @@ def values_by_name(rows: pd.DataFrame) -> dict[str, float]:
     (0.75, 0.625)
     """
     statistics = ("mean", "ci_lower", "ci_upper", "prob_greater")
-    values: dict[str, float] = {}
+    values = {}
     for row in rows.to_dict("records"):
         group = f"{row['group']}: " if "group" in row else ""
         values[f"{group}{row['metric']}"] = row.get("estimate", np.nan)
@@ -194,7 +194,7 @@ def values_by_name(rows: pd.DataFrame) -> dict[str, float]:
     return {name: float(value) for name, value in values.items() if not np.isnan(value)}
 
 
-def coefficient_table(fit: xr.DataTree | Result) -> pd.DataFrame:
+def coefficient_table(fit: Fit) -> pd.DataFrame:
     """Tabulate the coefficients of covariates: one row per system and coefficient.
 
     Parameters
@@ -221,7 +221,7 @@ def coefficient_table(fit: xr.DataTree | Result) -> pd.DataFrame:
     numbers = ["mean", "sd", "ci_lower", "ci_upper"]
     if "coefficients" not in fit.statistics:
         raise ArgumentError(
-            Argument("fit"), " must have covariates; this result has none. Evaluate with ",
+            "fit", " must have covariates; this result has none. Evaluate with ",
             Argument("covariates", ...), ".",
         )  # fmt: skip
     columns = fit.statistics["coefficients"].sel(statistic=numbers).to_dataset("statistic")
@@ -229,7 +229,7 @@ def coefficient_table(fit: xr.DataTree | Result) -> pd.DataFrame:
     return columns.to_dataframe(["system", "coefficient"]).reset_index()
 
 
-def category_table(fit: xr.DataTree | Result) -> pd.DataFrame:
+def category_table(fit: Fit) -> pd.DataFrame:
     """Tabulate the probability that a trial reaches each category's score, or a better one.
 
     Parameters
@@ -283,7 +283,7 @@ def category_table(fit: xr.DataTree | Result) -> pd.DataFrame:
     return frame[["system", "category", "score", "target", *numbers["statistic"]]]
 
 
-def notes(fit: xr.DataTree | Result) -> list[str]:
+def notes(fit: Fit) -> list[str]:
     """Return the notes of a result: assumptions, approximations and warnings, as sentences.
 
     Parameters
@@ -310,7 +310,7 @@ def notes(fit: xr.DataTree | Result) -> list[str]:
     return Result.of(fit).notes
 
 
-def ranges_beyond(result: Result, metrics: Sequence[Metric]) -> NDArray[np.float64]:
+def ranges_beyond(result: Result, metrics: Sequence[Metric]) -> Array:
     """Return the family-free range of every metric that too few questions have k trials for.
 
     Parameters
@@ -344,7 +344,7 @@ def ranges_beyond(result: Result, metrics: Sequence[Metric]) -> NDArray[np.float
     return ranges
 
 
-def _ranges(states: States, metrics: Sequence[Metric], confidence: float) -> NDArray[np.float64]:
+def _ranges(states: States, metrics: Sequence[Metric], confidence: float) -> Array:
     curves = [metric.latent for metric in metrics]
     ends = metric_ranges(states.successes, states.trials, states.count, curves, confidence)
     return np.stack([ends.lower, ends.upper], axis=-1)

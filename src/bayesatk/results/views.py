@@ -71,7 +71,7 @@ class View:
         for are whole at every width. The last line says which columns have left.
         """
         cells = [self._once(row, above) for above, row in pairwise([[""] * 99, *self.rows])]
-        left_out: list[int] = []
+        left_out = []
         shown = list(range(len(self.columns)))
         name = next((i for i in shown if self.columns[i].left), -1)
         while width is not None and _total(self._widths(cells, shown)) > width:
@@ -290,10 +290,10 @@ class ShownTable(pd.DataFrame):
         return ShownTable
 
     @classmethod
-    def of(cls, frame: pd.DataFrame, name: str, **attrs: Any) -> "ShownTable":
-        """Return a frame under the name of its table, with what its columns need to know."""
-        table = cls(frame)
-        columns = json.dumps([*map(str, frame)])
+    def of(cls, rows: Any, name: str, **attrs: Any) -> "ShownTable":
+        """Return rows, or a frame, under the name of a table, with what columns need to know."""
+        table = cls(rows)
+        columns = json.dumps([*map(str, table)])
         table.attrs = dict(columns=columns) | attrs | dict(analysis=name)
         return table
 

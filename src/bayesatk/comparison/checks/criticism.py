@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import xarray as xr
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from bayesatk._tools.arguments import proper_probability
+from bayesatk._tools.arrays import Array, Flags, Ints, Rng
 from bayesatk._tools.batches import in_batches
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk._tools.threads import one_thread
@@ -27,7 +26,7 @@ from bayesatk.posterior.remarks import FAMILY_WORDS, family_shares
 from bayesatk.posterior.replicates import draw_new_p
 from bayesatk.priors import DIFFICULTY_FAMILIES, DirichletHyperPrior, HyperPrior
 from bayesatk.results.difficulty import flat_draws
-from bayesatk.results.result import Result
+from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import TARGETS, metric_values
 from bayesatk.results.views import ShownTable
 
@@ -150,11 +149,10 @@ def log_evidence_ratio(fit: Result, system: int) -> float | None:
     return ratio if np.isfinite(ratio) else None
 
 
-Array = NDArray[np.float64]
-Trials = NDArray[np.int64]
+Trials = Ints
 Statistic = Callable[[Array, Trials], Array]
 # So many draws of success probabilities of new questions, and of rates of a judge.
-Draw = Callable[[int, np.random.Generator], tuple[Array, Array | None]]
+Draw = Callable[[int, Rng], tuple[Array, Array | None]]
 _DRAWS = 2000
 _CELLS = 4_000_000  # replicated counts held at once
 
@@ -190,7 +188,7 @@ def _kurtosis(c: Array, n: Trials) -> Array:
     centred = rate - rate.mean(axis=-1, keepdims=True)
     second = (centred**2).mean(axis=-1)
     fourth = (centred**4).mean(axis=-1)
-    return np.asarray(np.where(second > 0, fourth / np.maximum(second, 1e-150) ** 2, 3.0))
+    return np.where(second > 0, fourth / np.maximum(second, 1e-150) ** 2, 3.0)
 
 
 _CHECKS = (
@@ -233,7 +231,7 @@ _OF_SCORES = (
 
 @one_thread()
 def criticise(
-    fit: xr.DataTree | Result,
+    fit: Fit,
     *,
     alpha: float = 0.05,
     rng: RandomSource = None,
@@ -325,15 +323,15 @@ def criticise(
         for last in (families[system], levels[system]):
             if last is not None:
                 rows.append({"system": name, **last})
-    return ShownTable.of(pd.DataFrame(rows), "criticise")
+    return ShownTable.of(rows, "criticise")
 
 
-def _new_questions(result: Result, system: int, ran: NDArray[np.bool_]) -> Draw:
+def _new_questions(result: Result, system: int, ran: Flags) -> Draw:
     """Return how p of questions like those that were tried is drawn."""
     if result.pooling == "partial":
         model = Declared.of_result(result).model(system)
 
-        def draw_new(size: int, rng: np.random.Generator) -> tuple[Array, Array | None]:
+        def draw_new(size: int, rng: Rng) -> tuple[Array, Array | None]:
             p, rates = draw_new_p(model, size, rng)
             return p[:, ran], result.study.flag_rates(system, rates) if rates else None
 
@@ -345,7 +343,7 @@ def _new_questions(result: Result, system: int, ran: NDArray[np.bool_]) -> Draw:
         values = {name: result.hyper(name, system) for name in names}
         rates = result.study.flag_rates(system, values)
 
-    def draw_common(size: int, rng: np.random.Generator) -> tuple[Array, Array | None]:
+    def draw_common(size: int, rng: Rng) -> tuple[Array, Array | None]:
         places = rng.integers(len(mean), size=size)
         common = np.repeat(mean[places], int(ran.sum()), axis=1)
         return common, None if rates is None else rates[places]
@@ -353,11 +351,9 @@ def _new_questions(result: Result, system: int, ran: NDArray[np.bool_]) -> Draw:
     return draw_common
 
 
-def _replicated(
-    draw: Draw, size: int, trials: Trials, scores: Array, rng: np.random.Generator
-) -> Array:
+def _replicated(draw: Draw, size: int, trials: Trials, scores: Array, rng: Rng) -> Array:
     """Every statistic of replicated sums of scores, or of marks; shape (checks, draws)."""
-    values: Array = np.empty((len(_CHECKS), size))
+    values = np.empty((len(_CHECKS), size))
     width = max(1, _CELLS // (len(trials) * len(scores)))
     for start in range(0, size, width):
         block = slice(start, min(start + width, size))

@@ -8,18 +8,17 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import NDArray
 
 from bayesatk._tools.arguments import one_of, whole_number
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.arrays import Array, Indices, Ints
+from bayesatk._tools.messages import ArgumentError
 from bayesatk.comparison.checks.question_table import chosen_metric
 from bayesatk.core.pooling.marks import level_chances
 from bayesatk.judge_error import MarkedBy, Panel
-from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.models_of import model_of
 from bayesatk.results.analyses import analysis_group, with_analyses
-from bayesatk.results.result import Result
+from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import TARGETS
 
 _DRAWS = 4000
@@ -29,7 +28,7 @@ DESIGNS = ("chosen", "at random", "marked right", "marked wrong")
 
 
 def next_labels(
-    fit: xr.DataTree | Result,
+    fit: Fit,
     labels: int | Sequence[int] = (50, 100, 200),
     metric: str | Metric | None = None,
     *,
@@ -98,9 +97,9 @@ def next_labels(
     one_of("target", target, TARGETS)
     if result.judges is None:
         raise ArgumentError(
-            Argument("fit"), " must have marks of a judge that errs, whose truth labels would "
-            "tell; got one without. Pass ", Argument("truth"), " to bayesatk.tally, or ",
-            Argument("judge"), " to bayesatk.evaluate.",
+            "fit", " must have marks of a judge that errs, whose truth labels would "
+            "tell; got one without. Pass ", "truth", " to bayesatk.tally, or ",
+            "judge", " to bayesatk.evaluate.",
         )  # fmt: skip
     parsed_metric = chosen_metric(result, metric)
     widths, chosen_trials, all_trials = [], [], []
@@ -109,7 +108,7 @@ def next_labels(
         most = int(trials.left.sum())
         if numbers[-1] > most:
             raise ArgumentError(
-                Argument("labels"), f" must be at most {most}, the trials of {name!r} that are "
+                "labels", f" must be at most {most}, the trials of {name!r} that are "
                 f"marked and whose truth is not known; got {numbers[-1]}.",
             )  # fmt: skip
         widths += trials.width_rows(name, numbers)
@@ -158,7 +157,7 @@ class _Unlabelled:
     """
 
     questions: Sequence[Any]
-    left: NDArray[np.int64]
+    left: Ints
     judge: MarkedBy
     metric: Array
     right: Array
@@ -166,7 +165,7 @@ class _Unlabelled:
     @classmethod
     def of(cls, result: Result, system: int, metric: Metric, target: int) -> "_Unlabelled":
         """Draw the metric and the probabilities of one system."""
-        judged: Any = result.scale.judged(metric)
+        judged = result.scale.judged(metric)
         drawn = model_of(result, system).fit([judged]).draw(
             _DRAWS, np.random.default_rng(_SEED), True
         )  # fmt: skip
@@ -197,7 +196,7 @@ class _Unlabelled:
         inside = self.right * (1.0 - self.right)
         return inside.mean(axis=0).ravel()
 
-    def _order(self, design: str) -> NDArray[np.intp] | None:
+    def _order(self, design: str) -> Indices | None:
         """Kinds of trials in a random order; None: they are chosen."""
         if design == "chosen":
             return None
@@ -214,7 +213,7 @@ class _Unlabelled:
         steps = list(self._steps(self._order(design), number))
         return np.array([self.metric.var(), *(variance for _, variance in steps)])
 
-    def _steps(self, order: NDArray[np.intp] | None, number: int) -> Iterator[tuple[int, float]]:
+    def _steps(self, order: Indices | None, number: int) -> Iterator[tuple[int, float]]:
         """Yield the kind of each label and the variance of the metric after it."""
         size, left = len(self.metric), self.left.ravel().copy()
         metric = self.metric - self.metric.mean()
@@ -242,7 +241,7 @@ class _Unlabelled:
 
     def width_rows(self, system: object, numbers: Sequence[int]) -> list[dict[str, Any]]:
         """Return what numbers of labels are worth in every design that has so many trials."""
-        rows: list[dict[str, Any]] = []
+        rows = []
         more = ("judges disagree",) if isinstance(self.judge, Panel) else ()
         for design in (*DESIGNS, *more):
             sd = np.sqrt(self.variance_after(design, numbers[-1]))

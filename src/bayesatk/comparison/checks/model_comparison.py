@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import NDArray
 from scipy.special import logsumexp, xlog1py, xlogy
 
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.arrays import Indices
+from bayesatk._tools.messages import ArgumentError
 from bayesatk.data.chances import success_probabilities
 from bayesatk.posterior.model import Predictive
 from bayesatk.posterior.models_of import Declared, model_of
 from bayesatk.results.checking import UNIT
-from bayesatk.results.result import Result
+from bayesatk.results.result import Fit, Result
 
 if TYPE_CHECKING:
     import arviz as az
 
 
-def exact_loo(fit: xr.DataTree | Result) -> "az.ELPDDataLOO":
+def exact_loo(fit: Fit) -> "az.ELPDDataLOO":
     """Compute the exact leave-one-question-out expected log predictive density.
 
     It is the sum over questions of the log probability of a question's count given all other
@@ -67,7 +67,7 @@ def exact_loo(fit: xr.DataTree | Result) -> "az.ELPDDataLOO":
     return _loo(result, _predictions(result))
 
 
-_Predictions = list[tuple[NDArray[np.intp], Predictive]]
+_Predictions = list[tuple[Indices, Predictive]]
 
 
 def _predictions(fit: Result) -> _Predictions:
@@ -103,7 +103,7 @@ def _loo(fit: Result, predictions: _Predictions) -> "az.ELPDDataLOO":
     )
 
 
-def log_evidence(fit: xr.DataTree | Result) -> xr.DataArray:
+def log_evidence(fit: Fit) -> xr.DataArray:
     """Exact log marginal likelihood of every system's trials, in their given order.
 
     Prior trials are given: it is the log probability of the trials after them.
@@ -137,7 +137,7 @@ def log_evidence(fit: xr.DataTree | Result) -> xr.DataArray:
     return xr.DataArray(values, dims="system", coords={"system": systems}, name="log_evidence")
 
 
-def compare_models(fits: Mapping[str, xr.DataTree | Result]) -> pd.DataFrame:
+def compare_models(fits: Mapping[str, Fit]) -> pd.DataFrame:
     """Compare models of the same data by exact evidence and exact leave-one-out.
 
     Parameters
@@ -233,7 +233,7 @@ def _check_same_data(fits: Mapping[str, Result]) -> None:
                 )
 
 
-def log_bayes_factor_chance(fit: xr.DataTree | Result, guess: object) -> xr.DataArray:
+def log_bayes_factor_chance(fit: Fit, guess: object) -> xr.DataArray:
     """Return the log Bayes factor of a model against the point null that a system guesses.
 
     Parameters
@@ -268,7 +268,7 @@ def log_bayes_factor_chance(fit: xr.DataTree | Result, guess: object) -> xr.Data
     return (evidence - xr.DataArray(null, dims="system")).rename("log_bayes_factor")
 
 
-def log_bayes_factor_equal(fit: xr.DataTree | Result) -> xr.DataArray:
+def log_bayes_factor_equal(fit: Fit) -> xr.DataArray:
     """Return the log Bayes factor of two different systems against two identical systems.
 
     Different systems have independent success probabilities. Identical systems have the same
@@ -305,7 +305,7 @@ def log_bayes_factor_equal(fit: xr.DataTree | Result) -> xr.DataArray:
     declared, size = Declared.of_result(result), len(result.systems)
     if size < 2:
         raise ArgumentError(
-            Argument("fit"),
+            "fit",
             " must have at least two systems; got one. Evaluate them together: "
             "bayesatk.evaluate({'a': ..., 'b': ...}, metrics).",
         )
@@ -338,7 +338,7 @@ def check_units(fits: Mapping[str, Result]) -> None:
     if len(set(units.values())) > 1:
         listed = ", ".join(f"{name!r}: a {unit}" for name, unit in units.items())
         raise ArgumentError(
-            Argument("fits"), " must have log-likelihoods of the same unit: a question of all "
+            "fits", " must have log-likelihoods of the same unit: a question of all "
             f"systems is predicted otherwise than one of a system; got {listed}. Compare models of "
             "the same kind.",
         )  # fmt: skip

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 
-from bayesatk._tools.arguments import real_number, whole_number
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.arguments import proper_probability, whole_number
+from bayesatk._tools.arrays import Array
+from bayesatk._tools.messages import ArgumentError
 from bayesatk.comparison.checks.question_table import chosen_metric
 from bayesatk.comparison.pairs.verdicts import named
 from bayesatk.core.pooling.marks import question_rates
@@ -16,10 +16,9 @@ from bayesatk.core.question.categorical import category_finite
 from bayesatk.core.question.laws import finite
 from bayesatk.core.runs.run_differences import absolute_differences
 from bayesatk.data.scales import RightWrong
-from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.models_of import model_of, question_shares
-from bayesatk.results.result import Result
+from bayesatk.results.result import Fit, Result
 from bayesatk.results.views import ShownTable
 
 MOST_TRIALS = 256  # of a question in a run: the work grows with their square
@@ -29,7 +28,7 @@ _PAIRS = (10_000, 40_000, 4e7)  # the same of pairs of runs
 
 
 def noise_floor(
-    fit: xr.DataTree | Result,
+    fit: Fit,
     metric: str | Metric | None = None,
     *,
     trials: int | None = None,
@@ -92,15 +91,10 @@ def noise_floor(
     parsed_metric = chosen_metric(result, metric)
     n = parsed_metric.k if trials is None else whole_number("trials", trials, parsed_metric.k)
     if n > MOST_TRIALS:
-        argument = Argument("metric") if trials is None else Argument("trials")
         rule = f" must ask for at most {MOST_TRIALS} trials of a question in a run; got {n}."
-        raise ArgumentError(argument, rule)
-    if not 0.0 < real_number("ci_prob", ci_prob) < 1.0:
-        rule = f" must lie strictly between 0 and 1; got {ci_prob!r}. Try 0.95."
-        raise ArgumentError(Argument("ci_prob"), rule)
-    return ShownTable.of(
-        pd.DataFrame(floors_of(result, [parsed_metric], n, ci_prob)), "noise_floor"
-    )
+        raise ArgumentError("metric" if trials is None else "trials", rule)
+    proper_probability("ci_prob", ci_prob, 0.95)
+    return ShownTable.of(floors_of(result, [parsed_metric], n, ci_prob), "noise_floor")
 
 
 def floors_of(

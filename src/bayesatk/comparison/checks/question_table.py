@@ -6,10 +6,11 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.arguments import one_of
+from bayesatk._tools.arrays import Array, Flags, Indices
+from bayesatk._tools.messages import ArgumentError
 from bayesatk._tools.threads import one_thread
 from bayesatk.core.program.question_laws import QuestionLaws
 from bayesatk.data.columns import GROUP, WEIGHT
@@ -23,17 +24,16 @@ from bayesatk.posterior.questions import (
     question_laws,
     question_values,
 )
-from bayesatk.results.result import Result
+from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import TARGETS
 from bayesatk.results.views import ShownTable
 
-Array = NDArray[np.float64]
 _ALPHA = 0.05  # probability, at most, that any question of a system is called suspicious wrongly
 
 
 @one_thread()
 def question_table(
-    fit: xr.DataTree | Result,
+    fit: Fit,
     metric: str | Metric | None = None,
     *,
     system: object = None,
@@ -145,12 +145,10 @@ def question_table(
     result = Result.of(fit)
     result.require("question_table")
     parsed_metric = chosen_metric(result, metric)
-    if target not in TARGETS:
-        rule = f" must be one of {', '.join(TARGETS)}; got {target!r}."
-        raise ArgumentError(Argument("target"), rule)
+    one_of("target", target, TARGETS)
     if not 0.0 < margin < 0.5:
         rule = f" must lie strictly between 0 and 0.5; got {margin!r:.80}. Try 0.05."
-        raise ArgumentError(Argument("margin"), rule)
+        raise ArgumentError("margin", rule)
     column = TARGETS.index(target)
     if other is not None:
         return _of_pair(
@@ -160,7 +158,7 @@ def question_table(
             _place(result, "other", other),
             column,
         )
-    systems = range(len(result.systems)) if system is None else [_place(result, "system", system)]
+    systems = result.positions(system)
 
     def of_systems() -> pd.DataFrame:
         all_systems = _Systems(result, parsed_metric)
@@ -168,11 +166,8 @@ def question_table(
         return pd.concat(tables, ignore_index=True)
 
     # A report asks for it more than once.
-    table = result.once(
-        ("questions", parsed_metric, tuple(systems), column, margin), of_systems
-    ).copy()
-    table.attrs["ci_prob"] = result.ci_prob
-    return ShownTable.of(table, "question_table")
+    table = result.once(("questions", parsed_metric, tuple(systems), column, margin), of_systems)
+    return ShownTable.of(table.copy(), "question_table", ci_prob=result.ci_prob)
 
 
 def chosen_metric(result: Result, metric: str | Metric | None) -> Metric:
@@ -185,16 +180,14 @@ def chosen_metric(result: Result, metric: str | Metric | None) -> Metric:
         or (metric is not None and len(parse(metric)) > 1)
     ):
         rule = f" must be one metric that judges trials; got {metric!r:.80}. Try 'pass@1'."
-        raise ArgumentError(Argument("metric"), rule)
+        raise ArgumentError("metric", rule)
     return parsed_metric
 
 
 def _place(result: Result, name: str, label: object) -> int:
     """Return the position of a system."""
-    if label is None or label not in result.systems:
-        rule = f" must be one of {result.systems}; got {label!r:.80}."
-        raise ArgumentError(Argument(name), rule)
-    return result.systems.index(label)
+    (place,) = result.positions([label], name)
+    return place
 
 
 @dataclass(frozen=True)
@@ -227,7 +220,7 @@ class _Systems:
         share = question_shares(self.result)
         return np.array([share @ values.mean for values in self.values])
 
-    def weaker(self, system: int) -> NDArray[np.intp]:
+    def weaker(self, system: int) -> Indices:
         """Systems whose metric is worse."""
         utility = _scale(self.result).direction * self.level
         return np.flatnonzero(utility < utility[system])
@@ -247,14 +240,14 @@ class _Systems:
         np.divide(total, number, out=average, where=number > 0)
         return average
 
-    def _as_bad(self, system: int, weaker: int, _: NDArray[np.bool_]) -> Array:
+    def _as_bad(self, system: int, weaker: int, _: Flags) -> Array:
         """Probability that a weaker system has as bad a total score."""
         result = self.result
         totals = result.counts[system] @ result.scores
         law, direction = self.score_laws[weaker], result.scale.direction
         return law.chance_of_total(result.trials[system], totals, direction)
 
-    def _as_few_right(self, system: int, weaker: int, both: NDArray[np.bool_]) -> Array:
+    def _as_few_right(self, system: int, weaker: int, both: Flags) -> Array:
         """Probability that a weaker system has as many right, by question."""
         successes, trials = (
             counts[system] for counts in self.result.right_of_all("question_table")
@@ -278,7 +271,7 @@ def _right_wrong(result: Result) -> bool:
     return result.data.binary or result.data.graded
 
 
-def _model(result: Result, system: int, kept: NDArray[np.bool_] | None = None) -> CountModel:
+def _model(result: Result, system: int, kept: Flags | None = None) -> CountModel:
     if _right_wrong(result):
         return right_wrong_model(result, system, kept)
     return model_of(result, system, kept)
@@ -362,12 +355,12 @@ def _of_pair(result: Result, metric: Metric, system: int, other: int, column: in
     """Return what every question that both tried says of the difference."""
     if system == other:
         rule = f" must be a system other than {result.systems[system]!r}."
-        raise ArgumentError(Argument("other"), rule)
+        raise ArgumentError("other", rule)
     trials, judged = result.trials, _scale(result).judged(metric)
     shared = (trials[[system, other]] > 0).all(axis=0)
     if not shared.any():
         raise ArgumentError(
-            Argument("other"), " must have tried a question that the system tried; "
+            "other", " must have tried a question that the system tried; "
             f"{result.systems[system]!r} and {result.systems[other]!r} share none.",
         )  # fmt: skip
     first, second = (

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from bayesatk._tools.arguments import proper_probability, real_number, whole_number
+from bayesatk._tools.arguments import positive_number, proper_probability, whole_number
+from bayesatk._tools.arrays import Ints
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.question.laws import finite
 from bayesatk.core.runs.e_values import Capital, Splits
@@ -17,8 +17,6 @@ from bayesatk.data.outcomes import Outcomes
 from bayesatk.metrics.grid import Metric, one_metric
 from bayesatk.results.selection import outcomes_of
 from bayesatk.results.views import ShownTable
-
-Ints = NDArray[np.int64]
 
 
 def e_value(
@@ -131,7 +129,7 @@ def e_value(
     parsed_metric = check_asked(metric, threshold, trials, sd)
     if trials is not None and len(earlier):
         raise ArgumentError(
-            Argument("earlier"), " must be left out where ", Argument("trials"),
+            "earlier", " must be left out where ", "trials",
             " says when a question is complete: the last look then holds all of it.",
         )  # fmt: skip
     least = 1 if parsed_metric is None else parsed_metric.k
@@ -141,25 +139,23 @@ def e_value(
     groups = list(combinations(range(len(looks.systems)), members))
     if not groups:
         raise ArgumentError(
-            Argument("fit"), " must have at least two systems to compare; got one. Pass ",
-            Argument("threshold"), " to compare its mean with a number.",
+            "fit", " must have at least two systems to compare; got one. Pass ",
+            "threshold", " to compare its mean with a number.",
         )  # fmt: skip
     rows = [settings.row(looks, list(group)) for group in groups]
-    evidence = pd.DataFrame(rows)
     turner = "Turner and Grünwald 2023, AISTATS, PMLR 206"
     betting = "Waudby-Smith and Ramdas 2024, J. R. Statist. Soc. B 86(1), 1-27"
     cited = turner if parsed_metric is None else betting
     label = None if parsed_metric is None else parsed_metric.label
-    evidence.attrs.update(alpha=alpha, sd=float(sd), trials=trials, metric=label, citation=cited)
-    return ShownTable.of(evidence, "e_value")
+    attrs = {"alpha": alpha, "sd": float(sd), "trials": trials, "metric": label, "citation": cited}
+    return ShownTable.of(rows, "e_value", **attrs)
 
 
 def check_asked(
     metric: str | None, threshold: float | None, trials: int | None, sd: float
 ) -> Metric | None:
     """Return the metric if what is asked goes together, or refuse."""
-    if not 0.0 < real_number("sd", sd) < np.inf:
-        raise ArgumentError(Argument("sd"), f" must be finite and > 0; got {sd}. 1 is usual.")
+    positive_number("sd", sd, "1 is usual.")
     parsed_metric = None if metric is None else one_metric(metric)
     if trials is not None:
         whole_number("trials", trials, 1 if parsed_metric is None else parsed_metric.k)
@@ -167,7 +163,7 @@ def check_asked(
         proper_probability("threshold", threshold, 0.5)
     if threshold is not None and parsed_metric is None:
         raise ArgumentError(
-            Argument("metric"), " must be given with ", Argument("threshold"),
+            "metric", " must be given with ", "threshold",
             ": a threshold is one of the mean of a metric. Pass ", Argument("metric", "pass@1"),
             ".",
         )  # fmt: skip
@@ -188,7 +184,7 @@ class _Settings:
         counts, questions, waiting = looks.counted(members, once=self.metric is not None)
         above, below, estimate, interval = self._evidence(*counts)
         log_e = float(np.logaddexp(above, below) - np.log(2.0))
-        names: dict[str, object] = {"system": looks.systems[members[0]]}
+        names = {"system": looks.systems[members[0]]}
         names |= (
             {"other": looks.systems[members[1]]}
             if self.threshold is None
@@ -229,7 +225,7 @@ def refuse_weights(outcomes: Outcomes) -> None:
             f"weights {weight.min():.4g} to {weight.max():.4g}. To go on, leave it out, or use "
             "data.unweighted()."
         )
-        raise ArgumentError(Argument("metric"), rule)
+        raise ArgumentError("metric", rule)
 
 
 @dataclass(frozen=True)
@@ -346,12 +342,12 @@ class _Steps:
                 why = f"question {self.questions[places[np.argmin(goes_on)]]!r} before it none"
                 chosen = places[goes_on][-1]
             raise ArgumentError(
-                Argument("earlier"), " must have looks in which trials that were seen before they "
+                "earlier", " must have looks in which trials that were seen before they "
                 "counted did not choose which questions went on, as those of one system that wait "
                 f"for the other's; question {self.questions[chosen]!r} got new trials, and {why}. "
                 "Run the questions in the order of the data, or both systems between the same two "
                 "looks; if outcomes chose nothing, leave earlier out and pass ",
-                Argument("trials"), ", the number planned.",
+                "trials", ", the number planned.",
             )  # fmt: skip
 
 
@@ -374,8 +370,8 @@ def _check_plan(trials: Ints, plan: int, labels: list[list[Any]]) -> None:
     if (trials > plan).any():
         system, question = np.argwhere(trials > plan)[0]
         raise ArgumentError(
-            Argument("trials"),
+            "trials",
             f" must be the number planned for each question and system; got {plan}, and question "
             f"{labels[1][question]!r} of {labels[0][system]!r} has {trials[system, question]}. "
-            "Leave it out, and pass the looks before those trials as ", Argument("earlier"), ".",
+            "Leave it out, and pass the looks before those trials as ", "earlier", ".",
         )  # fmt: skip

@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import NDArray
 from scipy.special import softmax
 
 from bayesatk._tools.arguments import proper_probability, real_number
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.arrays import Array, Flags, Ints
+from bayesatk._tools.messages import ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk._tools.threads import one_thread
-from bayesatk._tools.words import probability_words
+from bayesatk._tools.words import equality_words
 from bayesatk.core.runs.change import Changes, ShiftPosterior, mixed_shift
 from bayesatk.core.runs.trial_order import (
     RANK_SUM,
@@ -30,13 +30,11 @@ from bayesatk.data.validation import OutcomeError, Scores, check_scores, shown
 from bayesatk.priors import HyperPrior
 from bayesatk.priors.choice import describe_prior
 from bayesatk.results.analyses import analysis_group, tree_of, with_analyses
-from bayesatk.results.result import Result
+from bayesatk.results.result import Fit, Result
 from bayesatk.results.selection import outcomes_by_day as by_day
 from bayesatk.results.selection import read_days
 from bayesatk.results.views import ShownTable
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 _SHIFT = ("mean", "sd", "ci_lower", "ci_upper")
 _VOVK = "Vovk, Gammerman and Shafer 2005, Algorithmic Learning in a Random World, chapter 8"
 
@@ -156,7 +154,7 @@ def change_point(
         "method": "quadrature", "citations": [_VOVK],
     }  # fmt: skip
     group = _group(table, attrs, shifts, softmax(evidence))
-    if isinstance(outcomes_by_day, xr.DataTree | Result):
+    if isinstance(outcomes_by_day, Fit):
         tree = Result.of(outcomes_by_day, None).tree
     else:
         tree = tree_of(data, "quadrature", seed)
@@ -185,8 +183,8 @@ def _sentence(attrs: Mapping[str, Any], probability: float) -> str:
     way = "lower" if attrs["after"] < attrs["before"] else "higher"
     alarm = f"since {attrs['alarm']}" if "alarm" in attrs else "none"
     return (
-        f"P(change) {_equal(attrs['probability'])}; if there was one it was likeliest on "
-        f"{attrs['day']} (P {_equal(probability)}), and success is {way} since: "
+        f"P(change) {equality_words(attrs['probability'])}; if there was one it was likeliest on "
+        f"{attrs['day']} (P {equality_words(probability)}), and success is {way} since: "
         f"{attrs['before']:.3f} before, {attrs['after']:.3f} after, on questions like these. "
         f"Alarm: {alarm} (false in at most {100.0 * attrs['alpha']:g}% of series without a change, "
         "however long)."
@@ -198,7 +196,7 @@ def _checked(prior: HyperPrior | None, sd: float, prob_change: float, ci_prob: f
     proper_probability("ci_prob", ci_prob, 0.95)
     if not 0.0 < real_number("sd", sd) <= 10.0:
         rule = f" must lie in (0, 10], in logits; got {sd}. 1 is usual."
-        raise ArgumentError(Argument("sd"), rule)
+        raise ArgumentError("sd", rule)
     difficulty_prior = HyperPrior(families="beta") if prior is None else prior
     if (
         not isinstance(difficulty_prior, HyperPrior)
@@ -206,18 +204,13 @@ def _checked(prior: HyperPrior | None, sd: float, prob_change: float, ci_prob: f
         or set(difficulty_prior.family_prior) != {"beta"}
     ):
         raise ArgumentError(
-            Argument("prior"), " must be a proper HyperPrior of a single Beta, as in "
+            "prior", " must be a proper HyperPrior of a single Beta, as in "
             f"HyperPrior(families='beta'); got {shown(prior)}.",
         )  # fmt: skip
     return difficulty_prior
 
 
-def _equal(probability: float) -> str:
-    words = probability_words(probability, 0.0)
-    return words if words[0] in "<>" else f"= {words}"
-
-
-def _counts(question: Ints, success: NDArray[np.bool_]) -> tuple[Ints, Ints, Ints, Ints]:
+def _counts(question: Ints, success: Flags) -> tuple[Ints, Ints, Ints, Ints]:
     """Successes, trials, places of the successes (from 0) and switches, by question.
 
     Of the trials of one system in their order.
@@ -309,7 +302,7 @@ def check_trial_order(
     rows = []
     for name, counts in _counts_by_system(data, dict(columns or {}), scale).items():
         rows += [{"system": name, **row} for row in _checks(*counts, alpha)]
-    return ShownTable.of(pd.DataFrame(rows), "check_trial_order")
+    return ShownTable.of(rows, "check_trial_order")
 
 
 def _counts_by_system(
@@ -355,7 +348,7 @@ def _places(trials: "pd.Series[Any]") -> Array:
                 "rows are in order."
             )
         numbers = pd.to_numeric(times)
-    return np.asarray(numbers.to_numpy(float))
+    return numbers.to_numpy(float)
 
 
 def _checks(

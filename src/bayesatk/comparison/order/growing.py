@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtr
 
 from bayesatk._tools.arguments import real_number, whole_number
+from bayesatk._tools.arrays import Array, Ints, Rng
 from bayesatk._tools.batches import all_batches, misshapen
 from bayesatk._tools.threads import one_thread
 from bayesatk.comparison.joint.posterior import drawn_seed
@@ -22,7 +22,6 @@ from bayesatk.metrics.grid import Metric, one_metric
 from bayesatk.priors import LeaderboardPrior
 from bayesatk.results.schema import TARGETS
 
-Array = NDArray[np.float64]
 _BATCH = 20
 _NUMBERS = 9  # of a look: posterior of the difference (4), its true value, log e-values (4)
 
@@ -200,18 +199,18 @@ def _batch(study: _Study, metric: Metric, start: int) -> list[list[list[float]]]
 
 
 def _difference(
-    successes: NDArray[np.int64], trials: int, metric: Metric, target: int,
-    rng: np.random.Generator,
+    successes: Ints, trials: int, metric: Metric, target: int,
+    rng: Rng,
 ) -> Array:  # fmt: skip
     """Draws of the difference of two systems, as `bayesatk.compare` makes them."""
     full = np.full_like(successes, trials)
     board = drawn_board(successes, full, [metric], LeaderboardPrior(), None, drawn_seed(rng))
     values = board.values[target, :, :, 0]
-    return np.asarray(values[:, 0] - values[:, 1])
+    return values[:, 0] - values[:, 1]
 
 
 def _log_e(
-    successes: NDArray[np.int64], trials: int, metric: Metric, sd: float
+    successes: Ints, trials: int, metric: Metric, sd: float
 ) -> tuple[float, float, float, float]:
     """Log e-values against identical systems, and against equal means, as `e_value` makes them."""
     full = np.full(successes.shape, trials)

@@ -10,13 +10,12 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk._tools.arguments import one_of, proper_probability
+from bayesatk._tools.arguments import one_of, positive_number, proper_probability
+from bayesatk._tools.arrays import Array, Indices, Ints
 from bayesatk.comparison.order.anytime import check_asked, e_value
 from bayesatk.metrics.grid import one_metric
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS, metric_values
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -86,8 +85,8 @@ class StoppingRule:
         if self.metric is not None:
             one_metric(self.metric)
         proper_probability("ci_prob", self.ci_prob, 0.95, least=0.5)
-        if self.width is not None and not self.width > 0.0:
-            raise ValueError(f"width must be > 0; got {self.width}.")
+        if self.width is not None:
+            positive_number("width", self.width, "Try 0.1.")
         one_of("target", self.target, TARGETS)
         proper_probability("alpha", self.alpha)
         if self.kind == "anytime":
@@ -181,7 +180,7 @@ class StoppingRule:
         reason = called or ("precise enough" if narrow else "go on")
         return {"stop": bool(called or narrow), "reason": reason}
 
-    def call(self, log_e: Array) -> NDArray[np.int64]:
+    def call(self, log_e: Array) -> Ints:
         """Return 1 where log e-values call the first system ahead, -1 the second, 0 neither.
 
         The last axis has the one-sided log e-values (above, below); the mean of both e-values is
@@ -301,7 +300,7 @@ class StoppingStudy:
         quantile = np.sort(furthest)[len(furthest) - 1 - allowed]
         return float(min(np.nextafter(quantile, 2.0), 1.0 - 1e-12))
 
-    def _calls(self, rule: StoppingRule) -> NDArray[np.int64]:
+    def _calls(self, rule: StoppingRule) -> Ints:
         """1 where the first is ahead, -1 where the second is, 0 else; (replications, looks)."""
         if rule.metric is not None:
             target = rule.target if rule.kind == "posterior" else "population"
@@ -315,7 +314,7 @@ class StoppingStudy:
         ahead = self.prob_greater >= rule.ci_prob
         return ahead.astype(np.int64) - (self.prob_greater <= 1.0 - rule.ci_prob)
 
-    def _anytime_calls(self, rule: StoppingRule) -> NDArray[np.int64]:
+    def _anytime_calls(self, rule: StoppingRule) -> Ints:
         rule_settings = (rule.trials, rule.sd, rule.threshold)
         if (
             self.log_e is None
@@ -330,7 +329,7 @@ class StoppingStudy:
             )
         return rule.call(self.log_e[:, :, 0 if rule.metric is None else 1])
 
-    def _outcome(self, rule: StoppingRule) -> tuple[NDArray[np.intp], NDArray[np.str_]]:
+    def _outcome(self, rule: StoppingRule) -> tuple[Indices, NDArray[np.str_]]:
         """Look at which every evaluation ends, and how."""
         calls = self._calls(rule)
         narrow = np.zeros(calls.shape, bool)

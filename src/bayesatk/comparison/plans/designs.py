@@ -7,10 +7,10 @@ from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
-import xarray as xr
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bayesatk._tools.arguments import real_number, whole_number
+from bayesatk._tools.arrays import Array, Ints, Rng
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.comparison.plans.pilots import DRAWS, ComposedPilot
 from bayesatk.core.pooling.difficulty import Difficulty
@@ -21,9 +21,8 @@ from bayesatk.data.study import outcome_values
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.answers import VoteModel, answer_moments
 from bayesatk.priors import AnswerPrior
-from bayesatk.results.result import Result
+from bayesatk.results.result import Fit, Result
 
-Array = NDArray[np.float64]
 _VOTES = 200  # draws behind the variance of each
 
 
@@ -78,19 +77,19 @@ def designs_of(
         scores = _checked_scores(scores)
     if metric.verified:
         raise ArgumentError(
-            Argument("metric"), f" must be of marks, or a vote, for a plan; got {metric.label!r}: "
+            "metric", f" must be of marks, or a vote, for a plan; got {metric.label!r}: "
             f"{reason('verifier', 'plan')}. Plan for 'pass@{metric.k}', its limit.",
         )  # fmt: skip
     if metric.voted:
         if scores is not None:
-            raise ArgumentError(Argument("scores"), " must be left out for votes between answers.")
+            raise ArgumentError("scores", " must be left out for votes between answers.")
         return _votes(source, metric)
-    if not isinstance(source, xr.DataTree | Result):
+    if not isinstance(source, Fit):
         questions_by_draw = _stated(source, metric, scores)
     elif scores is None:
         questions_by_draw = _of_pilot(Result.of(source), metric, labels)
     else:
-        raise ArgumentError(Argument("scores"), " must be left out for a pilot, which has them.")
+        raise ArgumentError("scores", " must be left out for a pilot, which has them.")
     systems = len(questions_by_draw[0])
 
     def by_draw(trials: int) -> Expected:
@@ -104,18 +103,18 @@ def designs_of(
 def _checked_scores(scores: object) -> list[float]:
     if not isinstance(scores, Sequence | np.ndarray) or isinstance(scores, str):
         rule = f" must be a sequence of numbers; got {scores!r:.80}."
-        raise ArgumentError(Argument("scores"), rule)
+        raise ArgumentError("scores", rule)
     values = [real_number("scores: each", score) for score in scores]
     if len(set(values)) < 2 or not np.isfinite(values).all():
         rule = f" must be finite and not all the same; got {values}."
-        raise ArgumentError(Argument("scores"), rule)
+        raise ArgumentError("scores", rule)
     return values
 
 
 def _check_systems(systems: Sequence[object]) -> None:
     if len(systems) > 2:
         raise ArgumentError(
-            Argument("source"), f" must be of one system or two; got {len(systems)}. Plan for two "
+            "source", f" must be of one system or two; got {len(systems)}. Plan for two "
             "at a time; of a pilot choose them: ", Argument("system", list(systems[:2])), ".",
         )  # fmt: skip
 
@@ -126,15 +125,15 @@ def _of_pilot(pilot: Result, metric: Metric, labels: int | None) -> list[list[Qu
     _check_systems(pilot.systems)
     if pilot.judges is not None and len(pilot.judges.groups()) < len(pilot.systems):
         raise ArgumentError(
-            Argument("source"), " must be of one system where systems share a judge, whose errors "
+            "source", " must be of one system where systems share a judge, whose errors "
             "cancel in their difference; got two. Choose one: ",
             Argument("system", pilot.systems[0]), ".",
         )  # fmt: skip
     if pilot.grouping is not None:
         raise ArgumentError(
-            Argument("source"), " must be without groups here: only the plan of a width takes "
+            "source", " must be without groups here: only the plan of a width takes "
             f"them. Got {len(pilot.grouping.labels)} groups. Evaluate the same data without ",
-            Argument("group"), ".",
+            "group", ".",
         )  # fmt: skip
     by_system = [
         ComposedPilot.of(pilot, system, metric, DRAWS, labels).questions()
@@ -176,7 +175,7 @@ def _stated(source: Any, metric: Metric, scores: Sequence[float] | None) -> list
     if not ok:
         shape = "mean one share per score, adding up to 1," if scores is not None else "both"
         raise ArgumentError(
-            Argument("source"), f" must be a result, (mean, icc) or {{system: (mean, icc)}}, "
+            "source", f" must be a result, (mean, icc) or {{system: (mean, icc)}}, "
             f"{shape} strictly between 0 and 1; got {source!r:.80}. Scored categories need ",
             Argument("scores", ...), ".",
         )  # fmt: skip
@@ -189,12 +188,12 @@ def _stated(source: Any, metric: Metric, scores: Sequence[float] | None) -> list
 
 def _votes(source: object, metric: Metric) -> tuple[Designs, int]:
     """Designs of votes: elections among answers like the pilot's, simulated."""
-    pilot = Result.of(source) if isinstance(source, xr.DataTree | Result) else None
+    pilot = Result.of(source) if isinstance(source, Fit) else None
     answers = None if pilot is None else pilot.data.answers
     if pilot is None or answers is None:
         labels = "" if pilot is None else " ".join(metric.label for metric in pilot.metrics)
         raise ArgumentError(
-            Argument("source"), f" must be a pilot evaluated for {metric.label}, with ",
+            "source", f" must be a pilot evaluated for {metric.label}, with ",
             Argument("pooling", "none"), ": the answers to a question have no distribution to "
             f"state; got {labels or source!r:.80}.",
         )  # fmt: skip
@@ -202,7 +201,7 @@ def _votes(source: object, metric: Metric) -> tuple[Designs, int]:
     prior, systems = pilot.answer_prior, len(pilot.systems)
     if not isinstance(prior, AnswerPrior):
         raise ArgumentError(
-            Argument("source"), " must be without pooling for a plan of votes, which simulates "
+            "source", " must be without pooling for a plan of votes, which simulates "
             f"answers to single questions; got pooling={pilot.pooling!r}. Evaluate the same data "
             "again: pass ", Argument("pooling", "none"), ".",
         )  # fmt: skip
@@ -239,12 +238,12 @@ def _population(pilot: list[Ballots], metric: Metric, prior: AnswerPrior, weight
 
 def _simulated_votes(
     pilot: list[Ballots],
-    lost: NDArray[np.int64],
+    lost: Ints,
     k: int,
     prior: AnswerPrior,
     trials: int,
     weight: Array,
-    rng: np.random.Generator,
+    rng: Rng,
 ) -> Independent:
     """Elections on questions like the pilot's; ``lost`` counts its trials that gave no answer."""
     rounds = -(-200 // len(pilot))  # 200 elections, at least one of every question of the pilot
@@ -261,7 +260,7 @@ def _simulated_votes(
     return Independent(value, float(square @ variance), float(square @ (mean - value) ** 2))
 
 
-def _answered(ballots: Ballots, lost: int, trials: int, rng: np.random.Generator) -> int:
+def _answered(ballots: Ballots, lost: int, trials: int, rng: Rng) -> int:
     """How many of so many trials give an answer that counts."""
     if not lost:
         return trials
@@ -271,9 +270,7 @@ def _answered(ballots: Ballots, lost: int, trials: int, rng: np.random.Generator
     return had + int(rng.binomial(trials - had - lost, rng.beta(had + 1.0, lost + 1.0)))
 
 
-def _redrawn(
-    ballots: Ballots, prior: AnswerPrior, trials: int, rng: np.random.Generator
-) -> Ballots:
+def _redrawn(ballots: Ballots, prior: AnswerPrior, trials: int, rng: Rng) -> Ballots:
     """Answers to such a question: some of its own, or all of them and more from its posterior.
 
     Some of its own have the distribution of fewer trials, whatever the prior.
@@ -294,15 +291,15 @@ def _redrawn(
 
 def by_labels(source: object, labels: object, plan: Callable[[int], pd.DataFrame]) -> pd.DataFrame:
     """Return the plans of a pilot for several numbers of trials to mark by hand."""
-    pilot = Result.of(source) if isinstance(source, xr.DataTree | Result) else None
+    pilot = Result.of(source) if isinstance(source, Fit) else None
     if pilot is None or pilot.judges is None:
         raise ArgumentError(
-            Argument("labels"), f" must be left out without a judge that errs; got {labels!r:.80}. "
+            "labels", f" must be left out without a judge that errs; got {labels!r:.80}. "
             "It goes with a pilot that was evaluated with ", Argument("judge", ...), ", or whose "
             "data have ", Argument("truth", ...), ".",
         )  # fmt: skip
     if not isinstance(labels, Sequence | np.ndarray) or len(labels) == 0:
         rule = f" must be a sequence of integers; got {labels!r:.80}. Try [0, 200, 1000]."
-        raise ArgumentError(Argument("labels"), rule)
+        raise ArgumentError("labels", rule)
     numbers = [whole_number("labels", number, 0) for number in labels]
     return pd.concat([plan(number).assign(labels=number) for number in numbers], ignore_index=True)

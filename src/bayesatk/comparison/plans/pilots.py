@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import expit, gammaln, logsumexp
 
 from bayesatk._tools.arguments import whole_number
+from bayesatk._tools.arrays import Array
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.pooling.marks import levels_of
 from bayesatk.core.pooling.states import States
@@ -28,7 +29,6 @@ from bayesatk.core.question.laws import finite
 from bayesatk.core.runs.planning import Design
 from bayesatk.judge_error import RATES
 from bayesatk.metrics.category_credit import compositions
-from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.count_posterior import FamilyFit
 from bayesatk.posterior.model import CountModel
@@ -79,7 +79,7 @@ class Counts:
         states = self.observation.states
         if isinstance(self.observation, Categories | Levels):
             return category_finite(self.metric.credit, states.counts, self.metric.scores)
-        return np.asarray(finite(self.metric.credit, states.successes, states.trials))
+        return finite(self.metric.credit, states.successes, states.trials)
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ class ComposedPilot:
         for (fit, _), n in zip(model.counted, number.tolist(), strict=True):
             points = rng.choice(len(fit.points.weight), n, p=fit.points.weight)
             draws += [(fit, fit.points.theta[[i]]) for i in points.tolist()]
-        judged: Any = pilot.scale.judged(metric)
+        judged = pilot.scale.judged(metric)
         order = rng.permutation(len(draws)).tolist()
         by_hand = pilot.data.dataset.get("truth_count")
         if labels is None:
@@ -186,7 +186,7 @@ class ComposedPilot:
     ) -> LabelledQuestions:
         if trials > _MOST_LABELLED:
             raise ArgumentError(
-                Argument("trials"), f" must be at most {_MOST_LABELLED} where some are marked by "
+                "trials", f" must be at most {_MOST_LABELLED} where some are marked by "
                 f"hand: too many kinds of questions differ; got {trials}. Plan fewer trials of "
                 "more questions.",
             )  # fmt: skip
@@ -340,7 +340,7 @@ def _prior_information(fit: FamilyFit, centre: Array) -> Array:
     logs = [fields.log_density(theta).reshape(size, size) for theta in both]
     curvature = -(logs[0] + logs[1] - logs[2] - logs[3]) / (4.0 * _STEP**2)
     values, vectors = np.linalg.eigh(curvature)
-    return np.asarray((vectors * np.maximum(values, 1e-9)) @ vectors.T)
+    return (vectors * np.maximum(values, 1e-9)) @ vectors.T
 
 
 def _drawn(untried: Observation, theta: Array, offset: Array, trials: int) -> Any:
@@ -390,7 +390,7 @@ def group_designs(
     assert grouping is not None
     if len(pilot.systems) != 1:
         raise ArgumentError(
-            Argument("source"), f" must be a pilot of one system where it has groups; got "
+            "source", f" must be a pilot of one system where it has groups; got "
             f"{len(pilot.systems)}. Choose one: ", Argument("system", pilot.systems[0]), ".",
         )  # fmt: skip
     usual = max(1, round(len(grouping.code) / len(grouping.labels)))

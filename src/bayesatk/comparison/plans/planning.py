@@ -9,7 +9,6 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from bayesatk._tools.arguments import (
@@ -27,11 +26,10 @@ from bayesatk.data.outcomes import Outcomes
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.evaluate import evaluate
 from bayesatk.results.analyses import analysis_group, tree_of, with_analyses
-from bayesatk.results.result import Result
+from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import GROUPED_TARGETS, TARGETS
 from bayesatk.results.selection import select_systems
 
-Array = NDArray[np.float64]
 _MOST = 10**7  # questions beyond which a design is out of reach
 _METHOD = "expected posterior variance"
 _BEYOND = "-: no number is enough with so few trials of each question."
@@ -217,7 +215,7 @@ def plan(
     )  # fmt: skip
     if labels is None and label_price is not None:
         rule = f" must be left out without labels=; got {label_price!r:.80}."
-        raise ArgumentError(Argument("label_price"), rule)
+        raise ArgumentError("label_price", rule)
     table = draw_up(None) if labels is None else by_labels(pilot, labels, draw_up)
     if label_price is not None:
         table = _with_choice(table, spend is not None)
@@ -225,7 +223,7 @@ def plan(
     keys += ["questions"] * ("groups" in table)
     if table.duplicated(keys).any():
         rule = f" must name every number once; got {list(trials)!r:.80}."
-        raise ArgumentError(Argument("trials"), rule)
+        raise ArgumentError("trials", rule)
     asked = {
         "metric": parsed_metric.label, "target": target, "ci_prob": ci_prob, "width": width,
         "prob_correct": prob_correct, "spend": spend, "correlation": correlation,
@@ -234,7 +232,7 @@ def plan(
     attrs = {name: value for name, value in asked.items() if value is not None}
     needless = not np.isfinite(table["total"]).all()
     group = analysis_group(table, keys, attrs, sentences=[_BEYOND] * needless)
-    if isinstance(pilot, xr.DataTree | Result):
+    if isinstance(pilot, Fit):
         return with_analyses(Result.of(pilot).tree, {"plan": group})
     stated = {"source": repr(source), "scores": "" if scores is None else repr(scores)}
     return with_analyses(tree_of(None, _METHOD), {"plan": group.assign_attrs(stated)})
@@ -247,7 +245,7 @@ def _table(
     scores: Sequence[float] | None, price: object, spend: float | None, label_price: float | None,
 ) -> pd.DataFrame:  # fmt: skip
     """Return the table of `plan`, for so many trials to mark by hand."""
-    more: list[object] = [prob_correct, scores, price, spend, correlation or None]
+    more = [prob_correct, scores, price, spend, correlation or None]
     pilot = _with_groups(source, width, questions, more)
     targets = TARGETS if pilot is None else GROUPED_TARGETS
     one_of("target", target, targets)
@@ -289,7 +287,7 @@ def _one_metric(metric: str | Metric) -> Metric:
     (parsed_metric, *more_metrics) = parse(metric)
     if more_metrics:
         raise ArgumentError(
-            Argument("metric"),
+            "metric",
             f" must be one metric at one k; got {metric!r}. Plan for the one that matters most.",
         )
     return parsed_metric
@@ -299,7 +297,7 @@ def _trial_counts(trials: object) -> list[int]:
     """Return the numbers of trials to consider, checked."""
     if not isinstance(trials, Sequence | np.ndarray) or len(trials) == 0:
         rule = f" must be a sequence of integers; got {trials!r}. Try [1, 4, 16]."
-        raise ArgumentError(Argument("trials"), rule)
+        raise ArgumentError("trials", rule)
     return [whole_number("trials", trial_count) for trial_count in trials]
 
 
@@ -310,9 +308,9 @@ def _pilot_of(source: object, metric: Metric, system: object) -> object:
         return evaluate(data, metric, pooling="none" if metric.voted else "partial", rng=0)
     if system is None:
         return source
-    if not isinstance(source, xr.DataTree | Result):
+    if not isinstance(source, Fit):
         rule = f" must be left out for stated difficulties; got {system!r:.80}."
-        raise ArgumentError(Argument("system"), rule)
+        raise ArgumentError("system", rule)
     return select_systems(source, system)
 
 
@@ -322,7 +320,7 @@ def _label_cost(price: object, trial_cost: float | None) -> float:
         return 0.0
     if trial_cost is None:
         raise ArgumentError(
-            Argument("label_price"), f" must go with the price of a trial; got {price!r:.80} "
+            "label_price", f" must go with the price of a trial; got {price!r:.80} "
             "alone. Pass ", Argument("price", 0.05), " too, in the same unit.",
         )  # fmt: skip
     return positive_number("label_price", price, "Say what a label costs.")
@@ -355,19 +353,19 @@ def _with_groups(
     source: object, width: float | None, questions: object, other_options: Sequence[object]
 ) -> Result | None:
     """Return a pilot with groups, if it is one; and refuse what does not go with it."""
-    pilot = Result.of(source) if isinstance(source, xr.DataTree | Result) else None
+    pilot = Result.of(source) if isinstance(source, Fit) else None
     if pilot is not None and pilot.grouping is not None:
         pilot.require("plan", "source")
         if pilot.judges is not None:
             raise ArgumentError(
-                Argument("source"), " must be without groups for a plan of marks that a judge made "
+                "source", " must be without groups for a plan of marks that a judge made "
                 f"with errors; got {len(pilot.grouping.labels)} groups. Evaluate the same data "
-                "without ", Argument("group"), ".",
+                "without ", "group", ".",
             )  # fmt: skip
     if pilot is None or pilot.grouping is None:
         if questions is not None:
             rule = f" must be left out without groups; got {questions!r:.80}. Plans say how many."
-            raise ArgumentError(Argument("questions"), rule)
+            raise ArgumentError("questions", rule)
         return None
     if width is None or any(option is not None for option in other_options):
         raise ArgumentError(
@@ -409,11 +407,11 @@ def expected_widths(
 
 def _price(price: object, systems: int) -> float:
     """Return the expected cost of a trial of every system of a plan."""
-    if isinstance(price, xr.DataTree | Result):
+    if isinstance(price, Fit):
         result = Result.of(price)
         if "mean_cost" not in result.posterior or result.posterior.sizes["system"] != systems:
             raise ArgumentError(
-                Argument("price"), f" must be of the {systems} systems of the plan, from "
+                "price", f" must be of the {systems} systems of the plan, from "
                 f"bayesatk.costs.evaluate_cost; it is of {result.posterior.sizes['system']}.",
             )  # fmt: skip
         means = result.posterior["mean_cost"].sel(target="population").mean(("chain", "draw"))
@@ -436,22 +434,22 @@ def _check_goal(
         spend = real_number("spend", spend)
         if price is None or not (np.isfinite(spend) and spend > 0.0):
             raise ArgumentError(
-                Argument("spend"), " must be finite and > 0, beside the ", Argument("price", 0.05),
+                "spend", " must be finite and > 0, beside the ", Argument("price", 0.05),
                 f" of a trial; got {spend:g}.",
             )  # fmt: skip
-    if goal.width is not None and not goal.width > 0:
-        raise ArgumentError(Argument("width"), f" must be > 0; got {goal.width}. Try 0.1.")
+    if goal.width is not None:
+        positive_number("width", goal.width, "Try 0.1.")
     if goal.prob_correct is not None:
         if systems < 2:
             raise ArgumentError(
-                Argument("prob_correct"), " needs two systems, ",
+                "prob_correct", " needs two systems, ",
                 Argument("source", {"a": (0.6, 0.3), "b": (0.65, 0.3)}),
                 " or a pilot of two; got one.",
             )  # fmt: skip
         proper_probability("prob_correct", goal.prob_correct, 0.9, least=0.5)
     if not 0.0 <= goal.correlation < 1.0 or (goal.correlation > 0.0 and systems < 2):
         raise ArgumentError(
-            Argument("correlation"),
+            "correlation",
             " must lie in [0, 1), and be 0 for one system; got "
             f"{goal.correlation} for {systems} system{'s' * (systems > 1)}.",
         )

@@ -5,15 +5,13 @@ the system (its sandbox, the network, its own verifier), the trial has a fault; 
 judged at all, it has no outcome, and the reason is told.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
-from bayesatk.io.logs.record_logs import Record, RecordLog, content_of, fields_of
+from bayesatk.io.logs.record_logs import Record, RecordLog, Trials, content_of, fields_of
 from bayesatk.io.rows import EMPTY, Totals
 
 
-def _tau_bench(record: Record) -> Iterator[dict[str, Any]]:
+def _tau_bench(record: Record) -> Trials:
     """Read a record ``{task_id, trial, reward, info, traj}``.
 
     A run that raised an exception has reward 0, an empty ``traj`` and the error in ``info``. A
@@ -22,7 +20,7 @@ def _tau_bench(record: Record) -> Iterator[dict[str, Any]]:
     yield {"fault": EMPTY} if record("info.error") else {}
 
 
-def _tau2(record: Record) -> Iterator[dict[str, Any]]:
+def _tau2(record: Record) -> Trials:
     """Read a simulation: ``reward_info.reward`` (absent if not judged), ``trial``, ``task_id``.
 
     The termination reason "infrastructure_error" says nothing about the agent. The model stands in
@@ -40,7 +38,7 @@ def _tau2(record: Record) -> Iterator[dict[str, Any]]:
     }
 
 
-def _terminal_bench(record: Record) -> Iterator[dict[str, Any]]:
+def _terminal_bench(record: Record) -> Trials:
     """Read a trial ``{task_id, trial_name, instruction, is_resolved, failure_mode}``.
 
     Agent, model and data set stand in ``run_metadata.json`` beside the results; ``is_resolved`` is
@@ -56,7 +54,7 @@ def _terminal_bench(record: Record) -> Iterator[dict[str, Any]]:
     }
 
 
-def _harbor(record: Record) -> Iterator[dict[str, Any]]:
+def _harbor(record: Record) -> Trials:
     """Read a trial's ``result.json``: ``task_name``, ``source``, ``verifier_result.rewards``.
 
     ``exception_info.exception_type`` names what ended it; steps may have exceptions of their own.
@@ -107,7 +105,7 @@ def _harbor_totals(trial: Record) -> Totals:
     return Totals.stated_by(None, config("n_attempts"), result("n_total_trials"))
 
 
-def _swe_bench(record: Record) -> Iterator[dict[str, Any]]:
+def _swe_bench(record: Record) -> Trials:
     """Read a report of a run: lists of ids by what became of each instance.
 
     An instance without a prediction was not tried (``incomplete_ids``); one whose evaluation ended
@@ -123,7 +121,7 @@ def _swe_bench(record: Record) -> Iterator[dict[str, Any]]:
         **dict.fromkeys(names["empty_patch"], EMPTY),
     }
     tried = [*names["resolved"], *names["unresolved"], *names["error"], *names["empty_patch"]]
-    outcomes: dict[str, int | None] = dict.fromkeys(names["incomplete"])
+    outcomes = dict.fromkeys(names["incomplete"])
     outcomes |= dict.fromkeys(tried, 0) | dict.fromkeys(names["resolved"], 1)
     for name in dict.fromkeys([*tried, *names["incomplete"]]):
         yield {
@@ -136,7 +134,7 @@ def _swe_bench(record: Record) -> Iterator[dict[str, Any]]:
         }
 
 
-def _swe_bench_instance(record: Record) -> Iterator[dict[str, Any]]:
+def _swe_bench_instance(record: Record) -> Trials:
     """Read a ``report.json`` of one instance: ``{ID: {patch_is_None, resolved, ...}}``."""
     for name, entry in record.fields.items():
         report = entry if isinstance(entry, dict) else {}
@@ -156,7 +154,7 @@ def _repository(instance: str) -> str:
     return instance.rpartition("-")[0].replace("__", "/", 1)
 
 
-def _verifiers(record: Record) -> Iterator[dict[str, Any]]:
+def _verifiers(record: Record) -> Trials:
     """Read a rollout ``{example_id or id, prompt, completion, answer, reward}`` with named rewards.
 
     In some releases the id counts requests, not questions: one id stands for several prompts. In
@@ -174,7 +172,7 @@ def _verifiers(record: Record) -> Iterator[dict[str, Any]]:
     yield {"outcome": {"reward": record("reward"), **marks}, **failed}
 
 
-def _verifiers_traces(trace: Record) -> Iterator[dict[str, Any]]:
+def _verifiers_traces(trace: Record) -> Trials:
     """Read a trace of an episode, which has one for each agent: the reward sums weight times score.
 
     A reward is ``{"score": ..., "weight": ...}`` under its name.
@@ -192,7 +190,7 @@ def _verifiers_traces(trace: Record) -> Iterator[dict[str, Any]]:
     }
 
 
-def _nemo_gym(rollout: Record) -> Iterator[dict[str, Any]]:
+def _nemo_gym(rollout: Record) -> Trials:
     """Read one of the ``rollout_infos`` of a task in a reward profile: numbers by name.
 
     ``sample`` of the task has the request and names the agent; no field names the model.

@@ -5,19 +5,18 @@ Facts of the formats stand with each.
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
 from bayesatk._tools.messages import Argument
-from bayesatk.data.content import canonical, digest
+from bayesatk.data.columns import canonical, digest
 from bayesatk.data.validation import OutcomeError, shown
-from bayesatk.io.logs.record_logs import Record, RecordLog, fields_of
+from bayesatk.io.logs.record_logs import Record, RecordLog, Trials, fields_of
 from bayesatk.io.rows import EMPTY, Totals
 
 
-def _eval_plus(record: Record) -> Iterator[dict[str, Any]]:
+def _eval_plus(record: Record) -> Trials:
     """Read a task: a list of solutions, each with ``base_status`` and ``plus_status``.
 
     The second is there unless only the base tests ran. The first releases wrote ``{"base":
@@ -77,7 +76,7 @@ def _first(entry: object) -> object:
 _SAMPLES = re.compile(r"samples_(.+?)(_(\d{4}-\d\d-\d\dT[\d.:-]+))?\.jsonl")
 
 
-def _lm_eval(record: Record) -> Iterator[dict[str, Any]]:
+def _lm_eval(record: Record) -> Trials:
     """Read a row of ``samples_TASK_TIME.jsonl``: one for every document *and filter*.
 
     ``metrics`` names the marks in the row; ``resps`` holds every response, though with repeats only
@@ -166,13 +165,13 @@ def _lm_eval_totals(log: Record) -> Totals:
     return Totals.stated_by(Record(documents, {}, log.path)("effective"))
 
 
-def _live_code_bench(record: Record) -> Iterator[dict[str, Any]]:
+def _live_code_bench(record: Record) -> Trials:
     """Read a problem with ``graded_list``, a mark for each of its solutions in ``code_list``."""
     in_folder = record.path.name.startswith("Scenario.")  # with the name of the model
     yield {"system": record.path.resolve().parent.name if in_folder else ""}
 
 
-def _math_arena(record: Record) -> Iterator[dict[str, Any]]:
+def _math_arena(record: Record) -> Trials:
     """Read a problem: ``messages``, ``answers`` and ``correct`` have a part for each run."""
     yield {
         "system": record.path.parent.name,
@@ -181,7 +180,7 @@ def _math_arena(record: Record) -> Iterator[dict[str, Any]]:
     }
 
 
-def _every_eval_ever(record: Record) -> Iterator[dict[str, Any]]:
+def _every_eval_ever(record: Record) -> Trials:
     """Read a row of the schema's instance level: ``evaluation.is_correct`` of one ``sample_id``.
 
     Repeats are rows with one ``sample_id``. An evaluation of several metrics has a row for each,
@@ -199,7 +198,7 @@ def _every_eval_ever(record: Record) -> Iterator[dict[str, Any]]:
     }
 
 
-def _promptfoo(record: Record) -> Iterator[dict[str, Any]]:
+def _promptfoo(record: Record) -> Trials:
     """Read a result ``{provider, promptIdx, testIdx, vars, success, score, namedScores, ...}``.
 
     A repeated test has another ``testIdx``, so a question is its variables and assertions. A
@@ -231,7 +230,7 @@ def _promptfoo_totals(log: Record) -> Totals:
     return Totals.stated_by(trials=sum(whole))
 
 
-def _lighteval(record: Record) -> Iterator[dict[str, Any]]:
+def _lighteval(record: Record) -> Trials:
     """Read a row of details: ``doc``, ``model_response`` and the marks under ``metric``.
 
     Each file is one run of one task, ``details/MODEL/TIME/details_TASK_TIME.parquet``; further
@@ -252,7 +251,7 @@ _HELM_SPENT = re.compile(
 )
 
 
-def _helm(stat: Record) -> Iterator[dict[str, Any]]:
+def _helm(stat: Record) -> Trials:
     """Read a stat of an instance, ``{instance_id, train_trial_index, stats: [{name, mean}]}``.
 
     Several metrics write an entry each for one instance and trial. Perturbed instances are other
@@ -269,7 +268,7 @@ def _helm(stat: Record) -> Iterator[dict[str, Any]]:
         }
 
 
-def _openai_evals(record: Record) -> Iterator[dict[str, Any]]:
+def _openai_evals(record: Record) -> Trials:
     """Read an event of a run: ``match`` has the mark of a ``sample_id`` under ``data.correct``.
 
     The first line of the file is the ``spec`` of the run: model and name of the evaluation.
@@ -280,7 +279,7 @@ def _openai_evals(record: Record) -> Iterator[dict[str, Any]]:
         yield {"system": ", ".join(map(str, record.of(list, "^spec.completion_fns")))}
 
 
-def _deep_eval(record: Record) -> Iterator[dict[str, Any]]:
+def _deep_eval(record: Record) -> Trials:
     """Read a test case ``{input, expectedOutput, success, metricsData: [{name, success}]}``."""
     metrics = record.inner("metricsData|metrics_data")
     marks = {metric.of(str, "name"): metric("success") for metric in metrics}
@@ -288,7 +287,7 @@ def _deep_eval(record: Record) -> Iterator[dict[str, Any]]:
     yield {"outcome": {"success": record("success"), **marks}, **failed}
 
 
-def _phoenix(run: Record) -> Iterator[dict[str, Any]]:
+def _phoenix(run: Record) -> Trials:
     """Read a run of an example: ``annotations`` have a ``score`` or a ``label`` by ``name``.
 
     ``error`` says that the task failed, and that of an annotation that its evaluator did.
@@ -304,7 +303,7 @@ def _phoenix(run: Record) -> Iterator[dict[str, Any]]:
     }
 
 
-def _langfuse(item: Record) -> Iterator[dict[str, Any]]:
+def _langfuse(item: Record) -> Trials:
     """Read an item of an experiment: ``scores`` have a ``value`` by ``name``, and a ``source``.
 
     Scores of the types TEXT and CORRECTION are comments. The same score may come from several
@@ -324,7 +323,7 @@ def _langfuse(item: Record) -> Iterator[dict[str, Any]]:
     yield {"outcome": marks, "fault": "an error" if item("level") == "ERROR" else ""}
 
 
-def _braintrust(span: Record) -> Iterator[dict[str, Any]]:
+def _braintrust(span: Record) -> Trials:
     """Read an event of an experiment: the root span of a trial has its ``scores`` by name.
 
     The spans below it, of the task and of scorers, repeat its scores or have none. ``origin`` is

@@ -6,13 +6,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from bayesatk._tools.arguments import one_of
 from bayesatk._tools.messages import Argument
-from bayesatk.data.validation import OutcomeError, shown
+from bayesatk.data.validation import OutcomeError
 from bayesatk.io.json_stream import decoded, members, parsed_lines
 from bayesatk.io.logs import agent_logs, benchmark_logs
 from bayesatk.io.logs.inspect_logs import INSPECT
 from bayesatk.io.logs.record_logs import RecordLog
-from bayesatk.io.parquet_files import columns_and_rows
+from bayesatk.io.record_tables import columns_and_rows
 from bayesatk.io.sources import (
     COMPRESSED,
     SUFFIXES,
@@ -38,11 +39,7 @@ def detect(source: Source, format_name: str | None = None, bar: bool = False) ->
     """Return the name of the format."""
     names = (*TABLES, *LOGS)
     if format_name is not None:
-        if format_name not in names:
-            raise OutcomeError(
-                f"format must be one of {', '.join(names)}; got {shown(format_name)}."
-            )
-        return format_name
+        return one_of("format", format_name, names, OutcomeError)
     suffix = source.plain.suffix.lower()
     compressed, ending = source.plain != source.path, "".join(source.path.suffixes[-2:])[-40:]
     if suffix not in SUFFIXES or (compressed and suffix in (".parquet", ".eval")):

@@ -17,12 +17,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from bayesatk.data.content import digest
+from bayesatk.data.columns import digest
 from bayesatk.data.validation import OutcomeError, shown
-from bayesatk.io.budget import largest, too_large, total, unpacked
-from bayesatk.io.json_stream import parse
-from bayesatk.io.logs.record_logs import Record, RecordLog
+from bayesatk.io.json_stream import Placed, parse
+from bayesatk.io.logs.record_logs import Record, RecordLog, Trials
 from bayesatk.io.rows import EMPTY, Totals
+from bayesatk.io.sources import largest, too_large, total, unpacked
 
 if sys.version_info >= (3, 14):
     import zipfile
@@ -37,7 +37,7 @@ _DAMAGE = (
 )  # fmt: skip
 
 
-def _sample(sample: Record) -> Iterator[dict[str, Any]]:
+def _sample(sample: Record) -> Trials:
     """Read a sample ``{id, epoch, input, choices, target, scores, output, metadata, ...}``."""
     unmarked = "errored" if sample("error") else "invalidated" if sample("invalidation") else ""
     values, answers = ({}, {}) if unmarked else _values_and_answers(sample)
@@ -141,9 +141,7 @@ def _totals(log: Record) -> Totals:
 class InspectLog(RecordLog):
     """Logs whose records are the members of an archive, or stand in a document."""
 
-    def placed_fields(
-        self, file: BinaryIO, head: dict[str, Any], path: Path
-    ) -> Iterator[tuple[str, Any, Any]]:
+    def placed_fields(self, file: BinaryIO, head: dict[str, Any], path: Path) -> Iterator[Placed]:
         """Yield place, name and fields of every sample; the header goes to the head."""
         if file.read(2) != b"PK":
             yield from super().placed_fields(file, head, path)

@@ -17,11 +17,19 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 from bayesatk._tools.messages import Argument
-from bayesatk.data.columns import BY_TRIAL, COST
-from bayesatk.data.content import canonical, digest
+from bayesatk.data.columns import BY_TRIAL, COST, canonical, digest
 from bayesatk.data.validation import OutcomeError, is_absent, shown
-from bayesatk.io.json_stream import at, decoded, is_there, parse, parsed_lines, parts_of
-from bayesatk.io.parquet_files import records_of_parquet
+from bayesatk.io.json_stream import (
+    Json,
+    Placed,
+    at,
+    decoded,
+    is_there,
+    parse,
+    parsed_lines,
+    parts_of,
+)
+from bayesatk.io.record_tables import records_of_parquet
 from bayesatk.io.rows import EMPTY, Rows, Totals, Trial
 from bayesatk.io.sources import LINES
 
@@ -44,7 +52,7 @@ class Record:
     """
 
     fields: Any
-    head: dict[str, Any]
+    head: Json
     path: Path
     where: str = "the log"
     key: Any = None
@@ -60,7 +68,7 @@ class Record:
             blank = value if blank is None else blank
         return blank
 
-    def of[Kind: (str, dict[str, Any], list[Any])](self, kind: type[Kind], path: str) -> Kind:
+    def of[Kind: (str, Json, list[Any])](self, kind: type[Kind], path: str) -> Kind:
         """Return what stands at a path if it is of a kind, else nothing of that kind."""
         value = self(path)
         return value if isinstance(value, kind) else kind()
@@ -80,9 +88,12 @@ class Record:
         return [replace(self, fields=element, head=head) for element in elements]
 
 
-def _says_no_more(record: Record) -> Iterable[Mapping[str, Any]]:
+Trials = Iterator[Json]  # what a reader yields: fields of a trial, by parameter of it
+
+
+def _says_no_more(record: Record) -> Trials:
     """Say that a record is a trial of which the paths say everything."""
-    return [{}]
+    yield {}
 
 
 @dataclass(frozen=True)
@@ -169,7 +180,7 @@ class RecordLog:
     output: tuple[str, ...] = ()
     known: Mapping[str, str] = field(default_factory=dict)
     within: str = ""
-    read: Callable[[Record], Iterable[Mapping[str, Any]]] = _says_no_more
+    read: Callable[[Record], Trials] = _says_no_more
     by_content: bool = False
     keys: tuple[tuple[str, ...], ...] = ()
     by_name: bool = False
@@ -225,7 +236,7 @@ class RecordLog:
         whole = Record(head, {}, path)
         log.finish(self.notes(whole, number), self.stated(whole))
 
-    def _records(self, file: BinaryIO, head: dict[str, Any], path: Path) -> Iterator[Record]:
+    def _records(self, file: BinaryIO, head: Json, path: Path) -> Iterator[Record]:
         """Yield every record with its place, once it has been checked."""
         for where, key, fields in self.placed_fields(file, head, path):
             if self.form == "lines" and _is_totals(fields, self.needed):
@@ -240,9 +251,7 @@ class RecordLog:
                     )
             yield Record(fields, head, path, where, key)
 
-    def placed_fields(
-        self, file: BinaryIO, head: dict[str, Any], path: Path
-    ) -> Iterator[tuple[str, Any, Any]]:
+    def placed_fields(self, file: BinaryIO, head: Json, path: Path) -> Iterator[Placed]:
         """Yield place, key and fields of every record; the rest of a document goes to the head."""
         if self.form == "parquet":
             names = {name for sign in self.signs for name in sign.split("|")}
@@ -298,7 +307,7 @@ class _Log:
         self.scorers = _Choice("scorer", rows.options.scorer)
         self.filters = _Choice("filter", rows.options.filter)
         # Marks of one trial that stand in several records, a scorer in each.
-        self.apart: dict[Any, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {}
+        self.apart: dict[Any, tuple[Json, Json, Json]] = {}
         self.counts: Counter[tuple[str, str]] = Counter()
         self.keys: list[tuple[Trial, list[str]]] = []  # what may tell the questions apart
 
@@ -321,7 +330,7 @@ class _Log:
         else:
             self._add_list(fields, marks, answer, record.where)
 
-    def _collect(self, fields: dict[str, Any], marks: Mapping[str, Any], answer: object) -> None:
+    def _collect(self, fields: Json, marks: Mapping[str, Any], answer: object) -> None:
         """Take marks of a trial: the n-th mark of a scorer is of the n-th trial."""
         trial = repr([fields["system"], fields["task"], fields["question"], fields["trial"]])
         for scorer, mark in marks.items():
@@ -332,7 +341,7 @@ class _Log:
 
     def _choose(
         self,
-        fields: dict[str, Any],
+        fields: Json,
         marks: Mapping[str, Any],
         answer: Any,
         where: str,
@@ -359,10 +368,10 @@ class _Log:
             fields["reason"] = f"not marked by {scorer}"
         self._add(fields, mark, answer.get(scorer) if isinstance(answer, Mapping) else answer)
 
-    def _fields(self, record: Record, more: Mapping[str, Any]) -> dict[str, Any]:
+    def _fields(self, record: Record, more: Mapping[str, Any]) -> Json:
         """Return what a record says of its trial, by parameter of it."""
         form = self.form
-        fields: dict[str, Any] = {
+        fields: Json = {
             "system": "", "task": "", "trial": None, "reason": form.reason, "by_name": form.by_name
         }  # fmt: skip
         for name, path in form.says.items():
@@ -424,14 +433,14 @@ class _Log:
             )
         return values
 
-    def _add_list(self, fields: dict[str, Any], marks: object, answers: object, where: str) -> None:
+    def _add_list(self, fields: Json, marks: object, answers: object, where: str) -> None:
         """Add a trial for each mark of a list."""
         if not isinstance(marks, list):
             raise OutcomeError(f"{where} must have a list of marks; got {shown(marks)}.")
         for role in BY_TRIAL:
             if role in self.rows.roles and len(marks) > 1:
                 raise OutcomeError(
-                    Argument(role), " must be left out for records of several trials, which do not "
+                    role, " must be left out for records of several trials, which do not "
                     f"say the {role} of each of them.",
                 )  # fmt: skip
         listed = answers[: len(marks)] if isinstance(answers, list) else []
@@ -525,7 +534,7 @@ def _is_blank(output: object) -> bool:
     return output == [] or (isinstance(output, str) and not output.strip())
 
 
-def fields_of(path: Path) -> dict[str, Any]:
+def fields_of(path: Path) -> Json:
     """Return the object in a small file beside a log; an empty one if it is damaged."""
     largest_bytes = 1 << 24
     try:
