@@ -15,7 +15,8 @@ from bayesatk.data.tally import BINARY
 from bayesatk.data.validation import OutcomeError
 from bayesatk.io.budget import BUDGET
 from bayesatk.io.load import blocks, find_files, in_file, read_logs, reads_files
-from bayesatk.io.rows import QuestionKey, ReadOptions, to_columns
+from bayesatk.io.options import QuestionKey
+from bayesatk.io.rows import ReadOptions, to_columns
 from bayesatk.io.text_tables import defused
 
 

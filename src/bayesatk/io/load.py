@@ -30,9 +30,9 @@ from bayesatk.data.validation import OutcomeError, OutcomeWarning, Scores, shown
 from bayesatk.io import parquet_files
 from bayesatk.io.budget import BUDGET, within
 from bayesatk.io.logs.formats import LOGS, TABLES, detect, kind_in_folder, sniff
+from bayesatk.io.options import QuestionKey
 from bayesatk.io.rows import (
     CORRECT_INCORRECT,
-    QuestionKey,
     ReadOptions,
     Rows,
     is_correct_incorrect,

@@ -235,15 +235,17 @@ PRINTED = {
     "ci_lower ci_upper difference part influence prob_flip suspicious",
     "check_trial_order": "system check questions effect p_value flagged",
     "tail_exponent": "system prob_ceiling ceiling exponent",
+    "pareto": "system target cost solved prob_pareto prob_cheapest prob_solves_most",
 }
 _OF_TABLE["group_comparison"] = {**_OF_TABLE["comparison"], "metric": _text("metric")}
 _OF_TABLE["groups"] = {"system": _text("system"), "metric": _text("metric")}
-_FORMS = {"comparison": "+.3f", "group_comparison": "+.3f", "costs": ".4g"}
+_FORMS = {"comparison": "+.3f", "group_comparison": "+.3f", "costs": ".4g", "pareto": ".4g"}
 TITLES = {
     "results": "Results",
     "categories": "Probability to reach a score, or a better one",
     "coefficients": "Coefficients of covariates (logits)",
     "costs": "Success and cost{unit}",
+    "pareto": "Pareto set of pass@{k} and its cost{unit}",
     "leaderboard": "Leaderboard",
     "gate": "Gate",
     "certificate": "Certificate of a gate",

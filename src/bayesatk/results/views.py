@@ -245,8 +245,8 @@ def view(frame: pd.DataFrame, name: str | None = None, *, chosen: bool = False) 
     """
     name = str(frame.attrs.get("analysis", "")) if name is None else name
     if name in PRINTED and not chosen:
-        columns_printed = [column for column in PRINTED[name].split() if column in frame]
-        frame = frame[[*columns_printed, *{"sentence", "target"}.intersection(frame)]]
+        named = dict.fromkeys([*PRINTED[name].split(), "sentence", "target"])
+        frame = frame[[column for column in named if column in frame]]
     columns = declared(frame, name, chosen)
     shared = {"_form": form_of(name), "_draws": frame.attrs.get("effective_draws") or np.inf}
     described = frame.assign(**shared).to_dict("records")
