@@ -109,9 +109,8 @@ def _quantity(row: Row) -> str:
     name = str(row.get("quantity", row.get("variable")))
     symbols = {family.variable: family.symbol for family in FAMILIES.values()}
     k, budget, tau = (row.get(key, np.nan) for key in ("k", "budget", "tau"))
-    sign = "" if "variable" in row and name in symbols else "@"
-    text = symbols.get(name, name) if "variable" in row else name
-    text += f"{sign}{k:g}" if k == k else ""
+    text = symbols.get(name, name)
+    text += f"{'' if name in symbols else '@'}{k:g}" if k == k else ""
     return text + (f" {budget:g}" if budget == budget else "") + (f":{tau:g}" if tau == tau else "")
 
 
