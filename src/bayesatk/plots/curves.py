@@ -104,10 +104,12 @@ def plot_curve(
     names, direct = shortened(systems, 24), len(systems) > 2
     behind = direct * (0.2 + 0.075 * max(map(len, names)))  # inches of a name
     legend = 0.0 if direct else legend_width(names)
+    wide = 2 if direct and groups == 1 and len(targets) > 2 else len(targets)
+    high = groups * -(-len(targets) // wide)
     canvas = Canvas(
-        drawn, curves, (0.6 + (3.8 + behind) * len(targets) + legend, 1.4 + 2.9 * groups),
+        drawn, curves, (0.6 + (3.8 + behind) * wide + legend, 1.4 + 2.9 * high),
         drawn.distinct("system", [read.systems.index(system) for system in systems]),
-        rows=["group"], cols=["target"],
+        cols=["group", "target"], wrap=wide,
     )  # fmt: skip
     _draw_metric(canvas, curves)
     name, ks = estimand(metrics[0], over_k=True), [member.k for member in metrics]

@@ -271,7 +271,8 @@ def blocks(frame: pd.DataFrame, name: str) -> list[View]:
     views = []
     for (metric, target), rows in pd.DataFrame(frame).groupby(["metric", "target"], sort=False):
         first = rows[["rank", "system"]]
-        shown = first.join(rows.drop(columns=[*first, "metric", "target"]))
+        certain = ["prob_top3"] * (len(rows) <= 3)
+        shown = first.join(rows.drop(columns=[*first, "metric", "target", *certain]))
         shown.attrs = frame.attrs
         title = f"{metric}: systems ranked on {TARGET_NAMES[str(target)]}"
         views.append(replace(view(shown, name), title=title))
