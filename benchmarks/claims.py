@@ -9,9 +9,9 @@ identical systems.
 
 import argparse
 from collections import Counter
-from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -75,13 +75,23 @@ def identical(replications: int, count: int, questions: int, trials: int) -> dic
     return {target: named[target] / replications for target in named}
 
 
-def of_costs(replications: int, questions: int = 60, trials: int = 4) -> list[tuple[float, bool]]:
-    """Return the stated probability of claims about cost, and whether each is true.
+def solved_for(p: np.ndarray, cost: np.ndarray, spend: float) -> float:
+    """Return the share of questions solved if each is tried until it is, for a mean spend."""
+    failed = (1.0 - p) ** np.arange(200)[:, None]
+    paid = (cost * (1.0 - failed) / p).mean(axis=1)
+    return float(np.interp(spend, paid, 1.0 - failed.mean(axis=1)))
+
+
+def of_costs(
+    replications: int, questions: int = 60, trials: int = 4
+) -> list[tuple[str, float, bool]]:
+    """Return the kind and stated probability of claims about cost, and whether each is true.
 
     Both systems answer the same questions; harder ones cost more, and trials of a question differ
-    by a lognormal factor. The truth is the mean over these questions, of one try of each.
+    by a lognormal factor. The truth is the mean over these questions: of one try of each, or of as
+    many as a spend pays for.
     """
-    said = []
+    said: list[tuple[str, float, bool]] = []
     for seed in track(range(replications), description="costs"):
         rng = np.random.default_rng([4, seed])
         skill, price = rng.normal(0.3, 0.4, 2), np.exp(rng.normal(0.0, 0.25, 2))
@@ -93,17 +103,25 @@ def of_costs(replications: int, questions: int = 60, trials: int = 4) -> list[tu
         data = bk.tally(
             dict(zip(names, marks, strict=True)), cost=dict(zip(names, paid, strict=True))
         )
-        costs = bk.costs.evaluate_cost(data, [1], rng=1)
+        share, spend = rng.uniform(0.4, 0.9), float(rng.uniform(0.5, 3.0))
+        costs = bk.costs.evaluate_cost(data, [1], [spend], rng=1)
         pair, (solved, mean) = [(0, 1), (1, 0)], (truth[0], level.mean(axis=1))
         on = {"target": "questions", "k": 1}
         claims = [
             {"says": "not worse and cheaper than", "system": names[i], "other": names[j], **on}
             for i, j in pair
         ] + [{"says": "on the Pareto front", "system": names[i], **on} for i, _ in pair]
+        claims += [
+            {"says": "solves more than", "system": name, "target": "questions", "share": share,
+             "spend": spend}
+            for name in names
+        ]  # fmt: skip
         table = bk.table(bk.decide.check_claims(claims, None, costs), "claims")
         true = [solved[i] >= solved[j] and mean[i] < mean[j] for i, j in pair]
         true += [solved[i] > solved[j] or mean[i] < mean[j] for i, j in pair]
-        said += zip(table["probability"].tolist(), map(bool, true), strict=True)
+        true += [solved_for(*row, spend) > share for row in zip(p, level, strict=True)]
+        kinds = [claim["says"] for claim in claims]
+        said += zip(kinds, table["probability"].tolist(), map(bool, true), strict=True)
     return said
 
 
@@ -127,13 +145,10 @@ def main() -> None:
         if boards:
             found = identical(boards, count, *design)
             console.print(f"{count} identical systems, some pair called ahead: {found}")
-    said = np.array(of_costs(options.costs)).reshape(-1, 2)
-    ends = (0.0, 0.05, 0.2, 0.5, 0.8, 0.95, 1.0 + 1e-9)
-    for low, high in pairwise(ends if len(said) else ()):
-        kept = said[(said[:, 0] >= low) & (said[:, 0] < high)]
-        if len(kept):
-            mean, right = kept.mean(axis=0)
-            console.print(f"cost: {len(kept)} claims, said {mean:.3f}, true {right:.3f}")
+    said = pd.DataFrame(of_costs(options.costs), columns=["kind", "said", "true"])
+    said["kind"] = said["kind"].where(said["kind"] == "solves more than", "cheaper, front")
+    said["bin"] = np.digitize(said["said"], (0.05, 0.2, 0.5, 0.8, 0.95))
+    console.print(said.groupby(["kind", "bin"]).agg(["mean", "size"]).round(3).to_string())
 
 
 if __name__ == "__main__":

@@ -10,8 +10,7 @@ import bayesatk as bk
 from bayesatk.comparison.checks.noise import noise_floor
 from bayesatk.comparison.gates.gate import gate_of, together
 from bayesatk.data.validation import OutcomeError
-from bayesatk.io.inspect_source import inspect_source
-from bayesatk.reporting.sentences import usual_metrics
+from bayesatk.io.inspect_source import inspect_source, usual_metrics
 from bayesatk.results.result import Result
 
 MINUTES = {
@@ -122,7 +121,7 @@ def test_direction_stays_with_data_and_results(tmp_path: Path) -> None:
     assert read.scale.direction == read.data.direction == -1
     assert Result.of(bk.one_system(fit, "fast")).tree["constant_data"]["category_score"].attrs
     assert "lower is better" in data.card()
-    assert usual_metrics(data) == ["bayes", "min@1,2"]
+    assert usual_metrics(data) == ("bayes", "min@1,2")
 
 
 def test_missing_trials_are_counted_as_the_worst() -> None:

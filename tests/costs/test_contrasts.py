@@ -58,7 +58,12 @@ def test_a_sentence_says_who_on_what_and_how_surely(costs: xr.DataTree) -> None:
 
 
 def test_the_pareto_set_of_a_cheap_and_a_good_system(costs: xr.DataTree) -> None:
-    found = bkc.pareto(costs, 3).set_index(["target", "system"])
+    table = bkc.pareto(costs, 3)
+    title, headings, *_ = str(table).splitlines()
+    assert title == "Pareto set of pass@3 and its cost in USD"
+    assert "P(cheapest)" in headings
+    assert "prob_error" not in headings
+    found = table.set_index(["target", "system"])
     for target in ("questions", "population"):
         own = found.loc[target]
         assert (own["prob_pareto"] > 0.95).all()

@@ -1,10 +1,13 @@
 """What somebody types who guesses: names in the wrong place, arguments by another name."""
 
 import pickle
+from dataclasses import fields
+from inspect import signature
 
 import pytest
 
 import bayesatk as bk
+from bayesatk.io.options import FileOptions
 
 
 @pytest.mark.parametrize(
@@ -106,6 +109,14 @@ def test_what_is_no_policy_metric_or_comparison_says_what_to_write() -> None:
     assert rows["system"].drop_duplicates().tolist() == ["a", "b"]
 
 
+@pytest.mark.parametrize("function", [bk.load, bk.convert])
+def test_options_of_files_are_declared_alike(function) -> None:
+    parameters = signature(function).parameters
+    for option in fields(FileOptions):
+        parameter = parameters[option.name]
+        assert (parameter.annotation, parameter.default) == (option.type, option.default)
+
+
 @pytest.mark.long
 def test_groups_are_known_by_the_name_of_their_column(tmp_path) -> None:
     rows = [f"q{q},{q % 2},d{q % 3}" for q in range(9)] * 2
@@ -115,6 +126,10 @@ def test_groups_are_known_by_the_name_of_their_column(tmp_path) -> None:
     named = bk.evaluate(data, "pass@1", group="domain", rng=1, draws=10)
     plain = bk.evaluate(data, "pass@1", group="group", rng=1, draws=10)
     assert bk.table(named, by="group").equals(bk.table(plain, by="group"))
+    title, headings, *rows = str(bk.table(named, by="group")).splitlines()
+    assert title == "Groups of questions"
+    assert "95% interval" in headings
+    assert rows[0].split()[:2] == ["0", "d0"]
     unused = bk.evaluate(data, "pass@1", rng=1, draws=10)
     assert any("evaluate with group='domain'" in note for note in bk.notes(unused))
     with pytest.raises(ValueError, match="they have domain; got 'domains'"):

@@ -68,6 +68,7 @@ def test_tables_print_the_columns_that_are_read(table) -> None:
     shown = str(frame)
     heading, *rows = shown.removeprefix("Differences between systems\n").splitlines()
     assert heading.split()[0] in ("system", "pair")
+    assert "rope" not in heading, "none was asked for"
     assert "..." not in heading
     assert len(heading) <= 130
     assert all("..." not in row or row.split() == ["..."] * len(row.split()) for row in rows[:20])

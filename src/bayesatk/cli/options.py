@@ -21,6 +21,7 @@ from typer import Exit, Option, Typer
 
 from bayesatk._tools.messages import Argument, Message, source_of
 from bayesatk.cli.terminal import say, terminal
+from bayesatk.io.options import FileOptions
 
 BAD_INPUT, DISAGREE = 2, 1  # exit codes
 RESULTS = (".nc", ".zarr", ".json", ".csv", ".tex", ".md")  # endings of files
@@ -61,7 +62,7 @@ def command(
             name: option.replace(
                 kind=option.KEYWORD_ONLY, annotation=Annotated[option.annotation, markers[name]]
             )
-            for name, option in offered.items()
+            for name, option in sorted(offered.items(), key=lambda item: [*markers].index(item[0]))
         }
 
         @wraps(function)
@@ -132,14 +133,12 @@ def one_line_errors(offered: Collection[str]) -> Iterator[None]:
 
 # Options of what is done before and after `bayesatk.load`, or told to it in another form.
 _NOT_OF_LOAD = ("files", "quiet", "shared", "score", "column", "covariate", "system", "memory")
-_OF_EARLIER = (
-    "scores", "success", "columns", "records", "wide", "format", "scorer", "filter", "task",
-    "budget", "strict",
-)  # options of the data, by which earlier trials are read too  # fmt: skip
+# Options of the data, by which earlier trials are read too.
+_OF_EARLIER = ("scores", "success", "columns", "budget", *vars(FileOptions()))
 
 
-@dataclass(frozen=True)
-class Reading:
+@dataclass(frozen=True, kw_only=True)
+class Reading(FileOptions):
     """Options by which data are read: those of `bayesatk.load`. The common ones come first.
 
     Parameters
@@ -230,18 +229,7 @@ class Reading:
     truth: Text = None
     marks: Text = None
     verifier: Text = None
-    records: Text = None
-    wide: bool = False
-    format: Text = None
-    scorer: Text = None
-    filter: Text = None
-    answers: bool = False
-    question_key: Literal["id", "content", "unchecked"] = "id"
-    same_system: Literal["error", "trials"] = "error"
-    empty_output: Literal["marked", "missing"] = "marked"
-    task: Text = None
     shared: bool = False
-    strict: bool = False
     memory: Text = None
 
     @property
@@ -410,9 +398,9 @@ class Evaluation:
         """Return what is asked of these data: without metrics, the usual ones."""
         if self.metric:
             return self
-        from bayesatk.reporting.sentences import usual_metrics  # plots' and checks' imports too
+        from bayesatk.io.inspect_source import usual_metrics
 
-        return replace(self, metric=usual_metrics(data))
+        return replace(self, metric=[*usual_metrics(data)])
 
     def model(self, data: Any, reading: Reading | None = None) -> dict[str, Any]:
         """Return the options that `bayesatk.evaluate` and `bayesatk.sample` share."""

@@ -56,7 +56,6 @@ def print_result(console: Console, fit: Any) -> None:
         rows = rows[(rows["metric"] == metric) & (rows["target"] == "population")]
         say(console, f"{metric} on questions like these, by group:")
         rows = rows.drop(columns=["metric", "target"])
-        rows.attrs = {"analysis": "groups", "ci_prob": result.ci_prob}
         print_table(console, rows)
     for note in result.notes:
         say(console, f"Note: {note}")

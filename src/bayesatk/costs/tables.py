@@ -218,7 +218,9 @@ def pareto(fit: Fit, k: int | None = None) -> pd.DataFrame:
             means = {"cost": float(cost[:, i].mean()), "solved": float(solved[:, i].mean())}
             rows.append({"system": system, "target": target, "k": k, **means, **row,
                          "prob_error": error})  # fmt: skip
-    return pd.DataFrame(rows)
+    unit = str(result.tree.attrs.get("cost_unit", ""))
+    shown = {"k": k, "unit": f" in {unit}" * bool(unit), "effective_draws": len(cost)}
+    return ShownTable.of(pd.DataFrame(rows), "pareto", **shown)
 
 
 def _undominated(cost: Array, solved: Array) -> Array:

@@ -157,7 +157,7 @@ def inspect_source(source: object, **options: Any) -> SourceReport:
     doubts = [caught_warning.message for caught_warning in caught]
     if data is None:
         return SourceReport(kinds, error=error, doubts=tuple(doubts), columns=columns)
-    metrics = _metrics(data)
+    metrics = usual_metrics(data)
     command = _command(source, options, data, metrics)
     doubts += _doubts(data)
     return SourceReport(kinds, data, error, tuple(doubts), metrics, command, columns)
@@ -282,15 +282,22 @@ def _all_alike(counts: Ints) -> bool:
     return len(repeated) >= 10 and alike and bool((repeated.sum(axis=0) > 0).sum() > 1)
 
 
-def _metrics(data: Outcomes) -> tuple[str, ...]:
-    """Return the metrics that the outcomes support without going beyond the trials of most."""
-    k = most_observed(data.trials.values)
-    voted = (f"plurality@{k}",) if data.answers is not None else ()
+def usual_metrics(data: Outcomes) -> tuple[str, ...]:
+    """Return the metrics that are evaluated when none are named: what the trials of most allow.
+
+    Examples
+    --------
+    >>> from bayesatk.data.tally import tally
+    >>> usual_metrics(tally([[0, 1, 1, 0, 1], [1, 1, 0, 1, 1]]))
+    ('pass@1,2,4', 'pass^2,4')
+    """
+    most = most_observed(data.trials.values)
+    ks = ",".join(str(2**power) for power in range(most.bit_length()))
+    voted = (f"plurality@{most}",) if data.answers is not None else ()
     if data.binary:
-        votes = (f"maj@{k - 1 + k % 2}",) if k >= 3 else ()
-        drawn = (f"pass@1,{k}", f"pass^{k}") if k > 1 else ("pass@1",)
-        return (*drawn, *votes, *voted)
-    return ("bayes", f"{'max' if data.direction > 0 else 'min'}@{k}", *voted)
+        drawn = (f"pass@{ks}", f"pass^{ks.removeprefix('1,')}") if most > 1 else ("pass@1",)
+        return (*drawn, *voted)
+    return ("bayes", f"{'max' if data.direction > 0 else 'min'}@{ks}", *voted)
 
 
 def _command(

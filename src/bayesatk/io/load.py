@@ -31,10 +31,10 @@ from bayesatk.data.tables import Counter
 from bayesatk.data.tally import BINARY, Better, check_options, finish, refuse_given, tally
 from bayesatk.data.validation import NumberScale, OutcomeError, OutcomeWarning, Scores, shown
 from bayesatk.io.logs.formats import LOGS, TABLES, detect, kind_in_folder, sniff
+from bayesatk.io.options import QuestionKey
 from bayesatk.io.record_tables import columns_and_rows, defused
 from bayesatk.io.rows import (
     CORRECT_INCORRECT,
-    QuestionKey,
     ReadOptions,
     Rows,
     is_correct_incorrect,

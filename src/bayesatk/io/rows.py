@@ -28,6 +28,7 @@ from bayesatk.data.validation import (
     is_missing,
     shown,
 )
+from bayesatk.io.options import FileOptions
 
 EMPTY = "an empty output"
 NAMES_OF_COLUMNS = "(names of columns)"  # in place of the system column of a wide table
@@ -39,29 +40,17 @@ _STAMP = re.compile(
 _PATH = re.compile(r"^([~.]{0,2}|[A-Za-z]:)[/\\]|[/\\].*\.[A-Za-z]{2,5}$|\.(jsonl?|csv|eval)$")
 _UUID = re.compile(r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.IGNORECASE)
 CORRECT_INCORRECT: Scores = {"I": 0.0, "C": 1.0}
-QuestionKey = Literal["id", "content", "unchecked"]
 
 
 @dataclass(frozen=True)
-class ReadOptions:
-    """How files are read; the parameters of `bayesatk.load` of the same names.
+class ReadOptions(FileOptions):
+    """How files are read, with the names of columns.
 
     `roles` are the columns of questions, or what logs say of their questions: they have the same
     names in all files. `marks` are the columns of several judges, by their names.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
-    records: str | None = None
-    wide: bool = False
-    format: str | None = None
-    scorer: str | None = None
-    filter: str | None = None
-    task: str | None = None
-    answers: bool = False
-    question_key: QuestionKey = "id"
-    same_system: Literal["error", "trials"] = "error"
-    empty_output: Literal["marked", "missing"] = "marked"
-    strict: bool = False
     progress: bool | None = None
     marks: Mapping[str, str] = field(default_factory=dict)
     roles: Mapping[str, str] = field(default_factory=dict)

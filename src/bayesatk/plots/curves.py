@@ -102,23 +102,25 @@ def plot_curve(
     names, direct = shortened(systems, 24), len(systems) > 2
     behind = direct * (0.2 + 0.075 * max(map(len, names)))  # inches of a name
     legend = 0.0 if direct else legend_width(names)
+    wide = 2 if direct and groups == 1 and len(targets) > 2 else len(targets)
+    high = groups * -(-len(targets) // wide)
     canvas = Canvas(
-        drawn, curves, (0.6 + (3.8 + behind) * len(targets) + legend, 1.4 + 2.9 * groups),
+        drawn, curves, (0.6 + (3.8 + behind) * wide + legend, 1.4 + 2.9 * high),
         drawn.distinct("system", [read.systems.index(system) for system in systems]),
-        rows=["group"], cols=["target"],
+        cols=["group", "target"], wrap=wide,
     )  # fmt: skip
     _draw_metric(canvas, curves)
     name, ks = estimand(metrics[0], over_k=True), [member.k for member in metrics]
     span = np.log2(ks[-1] / ks[0])
-    low, high = _limits(*curves.data_vars.values())
+    ylim = _limits(*curves.data_vars.values())
     canvas.label(
         "k (trials judged, log scale)", name,
         titles=[TARGET_NAMES[shown] for shown in targets] * groups,
         xlim=(np.log2(ks[0]) - 0.06 * span, np.log2(ks[-1]) + span * (0.06 + behind / 3.4)),
-        ylim=(low, high), xticks=_k_ticks(ks),
+        ylim=ylim, xticks=_k_ticks(ks),
     )  # fmt: skip
     if direct:
-        _write_names(canvas, curves, names, 0.07 * span, (low, high))
+        _write_names(canvas, curves, names, 0.07 * span, ylim)
     else:
         canvas.legend("system", dict(zip(systems, names, strict=True)), "system")
     return canvas.finish(f"{name.split(' (')[0]} against k", *_curve_details(read, curves))

@@ -32,6 +32,7 @@ from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import TARGET_NAMES, TARGETS, by_metric, metric_values
 from bayesatk.results.tables import by_groups
 
+_WIDEST = 13.0  # inches, which a page of a report has at the size of text that it keeps
 _WHITE_INK = 0.655  # where white on the cell begins to contrast more than black
 _LEAST_SHADED = 0.005  # below this a cell stays white
 _SIDES = {"above": COLORS[0], "below": COLORS[1]}
@@ -287,7 +288,7 @@ def _open_rows(
     size, number = rows.sizes[dim], rows.sizes[panel]
     wide, high = arranged(number)
     height = max(1.1 + (0.42 if size <= 12 else 0.32) * size, 1.7)
-    inches = max(6.5, 1.8 + 3.3 * wide + beside), 0.9 + high * height
+    inches = min(max(6.5, 1.8 + 3.3 * wide + beside), _WIDEST), 0.9 + high * height
     styles = {**styles, "overlay": ([dim], ())}
     return Canvas(backend, rows, inches, styles, cols=[panel], wrap=wide)
 

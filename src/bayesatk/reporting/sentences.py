@@ -10,8 +10,6 @@ from bayesatk.comparison.checks.noise import noise_floor
 from bayesatk.comparison.checks.question_table import question_table
 from bayesatk.comparison.claims import claim
 from bayesatk.comparison.pairs.verdicts import named
-from bayesatk.core.question.observed import most_observed
-from bayesatk.data.outcomes import Outcomes
 from bayesatk.posterior.models_of import observed_value
 from bayesatk.posterior.tail import tail_exponent
 from bayesatk.results.analyses import analysis_table
@@ -258,19 +256,3 @@ GROUPED_TARGETS = {
         "standard errors. Claims beyond these groups need this target."
     ),
 }
-
-
-def usual_metrics(data: Outcomes) -> list[str]:
-    """Return metrics for a report when none are named: what the trials of a question allow.
-
-    Examples
-    --------
-    >>> from bayesatk.data.tally import tally
-    >>> usual_metrics(tally([[0, 1, 1, 0, 1], [1, 1, 0, 1, 1]]))
-    ['pass@1,2,4', 'pass^2,4']
-    """
-    most = most_observed(data.trials.values)
-    ks = ",".join(str(2**power) for power in range(most.bit_length()))
-    if data.binary:
-        return [f"pass@{ks}", f"pass^{ks.removeprefix('1,')}"] if most > 1 else ["pass@1"]
-    return ["bayes", f"{'max' if data.direction > 0 else 'min'}@{ks}"]

@@ -109,9 +109,8 @@ def _quantity(row: Row) -> str:
     name = str(row.get("quantity", row.get("variable")))
     symbols = {family.variable: family.symbol for family in FAMILIES.values()}
     k, budget, tau = (row.get(key, np.nan) for key in ("k", "budget", "tau"))
-    sign = "" if "variable" in row and name in symbols else "@"
-    text = symbols.get(name, name) if "variable" in row else name
-    text += f"{sign}{k:g}" if k == k else ""
+    text = symbols.get(name, name)
+    text += f"{'' if name in symbols else '@'}{k:g}" if k == k else ""
     return text + (f" {budget:g}" if budget == budget else "") + (f":{tau:g}" if tau == tau else "")
 
 
@@ -235,15 +234,17 @@ PRINTED = {
     "ci_lower ci_upper difference part influence prob_flip suspicious",
     "check_trial_order": "system check questions effect p_value flagged",
     "tail_exponent": "system prob_ceiling ceiling exponent",
+    "pareto": "system target cost solved prob_pareto prob_cheapest prob_solves_most",
 }
 _OF_TABLE["group_comparison"] = {**_OF_TABLE["comparison"], "metric": _text("metric")}
 _OF_TABLE["groups"] = {"system": _text("system"), "metric": _text("metric")}
-_FORMS = {"comparison": "+.3f", "group_comparison": "+.3f", "costs": ".4g"}
+_FORMS = {"comparison": "+.3f", "group_comparison": "+.3f", "costs": ".4g", "pareto": ".4g"}
 TITLES = {
     "results": "Results",
     "categories": "Probability to reach a score, or a better one",
     "coefficients": "Coefficients of covariates (logits)",
     "costs": "Success and cost{unit}",
+    "pareto": "Pareto set of pass@{k} and its cost{unit}",
     "leaderboard": "Leaderboard",
     "gate": "Gate",
     "certificate": "Certificate of a gate",

@@ -154,7 +154,7 @@ def by_groups(result: Result, by: str) -> bool:
     return True
 
 
-def _of_groups(fit: Result) -> pd.DataFrame:
+def _of_groups(fit: Result) -> ShownTable:
     """Return a row for each system, group, metric and target."""
     assert fit.grouping is not None
     labels, number = fit.grouping.labels, np.bincount(fit.grouping.code)
@@ -164,7 +164,7 @@ def _of_groups(fit: Result) -> pd.DataFrame:
     frame = columns.to_dataframe(dims).reset_index().dropna(axis="columns", how="all")
     first = ["system", "group", "questions", "metric", "target"]
     frame = frame[[*first, *(name for name in frame if name not in first)]]
-    return frame
+    return ShownTable.of(frame, "groups", ci_prob=fit.ci_prob)
 
 
 def values_by_name(rows: pd.DataFrame) -> dict[str, float]:

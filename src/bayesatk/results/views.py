@@ -34,7 +34,7 @@ _MOST_ROWS = 60
 # Shown as tables.
 _TABULAR = (
     "categories", "coefficients", "costs", "results", "leaderboard", "comparison", "change_point",
-    "plan", "labels", *PRINTED,
+    "groups", "group_comparison", "plan", "labels", *PRINTED,
 )  # fmt: skip
 _MOST_TEXT = 2000  # characters of sentences below a table
 _LEAST = 8  # characters of a column whose text is folded
@@ -245,8 +245,8 @@ def view(frame: pd.DataFrame, name: str | None = None, *, chosen: bool = False) 
     """
     name = str(frame.attrs.get("analysis", "")) if name is None else name
     if name in PRINTED and not chosen:
-        columns_printed = [column for column in PRINTED[name].split() if column in frame]
-        frame = frame[[*columns_printed, *{"sentence", "target"}.intersection(frame)]]
+        named = dict.fromkeys([*PRINTED[name].split(), "sentence", "target"])
+        frame = frame[[column for column in named if column in frame]]
     columns = declared(frame, name, chosen)
     shared = {"_form": form_of(name), "_draws": frame.attrs.get("effective_draws") or np.inf}
     described = frame.assign(**shared).to_dict("records")
@@ -271,7 +271,8 @@ def blocks(frame: pd.DataFrame, name: str) -> list[View]:
     views = []
     for (metric, target), rows in pd.DataFrame(frame).groupby(["metric", "target"], sort=False):
         first = rows[["rank", "system"]]
-        shown = first.join(rows.drop(columns=[*first, "metric", "target"]))
+        certain = ["prob_top3"] * (len(rows) <= 3)
+        shown = first.join(rows.drop(columns=[*first, "metric", "target", *certain]))
         shown.attrs = frame.attrs
         title = f"{metric}: systems ranked on {TARGET_NAMES[str(target)]}"
         views.append(replace(view(shown, name), title=title))

@@ -50,7 +50,7 @@ class _Row:
         passes, fails, unclear, flip = (_rate_words(self.rates, name) for name in RATES)
         who = "the same system" if self.truth == _SAME else f"a system that {self.truth}"
         return (
-            f"{self.questions} questions, {self.trials:g} trials each: {who} passes with "
+            f"{self.questions} questions, {self.trials:.3g} trials each: {who} passes with "
             f"probability {passes}, fails with {fails}, and is inconclusive with {unclear}; two "
             f"such gates get different verdicts with {flip}."
         )
@@ -129,17 +129,17 @@ class Certificate:
         ]
         return (
             f"{'CERTIFIED' if self.reached else 'NOT CERTIFIED'}: a gate on {policy.metric} with "
-            f"margin {policy.margin:g}, {row.questions} questions and {row.trials:g} trials each, "
-            f"{' and '.join(stated)} if nothing changed; two such gates differ in "
+            f"margin {policy.margin:g}, {row.questions} questions and {row.trials:.3g} trials "
+            f"each, {' and '.join(stated)} if nothing changed; two such gates differ in "
             f"{_rate_words(row.rates, 'flip')}{''.join(powers)}."
         )
 
     def _smallest(self) -> list[str]:
         """Say which designs are the smallest within the limits."""
         designs = {
-            row.design: f"{row.trials:g} trials of these {row.questions} questions"
+            row.design: f"{row.trials:.3g} trials of these {row.questions} questions"
             if row.design == "fewest trials"
-            else f"{row.questions} questions like these with {row.trials:g} trials each"
+            else f"{row.questions} questions like these with {row.trials:.3g} trials each"
             for row in self.rows
             if row.design in ("fewest trials", "fewest questions")
         }

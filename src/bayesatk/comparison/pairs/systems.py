@@ -368,7 +368,8 @@ def comparison_table(
                 rows.append(row)
     columns = ["system", "other", "metric", "target", *CONTRASTS]
     columns += ["questions", "verdict", "sentence", *_ENDS * fit.has("missing_bounds")]
-    return ShownTable.of(pd.DataFrame(rows, columns=columns), "comparison")
+    attrs = {"ci_prob": fit.ci_prob, **fit.group("comparison").attrs}
+    return ShownTable.of(pd.DataFrame(rows, columns=columns), "comparison", **attrs)
 
 
 def chosen_pairs(fit: Result, of: object, against: object) -> list[tuple[int, int]]:
@@ -395,7 +396,8 @@ def _group_rows(fit: Result, pairs: Sequence[tuple[int, int]]) -> pd.DataFrame:
                 row = {"system": fit.systems[i], "other": fit.systems[j], "group": group}
                 numbers = zip(labels[2], values.values[i, j, g, t].tolist(), strict=True)
                 rows.append(row | {"metric": metric.label, "target": target} | dict(numbers))
-    return ShownTable.of(pd.DataFrame(rows), "comparison")
+    attrs = {"ci_prob": fit.ci_prob, **data.attrs}
+    return ShownTable.of(pd.DataFrame(rows), "group_comparison", **attrs)
 
 
 _ENDS = ("mean_if_worst", "mean_if_best")

@@ -11,7 +11,13 @@ parameters {
   real<lower=0, upper=1> icc;            // intraclass correlation, 1 / (alpha + beta + 1)
 }
 model {
-  real total = (1 - icc) / icc;          // alpha + beta
+  // The Beta-binomial as products, up to a constant: beta_binomial() takes differences of log
+  // gamma functions of 1 / icc, which are noise where icc is small, and chains stay there.
+  real r = icc / (1 - icc);              // 1 / (alpha + beta)
   target += (icc_a - 1) * log(icc) + (icc_b - 1) * log1m(icc);
-  y ~ beta_binomial(n, mean_p * total, (1 - mean_p) * total);
+  for (i in 1:N) {
+    for (j in 0:(y[i] - 1)) target += log(mean_p + j * r);
+    for (j in 0:(n[i] - y[i] - 1)) target += log(1 - mean_p + j * r);
+    for (j in 0:(n[i] - 1)) target += -log1p(j * r);
+  }
 }
