@@ -21,9 +21,11 @@ from scipy.special import betaincinv, expit, ndtr
 
 from bayesatk.comparison.joint.contrasts import rank_draws, separated
 from bayesatk.comparison.joint.shared import Board, drawn_board
+from bayesatk.data.scales import RIGHT_WRONG
 from bayesatk.judge_error import JudgeError, Judges
 from bayesatk.metrics.grid import parse
-from bayesatk.priors import LeaderboardPrior
+from bayesatk.posterior.models_of import Declared
+from bayesatk.priors import HyperPrior, LeaderboardPrior
 
 CORRELATION, SIGMA, CI = 0.8, 1.5, (0.025, 0.975)
 ATOMS = {"impossible": (0.25, 0.0), "easy": (0.2, 1.0)}  # shares of questions, and their p
@@ -66,8 +68,9 @@ def marked(
 
 def board(counts: NDArray[np.int64], trials: int, seed: int, judges: Judges | None = None) -> Board:
     """Work out a board without a result around it."""
-    n = np.full(counts.shape, trials)
-    return drawn_board(counts, n, parse("bayes"), LeaderboardPrior(), judges, seed)
+    kinds = np.stack([trials - counts, counts], axis=2)
+    declared = Declared(RIGHT_WRONG, "partial", HyperPrior(), kinds, judges=judges)
+    return drawn_board(declared, parse("bayes"), LeaderboardPrior(), seed)
 
 
 def judged(values: Array, truth: Array) -> dict[str, Any]:

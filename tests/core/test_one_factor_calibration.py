@@ -39,8 +39,7 @@ def test_ranks_of_the_truth_are_uniform() -> None:
         theta = _from_prior(rng, prior, 3)
         trials = rng.integers(1, 4, (3, 12))
         likelihood = on(Counts.of(0 * trials, trials), 0.1)
-        counts = simulate_counts(likelihood, theta, trials, rng)
-        draws = Fit.of(Counts.of(counts, trials), prior).draw(rng)
+        draws = Fit.of(simulate_counts(likelihood, theta, np.arange(12), rng), prior).draw(rng)
         drawn = draws.theta
         gap = drawn[:, 0, 0] - drawn[:, 0, 1] < theta[0, 0] - theta[0, 1]
         own = [(drawn[:, i, 0] < theta[i, 0]).mean() for i in range(3)]

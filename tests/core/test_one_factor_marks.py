@@ -1,120 +1,193 @@
-"""Shared difficulties under judges that err: likelihood, derivatives, samplers, right trials."""
+"""Shared difficulties of marks, labels and scores: likelihood, derivatives, samplers, questions."""
 
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.special import betaln, comb, expit
-from scipy.stats import beta, betabinom, binom, norm
+from scipy.special import betaln, comb, expit, softmax
+from scipy.stats import beta, norm
+from scipy.stats import t as student_t
 
-from bayesatk.core.one_factor.chances import Marking
-from bayesatk.core.one_factor.model import Counts
+from bayesatk.comparison.joint.shared import _counts
 from bayesatk.core.one_factor.posterior import Chains, Fit
 from bayesatk.core.one_factor.questions import Cells, QuestionMeans, misfit, simulate_counts
+from bayesatk.core.pooling.levels import shape_functions
+from bayesatk.data.scales import RIGHT_WRONG, Scored
+from bayesatk.judge_error import JudgeError, Judges
 from bayesatk.metrics.grid import parse
-from bayesatk.priors import LeaderboardPrior
+from bayesatk.posterior.models_of import Declared
+from bayesatk.priors import HyperPrior, LeaderboardPrior
 from tests.core.test_one_factor import NONE, on, simulate, with_shares
 
-SHAPES = np.array([[(46.0, 6.0), (4.0, 48.0)], [(19.0, 3.0), (5.0, 30.0)]])
-SURE = np.array([[(1e12, 1.0), (1.0, 1e12)]])
+FIRST, SECOND = JudgeError(45, 50, 3, 50), JudgeError(18, 20, 4, 33)
+SHAPES = {FIRST: ((46.0, 6.0), (4.0, 48.0)), SECOND: ((19.0, 3.0), (5.0, 30.0))}
+NEW = tuple(JudgeError(0, 0, 0, 0, name) for name in "ab")
+SCORES = (0.0, 0.25, 1.0)
 
 
-def marked(rng, systems, questions, trials, marking, never=NONE, always=NONE):
-    """Marks, trials, and parameters with the scores of judges that marked them, and of shares."""
+def counts_of(kinds, judges=None, scale=RIGHT_WRONG, vary=False, before=None):
+    judged = None if judges is None else Judges(judges)
+    declared = Declared(
+        scale, "partial", HyperPrior(), kinds, before, judges=judged, rates_vary=vary
+    )
+    return _counts(declared)
+
+
+def marked(rng, systems, questions, trials, rates, never=NONE, always=NONE, labels=0.0):
+    """Kinds of trials, and parameters of systems; a share of the trials has labels."""
     right, n, theta = simulate(rng, systems, questions, trials)
-    scores = np.zeros((3, marking.judges))
-    scores[:2] = 0.8 * rng.standard_normal((2, marking.judges))
-    theta = with_shares(np.concatenate([theta, scores], axis=1), never, always)
-    s, f = marking.rates(theta)[:, :, None]
-    return rng.binomial(right, s) + rng.binomial(n - right, f), n, theta
+    labelled = rng.binomial(right, labels), rng.binomial(n - right, labels)
+    unknown = right - labelled[0], n - right - labelled[1]
+    (s, f), kinds = rates, np.zeros((systems, questions, 8), np.int64)
+    kinds[..., 1] = rng.binomial(unknown[0], s) + rng.binomial(unknown[1], f)
+    kinds[..., 0] = sum(unknown) - kinds[..., 1]
+    kinds[..., 7], kinds[..., 4] = rng.binomial(labelled[0], s), rng.binomial(labelled[1], f)
+    kinds[..., 6], kinds[..., 3] = labelled[0] - kinds[..., 7], labelled[1] - kinds[..., 4]
+    return kinds if labels else kinds[..., :2], with_shares(theta, never, always)
 
 
-def test_rates_are_quantiles_of_the_calibration() -> None:
-    marking = Marking(np.array([1, 0, 1]), SHAPES)
-    theta = np.zeros((3, 6))
-    theta[:2, 3:5] = [[-1.5, 0.3], [2.0, -7.0]]
-    found = marking.rates(theta)
-    for system, judge in enumerate([1, 0, 1]):
-        for rate in (0, 1):
-            score = theta[rate, 3 + judge]
-            expected = beta(*SHAPES[judge, rate]).ppf(norm.cdf(score))
-            assert found[rate, system] == pytest.approx(expected, rel=1e-9)
+def with_scores(theta, scores):
+    """Insert columns of scores before the last column."""
+    return np.concatenate([theta[:, :-1], scores, theta[:, -1:]], axis=1)
 
 
-def _marked_of_right(marks, trials, s, f):
-    """Probability of marks in their order given 0, 1, ... right trials: sums of two binomials."""
-    of_right = np.arange(marks + 1)
-    ways = [
-        (binom.pmf(of_right, t, s) * binom.pmf(marks - of_right, trials - t, f)).sum()
-        for t in range(trials + 1)
-    ]
-    return np.array(ways) / comb(trials, marks)
+def _chance(trials, right, wrong, a, b):
+    """Probability of 0, 1, ... right of unknown trials, and of known ones in their order."""
+    t = np.arange(trials + 1)
+    return comb(trials, t) * np.exp(betaln(a + right + t, b + wrong + trials - t) - betaln(a, b))
 
 
-def _right(trials, m, r):
-    """Beta-binomial probabilities of 0, 1, ... right trials."""
-    t, a, b = np.arange(trials + 1), m / r, (1.0 - m) / r
-    return comb(trials, t) * np.exp(betaln(a + t, b + trials - t) - betaln(a, b))
+def _given_right(kinds, rates):
+    """Probability of marks in their order given 0, 1, ... right trials of those unlabelled.
+
+    Rates of the question are Beta with means and an icc; at an icc of zero labels say nothing.
+    """
+    (rejected, marks), labels, (s, f, icc) = kinds[:2], np.pad(kinds, (0, 6))[2:8], rates
+    total = 1.0 / icc - 1.0 if icc else 0.0
+
+    def chance(rate, hit, miss, of_label):
+        if not icc:
+            return rate**hit * (1.0 - rate) ** miss
+        a, b = rate * total, (1.0 - rate) * total
+        return np.exp(betaln(a + hit + of_label[1], b + miss + of_label[0]) - betaln(a, b))
+
+    trials, found = rejected + marks, []
+    for t in range(trials + 1):
+        ways = [
+            comb(t, i) * comb(trials - t, marks - i) * chance(s, i, t - i, labels[4:6])
+            * chance(f, marks - i, trials - t - marks + i, labels[1:3])
+            for i in range(max(0, marks + t - trials), min(t, marks) + 1)
+        ]  # fmt: skip
+        found.append(sum(ways) / comb(trials, marks))
+    return np.array(found)
 
 
-@pytest.mark.parametrize("trials", [1, 4])
-def test_likelihood_against_quadrature(trials) -> None:
-    """Of ragged data with holes, two judges."""
+@pytest.mark.parametrize(
+    ("trials", "labels", "vary"), [(1, 0, 0), (4, 0, 0), (3, 0.4, 0), (3, 0.4, 1)]
+)
+def test_likelihood_against_quadrature(trials, labels, vary) -> None:
+    """Of ragged data with holes, two judges; labels tell of rates, or are in their prior."""
     rng = np.random.default_rng(trials)
-    marking = Marking(np.array([0, 1, 0]), SHAPES)
-    never, always = 0.2, 0.1
-    c, n, theta = marked(rng, 3, 6, rng.integers(1, trials + 1, (3, 6)), marking, never, always)
-    n[0, 3] = c[0, 3] = 0
-    s, f = marking.rates(theta)
+    judges = NEW if vary else (FIRST, SECOND)
+    n = rng.integers(1, trials + 1, (2, 6))
+    kinds, theta = marked(rng, 2, 6, n, (0.9, 0.2), 0.2, 0.1, labels)
+    kinds[0, 3] = 0
+    scores = np.zeros((3, 2))
+    scores[: 3 if vary else 2] = 0.8 * rng.standard_normal((3 if vary else 2, 2))
+    rates = []
+    for system, judge in enumerate(judges):
+        of_judge = kinds[system].sum(axis=0) if labels and not vary else np.zeros(8, int)
+        shapes = judge.with_labels(of_judge).shapes
+        icc = beta(0.5, 4.0).ppf(norm.cdf(scores[2, system])) if vary else 0.0
+        own = [beta(*one).ppf(norm.cdf(scores[row, system])) for row, one in enumerate(shapes)]
+        rates.append((*own, icc))
     total = 0.0
-    for own_c, own_n in zip(c.T, n.T, strict=True):
-        given = {i: _marked_of_right(own_c[i], own_n[i], s[i], f[i]) for i in np.flatnonzero(own_n)}
+    for question in range(6):
+        tried = [s for s in range(2) if kinds[s, question].any()]
+        marks = [_given_right(kinds[s, question], rates[s]) for s in tried]
+        known = [np.pad(kinds[s, question], (0, 8 - kinds.shape[2])) for s in tried]
+        known = [(one[:2].sum(), one[5:].sum(), one[2:5].sum()) for one in known]
 
-        def joint(z, given=given, own_n=own_n):
+        def joint(z, marks=marks, known=known, tried=tried):
             found = np.exp(-(z**2) / 2.0) / np.sqrt(2.0 * np.pi)
-            for i, chance in given.items():
-                m = expit(theta[0, i] + np.exp(theta[1, i]) * z)
-                found *= _right(own_n[i], m, np.exp(theta[2, i])) @ chance
+            for s, chance, (unknown, right, wrong) in zip(tried, marks, known, strict=True):
+                m, r = expit(theta[0, s] + np.exp(theta[1, s]) * z), np.exp(theta[2, s])
+                found *= _chance(unknown, right, wrong, m / r, (1.0 - m) / r) @ chance
             return found
 
-        of_none = np.prod([chance[0] for chance in given.values()])
-        of_all = np.prod([chance[-1] for chance in given.values()])
+        pairs = list(zip(marks, known, strict=True))
+        of_none = np.prod([chance[0] * (right == 0) for chance, (_, right, _) in pairs])
+        of_all = np.prod([chance[-1] * (wrong == 0) for chance, (_, _, wrong) in pairs])
         others = quad(joint, -8, 8, epsabs=0, epsrel=1e-8, limit=100)[0]
-        total += np.log(never * of_none + always * of_all + (1.0 - never - always) * others)
-    found = on(Counts.of(c, n, marking), 0.05).log_likelihood(theta[None])[0]
+        total += np.log(0.2 * of_none + 0.1 * of_all + 0.7 * others)
+    whole = with_scores(theta, scores)
+    found = on(counts_of(kinds, judges, vary=bool(vary)), 0.05).log_likelihood(whole[None])[0]
     assert found == pytest.approx(total, abs=1e-6)
+
+
+def test_likelihood_of_scores_and_of_prior_trials() -> None:
+    """Three levels by quadrature over p, and prior trials that count as trials do."""
+    rng = np.random.default_rng(2)
+    counts = rng.integers(0, 3, (2, 3, 3))
+    counts[0, 1], counts[:, 2] = 0, [[2, 0, 0], [1, 0, 0]]
+    theta = with_shares(simulate(rng, 2, 1, 1)[2], 0.2, 0.1)
+    score = rng.standard_normal((1, 2))
+    whole = with_scores(theta, np.pad(score, [(0, 2), (0, 0)]))
+    p = np.linspace(0.0, 1.0, 20_001)[1:-1]
+    tilts, total = np.linspace(-60, 60, 24_001), 0.0
+    z = np.arange(-6.0, 6.01, 0.1)
+    weight = np.exp(-0.5 * z**2) / np.exp(-0.5 * z**2).sum()
+    for question in range(3):
+        product, of_none = np.ones(len(z)), 1.0
+        for s in range(2):
+            base = 2.0 * student_t(3).ppf(norm.cdf(score[0, s])) * shape_functions(SCORES)[0]
+            vectors = softmax(base + tilts[:, None] * np.array(SCORES), axis=1)
+            vector = np.stack([np.interp(p, vectors @ SCORES, column) for column in vectors.T], 1)
+            m, r = expit(theta[0, s] + np.exp(theta[1, s]) * z[:, None]), np.exp(theta[2, s])
+            chance = np.exp(np.log(vector) @ counts[s, question])
+            density = beta(m / r, (1.0 - m) / r).pdf(p)
+            product *= (density * chance).sum(axis=1) / density.sum(axis=1)
+            of_none *= not counts[s, question, 1:].any()
+        total += np.log(0.7 * weight @ product + 0.2 * of_none)
+    found = on(counts_of(counts, scale=Scored(SCORES)), 0.1).log_likelihood(whole[None])[0]
+    assert found == pytest.approx(total, abs=5e-3)
+    right_wrong, half = counts[..., :2], np.full((2, 3, 2), 0.5)
+    before = counts_of(right_wrong, before=2.0 * half)
+    assert on(before, 0.1).log_likelihood(theta[None]) == pytest.approx(
+        on(counts_of(right_wrong + 1), 0.1).log_likelihood(theta[None]), abs=1e-9
+    )
+    fractions = [on(counts_of(right_wrong, before=w * half), 0.1) for w in (0.0, 0.6, 2.0)]
+    logs = [one.log_likelihood(theta[None])[0] for one in fractions]
+    assert logs[0] > logs[1] > logs[2]
 
 
 def test_a_judge_that_never_errs_changes_nothing() -> None:
     rng = np.random.default_rng(3)
     c, n, theta = simulate(rng, 3, 30, 5)
-    whole = with_shares(np.concatenate([theta, np.ones((3, 1))], axis=1), 0.1, 0.1)
-    theta = with_shares(theta, 0.1, 0.1)
-    plain = on(Counts.of(c, n), 0.1)
-    judged = on(Counts.of(c, n, Marking(np.zeros(3, int), SURE)), 0.1)
-    assert judged.log_likelihood(whole[None]) == pytest.approx(
-        plain.log_likelihood(theta[None]), abs=1e-8
+    theta, kinds = with_shares(theta, 0.1, 0.1), np.stack([n - c, c], axis=2)
+    sure = JudgeError(10**12, 10**12, 0, 10**12)
+    plain, judged = (on(counts_of(kinds, judges), 0.1) for judges in (None, (sure,) * 3))
+    assert judged.log_likelihood(theta[None]) == pytest.approx(
+        plain.log_likelihood(theta[None]), abs=1e-6
     )
-    gradient = judged.gradient(whole)[1]
-    assert gradient[:, [0, 1, 2, 4]] == pytest.approx(plain.gradient(theta)[1], abs=1e-6)
-    assert gradient[:, 3] == pytest.approx(0.0, abs=1e-6)
-    means = [
-        QuestionMeans(one, c, n, [parse("pass@1")[0].credit])._right(
-            own[None], one.z[None, 1:31], rng
+    assert judged.gradient(theta)[1] == pytest.approx(plain.gradient(theta)[1], abs=1e-4)
+
+
+@pytest.mark.parametrize("form", ["marks", "labels", "rates by question", "scores"])
+def test_gradient_and_curvature_are_derivatives(form) -> None:
+    rng = np.random.default_rng(len(form))
+    if form == "scores":
+        counts = counts_of(rng.integers(0, 3, (2, 5, 4)), scale=Scored((0.0, 0.2, 0.5, 1.0)))
+        theta = with_shares(simulate(rng, 2, 1, 1)[2], 0.2, 0.1)
+        score = np.pad(rng.standard_normal((2, 2)), [(0, 1), (0, 0)])
+    else:
+        kinds, theta = marked(
+            rng, 2, 5, rng.integers(0, 6, (2, 5)), (0.9, 0.2), 0.2, 0.1, 0.4 * (form != "marks")
         )
-        for one, own in ((plain, theta), (judged, whole))
-    ]
-    assert np.array_equal(means[0], means[1][0])
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_gradient_and_curvature_are_derivatives(seed) -> None:
-    rng = np.random.default_rng(seed)
-    marking = Marking(np.array([0, 1, 1, 0][: 2 + seed % 3]), SHAPES)
-    systems = len(marking.judge)
-    trials = rng.integers(0, 7, (systems, 5))
-    trials[0, 0] = 6
-    c, n, theta = marked(rng, systems, 5, trials, marking, 0.2, 0.1)
-    likelihood = on(Counts.of(c, n, marking), 0.1)
+        varied = form == "rates by question"
+        counts = counts_of(kinds, NEW if varied else (FIRST,) * 2, vary=varied)
+        score = 0.8 * rng.standard_normal((3, 1 + varied))
+    theta = with_scores(theta, score)
+    likelihood = on(counts, 0.1)
     value, gradient = likelihood.gradient(theta)
     assert value == pytest.approx(likelihood.log_likelihood(theta[None])[0], abs=1e-9)
     step, way = 1e-4, rng.standard_normal(theta.shape)
@@ -124,79 +197,39 @@ def test_gradient_and_curvature_are_derivatives(seed) -> None:
     )
     turned = (behind[1] - ahead[1]).ravel() / (2 * step)
     curvature = likelihood.curvature(theta)
-    assert curvature @ way.ravel() == pytest.approx(turned, abs=1e-3 * (1 + abs(curvature).max()))
-    assert (gradient[2, systems:] == 0.0).all()
-
-
-def test_right_trials_are_drawn_as_bayes_says() -> None:
-    rng = np.random.default_rng(5)
-    marking = Marking(np.array([0, 1]), SHAPES)
-    theta = marked(rng, 2, 1, 4, marking)[2]
-    z, place = np.array([-1.0, 0.5]), np.tile([0, 1], 4000)
-    c = np.array([[3], [1]]) + 0 * place
-    n = np.array([[4], [3]]) + 0 * place
-    drawn = marking.draw_right(theta, z, place, c, n, rng)
-    s, f = marking.rates(theta)
-    for i, (marks, trials) in enumerate([(3, 4), (1, 3)]):
-        for k in (0, 1):
-            m, r = expit(theta[0, i] + np.exp(theta[1, i]) * z[k]), np.exp(theta[2, i])
-            joint = [
-                betabinom.pmf(t, trials, m / r, (1 - m) / r)
-                * sum(
-                    binom.pmf(j, t, s[i]) * binom.pmf(marks - j, trials - t, f[i])
-                    for j in range(marks + 1)
-                )
-                for t in range(trials + 1)
-            ]
-            expected = np.array(joint) / sum(joint)
-            found = np.bincount(drawn[i, place == k], minlength=trials + 1) / 4000
-            assert found == pytest.approx(expected, abs=5 * 0.5 / np.sqrt(4000))
-            given = marking.right_given_marked(
-                theta, z, np.array([i]), np.array([marks]), np.array([trials])
-            )
-            ((_, exact),) = given
-            assert exact[:, 0, k] == pytest.approx(expected, abs=1e-9)
+    assert curvature @ way.ravel() == pytest.approx(turned, abs=2e-3 * (1 + abs(curvature).max()))
+    assert gradient[2, -1] == 0.0
 
 
 def test_cells_and_misfits_of_marks_against_draws() -> None:
     rng = np.random.default_rng(12)
-    marking = Marking(np.array([0, 1]), SHAPES)
-    c, n, theta = marked(rng, 2, 6, 3, marking, 0.1, 0.05)
-    n[1, 2] = c[1, 2] = 0
-    likelihood = on(Counts.of(c, n, marking), 0.1)
+    kinds, theta = marked(rng, 2, 6, 3, (0.88, 0.1), 0.1, 0.05, 0.3)
+    kinds[1, 2] = 0
+    theta = with_scores(theta, np.zeros((3, 2)))
+    likelihood = on(counts_of(kinds, (FIRST, SECOND)), 0.1)
     cells = Cells.given(likelihood, theta)
-    # Difficulties of questions are independent given the parameters: 4000 draws are drawn at once.
-    many_c, many_n = (np.tile(one, 4000) for one in (c, n))
-    many = on(Counts.of(many_c, many_n, marking), 0.1)
-    (z,) = many.draw_difficulties(theta[None], rng)
-    right = marking.draw_right(theta, many.z, np.searchsorted(many.z, z), many_c, many_n, rng)
-    m, r = expit(theta[0, :2, None] + np.exp(theta[1, :2, None]) * z), np.exp(theta[2, :2, None])
-    shapes = m / r + right, (1.0 - m) / r + many_n - right
-    p = rng.beta(*(np.maximum(shape, 1e-300) for shape in shapes)).reshape(2, 4000, 6)
-    error = p.std(axis=1) / np.sqrt(4000)
-    assert (abs(cells.mean - p.mean(axis=1)) < 5 * error).all()
-    assert cells.variance == pytest.approx(p.var(axis=1), rel=0.15)
-    columns = np.tile(n[:, :1], 3000)
-    drawn = Counts.of(simulate_counts(likelihood, theta, columns, rng), columns, marking)
-    s, f = marking.rates(theta)
-    z = rng.standard_normal(200_000)
-    mean = np.mean(expit(theta[0, :2] + np.exp(theta[1, :2]) * z[:, None]), axis=0)
-    rate = f + (s - f) * (0.05 + 0.85 * mean)
-    found = (drawn.successes[drawn.column] * drawn.repeats[:, None]).sum(axis=0) / columns.sum(
-        axis=1
-    )
-    assert found == pytest.approx(rate, abs=0.04)
+    (metric,) = parse("pass@1")
+    same, n = np.repeat(theta[None], 3000, axis=0), kinds.sum(axis=2)
+    for question in range(6):  # each alone, as a mean over one
+        weight = np.arange(6) == question
+        means = QuestionMeans(likelihood, kinds[..., 1], n, [metric.credit], weight + 0.0)
+        drawn = means.draw(same, [metric.latent], rng)[..., 0]
+        error = drawn.std(axis=0) / np.sqrt(len(drawn))
+        assert (abs(cells.mean[:, question] - drawn.mean(axis=0)) < 5 * error + 1e-9).all()
+        assert cells.variance[:, question] == pytest.approx(drawn.var(axis=0), rel=0.15)
+    simulated = simulate_counts(likelihood, theta, np.zeros(3000, int), rng)
+    sizes = simulated.kinds[simulated.column].sum(axis=2)
+    assert (sizes == n[:, 0]).all()
     # Its difficulty is estimated from the same marks, so a misfit varies less than by one.
     direction = np.array([1.0, -1.0])
-    assert 0.7 < misfit(on(drawn, 0.1), theta, direction).std() < 1.05
+    assert 0.7 < misfit(on(simulated, 0.1), theta, direction).std() < 1.05
 
 
 def test_weights_and_chains_agree() -> None:
     """Two samplers that share the posterior only up to the likelihood; two judges."""
     rng = np.random.default_rng(3)
-    marking = Marking(np.array([0, 1, 0]), SHAPES)
-    c, n, _ = marked(rng, 3, 15, 2, marking)
-    fit = Fit.of(Counts.of(c, n, marking), LeaderboardPrior())
+    kinds, _ = marked(rng, 3, 15, 2, (0.88, 0.1))
+    fit = Fit.of(counts_of(kinds, (FIRST, SECOND, FIRST)), LeaderboardPrior())
     weighted = fit.draw(rng)
     assert weighted.method == "importance"
     started = weighted.theta[:: len(weighted.theta) // 40][:40]
@@ -215,16 +248,17 @@ def test_weights_and_chains_agree() -> None:
 def test_evidence_of_one_mark_by_simulation() -> None:
     """How often data from the prior are the data: the one place where all constants count."""
     rng = np.random.default_rng(8)
-    marking, prior, size = Marking(np.array([0, 0]), SHAPES[1:]), LeaderboardPrior(), 400_000
+    prior, size = LeaderboardPrior(), 400_000
     c, n = np.array([[1, 0], [2, 0]]), np.array([[1, 1], [2, 1]])
-    found = Fit.of(Counts.of(c, n, marking), prior).draw(rng).log_evidence
+    counts = counts_of(np.stack([n - c, c], axis=2), (SECOND, SECOND))
+    found = Fit.of(counts, prior).draw(rng).log_evidence
     spread = prior.spread_sd * np.sqrt(rng.chisquare(2.0, size))  # of two systems
     pairs = (*prior.mean, spread), prior.discrimination, prior.interaction
     mu, log_a, log_r = (
         centre + common * rng.standard_normal(size) + between * rng.standard_normal((2, size))
         for centre, common, between in pairs
     )
-    s, f = (beta(*shape).rvs(size, random_state=rng) for shape in SHAPES[1])
+    s, f = (beta(*shape).rvs(size, random_state=rng) for shape in SHAPES[SECOND])
     never, always, _ = rng.dirichlet(prior.atoms, size).T
     same = np.ones(size, bool)
     for marks, trials in zip(c.T, n.T, strict=True):

@@ -4,6 +4,7 @@ import arviz as az
 import numpy as np
 import pymc as pm
 import pytest
+from scipy.special import expit
 
 import bayesatk as bk
 from bayesatk.comparison.joint.shared import board_of
@@ -67,9 +68,10 @@ def test_nuts_finds_the_same_parameters_of_marks_of_two_judges() -> None:
             progressbar=False, target_accept=0.9,
         )  # fmt: skip
     draws = board.draws
-    rates = np.stack([draws.likelihood.counts.marking.rates(one) for one in draws.theta])
+    observed = draws.likelihood.counts.observed
+    rates = expit(np.stack([observed.at(draws.theta, system)[:, -2:] for system in range(3)], 1))
     known = {name: draws.of_systems[:, i] for i, name in enumerate(("mu", "log_a", "logit_rho"))}
-    known |= {"sensitivity": rates[:, 0], "false_positive_rate": rates[:, 1]}
+    known |= {"sensitivity": rates[..., 0], "false_positive_rate": rates[..., 1]}
     for name, ours in known.items():
         drawn = trace["posterior"][name].transpose("chain", "draw", "system").values
         flat, own = drawn.reshape(-1, 3), ours

@@ -14,13 +14,13 @@ Capability = Literal[
     "group", "covariates", "judge", "weight", "prior trials", "pooling none", "pooling complete",
     "categories", "votes", "verifier", "weighted votes", "families", "truth", "success metrics",
     "pooling partial", "cut judge", "costs", "crossed", "law", "bootstrap", "estimated weight",
-    "several marks",
+    "several marks", "shared prior trials",
 ]  # fmt: skip
 Operation = Literal[
     "table", "compare", "exact_loo", "leaderboard", "criticise", "plan", "question_table",
     "noise_floor", "e_value", "claim", "gate", "extrapolation_range", "evidence", "equality",
     "random_baseline", "tail_exponent", "change_point", "difficulty_plot", "shrinkage_plot",
-    "chance", "horizon", "shared_difficulty", "sample", "certify",
+    "chance", "horizon", "shared_difficulty", "board_questions", "sample", "certify",
 ]  # fmt: skip
 OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 
@@ -87,6 +87,10 @@ FEATURES: Mapping[Capability, Feature] = {
     "estimated weight": Feature(
         "an estimated weight of prior trials", Argument("prior_weight", "estimated"),
         ("pass ", Argument("prior_weight", 1.0)),
+    ),
+    "shared prior trials": Feature(
+        "prior trials of one system for all", Argument("prior_trials"),
+        ("pass ", Argument("prior_trials"), " of each system"),
     ),
     "pooling none": _pooled("none", "partial"),
     "pooling complete": _pooled("complete", "partial"),
@@ -173,6 +177,10 @@ REFUSED = _pairs(
         "prior trials": {
             "votes": "prior trials are counts of marks, without the answers that tell how often "
             "wrong ones agree",
+        },
+        "shared prior trials": {
+            "shared_difficulty": "they are one system's, and would tell of the difficulty of a "
+            "question once for every system",
         },
         "votes": {
             "pooling complete": _ANSWERS + " of who wins a vote",
@@ -267,11 +275,9 @@ NOT_BUILT = _pairs(
             "certify": "it takes marks as they are so far",
             "chance": "it takes marks as they are so far",
         },
-        "truth": {
-            "shared_difficulty": "it takes marks alone, or marks with a JudgeError, so far",
-        },
         "several marks": {
             "prior trials": "earlier trials are of right and wrong",
+            "board_questions": "one more trial is of one mark so far",
             "plan": "it plans the marks of one judge so far",
         },
         "cut judge": {
@@ -279,16 +285,17 @@ NOT_BUILT = _pairs(
             "question_table": "without a question the rates would have to stay as they are",
         },
         "prior trials": {
-            "shared_difficulty": "it takes no account of prior trials yet",
+            "board_questions": "questions that it simulates have no prior trials yet",
         },
         "estimated weight": {
+            "shared_difficulty": "the weight would be one more parameter of every system",
             "judge": "the evidence of prior trials at a weight would be an integral over error "
             "rates that systems share",
             "sample": "the density of a weight is divided by an integral over all other "
             "parameters, which no draw has a number for",
         },
         "categories": {
-            "shared_difficulty": "it is of right and wrong so far",
+            "board_questions": "one more trial is right or wrong so far",
             "certify": "it replays right and wrong so far",
         },
         "votes": {
@@ -334,7 +341,7 @@ _WORDS: Mapping[Operation, str] = {
     "difficulty_plot": "one distribution of difficulties", "shrinkage_plot": "a plot of shrinkage",
     "chance": "a comparison with guessing", "table": "a table", "compare": "a comparison",
     "horizon": "a horizon", "shared_difficulty": "difficulties that systems share",
-    "sample": "a model to sample", "certify": "a certificate of a gate",
+    "board_questions": "single questions of a board", "sample": "a model to sample", "certify": "a certificate of a gate",
 }  # fmt: skip
 
 

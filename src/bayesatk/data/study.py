@@ -233,6 +233,8 @@ class Study:
             values["prior trials"] = f"{self.prior_counts.sum():.4g} trials"
             if self.earlier.estimated:
                 values["estimated weight"] = "prior_weight='estimated'"
+            if self.earlier.shared:
+                values["shared prior trials"] = "those of one system"
         if "truth" in values:  # which has the reasons of a judge
             values.pop("judge", None)
         if isinstance(self.prior, CategoryPrior):  # of two categories, as a model may take them

@@ -14,7 +14,6 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.comparison.boards.leaderboard import rank
 from bayesatk.comparison.joint.posterior import joint_attrs
-from bayesatk.core.one_factor.model import Counts
 from bayesatk.core.one_factor.posterior import Draws
 from bayesatk.core.one_factor.questions import (
     Cells,
@@ -84,6 +83,7 @@ def next_questions(
     [1]
     """
     ranking = rank(fit, rng=rng)
+    ranking.result.require("board_questions")
     names = ranking.result.systems
     system_indices = _indices_of(names, systems)
     trials = ranking.result.trials
@@ -210,24 +210,24 @@ def suspicious_questions(
     generator, _ = resolve_rng(rng)
     made = joint_attrs(Result.of(fit))
     ranking = rank(fit, rng=None if made else generator)  # a leaderboard keeps its draws
+    ranking.result.require("board_questions")
     draws = ranking.board.draws
     theta, likelihood = draws.theta.mean(axis=0), draws.likelihood
     counts = likelihood.counts
     mu = theta[0, : counts.systems]
     direction = mu - mu.mean()
     misfits = misfit(likelihood, theta, direction)
-    trials = ranking.result.trials[ranking.joint.systems]
-    size = max(4000, 50 * trials.shape[1])  # of the sample that misfits are compared with
-    columns = trials[:, generator.permutation(np.arange(size) % trials.shape[1])]
-    simulated_successes = simulate_counts(likelihood, theta, columns, generator)
-    simulated_counts = Counts.of(simulated_successes, columns, counts.marking)
+    number = len(counts.which)
+    size = max(4000, 50 * number)  # of the sample that misfits are compared with
+    questions = generator.permutation(np.arange(size) % number)
+    simulated_counts = simulate_counts(likelihood, theta, questions, generator)
     simulated = np.sort(misfit(replace(likelihood, counts=simulated_counts), theta, direction))
     p = (np.searchsorted(simulated, misfits, side="right") + 1.0) / (size + 1.0)
     order = np.argsort(p, kind="stable")
     passed = p[order] <= alpha * np.arange(1, len(p) + 1) / len(p)
     last = int(np.flatnonzero(passed)[-1]) + 1 if passed.any() else 0
-    questions = ranking.result.data.dataset["question"].values
+    names = ranking.result.data.dataset["question"].values
     return pd.DataFrame({
-        "question": questions[order], "misfit": misfits[order], "p_value": p[order],
+        "question": names[order], "misfit": misfits[order], "p_value": p[order],
         "suspicious": np.arange(len(p)) < last,
     })  # fmt: skip

@@ -1,8 +1,9 @@
 """The joint posterior of all systems, from which everything said of several systems comes.
 
-Systems that answered the same questions by marks of right and wrong, under partial pooling and the
-default prior, share the difficulty of questions: one model of all (`bayesatk.core.one_factor`).
-Where something else is declared (groups, covariates, scores, a prior, no pooling), every system
+Systems that answered the same questions, by right and wrong, marks of judges or scores, under
+partial pooling and the default prior, share the difficulty of questions: one model of all
+(`bayesatk.core.one_factor`). Where something else is declared (groups, covariates, votes, a prior,
+no pooling), every system
 keeps the posterior of its own model; those are paired by the correlation of the observed rates
 (`bayesatk.comparison.joint.paired`). A crossed model that was sampled has joint draws already.
 """
@@ -96,12 +97,13 @@ def joint_model(fit: Result, prior: LeaderboardPrior | None = None) -> JointMode
     """Return which model all systems of a result are compared in; a prior asks for the shared."""
     if fit.joint:
         return "crossed"
+    default, alike = fit.scale.resolve_prior("partial", None), False
+    if not isinstance(default, HyperPrior):  # scores that are all the same, which have no order
+        return "paired"
     if prior is not None:
         fit.require("shared_difficulty")
         return "shared difficulty"
-    default = fit.scale.resolve_prior("partial", None)
-    alike = fit.prior == default
-    if isinstance(default, HyperPrior) and isinstance(fit.prior, HyperPrior):
+    if isinstance(fit.prior, HyperPrior):
         alike = replace(fit.prior, families=default.families) == default
     return "shared difficulty" if alike and fit.answers("shared_difficulty") else "paired"
 
@@ -126,9 +128,12 @@ def joint_posterior(
         subset = Subset.ordered(fit, everything.systems, everything.kept)
         board, alike = board_of(fit, prior, subset.systems, seed), alike_systems(fit, subset)
         drawn = tuple(
-            replace(Drawn.of(values, values, board.draws.effective_draws), alike=alike)
+            replace(
+                Drawn.of(values, values, board.draws.effective_draws), alike=alike,
+                direction=fit.scale.direction,
+            )
             for values in board.values.transpose(0, 1, 3, 2)
-        )
+        )  # fmt: skip
         return Joint(model, drawn, subset.systems, subset.kept, seed, sampler, board, prior)
     common = tried.all(axis=0) | (model == "crossed")
     if not common.any():

@@ -1,22 +1,30 @@
 """Joint draws of all systems of a result, with difficulties that they share."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesatk.core.one_factor.chances import Marking
 from bayesatk.core.one_factor.model import Counts
+from bayesatk.core.one_factor.observed import Observed
 from bayesatk.core.one_factor.posterior import Draws, Fit
-from bayesatk.core.one_factor.questions import QuestionMeans, population_means
+from bayesatk.core.one_factor.questions import (
+    QuestionMeans,
+    observed_population_means,
+    population_means,
+)
+from bayesatk.core.pooling.levels import scaled_scores
+from bayesatk.core.pooling.marks import truth_alone
+from bayesatk.data.scales import RightWrong
 from bayesatk.judge_error import Judges
 from bayesatk.metrics.grid import Metric
-from bayesatk.priors import LeaderboardPrior
+from bayesatk.posterior.model import CountModel
+from bayesatk.posterior.models_of import Declared
+from bayesatk.priors import HyperPrior, LeaderboardPrior
 from bayesatk.results.result import Result
 
 Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 _CELLS = 6e7  # systems x questions x draws, at about 10^7 a second
 
 
@@ -37,40 +45,66 @@ class Board:
 
 def board_of(fit: Result, prior: LeaderboardPrior, systems: list[int], seed: int) -> Board:
     """Draw the parameters of systems in an order, and their metrics."""
-    right, trials = fit.right_of_all("shared_difficulty")
-    judges = None if fit.judges is None else fit.judges.among(systems)
-    counts = right[systems], trials[systems]
-    return drawn_board(*counts, [*fit.grid], prior, judges, seed, fit.weight)
+    fit.require("shared_difficulty")
+    declared = replace(Declared.of_result(fit).among(systems), prior=HyperPrior())
+    return drawn_board(declared, [*fit.grid], prior, seed)
 
 
 def drawn_board(
-    right: Ints,
-    trials: Ints,
-    metrics: Sequence[Metric],
-    prior: LeaderboardPrior,
-    judges: Judges | None,
-    seed: int,
-    weight: Array | None = None,
+    declared: Declared, metrics: Sequence[Metric], prior: LeaderboardPrior, seed: int
 ) -> Board:
-    """Draw a board of counts (systems, questions), without a result around them.
+    """Draw a board of what systems declare, without a result around it.
 
     Questions have weights in the means over them, and none in what questions like these are.
     """
-    marking = None if judges is None else _marking(judges)
-    rng = np.random.default_rng(seed)
-    draws = Fit.of(Counts.of(right, trials, marking), prior).draw(rng)
+    rng, trials = np.random.default_rng(seed), declared.counts.sum(axis=2)
+    draws = Fit.of(_counts(declared), prior).draw(rng)
     # 400 draws at least, whatever they take: a probability of 1/2 is then known to .025.
-    draws = draws.among(max(400, int(_CELLS / right.size)))
-    credits = [metric.credit for metric in metrics]
-    means = QuestionMeans(draws.likelihood, right, trials, credits, weight)
-    questions = means.draw(draws.theta, rng)
-    values = np.stack([questions, population_means(credits, draws.likelihood, draws.theta)])
-    return Board(values, draws)
+    draws = draws.among(max(400, int(_CELLS / trials.size)))
+    right_wrong = isinstance(declared.scale, RightWrong)
+    credits = [metric.credit for metric in metrics] if right_wrong else []
+    judged = [declared.scale.judged(metric) for metric in metrics]
+    right = declared.counts[..., 1]
+    means = QuestionMeans(draws.likelihood, right, trials, credits, declared.weight)
+    questions = means.draw(draws.theta, [metric.latent for metric in judged], rng)
+    if right_wrong:
+        population = population_means(credits, draws.likelihood, draws.theta)
+    else:
+        population = observed_population_means(judged, draws.likelihood, draws.theta)
+    return Board(np.stack([questions, population]), draws)
 
 
-def _marking(judges: Judges) -> Marking:
-    """Return who marked the trials of every system."""
-    judge_numbers = np.empty(len(judges.by_system), np.intp)
-    for number, systems in enumerate(judges.groups().values()):
-        judge_numbers[systems] = number
-    return Marking(judge_numbers, np.array([judge.shapes for judge in judges.calibrated()]))
+def _counts(declared: Declared) -> Counts:
+    """Return what is seen of all systems: counts of right and wrong, or their observations."""
+    counts, judges, before = declared.counts, declared.judges, declared.before
+    right_wrong = isinstance(declared.scale, RightWrong)
+    if right_wrong and judges is None and before is None:
+        return Counts.of(counts[..., 1], counts.sum(axis=2))
+    if judges is not None and not declared.rates_vary and len(judges.calibrated()):
+        # What labels tell of rates that are the same for all questions is exact: in the prior.
+        judges = judges.with_labels(counts)
+        declared = replace(declared, judges=judges, counts=truth_alone(counts))
+    models = [declared.model(system) for system in range(len(counts))]
+    observations = tuple(model.observation(model.fields("beta")) for model in models)
+    trials = (counts if before is None else counts + before).sum(axis=2)
+    rates = [_observed_rate(model, declared.scale.scores) for model in models]
+    observed = Observed(observations, _sources(judges, len(counts)))
+    return Counts.of(np.stack(rates) * trials, trials, observed)
+
+
+def _observed_rate(model: CountModel, scores: Sequence[float]) -> Array:
+    """Return the share of right trials of every question, by the marks, or its mean score."""
+    seen: NDArray[np.float64] = model.states.evidence
+    if model.marking is not None:
+        seen = model.marking.right(model.states.counts).astype(float)
+    rate = seen @ scaled_scores(scores) / np.maximum(seen.sum(axis=1), 1.0)
+    return np.asarray(rate[model.states.which])
+
+
+def _sources(judges: Judges | None, systems: int) -> NDArray[np.int64]:
+    """Return a number for every system, the same for those of one judge."""
+    source = np.arange(systems)
+    if judges is not None:
+        for number, places in enumerate(judges.groups().values()):
+            source[places] = number
+    return source

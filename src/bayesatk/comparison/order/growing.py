@@ -18,8 +18,10 @@ from bayesatk.comparison.joint.shared import drawn_board
 from bayesatk.comparison.order.stopping import StoppingRule, StoppingStudy
 from bayesatk.core.question.laws import finite
 from bayesatk.core.runs.e_values import Capital, Splits
+from bayesatk.data.scales import RIGHT_WRONG
 from bayesatk.metrics.grid import Metric, one_metric
-from bayesatk.priors import LeaderboardPrior
+from bayesatk.posterior.models_of import Declared
+from bayesatk.priors import HyperPrior, LeaderboardPrior
 from bayesatk.results.schema import TARGETS
 
 _BATCH = 20
@@ -203,8 +205,9 @@ def _difference(
     rng: Rng,
 ) -> Array:  # fmt: skip
     """Draws of the difference of two systems, as `bayesatk.compare` makes them."""
-    full = np.full_like(successes, trials)
-    board = drawn_board(successes, full, [metric], LeaderboardPrior(), None, drawn_seed(rng))
+    counts = np.stack([trials - successes, successes], axis=2)
+    declared = Declared(RIGHT_WRONG, "partial", HyperPrior(), counts)
+    board = drawn_board(declared, [metric], LeaderboardPrior(), drawn_seed(rng))
     values = board.values[target, :, :, 0]
     return values[:, 0] - values[:, 1]
 

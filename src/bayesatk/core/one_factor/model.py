@@ -12,29 +12,32 @@ which question has which counts.
 Some questions are solved by no system, whatever their number of trials, and some by all: two more
 nodes, far out, whose shares are parameters.
 
-Parameters are arrays (..., 3, columns): mu, log a, log r of systems. Where judges that err marked
-the trials, a column for each judge follows: the scores of its two rates, and one that has no
-influence on anything. The last column has the scores of the two shares.
+Parameters are arrays (..., 3, columns): mu, log a, log r of systems. Where trials are not right and
+wrong themselves, columns of scores follow (`bayesatk.core.one_factor.observed`). The last column
+has the scores of the two shares.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from bayesatk.core.one_factor.chances import Marking, log_chances, log_shares
+from bayesatk.core.one_factor.chances import log_chances, log_shares
+from bayesatk.core.one_factor.observed import Observed
 from bayesatk.metrics.credit import Array, log_choose
 
 Ints = NDArray[np.int64]
 _STEP = 1e-3  # of numerical derivatives, in logits: their error is below 1e-6 of the values
 _HELD = 100_000  # numbers in an array at once, which then stays in the cache
+_MORE_HELD = 1_000_000  # the same where tables of few points take as long as of many
 COARSE = 0.2  # step of nodes of difficulty, until their posterior sds are known
 _DENSE = 0.25  # share of ones from which a matrix is multiplied faster with its zeros
 _SEEN = 1e-12  # posterior probability of a node, given its question, from which it is kept
-_FAR = 1e4  # of the nodes of questions that none, or all, solve: p is 0 or 1 to double precision
+FAR = 1e4  # of the nodes of questions that none, or all, solve: p is 0 or 1 to double precision
 
 
 @dataclass(frozen=True)
@@ -49,11 +52,12 @@ class Counts:
         Questions with these counts.
     which : ndarray of int, shape (questions,)
         Row of every question.
-    system, successes, trials : ndarray of int, shape (columns,)
+    system, successes, trials, state : ndarray, shape (columns,)
         Of the distinct counts.
     systems : int
-    marking : Marking, optional
-        Who marked the trials, where judges err: successes are then marks.
+    observed : Observed, optional
+        What is seen of the trials, where it is not right and wrong themselves, by states. Successes
+        are then a rough guess.
     """
 
     column: Ints
@@ -62,11 +66,12 @@ class Counts:
     system: Ints
     successes: Ints
     trials: Ints
+    state: Ints
     systems: int
-    marking: Marking | None = None
+    observed: Observed | None = None
 
     @classmethod
-    def of(cls, successes: Ints, trials: Ints, marking: Marking | None = None) -> "Counts":
+    def of(cls, successes: Ints, trials: Ints, observed: Observed | None = None) -> "Counts":
         """Take counts (systems, questions); cells without trials say nothing.
 
         Examples
@@ -77,20 +82,38 @@ class Counts:
         """
         size = len(trials)
         system = np.broadcast_to(np.arange(size)[:, None], trials.shape)
-        cells = np.stack([system, successes, trials], axis=-1)[trials > 0]
+        state = np.zeros(trials.shape, np.int64)
+        if observed is not None:
+            state[:] = [observation.states.which for observation in observed.by_system]
+        cells = np.stack([system, state, successes, trials], axis=-1)[trials > 0]
         distinct, distinct_index = np.unique(cells, axis=0, return_inverse=True)
         column = np.full(trials.shape, -1)
         column[trials > 0] = distinct_index.ravel()
         rows, row, repeats = np.unique(
             column.T, axis=0, return_inverse=True, return_counts=True
         )  # fmt: skip
-        system, right, tried = distinct.T
-        return cls(rows, repeats.astype(float), row.ravel(), system, right, tried, size, marking)
+        places, right, tried = distinct[:, :2].astype(np.int64).T, *distinct[:, 2:].T
+        return cls(
+            rows, repeats.astype(float), row.ravel(), places[0], right, tried, places[1], size,
+            observed,
+        )  # fmt: skip
 
     @property
-    def judges(self) -> int:
-        """How many judges that err marked the trials."""
-        return 0 if self.marking is None else self.marking.judges
+    def scored_columns(self) -> int:
+        """Columns of parameters that the scores of what else is not known take."""
+        return 0 if self.observed is None else self.observed.columns
+
+    @cached_property
+    def kinds(self) -> Ints:
+        """Trials of every kind of the distinct counts, then none; (columns + 1, kinds)."""
+        if self.observed is None:
+            kinds = np.stack([self.trials - self.successes, self.successes], axis=1)
+        else:
+            kinds = np.concatenate([
+                self.observed.by_system[system].states.counts[self.state[self.system == system]]
+                for system in range(self.systems)
+            ])  # fmt: skip
+        return np.pad(kinds, [(0, 1), (0, 0)])
 
     @cached_property
     def incidence(self) -> csr_array:
@@ -102,7 +125,9 @@ class Counts:
 
     @cached_property
     def log_orders(self) -> float:
-        """Log of how many orders the trials of all cells could have had."""
+        """Log of how many orders the trials of all cells could have had, where tables add them."""
+        if self.observed is not None:
+            return 0.0
         questions = self.incidence.T @ self.repeats
         return float(questions @ log_choose(self.trials, self.successes))
 
@@ -124,7 +149,9 @@ class Block:
     width : int
         Rows of the tables that are worked out at a point and node.
     cells : int
-        With trials.
+        With trials; and numbers of tables of what is seen of them.
+    observations : tuple of (int, ndarray, Observation)
+        Systems, places of their columns among these, and what is seen of them.
     """
 
     rows: NDArray[np.intp]
@@ -135,6 +162,7 @@ class Block:
     nodes: NDArray[np.intp]
     width: int
     cells: int
+    observations: tuple[tuple[int, NDArray[np.intp], Any], ...] = ()
 
     @classmethod
     def of(cls, counts: Counts, rows: NDArray[np.intp], nodes: NDArray[np.intp]) -> "Block":
@@ -142,15 +170,23 @@ class Block:
         columns, place = np.unique(counts.column[rows], return_inverse=True)
         absent = int(columns[0] < 0)
         columns, place = columns[absent:], place.reshape(len(rows), -1) - absent
-        width = len(columns)
-        if counts.marking is not None:  # all numbers of right trials
-            pairs = np.unique([counts.system[columns], counts.trials[columns]], axis=1)
-            width = max(width, int((pairs[1] + 1).sum()))
-        matrix = counts.incidence[rows][:, columns]
-        width, cells = max(width, len(rows)), matrix.nnz
-        dense = cells > _DENSE * len(rows) * len(columns)
+        matrix, width, observations = counts.incidence[rows][:, columns], len(columns), []
+        cells = matrix.nnz
+        if counts.observed is not None:
+            system, state = counts.system[columns], counts.state[columns]
+            for number in np.unique(system).tolist():
+                members = np.flatnonzero(system == number)
+                observation = counts.observed.of_states(number, state[members])
+                observations.append((number, members, observation))
+                width = max(width, observation.floats(1))  # one system after the other
+                cells += observation.floats(1)
+        width = max(width, len(rows))
+        dense = matrix.nnz > _DENSE * len(rows) * len(columns)
         incidence: csr_array | Array = matrix.toarray() if dense else matrix
-        return cls(rows, counts.repeats[rows], columns, place, incidence, nodes, width, cells)
+        return cls(
+            rows, counts.repeats[rows], columns, place, incidence, nodes, width, cells,
+            tuple(observations),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -178,12 +214,12 @@ class Likelihood:
         reach = 6.0  # sds of z: 2e-9 of the questions are beyond
         half = int(np.ceil(reach / step))
         inner = np.linspace(-reach, reach, 2 * half + 1)
-        return cls(counts, np.concatenate([[-_FAR], inner, [_FAR]]), atoms)
+        return cls(counts, np.concatenate([[-FAR], inner, [FAR]]), atoms)
 
     @property
     def width(self) -> int:
         """Columns of parameters."""
-        return self.counts.systems + self.counts.judges + 1
+        return self.counts.systems + self.counts.scored_columns + 1
 
     def log_weight(self, theta: Array) -> Array:
         """Log prior probabilities of nodes; (points, nodes)."""
@@ -196,7 +232,7 @@ class Likelihood:
         """Draw difficulties of new questions given parameters (3, columns)."""
         upto = np.exp(log_shares(theta, self.atoms)[:2]).cumsum()
         u, z = rng.random(size), rng.standard_normal(size)
-        return np.where(u < upto[0], -_FAR, np.where(u < upto[1], _FAR, z))
+        return np.where(u < upto[0], -FAR, np.where(u < upto[1], FAR, z))
 
     @classmethod
     def around(
@@ -248,12 +284,14 @@ class Likelihood:
     def table(self, theta: Array, block: Block) -> Array:
         """Log probability of distinct counts in any order, (columns, points, nodes)."""
         counts, z = self.counts, self.z[block.nodes]
-        cells = (
-            amounts[block.columns] for amounts in (counts.system, counts.successes, counts.trials)
-        )
-        if counts.marking is None:
-            return log_chances(theta, z, *cells)
-        return counts.marking.log_marks(theta, z, *cells)
+        if counts.observed is None:
+            cells = counts.system, counts.successes, counts.trials
+            return log_chances(theta, z, *(amounts[block.columns] for amounts in cells))
+        logs = np.empty((len(block.columns), len(theta), len(z)))
+        for system, members, observation in block.observations:
+            table = observation.log_states(*counts.observed.at_nodes(theta, system, z))
+            logs[members] = np.moveaxis(table, 2, 0)
+        return logs
 
     @cached_property
     def blocks(self) -> list[Block]:
@@ -296,7 +334,8 @@ class Likelihood:
         """
         log_weight = self.log_weight(theta)
         for block in self.blocks:
-            step = max(1, _HELD // (block.width * len(block.nodes)))
+            held = _HELD if self.counts.observed is None else _MORE_HELD
+            step = max(1, held // (block.width * len(block.nodes)))
             for start in range(0, len(theta), step):
                 part = slice(start, start + step)
                 table = self.table(theta[part], block)
@@ -390,7 +429,7 @@ class Likelihood:
     def _first(self, theta: Array, block: Block) -> tuple[Array, Array]:
         """Log probabilities (columns, nodes), and their derivatives (kinds, columns, nodes).
 
-        Kinds are the parameters of a column's system: mu, log a, log r, and its judge's scores.
+        Kinds are the parameters of a column's system: mu, log a, log r, and its scores.
         """
         unit = np.eye(self._ways)
         steps = _STEP * np.concatenate([0.0 * unit[:1], unit, -unit])
@@ -406,30 +445,29 @@ class Likelihood:
 
     @property
     def _ways(self) -> int:
-        """Of parameters that tables are differentiated by: mu and log r, and scores of judges."""
-        return 2 if self.counts.marking is None else 4
+        """Of parameters that tables are differentiated by: mu and log r, and scores."""
+        return 2 if self.counts.observed is None else 2 + self.counts.observed.scores
 
     def _moves(self, steps: Array) -> Array:
         """Return moves of parameters (points, 3, columns) by steps (points, ways)."""
-        systems = self.counts.systems
+        systems, observed = self.counts.systems, self.counts.observed
         moves = np.zeros((len(steps), 3, self.width))
         moves[:, [0, 2], :systems] = steps[:, :2, None]
-        if self.counts.marking is not None:
-            moves[:, :2, systems:-1] = steps[:, 2:, None]
+        if observed is not None:
+            moves.reshape(len(steps), -1)[:, observed.place] = steps[:, None, 2:]
         return moves
 
     @cached_property
     def _gather(self) -> Array:
         """Matrix of zeros and ones from derivatives by each system's parameters to all columns.
 
-        Its rows are mu, log a and log r by system, with judges the two scores of the system's
-        judge, and the two scores of shares; its columns the parameters (3, columns), flat.
+        Its rows are mu, log a and log r by system, its scores, and the two scores of shares; its
+        columns the parameters (3, columns), flat.
         """
-        systems, width, marking = self.counts.systems, self.width, self.counts.marking
-        system = np.arange(systems)
-        places = [row * width + system for row in range(3)]
-        if marking is not None:
-            places += [row * width + systems + marking.judge for row in range(2)]
+        width, observed = self.width, self.counts.observed
+        places = [row * width + np.arange(self.counts.systems) for row in range(3)]
+        if observed is not None:
+            places += [*observed.place.T]
         place = np.concatenate([*places, [width - 1, 2 * width - 1]])
         matrix = np.zeros((len(place), 3 * width))
         matrix[np.arange(len(place)), place] = 1.0

@@ -35,24 +35,24 @@ _SPREADS = 24  # nodes of the sd of systems, both to find where it lies and ther
 class Spread:
     """The normal prior of parameters given the sd of mu between systems, at nodes of this sd.
 
-    The columns of judges that err, and that of shares, are standard normal.
+    The columns of scores, and that of shares, are standard normal.
     """
 
     prior: LeaderboardPrior
     systems: int
     sd: Array
-    judges: int = 0
+    scored: int = 0
 
     @property
     def width(self) -> int:
         """Columns of parameters."""
-        return self.systems + self.judges + 1
+        return self.systems + self.scored + 1
 
     @classmethod
-    def rough(cls, prior: LeaderboardPrior, systems: int, judges: int = 0) -> "Spread":
+    def rough(cls, prior: LeaderboardPrior, systems: int, scored: int = 0) -> "Spread":
         """Nodes over all that the prior allows."""
         scale = prior.spread_sd
-        return cls(prior, systems, np.geomspace(0.005 * scale, 5.0 * scale, _SPREADS), judges)
+        return cls(prior, systems, np.geomspace(0.005 * scale, 5.0 * scale, _SPREADS), scored)
 
     @cached_property
     def log_weight(self) -> Array:
@@ -218,7 +218,7 @@ class Draws:
 
     Parameters
     ----------
-    theta : ndarray, shape (draws, 3, systems + judges + 1)
+    theta : ndarray, shape (draws, 3, columns)
     effective_draws : float
         Effective number of independent draws.
     k_hat : float
@@ -262,7 +262,7 @@ class Fit:
     @classmethod
     def of(cls, counts: Counts, prior: LeaderboardPrior) -> "Fit":
         """Find the mode, choose nodes by what the data say about difficulties, find it again."""
-        spread = Spread.rough(prior, counts.systems, counts.judges)
+        spread = Spread.rough(prior, counts.systems, counts.scored_columns)
         likelihood = Likelihood.on(counts, COARSE, prior.atoms)
         theta = _mode(likelihood, spread, float(prior.spread_sd), _start(counts, spread))
         normal = Normal.integrated(spread, Laplace.at(likelihood, theta))

@@ -7,7 +7,8 @@ r. So the expectation of any metric is one function of two numbers:
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +16,14 @@ from scipy.sparse import csr_array, hstack
 from scipy.special import expit
 
 from bayesatk.core.one_factor.chances import log_shares
-from bayesatk.core.one_factor.model import Counts, Likelihood
+from bayesatk.core.one_factor.model import FAR, Counts, Likelihood
+from bayesatk.core.one_factor.observed import Observed
+from bayesatk.core.pooling.marks import question_rates
 from bayesatk.core.question.bernstein import fewest, latent_means
 from bayesatk.core.question.beta_binomial import beta_of
 from bayesatk.core.question.expected_credit import FARTHEST, ExpectedCredit
 from bayesatk.metrics.credit import Array, Credit
+from bayesatk.metrics.grid import parse
 
 Ints = NDArray[np.int64]
 _HELD = 200_000  # success probabilities at once, which then stay in the cache
@@ -68,21 +72,32 @@ class Cells:
 
 def _by_column(counts: Counts, theta: Array, z: Array) -> tuple[Array, Array]:
     """First and second moment of p at every node: of distinct counts, then of no trials."""
-    cells = counts.system, counts.successes, counts.trials
-    if counts.marking is None:
-        mean, square = _moments(theta, z, *cells)
-    else:
-        mean, square = np.empty((2, len(counts.system), len(z)))
-        for members, share in counts.marking.right_given_marked(theta, z, *cells):
-            right = np.arange(len(share))
-            system, trials = np.full((2, len(share)), [[counts.system[members[0]]], [right[-1]]])
-            moments = _moments(theta, z, system, right, trials)
-            mean[members], square[members] = (
-                np.einsum("tck,tk->ck", share, moment) for moment in moments
-            )
+    if counts.observed is not None:
+        mean, variance = _observed_moments(counts, theta, z)
+        return mean, mean**2 + variance
     systems = np.arange(counts.systems)
-    alone = _moments(theta, z, systems, 0 * systems, 0 * systems)
-    return np.concatenate([mean, alone[0]]), np.concatenate([square, alone[1]])
+    cells = (
+        np.concatenate([amounts, others])
+        for amounts, others in (
+            (counts.system, systems), (counts.successes, 0 * systems), (counts.trials, 0 * systems)
+        )
+    )  # fmt: skip
+    return _moments(theta, z, *cells)
+
+
+def _observed_moments(counts: Counts, theta: Array, z: Array) -> tuple[Array, Array]:
+    """Mean and variance of p at every node, from the observations of systems."""
+    observed, (metric,) = counts.observed, parse("pass@1")
+    assert observed is not None
+    found = np.empty((2, len(counts.system) + counts.systems, len(z)))
+    for system, observation in enumerate(observed.by_system):
+        at = observed.at_nodes(theta[None], system, z)
+        members = np.flatnonzero(counts.system == system)
+        given = observation.cumulants([metric], *at)[0, :, counts.state[members], 0, :2]
+        found[:, members] = np.moveaxis(given, -1, 0)
+        found[:, len(counts.system) + system] = observation.new_cumulants([metric], *at)[0, :, 0].T
+    mean, variance = found
+    return mean, variance
 
 
 def _moments(
@@ -102,26 +117,27 @@ def misfit(likelihood: Likelihood, theta: Array, direction: Array) -> Array:
     """Standardised lack of fit of every question along a direction over systems, (questions,).
 
     ``sum_s direction_s (c_s - n_s E[m_s])`` over its sd, with the difficulty expected from all
-    systems; c_s are marks, and m_s the rate of marks, where judges err. Negative where systems with
-    a large weight do worse than its difficulty says, and those with a small one better.
+    systems. Where judges err c_s are marks, and m_s their rate, but of trials of known truth the
+    right ones. Negative where systems with a large weight do worse than its difficulty says, and
+    those with a small one better.
     """
     counts, z = likelihood.counts, likelihood.z
     weight = likelihood.difficulties(theta)
-    tried = counts.column >= 0
-    column = np.where(tried, counts.column, 0)
-    right = np.where(tried, counts.successes[column], 0)
-    trials = np.where(tried, counts.trials[column], 0)
+    kinds = counts.kinds[counts.column]
+    right = kinds[..., 1] + kinds[..., 5:].sum(axis=2)
+    marked, known = kinds[..., :2].sum(axis=2), kinds[..., 2:].sum(axis=2)
     low, width = mark_rates(counts, theta)
     theta = theta[:, : counts.systems]
     rho = expit(theta[2])
-    total, variance = np.zeros((2, len(column)))
+    total, variance = np.zeros((2, len(kinds)))
     for node, share in zip(z, weight.T, strict=True):
         m = expit(theta[0] + np.exp(theta[1]) * node)
         mark = low + width * m
-        total += share * ((right - trials * mark) @ direction)
+        total += share * ((right - marked * mark - known * m) @ direction)
         # Two trials of a question depend on each other through p, by rho m (1 - m).
-        together = np.maximum(trials - 1, 0) * rho * width**2 * m * (1.0 - m)
-        spread = trials * (mark * (1.0 - mark) + together)
+        pairs = (marked * width + known) ** 2 - marked * width**2 - known
+        alone = marked * mark * (1.0 - mark) + known * m * (1.0 - m)
+        spread = alone + pairs * rho * m * (1.0 - m)
         variance += share * (spread @ direction**2)
     standardised = total / np.sqrt(np.maximum(variance, np.finfo(float).tiny))
     return np.asarray(standardised[counts.which])
@@ -129,30 +145,56 @@ def misfit(likelihood: Likelihood, theta: Array, direction: Array) -> Array:
 
 def mark_rates(counts: Counts, theta: Array) -> tuple[Array, Array]:
     """Return false positive rates, and by how much sensitivities exceed them, by system."""
-    if counts.marking is None:
+    if counts.observed is None:
         return np.zeros(counts.systems), np.ones(counts.systems)
-    s, f = counts.marking.rates(theta)
+    s, f = _rates(counts.observed, theta)[:, :2].T
     return f, s - f
 
 
+def _rates(observed: Observed, theta: Array) -> Array:
+    """Rates of the judges of systems at parameters (3, columns); (systems, rates)."""
+    return np.concatenate([
+        observation.rates(observed.at(theta[None], system))
+        for system, observation in enumerate(observed.by_system)
+    ])  # fmt: skip
+
+
 def simulate_counts(
-    likelihood: Likelihood, theta: Array, trials: Ints, rng: np.random.Generator
-) -> Ints:
-    """Successes of new questions with these trials (systems, questions), or marks.
+    likelihood: Likelihood, theta: Array, question: Ints, rng: np.random.Generator
+) -> Counts:
+    """Draw outcomes of new questions, or marks and labels, with the trials of some of these.
 
     Parameters
     ----------
     likelihood : Likelihood
     theta : ndarray, shape (3, columns)
-    trials : ndarray of int, shape (systems, questions)
+    question : ndarray of int
+        Whose trials the new questions have.
     rng : numpy.random.Generator
     """
-    parameters = theta[:, : len(trials)]
-    z = likelihood.draw_z(theta, trials.shape[1], rng)
+    counts = likelihood.counts
+    parameters = theta[:, : counts.systems]
+    z = likelihood.draw_z(theta, len(question), rng)
     x = np.clip(parameters[0][:, None] + np.exp(parameters[1])[:, None] * z, -600.0, 600.0)
-    low, width = mark_rates(likelihood.counts, theta)
-    p = low[:, None] + width[:, None] * rng.beta(*beta_of(x, parameters[2][:, None]))
-    return np.asarray(rng.binomial(trials, p))
+    p = rng.beta(*beta_of(x, parameters[2][:, None]))
+    kinds = counts.kinds[counts.column[counts.which[question]]].swapaxes(0, 1)
+    if counts.observed is None:
+        trials = kinds.sum(axis=2)
+        return Counts.of(rng.binomial(trials, p), trials)
+    rates = _rates(counts.observed, theta)
+    pairs = [np.stack(question_rates(own[None], len(question), rng))[:, 0] for own in rates]
+    s, f = (np.broadcast_to(rate, p.shape) for rate in np.stack(np.broadcast_arrays(*pairs), 1))
+    new = np.zeros_like(kinds)
+    new[..., 1] = rng.binomial(kinds[..., :2].sum(axis=2), f + (s - f) * p)
+    new[..., 0] = kinds[..., :2].sum(axis=2) - new[..., 1]
+    if kinds.shape[2] > 2:  # of known truth: without a mark, and marked
+        alone, marked = kinds[..., [2, 5]].sum(axis=2), kinds[..., [3, 4, 6, 7]].sum(axis=2)
+        new[..., 5], right = rng.binomial(alone, p), rng.binomial(marked, p)
+        new[..., 2] = alone - new[..., 5]
+        new[..., 7], new[..., 4] = rng.binomial(right, s), rng.binomial(marked - right, f)
+        new[..., 6], new[..., 3] = right - new[..., 7], marked - right - new[..., 4]
+    trials = new.sum(axis=2)
+    return Counts.of(new[..., 1], trials, counts.observed.with_kinds(new))
 
 
 def population_means(credits: Sequence[Credit], likelihood: Likelihood, theta: Array) -> Array:
@@ -187,6 +229,24 @@ def population_means(credits: Sequence[Credit], likelihood: Likelihood, theta: A
     return np.asarray(solved[:, None] + shares[:, 2, None, None] * (means @ coefficients))
 
 
+def observed_population_means(
+    metrics: Sequence[Any], likelihood: Likelihood, theta: Array
+) -> Array:
+    """Return the same of metrics that are no functions of p alone; as `population_means`."""
+    observed = likelihood.counts.observed
+    assert observed is not None
+    z = np.concatenate([[-FAR], np.arange(-6.0, 6.01, 0.25), [FAR]])
+    weight = np.exp(replace(likelihood, z=z).log_weight(theta))
+    means = np.empty((len(theta), len(observed.by_system), len(metrics)))
+    step = max(1, 10 * _HELD // observed.by_system[0].floats(len(z)))
+    for start in range(0, len(theta), step):
+        part = slice(start, start + step)
+        for system, observation in enumerate(observed.by_system):
+            values = observation.new_means(metrics, *observed.at_nodes(theta[part], system, z))
+            means[part, system] = np.einsum("pk,pkm->pm", weight[part], values)
+    return means
+
+
 @dataclass(frozen=True)
 class QuestionMeans:
     """Draws of means over these questions.
@@ -195,7 +255,7 @@ class QuestionMeans:
     ----------
     likelihood : Likelihood
     successes, trials : ndarray of int, shape (systems, questions)
-        Successes are marks where judges err.
+        Of right and wrong themselves.
     credits : sequence of Credit
     weight : ndarray, shape (questions,), optional
         Of the questions in the means; default: all alike.
@@ -207,14 +267,23 @@ class QuestionMeans:
     credits: Sequence[Credit]
     weight: Array | None = None
 
-    def draw(self, theta: Array, rng: np.random.Generator) -> Array:
-        """Means of every metric given parameters; (draws, systems, metrics)."""
+    def draw(self, theta: Array, latents: Sequence[Any], rng: np.random.Generator) -> Array:
+        """Means of every metric given parameters; (draws, systems, metrics).
+
+        Parameters
+        ----------
+        theta : ndarray
+        latents : sequence of callable
+            ``latent(p)`` of each metric.
+        rng : numpy.random.Generator
+        """
         likelihood, systems = self.likelihood, len(self.trials)
+        if likelihood.counts.observed is not None:
+            return self._observed(theta, latents, rng)
         # The mean of 200 questions may be taken as normal, given parameters and difficulties. That
         # pays where cells share counts and nodes.
         shared = self.trials.size > _DRAWN * likelihood.states
-        alike = likelihood.counts.marking is None and self.weight is None
-        if shared and alike and self.trials.shape[1] >= 200:
+        if shared and self.weight is None and self.trials.shape[1] >= 200:
             return self._normal(theta, rng)
         means = np.empty((len(theta), systems, len(self.credits)))
         weight = np.ones(self.trials.shape[1]) if self.weight is None else self.weight
@@ -224,10 +293,10 @@ class QuestionMeans:
             block = slice(start, start + step)
             parameters = theta[block]
             z = likelihood.draw_difficulties(parameters, rng)
-            right = self._right(parameters, z, rng)
             mu, log_a, log_r = np.moveaxis(parameters[:, :, :systems], 1, 0)[..., None]
             x, total = mu + np.exp(log_a) * z[:, None], np.exp(-log_r)
-            alpha, beta = expit(x) * total + right, expit(-x) * total + (self.trials - right)
+            alpha = expit(x) * total + self.successes
+            beta = expit(-x) * total + (self.trials - self.successes)
             p = rng.beta(np.maximum(alpha, _LEAST), np.maximum(beta, _LEAST))
             sums = latent_means(self.credits, p.reshape(-1, p.shape[2]), share)
             means[block] = sums.reshape(means[block].shape)
@@ -279,17 +348,22 @@ class QuestionMeans:
         log_r = low, float(theta[:, 2].max())
         return [ExpectedCredit.of(credit, (-FARTHEST, FARTHEST), log_r) for credit in self.credits]
 
-    def _right(self, theta: Array, z: Array, rng: np.random.Generator) -> Ints:
-        """Successes (..., systems, questions): drawn, where judges that err marked the trials."""
-        marking = self.likelihood.counts.marking
-        if marking is None:
-            return self.successes
-        nodes = self.likelihood.z
-        drawn = (
-            marking.draw_right(point, nodes, node, self.successes, self.trials, rng)
-            for point, node in zip(theta, np.searchsorted(nodes, z), strict=True)
-        )
-        return np.stack(list(drawn))
+    def _observed(self, theta: Array, latents: Sequence[Any], rng: np.random.Generator) -> Array:
+        """Return the same from draws by the observations of systems."""
+        observed, questions = self.likelihood.counts.observed, self.trials.shape[1]
+        assert observed is not None
+        means = np.empty((len(theta), len(self.trials), len(latents)))
+        step = max(1, 10 * _HELD // questions)
+        for start in range(0, len(theta), step):
+            parameters = theta[start : start + step]
+            z = self.likelihood.draw_difficulties(parameters, rng)
+            for system, observation in enumerate(observed.by_system):
+                at = observed.at_nodes(parameters, system, np.ones(1))
+                p = observation.draw(at[0], at[1] * z, observation.states.which, rng)
+                for j, latent in enumerate(latents):
+                    values = np.average(latent(p), axis=1, weights=self.weight)
+                    means[start : start + step, system, j] = values
+        return means
 
 
 def _logit_and_log_r(theta: Array, z: Array, right: Ints, trials: Ints) -> tuple[Array, Array]:
