@@ -160,11 +160,11 @@ def test_means_over_questions_by_brute_force() -> None:
     credits, latents = [one.credit for one in metrics], [one.latent for one in metrics]
     means = QuestionMeans(likelihood, c, n, credits)
     same = np.repeat(whole[None], 600, axis=0)
-    drawn = means.draw(same, np.random.default_rng(1))
+    drawn = means.draw(same, latents, np.random.default_rng(1))
     import bayesatk.core.one_factor.questions as module
 
     drawn_at_most, module._DRAWN = module._DRAWN, 0.0
-    normal = means.draw(same, np.random.default_rng(2))
+    normal = means.draw(same, latents, np.random.default_rng(2))
     module._DRAWN = drawn_at_most
     sd = drawn.std(axis=0)
     assert abs(normal.mean(axis=0) - drawn.mean(axis=0)).max() < 5 * (sd * np.sqrt(2 / 600)).max()
@@ -190,9 +190,9 @@ def test_weighted_means_over_questions() -> None:
     part = np.arange(30) < 12
     same = np.repeat(with_shares(theta, 0.1, 0.1)[None], 4000, axis=0)
     whole, first, second, heavy = (
-        QuestionMeans(likelihood, c, n, [metric.credit], by).draw(same, np.random.default_rng(1))[
-            ..., 0
-        ]
+        QuestionMeans(likelihood, c, n, [metric.credit], by).draw(
+            same, [metric.latent], np.random.default_rng(1)
+        )[..., 0]
         for by in (None, part + 0.0, ~part + 0.0, weight)
     )
     assert 0.4 * first + 0.6 * second == pytest.approx(whole)
