@@ -309,7 +309,7 @@ def test_bands_are_of_those_chosen_and_bars_of_the_others():
     np.testing.assert_array_equal([lower, upper], simultaneous_band(draws.values, 0.95))
     best = plots.plot_curve(fit, target="questions")  # of three: the best
     assert sum(best.get_viz("band_lower", system=name) is not None for name in "abc") == 1
-    with pytest.raises(ValueError, match="system must be among those of the result; got 'd'"):
+    with pytest.raises(ValueError, match="system must be among the labels"):
         plots.plot_curve(fit, bands="d")
 
 

@@ -75,8 +75,8 @@ class Message(Exception):
 
     def __init__(self, *parts: str | Argument | File) -> None:
         named = (
-            Argument(part) if isinstance(part, str) and part.isidentifier() else part
-            for part in parts
+            Argument(piece) if isinstance(piece, str) and piece.isidentifier() else piece
+            for piece in parts
         )
         super().__init__(*named)
 

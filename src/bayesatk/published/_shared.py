@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from bayesatk._tools.arguments import positive_number
+from bayesatk._tools.arguments import positive_number, proper_probability
 from bayesatk._tools.arrays import Ints
 from bayesatk.core.question.beta_binomial import beta_binomial_moments
 from bayesatk.core.question.laws import finite
@@ -135,10 +135,7 @@ def interval(
 
 def normal_interval(estimate: Estimate, confidence: float, bounds: Bounds | None) -> Interval:
     """Return the published normal approximation, clipped to the bounds if there are any."""
-    if not 0.0 < confidence < 1.0:
-        raise ValueError(
-            f"confidence must lie strictly between 0 and 1; got {confidence}. Try 0.95."
-        )
+    proper_probability("confidence", confidence, 0.95)
     mu, sigma = estimate
     half = float(ndtri(0.5 + 0.5 * confidence)) * sigma
     low, high = (-np.inf, np.inf) if bounds is None else bounds

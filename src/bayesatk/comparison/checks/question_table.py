@@ -186,8 +186,8 @@ def chosen_metric(result: Result, metric: str | Metric | None) -> Metric:
 
 def _place(result: Result, name: str, label: object) -> int:
     """Return the position of a system."""
-    (place,) = result.positions([label], name)
-    return place
+    (position,) = result.positions([label], name)
+    return position
 
 
 @dataclass(frozen=True)

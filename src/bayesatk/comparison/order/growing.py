@@ -143,9 +143,7 @@ def _checked(
             "difficulties must be {system: (mean, icc)} of two systems, all strictly between 0 and "
             f"1; got {dict(difficulties)!r:.100}."
         )
-    if isinstance(looks, int | float):
-        raise ValueError(f"looks must be rising numbers of questions from 2 on; got {looks!r}.")
-    look_sizes = tuple(int(look) for look in looks)
+    look_sizes = () if isinstance(looks, int | float) else tuple(map(int, looks))
     if not look_sizes or look_sizes[0] < 2 or sorted(set(look_sizes)) != list(looks):
         raise ValueError(f"looks must be rising numbers of questions from 2 on; got {looks!r}.")
     whole_number("trials", trials)
