@@ -129,8 +129,8 @@ class Certificate:
         ]
         return (
             f"{'CERTIFIED' if self.reached else 'NOT CERTIFIED'}: a gate on {policy.metric} with "
-            f"margin {policy.margin:g}, {row.questions} questions and {row.trials:.3g} trials each, "
-            f"{' and '.join(stated)} if nothing changed; two such gates differ in "
+            f"margin {policy.margin:g}, {row.questions} questions and {row.trials:.3g} trials "
+            f"each, {' and '.join(stated)} if nothing changed; two such gates differ in "
             f"{_rate_words(row.rates, 'flip')}{''.join(powers)}."
         )
 
