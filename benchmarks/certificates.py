@@ -26,6 +26,7 @@ DESIGNS = (
     (200, 2, "two points", "pass@1", 0.08, "questions"),
     (100, 5, "logit-normal", "pass@1", 0.07, "population"),
     (60, 8, "uniform", "pass@4", 0.06, "questions"),
+    (200, 10, "sure and flaky", "pass^4", 0.03, "questions"),
 )
 
 

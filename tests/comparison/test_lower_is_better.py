@@ -220,4 +220,4 @@ def test_noise_floor_and_files_take_no_notice(tmp_path: Path) -> None:
     path.write_text("\n".join(["question,trial,outcome", *rows]))
     loaded = bk.load(path, scores="numbers", better="lower")
     assert loaded.direction == -1
-    assert "min@3" in inspect_source(path, scores="numbers", better="lower").as_text()
+    assert "min@1,2" in inspect_source(path, scores="numbers", better="lower").as_text()

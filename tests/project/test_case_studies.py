@@ -26,8 +26,11 @@ LONG = {
         for name in sorted(path.parent.name for path in STUDIES.glob("*/expected.json"))
     ],
 )
-def test_case_study(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_case_study(
+    folder: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     notebook = STUDIES / folder / f"{folder[3:]}.md"
+    monkeypatch.chdir(notebook.parent)  # as Jupyter does
     if 'covariates="~' in notebook.read_text():
         pytest.importorskip("formulaic")
     names: dict[str, object] = {}

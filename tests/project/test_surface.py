@@ -129,7 +129,7 @@ def test_groups_are_known_by_the_name_of_their_column(tmp_path) -> None:
     title, headings, *rows = str(bk.table(named, by="group")).splitlines()
     assert title == "Groups of questions"
     assert "95% interval" in headings
-    assert rows[0].split()[:2] == ["0", "d0"]
+    assert rows[0].split()[:2] == ["system", "d0"]
     unused = bk.evaluate(data, "pass@1", rng=1, draws=10)
     assert any("evaluate with group='domain'" in note for note in bk.notes(unused))
     with pytest.raises(ValueError, match="they have domain; got 'domains'"):

@@ -54,8 +54,9 @@ def run(page: str) -> dict[str, object]:
 
 
 @pytest.fixture(autouse=True)
-def _registries_as_before() -> Iterator[None]:
-    """Pages add a metric and a reader in memory; take both out again, whatever happens."""
+def _as_in_jupyter(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Set what a kernel sets; take out the metric and the reader that pages add in memory."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
     registries = [(registry, dict(registry)) for registry in (FAMILIES, LOGS)]
     yield
     for registry, before in registries:

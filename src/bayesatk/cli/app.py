@@ -123,7 +123,7 @@ def compare(
     rope: float = 0.0,
     pairs: bool = False,
 ) -> None:
-    """Rank systems, and compare pairs of up to four systems (of more with --pairs).
+    """Rank systems (a leaderboard), and compare pairs of up to four (of more with --pairs).
 
     Parameters
     ----------

@@ -103,9 +103,9 @@ def plot_curve(
     behind = direct * (0.2 + 0.075 * max(map(len, names)))  # inches of a name
     legend = 0.0 if direct else legend_width(names)
     wide = 2 if direct and groups == 1 and len(targets) > 2 else len(targets)
-    high = groups * -(-len(targets) // wide)
+    panel_rows = groups * -(-len(targets) // wide)
     canvas = Canvas(
-        drawn, curves, (0.6 + (3.8 + behind) * wide + legend, 1.4 + 2.9 * high),
+        drawn, curves, (0.6 + (3.8 + behind) * wide + legend, 1.4 + 2.9 * panel_rows),
         drawn.distinct("system", [read.systems.index(system) for system in systems]),
         cols=["group", "target"], wrap=wide,
     )  # fmt: skip
