@@ -4,18 +4,21 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.special import gammaln, ndtri
+from scipy.special import expit, gammaln, ndtri
 from scipy.stats import loggamma, norm
 
 import bayesatk as bk
 from bayesatk.core.numerics.importance import (
     _ROUND_POINTS,
-    _Kernels,
+    Kernels,
+    Product,
     importance_posterior,
+    pooled_posterior,
     spread_evenly,
 )
 from bayesatk.core.numerics.points import Points
 from bayesatk.core.numerics.weights import reweighted
+from bayesatk.priors.fields import Beta
 
 LEVELS = np.array([0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975])
 BOUND = 3.5  # standard errors; of these 3,800 probabilities the largest is at 2.9
@@ -74,7 +77,7 @@ def test_kernels_are_put_on_the_few_points_that_have_weight(size, distinct) -> N
     points = 100.0 + 10.0 * rng.normal(size=(1024, size))
     weight = np.zeros(1024)
     weight[:distinct] = 1.0 / distinct
-    kernels = _Kernels.fit(points, weight, _ROUND_POINTS)
+    kernels = Kernels.fit(points, weight, _ROUND_POINTS)
     drawn = kernels.draw(500)
     assert np.isfinite(drawn).all()
     assert np.isfinite(kernels.log_density(drawn)).all()
@@ -226,3 +229,23 @@ def metropolis(counts: np.ndarray, size: int, rng: np.random.Generator) -> tuple
     means = np.stack(kept)  # of chains that know nothing of each other
     by_chain = means[:, :, 0].mean(axis=0).var(ddof=1)
     return means.reshape(-1, means.shape[-1]), means[:, :, 0].var() / by_chain * chains
+
+
+def test_rounds_together_reach_the_tails_that_the_first_leaves_out() -> None:
+    """A logit of a uniform number beside a normal; the first round is too narrow, off both."""
+    uniform, normal = Beta(1.0, 1.0), norm(1.0, 0.5)
+    first = Kernels(np.ones(1), np.full((1, 1), 0.7), np.full((1, 1, 1), 0.3))
+    base = Product([np.array([1]), np.array([0])], [first, first])
+    weighted = pooled_posterior(
+        base, lambda x: uniform.log_density(x[:, :1]) + normal.logpdf(x[:, 1]),
+        lambda found: found.effective_draws > 4000.0 and found.k_hat < 0.7, 2048, 65_536,
+    )  # fmt: skip
+    assert len(weighted.points) < 30_000
+    assert weighted.log_evidence == pytest.approx(0.0, abs=0.03)
+    p = expit(weighted.points[:, 0])
+    for power in (1, 2, 8):  # of a uniform number: 1 / (power + 1)
+        mean, spread = 1.0 / (power + 1.0), 1.0 / np.sqrt(2.0 * power + 1.0)
+        error = spread / np.sqrt(weighted.effective_draws)
+        assert abs(weighted.weight @ p**power - mean) < 5.0 * error
+        assert abs(weighted.weight @ (1.0 - p) ** power - mean) < 5.0 * error
+    assert weighted.weight @ weighted.points[:, 1] == pytest.approx(1.0, abs=0.04)

@@ -131,7 +131,7 @@ def test_estimate_and_laws_of_evaluate() -> None:
     assert np.isnan(rows.loc["bon@9", "estimate"])
     again = bk.Result.of(fit).data
     assert entries(again) == entries(data)
-    assert fit["closed_form"]["bon_at_k"].attrs["mean_draws"] == 4000
+    assert 400.0 < fit["closed_form"]["bon_at_k"].attrs["mean_draws"] <= 4000.0
 
 
 @pytest.mark.long

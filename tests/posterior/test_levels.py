@@ -8,7 +8,7 @@ from time import process_time
 import arviz as az
 import numpy as np
 import pytest
-from scipy.special import logsumexp, softmax
+from scipy.special import lambertw, logsumexp, softmax
 from scipy.stats import beta as beta_law
 from scipy.stats import t as student_t
 
@@ -174,7 +174,7 @@ def test_many_trials_go_over_to_their_mean(monkeypatch) -> None:
 def test_odd_data_have_an_answer_in_seconds(grades) -> None:
     start = process_time()
     fit = bk.evaluate(tallied(np.array(grades), 5), "bayes max@2", rng=1, draws=100)
-    assert process_time() - start < 100.0  # 37 for 3,000 trials of a question
+    assert process_time() - start < 20.0  # 2 for 3,000 trials of a question, 40 by Markov chains
     table = bk.table(fit)
     inside = (table["ci_lower"] <= table["mean"]) & (table["mean"] <= table["ci_upper"])
     assert inside.all()
@@ -205,7 +205,9 @@ def test_levels_have_the_groups_that_arviz_checks_models_with() -> None:
         replicated.mean(("chain", "draw", "question")).values[0] / 5, mean, atol=0.01
     )
     shape = fit["posterior"]["shape"].values
-    expected = student_t(3, scale=bk.priors.HyperPrior().shape_scale).logpdf(shape).sum(axis=-1)
+    square = lambertw(shape**2 / 3.0).real  # of the coordinate z, over 3: shape is z exp(z^2 / 6)
+    density = student_t(3, scale=bk.priors.HyperPrior().shape_scale).logpdf(shape)
+    expected = (density + 0.5 * square + np.log1p(square)).sum(axis=-1)
     np.testing.assert_allclose(fit["log_prior"]["shape"].values, expected, rtol=1e-9)
     assert az.loo(fit).elpd == pytest.approx(bk.checks.exact_loo(fit).elpd, abs=0.2)
     sensitivity = az.psense(fit, var_names=["bayes"])

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 
 import bayesatk as bk
 
@@ -126,21 +127,44 @@ def test_mean_is_near_the_truth_and_compare_finds_the_better_scores() -> None:
     compared = bk.comparison_table(bk.compare(fit, rng=1)).set_index("target")
     sign = 1 if compared.loc["questions", "system"] == "scored" else -1
     assert sign * compared.loc["questions", "mean"] > 0.02
-    assert fit["closed_form"]["wvote_at_k"].attrs["mean_draws"] == 4000
+
+
+def test_the_error_of_simulation_is_stated_and_verify_takes_it_into_account() -> None:
+    """By how far means of 16 seeds lie apart: 1000 draws share 250 simulations of elections."""
+    _, answer, score = simulated(8, 6, 10)
+    data = bk.tally(None, answers=answer.astype(str), reference=["0"] * 8, verifier=score)
+    fits = [
+        bk.evaluate(data, "wvote@3", rng=seed, draws=250, difficulty="beta") for seed in range(16)
+    ]
+    closed = [fit["closed_form"]["wvote_at_k"] for fit in fits]
+    mean, sd = (
+        np.array([one.sel(statistic=name).values.squeeze() for one in closed])
+        for name in ("mean", "sd")
+    )
+    measured = (sd.mean(axis=0) / mean.std(axis=0, ddof=1)) ** 2
+    stated = np.mean([one.attrs["mean_draws"] for one in closed])
+    assert stated < 900.0  # of 1000
+    assert (np.abs(np.log(stated / measured)) < np.log(2.5)).all(), (stated, measured)
+    draws = xr.concat([fit["posterior"]["wvote_at_k"] for fit in fits[1:]], "chain")
+    sampled = xr.DataTree.from_dict({"posterior": draws.to_dataset(name="wvote_at_k")})
+    assert bk.verify(fits[0], sampled).verdict == "agree"
+    shifted = closed[0] + 0.25 * (closed[0].statistic == "mean") * sd[0].mean()
+    fits[0]["closed_form"]["wvote_at_k"] = shifted.assign_attrs(closed[0].attrs)
+    assert bk.verify(fits[0], sampled).verdict == "disagree"
 
 
 @pytest.mark.long
 def test_abstentions_several_right_answers_weights_and_bootstrap() -> None:
-    _, answer, score = simulated(30, 6, 8)
+    _, answer, score = simulated(20, 6, 8)
     given = answer.astype(str).astype(object)
     given[np.random.default_rng(9).random(given.shape) < 0.2] = None
     given[given == "1"] = "01"  # a second right answer
     data = bk.tally(
-        None, answers=given, reference=[["0", "01"]] * 30, verifier=score,
-        weight=np.linspace(1, 3, 30),
+        None, answers=given, reference=[["0", "01"]] * 20, verifier=score,
+        weight=np.linspace(1, 3, 20),
     )  # fmt: skip
     for options in ({}, {"population": "bootstrap"}, {"difficulty": "beta"}):
-        table = votes_of(data, "wvote@1,4 plurality@1", draws=500, **options)
+        table = votes_of(data, "wvote@1,4 plurality@1", draws=250, **options)
         for target in ("questions", "population"):
             weighted, plain = table.loc[("wvote@1", target)], table.loc[("plurality@1", target)]
             assert abs(weighted["mean"] - plain["mean"]) < 0.35 * plain["sd"]

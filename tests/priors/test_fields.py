@@ -11,10 +11,12 @@ from bayesatk.priors.fields import Beta, Dirichlet, HalfNormal, Normal, StudentT
 
 X = np.linspace(-4.0, 3.0, 29)[:, None]
 JACOBIAN = expit(X[:, 0]) * expit(-X[:, 0])
+HEAVY = X[:, 0] * np.exp(X[:, 0] ** 2 / 6.0)  # of a Student t with 3 degrees of freedom
+SLOPE = np.exp(X[:, 0] ** 2 / 6.0) * (1.0 + X[:, 0] ** 2 / 3.0)
 DENSITIES = [
     (Beta(2.0, 0.7), stats.beta(2.0, 0.7).pdf(expit(X[:, 0])) * JACOBIAN),
     (Normal(2.5), stats.norm(0.0, 2.5).pdf(X[:, 0])),
-    (StudentT(2.0, 3.0), stats.t(3, scale=2.0).pdf(X[:, 0])),
+    (StudentT(2.0, 3.0), stats.t(3, scale=2.0).pdf(HEAVY) * SLOPE),
     (HalfNormal(0.6), stats.halfnorm(scale=0.6).pdf(np.exp(X[:, 0])) * np.exp(X[:, 0])),
 ]
 PRIOR = bk.priors.HyperPrior(
@@ -28,7 +30,10 @@ def test_densities_are_those_of_scipy_with_the_jacobian(field, density) -> None:
     np.testing.assert_allclose(field.coordinates(field.values(X)), X, atol=1e-12)
 
 
-@pytest.mark.parametrize("field", [Beta(0.3, 2.0), Beta(1.0, 1.0), Normal(0.2), HalfNormal(2.0)])
+@pytest.mark.parametrize(
+    "field",
+    [Beta(0.3, 2.0), Beta(1.0, 1.0), Normal(0.2), HalfNormal(2.0), StudentT(2.0, 3.0)],
+)
 def test_densities_of_one_coordinate_integrate_to_one(field) -> None:
     x = np.linspace(-80.0, 80.0, 400_001)
     total = np.trapezoid(np.exp(field.log_density(x[:, None])), x)

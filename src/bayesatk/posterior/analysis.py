@@ -309,7 +309,7 @@ def _joined(parts: Sequence[tuple[list[int], SystemPosterior]]) -> SystemPosteri
             np.broadcast_to(one.effective_draws.get(name, np.inf), len(one.mean))
             for one in posteriors
         ])[order]
-        for name in first.effective_draws
+        for name in dict.fromkeys(name for one in posteriors for name in one.effective_draws)
     }  # fmt: skip
 
     def stacked(name: str) -> NDArray[np.float64]:

@@ -235,9 +235,6 @@ def monte_carlo(
         if family.on_answers and not family.on_verifier:
             per_question = min(one.diagnostics["answer_draws"] for one in posteriors)
             found[family.variable] = {"interval_draws": draws, "sd_draws": per_question}
-        if family.on_verifier:
-            names = "mean_draws", "interval_draws", "sd_draws"
-            found[family.variable] = dict.fromkeys(names, float(draws))
     for name in first.hyper:
         found[name] = least(*(one.hyper_draws.get(name, {}) for one in posteriors))
     return found

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayesatk.core.pooling.shapes import Shapes, draw_shapes
 from bayesatk.core.program.cells import Cells
@@ -94,7 +95,7 @@ class BestOfModel:
         on_questions = cells.means(values)
         by_group = np.stack([np.stack([on_questions, like], axis=-1) for like, _ in halves])
         new = np.stack([new for _, new in halves])
-        return VoteDraws(values, over_groups(drawn, cells, by_group, new))
+        return VoteDraws(values, over_groups(drawn, cells, by_group, new), right.chain)
 
     def _of_new(
         self, posterior: CountPosterior, drawn: Draws, shapes: Sequence[Shapes],
@@ -130,7 +131,13 @@ def by_draws(
     right : SystemPosterior
         Of right and wrong, whose hyperparameters are those of all.
     """
-    drawn = draw(draws, rng).drawn
+    votes = draw(draws, rng)
+    drawn = votes.drawn
+    number = independent(drawn.metrics, votes.chain)
+    behind = {
+        name: 1.0 / (1.0 / number + 1.0 / np.asarray(right.effective_draws.get(name, np.inf)))
+        for name in ("mean_draws", "sd_draws", "interval_draws")
+    }
 
     def of_size(size: int, rng: np.random.Generator, keep_p: bool) -> Draws:
         same = drawn if size == draws else draw(size, rng).drawn
@@ -142,7 +149,36 @@ def by_draws(
         question_p=right.question_p, hyper=right.hyper, hyper_draws=right.hyper_draws,
         diagnostics=right.diagnostics, families=right.families, method=right.method,
         warning=right.warning, groups=[of_draws(m.mean(axis=0), m) for m in of_groups],
+        effective_draws=behind,
     )  # fmt: skip
+
+
+def independent(draws: Array, chain: NDArray[np.intp] | None) -> Array:
+    """Return how many independent draws have means as exact as these draws; (metrics,).
+
+    Sums over a chain tell by how much its draws move the mean together. The fewest of all targets.
+
+    Parameters
+    ----------
+    draws : ndarray, shape (draws, metrics, targets)
+    chain : ndarray of int, shape (draws,), optional
+        Of each draw; without it they are independent.
+
+    Examples
+    --------
+    Draws of a chain that are all the same are worth one.
+
+    >>> draws = np.array([0.0, 0.0, 1.0, 1.0]).reshape(4, 1, 1)
+    >>> independent(draws, np.array([0, 0, 1, 1])).tolist()
+    [2.0]
+    """
+    size, gap = len(draws), draws - draws.mean(axis=0)
+    if chain is None:
+        return np.full(draws.shape[1], float(size))
+    sums = np.zeros((int(chain.max()) + 1, *draws.shape[1:]))
+    np.add.at(sums, chain, gap)
+    ratio = (sums**2).sum(axis=0) / np.maximum((gap**2).sum(axis=0), 1e-300)
+    return np.asarray(size / np.maximum(ratio, 1.0).max(axis=1))
 
 
 def over_groups(drawn: Draws, cells: Cells, halves: Array, new: Array) -> Draws:

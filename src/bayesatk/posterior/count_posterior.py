@@ -392,7 +392,7 @@ class CountPosterior:
             values["group_sd"] = fit.predictor.group_sd(theta)
         values["icc"] = icc
         if "shape" in fit.fields.slices:
-            values["shape"] = theta[:, fit.fields.slices["shape"]]
+            values["shape"] = fit.fields.value("shape", theta)
         if "inflated" in model.family_prior:
             atoms = fit.nodes(theta).atoms
             values |= {"never_solved": atoms[:, 0], "always_solved": atoms[:, 1]}

@@ -320,9 +320,13 @@ def _tables(study: Study, draws: int, each: Sequence[Evaluated]) -> dict[str, xr
     closed = closed.assign(diagnostic_variables(posteriors)).merge(family_variables(posteriors))
     if "category" in closed.dims:
         closed, levels = (one.assign_coords(category=categories) for one in (closed, levels))
+    of_groups = _of_groups(study, draws, each, drawn)
     for name, attrs in monte_carlo(grid, draws, posteriors).items():
         if name in closed:  # equal scores have none to reach
             closed[name].attrs.update(attrs)
+        if name in of_groups.get("group_closed_form", ()):
+            by_group = of_groups["group_closed_form"][name].attrs
+            by_group.update({"interval_draws": draws, **attrs})
     names = _hyper_labels(study, closed)
     drawn, closed, levels = (one.assign_coords(names) for one in (drawn, closed, levels))
     bootstrapped = draws if study.bootstrapped else 0
@@ -332,7 +336,7 @@ def _tables(study: Study, draws: int, each: Sequence[Evaluated]) -> dict[str, xr
         "closed_form": closed.assign_attrs(bootstrap_draws=bootstrapped),
         "closed_form_quantiles": levels,
         **_difficulty_groups(samples, drawn),
-        **_of_groups(study, draws, each, drawn),
+        **of_groups,
         **judge_groups(study.known_judges, posteriors, grid, coords),
         **(points_group(laws, coords["system"]) if all(laws) else {}),
     }

@@ -690,7 +690,10 @@ def _family_fit(
     elif model.pooling != "partial" and model.marking is None:
         points = model.conjugate_points(fields)
     elif not predictor.observation.law.parts:
-        laplace = located(log_density, _starts(model, fields))
+        if family == "beta" and message is None:
+            laplace = _laplace_of_beta(_Asked(model._key, model))
+        else:
+            laplace = located(log_density, _starts(model, fields))
         points = around(log_density, laplace, seed, last)
     else:
         points = _of_several_parts(model, fields, log_density, seed, negligible, last)
@@ -706,7 +709,9 @@ def _of_several_parts(
     of_law = ("mean", "icc", "share", "atoms")
     shared = [field.name for field in fields if field.name not in of_law]
     size = simple.size
-    laplace = _laplace_of_beta(model) if shared else Laplace(np.zeros(size), np.eye(size))
+    laplace = Laplace(np.zeros(size), np.eye(size))
+    if shared:
+        laplace = _laplace_of_beta(_Asked(model._key, model))
     work = len(model.cells.count) * (10 if model.structured else 1)
     most = int(np.clip(_WORK / work, 4 * last, 8 * last))
     enough = 1000.0 if model.structured or model.scores else 2500.0  # draws: to 2% of an sd
@@ -721,12 +726,13 @@ def _evidence_of(points: Points, fields: Fields) -> Points:
     return points if fields.proper else replace(points, log_evidence=np.nan)
 
 
-def _laplace_of_beta(model: CountModel) -> Laplace:
-    """Mode of the model of one Beta."""
-    predictor, fields = model.part("beta")
+@lru_cache(maxsize=1)
+def _laplace_of_beta(asked: _Asked) -> Laplace:
+    """Mode of the model of one Beta, which laws of several parts ask for in turn."""
+    predictor, fields = asked.model.part("beta")
     return located(
         lambda theta: fields.log_density(theta) + predictor.log_likelihood(theta),
-        _starts(model, fields),
+        _starts(asked.model, fields),
     )
 
 

@@ -133,10 +133,13 @@ class VoteDraws(NamedTuple):
         Of every question.
     drawn : Draws
         Of means over questions, hyperparameters, and p.
+    chain : ndarray of int, shape (draws,), optional
+        Chain that part of a draw is from; those of one chain depend on one another.
     """
 
     values: Array
     drawn: Draws
+    chain: NDArray[np.intp] | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -127,7 +127,8 @@ class _Elections(VotePosterior):
             for half, (like, _) in zip(halves, of_new, strict=True)
         ])  # fmt: skip
         new = np.stack([of_groups for _, of_groups in of_new])
-        return VoteDraws(values, over_groups(right, cells, by_group, new))
+        chain = shapes[0].chain[place]  # and of those of right trials
+        return VoteDraws(values, over_groups(right, cells, by_group, new), chain)
 
     def _tables_of(
         self, question: int | None, thetas: Sequence[Array], shapes: Sequence[Shapes],

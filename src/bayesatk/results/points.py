@@ -35,7 +35,7 @@ def points_group(laws: Sequence[Laws], systems: Any) -> dict[str, xr.Dataset]:
         methods[place] = points.method
     dims = ("system", "law")
     values = {
-        "theta": ((*dims, "point", "parameter"), theta), "weight": ((*dims, "point"), weight),
+        "coordinate": ((*dims, "point", "parameter"), theta), "weight": ((*dims, "point"), weight),
         "log_evidence": (dims, numbers[0]), "pareto_k": (dims, numbers[1]),
         "effective_draws": (dims, numbers[2]), "method": (dims, methods.astype(str)),
     }  # fmt: skip
@@ -56,6 +56,8 @@ def stored_points(tree: xr.DataTree, system: int, sizes: dict[str, int]) -> Laws
     if "points" not in tree.children:
         return None
     group = tree["points"].dataset.isel(system=system)
+    if "coordinate" not in group:  # an earlier result: some of its coordinates were others
+        return None
     if [str(name) for name in group["law"].values] != list(sizes):
         return None
     laws = []
@@ -63,7 +65,7 @@ def stored_points(tree: xr.DataTree, system: int, sizes: dict[str, int]) -> Laws
         law = group.sel(law=name)
         rows = np.flatnonzero(law["weight"].values > 0.0)
         points = Points(
-            law["theta"].values[rows, :size], law["weight"].values[rows],
+            law["coordinate"].values[rows, :size], law["weight"].values[rows],
             float(law["log_evidence"]), float(law["pareto_k"]), float(law["effective_draws"]),
             str(law["method"].values),
         )  # fmt: skip

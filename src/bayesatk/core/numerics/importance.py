@@ -9,16 +9,18 @@ weights can be trusted is judged by the shape of the tail of the largest (Pareto
 al. 2024, below 0.7).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import gammaincinv, gammaln, logsumexp, ndtri
 
 from bayesatk.core.numerics.weights import normalised, pareto_shape
 from bayesatk.metrics.credit import Array
 
+Ints = NDArray[np.intp]
 _ROUND_POINTS = 1024  # points of a round on the way
 _FINAL_POINTS = 4096  # points of the posterior, to begin with
 _SHARE = 0.1  # least effective number of draws of a round, as a share of its points
@@ -118,7 +120,7 @@ def importance_posterior(
         power = _next_power(likelihood, excess, power)
         if power == 1.0:
             break
-        kernels = _Kernels.fit(points, normalised(excess + power * likelihood), per_round)
+        kernels = Kernels.fit(points, normalised(excess + power * likelihood), per_round)
         points = kernels.draw(per_round)
         likelihood = log_likelihood(points)
         excess = log_prior(points) - kernels.log_density(points)
@@ -126,7 +128,7 @@ def importance_posterior(
     best: Importance | None = None
     redraws = int(np.log2((most or 2**_REDRAWS * last) / last))
     for again in range(redraws + 1):
-        kernels = _Kernels.fit(points, normalised(logs), per_round)
+        kernels = Kernels.fit(points, normalised(logs), per_round)
         points = kernels.draw(last * 2**again)
         logs = log_prior(points) + log_likelihood(points) - kernels.log_density(points)
         found = _weighted(points, logs)
@@ -138,6 +140,58 @@ def importance_posterior(
             break
     assert best is not None
     return best
+
+
+def pooled_posterior(
+    base: "Product", log_density: Callable[[Array], Array],
+    enough: Callable[[Importance], bool], per_round: int, most: int,
+) -> Importance:  # fmt: skip
+    """Weighted points of a posterior, of all rounds of adaptive importance sampling together.
+
+    The density that points are drawn from is the mixture of those of all rounds (the balance
+    heuristic: Veach and Guibas 1995; adaptive: Cornuet et al. 2012): what a later round leaves out
+    an earlier one has, and no draw is lost.
+
+    Parameters
+    ----------
+    base : Product
+        Density of the first round, near the posterior and wider.
+    log_density : callable
+        Of points: prior times likelihood.
+    enough : callable
+        Whether no more points are drawn.
+    per_round : int
+    most : int
+        Points of all rounds.
+
+    Examples
+    --------
+    >>> base = Product([np.arange(1)], [Kernels(np.ones(1), np.zeros((1, 1)), np.ones((1, 1, 1)))])
+    >>> normal = lambda x: -0.5 * (x[:, 0] - 1.0) ** 2
+    >>> found = pooled_posterior(base, normal, lambda found: False, 1024, 2048)
+    >>> round(float(found.weight @ found.points[:, 0]), 2), round(found.log_evidence, 2)
+    (1.0, 0.92)
+    """
+    proposals, power = [base], 0.0
+    points, target = base.draw(0), np.zeros(0)
+    log_each: list[Array] = []
+    while True:
+        new = proposals[-1].draw(per_round, len(points))
+        points = np.concatenate([points, new])
+        target = np.concatenate([target, log_density(new)])
+        log_each = [
+            np.concatenate([known, proposal.log_density(new)])
+            for known, proposal in zip(log_each, proposals, strict=False)
+        ]
+        log_each.append(proposals[-1].log_density(points))
+        drawn_from = logsumexp(log_each, axis=0) - np.log(len(proposals))
+        weighted = _weighted(points, target - drawn_from)
+        if enough(weighted) or len(points) >= most:
+            return weighted
+        likelihood, excess = target - log_each[0], log_each[0] - drawn_from
+        power = _next_power(likelihood, excess, power)
+        weight = normalised(excess + power * likelihood)
+        proposals.append(Product.fit(points, weight, per_round, base.blocks))
 
 
 def _weighted(points: Array, logs: Array) -> Importance:
@@ -170,7 +224,7 @@ def _next_power(likelihood: Array, excess: Array, power: float) -> float:
 
 
 @dataclass(frozen=True)
-class _Kernels:
+class Kernels:
     """Mixture of Student t kernels.
 
     Parameters
@@ -186,7 +240,7 @@ class _Kernels:
     root: Array
 
     @classmethod
-    def fit(cls, points: Array, weight: Array, number_of_points: int) -> "_Kernels":
+    def fit(cls, points: Array, weight: Array, number_of_points: int) -> "Kernels":
         """Kernels fitted to weighted points by a few steps of expectation and maximisation.
 
         They start as equal ones around points drawn by their weights. The scale of each keeps a
@@ -229,9 +283,9 @@ class _Kernels:
             unit[:, None] * np.concatenate([found.root, around[None]]),
         )
 
-    def draw(self, number: int) -> Array:
-        """Points of the mixture, spread evenly."""
-        place, variates = _standard(number, self.centre.shape[1])
+    def draw(self, number: int, skipped: int = 0) -> Array:
+        """Points of the mixture, spread evenly, after so many others."""
+        place, variates = _standard(number, self.centre.shape[1], skipped)
         upto = np.cumsum(self.share)
         which = np.minimum(np.searchsorted(upto, place * upto[-1]), len(upto) - 1)
         points: Array = self.centre[which]
@@ -265,10 +319,47 @@ class _Kernels:
         return np.asarray(logs + constant)
 
 
+@dataclass(frozen=True)
+class Product:
+    """Kernels of blocks of parameters, each independent of the others.
+
+    Parameters
+    ----------
+    blocks : sequence of ndarray of int
+        Parameters of each.
+    kernels : sequence of Kernels
+    """
+
+    blocks: Sequence[Ints]
+    kernels: Sequence[Kernels]
+
+    @classmethod
+    def fit(
+        cls, points: Array, weight: Array, number_of_points: int, blocks: Sequence[Ints]
+    ) -> "Product":
+        """Fit the kernels of every block to weighted points."""
+        kernels = [Kernels.fit(points[:, block], weight, number_of_points) for block in blocks]
+        return cls(blocks, kernels)
+
+    def draw(self, number: int, skipped: int = 0) -> Array:
+        """Points, spread evenly in each block, and paired at random."""
+        points = np.empty((number, sum(len(block) for block in self.blocks)))
+        rng, order = np.random.default_rng(skipped), np.arange(number)
+        for block, kernels in zip(self.blocks, self.kernels, strict=True):
+            points[:, block] = kernels.draw(number, skipped)[order]
+            order = rng.permutation(number)
+        return points
+
+    def log_density(self, points: Array) -> Array:
+        """Log density of the product."""
+        pairs = zip(self.blocks, self.kernels, strict=True)
+        return np.asarray(sum(kernels.log_density(points[:, block]) for block, kernels in pairs))
+
+
 @lru_cache(maxsize=16)
-def _standard(number: int, size: int) -> tuple[Array, Array]:
+def _standard(number: int, size: int, skipped: int = 0) -> tuple[Array, Array]:
     """Uniform numbers, and Student t variates of so many dimensions, spread evenly together."""
-    u = spread_evenly(number, size + 2)
+    u = spread_evenly(skipped + number, size + 2)[skipped:]
     scale = np.sqrt(_FREEDOM / (2.0 * gammaincinv(_FREEDOM / 2.0, u[:, 1])))
     return u[:, 0], scale[:, None] * ndtri(u[:, 2:])
 

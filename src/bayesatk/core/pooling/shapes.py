@@ -39,12 +39,15 @@ class Shapes:
     node : ndarray of int, shape (draws, questions)
         Positions of x among its nodes.
     position : ndarray, shape (bins,)
+    chain : ndarray of int, shape (draws,)
+        Of the sampler; draws of one chain depend on one another.
     """
 
     log_shape: Array
     spread: Array
     node: NDArray[np.int8]
     position: Array
+    chain: NDArray[np.intp]
 
     @property
     def bins(self) -> int:
@@ -76,7 +79,7 @@ def draw_shapes(
     position : ndarray, shape (bins,)
         Of the bins, in units of about one standard deviation.
     size : int
-        Draws, of chains that are shuffled together.
+        Draws, of chains in turn.
     rng : numpy.random.Generator
     """
     questions, bins = counts.shape
@@ -109,10 +112,9 @@ def draw_shapes(
             shapes.append(np.log(np.maximum(mass / mass.sum(axis=1, keepdims=True), 1e-300)))
             spreads.append(_SPREADS[spread_index])
             tilts.append(node.astype(np.int8))
-    order = rng.permutation(rounds * chains)[:size]
     return Shapes(
-        np.concatenate(shapes)[order], np.concatenate(spreads)[order],
-        np.concatenate(tilts)[order], position,
+        np.concatenate(shapes)[:size], np.concatenate(spreads)[:size],
+        np.concatenate(tilts)[:size], position, np.arange(size) % chains,
     )  # fmt: skip
 
 

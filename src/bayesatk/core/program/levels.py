@@ -33,6 +33,8 @@ _NARROWEST = 0.5  # sd of a law in steps of the grid: what is narrower is as goo
 _ARRAYS = 4  # over the nodes that are held at once
 _SAFE = 600.0  # log of numbers whose product is a number
 _NEWTON_STEPS, _NEWTON_STEP = 6, 2.0  # to a tilt, and the longest, in logs of level ratios
+_NO_MASS = 1e-30  # prior probability of nodes that no trials make probable
+_NOTHING = -1e9  # log likelihood of what cannot be
 _LEAST = 1e-300  # probability, whose logarithm is a number
 _BLOCK = 4_000_000  # floats in one array: 32 MB
 
@@ -55,10 +57,23 @@ class Tilted(NamedTuple):
     log_q: Array
     log_step: Array
 
-    @property
-    def spread(self) -> Array:
-        """Range of the logs of sums over the grid; (points,)."""
-        return np.asarray(np.ptp(self.log_scale, axis=1))
+
+class _Factors(NamedTuple):
+    """Likelihood of sums of scores at a run of nodes, as a product.
+
+    Parameters
+    ----------
+    run : slice
+    of_points : ndarray, shape (points, nodes)
+    of_sums : ndarray, shape (nodes, sums)
+    scale : ndarray, shape (points, sums)
+        Log of what the product is short of.
+    """
+
+    run: slice
+    of_points: Array
+    of_sums: Array
+    scale: Array
 
 
 class _Alike(NamedTuple):
@@ -172,7 +187,7 @@ class Levels:
         """Log of the base at points; (points, levels)."""
         if not len(self._functions):
             return np.zeros((len(theta), len(self.scores)))
-        return np.asarray(theta[:, self.law.fields.slices["shape"]] @ self._functions)
+        return np.asarray(self.law.fields.value("shape", theta) @ self._functions)
 
     def _tilted(self, theta: Array) -> Tilted:
         """Return the family at points; the sums at p = 0 and p = 1 come last."""
@@ -190,15 +205,15 @@ class Levels:
         log_scale = np.concatenate([log_scale, np.stack(ends, axis=1)], axis=1)
         return Tilted(log_base, log_scale, np.log(p), np.log(q), log_step)
 
-    def vectors(self, theta: Array) -> Array:
-        """Probabilities of levels at the nodes of points, ends last; (points, nodes, levels)."""
+    def vectors(self, theta: Array, nodes: NDArray[np.bool_]) -> Array:
+        """Probabilities of levels at some nodes of points, ends last; (points, nodes, levels)."""
         base, ends = self._based(theta)
-        reference = self._of_reference[0]
-        vectors = np.empty((len(theta), len(reference) + 2, len(self.scores)))
-        inner = vectors[:, :-2]
+        reference = self._of_reference[0][nodes[:-2]]
+        vectors = np.empty((len(theta), nodes.sum(), len(self.scores)))
+        inner = vectors[:, : len(reference)]
         np.multiply(base[:, None], reference, out=inner)
         inner /= np.maximum(base @ reference.T, _LEAST)[..., None]
-        vectors[:, -2:] = ends
+        vectors[:, len(reference) :] = ends[:, nodes[-2:]]
         return vectors
 
     def _based(self, theta: Array) -> tuple[Array, Array]:
@@ -294,37 +309,32 @@ class Levels:
             groups.append(_Alike(states, node, float(number), logs))
         return groups
 
-    def _likelihoods(self, tilted: Tilted) -> Iterator[tuple["_Alike", Array, Array, Array]]:
-        """Yield states alike, and their likelihood at the nodes as a product, with its scale.
-
-        Of factors (points, nodes) and (nodes, sums), or (points, nodes, sums) where their product
-        could be too small a number; and the log of the scale, (points, sums).
-        """
-        spread = tilted.spread.max()
+    def _likelihoods(self, tilted: Tilted) -> Iterator[tuple["_Alike", list["_Factors"]]]:
+        """Yield states alike, and their likelihood at the nodes as products, a run at a time."""
         for alike in self._groups:
-            of_points = -alike.trials * tilted.log_scale
-            if alike.trials * spread < _SAFE:
-                top = of_points.max(axis=1, keepdims=True)
-                peak = alike.logs.max(axis=0)
-                yield alike, np.exp(of_points - top), np.exp(alike.logs - peak), top + peak
-                continue
-            logs = of_points[:, :, None] + alike.logs
-            top = logs.max(axis=1, keepdims=True)
-            yield alike, np.ones(of_points.shape), np.exp(logs - top), top[:, 0]
+            of_points, factors = -alike.trials * tilted.log_scale, []
+            for run in _runs(of_points):
+                with np.errstate(invalid="ignore"):
+                    inside, logs = of_points[:, run], alike.logs[run]
+                    top, peak = inside.max(axis=1, keepdims=True), logs.max(axis=0)
+                    peak = np.maximum(peak, _NOTHING)
+                    factors.append(
+                        _Factors(run, np.exp(inside - top), np.exp(logs - peak), top + peak)
+                    )
+            yield alike, factors
 
     def log_states(self, theta: Array, offset: Array) -> Array:
         """As of `Observation`."""
-        tilted = self._tilted(theta)
+        base = self.log_base(theta)
+        same = bool((base == base[:1]).all())  # one family for all points
+        tilted = self._tilted(theta[:1] if same else theta)
         logs = np.empty((*offset.shape, len(self.states)))
-        far = self._sums[0][~self._deep].max(initial=0.0) * tilted.spread >= _SAFE
-        if far.any() and not far.all():  # products of factors for all others
-            for rows in (far, ~far):
-                logs[rows] = self.log_states(theta[rows], offset[rows])
-            return logs
         weight = self.weights(theta, offset, tilted)
-        for alike, of_points, of_sums, scale in self._likelihoods(tilted):
-            sums = (weight * of_points[:, None]) @ of_sums
-            totals = np.log(np.maximum(sums, _LEAST)) + scale[:, None]
+        for alike, factors in self._likelihoods(tilted):
+            totals = np.logaddexp.reduce([
+                np.log(np.maximum((weight[..., run] * points[:, None]) @ sums, _LEAST))
+                + scale[:, None] for run, points, sums, scale in factors
+            ])  # fmt: skip
             logs[..., alike.states] = totals[..., alike.place]
         deep = np.flatnonzero(self._deep)
         if len(deep):
@@ -333,14 +343,19 @@ class Levels:
 
     def both(self, metrics: Sequence[Judged], theta: Array, offset: Array) -> tuple[Array, Array]:
         """As of `Observation`."""
-        tilted, values = self._tilted(theta), self._values(metrics, theta)
+        tilted = self._tilted(theta)
         weight = self.weights(theta, offset, tilted)
+        values = self._values(metrics, theta, self._within(weight, tilted))
         powers = np.concatenate([np.ones((*values.shape[:2], 1)), values, values**2, values**3], 2)
         observed = np.empty((*offset.shape, len(self.states), len(metrics), 3))
-        for alike, of_points, of_sums, _ in self._likelihoods(tilted):
+        for alike, factors in self._likelihoods(tilted):
+            parts = _on_one_scale(factors)
             for j in range(offset.shape[1]):
-                joint = (weight[:, j] * of_points)[..., None] * powers
-                raw = np.swapaxes(np.swapaxes(joint, 1, 2) @ of_sums, 1, 2)
+                raw = sum(
+                    np.swapaxes(powers[:, run] * (weight[:, j, run] * points)[..., None], 1, 2)
+                    @ sums * scale[:, None] for run, points, sums, scale in parts
+                )  # fmt: skip
+                raw = np.swapaxes(raw, 1, 2)
                 raw = raw[..., 1:] / np.maximum(raw[..., :1], _LEAST)
                 observed[:, j, alike.states] = _cumulants(raw, len(metrics))[:, alike.place]
         deep = np.flatnonzero(self._deep)
@@ -364,19 +379,30 @@ class Levels:
 
     def new_means(self, metrics: Sequence[Judged], theta: Array, offset: Array) -> Array:
         """As of `Observation`."""
-        lowest, width = self._span(metrics)
-        return np.asarray(
-            lowest + width * (self.weights(theta, offset) @ self._values(metrics, theta))
-        )
+        (lowest, width), weight = self._span(metrics), self.weights(theta, offset)
+        values = self._values(metrics, theta, weight.max(axis=(0, 1)) > 0.0)
+        return np.asarray(lowest + width * (weight @ values))
 
     def _span(self, metrics: Sequence[Judged]) -> tuple[Array, Array]:
         """Lowest value of each metric, and the width of its scale."""
         lowest = np.array([metric.scores.min() for metric in metrics])
         return lowest, np.maximum([np.ptp(metric.scores) for metric in metrics], _LEAST)
 
-    def _values(self, metrics: Sequence[Judged], theta: Array) -> Array:
-        """Metrics at the nodes, on scales from 0 to 1; (points, nodes, metrics)."""
-        vectors = self.vectors(theta)
+    def _within(self, weight: Array, tilted: Tilted) -> NDArray[np.bool_]:
+        """Nodes with probability: that a law has there, or between observed means."""
+        trials, total = self._sums
+        rates = total[trials > 0.0] / trials[trials > 0.0]
+        within = weight.max(axis=(0, 1)) > _NO_MASS
+        if len(rates):
+            p = np.exp(tilted.log_p)
+            between = (p >= rates.min()).any(axis=0) & (p <= rates.max()).any(axis=0)
+            within[:-2] |= between
+            within[-2:] |= [rates.min() == 0.0, rates.max() == 1.0]
+        return np.asarray(within)
+
+    def _values(self, metrics: Sequence[Judged], theta: Array, nodes: NDArray[np.bool_]) -> Array:
+        """Metrics at some nodes, on scales from 0 to 1; (points, nodes, metrics), 0 at others."""
+        vectors = self.vectors(theta, nodes)
         lowest, width = self._span(metrics)
         values = np.empty((*vectors.shape[:2], len(metrics)))
         linear = linear_metrics(metrics)
@@ -385,7 +411,9 @@ class Levels:
             values[..., linear] = vectors @ scores / width[linear]
         for i in sorted(set(range(len(metrics))).difference(linear)):
             values[..., i] = (metrics[i].latent(vectors) - lowest[i]) / width[i]
-        return values
+        every = np.zeros((len(theta), len(nodes), len(metrics)))
+        every[:, nodes] = values
+        return every
 
     def floats(self, columns: int) -> int:
         """As of `Observation`: some arrays have a number for each node."""
@@ -501,11 +529,11 @@ class Levels:
         tilted = self._tilted(theta)
         chance = self.weights(theta, offset, tilted)
         chance = np.repeat(chance, len(state) // chance.shape[1], axis=1)
-        for alike, of_points, of_sums, _ in self._likelihoods(tilted):
+        for alike, factors in self._likelihoods(tilted):
             columns = np.flatnonzero(np.isin(state, alike.states))
             node = alike.place[np.searchsorted(alike.states, state[columns])]
-            of_state = np.swapaxes(of_sums[..., node], -1, -2)
-            chance[:, columns] *= of_points[:, None] * of_state
+            for run, points, sums, scale in _on_one_scale(factors):
+                chance[:, columns, run] *= points[:, None] * sums[:, node].T * scale[:, node, None]
         cumulative = np.cumsum(chance, axis=2)
         cumulative /= np.maximum(cumulative[..., -1:], _LEAST)
         nodes = cumulative.shape[2]
@@ -536,6 +564,31 @@ class Levels:
         """Tilts of questions of very many trials, and their widths; (points, questions)."""
         tilt, _, variance = self._solved(tilted, state)
         return tilt, 1.0 / np.sqrt(self._sums[0][state] * variance)
+
+
+def _runs(logs: Array) -> list[slice]:
+    """Return runs of nodes within which logs (points, nodes) differ so little that none vanishes.
+
+    Examples
+    --------
+    >>> _runs(np.array([[0.0, 500.0, 700.0, 700.0]]))
+    [slice(0, 2, None), slice(2, 4, None)]
+    """
+    if np.ptp(logs, axis=1).max(initial=0.0) < _SAFE:
+        return [slice(0, logs.shape[1])]
+    starts, low, high = [0], logs[:, 0], logs[:, 0]
+    for node, column in enumerate(logs.T):
+        low, high = np.minimum(low, column), np.maximum(high, column)
+        if (high - low).max() >= _SAFE:
+            starts.append(node)
+            low, high = column, column
+    return [slice(*ends) for ends in pairwise([*starts, logs.shape[1]])]
+
+
+def _on_one_scale(factors: "list[_Factors]") -> "list[_Factors]":
+    """Return factors with the scale of each over the largest of all runs."""
+    top = np.max([factor.scale for factor in factors], axis=0)
+    return [factor._replace(scale=np.exp(factor.scale - top)) for factor in factors]
 
 
 def _relative_variance(p: Array, q: Array, square: Array, other: Array) -> Array:

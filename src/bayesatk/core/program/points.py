@@ -3,9 +3,9 @@
 One or two hyperparameters are integrated on a lattice around their mode, to full precision. A law
 of one Beta, or a Dirichlet, with more of them has one mode: Student variates around it, improved by
 adaptive importance sampling. Laws of several parts start from their prior, with what structure and
-judges add around the mode of the one Beta, and approach the posterior by powers of the likelihood.
-Where weights cannot be trusted, Markov chains by elliptical slices take over; they have no
-evidence.
+judges add around the mode of the one Beta, and approach the posterior by powers of the likelihood;
+those of levels start from their posterior given the base of that mode, and all rounds count. Where
+weights cannot be trusted, Markov chains by elliptical slices take over; they have no evidence.
 """
 
 from collections.abc import Callable
@@ -15,8 +15,16 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import logit, stdtrit
 
-from bayesatk.core.numerics.importance import TRUSTED, Importance, importance_posterior
+from bayesatk.core.numerics.importance import (
+    TRUSTED,
+    Importance,
+    Kernels,
+    Product,
+    importance_posterior,
+    pooled_posterior,
+)
 from bayesatk.core.numerics.points import (
+    Ints,
     Points,
     curvature_root,
     integrate,
@@ -34,6 +42,7 @@ _WIDER = 1.4  # scale of these variates where the mode is that of another law
 _ENOUGH = 400.0  # least effective number of draws of weighted points
 _NEGLIGIBLE_ODDS, _MINOR_ODDS = 0.05, 0.25  # of laws that hardly count beside others
 _FEWEST = 50.0  # effective number of draws of any law that counts
+_MARGIN = 1.0  # of a log evidence that is not yet known well
 _HOPELESS = -1e10  # log density where it is not a number
 _BOUND = 30.0  # unconstrained parameters, beyond which no mode is looked for
 
@@ -267,6 +276,16 @@ def from_prior(
     root = np.linalg.cholesky(covariance + 1e-10 * np.eye(len(other)))
     centre, inverse = laplace.mode[simple_columns], np.linalg.inv(root)
     volume = float(np.log(np.diag(root)).sum())
+    density = tamed(log_density)
+    if "shape" in shared:
+        blocks = [columns, other]
+        first = _given(density, fields, law, columns, other, centre, per_round)
+        base = Product(blocks, [first, Kernels(np.ones(1), centre[None], root[None])])
+        result = pooled_posterior(
+            base, density, lambda found: _trusted(found, negligible - _MARGIN, enough_draws),
+            per_round, most,
+        )  # fmt: skip
+        return _trusted_or_sliced(density, result, seed, negligible)
 
     def from_uniform(u: Array) -> Array:
         theta = np.empty((len(u), fields.size))
@@ -278,8 +297,6 @@ def from_prior(
         z = (theta[:, other] - centre) @ inverse.T
         logs = law.log_density(theta[:, columns])
         return np.asarray(logs + log_student(z, _FREEDOM).sum(axis=1) - volume)
-
-    density = tamed(log_density)
 
     def log_ratio(theta: Array) -> Array:
         base = log_base(theta)
@@ -301,17 +318,41 @@ def _trusted_or_sliced(
         weighted.points, weighted.weight, weighted.log_evidence, weighted.k_hat,
         weighted.effective_draws, "importance sampling",
     )  # fmt: skip
-    # Of a law that is hardly probable beside others few draws will do.
-    odds = _NEGLIGIBLE_ODDS * np.exp(np.clip(weighted.log_evidence - negligible, -50.0, 50.0))
-    enough = max(_ENOUGH * odds / (1.0 + odds), _FEWEST)
-    uneven = 1.0 if odds < _MINOR_ODDS else TRUSTED
-    trusted = weighted.effective_draws > enough and weighted.k_hat < uneven
-    if trusted or weighted.log_evidence < negligible:
+    if _trusted(weighted, negligible, _ENOUGH):
         return points
     centre = points.weight @ points.theta
     gap = points.theta - centre
     spread = (points.weight[:, None] * gap).T @ gap + 1e-8 * np.eye(len(centre))
     return sliced(log_density, points, centre, np.linalg.cholesky(spread), seed)
+
+
+def _trusted(weighted: Importance, negligible: float, draws: float) -> bool:
+    """Whether weights can be trusted: of a law that is hardly probable few draws will do."""
+    odds = _NEGLIGIBLE_ODDS * np.exp(np.clip(weighted.log_evidence - negligible, -50.0, 50.0))
+    enough = max(draws * odds / (1.0 + odds), _FEWEST)
+    uneven = 1.0 if odds < _MINOR_ODDS else TRUSTED
+    trusted = weighted.effective_draws > enough and weighted.k_hat < uneven
+    return trusted or weighted.log_evidence < negligible
+
+
+def _given(
+    log_density: Callable[[Array], Array], fields: Fields, law: Fields, columns: Ints, other: Ints,
+    centre: Array, per_round: int,
+) -> Kernels:  # fmt: skip
+    """Kernels on the posterior of a law's parameters given all others, where one family is all."""
+
+    def log_likelihood(of_law: Array) -> Array:
+        theta = np.empty((len(of_law), fields.size))
+        theta[:, columns], theta[:, other] = of_law, centre
+        with np.errstate(invalid="ignore"):
+            ratio = log_density(theta) - law.log_density(of_law)
+        return np.nan_to_num(ratio, nan=_HOPELESS, posinf=_HOPELESS)
+
+    given = importance_posterior(
+        law.from_uniform, lambda of_law: np.maximum(law.log_density(of_law), _HOPELESS),
+        log_likelihood, len(columns), last=per_round, most=per_round,
+    )  # fmt: skip
+    return Kernels.fit(given.points, given.weight, per_round)
 
 
 def start_of(fields: Fields, rate: float, icc_logit: float) -> Array:
