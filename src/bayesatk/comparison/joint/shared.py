@@ -17,7 +17,7 @@ from bayesatk.core.one_factor.questions import (
 from bayesatk.core.pooling.levels import scaled_scores
 from bayesatk.core.pooling.marks import truth_alone
 from bayesatk.data.scales import RightWrong
-from bayesatk.judge_error import JudgeError, Judges
+from bayesatk.judge_error import Judges
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.models_of import Declared
