@@ -92,10 +92,11 @@ def test_what_is_declared_decides_the_joint_model() -> None:
     runs = {"a": [[1, 1], [0, 1], [0, 0]], "b": [[1, 0], [0, 1], [0, 1]]}
     models = {
         "shared difficulty": [{}, {"difficulty": "beta"}, {"prior": bk.priors.HyperPrior()},
-                              {"judge": bk.JudgeError(tp=90, p=100, fp=10, n=100)}],
+                              {"judge": bk.JudgeError(tp=90, p=100, fp=10, n=100)},
+                              {"prior_trials": runs}],
         "paired": [
             {"pooling": "none"}, {"prior": bk.priors.HyperPrior(mean=(2.0, 2.0))},
-            {"population": "bootstrap"}, {"group": ["x", "x", "y"]},
+            {"population": "bootstrap"}, {"prior_trials": runs["a"]}, {"group": ["x", "x", "y"]},
             {"judge": bk.JudgeError(tp=90, p=100, fp=10, n=100, updated=False)},
         ],
     }  # fmt: skip

@@ -1,5 +1,6 @@
 """evaluate_cost: laws, extremes, and how often its intervals are right."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -240,3 +241,10 @@ def test_intervals_are_right_as_often_as_they_say(shape: str) -> None:
             hits.setdefault(name, []).append(low <= float(np.ravel(exact)[0]) <= high)
     # Of 35 intervals at 95%, fewer than 28 are right once in 5,000 studies; at 80%, in 4 of 10.
     assert {name: sum(own) for name, own in hits.items() if sum(own) < 28} == {}
+
+
+def test_sums_of_an_earlier_version_are_refused_in_one_line() -> None:
+    data = bk.tally({"a": [[1, 0]]}, cost={"a": [[1.0, 2.0]]})
+    old = replace(data, dataset=data.dataset.isel(cost_sum=slice(3)))
+    with pytest.raises(ValueError, match=r"earlier version lacks square_total.*cost='usd'"):
+        bkc.evaluate_cost(old)

@@ -342,7 +342,8 @@ _WORDS: Mapping[Operation, str] = {
     "difficulty_plot": "one distribution of difficulties", "shrinkage_plot": "a plot of shrinkage",
     "chance": "a comparison with guessing", "table": "a table", "compare": "a comparison",
     "horizon": "a horizon", "shared_difficulty": "difficulties that systems share",
-    "board_questions": "single questions of a board", "sample": "a model to sample", "certify": "a certificate of a gate",
+    "board_questions": "single questions of a board",
+    "sample": "a model to sample", "certify": "a certificate of a gate",
 }  # fmt: skip
 
 

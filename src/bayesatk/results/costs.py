@@ -14,7 +14,7 @@ from bayesatk._tools.arguments import positive_number, whole_number
 from bayesatk._tools.arrays import Array, Flags, Ints
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.costs.prior import BY_BUDGET, BY_K, CostPrior, Costs
-from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.outcomes import COST_SUMS, Outcomes
 from bayesatk.data.study import Study, as_marked, read_study
 from bayesatk.priors import HyperPrior
 from bayesatk.results.citations import RUBIN
@@ -108,6 +108,13 @@ def read_costs(
     if sums is None or not sums.sel(cost_sum="number").any():
         raise ArgumentError(
             "data", " must say what trials cost; none has a cost. Read them: ",
+            Argument("cost", "usd", "tally"), ", the name of a column.",
+        )  # fmt: skip
+    lacking = [name for name in COST_SUMS if name not in sums["cost_sum"]]
+    if lacking:
+        raise ArgumentError(
+            Argument("data"), " must have the sums of costs that the model takes; a result saved "
+            f"by an earlier version lacks {', '.join(lacking)}. Read the costs again: ",
             Argument("cost", "usd", "tally"), ", the name of a column.",
         )  # fmt: skip
     law = CostPrior() if cost_prior is None else cost_prior

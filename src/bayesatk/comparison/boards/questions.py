@@ -136,9 +136,10 @@ def _moments(
         Of the mean.
     difficulty, difficulty_sd : ndarray, shape (questions,)
     """
-    draw_indices = np.linspace(0, len(drawn.theta) - 1, 300).astype(int)
+    counts = drawn.likelihood.counts
+    number = 300 if counts.observed is None else 100  # which take longer
+    draw_indices = np.linspace(0, len(drawn.theta) - 1, number).astype(int)
     draws = replace(drawn, theta=drawn.theta[draw_indices])
-    counts = draws.likelihood.counts
     cells = [Cells.given(draws.likelihood, parameters) for parameters in draws.theta]
     rates = [mark_rates(counts, parameters) for parameters in draws.theta]
     low, width = np.stack(rates, axis=1)[..., None]

@@ -71,7 +71,9 @@ class Counts:
     observed: Observed | None = None
 
     @classmethod
-    def of(cls, successes: Ints, trials: Ints, observed: Observed | None = None) -> "Counts":
+    def of(
+        cls, successes: NDArray[Any], trials: NDArray[Any], observed: Observed | None = None
+    ) -> "Counts":
         """Take counts (systems, questions); cells without trials say nothing.
 
         Examples
