@@ -75,7 +75,7 @@ _MOST_RIGHT = 64  # trials of a question up to which a judge's marks are mixture
 _MINOR_SHARE = 0.05  # of the most probable family's probability, below which few points will do
 _STARTS = (-6.0, -3.0, -1.0, 1.0, 4.0)  # logit icc from which the mode is looked for
 _CONJUGATE_POINTS = 16_384  # of a probability vector common to all questions
-_PER_ROUND = (1024, 4096)  # points on the way to those of a law of several parts: plain, and levels
+_PER_ROUND = (1024, 4096)  # points on the way to those of a law of several parts: few, and many
 _FEWEST = 1e-4  # probability of a family from which it counts
 
 
@@ -690,10 +690,8 @@ def _family_fit(
     elif model.pooling != "partial" and model.marking is None:
         points = model.conjugate_points(fields)
     elif not predictor.observation.law.parts:
-        if family == "beta" and message is None:
-            laplace = _laplace_of_beta(_Asked(model._key, model))
-        else:
-            laplace = located(log_density, _starts(model, fields))
+        same = family == "beta" and message is None
+        laplace = _mode(model) if same else located(log_density, _starts(model, fields))
         points = around(log_density, laplace, seed, last)
     else:
         points = _of_several_parts(model, fields, log_density, seed, negligible, last)
@@ -709,15 +707,15 @@ def _of_several_parts(
     of_law = ("mean", "icc", "share", "atoms")
     shared = [field.name for field in fields if field.name not in of_law]
     size = simple.size
-    laplace = Laplace(np.zeros(size), np.eye(size))
-    if shared:
-        laplace = _laplace_of_beta(_Asked(model._key, model))
+    laplace = _mode(model) if shared else Laplace(np.zeros(size), np.eye(size))
     work = len(model.cells.count) * (10 if model.structured else 1)
     most = int(np.clip(_WORK / work, 4 * last, 8 * last))
     enough = 1000.0 if model.structured or model.scores else 2500.0  # draws: to 2% of an sd
+    # One kernel is no shape for 6 to 8 hyperparameters; more points carry several.
+    many = bool(model.scores or (model.marking and model.marking.rates.fields))
     return from_prior(
         log_density, fields, laplace, simple, shared, seed, negligible, most, enough,
-        _PER_ROUND[bool(model.scores)],
+        _PER_ROUND[many],
     )  # fmt: skip
 
 
@@ -726,10 +724,15 @@ def _evidence_of(points: Points, fields: Fields) -> Points:
     return points if fields.proper else replace(points, log_evidence=np.nan)
 
 
-@lru_cache(maxsize=1)
-def _laplace_of_beta(asked: _Asked) -> Laplace:
-    """Mode of the model of one Beta, which laws of several parts ask for in turn."""
-    predictor, fields = asked.model.part("beta")
+def _mode(model: CountModel) -> Laplace:
+    """Mode of the model of one Beta, which every law asks for."""
+    return _located(_Asked(model._key, model))
+
+
+@lru_cache(maxsize=8)
+def _located(asked: _Asked) -> Laplace:
+    model = asked.model
+    predictor, fields = model.part("beta")
     return located(
         lambda theta: fields.log_density(theta) + predictor.log_likelihood(theta),
         _starts(asked.model, fields),

@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import groupby
+from math import comb
 from operator import itemgetter
 
 import numpy as np
@@ -239,6 +240,9 @@ class Marks:
         rates, once
             As of `chances`.
         """
+        if rates.shape[1] == 3:
+            yield from self._varying(rates)
+            return
         start = 0
         for _, groups in groupby(self.alike, key=itemgetter(0)):
             sizes = [len(states) for *_, states in groups]
@@ -281,14 +285,7 @@ class Marks:
         size, marked = int(self.unknown[states[0]]), self.counts[states, 1]
         if rates.shape[1] > 3:
             return self._of_levels(rates, states, size)
-        if rates.shape[1] == 2:
-            return (mark_chances_once if once else mark_chances)(rates, size, marked)
-        chances = np.empty((size + 1, len(rates), len(states)))
-        step = max(1, _BLOCK // ((size + 1) ** 2 * len(states)))
-        for start in range(0, len(rates), step):
-            points = slice(start, start + step)
-            chances[:, points] = self._varying(rates[points], states, size, marked)
-        return chances
+        return (mark_chances_once if once else mark_chances)(rates, size, marked)
 
     def _of_levels(self, rates: Array, states: NDArray[np.intp], size: int) -> Array:
         """Return the same of several levels: coefficients of a product with a factor by trial."""
@@ -310,21 +307,33 @@ class Marks:
             chances[:, points] = product / ways
         return chances
 
-    def _varying(
-        self, rates: Array, states: NDArray[np.intp], size: int, marked: NDArray[np.int64]
-    ) -> Array:
-        """Return the same where rates differ between questions: their labels tell of them."""
-        (right, right_seen), (wrong, wrong_seen) = (
-            _beta_binomial(rates[:, column], rates[:, 2], self.counts[states][:, kinds], size)
-            for column, kinds in enumerate(([6, 7], [3, 4]))
-        )
-        chances = np.empty((size + 1, len(rates), len(states)))
-        for count in np.unique(marked):
-            alike = np.flatnonzero(marked == count)
-            of_wrong = wrong[::-1, count::-1].take(wrong_seen[alike], axis=3)
-            of_right = right[:, : count + 1].take(right_seen[alike], axis=3)
-            chances[..., alike] = np.einsum("tips,tips->tps", of_right, of_wrong)
-        return chances
+    def _varying(self, rates: Array) -> list[Array]:
+        """Return those of every group where rates differ between questions, whose labels tell."""
+        most = int(self.unknown.max(initial=0))
+        seen = [
+            np.unique(self.counts[:, kinds], axis=0, return_inverse=True)
+            for kinds in ([6, 7], [3, 4])
+        ]
+        right_of, wrong_of = (which.ravel() for _, which in seen)
+        groups = [np.empty((n + 1, len(rates), len(states))) for n, *_, states in self.alike]
+        step = max(1, _BLOCK // ((most + 1) ** 2 * sum(len(distinct) for distinct, _ in seen)))
+        for start in range(0, len(rates), step):
+            points = slice(start, start + step)
+            right, wrong = (
+                _beta_binomial(rates[points, column], rates[points, 2], distinct, most)
+                for column, (distinct, _) in enumerate(seen)
+            )
+            for (unknown, *_, states), chances in zip(self.alike, groups, strict=True):
+                for place, state in enumerate(states):
+                    of_right, of_wrong = right[right_of[state]], wrong[wrong_of[state]]
+                    marked = self.counts[state, 1]
+                    for number in range(unknown + 1):
+                        low, high = max(0, marked - unknown + number), min(number, marked)
+                        others = of_wrong[unknown - number, marked - high : marked - low + 1]
+                        chances[number, points, place] = np.einsum(
+                            "ip,ip->p", of_right[number, low : high + 1], others[::-1]
+                        )
+        return groups
 
     def log_labels(self, rates: Array) -> Array:
         """Log probability of the marks of trials of known truth, at rates (points, 2 or 3).
@@ -401,40 +410,34 @@ def _rate_shapes(rate: Array, icc: Array) -> tuple[Array, Array]:
     return np.maximum((1.0 - rate) * total, _LEAST), np.maximum(rate * total, _LEAST)
 
 
-def _beta_binomial(
-    rate: Array, icc: Array, seen: NDArray[np.int64], size: int
-) -> tuple[Array, NDArray[np.intp]]:
+def _beta_binomial(rate: Array, icc: Array, seen: NDArray[np.int64], size: int) -> Array:
     """Probability of marks among trials of one truth, of questions with some marks of such trials.
 
     Parameters
     ----------
     rate, icc : ndarray, shape (points,)
-    seen : ndarray of int, shape (states, 2)
+    seen : ndarray of int, shape (distinct, 2)
         Labelled trials of this truth without and with the mark.
     size : int
 
     Returns
     -------
-    chances : ndarray, shape (size + 1, size + 1, points, distinct)
-        First the trials, then those of them that have the mark; by distinct `seen`.
-    which : ndarray of int, shape (states,)
-        Which of these each state has.
+    ndarray, shape (distinct, size + 1, size + 1, points)
+        Of so many trials, of which so many have the mark.
     """
-    distinct, state = np.unique(seen, axis=0, return_inverse=True)
-    shapes = [a[:, None] + n for a, n in zip(_rate_shapes(rate, icc), distinct.T, strict=True)]
+    shapes = [a + n[:, None] for a, n in zip(_rate_shapes(rate, icc), seen.T, strict=True)]
     steps = np.arange(size)[:, None, None]
     without, with_mark, total = (
         np.concatenate([np.ones((1, *a.shape)), np.cumprod(a + steps, axis=0)])
         for a in (*shapes, shapes[0] + shapes[1])
     )
-    chances = np.zeros((size + 1, size + 1, len(rate), len(distinct)))
+    chances = np.zeros((len(seen), size + 1, size + 1, len(rate)))
     for trials in range(size + 1):
-        number = np.arange(trials + 1)
-        ways = np.exp(log_choose(np.full(trials + 1, trials), number))[:, None, None]
-        chances[trials, : trials + 1] = (
-            ways * with_mark[number] * without[trials - number] / total[trials]
-        )
-    return chances, state.ravel()
+        share = 1.0 / total[trials]
+        for number in range(trials + 1):
+            ways = comb(trials, number) * share
+            chances[:, trials, number] = ways * with_mark[number] * without[trials - number]
+    return chances
 
 
 def right_counts(states: States) -> States:

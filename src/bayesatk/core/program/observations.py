@@ -171,27 +171,31 @@ class RightWrong:
     ) -> NDArray[np.float64]:
         """As of `Observation`."""
         if not offset.any():
-            return self._draw_alike(theta, state, rng)
+            distinct, place = np.unique(state, return_inverse=True)
+            counts = self._counts.counts[distinct]
+            return self._draw_alike(theta, counts, np.broadcast_to(place, offset.shape), rng)
         wrong, right = (np.tile(column[state], len(offset)) for column in self._counts.counts.T)
         return self._draw_given(theta, offset, right, wrong, rng)
 
     def _draw_alike(
-        self, theta: Array, state: Ints, rng: np.random.Generator
+        self, theta: Array, counts: NDArray[Any], place: Ints, rng: np.random.Generator
     ) -> NDArray[np.float64]:
-        """Return the same at offsets of zero: questions of a state have the same components."""
+        """Draw p given wrong and right trials, at offsets of zero; (points, questions).
+
+        Questions of the same counts (counts, 2), which `place` says, have the same components.
+        """
         nodes = self.law.nodes(theta, np.zeros((len(theta), 1)))
-        wrong, right = self._counts.counts.T
-        betas, component = nodes.alpha.shape[1], np.zeros((len(theta), len(state)), np.intp)
+        wrong, right = counts.T
+        betas, component = nodes.alpha.shape[1], np.zeros(place.shape, np.intp)
         if betas > 1 or nodes.atoms.any():
-            distinct, place = np.unique(state, return_inverse=True)
-            logs = nodes.log_parts(right[distinct], wrong[distinct])
+            logs = nodes.log_parts(right, wrong)
             cumulative = np.cumsum(np.exp(logs - logs.max(axis=0)), axis=0)
             u = rng.random(component.shape)
             for chance in cumulative[:-1] / cumulative[-1]:
-                component += u >= chance[:, place]
+                component += u >= np.take_along_axis(chance, place, axis=1)
         inside = np.minimum(component, betas - 1)
-        alpha = np.take_along_axis(nodes.alpha, inside, axis=1) + right[state]
-        beta = np.take_along_axis(nodes.beta, inside, axis=1) + wrong[state]
+        alpha = np.take_along_axis(nodes.alpha, inside, axis=1) + right[place]
+        beta = np.take_along_axis(nodes.beta, inside, axis=1) + wrong[place]
         p = rng.beta(np.maximum(alpha, _SMALLEST), np.maximum(beta, _SMALLEST))
         return np.asarray(np.where(component < betas, p, component > betas), float)
 
@@ -259,7 +263,7 @@ class Marked(RightWrong):
 
     def floats(self, columns: int) -> int:
         """As of `Observation`."""
-        return 4 * columns * len(self.states)
+        return 2 * columns * len(self.states)
 
     def rates(self, theta: Array) -> Array:
         """Rates at points; (points, columns)."""
@@ -319,19 +323,29 @@ class Marked(RightWrong):
         self, theta: Array, offset: Array, state: Ints, rng: np.random.Generator
     ) -> NDArray[np.float64]:
         """As of `Observation`: first how many trials were right, by its probability."""
-        right = np.empty(offset.shape)
+        right, alike_all = np.empty(offset.shape, np.intp), not offset.any()
         for trials, alike, chances in self._alike(theta):
             columns = np.flatnonzero(np.isin(state, alike))
-            if len(columns):
-                nodes = self.law.nodes(theta, offset[:, columns])
-                prior, _ = count_chances(nodes, *trials)
-                place = np.searchsorted(alike, state[columns])
-                prior = prior.reshape(len(theta), len(columns), -1)
-                joint = prior * np.swapaxes(chances[:, :, place], 1, 2) + _LEAST
-                drawn = _draw_column(np.log(joint.reshape(-1, joint.shape[-1])), rng)
-                right[:, columns] = drawn.reshape(len(theta), -1) + trials[2]
-        wrong = self.states.trials[state] - right
-        return self._draw_given(theta, offset, right.ravel(), wrong.ravel(), rng)
+            if not len(columns):
+                continue
+            place = np.searchsorted(alike, state[columns])
+            at = offset[:, columns[:1] if alike_all else columns]
+            prior = count_chances(self.law.nodes(theta, at), *trials)[0]
+            if not alike_all:
+                chances, place = chances[:, :, place], np.arange(len(columns))
+            prior = np.swapaxes(prior.reshape(len(theta), at.shape[1], -1), 1, 2)
+            upto = np.cumsum(prior * chances + _LEAST, axis=1)
+            u = rng.random((len(theta), len(columns))) * upto[:, -1, place]
+            right[:, columns] = trials[2] + sum(
+                u >= upto[:, number, place] for number in range(trials[0])
+            )
+        wrong = self.states.trials[state].astype(np.intp) - right
+        if not alike_all:
+            counted = right.ravel().astype(float), wrong.ravel().astype(float)
+            return self._draw_given(theta, offset, *counted, rng)
+        keys, place = np.unique(right * (wrong.max() + 1) + wrong, return_inverse=True)
+        counts = np.stack([keys % (wrong.max() + 1), keys // (wrong.max() + 1)], axis=1)
+        return self._draw_alike(theta, counts, place.reshape(right.shape), rng)
 
 
 @dataclass(frozen=True)
