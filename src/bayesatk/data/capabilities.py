@@ -171,6 +171,9 @@ REFUSED = _pairs(
             "the systems",
             "extrapolation_range": "a range of marks is none of success",
             "change_point": "it bets on marks, and a change of them may be one of the judge",
+            "certify": "how often such a gate errs depends on how the judge will mark the next "
+            "system, and on which of its trials will be marked by hand, which the data of a "
+            "baseline do not say; a plan with labels= says how wide its interval will be",
         },
         "law": {
             "pooling none": _NO_LAW + " from which new questions could come",
@@ -276,7 +279,6 @@ NOT_BUILT = _pairs(
             "equality": "it takes marks as they are so far",
             "random_baseline": "it takes marks as they are so far",
             "difficulty_plot": "it takes marks as they are so far",
-            "certify": "it takes marks as they are so far",
             "chance": "it takes marks as they are so far",
         },
         "several marks": {
