@@ -194,6 +194,18 @@ def pooled_posterior(
         proposals.append(Product.fit(points, weight, per_round, base.blocks))
 
 
+def continued(
+    weighted: Importance, log_density: Callable[[Array], Array],
+    enough: Callable[[Importance], bool],
+) -> Importance:  # fmt: skip
+    """Return weighted points that are enough, or pooled rounds that begin where they are."""
+    if enough(weighted):
+        return weighted
+    kernels = Kernels.fit(weighted.points, weighted.weight, _FINAL_POINTS)
+    base = Product([np.arange(weighted.points.shape[1])], [kernels])
+    return pooled_posterior(base, log_density, enough, _FINAL_POINTS, 8 * _FINAL_POINTS)
+
+
 def _weighted(points: Array, logs: Array) -> Importance:
     weight = normalised(logs)
     return Importance(

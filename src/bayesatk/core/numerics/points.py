@@ -14,7 +14,12 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, stdtrit
 
 from bayesatk.core.numerics.elliptical import independent_draws, move_along_ellipse, systematic
-from bayesatk.core.numerics.importance import TRUSTED, Importance, importance_posterior
+from bayesatk.core.numerics.importance import (
+    TRUSTED,
+    Importance,
+    continued,
+    importance_posterior,
+)
 from bayesatk.metrics.credit import Array
 
 Ints = NDArray[np.intp]
@@ -187,12 +192,17 @@ def integrate(
     >>> round(found.log_evidence, 2)  # log(2 pi)
     1.84
     """
+
+    def enough(found: Importance) -> bool:
+        return found.k_hat < TRUSTED and found.effective_draws > _ENOUGH
+
     found = weighted_around(log_density, mode, root, _FREEDOM, last)
+    found = continued(found, log_density, enough)
     weighted = Points(
         found.points, found.weight, found.log_evidence, found.k_hat, found.effective_draws,
         "importance sampling",
     )  # fmt: skip
-    if found.k_hat < TRUSTED and found.effective_draws > _ENOUGH:
+    if enough(found):
         return weighted
     return sliced(log_density, weighted, mode, root, seed)
 

@@ -20,6 +20,7 @@ from bayesatk.core.numerics.importance import (
     Importance,
     Kernels,
     Product,
+    continued,
     importance_posterior,
     pooled_posterior,
 )
@@ -313,12 +314,17 @@ def from_prior(
 def _trusted_or_sliced(
     log_density: Callable[[Array], Array], weighted: Importance, seed: int, negligible: float
 ) -> Points:
-    """Return weighted points, or Markov chains from them where weights cannot be trusted."""
+    """Return weighted points, of more rounds or by Markov chains where they cannot be trusted."""
+
+    def enough(found: Importance) -> bool:
+        return _trusted(found, negligible, _ENOUGH)
+
+    weighted = continued(weighted, log_density, enough)
     points = Points(
         weighted.points, weighted.weight, weighted.log_evidence, weighted.k_hat,
         weighted.effective_draws, "importance sampling",
     )  # fmt: skip
-    if _trusted(weighted, negligible, _ENOUGH):
+    if enough(weighted):
         return points
     centre = points.weight @ points.theta
     gap = points.theta - centre
