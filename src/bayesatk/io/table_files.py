@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from itertools import chain
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -315,24 +316,27 @@ def columns_across(records: Iterable[Any], columns: Mapping[str, str]) -> dict[s
     >>> columns_across(rows, {}), columns_across(rows, {"trial": "mode"})
     ({'mode': ['x', 'y']}, {})
     """
-    rows = [row for row in records if isinstance(row, dict)]
-    names = list(rows[0]) if rows else []
+    rows = (row for row in records if isinstance(row, dict))  # a cell may be of any length
+    first = next(rows, {})
+    names = list(first)
     try:
         picked = Picked.of([*names, *(set(columns.values()) - set(names))], columns)
     except OutcomeError:
         return {}
     cell_columns = [picked.roles[role] for role in ("system", "question") if role in picked.roles]
     unread = list(picked.others) if "trial" not in picked.roles else []
-    texts = pd.DataFrame([[_short(row.get(name)) for name in unread] for row in rows],
-                         [repr([at(row, name) for name in cell_columns]) for row in rows],
-                         unread)  # fmt: skip
-    repeated = texts[texts.index.duplicated(keep=False)]
-    cells, across_by_name = repeated.index.nunique(), {}
-    for name in unread if cells > 2 else ():
+    cells, texts = [], []
+    for row in chain([first] if first else [], rows):
+        cells.append(repr([at(row, name) for name in cell_columns]))
+        texts.append([_short(row.get(name)) for name in unread])
+    frame = pd.DataFrame(texts, cells, unread)
+    repeated = frame[frame.index.duplicated(keep=False)]
+    number, across_by_name = repeated.index.nunique(), {}
+    for name in unread if number > 2 else ():
         by_cell = repeated[name].groupby(level=0)
         counts = by_cell.unique().explode().value_counts()
         apart = (by_cell.nunique() == by_cell.size()).all() or meaning(name) in CONDITIONS
-        if apart and len(counts) > 1 and counts.min() * 2 >= cells:
+        if apart and len(counts) > 1 and counts.min() * 2 >= number:
             across_by_name[name] = repeated[name].unique().tolist()
     return across_by_name
 
