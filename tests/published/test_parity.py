@@ -312,7 +312,7 @@ class TestWhereWeDifferOnPurpose:
         (lambda: bk.published.pass_at_k_ci(R, 1, alpha0=0.0), "alpha0 must be finite and > 0"),
         (
             lambda: bk.published.pass_at_k_ci(R, 1, alpha0="one"),
-            "alpha0 must be finite and > 0",
+            "alpha0 must be a number; got 'one'",
         ),
         (lambda: bk.published.pass_at_k_ci(R, 1, bounds=(1.0, 0.0)), "bounds must be"),
         (
