@@ -6,11 +6,10 @@ from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv, betaln
 
-from bayesatk._tools.arguments import whole_number
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.arrays import Array, Ints
+from bayesatk._tools.messages import ArgumentError, whole_number
 
 Shape = tuple[float, float]
 RATES = ("sensitivity", "false_positive_rate")  # of a judge: hyperparameters, and variables
@@ -29,7 +28,7 @@ _WRONG_WAY = 1e-3  # probability that s <= f from which a judge is refused
 _LEVELS = 2000  # quantiles of f that this probability is averaged over
 
 
-def rates_of(drawn: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+def rates_of(drawn: Mapping[str, Array]) -> Array:
     """Return draws of a judge's rates side by side; (draws, 2), or 3 where they vary."""
     return np.stack([drawn[name] for name in (*RATES, RATE_ICC) if name in drawn], axis=1)
 
@@ -95,7 +94,7 @@ class JudgeError:
             found = whole_number(marked, getattr(self, marked), 0)
             if found > most:
                 raise ArgumentError(
-                    Argument(marked), f" must be at most {size}, of which it is a part; got "
+                    marked, f" must be at most {size}, of which it is a part; got "
                     f"{marked}={found} with {size}={most}. Count trials, not rates.",
                 )  # fmt: skip
 
@@ -103,7 +102,7 @@ class JudgeError:
         """Refuse a judge of whom it is not nearly certain that its marks tell right from wrong."""
         if self.wrong_way > _WRONG_WAY:
             raise ArgumentError(
-                Argument("judge"), " must mark right trials right more often than wrong ones, with "
+                "judge", " must mark right trials right more often than wrong ones, with "
                 f"near certainty; the probability that it does not is {self.wrong_way:.2g}, above "
                 f"{_WRONG_WAY:g}, after tp={self.tp} of p={self.p} and fp={self.fp} of n={self.n}. "
                 "Mark more trials twice, or use another judge.",
@@ -124,7 +123,7 @@ class JudgeError:
         """Beta parameters of the sensitivity and of the false positive rate."""
         return self.sensitivity, self.false_positive_rate
 
-    def with_labels(self, kinds: NDArray[np.int64]) -> "JudgeError":
+    def with_labels(self, kinds: Ints) -> "JudgeError":
         """Return the counts together with trials of the evaluation whose truth is known.
 
         Parameters
@@ -177,7 +176,7 @@ class PooledJudge(JudgeError):
         return self.fp + a, self.n - self.fp + b
 
 
-def rate_of_others(marked: NDArray[np.int64], size: NDArray[np.int64]) -> Shape:
+def rate_of_others(marked: Ints, size: Ints) -> Shape:
     """Beta parameters of a rate of one system, given trials of known truth of other systems.
 
     Rates of systems are Beta with a mean that is uniform and an intraclass correlation that is
@@ -240,7 +239,7 @@ class Panel:
     by_question: ClassVar[bool] = False
 
     @property
-    def patterns(self) -> NDArray[np.int64]:
+    def patterns(self) -> Ints:
         """Marks of every judge at every level; (levels, judges)."""
         marks = {"1": 1, "0": 0, "-": -1}
         return np.array([[marks[mark] for mark in level] for level in self.levels])
@@ -260,12 +259,12 @@ class Panel:
         """Levels at which most of the judges who marked the trial say that it is right."""
         return tuple(level.count("1") > level.count("0") for level in self.levels)
 
-    def with_labels(self, kinds: NDArray[np.int64]) -> "Panel":
+    def with_labels(self, kinds: Ints) -> "Panel":
         """Return the same: labels are part of the data."""
         del kinds
         return self
 
-    def designs(self, count: NDArray[np.int64]) -> "Iterator[tuple[Panel, float]]":
+    def designs(self, count: Ints) -> "Iterator[tuple[Panel, float]]":
         """Yield all that each set of judges who marked trials may say, and the share of trials.
 
         Parameters
@@ -327,12 +326,12 @@ class Grades:
         middle = (self.levels[0] + self.levels[-1]) / 2.0
         return tuple(level > middle for level in self.levels)
 
-    def with_labels(self, kinds: NDArray[np.int64]) -> "Grades":
+    def with_labels(self, kinds: Ints) -> "Grades":
         """Return the same: labels are part of the data."""
         del kinds
         return self
 
-    def merged(self, kinds: NDArray[np.int64]) -> NDArray[np.int64]:
+    def merged(self, kinds: Ints) -> Ints:
         """Return kinds of trials by level, from those by category; (..., kinds).
 
         Examples
@@ -389,7 +388,7 @@ class Judges:
         """Return the judges of some systems."""
         return Judges(tuple(self.by_system[i] for i in systems))
 
-    def with_labels(self, kinds: NDArray[np.int64]) -> "Judges":
+    def with_labels(self, kinds: Ints) -> "Judges":
         """Return the judges with what is known of them by trials of known truth.
 
         Parameters
@@ -403,7 +402,7 @@ class Judges:
                 by_system[system] = labelled
         return Judges(tuple(by_system))
 
-    def vary(self, kinds: NDArray[np.int64], earlier: NDArray[np.float64] | None) -> bool:
+    def vary(self, kinds: Ints, earlier: Array | None) -> bool:
         """Whether rates of judges differ between questions, for all that is known.
 
         The trials of a question then say how alike its errors are. Not where systems share a judge,

@@ -104,7 +104,7 @@ def _read(
     ValueError: most must be at least 43 for a test to pass with undecided='fail', because 42 trials
     that all pass do not show at_least=0.9; got 20.
     """
-    from bayesatk._tools.arguments import one_of, proper_probability, whole_number
+    from bayesatk._tools.messages import one_of, proper_probability, whole_number
     from bayesatk.core.runs.repeated_test import RepeatedTest
 
     test = RepeatedTest(

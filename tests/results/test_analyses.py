@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bayesatk as bk
-from bayesatk.results.analyses import (
+from bayesatk.results.result import (
     analysis_group,
     table_of,
     tree_of,

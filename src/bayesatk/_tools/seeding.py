@@ -2,10 +2,12 @@
 
 import numpy as np
 
-RandomSource = int | np.random.Generator | None
+from bayesatk._tools.arrays import Rng
+
+RandomSource = int | Rng | None
 
 
-def resolve_rng(rng: RandomSource) -> tuple[np.random.Generator, str]:
+def resolve_rng(rng: RandomSource) -> tuple[Rng, str]:
     """Return a generator and the text that lets a reader repeat the draws.
 
     Parameters
@@ -24,7 +26,7 @@ def resolve_rng(rng: RandomSource) -> tuple[np.random.Generator, str]:
     >>> resolve_rng(7)[1]
     '7'
     """
-    if isinstance(rng, np.random.Generator):
+    if isinstance(rng, Rng):
         return rng, f"caller's {type(rng.bit_generator).__name__}"
     if rng is None:
         rng = int(np.random.SeedSequence().generate_state(1, np.uint32)[0])

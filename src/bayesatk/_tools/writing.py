@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.messages import ArgumentError
 
 
 @contextmanager
@@ -98,9 +98,7 @@ def _mode(path: Path, target: Path) -> int | None:
         raise _unwritten(path, error) from None
     if not stat.S_ISREG(mode_bits):
         kind = "a folder" if stat.S_ISDIR(mode_bits) else "a pipe or device"
-        raise ArgumentError(
-            Argument("path"), f" must be that of a file; {path} is {kind}. Name another."
-        )
+        raise ArgumentError("path", f" must be that of a file; {path} is {kind}. Name another.")
     return stat.S_IMODE(mode_bits)
 
 

@@ -94,7 +94,7 @@ def plan(
     from bayesatk.comparison.plans.planning import plan as draw_up
     from bayesatk.metrics.grid import parse
     from bayesatk.posterior.evaluate import evaluate
-    from bayesatk.results.analyses import analysis_table
+    from bayesatk.results.result import analysis_table
 
     source: Any = {name: list(map(float, text.split(","))) for name, text in stated.items()}
     if data is not None:

@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 import xarray as xr
 
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.messages import ArgumentError
 from bayesatk._tools.words import number_words
 from bayesatk.comparison.pairs.verdicts import (
     ENDS,
@@ -18,13 +18,13 @@ from bayesatk.comparison.plans.planning import expected_widths
 from bayesatk.judge_error import JudgeError, MarkedBy
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.models_of import observed_value
-from bayesatk.results.result import Result
+from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import TARGET_NAMES, metric_values
 from bayesatk.results.tables import ranges_beyond
 
 
 def claim(
-    fit: xr.DataTree | Result,
+    fit: Fit,
     metric: str | Metric | None = None,
     *,
     target: Literal["questions", "population", "new_groups"] = "population",
@@ -98,7 +98,7 @@ def claim(
     fit = Result.of(fit)
     if target not in fit.targets:
         targets = " or ".join(map(repr, fit.targets))
-        raise ArgumentError(Argument("target"), f" must be {targets}; got {target!r}.")
+        raise ArgumentError("target", f" must be {targets}; got {target!r}.")
     parsed_metric = _metric_of(fit, metric)
     ranked = fit.has("comparison") or fit.has("leaderboard")
     if other is None and (system is not None or not ranked):
@@ -123,7 +123,7 @@ def _metric_of(result: Result, metric: str | Metric | None) -> Metric:
     if more_metrics or parsed_metric not in result.metrics:
         held = " ".join(held_metric.label for held_metric in result.metrics)
         raise ArgumentError(
-            Argument("metric"), f" must be one metric of the result; got {metric!r}. It has {held}."
+            "metric", f" must be one metric of the result; got {metric!r}. It has {held}."
         )
     return parsed_metric
 
@@ -136,7 +136,7 @@ def _index_of(result: Result, name: object, argument: str) -> int:
         text = f" must be one of the systems {result.systems!r:.200}; got {name!r}."
         if name is None and argument == "system":
             text += " Name one, or compare them first: bayesatk.claim(bayesatk.compare(fit))."
-        raise ArgumentError(Argument(argument), text)
+        raise ArgumentError(argument, text)
     return result.systems.index(name)
 
 

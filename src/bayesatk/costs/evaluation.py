@@ -9,9 +9,9 @@ from typing import Any, Literal
 import numpy as np
 import xarray as xr
 
-from bayesatk._tools.arguments import whole_number
 from bayesatk._tools.arrays import Array, Rng
 from bayesatk._tools.batches import in_batches
+from bayesatk._tools.messages import whole_number
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk._tools.threads import one_thread
 from bayesatk.core.costs.model import CostModel, draw_questions, new_questions

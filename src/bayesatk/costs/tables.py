@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bayesatk._tools.arguments import whole_number
 from bayesatk._tools.arrays import Array
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.messages import Argument, ArgumentError, whole_number
 from bayesatk._tools.words import equality_words, share_error
 from bayesatk.results.costs import MONEY, cells_of, read_result
 from bayesatk.results.difficulty import flat_draws

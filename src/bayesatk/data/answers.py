@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from bayesatk._tools.arguments import one_of
 from bayesatk._tools.arrays import Flags, Ints
+from bayesatk._tools.messages import one_of
 from bayesatk.data.validation import OutcomeError, is_category, is_missing, shown
 from bayesatk.priors import AnswerPrior
 

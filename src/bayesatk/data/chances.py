@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from bayesatk._tools.arguments import real_number
 from bayesatk._tools.arrays import Array
-from bayesatk._tools.messages import ArgumentError
+from bayesatk._tools.messages import ArgumentError, real_number
 
 _SLACK = 1e-9  # of n: how far from a whole number accuracy times n may be
 

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bayesatk._tools.arguments import real_number
 from bayesatk._tools.arrays import Array, Flags, Indices
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.messages import Argument, ArgumentError, real_number
 from bayesatk.data.columns import GROUP
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.question_columns import (

@@ -14,9 +14,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pandas as pd
 
-from bayesatk._tools.arguments import one_of
 from bayesatk._tools.arrays import Array, Ints
-from bayesatk._tools.messages import Argument
+from bayesatk._tools.messages import Argument, one_of
 from bayesatk.data.arrays import arranged_like
 from bayesatk.data.columns import BY_TRIAL, COST, COVARIATE, GROUP, TRUTH, WEIGHT
 from bayesatk.data.long_form import LongForm

@@ -8,9 +8,8 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from bayesatk._tools.arguments import one_of, proper_probability
 from bayesatk._tools.arrays import Array, Ints
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.messages import Argument, ArgumentError, one_of, proper_probability
 from bayesatk.core.pooling.judges import JudgeRates, judge_rates
 from bayesatk.core.pooling.marks import of_flags
 from bayesatk.data.capabilities import Capability, require, require_together

@@ -12,9 +12,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 import xarray as xr
 
-from bayesatk._tools.arguments import one_of
 from bayesatk._tools.arrays import Ints
-from bayesatk._tools.messages import Argument
+from bayesatk._tools.messages import Argument, one_of
 from bayesatk.data import tables
 from bayesatk.data.answers import AnswerRules, check_rules
 from bayesatk.data.arrays import (

@@ -8,9 +8,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayesatk._tools.arguments import proper_probability
 from bayesatk._tools.arrays import Array, Flags, Ints, Rng
-from bayesatk._tools.messages import ArgumentError
+from bayesatk._tools.messages import ArgumentError, proper_probability
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.data.chances import success_probabilities
 from bayesatk.guessing.distributions import PoissonBinomial

@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayesatk._tools.arguments import real_number
 from bayesatk._tools.arrays import Array, Flags, Ints
+from bayesatk._tools.messages import real_number
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.data.chances import check_times, success_probabilities
 from bayesatk.guessing._tails import (

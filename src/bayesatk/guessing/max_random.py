@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betainc, expit, log_expit
 
-from bayesatk._tools.arguments import one_of, proper_probability
 from bayesatk._tools.arrays import Array
+from bayesatk._tools.messages import one_of, proper_probability
 from bayesatk.core.engine.distribution import Distribution, monotone_slopes
 from bayesatk.core.engine.interval_ends import interval
 from bayesatk.data.chances import (

@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayesatk._tools.arguments import proper_probability, real_number, whole_number
-from bayesatk._tools.messages import ArgumentError
+from bayesatk._tools.messages import ArgumentError, proper_probability, real_number, whole_number
 from bayesatk._tools.words import probability_words, share_error
 from bayesatk.comparison.joint.posterior import joint_attrs
 from bayesatk.comparison.pairs.systems import compare
@@ -20,9 +19,8 @@ from bayesatk.comparison.pairs.verdicts import PairSentences, named
 from bayesatk.costs.tables import pareto
 from bayesatk.metrics.grid import Metric
 from bayesatk.priors.choice import prior_from
-from bayesatk.results.analyses import analysis_group, with_analyses
 from bayesatk.results.costs import read_result
-from bayesatk.results.result import Fit, Result
+from bayesatk.results.result import Fit, Result, analysis_group, with_analyses
 from bayesatk.results.schema import TARGET_NAMES, metric_values
 
 HOLDS, REFUTED, OPEN = "holds", "refuted", "open"

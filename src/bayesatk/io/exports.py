@@ -26,10 +26,9 @@ from bayesatk.comparison.pairs.systems import comparison_table
 from bayesatk.guessing.baseline import baseline_table
 from bayesatk.io.json_stream import Json
 from bayesatk.io.record_tables import defused
-from bayesatk.results.analyses import analyses_of, analysis_table
 from bayesatk.results.citations import citations
 from bayesatk.results.costs import MONEY, cost_table
-from bayesatk.results.result import Fit, Result
+from bayesatk.results.result import Fit, Result, analyses_of, analysis_table
 from bayesatk.results.schema import metric_values
 from bayesatk.results.tables import category_table, coefficient_table, table
 from bayesatk.results.views import view

@@ -7,15 +7,16 @@ from itertools import combinations
 from math import comb
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betaln, gammaln, xlogy
 
-from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk.metrics.credit import Array, check_k
+from bayesatk._tools.arrays import Array, Indices, Ints
+from bayesatk._tools.messages import ArgumentError
+from bayesatk.metrics.credit import check_k
 
 _MOST_REACHED = 50  # categories of which the probability to reach them is worked out
 
-ValueFunction = Callable[[NDArray[np.int64], Array], Array]
+ValueFunction = Callable[[Ints, Array], Array]
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class CategoryCredit:
                 f"lowest={self.lowest!r}. Leave one of them out."
             )
 
-    def values(self, scores: ArrayLike) -> tuple[NDArray[np.int64], Array]:
+    def values(self, scores: ArrayLike) -> tuple[Ints, Array]:
         """Compositions of k, and the value of each."""
         scores = np.asarray(scores, float)
         counts = compositions(self.k, len(scores))
@@ -161,13 +162,13 @@ class CategoryCredit:
             return _best(scale, power)
         parameters, total = alpha[..., None, :], alpha.sum(axis=-1)[..., None]
 
-        def log_ordered(drawn: NDArray[np.int64]) -> Array:
+        def log_ordered(drawn: Ints) -> Array:
             rises = (gammaln(parameters + drawn) - gammaln(parameters)).sum(axis=-1)
             return np.asarray(rises - gammaln(total + self.k) + gammaln(total))
 
         return self._expected(scores, log_ordered)
 
-    def _expected(self, scores: Array, log_ordered: Callable[[NDArray[np.int64]], Array]) -> Array:
+    def _expected(self, scores: Array, log_ordered: Callable[[Ints], Array]) -> Array:
         """Return the expected value, given the log probabilities of compositions in an order."""
         drawn, values = self.values(scores)
         ways = gammaln(self.k + 1) - gammaln(drawn + 1).sum(axis=1)
@@ -197,7 +198,7 @@ def _best(ascending: Array, missed: Array) -> Array:
     return np.asarray(ascending[0] + (1.0 - missed) @ np.diff(ascending))
 
 
-def reachable(scores: ArrayLike) -> NDArray[np.intp]:
+def reachable(scores: ArrayLike) -> Indices:
     """Positions of the categories above the lowest score: reaching the others is certain.
 
     Of more than fifty, fifty that are evenly spread over the order of scores.
@@ -274,7 +275,7 @@ def reaching(scores: Array) -> list[Judged]:
 
 
 @lru_cache(maxsize=64)
-def compositions(k: int, categories: int) -> NDArray[np.int64]:
+def compositions(k: int, categories: int) -> Ints:
     """All ways to spread k trials over the categories; shape (compositions, categories).
 
     Examples
@@ -286,7 +287,7 @@ def compositions(k: int, categories: int) -> NDArray[np.int64]:
     most = 20_000
     if size > most:
         raise ArgumentError(
-            Argument("k"),
+            "k",
             f" must leave at most {most} compositions over {categories} categories "
             f"for a metric with its own value function; got k={k} with {size}. Lower k, or merge "
             "categories. The highest and the lowest of k have no such limit.",

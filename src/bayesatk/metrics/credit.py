@@ -12,10 +12,11 @@ from functools import lru_cache
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betainc, gammaln
 
-Array = NDArray[np.float64]
+from bayesatk._tools.arrays import Array
+
 Shape = Literal["threshold", "excess", "area", "general"]
 
 
@@ -125,9 +126,7 @@ def log_binomials(n: int) -> Array:
     return logs
 
 
-def binomial_expectation(
-    credits: NDArray[np.float64], log_p: ArrayLike, log_q: ArrayLike
-) -> tuple[Array, Array]:
+def binomial_expectation(credits: Array, log_p: ArrayLike, log_q: ArrayLike) -> tuple[Array, Array]:
     """Latent-law expectation of credits with the same ``k``, and its complement.
 
     Parameters

@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betaln
 
+from bayesatk._tools.arrays import Array
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.metrics import credit as credits
 from bayesatk.metrics.category_credit import CategoryCredit
 from bayesatk.metrics.credit import Credit, check_k
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

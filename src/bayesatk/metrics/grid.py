@@ -10,14 +10,12 @@ from functools import cached_property
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.arrays import Array
+from bayesatk._tools.messages import ArgumentError
 from bayesatk.metrics.families import FAMILIES as FAMILIES
 from bayesatk.metrics.families import Family as Family
 from bayesatk.metrics.families import Metric as Metric
-
-Array = NDArray[np.float64]
 
 # Other names of the mean score; also with the number of trials, which does not change it: avg@16.
 _MEAN = ("bayes", "avg", "mean", "average", "accuracy")
@@ -61,9 +59,7 @@ def parse(metrics: MetricSpec) -> tuple[Metric, ...]:
     ['pass@4', 'pass^2', 'bayes']
     """
     if not isinstance(metrics, Iterable | Metric):
-        raise ArgumentError(
-            Argument("metrics"), f" must be text or Metrics; got {metrics!r}. {_HELP}"
-        )
+        raise ArgumentError("metrics", f" must be text or Metrics; got {metrics!r}. {_HELP}")
     items = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
     unique: dict[Metric, None] = {}
     for item in items:
@@ -71,7 +67,7 @@ def parse(metrics: MetricSpec) -> tuple[Metric, ...]:
         unique.update(dict.fromkeys(members))
     if not unique:
         rule = f" must name at least one metric; got {metrics!r}. {_HELP}"
-        raise ArgumentError(Argument("metrics"), rule)
+        raise ArgumentError("metrics", rule)
     return tuple(unique)
 
 
@@ -86,7 +82,7 @@ def one_metric(metric: object) -> Metric:
     (parsed, *more) = parse(metric)  # type: ignore[arg-type]
     if more or not parsed.of_marks:
         raise ArgumentError(
-            Argument("metric"), f" must be one metric of right and wrong at one k; got {metric!r}."
+            "metric", f" must be one metric of right and wrong at one k; got {metric!r}."
         )
     return parsed
 
@@ -102,7 +98,7 @@ def check_sizes(metrics: Iterable[Metric]) -> None:
         most = 1000 if metric.family.on_answers else 20_000
         if metric.k > most:
             raise ArgumentError(
-                Argument("k"), f" must be at most {most} for {metric.family.symbol}k; got "
+                "k", f" must be at most {most} for {metric.family.symbol}k; got "
                 f"k={metric.k}. The work grows with k, and so far beyond the trials an answer is "
                 "all prior.",
             )  # fmt: skip
@@ -124,7 +120,7 @@ def _parse_text(text: str) -> Iterator[Metric]:
         family = FAMILIES.get(lowered[:position])
         if family is None:
             raise ArgumentError(
-                Argument("metrics"), f": {word!r} is not a known metric.{_suggestion(lowered)} "
+                "metrics", f": {word!r} is not a known metric.{_suggestion(lowered)} "
                 f"{_HELP} One of your own is known after bayesatk.metrics.register(family).",
             )  # fmt: skip
         ks, _, taus = lowered[position:].partition(":")
@@ -214,7 +210,7 @@ def _members(family: Family, word: str, ks: str, taus: str) -> Iterator[Metric]:
         tau_values = [float(tau) for tau in taus.split(",")] if taus else [None]
     except ValueError:
         raise ArgumentError(
-            Argument("metrics"), f": {word!r} must have integers after '{family.symbol}' and "
+            "metrics", f": {word!r} must have integers after '{family.symbol}' and "
             f"numbers after ':'. {_HELP}",
         ) from None  # fmt: skip
     for k, tau in product(k_values, tau_values):
@@ -257,7 +253,7 @@ class MetricGrid:
         names = [family.variable for family in families]
         if len(set(names)) < len(names):
             rule = f": two families share a variable name; got {names}."
-            raise ArgumentError(Argument("metrics"), rule)
+            raise ArgumentError("metrics", rule)
         return cls(
             families,
             tuple(sorted({metric.k for metric in members if metric.family.has_k})),

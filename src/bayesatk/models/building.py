@@ -6,8 +6,7 @@ from typing import Any, Literal
 
 import pymc as pm
 
-from bayesatk._tools.arguments import one_of
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.messages import ArgumentError, one_of
 from bayesatk.data.study import Study, read_study
 from bayesatk.metrics.grid import MetricSpec
 from bayesatk.models.program import Form, build_program
@@ -89,7 +88,7 @@ def build(
     one_of("form", model_form, ("marginal", "full"))
     if model_form == "marginal" and pooling != "partial":
         raise ArgumentError(
-            Argument("form"),
+            "form",
             f" must be 'full' or left out with pooling={pooling!r}, which has no hyperparameters; "
             "got 'marginal'.",
         )
@@ -135,14 +134,14 @@ def check_form(
         )
     if form == "crossed" and difficulty is not None:
         raise ArgumentError(
-            Argument("difficulty"),
+            "difficulty",
             " must be left out for form='crossed', whose difficulties are logit-normal; "
             f"got {difficulty!r:.80}.",
         )
     for name, value in (("covariates", covariates), ("group", group)):
         if value is not None and form == "crossed":
             raise ArgumentError(
-                Argument("form"), f" must be 'marginal' or left out with {name}=; got {form!r}."
+                "form", f" must be 'marginal' or left out with {name}=; got {form!r}."
             )
 
 
@@ -156,7 +155,7 @@ def check_crossed(study: Study, keep: Sequence[str]) -> None:
         )
     if set(keep) - {"p"}:
         raise ArgumentError(
-            Argument("keep"),
+            "keep",
             " must be empty or ['p'] for form='crossed', which has no closed likelihood of a "
             f"question; got {list(keep)}.",
         )
@@ -186,7 +185,7 @@ def one_latent_family[Kind](prior: Kind, form: str, by_default: bool, judged: bo
     if form != "full" and len(prior.family_prior) > 1:
         families = list(prior.family_prior)
         raise ArgumentError(
-            Argument("difficulty"),
+            "difficulty",
             " must be one family with judge=, group=, covariates= or scores in PyMC, where several "
             "are not averaged; "
             f"got {', '.join(families)}. Pass difficulty={families[0]!r}.",

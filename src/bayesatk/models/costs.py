@@ -7,10 +7,10 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import xarray as xr
-from numpy.typing import NDArray
 from scipy.special import betaincinv
 
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.arrays import Array
+from bayesatk._tools.messages import ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.core.costs.prior import FINEST, NAMES, CostPrior
 from bayesatk.data.scales import RIGHT_WRONG
@@ -76,7 +76,7 @@ def _asked(
     )  # fmt: skip
     if set(asked.prior.family_prior) != {"beta"}:
         raise ArgumentError(
-            Argument("prior"),
+            "prior",
             " must be of a single Beta to sample success and cost; got families "
             f"{', '.join(asked.prior.family_prior)}. Use HyperPrior(families='beta').",
         )
@@ -207,9 +207,7 @@ def sample_cost(
     return cost_tree(asked, groups, "nuts", seed, (HOFFMAN,), sample_options=how.described())
 
 
-def cost_draws(
-    asked: AskedCosts, source: xr.Dataset, index: int, seed: int
-) -> dict[str, NDArray[np.float64]]:
+def cost_draws(asked: AskedCosts, source: xr.Dataset, index: int, seed: int) -> dict[str, Array]:
     """Return quantities and parameters of one system, chains one after the other."""
     tried, _, _ = asked.of_system(index)
     drawn = {str(name): flat_draws(draws, index) for name, draws in source.data_vars.items()}
@@ -246,8 +244,8 @@ def cost_draws(
 
 
 def _new_questions(
-    asked: AskedCosts, source: xr.Dataset, index: int, drawn: Mapping[str, NDArray[np.float64]]
-) -> tuple[NDArray[np.float64], ...]:
+    asked: AskedCosts, source: xr.Dataset, index: int, drawn: Mapping[str, Array]
+) -> tuple[Array, ...]:
     """Return p, expected costs and probabilities of new questions, by quantiles of every Beta."""
     law = traced_difficulty(source, index)
     assert law is not None  # every family of difficulties has one
@@ -278,8 +276,8 @@ class _Tries:
     """
 
     def __init__(
-        self, p: NDArray[np.float64], wrong: NDArray[np.float64], right: NDArray[np.float64],
-        weight: NDArray[np.float64],
+        self, p: Array, wrong: Array, right: Array,
+        weight: Array,
     ) -> None:  # fmt: skip
         p = np.clip(p, 1e-250, 1.0 - 2.0**-53)  # what NUTS rounds to 0 or 1 is neither
         self._p, self._wrong, self._right, self._weight = p, wrong, right, weight
@@ -307,24 +305,24 @@ class _Tries:
             }
         return quantities
 
-    def _mean(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _mean(self, values: Array) -> Array:
         return np.asarray((self._weight * values).sum(axis=1))
 
-    def _after(self, k: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _after(self, k: Array) -> tuple[Array, Array]:
         """Share solved, and expected cost, of at most so many whole tries: geometric sums."""
         p, k = self._p, k[:, None]
         with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
             tries = np.where(p < _RARE, -np.expm1(-k * p), 1.0 - (1.0 - p) ** k) / p
         return self._mean(p * tries), self._mean(self._cost * tries)
 
-    def _between(self, k: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _between(self, k: Array) -> Array:
         """Return the same for a number of tries drawn between the two nearest whole numbers."""
         low = np.floor(k)
         more = k - low
         pairs = zip(self._after(low), self._after(low + 1.0), strict=True)
         return np.stack([first + more * (second - first) for first, second in pairs])
 
-    def _covered(self, budget: float) -> NDArray[np.float64]:
+    def _covered(self, budget: float) -> Array:
         """Share solved if a question may cost so much on average until it is solved."""
         low, high = np.zeros(len(self._p)), np.full(len(self._p), _MOST_TRIES)
         while (high - low > 1.0).any():

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 import arviz as az
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 from scipy.stats import gaussian_kde
 
+from bayesatk._tools.arrays import Array, Ints, Rng
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.data.study import Study
 from bayesatk.models.program import all_trials
@@ -28,7 +28,6 @@ from bayesatk.priors import DIFFICULTY_FAMILIES, HyperPrior
 from bayesatk.priors.fields import Fields
 from bayesatk.results.difficulty import chosen, difficulty_of, field_values
 
-Array = NDArray[np.float64]
 _KERNELS = 500  # of the proposal
 _PER_DRAW = 2  # proposals for every draw of the posterior that they are compared with
 _STEPS = 200
@@ -53,13 +52,11 @@ class Averaged:
     """
 
     difficulties: Sequence[Difficulty]
-    family: NDArray[np.int64]
+    family: Ints
     table: xr.Dataset | None = None
 
 
-def average(
-    study: Study, posteriors: Mapping[str, xr.Dataset], rng: np.random.Generator
-) -> Averaged:
+def average(study: Study, posteriors: Mapping[str, xr.Dataset], rng: Rng) -> Averaged:
     """Return the draws of a single family, or draws of several in the shares that are due to each.
 
     At every chain and draw the family is drawn by its probability, and its own draw at that place
@@ -126,7 +123,7 @@ def _table(logs: Array, errors: Array, prior: Mapping[str, float]) -> xr.Dataset
 
 def log_evidence(
     fields: Fields, draws: Difficulty, chains: tuple[int, int], counts: Array,
-    rng: np.random.Generator,
+    rng: Rng,
 ) -> tuple[float, float]:  # fmt: skip
     """Estimate the log evidence of one system and family from posterior draws, and its error.
 
@@ -173,7 +170,7 @@ def _coordinates(fields: Fields, draws: Difficulty) -> Array:
 
 
 def _bridge(
-    log_density: Callable[[Array], Array], pilot: Array, draws: Array, rng: np.random.Generator
+    log_density: Callable[[Array], Array], pilot: Array, draws: Array, rng: Rng
 ) -> tuple[float, float]:
     """Log normalising constant, and its standard error, from draws (chain, draw, coordinate).
 

@@ -7,11 +7,12 @@ PyMC can draw them: a millisecond for each data set, once it is compiled.
 from threading import Lock
 from typing import Any
 
-import numpy as np
 import pymc as pm
 import xarray as xr
 from pymc.pytensorf import compile as compile_pytensor
 from pymc.pytensorf import find_rng_nodes, reseed_rngs
+
+from bayesatk._tools.arrays import Rng
 
 
 class Forward:
@@ -40,7 +41,7 @@ class Forward:
         self._function = compile_pytensor([], variables, mode="FAST_COMPILE")
         self._lock = Lock()  # between the seed and the draw
 
-    def draw(self, rng: np.random.Generator) -> xr.Dataset:
+    def draw(self, rng: Rng) -> xr.Dataset:
         """Draw all variables once, as a trace of one chain and one draw."""
         with self._lock:
             reseed_rngs(self._random, int(rng.integers(2**63)))

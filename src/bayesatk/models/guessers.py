@@ -4,7 +4,7 @@ import numpy as np
 import pymc as pm
 import xarray as xr
 
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.messages import ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.data.chances import check_times, success_probabilities
 from bayesatk.results.schema import CHAINS, chain_dataset
@@ -41,7 +41,7 @@ def build_random_guessers(n: int, guess: object, t: int = 10) -> pm.Model:
     """
     values = success_probabilities(n, guess)
     if check_times(t) != int(t):
-        raise ArgumentError(Argument("t"), f" must be a whole number to be simulated; got {t}.")
+        raise ArgumentError("t", f" must be a whole number to be simulated; got {t}.")
     coords = {"configuration": np.arange(int(t)), "question": np.arange(len(values))}
     with pm.Model(coords=coords) as model:
         guessed = pm.Bernoulli("guess", values[None, :], dims=("configuration", "question"))

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
-from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Array
 from bayesatk.core.pooling.levels import scaled_scores
 
-Array = NDArray[np.float64]
 Tensor = Any  # a symbolic array: PyTensor has no types to check
 _SPACING, _PER_TRIAL = 0.12, 0.3  # of logits of the expected score under an even base
 _BEYOND = 1e-5  # expected marks of another level beyond the ends of the grid

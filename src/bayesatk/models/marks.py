@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import binom, expit
 from scipy.special import gammaln as np_gammaln
 
+from bayesatk._tools.arrays import Ints
 from bayesatk.data.study import Study
 from bayesatk.judge_error import (
     CORRELATION,
@@ -24,7 +25,6 @@ from bayesatk.judge_error import (
 )
 
 Tensor = Any  # a symbolic array: PyTensor has no types to check
-Ints = NDArray[np.int64]
 _NODES = 201  # of logit p, within which a Beta is integrated to 1e-6
 _REACH, _CENTRE = 65.0, 25.0  # logits: of nodes around the centre, and of the centre, at most
 _STIRLING = 1e4  # of a parameter from which Stirling's formula is right to 1e-14

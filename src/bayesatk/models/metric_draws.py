@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
-from bayesatk._tools.arguments import one_of
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.arrays import Array, Indices, Rng
+from bayesatk._tools.messages import ArgumentError, one_of
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.data.columns import WEIGHT
 from bayesatk.data.question_columns import unequal, weights
@@ -35,15 +34,13 @@ from bayesatk.results.question_laws import QuestionLaws
 from bayesatk.results.question_means import Shares, SystemMetrics, stored
 from bayesatk.results.schema import DRAWS, TARGETS, metric_dataset
 
-Array = NDArray[np.float64]
-
 
 def metrics_from_draws(
     tree: xr.DataTree,
     metrics: MetricSpec,
     *,
     population: Population | None = None,
-    rng: np.random.Generator | int | None = None,
+    rng: Rng | int | None = None,
 ) -> xr.DataTree:
     """Add metric variables to the posterior of any model that has draws of ``p``.
 
@@ -102,7 +99,7 @@ def metrics_from_draws(
         law = population_mean(posterior, system, difficulty)
         if law is None and population == "law":
             raise ArgumentError(
-                Argument("population"), " must be 'bootstrap' or left out for draws of p without a "
+                "population", " must be 'bootstrap' or left out for draws of p without a "
                 f"law of difficulty; got 'law', and a posterior of {list(posterior.data_vars)}.",
             )  # fmt: skip
         of_system = SystemMetrics(
@@ -170,7 +167,7 @@ def count_draws(
     study: Study,
     posterior: xr.Dataset,
     keep_p: bool,
-    rng: np.random.Generator,
+    rng: Rng,
     difficulties: Sequence[Difficulty] | None = None,
 ) -> CountDraws:
     """Metrics that judge trials, probabilities to reach scores, hyperparameters, and p when kept.
@@ -242,7 +239,7 @@ def named_draws(
 
 def traced_p(
     posterior: xr.Dataset, system: int, laws: QuestionLaws | None, trials: Array
-) -> Callable[[NDArray[np.intp], np.random.Generator], Array]:
+) -> Callable[[Indices, Rng], Array]:
     """Return what draws p of some questions: p as sampled, or given their trials."""
     if "p" in posterior:
         return partial(stored, flat_draws(posterior["p"], system))
@@ -252,7 +249,7 @@ def traced_p(
 
 def p_and_laws(
     study: Study, posterior: xr.Dataset, difficulties: Sequence[Difficulty] | None,
-    rng: np.random.Generator, system: int,
+    rng: Rng, system: int,
 ) -> tuple[Array, QuestionLaws | None]:  # fmt: skip
     """Draw p of every question of a system, and return the laws of questions like these."""
     counts = all_trials(study)[system]

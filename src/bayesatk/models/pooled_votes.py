@@ -16,9 +16,9 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import xarray as xr
-from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from bayesatk._tools.arrays import Array, Flags, Ints, Rng
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.answers import Ballots
 from bayesatk.data.outcomes import Outcomes
@@ -41,7 +41,6 @@ from bayesatk.models.question_draws import traced_laws
 from bayesatk.models.verifier import (
     NOBODY,
     DrawnTrials,
-    Ints,
     ScoreDraws,
     added_votes,
     build_scores,
@@ -57,7 +56,6 @@ from bayesatk.results.question_laws import QuestionLaws
 from bayesatk.results.question_means import Shares, SystemMetrics
 from bayesatk.results.schema import DRAWS
 
-Array = NDArray[np.float64]
 SIDES = {"wrong_agreement": False, "right_agreement": True}
 _STICKS, _PIECES = 40, 20  # answers not seen: broken off one by one, then of even shares
 _MOST = 30  # k whose partitions are enumerated
@@ -121,7 +119,7 @@ def pooled_vote_draws(
     study: Study,
     form: Form,
     run: Callable[[pm.Model], xr.DataTree],
-    rng: np.random.Generator,
+    rng: Rng,
 ) -> VoteDraws:
     """Sample the models of votes under partial pooling, and return draws of votes.
 
@@ -138,7 +136,7 @@ def pooled_vote_draws(
     most = max([*weighted, *(metric.k for metric in study.grid.voted.values())])
     if most > _MOST:
         raise ArgumentError(
-            Argument("metrics"), f" must have k <= {_MOST} for sampled votes with ",
+            "metrics", f" must have k <= {_MOST} for sampled votes with ",
             Argument("pooling", "partial"), f", whose partitions are enumerated; got {most}. "
             "bayesatk.evaluate takes more.",
         )  # fmt: skip
@@ -172,7 +170,7 @@ def pooled_vote_draws(
     return VoteDraws(counts, averaged, traces | more)
 
 
-def _given(ballot: Ballots, right: bool) -> NDArray[np.int64]:
+def _given(ballot: Ballots, right: bool) -> Ints:
     return np.asarray(ballot.count[(ballot.correct == right) & (ballot.count > 0)])
 
 
@@ -219,7 +217,7 @@ class _Shares:
 
 
 def _system(
-    study: Study, posterior: xr.Dataset, averaged: Averaged, most: int, rng: np.random.Generator,
+    study: Study, posterior: xr.Dataset, averaged: Averaged, most: int, rng: Rng,
     system: int,
 ) -> _Shares:  # fmt: skip
     """Draw p of every question, and what is expected of new ones."""
@@ -257,7 +255,7 @@ class _Draws:
 
     study: Study
     agreement: xr.Dataset
-    rng: np.random.Generator
+    rng: Rng
 
     def of(self, system: int, right: _Shares, silent: _Shares | None) -> tuple[Array, Array, Array]:
         """Draws of votes (draws, ks, targets), by group (draws, groups, ks, 2), and simulated."""
@@ -329,16 +327,14 @@ class _Draws:
 
     def answers(
         self, ballot: Ballots, p: Array, nobody: Array, thetas: Mapping[bool, Array]
-    ) -> tuple[Array, NDArray[np.bool_]]:
+    ) -> tuple[Array, Flags]:
         """Draw probabilities of all answers and of nobody, and return which answers are right."""
         sides = [(p, True), (1.0 - p - nobody, False)]
         parts = [self._split(ballot, of, thetas.get(of), self.rng) * chance for chance, of in sides]
         correct = np.repeat([True, False], [answers.shape[1] for answers in parts])
         return np.concatenate([*parts, nobody], axis=1).clip(0.0), correct
 
-    def _split(
-        self, ballot: Ballots, right: bool, theta: Array | None, rng: np.random.Generator
-    ) -> Array:
+    def _split(self, ballot: Ballots, right: bool, theta: Array | None, rng: Rng) -> Array:
         """Shares of the answers of a side: Dirichlet(counts, theta), and the rest broken up."""
         if theta is None:
             return np.ones((1, 1))
@@ -384,7 +380,7 @@ class _WeightedTrials(DrawnTrials):
 
     def credits(
         self, question: int | Ints, p: Array, repeats: int, ks: Sequence[int],
-        rng: np.random.Generator, new_group: bool = False,
+        rng: Rng, new_group: bool = False,
     ) -> Array:  # fmt: skip
         """As of `DrawnTrials`."""
         nobody, ballot = np.zeros(len(p)), Ballots(np.zeros(0, int), np.zeros(0, bool), None)
@@ -445,7 +441,7 @@ def _credit(right: Mapping[tuple[int, int], Any], wrong: Mapping[tuple[int, int]
 
 
 def _abstentions(
-    study: Study, run: Callable[[pm.Model], xr.DataTree], most: int, rng: np.random.Generator
+    study: Study, run: Callable[[pm.Model], xr.DataTree], most: int, rng: Rng
 ) -> tuple[Callable[[int], _Shares] | None, dict[str, xr.DataTree]]:
     """Sample the shares of trials without an answer among those that are not right, if any."""
     if not any(ballot.nobody for ballot in chain.from_iterable(ballots_of(study.outcomes))):

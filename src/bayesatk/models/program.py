@@ -16,8 +16,8 @@ from typing import Any, Literal
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Array, Indices, Ints
 from bayesatk.core.pooling.levels import shape_functions
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import Scale
@@ -40,8 +40,6 @@ from bayesatk.results.question_laws import concentration, declared_fields
 
 Form = Literal["full", "marginal", "crossed"]
 Tensor = Any  # a symbolic array: PyTensor has no types to check
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 KINDS = ("never", "always", "between")  # of questions, where a law has atoms
 COMPONENTS = ("first", "second")
 _NEAR = 1e-12  # of an icc or a share to 0 or 1: beyond it the likelihood no longer changes
@@ -126,8 +124,8 @@ class Questions:
 
     counts: Array
     repeats: Array
-    system: NDArray[np.intp]
-    group: NDArray[np.intp]
+    system: Indices
+    group: Indices
     rows: Array
 
     @classmethod

@@ -9,11 +9,11 @@ from functools import partial
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 from scipy.special import expit, xlogy
 from scipy.stats import betabinom, binom
 
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.arrays import Array, Indices, Rng
+from bayesatk._tools.messages import ArgumentError
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.core.question.dirichlet_multinomial import log_ordered
 from bayesatk.data.study import Study
@@ -31,7 +31,6 @@ from bayesatk.results.question_laws import (
 from bayesatk.results.question_means import Expectation
 from bayesatk.results.result import Result
 
-Array = NDArray[np.float64]
 _LEAST = 1e-300  # sum of gamma variables
 _LEAST_ICC = 1e-8  # of the rates of a judge, as in `bayesatk.models.marks`
 
@@ -149,7 +148,7 @@ def log_parts(difficulty: Difficulty, states: Array) -> Array:
 # Probabilities given trials
 
 
-def p_of_result(result: Result, system: int, rng: np.random.Generator) -> Array:
+def p_of_result(result: Result, system: int, rng: Rng) -> Array:
     """Draws of p of all questions, or of vectors: as stored, or given the hyperparameters."""
     posterior, study = result.posterior, result.study
     if "p" in posterior:
@@ -157,7 +156,7 @@ def p_of_result(result: Result, system: int, rng: np.random.Generator) -> Array:
     if study.pooling == "none":
         if study.judges is not None:
             raise ArgumentError(
-                Argument("fit"), " must have draws of p, which marks of a judge without pooling "
+                "fit", " must have draws of p, which marks of a judge without pooling "
                 "need for this. Sample with keep=['p'].",
             )  # fmt: skip
         alpha = concentration(study, system) + study.counts[system]
@@ -170,9 +169,7 @@ def p_of_result(result: Result, system: int, rng: np.random.Generator) -> Array:
     return probabilities(laws, trials, np.arange(len(trials)), rng)
 
 
-def probabilities(
-    laws: QuestionLaws, counts: Array, members: NDArray[np.intp], rng: np.random.Generator
-) -> Array:
+def probabilities(laws: QuestionLaws, counts: Array, members: Indices, rng: Rng) -> Array:
     """Draw the probabilities of some questions given their trials; (draws, members, ...).
 
     Parameters
@@ -197,7 +194,7 @@ def probabilities(
     return drawn
 
 
-def p_given(law: QuestionLaws, counts: Array, size: int, rng: np.random.Generator) -> Array:
+def p_given(law: QuestionLaws, counts: Array, size: int, rng: Rng) -> Array:
     """Draw probabilities of some questions with these counts; (draws, size, ...).
 
     Of marks the right trials are drawn first, beside those whose truth is known.
@@ -237,7 +234,7 @@ def _labelled(counts: Array) -> Array:
     return np.array([counts[2:5].sum(), counts[5:].sum()])
 
 
-def success_p(difficulty: Difficulty, counts: Array, size: int, rng: np.random.Generator) -> Array:
+def success_p(difficulty: Difficulty, counts: Array, size: int, rng: Rng) -> Array:
     """Draws of p (draws, questions) of questions with these counts, by conjugacy.
 
     A question belongs to each Beta and atom with the probability that its counts give it; within a
@@ -264,9 +261,7 @@ def success_p(difficulty: Difficulty, counts: Array, size: int, rng: np.random.G
     return np.asarray(np.where(column < number, p, (column > number).astype(float)))
 
 
-def marked_p(
-    difficulty: Difficulty, rates: Array, counts: Array, size: int, rng: np.random.Generator
-) -> Array:
+def marked_p(difficulty: Difficulty, rates: Array, counts: Array, size: int, rng: Rng) -> Array:
     """Draws of p (draws, questions) given fractions of marked trials, on nodes of logit p.
 
     Parameters
@@ -292,7 +287,7 @@ def marked_p(
     return np.take_along_axis(p, _drawn_columns(weight, size, rng), axis=1)
 
 
-def _drawn_columns(weight: Array, size: int, rng: np.random.Generator) -> NDArray[np.intp]:
+def _drawn_columns(weight: Array, size: int, rng: Rng) -> Indices:
     """Draw columns in proportion to the weights in every row; (rows, size)."""
     edges = weight.cumsum(axis=1)
     u = rng.random((len(edges), size)) * edges[:, -1:]
@@ -314,7 +309,7 @@ def mark_chances(rates: Array, marks: int, trials: int, labels: Array) -> Array:
     """
     rate, right = rates[:, :2, None], np.arange(marks + 1)
 
-    def log_chances(column: int, number: NDArray[np.intp], size: int) -> Array:
+    def log_chances(column: int, number: Indices, size: int) -> Array:
         if rates.shape[1] == 2:
             return np.asarray(binom.logpmf(number, size, rate[:, column]))
         total = 1.0 / np.maximum(rates[:, 2:], _LEAST_ICC) - 1.0

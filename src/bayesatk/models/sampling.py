@@ -17,9 +17,9 @@ import numpy as np
 import nutpie
 import pymc as pm
 import xarray as xr
-from numpy.typing import NDArray
 
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.arrays import Rng
+from bayesatk._tools.messages import ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.data.study import Study, read_study
 from bayesatk.metrics.category_credit import reachable
@@ -60,7 +60,6 @@ from bayesatk.results.schema import (
     root_attributes,
 )
 
-Array = NDArray[np.float64]
 Sampler = Literal["nutpie", "pymc", "numpyro", "blackjax"]
 Compile = Callable[[pm.Model], Any]
 _MOST = 12  # programs kept, of some 10 MB each
@@ -97,7 +96,7 @@ class Sampling:
         taken = sorted(set(self.options) & set(_OWN))
         if self.sampler == "nutpie" and taken:
             raise ArgumentError(
-                Argument("sample_kwargs"),
+                "sample_kwargs",
                 f" must hold arguments of nutpie.sample other than {', '.join(_OWN)}; got "
                 f"{', '.join(taken)}. Leave them out: draws, tune, chains, rng and progress are "
                 "arguments beside sample_kwargs.",
@@ -352,7 +351,7 @@ def sampled_result(
 
 
 def _drawn(
-    study: Study, form: Form, how: Sampling, generator: np.random.Generator, keep_p: bool,
+    study: Study, form: Form, how: Sampling, generator: Rng, keep_p: bool,
     compilers: Callable[[str], Compile | None],
 ) -> tuple[CountDraws, Averaged | None, dict[str, xr.DataTree]]:  # fmt: skip
     """Sample all models of a study: draws of metrics, families averaged, and traces by name."""
@@ -392,7 +391,7 @@ def _drawn(
 
 
 def _sampled_votes(
-    study: Study, form: Form, run: Callable[[pm.Model], xr.DataTree], generator: np.random.Generator
+    study: Study, form: Form, run: Callable[[pm.Model], xr.DataTree], generator: Rng
 ) -> tuple[CountDraws, Any, dict[str, xr.DataTree]]:
     """Return draws of votes between answers, the average of their families, and traces by name."""
     if study.pooling == "partial":

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Ints
 from bayesatk.data.other_trials import read_judges
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import RIGHT_WRONG
@@ -22,7 +22,6 @@ from bayesatk.models.program import coordinates, observe
 from bayesatk.priors import CrossedPrior, LeaderboardPrior
 from bayesatk.priors.choice import prior_of
 
-Ints = NDArray[np.int64]
 _IMPOSSIBLE = -1e5  # log probability of what cannot be, of which NUTS has a gradient
 
 

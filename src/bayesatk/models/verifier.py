@@ -12,15 +12,13 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import xarray as xr
-from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Array, Flags, Ints, Rng
 from bayesatk.data.study import Study
 from bayesatk.data.verifier import ScoreBins
 from bayesatk.results.question_laws import QuestionLaws
 from bayesatk.results.question_means import Shares
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 NOBODY = -1
 SHAPE_PRIOR = 0.2  # Dirichlet parameter of every bin, as of `bayesatk.core.pooling.shapes`
 _REPEATS = 64  # of the trials of a question, and new questions, at every draw; in two halves
@@ -85,9 +83,7 @@ class ScoreDraws:
         )
         return cls(np.log(mass[..., : len(bins.position)]), spread, tilt, bins)
 
-    def draw(
-        self, right: NDArray[np.bool_], question: int | Ints, rng: np.random.Generator
-    ) -> tuple[Ints, Array]:
+    def draw(self, right: Flags, question: int | Ints, rng: Rng) -> tuple[Ints, Array]:
         """Draw bins and scores of trials (draws, repeats, k) that are right or wrong.
 
         Of a question, or of new ones.
@@ -121,7 +117,7 @@ class DrawnTrials:
 
     def credits(
         self, question: int | Ints, p: Array, repeats: int, ks: Sequence[int],
-        rng: np.random.Generator, new_group: bool = False,
+        rng: Rng, new_group: bool = False,
     ) -> Array:  # fmt: skip
         """Credits of drawn trials of a question; (draws, repeats, ks).
 
@@ -137,7 +133,7 @@ class DrawnTrials:
         return np.stack(credits, axis=-1)
 
 
-def added_votes(answer: Ints, right: NDArray[np.bool_], weight: Array) -> Array:
+def added_votes(answer: Ints, right: Flags, weight: Array) -> Array:
     """Credit of votes (..., k) between answers whose weights are added; `NOBODY` has no vote.
 
     Examples
@@ -156,7 +152,7 @@ def added_votes(answer: Ints, right: NDArray[np.bool_], weight: Array) -> Array:
     return np.asarray((votes_won * right).sum(axis=-1) / np.maximum(votes_won.sum(axis=-1), 1e-9))
 
 
-def categories(chance: Array, shape: tuple[int, ...], rng: np.random.Generator) -> Ints:
+def categories(chance: Array, shape: tuple[int, ...], rng: Rng) -> Ints:
     """Draw categories (draws, ...) by probabilities (draws, categories)."""
     ends = np.cumsum(chance, axis=1) / chance.sum(axis=1, keepdims=True)
     row = np.arange(len(chance))[:, None, None]
@@ -165,7 +161,7 @@ def categories(chance: Array, shape: tuple[int, ...], rng: np.random.Generator) 
 
 
 def drawn_means(
-    trials: DrawnTrials, study: Study, ks: Sequence[int], rng: np.random.Generator
+    trials: DrawnTrials, study: Study, ks: Sequence[int], rng: Rng
 ) -> tuple[Array, Array]:
     """Draws of means over questions (draws, ks, targets), and by group (draws, groups, ks, 2).
 
@@ -208,7 +204,7 @@ def _means_of_new(
     shares: Shares,
     ks: Sequence[int],
     group: int | None,
-    rng: np.random.Generator,
+    rng: Rng,
 ) -> Array:
     """Means over new questions of a group, or of new groups, from two halves; (2, draws, ks)."""
     means = np.zeros((2, len(trials.p), len(ks)))
@@ -222,7 +218,7 @@ def _means_of_new(
     return means
 
 
-def new_p(laws: QuestionLaws, question: Ints, new_group: bool, rng: np.random.Generator) -> Array:
+def new_p(laws: QuestionLaws, question: Ints, new_group: bool, rng: Rng) -> Array:
     """Draw p of a new question like one of these in each draw, of its group or of a new one."""
     if laws.difficulty is None:  # all questions have one p
         return laws.typical
@@ -250,7 +246,7 @@ def _settled(halves: Array) -> Array:
 
 def best_draws(
     study: Study, run: Callable[[pm.Model], xr.DataTree],
-    of_marks: Callable[[int], tuple[Array, QuestionLaws | None]], rng: np.random.Generator,
+    of_marks: Callable[[int], tuple[Array, QuestionLaws | None]], rng: Rng,
 ) -> tuple[list[tuple[Array, Array]], xr.DataTree]:  # fmt: skip
     """Return draws of best-of-k of every system, as of `drawn_means`, and those of its scores.
 

@@ -10,8 +10,8 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import xarray as xr
-from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Array, Flags, Rng
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.question.ballot import plurality_latent, vote_credit
 from bayesatk.data.answers import Ballots, possible
@@ -23,7 +23,6 @@ from bayesatk.results.difficulty import flat_draws
 from bayesatk.results.question_means import Shares
 from bayesatk.results.schema import DRAWS
 
-Array = NDArray[np.float64]
 _CHUNK = 4_000_000
 
 
@@ -104,7 +103,7 @@ def answer_draws(
     prior: AnswerPrior,
     ks: Sequence[int],
     posterior: xr.Dataset,
-    rng: np.random.Generator,
+    rng: Rng,
 ) -> CountDraws:
     """Draws of plurality votes of k, exact at the drawn probabilities; and simulated ones.
 
@@ -131,8 +130,8 @@ def answer_draws(
 
 
 def vote_means(
-    answers: Iterable[tuple[Array, NDArray[np.bool_]]], shares: Shares,
-    tried: NDArray[np.bool_], ks: Sequence[int], rng: np.random.Generator,
+    answers: Iterable[tuple[Array, Flags]], shares: Shares,
+    tried: Flags, ks: Sequence[int], rng: Rng,
 ) -> list[Array]:  # fmt: skip
     """Means of votes over the questions of each group.
 
@@ -168,16 +167,14 @@ def vote_means(
     return list(sums)
 
 
-def latent_votes(p: Array, correct: NDArray[np.bool_], ks: Sequence[int]) -> Array:
+def latent_votes(p: Array, correct: Flags, ks: Sequence[int]) -> Array:
     """Exact votes on one question at draws of p, in blocks that fit in memory; (draws, ks)."""
     width = max(1, _CHUNK // max(ks) ** 2)
     blocks = (p[start : start + width] for start in range(0, len(p), width))
     return np.concatenate([plurality_latent(block, correct, ks) for block in blocks])
 
 
-def simulated_credit(
-    p: Array, correct: NDArray[np.bool_], ks: Sequence[int], rng: np.random.Generator
-) -> Array:
+def simulated_credit(p: Array, correct: Flags, ks: Sequence[int], rng: Rng) -> Array:
     """Credit of one vote of k at each row of probabilities: draw, count, compare.
 
     The probability that nobody answers is behind those of the answers.

@@ -16,8 +16,7 @@ import arviz as az
 import numpy as np
 import xarray as xr
 
-from bayesatk._tools.arguments import one_of
-from bayesatk._tools.messages import ArgumentError
+from bayesatk._tools.messages import ArgumentError, one_of
 from bayesatk._tools.words import equality_words
 from bayesatk.metrics.grid import FAMILIES, Metric, MetricSpec, parse
 from bayesatk.results.result import Result

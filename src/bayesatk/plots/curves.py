@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 from scipy.stats import rankdata
 
-from bayesatk._tools.arguments import proper_probability
 from bayesatk._tools.arrays import Array
+from bayesatk._tools.messages import proper_probability
 from bayesatk.costs.tables import chosen_k
 from bayesatk.metrics.grid import Metric
 from bayesatk.plots.canvas import (
@@ -27,9 +27,8 @@ from bayesatk.plots.canvas import (
     spaced,
     upright,
 )
-from bayesatk.results.analyses import analysis_table
 from bayesatk.results.costs import read_result
-from bayesatk.results.result import Fit, Result
+from bayesatk.results.result import Fit, Result, analysis_table
 from bayesatk.results.schema import TARGET_NAMES
 from bayesatk.results.tables import ranges_beyond
 

@@ -27,8 +27,7 @@ from bayesatk.plots.canvas import (
     shortened,
     spaced,
 )
-from bayesatk.results.analyses import analysis_table
-from bayesatk.results.result import Fit, Result
+from bayesatk.results.result import Fit, Result, analysis_table
 from bayesatk.results.schema import TARGET_NAMES, TARGETS, by_metric, metric_values
 from bayesatk.results.tables import by_groups
 

@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Array, Rng
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.study import Study
 from bayesatk.metrics.grid import Metric
@@ -54,19 +54,19 @@ class Evaluated:
     """
 
     posterior: SystemPosterior
-    statistics: NDArray[np.float64]
-    quantiles: NDArray[np.float64]
+    statistics: Array
+    quantiles: Array
     drawn: Draws
-    groups: tuple[NDArray[np.float64], NDArray[np.float64]] | None
-    p: NDArray[np.float64] | None
-    question_p: tuple[NDArray[np.float64], NDArray[np.float64]] | None
+    groups: tuple[Array, Array] | None
+    p: Array | None
+    question_p: tuple[Array, Array] | None
     points: Laws
     remarks: list[str]
 
 
 @np.errstate(under="ignore")  # what vanishes below 1e-308 is zero here, however strict the caller
 def evaluate_system(
-    study: Study, draws: int, judge_seed: int, streams: Sequence[np.random.Generator],
+    study: Study, draws: int, judge_seed: int, streams: Sequence[Rng],
     keep_p: bool, check_p: bool, index: int,
 ) -> Evaluated:  # fmt: skip
     """Evaluate the system at a position, with the random stream at the same position.
@@ -135,14 +135,12 @@ class Analysis:
     remarks : list of str
     """
 
-    def __init__(
-        self, study: Study, index: int, draws: int, judge_seed: int, rng: np.random.Generator
-    ) -> None:
+    def __init__(self, study: Study, index: int, draws: int, judge_seed: int, rng: Rng) -> None:
         self._study, self._name, self._index = study, study.outcomes.systems[index], index
         self._draws, self._judge_seed = draws, judge_seed
         self.remarks: list[str] = []
         self.points: Laws = []
-        self._by_group: NDArray[np.float64] | None = None
+        self._by_group: Array | None = None
         self.estimate = np.full(len(study.grid), np.nan)
         parts: list[tuple[list[int], SystemPosterior]] = []
         if study.grid.judged:
@@ -207,7 +205,7 @@ class Analysis:
         size = len(study.grid)
         return [*places, *range(size, size + len(reach))], posterior
 
-    def _voted(self, index: int, rng: np.random.Generator) -> tuple[list[int], SystemPosterior]:
+    def _voted(self, index: int, rng: Rng) -> tuple[list[int], SystemPosterior]:
         """Votes between answers."""
         study, outcomes = self._study, self._study.outcomes
         self._need_answers("plurality@k")
@@ -233,7 +231,7 @@ class Analysis:
             )  # fmt: skip
 
     def _verified(
-        self, index: int, metrics: Mapping[int, Metric], weighted: bool, rng: np.random.Generator
+        self, index: int, metrics: Mapping[int, Metric], weighted: bool, rng: Rng
     ) -> tuple[list[int], SystemPosterior]:
         """Best of k by a verifier's scores, or votes that these weight."""
         study, outcomes = self._study, self._study.outcomes
@@ -246,7 +244,7 @@ class Analysis:
             self.points = [(fit.name, fit.points) for fit in declared.model(index).families]
         return list(metrics), self._fitted(model, list(metrics), list(metrics.values()))
 
-    def of_groups(self, drawn: Draws) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    def of_groups(self, drawn: Draws) -> tuple[Array, Array] | None:
         """Return statistics and quantiles (group, metrics, target, ...) of groups of questions."""
         study, posterior = self._study, self.posterior
         if drawn.groups is None or self._by_group is None:
@@ -260,7 +258,7 @@ class Analysis:
             levels.append(quantile_table(exact, draws))
         return np.stack(tables), np.stack(levels)
 
-    def finish(self, statistics: NDArray[np.float64]) -> None:
+    def finish(self, statistics: Array) -> None:
         """Fill in the prior's share of the intervals, and note what pooling changed."""
         study = self._study
         trials = study.outcomes.trials.values[self._index]
@@ -295,7 +293,7 @@ def _joined(parts: Sequence[tuple[list[int], SystemPosterior]]) -> SystemPosteri
         rows = [[each for own in target for each in own] for target in targets]
         return [[row[i] for i in order] for row in rows]
 
-    def draw(size: int, rng: np.random.Generator, keep_p: bool) -> Draws:
+    def draw(size: int, rng: Rng, keep_p: bool) -> Draws:
         drawn = [one.draw(size, rng, keep_p) for one in posteriors]
         metrics = np.concatenate([one.metrics for one in drawn], axis=1)[:, order]
         groups = drawn[0].groups
@@ -312,7 +310,7 @@ def _joined(parts: Sequence[tuple[list[int], SystemPosterior]]) -> SystemPosteri
         for name in dict.fromkeys(name for one in posteriors for name in one.effective_draws)
     }  # fmt: skip
 
-    def stacked(name: str) -> NDArray[np.float64]:
+    def stacked(name: str) -> Array:
         return np.concatenate([getattr(one, name) for one in posteriors])[order]
 
     return replace(

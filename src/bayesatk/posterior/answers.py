@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Array, Flags, Ints, Rng
 from bayesatk.core.engine.bootstrap import bootstrap_moments, mean_moments
 from bayesatk.core.pooling.dirichlet import draw_probabilities
 from bayesatk.core.pooling.states import Terms, relative
@@ -17,7 +17,6 @@ from bayesatk.core.question.ballot import (
 )
 from bayesatk.core.question.observed import mean_over_questions
 from bayesatk.data.answers import Ballots, possible
-from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.draws import correlated_normals
 from bayesatk.posterior.posterior import Draws, SystemPosterior
@@ -84,7 +83,7 @@ class VoteModel:
     ballots: Sequence[Ballots]
     prior: AnswerPrior
     draws: int
-    rng: np.random.Generator
+    rng: Rng
     weight: Array | None = None
 
     def estimate(self, metrics: Sequence[Metric]) -> Array:
@@ -106,7 +105,7 @@ class VoteModel:
         least, zero = np.minimum(trial, total), np.zeros_like(trial)
         none = [None] * len(mean)
 
-        def draw(size: int, rng: np.random.Generator, keep_p: bool) -> Draws:
+        def draw(size: int, rng: Rng, keep_p: bool) -> Draws:
             if moments.pool is not None:
                 return _drawn(moments.pool, weights, tried, size, rng)
             centred = weights[tried, None] * (moments.mean[tried] - population)
@@ -125,9 +124,7 @@ class VoteModel:
         )  # fmt: skip
 
 
-def _drawn(
-    pool: Array, weights: Array, tried: NDArray[np.bool_], size: int, rng: np.random.Generator
-) -> Draws:
+def _drawn(pool: Array, weights: Array, tried: Flags, size: int, rng: Rng) -> Draws:
     """Draws of means over questions, and of their bootstrap, from draws of each question."""
     first, second = np.zeros((2, size, pool.shape[2]))
     total = np.zeros(size)
@@ -145,7 +142,7 @@ def answer_draws(
     ks: Sequence[int],
     prior: AnswerPrior,
     size: int,
-    rng: np.random.Generator,
+    rng: Rng,
 ) -> Array:
     """Draws of every question's plurality votes of k, (draws, questions, ks).
 
@@ -162,9 +159,7 @@ def answer_draws(
     return np.stack(chosen, axis=1)
 
 
-def _key(
-    count: NDArray[np.int64], correct: NDArray[np.bool_], nobody: int | None
-) -> tuple[object, ...]:
+def _key(count: Ints, correct: Flags, nobody: int | None) -> tuple[object, ...]:
     order = np.lexsort((count, correct))
     return count[order].tobytes(), correct[order].tobytes(), nobody
 
@@ -174,7 +169,7 @@ def answer_moments(
     ks: Sequence[int],
     prior: AnswerPrior,
     draws: int,
-    rng: np.random.Generator,
+    rng: Rng,
 ) -> AnswerMoments:
     """Posterior of every question; parameters as of `VoteModel`."""
     ballots = [possible(ballot, prior) for ballot in ballots]
@@ -213,13 +208,13 @@ def _work(answers: int, k: int) -> float:
     return float(max(1.0, answers * k**2.6))
 
 
-def _draw(ballot: Ballots, alpha: float, size: int, rng: np.random.Generator) -> Array:
+def _draw(ballot: Ballots, alpha: float, size: int, rng: Rng) -> Array:
     """Probabilities of the answers, and of nobody where it exists, in the last column."""
     counts = ballot.count if ballot.nobody is None else np.append(ballot.count, ballot.nobody)
     return draw_probabilities(np.broadcast_to(counts + alpha, (size, len(counts))), rng)
 
 
-def _latent(p: Array, correct: NDArray[np.bool_], ks: Sequence[int]) -> Array:
+def _latent(p: Array, correct: Flags, ks: Sequence[int]) -> Array:
     """Exact values at probabilities, in blocks that fit in memory."""
     width = max(1, int(_CHUNK / max(ks) ** 2))
     parts = [
@@ -229,9 +224,7 @@ def _latent(p: Array, correct: NDArray[np.bool_], ks: Sequence[int]) -> Array:
     return np.concatenate(parts)
 
 
-def _voted(
-    p: Array, correct: NDArray[np.bool_], ks: Sequence[int], rng: np.random.Generator
-) -> Array:
+def _voted(p: Array, correct: Flags, ks: Sequence[int], rng: Rng) -> Array:
     """Credit of one simulated vote at each row of probabilities and each k."""
     credit = np.empty((len(p), len(ks)))
     for column, k in enumerate(ks):

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Array
 from bayesatk.core.engine.distribution import Empirical
 from bayesatk.core.engine.interval_ends import measured_interval
 from bayesatk.judge_error import LEVEL_AXES
@@ -27,7 +27,6 @@ from bayesatk.results.schema import (
     posterior_group,
 )
 
-Array = NDArray[np.float64]
 Variables = dict[str, tuple[tuple[str, ...], Array]]
 Coords = dict[str, Any]
 AXES = {

@@ -9,14 +9,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Array, Indices, Rng
 from bayesatk.core.pooling.shapes import Shapes, draw_shapes
 from bayesatk.core.program.cells import Cells
 from bayesatk.core.question.best_of import best_of_finite, best_of_latent
 from bayesatk.core.question.observed import mean_over_questions
 from bayesatk.data.verifier import VerifierScores
-from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.count_posterior import SUCCESS, CountPosterior
 from bayesatk.posterior.model import CountModel
@@ -45,7 +44,7 @@ class BestOfModel:
     marks: CountModel
     scores: VerifierScores
     draws: int
-    rng: np.random.Generator
+    rng: Rng
 
     def estimate(self, metrics: Sequence[Metric]) -> Array:
         """Unbiased finite-law values; NaN where too few questions have k trials."""
@@ -73,7 +72,7 @@ class BestOfModel:
         right = CountPosterior(self.marks, (SUCCESS,)).posterior()
         return by_draws(lambda n, rng: self.draw(metrics, n, rng), self.draws, self.rng, right)
 
-    def draw(self, metrics: Sequence[Metric], size: int, rng: np.random.Generator) -> VoteDraws:
+    def draw(self, metrics: Sequence[Metric], size: int, rng: Rng) -> VoteDraws:
         """Return joint draws of best-of-k, also of every question."""
         ks, cells = [metric.k for metric in metrics], self.marks.cells
         posterior = CountPosterior(self.marks, (SUCCESS,))
@@ -99,7 +98,7 @@ class BestOfModel:
 
     def _of_new(
         self, posterior: CountPosterior, drawn: Draws, shapes: Sequence[Shapes],
-        ks: Sequence[int], rng: np.random.Generator,
+        ks: Sequence[int], rng: Rng,
     ) -> tuple[Array, Array]:  # fmt: skip
         """Means over new questions of groups (draws, groups, ks), and of new groups (draws, ks)."""
         groups, size, by_group = self.marks.cells.groups, len(drawn.metrics), []
@@ -116,8 +115,8 @@ class BestOfModel:
 
 
 def by_draws(
-    draw: Callable[[int, np.random.Generator], VoteDraws], draws: int,
-    rng: np.random.Generator, right: SystemPosterior,
+    draw: Callable[[int, Rng], VoteDraws], draws: int,
+    rng: Rng, right: SystemPosterior,
 ) -> SystemPosterior:  # fmt: skip
     """Return the posterior of metrics of which there are draws alone.
 
@@ -139,7 +138,7 @@ def by_draws(
         for name in ("mean_draws", "sd_draws", "interval_draws")
     }
 
-    def of_size(size: int, rng: np.random.Generator, keep_p: bool) -> Draws:
+    def of_size(size: int, rng: Rng, keep_p: bool) -> Draws:
         same = drawn if size == draws else draw(size, rng).drawn
         return same if keep_p else replace(same, p=None)
 
@@ -153,7 +152,7 @@ def by_draws(
     )  # fmt: skip
 
 
-def independent(draws: Array, chain: NDArray[np.intp] | None) -> Array:
+def independent(draws: Array, chain: Indices | None) -> Array:
     """Return how many independent draws have means as exact as these draws; (metrics,).
 
     Sums over a chain tell by how much its draws move the mean together. The fewest of all targets.

@@ -7,9 +7,9 @@ from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, logit, ndtr, ndtri
 
+from bayesatk._tools.arrays import Array, Flags, Indices, Rng
 from bayesatk.core.engine.distribution import Empirical, Quantity
 from bayesatk.core.engine.matched import known_at_points, matched_quantiles, skewness
 from bayesatk.core.numerics.points import Points
@@ -23,7 +23,6 @@ from bayesatk.core.program.predictor import Effects, Predictor
 from bayesatk.core.question.bernstein import latent_means
 from bayesatk.judge_error import RATES, JudgeError
 from bayesatk.metrics.category_credit import CategoryCredit, Judged, linear_metrics
-from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import one_metric
 from bayesatk.posterior.draws import correlated_normals
 from bayesatk.posterior.posterior import (
@@ -278,7 +277,7 @@ class CountPosterior:
         """Posterior of one group alone."""
         summed = self.of_group(group)
 
-        def draw(size: int, rng: np.random.Generator, keep_p: bool) -> Draws:
+        def draw(size: int, rng: Rng, keep_p: bool) -> Draws:
             drawn = self.draw(size, rng, keep_p)
             assert drawn.groups is not None
             return Draws(drawn.groups.metrics[:, group], {})
@@ -318,7 +317,7 @@ class CountPosterior:
         return [[of(k, target) for k in range(len(self.metrics))] for target in targets]
 
     @cached_property
-    def _drawn(self) -> NDArray[np.bool_]:
+    def _drawn(self) -> Flags:
         """Metrics whose means over questions are no matched gammas: of few, or of saturated ones.
 
         A question's weight counts, and skewness as far as points leave a mean unknown. Draws of
@@ -475,7 +474,7 @@ class CountPosterior:
 
     # Draws
 
-    def draw(self, size: int, rng: np.random.Generator, keep_p: bool, alone: bool = False) -> Draws:
+    def draw(self, size: int, rng: Rng, keep_p: bool, alone: bool = False) -> Draws:
         """Independent draws of everything, or of metrics alone.
 
         Of systems of one judge they are in the order of its rates.
@@ -498,7 +497,7 @@ class CountPosterior:
         order = self._order(joined.hyper, shuffle)
         return joined.among(order)
 
-    def _between_nodes(self, hyper: dict[str, Array], rng: np.random.Generator) -> None:
+    def _between_nodes(self, hyper: dict[str, Array], rng: Rng) -> None:
         """Draw weights of prior trials around their nodes: the share of a node is an interval."""
         weight = hyper[PRIOR_WEIGHT]
         of_part = np.array([part.fit.prior_weight for part in self.parts], float)
@@ -508,7 +507,7 @@ class CountPosterior:
         level = (np.cumsum(share) / share.sum())[node] - rng.random(len(weight)) * share[node]
         hyper[PRIOR_WEIGHT] = self.model.weight_density.distribution.quantile(level)
 
-    def draw_like(self, drawn: Draws, questions: int, rng: np.random.Generator) -> Iterator[Array]:
+    def draw_like(self, drawn: Draws, questions: int, rng: Rng) -> Iterator[Array]:
         """Draw p of new questions at each draw, spread evenly over the law; (draws, questions).
 
         Of every group in turn, with covariates of its questions; after groups with effects those
@@ -529,9 +528,7 @@ class CountPosterior:
             offset = self._offset_of_new(drawn, group, shape, rng) if model.structured else None
             yield difficulty.spread_p(questions, rng, offset)
 
-    def _offset_of_new(
-        self, drawn: Draws, group: int, shape: tuple[int, int], rng: np.random.Generator
-    ) -> Array:
+    def _offset_of_new(self, drawn: Draws, group: int, shape: tuple[int, int], rng: Rng) -> Array:
         """Offsets of new questions of a group, or of new groups where there is none of the number.
 
         Their covariates are those of questions drawn in proportion to their shares.
@@ -554,7 +551,7 @@ class CountPosterior:
             offset += np.einsum("dqs,ds->dq", cells.rows[cells.which[member]], slopes)
         return offset
 
-    def _order(self, hyper: dict[str, Array], shuffle: NDArray[np.intp]) -> NDArray[np.intp]:
+    def _order(self, hyper: dict[str, Array], shuffle: Indices) -> Indices:
         """Random order of the draws: the same of rates for all systems that share a judge."""
         size = len(shuffle)
         if self.model.marking is None or not isinstance(self.model.marking.error, JudgeError):
@@ -567,7 +564,7 @@ class CountPosterior:
         return np.lexsort((turned, strata))[shuffle]
 
     def _draw_part(
-        self, part: Part, place: NDArray[np.intp], rng: np.random.Generator, keep_p: bool,
+        self, part: Part, place: Indices, rng: Rng, keep_p: bool,
         alone: bool,
     ) -> Draws:  # fmt: skip
         """Draws under one law, at some of its points."""
@@ -614,7 +611,7 @@ class CountPosterior:
         return Effects(*columns)
 
     def _group_means(
-        self, part: Part, place: NDArray[np.intp], offset: Array, rng: np.random.Generator,
+        self, part: Part, place: Indices, offset: Array, rng: Rng,
         keep_p: bool,
     ) -> tuple[Array, Array | None]:  # fmt: skip
         """Means of metrics over questions of groups (draws, groups, metrics, 2), and p if kept.
@@ -676,9 +673,7 @@ class CountPosterior:
             if drawn is not None:
                 means[..., k, 1] += (values * drawn) @ share
 
-    def _matched_means(
-        self, part: Part, place: NDArray[np.intp], offset: Array, rng: np.random.Generator
-    ) -> Array:
+    def _matched_means(self, part: Part, place: Indices, offset: Array, rng: Rng) -> Array:
         """Return the same of very many questions, by their cumulants given each point."""
         cells, theta = self.model.cells, part.points.theta[place]
         correlation = self._correlation
@@ -721,7 +716,7 @@ class CountPosterior:
         np.fill_diagonal(correlation, 1.0)
         return np.asarray(correlation)
 
-    def _new_means(self, part: Part, theta: Array, effect: Array, place: NDArray[np.intp]) -> Array:
+    def _new_means(self, part: Part, theta: Array, effect: Array, place: Indices) -> Array:
         """Means over new questions of each group; (draws, groups, metrics)."""
         predictor = part.fit.predictor
         if not predictor.effective:

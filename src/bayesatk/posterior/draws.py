@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from bayesatk.metrics.credit import Array
+from bayesatk._tools.arrays import Array, Rng
 
 
-def correlated_normals(covariance: Array, size: int, rng: np.random.Generator) -> Array:
+def correlated_normals(covariance: Array, size: int, rng: Rng) -> Array:
     """Return normal draws with this covariance, which may be singular; shape (size, metrics)."""
     values, vectors = np.linalg.eigh(covariance)
     root = vectors * np.sqrt(np.clip(values, 0.0, None))

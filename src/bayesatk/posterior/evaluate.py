@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
-from bayesatk._tools.arguments import whole_number
+from bayesatk._tools.arrays import Array
 from bayesatk._tools.batches import in_batches
+from bayesatk._tools.messages import whole_number
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk._tools.threads import one_thread
 from bayesatk.data.study import Study, read_study
@@ -291,7 +291,7 @@ def evaluate(
     return build(groups, attributes)
 
 
-def _by_system(arrays: Sequence[NDArray[np.float64] | None]) -> NDArray[np.float64] | None:
+def _by_system(arrays: Sequence[Array | None]) -> Array | None:
     """Stack draws (draws, ...) of all systems, if every system has them."""
     known = [array for array in arrays if array is not None]
     return np.stack(known, axis=1) if known and len(known) == len(arrays) else None

@@ -3,8 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from bayesatk._tools.arguments import proper_probability
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.messages import ArgumentError, proper_probability
 from bayesatk.core.pooling.moment_range import metric_ranges
 from bayesatk.core.pooling.states import States
 from bayesatk.metrics.grid import Metric, MetricSpec, check_sizes, parse
@@ -110,7 +109,7 @@ def _checked(metrics: MetricSpec) -> tuple[Metric, ...]:
     other = [one.label for one in requested if not one.of_marks]
     if other:
         raise ArgumentError(
-            Argument("metrics"),
+            "metrics",
             f" must judge right and wrong for a range; got {', '.join(other)}, which "
             "is no function of marks alone. The strict majority of right marks is 'maj@k'.",
         )

@@ -6,8 +6,8 @@ import numpy as np
 import xarray as xr
 from scipy.special import bdtr, bdtrc
 
+from bayesatk._tools.arrays import Array
 from bayesatk.judge_error import JudgeError, Judges, MarkedBy
-from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric, MetricGrid
 from bayesatk.posterior.assembly import Coords
 from bayesatk.posterior.posterior import SystemPosterior

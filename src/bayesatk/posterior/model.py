@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit, logsumexp
 
+from bayesatk._tools.arrays import Array, Flags, Ints
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.core.engine.unit_interval import (
     NodeDensity,
@@ -58,7 +59,6 @@ from bayesatk.data.design import Basis
 from bayesatk.data.grouping import Grouping
 from bayesatk.data.scales import MetricFunction
 from bayesatk.judge_error import RATES, JudgeError, MarkedBy
-from bayesatk.metrics.credit import Array
 from bayesatk.posterior.count_posterior import CountPosterior, FamilyFit
 from bayesatk.posterior.posterior import FamilyShare, SystemPosterior
 from bayesatk.priors import CategoryPrior, DirichletHyperPrior, HyperPrior, Pooling, Prior
@@ -177,7 +177,7 @@ class CountModel:
     def of(
         cls,
         prior: Prior | CategoryPrior,
-        counts: NDArray[np.int64],
+        counts: Ints,
         before: Array | None = None,
         *,
         pooling: Pooling = "partial",
@@ -216,7 +216,7 @@ class CountModel:
             pooling, by_cell, prior, cells, scores, basis, grouping, marking, resampled, estimated
         )
 
-    def among(self, kept: NDArray[np.bool_]) -> "CountModel":
+    def among(self, kept: Flags) -> "CountModel":
         """Return the model of some of the questions."""
         cells, states = self.cells, self.states
         weight = cells.question_share * cells.share[cells.group[cells.which]]
@@ -656,7 +656,7 @@ def _at_weights(model: CountModel) -> list[FamilyFit]:
     density = density_between_0_and_1(log_density)
     if not np.isfinite(density.log_density).any():
         raise ArgumentError(
-            Argument("prior_weight"), " must be a number for these data; got 'estimated', and the "
+            "prior_weight", " must be a number for these data; got 'estimated', and the "
             "evidence of a weight is not known, because importance weights of the hyperparameters "
             "cannot be trusted. Pass ", Argument("prior_weight", 0.5), ".",
         )  # fmt: skip

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Array, Flags, Indices, Ints, Rng
 from bayesatk.core.pooling.marks import truth_alone
 from bayesatk.data.answers import Answers, Ballots
 from bayesatk.data.design import Basis
@@ -16,7 +16,6 @@ from bayesatk.data.scales import RIGHT_WRONG, RightWrong, Scale
 from bayesatk.data.study import Study
 from bayesatk.data.verifier import VerifierScores
 from bayesatk.judge_error import Judges
-from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.answers import VoteModel, finite_estimates
 from bayesatk.posterior.best_of import BestOfModel
@@ -75,7 +74,7 @@ class Declared:
     scale: Scale
     pooling: Pooling
     prior: Any
-    counts: NDArray[np.int64]
+    counts: Ints
     before: Array | None = None
     basis: Basis | None = None
     weight: Array | None = None
@@ -101,7 +100,7 @@ class Declared:
         )._with_answers(answers, study.answer_prior)  # fmt: skip
 
     @classmethod
-    def of_result(cls, result: Result, kept: NDArray[np.bool_] | None = None) -> "Declared":
+    def of_result(cls, result: Result, kept: Flags | None = None) -> "Declared":
         """Return what a result declares, of some of its questions; default: all."""
         keep = np.ones(result.counts.shape[1], bool) if kept is None else kept
         groups, before = result.grouping, result.study.prior_by_kind
@@ -140,7 +139,7 @@ class Declared:
                 marking = Marking(labelled, others, self.seed + number, self.rates_vary)
         return replace(model, marking=marking)
 
-    def of_questions(self, questions: NDArray[np.intp]) -> "Declared":
+    def of_questions(self, questions: Indices) -> "Declared":
         """Return some of the questions."""
         return replace(
             self, counts=self.counts[:, questions],
@@ -149,7 +148,7 @@ class Declared:
             ballots=[[of_system[i] for i in questions] for of_system in self.ballots],
         )  # fmt: skip
 
-    def votes(self, system: int, draws: int, rng: np.random.Generator) -> VoteModel | PooledVotes:
+    def votes(self, system: int, draws: int, rng: Rng) -> VoteModel | PooledVotes:
         """Return the model of the votes of a system; draws and rng as of `VoteModel`."""
         ballots, prior = self.ballots[system], self.answer_prior
         if isinstance(prior, AnswerPrior):
@@ -172,7 +171,7 @@ class Declared:
 
     def verified(
         self, system: int, weighted: bool, scores: VerifierScores, draws: int,
-        rng: np.random.Generator,
+        rng: Rng,
     ) -> BestOfModel | WeightedVotes:  # fmt: skip
         """Return the model of best-of-k of a system, or of votes weighted by a verifier's scores.
 
@@ -215,7 +214,7 @@ class Declared:
         )  # fmt: skip
 
 
-def question_shares(result: Result, kept: NDArray[np.bool_] | None = None) -> Array:
+def question_shares(result: Result, kept: Flags | None = None) -> Array:
     """Return the share of every question in a mean over some; (questions,), summing to one.
 
     Parameters
@@ -234,9 +233,7 @@ def question_shares(result: Result, kept: NDArray[np.bool_] | None = None) -> Ar
     return np.asarray(weight * (share / np.maximum(total, 1e-300))[groups.code])
 
 
-def right_wrong_model(
-    result: Result, system: int, kept: NDArray[np.bool_] | None = None
-) -> CountModel:
+def right_wrong_model(result: Result, system: int, kept: Flags | None = None) -> CountModel:
     """Return the model of right and wrong of a system, also where these are two categories.
 
     Parameters
@@ -258,7 +255,7 @@ def right_wrong_model(
     return replace(declared, scale=RIGHT_WRONG, prior=prior).model(system)
 
 
-def model_of(result: Result, system: int, kept: NDArray[np.bool_] | None = None) -> CountModel:
+def model_of(result: Result, system: int, kept: Flags | None = None) -> CountModel:
     """Return the model of a system under the result's pooling and prior.
 
     Parameters
@@ -278,8 +275,8 @@ def model_of(result: Result, system: int, kept: NDArray[np.bool_] | None = None)
 
 
 def verified_model(
-    result: Result, system: int, metric: Metric, size: int, rng: np.random.Generator,
-    kept: NDArray[np.bool_] | None = None,
+    result: Result, system: int, metric: Metric, size: int, rng: Rng,
+    kept: Flags | None = None,
 ) -> BestOfModel | WeightedVotes:  # fmt: skip
     """Return the model of a metric by a verifier's scores; other parameters as of `model_of`.
 
@@ -303,7 +300,7 @@ def observed_value(
     result: Result,
     system: int,
     metric: Metric,
-    kept: NDArray[np.bool_] | None = None,
+    kept: Flags | None = None,
     of_all: bool = False,
 ) -> float:
     """Return the unbiased finite estimate of a metric, from the trials that were run.

@@ -12,9 +12,10 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit, xlog1py, xlogy
 
+from bayesatk._tools.arrays import Array, Indices, Rng
 from bayesatk.core.numerics.points import Points
 from bayesatk.core.pooling.agreement import (
     Counts,
@@ -26,7 +27,7 @@ from bayesatk.core.pooling.agreement import (
 from bayesatk.core.program.points import on_lattice
 from bayesatk.core.question.ballot import Side, credit_table
 from bayesatk.data.answers import Ballots
-from bayesatk.metrics.credit import Array, Credit, log_binomials, log_choose
+from bayesatk.metrics.credit import Credit, log_binomials, log_choose
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.answers import finite_estimates
 from bayesatk.posterior.count_posterior import CountPosterior
@@ -104,7 +105,7 @@ class Agreement:
         nodes, chance = gauss_rule(self.values, self.points.weight, _NODES)
         return _theta(nodes), chance
 
-    def draw(self, size: int, rng: np.random.Generator) -> Array:
+    def draw(self, size: int, rng: Rng) -> Array:
         """Evenly spread draws of theta, in random order."""
         x, weight = self.points.theta[:, 0], self.points.weight
         order = np.argsort(x)
@@ -139,7 +140,7 @@ class VoteDraws(NamedTuple):
 
     values: Array
     drawn: Draws
-    chain: NDArray[np.intp] | None = None
+    chain: Indices | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +167,7 @@ class PooledVotes:
     silent: CountModel | None
     prior: AnswerHyperPrior
     several_right: bool
-    rng: np.random.Generator
+    rng: Rng
 
     @property
     def weight(self) -> Array:
@@ -202,7 +203,7 @@ class PooledVotes:
         """Return the posterior of votes: of all questions, and of each group."""
         return VotePosterior(self, tuple(metric.k for metric in metrics)).posterior()
 
-    def draw(self, metrics: Sequence[Metric], size: int, rng: np.random.Generator) -> VoteDraws:
+    def draw(self, metrics: Sequence[Metric], size: int, rng: Rng) -> VoteDraws:
         """Return joint draws of votes, also of every question."""
         return VotePosterior(self, tuple(metric.k for metric in metrics)).drawn(size, rng)
 
@@ -327,7 +328,7 @@ class VotePosterior:
 
     # Draws
 
-    def drawn(self, size: int, rng: np.random.Generator) -> VoteDraws:
+    def drawn(self, size: int, rng: Rng) -> VoteDraws:
         """Return joint draws, with p."""
         right = self._right.draw(size, rng, True)
         assert right.p is not None
@@ -367,9 +368,7 @@ class VotePosterior:
         work = sum(len(ballot.count) + 10.0 for ballot in self.model.ballots) * most**2.6
         return int(np.clip(_BUDGET / work, *_SHARES))
 
-    def _tables_at_draws(
-        self, ballot: Ballots, thetas: Sequence[Array], rng: np.random.Generator
-    ) -> Array:
+    def _tables_at_draws(self, ballot: Ballots, thetas: Sequence[Array], rng: Rng) -> Array:
         """Credit by right and wrong votes at drawn shares; (draws, K + 1, K + 1)."""
         k = max(self.ks)
         shares = [
@@ -381,7 +380,7 @@ class VotePosterior:
         sides = [Side.known(*of_side, k) for of_side in shares]
         return credit_table(sides[1] if len(sides) > 1 else Side.alone(k), sides[0], k)
 
-    def _simulated(self, shares: Sequence[tuple[Array, Array]], rng: np.random.Generator) -> Array:
+    def _simulated(self, shares: Sequence[tuple[Array, Array]], rng: Rng) -> Array:
         """Credit of simulated elections by right and wrong votes, where it is asked for."""
         k, size = max(self.ks), len(shares[0][1])
         wrong = simulated_tops(*shares[0], k, _ELECTIONS, rng)
@@ -398,7 +397,7 @@ class VotePosterior:
             tables[:, r, w] = credit.mean(axis=1)
         return tables
 
-    def _at(self, tables: Array, place: NDArray[np.intp], p: Array, silence: Array | None) -> Array:
+    def _at(self, tables: Array, place: Indices, p: Array, silence: Array | None) -> Array:
         """Votes of one question at draws of p, and of the share of abstentions; (draws, ks)."""
         columns = []
         for k in self.ks:
@@ -415,7 +414,7 @@ class VotePosterior:
 
     def _over_questions(
         self, values: Array, right: Draws, silent: Draws | None, thetas: Sequence[Array],
-        place: NDArray[np.intp], rng: np.random.Generator,
+        place: Indices, rng: Rng,
     ) -> tuple[Array, Array]:  # fmt: skip
         """Means over questions of groups (draws, groups, ks, 2), and of new groups (draws, ks)."""
         cells = self.model.right.cells
@@ -451,7 +450,7 @@ class VotePosterior:
         if cells.grouped:
             whole = np.concatenate([whole, new[:, None]], axis=1)
 
-        def draw(size: int, rng: np.random.Generator, keep_p: bool) -> Draws:
+        def draw(size: int, rng: Rng, keep_p: bool) -> Draws:
             order = rng.permutation(_SIZE) if size == _SIZE else rng.integers(_SIZE, size=size)
             drawn = pool.among(order)
             return drawn if keep_p else replace(drawn, p=None)
@@ -485,7 +484,7 @@ def of_draws(mean: Array, draws: Array) -> SystemPosterior:
     trial = np.minimum(total[:, :1], total)
     none = [None] * len(mean)
 
-    def draw(size: int, rng: np.random.Generator, keep_p: bool) -> Draws:
+    def draw(size: int, rng: Rng, keep_p: bool) -> Draws:
         del keep_p
         return Draws(draws[rng.integers(len(draws), size=size)], {})
 

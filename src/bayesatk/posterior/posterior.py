@@ -6,12 +6,11 @@ from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Array, Indices, Ints, Rng
 from bayesatk.core.engine.distribution import Empirical, Quantity
 from bayesatk.core.numerics.weights import total_moments
 from bayesatk.core.pooling.difficulty import Difficulty
-from bayesatk.metrics.credit import Array
 
 Distributions = Sequence[Sequence[Quantity | None]]  # by target
 
@@ -31,10 +30,10 @@ class GroupDraws:
     """
 
     mean: Array
-    metrics: NDArray[np.float64]
+    metrics: Array
     effect: Array | None = None
 
-    def among(self, order: NDArray[np.intp]) -> "GroupDraws":
+    def among(self, order: Indices) -> "GroupDraws":
         """Return draws in another order."""
         effect = None if self.effect is None else self.effect[order]
         return GroupDraws(self.mean[order], self.metrics[order], effect)
@@ -71,15 +70,15 @@ class Draws:
         Log probability of each question's counts, p integrated, of models put together from parts.
     """
 
-    metrics: NDArray[np.float64]
+    metrics: Array
     hyper: dict[str, Array]
     p: Array | None = None
     difficulty: Difficulty | None = None
-    family: NDArray[np.int64] | None = None
+    family: Ints | None = None
     groups: GroupDraws | None = None
     log_likelihood: Array | None = None
 
-    def among(self, order: NDArray[np.intp]) -> "Draws":
+    def among(self, order: Indices) -> "Draws":
         """Return draws in another order."""
         groups = self.groups
         return Draws(
@@ -204,23 +203,23 @@ class SystemPosterior:
         (questions,) and the metrics (questions, metrics).
     """
 
-    mean: NDArray[np.float64]
-    variance_trial: NDArray[np.float64]
-    variance_question: NDArray[np.float64]
+    mean: Array
+    variance_trial: Array
+    variance_question: Array
     distributions: Callable[[], Distributions]
-    draw: Callable[[int, np.random.Generator, bool], Draws]
+    draw: Callable[[int, Rng, bool], Draws]
     question_p: Callable[[], tuple[Array, Array]]
     hyper: dict[str, "Summary | list[Summary]"] = field(default_factory=dict)
     diagnostics: dict[str, float] = field(default_factory=dict)
     families: dict[str, FamilyShare] = field(default_factory=dict)
-    sd_under: Callable[[Any], NDArray[np.float64]] | None = None
+    sd_under: Callable[[Any], Array] | None = None
     method: str = "conjugate"
     warning: str | None = None
     drawn: bool = False
     effective_draws: Mapping[str, float | Array] = field(default_factory=dict)
     hyper_draws: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     groups: "list[SystemPosterior]" = field(default_factory=list)
-    judge_share: NDArray[np.float64] | None = None
+    judge_share: Array | None = None
     expected: Callable[[], tuple[Array, Array]] | None = None
 
     def settled(self) -> "SystemPosterior":
@@ -235,11 +234,11 @@ class SystemPosterior:
         )  # fmt: skip
 
     @property
-    def sd(self) -> NDArray[np.float64]:
+    def sd(self) -> Array:
         """Posterior standard deviation."""
         return np.sqrt(self.variance_trial + self.variance_question)
 
 
-def by_target(questions: Array, population: Array) -> NDArray[np.float64]:
+def by_target(questions: Array, population: Array) -> Array:
     """Return values for both targets as columns; shape (metrics, 2)."""
     return np.stack([questions, population], axis=1)

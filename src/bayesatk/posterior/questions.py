@@ -8,17 +8,16 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
+from bayesatk._tools.arrays import Array, Ints
 from bayesatk.core.engine.bootstrap import bootstrap_without
 from bayesatk.core.numerics.points import Points
 from bayesatk.core.numerics.weights import pareto_shape
-from bayesatk.core.program.cells import Ints
 from bayesatk.core.program.moments import Metrics
 from bayesatk.core.program.observations import AllAlike, MarkedOnRule, RightWrong, log_components
 from bayesatk.core.program.predictor import WIDE_NODES, WIDER, Predictor, Table
 from bayesatk.core.program.question_laws import QuestionLaws
 from bayesatk.data.scales import MetricFunction
 from bayesatk.metrics.category_credit import CategoryCredit, Judged
-from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.count_posterior import SUCCESS, CountPosterior, FamilyFit
 from bayesatk.posterior.model import CountModel

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betainc
 
+from bayesatk._tools.arrays import Array, Ints
 from bayesatk.core.engine.unit_interval import NodeDensity
 from bayesatk.core.numerics.importance import TRUSTED
 from bayesatk.core.question.laws import finite
@@ -17,8 +17,8 @@ from bayesatk.priors import Pooling
 
 def proxy_note(
     system: object,
-    successes: NDArray[np.int64],
-    trials: NDArray[np.int64],
+    successes: Ints,
+    trials: Ints,
     plurality: Mapping[int, float],
 ) -> list[str]:
     """Say how far the strict majority of right marks is from the vote between answers."""
@@ -38,8 +38,8 @@ def proxy_note(
 def partly_observed_note(
     system: object,
     requested: Sequence[Metric],
-    estimate: NDArray[np.float64],
-    trials: NDArray[np.int64],
+    estimate: Array,
+    trials: Ints,
 ) -> list[str]:
     """Say how many questions an estimate is of, where not all that were tried have k trials.
 
@@ -64,9 +64,9 @@ def partly_observed_note(
 def weight_note(
     system: object,
     pooling: Pooling,
-    counts: NDArray[np.int64],
+    counts: Ints,
     scores: Sequence[float],
-    weight: NDArray[np.float64] | None,
+    weight: Array | None,
     by_law: bool,
 ) -> list[str]:
     """Say that weights are correlated with success where pooling assumes that they are not.
@@ -129,9 +129,9 @@ def outside_note(
     system: object,
     requested: Sequence[Metric],
     grid: MetricGrid,
-    estimate: NDArray[np.float64],
-    statistics: NDArray[np.float64],
-    trials: NDArray[np.int64],
+    estimate: Array,
+    statistics: Array,
+    trials: Ints,
 ) -> list[str]:
     """Say so when the unbiased estimate lies outside the interval for these questions.
 

@@ -5,14 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from bayesatk._tools.arrays import Array, Rng
 from bayesatk.core.program.predictor import Predictor
-from bayesatk.metrics.credit import Array
 from bayesatk.posterior.model import CountModel
 
 
-def draw_new_p(
-    model: CountModel, size: int, rng: np.random.Generator
-) -> tuple[Array, dict[str, Array]]:
+def draw_new_p(model: CountModel, size: int, rng: Rng) -> tuple[Array, dict[str, Array]]:
     """Draw hyperparameters and effects of groups, and p of a new question in place of each.
 
     A new question has the group, the covariates and the prior trials of the one that it replaces.
@@ -46,7 +44,7 @@ def draw_new_p(
     return np.concatenate(drawn), {name: np.concatenate(rate) for name, rate in rates.items()}
 
 
-def _new_p(predictor: Predictor, theta: Array, rng: np.random.Generator) -> Array:
+def _new_p(predictor: Predictor, theta: Array, rng: Rng) -> Array:
     """Draw p of new questions at points, one set at each."""
     cells, observation = predictor.cells, predictor.observation
     offset = predictor.offsets(theta)

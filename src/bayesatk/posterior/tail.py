@@ -4,16 +4,15 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 
-from bayesatk._tools.arguments import proper_probability
+from bayesatk._tools.arrays import Array
+from bayesatk._tools.messages import proper_probability
 from bayesatk.core.engine.matched import KnownAtPoints
 from bayesatk.core.pooling.nodes import Nodes
-from bayesatk.metrics.credit import Array
 from bayesatk.posterior.count_posterior import FamilyFit
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.models_of import model_of
-from bayesatk.results.result import Result
+from bayesatk.results.result import Fit, Result
 from bayesatk.results.views import ShownTable
 
 _CEILING = "inflated"  # the family with an atom at 0
@@ -24,7 +23,7 @@ _COLUMNS = (
 _CERTAIN = 0.0005  # probabilities that are 0 in a sentence
 
 
-def tail_exponent(fit: xr.DataTree | Result, *, ci_prob: float | None = None) -> pd.DataFrame:
+def tail_exponent(fit: Fit, *, ci_prob: float | None = None) -> pd.DataFrame:
     """Estimate the exponent of the power law of ``1 - pass@k`` for large k, or its ceiling.
 
     Both are of questions like these. Where the density of success probabilities near 0 is

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Array, Indices, Rng
 from bayesatk.core.pooling.agreement import draw_shares
 from bayesatk.core.pooling.shapes import Shapes, draw_shapes
 from bayesatk.core.question.weighted_vote import (
@@ -21,7 +21,6 @@ from bayesatk.core.question.weighted_vote import (
     weighted_vote_finite,
 )
 from bayesatk.data.verifier import NO_ANSWER, ScoreBins, VerifierScores
-from bayesatk.metrics.credit import Array
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.best_of import by_draws, over_groups
 from bayesatk.posterior.count_posterior import SUCCESS, CountPosterior
@@ -51,7 +50,7 @@ class WeightedVotes:
     votes: PooledVotes
     scores: VerifierScores
     draws: int
-    rng: np.random.Generator
+    rng: Rng
 
     def estimate(self, metrics: Sequence[Metric]) -> Array:
         """Unbiased finite-law values; NaN where some question has fewer than k trials."""
@@ -82,7 +81,7 @@ class WeightedVotes:
         right = CountPosterior(self.votes.right, (SUCCESS,)).posterior()
         return by_draws(lambda n, rng: self.draw(metrics, n, rng), self.draws, self.rng, right)
 
-    def draw(self, metrics: Sequence[Metric], size: int, rng: np.random.Generator) -> VoteDraws:
+    def draw(self, metrics: Sequence[Metric], size: int, rng: Rng) -> VoteDraws:
         """Return joint draws of votes, also of every question."""
         bins = self.scores.votes_in_bins([ballot.correct for ballot in self.votes.ballots])
         ks = tuple(metric.k for metric in metrics)
@@ -100,7 +99,7 @@ class _Elections(VotePosterior):
 
     bins: ScoreBins
 
-    def of_all(self, size: int, rng: np.random.Generator) -> VoteDraws:
+    def of_all(self, size: int, rng: Rng) -> VoteDraws:
         """Return joint draws."""
         right = self._right.draw(size, rng, True)
         silent = None if self._silent is None else self._silent.draw(size, rng, True)
@@ -132,7 +131,7 @@ class _Elections(VotePosterior):
 
     def _tables_of(
         self, question: int | None, thetas: Sequence[Array], shapes: Sequence[Shapes],
-        rng: np.random.Generator,
+        rng: Rng,
     ) -> Array:  # fmt: skip
         """Credit by right and wrong votes of a question, or of new ones; (2, rows, K + 1, K + 1).
 
@@ -161,7 +160,7 @@ class _Elections(VotePosterior):
             tops.append([top.reshape(rows, elections, k + 1) for top in pair])
         return self._credit(tops, k)
 
-    def _votes(self, chance: Array, repeats: int, k: int, rng: np.random.Generator) -> Array:
+    def _votes(self, chance: Array, repeats: int, k: int, rng: Rng) -> Array:
         """Draw weights of k votes by probabilities of bins; (rows x repeats, k)."""
         entry, within = _chosen(chance, repeats, k, rng)
         first = self.bins.first
@@ -193,9 +192,7 @@ def _of_question(drawn: Draws, question: int) -> Array:
     return drawn.p[:, question]
 
 
-def _chosen(
-    chance: Array, repeats: int, k: int, rng: np.random.Generator
-) -> tuple[NDArray[np.intp], Array]:
+def _chosen(chance: Array, repeats: int, k: int, rng: Rng) -> tuple[Indices, Array]:
     """Draw categories by rows of probabilities, spread evenly over the repeats of a row.
 
     Returns

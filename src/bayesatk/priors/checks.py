@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bayesatk._tools.arguments import real_number
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.arrays import Array
+from bayesatk._tools.messages import ArgumentError, real_number
 
 _MOST = 1e12  # of a Dirichlet parameter
 
@@ -69,7 +68,7 @@ def concentration(prior: Any, name: str, size: int | None = None) -> None:
     object.__setattr__(prior, name, plain)
 
 
-def spread(value: float | tuple[float, ...], categories: int, name: str) -> NDArray[np.float64]:
+def spread(value: float | tuple[float, ...], categories: int, name: str) -> Array:
     """Return the concentration of every category."""
     values = np.asarray(value, float)
     if values.ndim and len(values) != categories:
@@ -113,14 +112,14 @@ def family_probabilities(difficulty: object) -> tuple[tuple[str, float], ...]:
     unknown = [name for name in names if name not in DIFFICULTY_FAMILIES]
     if unknown or not names or len(set(names)) < len(names):
         raise ArgumentError(
-            Argument("difficulty"),
+            "difficulty",
             " must be 'averaged', or one or several different of "
             f"{', '.join(DIFFICULTY_FAMILIES)}; got {difficulty!r:.80}.",
         )
     numbers = np.array([real_number("difficulty", pair[1]) for pair in pairs])
     if not np.isfinite(numbers).all() or (numbers < 0.0).any() or not numbers.sum() > 0.0:
         raise ArgumentError(
-            Argument("difficulty"),
+            "difficulty",
             ": prior probabilities of families must be finite, >= 0 and not all 0; got "
             f"{difficulty!r:.80}.",
         )

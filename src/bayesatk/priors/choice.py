@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
 from typing import Any, get_args
 
-from bayesatk._tools.arguments import one_of
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.messages import ArgumentError, one_of
 from bayesatk.priors import (
     AnyPrior,
     BetaPrior,
@@ -120,7 +119,7 @@ def with_families(prior: AnyPrior, difficulty: object) -> HyperPrior:
     """
     if not isinstance(prior, HyperPrior):
         raise ArgumentError(
-            Argument("difficulty"),
+            "difficulty",
             " must be left out except under pooling='partial' with a HyperPrior, which "
             f"alone estimates how difficulties are spread; got {difficulty!r:.80} with a "
             f"{type(prior).__name__}.",

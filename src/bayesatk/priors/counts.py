@@ -3,9 +3,9 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bayesatk._tools.arguments import real_number, whole_number
+from bayesatk._tools.arrays import Array
+from bayesatk._tools.messages import real_number, whole_number
 from bayesatk.priors.checks import (
     DIFFICULTY_FAMILIES,
     Families,
@@ -40,7 +40,7 @@ class BetaPrior:
     def __post_init__(self) -> None:
         positive_numbers(self, "alpha", "beta")
 
-    def vector(self, categories: int = 2) -> NDArray[np.float64]:
+    def vector(self, categories: int = 2) -> Array:
         """Concentration of wrong and of right: a Beta is a Dirichlet of two categories.
 
         Examples
@@ -148,7 +148,7 @@ class HyperPrior:
         """Return the prior ``p(alpha, beta) ~ (alpha + beta)^(-5/2)``."""
         return cls(icc=(0.5, -0.5))
 
-    def vector(self, categories: int = 2) -> NDArray[np.float64]:
+    def vector(self, categories: int = 2) -> Array:
         """Concentration of the mean: of wrong and of right."""
         return spread(self.mean[::-1], categories, "mean")
 
@@ -244,7 +244,7 @@ class DirichletPrior:
     def __post_init__(self) -> None:
         concentration(self, "concentration")
 
-    def vector(self, categories: int) -> NDArray[np.float64]:
+    def vector(self, categories: int) -> Array:
         """Concentration of each category."""
         return spread(self.concentration, categories, "concentration")
 
@@ -300,7 +300,7 @@ class DirichletHyperPrior:
         mean = Field("mean", Dirichlet(tuple(self.vector(categories).tolist())))
         return Fields((mean, *_effects(self, slopes, grouped), Field("icc", Beta(*self.icc))))
 
-    def vector(self, categories: int) -> NDArray[np.float64]:
+    def vector(self, categories: int) -> Array:
         """Concentration of the mean vector."""
         return spread(self.mean, categories, "mean")
 

@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import (
     betaincinv,
     betaln,
@@ -27,7 +26,8 @@ from scipy.special import (
     stdtrit,
 )
 
-Array = NDArray[np.float64]
+from bayesatk._tools.arrays import Array, Flags
+
 _FARTHEST = 600.0  # logits or logs, within double precision
 _STEEPEST = 50.0  # log of a heavy-tailed number over its coordinate: larger ones have no mass
 
@@ -371,7 +371,7 @@ class Fields:
             return total
         return np.where(self._descends(theta), -np.inf, total + np.log(2.0))
 
-    def _descends(self, theta: Array) -> NDArray[np.bool_]:
+    def _descends(self, theta: Array) -> Flags:
         first = theta[:, self.slices[self.pairs[0]]]
         return np.asarray(first[:, 0] > first[:, 1])
 

@@ -5,8 +5,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayesatk._tools.arguments import positive_number
 from bayesatk._tools.arrays import Array, Flags
+from bayesatk._tools.messages import positive_number
 from bayesatk.core.question.ballot import plurality_finite, plurality_latent, plurality_posterior
 from bayesatk.metrics.credit import check_k
 

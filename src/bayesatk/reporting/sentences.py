@@ -12,8 +12,7 @@ from bayesatk.comparison.claims import claim
 from bayesatk.comparison.pairs.verdicts import named
 from bayesatk.posterior.models_of import observed_value
 from bayesatk.posterior.tail import tail_exponent
-from bayesatk.results.analyses import analysis_table
-from bayesatk.results.result import Result
+from bayesatk.results.result import Result, analysis_table
 from bayesatk.results.tables import ranges_beyond, table
 from bayesatk.results.views import view
 from bayesatk.verification.verify import Verification

@@ -5,8 +5,7 @@ from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
 
-from bayesatk.results.analyses import analyses_of
-from bayesatk.results.result import Fit, Result
+from bayesatk.results.result import Fit, Result, analyses_of
 
 RUBIN = "Rubin 1981, Annals of Statistics 9(1), 130-134 (Bayesian bootstrap)"
 HOFFMAN = "Hoffman and Gelman 2014, JMLR 15, 1593-1623 (NUTS)"

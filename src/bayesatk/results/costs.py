@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayesatk._tools.arguments import positive_number, whole_number
 from bayesatk._tools.arrays import Array, Flags, Ints
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.messages import Argument, ArgumentError, positive_number, whole_number
 from bayesatk.core.costs.prior import BY_BUDGET, BY_K, CostPrior, Costs
 from bayesatk.data.outcomes import COST_SUMS, Outcomes
 from bayesatk.data.study import Study, as_marked, read_study
@@ -113,7 +112,7 @@ def read_costs(
     lacking = [name for name in COST_SUMS if name not in sums["cost_sum"]]
     if lacking:
         raise ArgumentError(
-            Argument("data"), " must have the sums of costs that the model takes; a result saved "
+            "data", " must have the sums of costs that the model takes; a result saved "
             f"by an earlier version lacks {', '.join(lacking)}. Read the costs again: ",
             Argument("cost", "usd", "tally"), ", the name of a column.",
         )  # fmt: skip

@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import betainc, betaincinv, logit
 
-from bayesatk._tools.arguments import proper_probability
 from bayesatk._tools.arrays import Array
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.messages import Argument, ArgumentError, proper_probability
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.data.design import Design
 from bayesatk.metrics.grid import Metric, MetricSpec, parse

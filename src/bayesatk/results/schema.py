@@ -251,7 +251,7 @@ def check_result(result: object, group: str | None = "posterior") -> xr.DataTree
     return result
 
 
-# Groups that are a table each (`bayesatk.results.analyses`), in the order in which they are shown.
+# Groups that are a table each (`bayesatk.results.result`), in the order in which they are shown.
 ANALYSES = (
     "leaderboard", "gate", "horizon", "horizon_pairs", "horizon_curves", "horizon_observed",
     "change_point", "plan", "labels", "labels_chosen", "labels_trials", "certificate", "claims",

@@ -8,16 +8,14 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayesatk._tools.arguments import one_of
 from bayesatk._tools.arrays import Array
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.messages import Argument, ArgumentError, one_of
 from bayesatk.core.pooling.moment_range import metric_ranges
 from bayesatk.core.pooling.states import States
 from bayesatk.core.question.observed import observed_at
 from bayesatk.metrics.grid import Metric
-from bayesatk.results.analyses import analysis_table
 from bayesatk.results.costs import cost_table
-from bayesatk.results.result import Fit, Result
+from bayesatk.results.result import Fit, Result, analysis_table
 from bayesatk.results.schema import TARGETS, by_metric, metric_values
 from bayesatk.results.views import ShownTable
 

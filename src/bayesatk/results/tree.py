@@ -46,8 +46,7 @@ class ResultTree(xr.DataTree):  # type: ignore[no-untyped-call]
 
 def _lines(tree: xr.DataTree) -> list[str]:
     """Return what was evaluated, how, the first rows, and what to do next."""
-    from bayesatk.results.analyses import analyses_of, analysis_table
-    from bayesatk.results.result import Result
+    from bayesatk.results.result import Result, analyses_of, analysis_table
     from bayesatk.results.tables import table
     from bayesatk.results.views import view
 

@@ -17,8 +17,8 @@ import xarray as xr
 from scipy.special import ndtr, ndtri
 from scipy.stats import kstest
 
-from bayesatk._tools.arguments import whole_number
 from bayesatk._tools.batches import all_batches
+from bayesatk._tools.messages import whole_number
 from bayesatk._tools.threads import one_thread
 from bayesatk.core.costs.prior import CostPrior
 from bayesatk.judge_error import JudgeError

@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Array, Ints, Rng
 from bayesatk.core.costs.prior import CostPrior, Costs
 from bayesatk.costs.evaluation import draw_costs, fit_costs
 from bayesatk.data.outcomes import Outcomes
@@ -38,7 +38,6 @@ from bayesatk.results.costs import read_costs
 from bayesatk.results.difficulty import flat_draws
 from bayesatk.results.schema import GROUPED_TARGETS
 
-Array = NDArray[np.float64]
 Quantities = dict[str, Array]
 PyMCForm = Form | Literal["logit_normal"]
 Structure = Literal["covariates", "groups"]
@@ -67,7 +66,7 @@ class CountKind:
         self._forward: dict[str, Forward] = {}
         self._programs: dict[str, Any] = {}
 
-    def simulate(self, rng: np.random.Generator) -> tuple[Quantities, Any]:
+    def simulate(self, rng: Rng) -> tuple[Quantities, Any]:
         """Draw a family, hyperparameters, probabilities and counts."""
         study, family = self.study, _drawn_family(self.study.prior, rng)
         if family not in self._forward:
@@ -82,7 +81,7 @@ class CountKind:
         dataset = dataset.assign(count=(("system", "question", "category"), counts))
         return truth, replace(study, outcomes=replace(study.outcomes, dataset=dataset))
 
-    def exact(self, data: Study, rng: np.random.Generator) -> Quantities:
+    def exact(self, data: Study, rng: Rng) -> Quantities:
         """Draw from the closed form."""
         if isinstance(data.prior, CrossedPrior):
             raise ValueError("engine must be 'pymc' for logit-normal difficulties: no closed form.")
@@ -99,7 +98,7 @@ class CountKind:
         by_system = {name: values[:, None] for name, values in variables.items()}
         return self._named(data.metrics, drawn.metrics[:, None], by_system)
 
-    def sampled(self, data: Study, rng: np.random.Generator) -> Quantities:
+    def sampled(self, data: Study, rng: Rng) -> Quantities:
         """Draw with NUTS from the models of the form."""
         posteriors = {
             family: _nuts_draws(model, self._programs, family, rng)
@@ -119,7 +118,7 @@ class CountKind:
         return build_models(study, self.form, distinct=not structured)
 
     def _quantities(
-        self, study: Study, posteriors: Mapping[str, xr.Dataset], rng: np.random.Generator
+        self, study: Study, posteriors: Mapping[str, xr.Dataset], rng: Rng
     ) -> Quantities:
         """Name what draws of every family say of the data; chains one after the other."""
         difficulties = None
@@ -196,7 +195,7 @@ class VoteKind:
     def _forward(self) -> Forward:
         return Forward(build_answers(self.template, self.prior))
 
-    def simulate(self, rng: np.random.Generator) -> tuple[Quantities, Any]:
+    def simulate(self, rng: Rng) -> tuple[Quantities, Any]:
         """Draw probabilities of the answers, and answers."""
         drawn = self._forward.draw(rng)
         p = drawn["answer_p"].values.reshape(len(self.template.dataset["question"]), -1)
@@ -204,7 +203,7 @@ class VoteKind:
             rng.multinomial(self.trials, p)
         )
 
-    def exact(self, data: Outcomes, rng: np.random.Generator) -> Quantities:
+    def exact(self, data: Outcomes, rng: Rng) -> Quantities:
         """Draw from the closed form."""
         assert data.answers is not None
         ballots = data.answers.of(0)
@@ -213,14 +212,12 @@ class VoteKind:
         first = answer_draws(ballots[:1], self.ks, self.prior, DRAWS, rng)[:, 0]
         return self._named(together, first)
 
-    def sampled(self, data: Outcomes, rng: np.random.Generator) -> Quantities:
+    def sampled(self, data: Outcomes, rng: Rng) -> Quantities:
         """Draw with NUTS."""
         drawn = _nuts_draws(build_answers(data, self.prior), self._programs, "", rng)
         return _thinned(self._quantities(data, drawn, rng))
 
-    def _quantities(
-        self, outcomes: Outcomes, posterior: xr.Dataset, rng: np.random.Generator
-    ) -> Quantities:
+    def _quantities(self, outcomes: Outcomes, posterior: xr.Dataset, rng: Rng) -> Quantities:
         together = sampled_votes(outcomes, self.prior, self.ks, posterior, rng).values
         correct = possible_ballots(outcomes, self.prior)[0].correct
         p = flat_draws(posterior["answer_p"])[:, : len(correct)]
@@ -250,7 +247,7 @@ class CostKind:
         self.trials = trials
         self._forward: dict[str, Forward] = {}
 
-    def simulate(self, rng: np.random.Generator) -> tuple[Quantities, Any]:
+    def simulate(self, rng: Rng) -> tuple[Quantities, Any]:
         """Draw a family, parameters, questions, outcomes and costs."""
         family = _drawn_family(self.asked.prior, rng)
         if family not in self._forward:
@@ -267,7 +264,7 @@ class CostKind:
             np.array([np.log(cost[outcome]).sum() for outcome in outcomes]),
         )
 
-    def exact(self, data: Costs, rng: np.random.Generator) -> Quantities:
+    def exact(self, data: Costs, rng: Rng) -> Quantities:
         """Draw from the posterior without a sampler."""
         asked, ones = self.asked, self.asked.weight
         model, points = fit_costs(data.trials.astype(np.int64), data, asked.prior, asked.cost_prior)
@@ -276,7 +273,7 @@ class CostKind:
             list(asked.k), (), rng,
         ))  # fmt: skip
 
-    def sampled(self, data: Costs, rng: np.random.Generator) -> Quantities:
+    def sampled(self, data: Costs, rng: Rng) -> Quantities:
         """Refuse: a model with two latent numbers a question is sampled one data set at a time."""
         raise NotImplementedError("costs are calibrated with engine='closed_form'.")
 
@@ -315,7 +312,7 @@ def count_study(
     return Study(outcomes=outcomes, **asked)
 
 
-def _drawn_family(prior: object, rng: np.random.Generator) -> str:
+def _drawn_family(prior: object, rng: Rng) -> str:
     """Draw a family by its prior probability; empty where the prior has none."""
     if not isinstance(prior, HyperPrior):
         return ""
@@ -323,9 +320,7 @@ def _drawn_family(prior: object, rng: np.random.Generator) -> str:
     return str(rng.choice(names, p=chances))
 
 
-def _nuts_draws(
-    model: Any, programs: dict[str, Any], family: str, rng: np.random.Generator
-) -> xr.Dataset:
+def _nuts_draws(model: Any, programs: dict[str, Any], family: str, rng: Rng) -> xr.Dataset:
     """Sample a model with NUTS; its program is compiled once, and takes other data."""
     import nutpie
 
@@ -351,7 +346,7 @@ def _of_costs(drawn: Quantities) -> Quantities:
     }
 
 
-def _answers(counts: NDArray[np.int64]) -> Outcomes:
+def _answers(counts: Ints) -> Outcomes:
     """Answers "0", "1" ... of so many trials each, of which "0" is right."""
     rows = [np.repeat(np.arange(len(row)), row).astype(str).tolist() for row in counts]
     return tally(None, answers=rows, reference=["0"] * len(rows))

@@ -6,11 +6,10 @@ from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bayesatk._tools.arguments import one_of
+from bayesatk._tools.arrays import Array, Rng
 from bayesatk._tools.batches import misshapen
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.messages import ArgumentError, one_of
 from bayesatk.core.costs.prior import CostPrior
 from bayesatk.data.scales import RIGHT_WRONG, Scored
 from bayesatk.data.study import population_of
@@ -64,7 +63,7 @@ class Replications:
         plain = asdict(self) | {"prior": describe_prior(self.prior)}
         return {name: value for name, value in plain.items() if value or name not in later}
 
-    def rng(self, replication: int) -> np.random.Generator:
+    def rng(self, replication: int) -> Rng:
         """Return the randomness of one replication, whatever the others do."""
         return np.random.default_rng([self.seed, replication])
 
@@ -115,7 +114,7 @@ def batch_fault(names: list[str], values: Any) -> str:
     return ""
 
 
-def _place(value: float, draws: NDArray[np.float64], rng: np.random.Generator) -> float:
+def _place(value: float, draws: Array, rng: Rng) -> float:
     """Rank of the truth among the draws, ties and the gap it falls in broken at random."""
     below, same = int((draws < value).sum()), int((draws == value).sum())
     rank = below + rng.integers(0, same + 1)
@@ -127,7 +126,7 @@ def checked(asked: Replications, difficulty: Families) -> Replications:
     one_of("engine", asked.engine, ("closed_form", "pymc"))
     if asked.form is not None and asked.engine != "pymc":
         raise ArgumentError(
-            Argument("form"),
+            "form",
             f" must be left out for engine='closed_form'; got {asked.form!r}. Use engine='pymc'.",
         )
     if asked.structure is not None:
@@ -159,7 +158,7 @@ def _prior_of_questions(asked: Replications, difficulty: Families) -> Any:
     prior = one_latent_family(prior, asked.form or "marginal", by_default, alone)
     if isinstance(prior, HyperPrior) and not prior.proper:
         raise ArgumentError(
-            Argument("prior"),
+            "prior",
             f" must be proper to simulate data from it; got icc={prior.icc}. The default is.",
         )
     return prior
@@ -200,7 +199,7 @@ def _check_verified(asked: Replications) -> None:
     labels = [metric.label for metric in parse(asked.metrics) if metric.verified]
     if labels:
         raise ArgumentError(
-            Argument("metrics"), f" must be of marks or answers here; got {', '.join(labels)}: "
+            "metrics", f" must be of marks or answers here; got {', '.join(labels)}: "
             "scores are put in bins that depend on them, so no prior says how they come. Leave it "
             "out; bayesatk.verify compares it with PyMC on your data.",
         )  # fmt: skip
@@ -249,7 +248,7 @@ def score_values(scores: object) -> tuple[float, ...] | None:
     rising = all(low < high for low, high in pairwise(values))
     if len(values) < 2 or not rising or not np.isfinite(values).all():
         raise ArgumentError(
-            Argument("scores"),
+            "scores",
             f" must be two or more finite numbers in rising order; got {scores!r:.80}.",
         )
     return values

@@ -8,15 +8,13 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from bayesatk._tools.arguments import proper_probability
-from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk.results.result import Result
+from bayesatk._tools.arrays import Array, Flags
+from bayesatk._tools.messages import ArgumentError, proper_probability
+from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import MAX_RHAT
 
-Array = NDArray[np.float64]
 Verdict = Literal["agree", "disagree", "inconclusive"]
 
 LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
@@ -75,9 +73,7 @@ class Verification:
         return self.summary()
 
 
-def verify(
-    exact: xr.DataTree | Result, sampled: xr.DataTree | Result, *, alpha: float = 0.01
-) -> Verification:
+def verify(exact: Fit, sampled: Fit, *, alpha: float = 0.01) -> Verification:
     """Compare a closed-form result with draws of the same quantities.
 
     For every variable, k, tau, system and target: the difference of means and of sds in Monte
@@ -156,7 +152,7 @@ class _Quantity:
 def _refuse_closed_form(sampled: Result) -> None:
     if sampled.has("closed_form"):
         raise ArgumentError(
-            Argument("sampled"), " must be draws of a sampler, which know nothing of the closed "
+            "sampled", " must be draws of a sampler, which know nothing of the closed "
             f"form; got a result with method {sampled.method!r}, whose draws follow from the "
             "formulas that are checked. Pass bayesatk.sample(data, metrics) of the same data.",
         )  # fmt: skip
@@ -236,7 +232,7 @@ def reference_draws(closed: xr.Dataset, name: str, where: dict[str, Any]) -> flo
     return float(drawn) if drawn else np.inf
 
 
-def continuous_at(quantiles: Array, values: Array) -> NDArray[np.bool_]:
+def continuous_at(quantiles: Array, values: Array) -> Flags:
     """Which values have one level only among these quantiles.
 
     A value that several levels share has a probability of its own, such as a share of questions

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import NDArray
 
-from bayesatk._tools.arguments import proper_probability
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.arrays import Flags
+from bayesatk._tools.messages import ArgumentError, proper_probability
 from bayesatk._tools.seeding import RandomSource
 from bayesatk._tools.threads import one_thread
 from bayesatk.comparison.joint.contrasts import tiers_of
@@ -19,8 +18,7 @@ from bayesatk.comparison.joint.shared import Board
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.models_of import observed_value
 from bayesatk.priors import LeaderboardPrior
-from bayesatk.results.analyses import analysis_group, with_analyses
-from bayesatk.results.result import Result
+from bayesatk.results.result import Fit, Result, analysis_group, with_analyses
 
 CITATIONS = (
     "Bock and Aitkin 1981, Psychometrika 46, 443-459 (marginal likelihood of item response models)",
@@ -53,8 +51,8 @@ class Ranking:
         if self.joint.board is None:
             self.result.require("shared_difficulty", "board")
             raise ArgumentError(
-                Argument("fit"), " must be of a result whose systems share difficulties; this "
-                "one declares a prior of its own. Evaluate it without ", Argument("prior"), ".",
+                "fit", " must be of a result whose systems share difficulties; this "
+                "one declares a prior of its own. Evaluate it without ", "prior", ".",
             )  # fmt: skip
         return self.joint.board
 
@@ -64,7 +62,7 @@ class Ranking:
         return str(self.joint.attrs.get("joint_method", self.joint.model))
 
     @cached_property
-    def orders(self) -> NDArray[np.bool_]:
+    def orders(self) -> Flags:
         """Orders that are declared (metric, target, system, other), systems as in the draws."""
         cells = [*self.result.grid]
         orders = [
@@ -148,7 +146,7 @@ class Ranking:
 
 
 def leaderboard(
-    fit: xr.DataTree | Result,
+    fit: Fit,
     *,
     alpha: float | None = None,
     prior: LeaderboardPrior | None = None,
@@ -247,7 +245,7 @@ def leaderboard(
 
 @one_thread()
 def rank(
-    fit: xr.DataTree | Result,
+    fit: Fit,
     alpha: float | None = None,
     prior: LeaderboardPrior | None = None,
     rng: RandomSource = None,
@@ -262,7 +260,7 @@ def rank(
     joint, seed = joint_again(result, prior, rng)
     if not has_ranks(result):
         raise ArgumentError(
-            Argument("fit"), " must have questions that all systems tried, where every system has "
+            "fit", " must have questions that all systems tried, where every system has "
             "a model of its own; it has none. Compare its pairs instead: bayesatk.compare(fit).",
         )  # fmt: skip
     return Ranking(result, joint, float(alpha), seed)

@@ -6,11 +6,9 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-import xarray as xr
-from numpy.typing import NDArray
 
-from bayesatk._tools.arguments import whole_number
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.arrays import Array
+from bayesatk._tools.messages import ArgumentError, whole_number
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.comparison.boards.leaderboard import rank
 from bayesatk.comparison.joint.posterior import joint_attrs
@@ -23,13 +21,11 @@ from bayesatk.core.one_factor.questions import (
     simulate_counts,
 )
 from bayesatk.metrics.credit import pass_at
-from bayesatk.results.result import Result
-
-Array = NDArray[np.float64]
+from bayesatk.results.result import Fit, Result
 
 
 def next_questions(
-    fit: xr.DataTree | Result,
+    fit: Fit,
     count: int | None = 10,
     *,
     systems: Sequence[object] | None = None,
@@ -90,9 +86,7 @@ def next_questions(
     if count is not None:
         count = whole_number("count", count)
     if target not in ("questions", "population"):
-        raise ArgumentError(
-            Argument("target"), f" must be 'questions' or 'population'; got {target!r}."
-        )
+        raise ArgumentError("target", f" must be 'questions' or 'population'; got {target!r}.")
     mark, covariance, variance, difficulty, difficulty_sd = _moments(
         ranking.board.draws, ranking.result.weight, target
     )
@@ -115,7 +109,7 @@ def _indices_of(names: list[object], systems: Sequence[object] | None) -> list[i
     unknown = [system for system in systems if system not in names]
     if unknown or not systems or len(set(systems)) < len(systems):
         raise ArgumentError(
-            Argument("systems"), f" must be different ones of {names}; got {list(systems)!r:.80}."
+            "systems", f" must be different ones of {names}; got {list(systems)!r:.80}."
         )
     return [names.index(system) for system in systems]
 
@@ -163,7 +157,7 @@ def _moments(
 
 
 def suspicious_questions(
-    fit: xr.DataTree | Result,
+    fit: Fit,
     *,
     alpha: float = 0.1,
     rng: RandomSource = None,

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from bayesatk._tools.arguments import proper_probability
 from bayesatk._tools.arrays import Array, Flags, Ints, Rng
 from bayesatk._tools.batches import in_batches
+from bayesatk._tools.messages import proper_probability
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk._tools.threads import one_thread
 from bayesatk.core.engine.interval_ends import measured_interval

@@ -9,16 +9,14 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayesatk._tools.arguments import one_of, whole_number
 from bayesatk._tools.arrays import Array, Indices, Ints
-from bayesatk._tools.messages import ArgumentError
+from bayesatk._tools.messages import ArgumentError, one_of, whole_number
 from bayesatk.comparison.checks.question_table import chosen_metric
 from bayesatk.core.pooling.marks import level_chances
 from bayesatk.judge_error import MarkedBy, Panel
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.models_of import model_of
-from bayesatk.results.analyses import analysis_group, with_analyses
-from bayesatk.results.result import Fit, Result
+from bayesatk.results.result import Fit, Result, analysis_group, with_analyses
 from bayesatk.results.schema import TARGETS
 
 _DRAWS = 4000

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bayesatk._tools.arguments import proper_probability, whole_number
 from bayesatk._tools.arrays import Array
-from bayesatk._tools.messages import ArgumentError
+from bayesatk._tools.messages import ArgumentError, proper_probability, whole_number
 from bayesatk.comparison.checks.question_table import chosen_metric
 from bayesatk.comparison.pairs.verdicts import named
 from bayesatk.core.pooling.marks import question_rates

@@ -8,9 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayesatk._tools.arguments import one_of
 from bayesatk._tools.arrays import Array, Flags, Indices
-from bayesatk._tools.messages import ArgumentError
+from bayesatk._tools.messages import ArgumentError, one_of
 from bayesatk._tools.threads import one_thread
 from bayesatk.core.program.question_laws import QuestionLaws
 from bayesatk.data.columns import GROUP, WEIGHT

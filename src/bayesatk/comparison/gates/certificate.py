@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayesatk._tools.arguments import proper_probability, whole_number
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.arrays import Rng
+from bayesatk._tools.messages import ArgumentError, proper_probability, whole_number
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk._tools.threads import one_thread
 from bayesatk._tools.words import probability_words
@@ -22,7 +22,7 @@ from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.study import outcome_values
 from bayesatk.data.tally import tally
 from bayesatk.posterior.evaluate import evaluate
-from bayesatk.results.analyses import analysis_group, tree_of, with_analyses
+from bayesatk.results.result import analysis_group, tree_of, with_analyses
 
 _WRONG = {"fail": "falsely fails", "pass": "falsely passes"}
 _SAME = "same system"
@@ -346,18 +346,18 @@ def _check_policy(policy: object) -> None:
     """Refuse what is no policy, and policies whose verdicts are not replayed."""
     if not isinstance(policy, GatePolicy):
         raise ArgumentError(
-            Argument("policy"), f" must be a GatePolicy; got {type(policy).__name__}. Use "
+            "policy", f" must be a GatePolicy; got {type(policy).__name__}. Use "
             "GatePolicy('pass@1', margin=0.02), or GatePolicy.read('gate.toml').",
         )  # fmt: skip
     if policy.pooled_floors:
         raise ArgumentError(
-            Argument("policy"), " must have no pooled floors to be certified: they take a whole "
+            "policy", " must have no pooled floors to be certified: they take a whole "
             "posterior of every replayed run. Leave out pooled_floors: floors are then tests of "
             "their own questions.",
         )  # fmt: skip
     if not policy.asked.of_marks:
         raise ArgumentError(
-            Argument("metric"), " must judge marks to be certified, such as 'pass@1' or 'pass^4'; "
+            "metric", " must judge marks to be certified, such as 'pass@1' or 'pass^4'; "
             f"got {policy.metric!r}.",
         )  # fmt: skip
 
@@ -374,12 +374,12 @@ def _outcomes(baseline: object) -> Outcomes | None:
 
 def _replayed_design(
     data: Outcomes, policy: GatePolicy, questions: int | None, trials: int | None,
-    rng: np.random.Generator,
+    rng: Rng,
 ) -> Design:  # fmt: skip
     """Return the design of a baseline's data, with draws of its success probabilities."""
     if questions is not None:
         raise ArgumentError(
-            Argument("questions"), f" must be left out with data, which have theirs; got "
+            "questions", f" must be left out with data, which have theirs; got "
             f"{questions!r:.80}. Give it with (mean, icc).",
         )  # fmt: skip
     template = together(data, data)
@@ -397,12 +397,12 @@ def _replayed_design(
 
 def _stated_design(
     source: Any, policy: GatePolicy, questions: int | None, trials: int | None,
-    rng: np.random.Generator,
+    rng: Rng,
 ) -> Design:  # fmt: skip
     """Return the design of stated difficulties: Beta draws for every question."""
     if policy.floors:
         raise ArgumentError(
-            Argument("policy"), " must be without floors where difficulties are stated: no "
+            "policy", " must be without floors where difficulties are stated: no "
             "question has a name. Give the baseline's outcomes, or leave the floors out.",
         )  # fmt: skip
     mean, icc = (
@@ -411,7 +411,7 @@ def _stated_design(
     )
     for name, value in (("questions", questions), ("trials", trials)):
         if value is None:
-            raise ArgumentError(Argument(name), " must be given with (mean, icc).")
+            raise ArgumentError(name, " must be given with (mean, icc).")
         whole_number(name, value)
     assert questions is not None
     assert trials is not None
@@ -430,7 +430,7 @@ def _check_effect(design: Design, effect: float) -> None:
     if np.abs(differences - effect).max() > 1e-3:
         mean = float((metric.latent(design.p) @ share).mean())
         raise ArgumentError(
-            Argument("effect"), f" must leave the metric between its ends; got {effect:+g}, and "
+            "effect", f" must leave the metric between its ends; got {effect:+g}, and "
             f"the baseline's {metric.label} is about {mean:.2f}. Take a smaller one.",
         )  # fmt: skip
 
@@ -440,7 +440,7 @@ class _Decider:
     """Runs whole gates, and searches designs by their regression."""
 
     limits: dict[str, float]
-    rng: np.random.Generator
+    rng: Rng
     progress: bool | None
     client: Any
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import bdtr, bdtrc, rel_entr
 
+from bayesatk._tools.arrays import Flags, Ints
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.words import number_words, probability_words
 from bayesatk.comparison.gates.policy import GatePolicy
@@ -23,7 +23,6 @@ from bayesatk.posterior.models_of import observed_value
 from bayesatk.results.result import Result
 
 Verdict = Literal["pass", "fail", "inconclusive"]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ def check_floors(result: Result, system: int, policy: GatePolicy) -> tuple[Floor
     confidences = pooled_probabilities if policy.pooled_floors else own_confidences
     if policy.floors and result.judges is not None and not policy.pooled_floors:
         raise ArgumentError(
-            Argument("pooled_floors"), " must be True where a judge errs: the marks of a few "
+            "pooled_floors", " must be True where a judge errs: the marks of a few "
             "questions do not say how often they are right; got False. Pass ",
             Argument("pooled_floors", True), " to GatePolicy.",
         )  # fmt: skip
@@ -110,7 +109,7 @@ def floor_verdict(policy: GatePolicy, kept_to: float, broken: float) -> Verdict:
     return "pass" if kept_to >= level else "fail" if broken >= level else "inconclusive"
 
 
-def questions_of(result: Result, policy: GatePolicy, label: str) -> NDArray[np.bool_]:
+def questions_of(result: Result, policy: GatePolicy, label: str) -> Flags:
     """Return which questions a floor is about: those of a group of the policy or data, or one."""
     questions = [str(question) for question in result.data.dataset["question"].values]
     by_data = [str(group) for group in result.of_questions.get(GROUP, ())]
@@ -123,14 +122,14 @@ def questions_of(result: Result, policy: GatePolicy, label: str) -> NDArray[np.b
     unknown = sorted(wanted.difference(questions))
     if unknown:
         raise ArgumentError(
-            Argument("floors"), f" must name questions of the data, or groups of them; "
+            "floors", f" must name questions of the data, or groups of them; "
             f"{unknown[0]!r} is neither. The first questions are {questions[:3]}.",
         )  # fmt: skip
     return np.isin(questions, list(wanted))
 
 
 def pooled_probabilities(
-    result: Result, system: int, policy: GatePolicy, kept: NDArray[np.bool_], floor: float
+    result: Result, system: int, policy: GatePolicy, kept: Flags, floor: float
 ) -> tuple[float, float, float]:
     """Return posterior mean and probabilities of both sides of a floor, given all questions."""
     drawn = result.posterior["p"].isel(system=system, question=np.flatnonzero(kept))
@@ -143,7 +142,7 @@ def pooled_probabilities(
 
 
 def own_confidences(
-    result: Result, system: int, policy: GatePolicy, kept: NDArray[np.bool_], floor: float
+    result: Result, system: int, policy: GatePolicy, kept: Flags, floor: float
 ) -> tuple[float, float, float]:
     """Return the estimate and the confidence of both sides of a floor, from these trials alone.
 
@@ -197,7 +196,7 @@ def worst_floors(result: Result, policy: GatePolicy, right: Ints, trials: Ints) 
 
 
 def _confidences(
-    result: Result, policy: GatePolicy, kept: NDArray[np.bool_], floor: float, trials: Ints,
+    result: Result, policy: GatePolicy, kept: Flags, floor: float, trials: Ints,
     value: float, right: int | None,
 ) -> tuple[float, float]:  # fmt: skip
     """Return the confidence of both sides of a floor: by a value, or by right trials of one."""

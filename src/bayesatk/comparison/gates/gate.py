@@ -7,9 +7,9 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from bayesatk._tools.arrays import Array, Ints
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource
 from bayesatk._tools.threads import one_thread
@@ -35,8 +35,7 @@ from bayesatk.data.study import outcome_values
 from bayesatk.data.tally import tally
 from bayesatk.posterior.evaluate import evaluate
 from bayesatk.posterior.models_of import observed_value
-from bayesatk.results.analyses import analysis_group, with_analyses
-from bayesatk.results.result import Result
+from bayesatk.results.result import Result, analysis_group, with_analyses
 from bayesatk.results.schema import TARGET_NAMES, TARGETS
 
 _POINTS = 201  # at which the density of the difference is kept
@@ -90,7 +89,7 @@ class Gate:
     policy: GatePolicy
     claim: str
     compared: Result
-    draws: NDArray[np.float64]
+    draws: Array
     left_out: int
 
     @property
@@ -316,15 +315,15 @@ def gate(
         policy = GatePolicy(metric, margin, rule, ci_prob, target, effect)
     elif not isinstance(policy, GatePolicy):
         raise ArgumentError(
-            Argument("policy"), f" must be a GatePolicy; got {policy!r:.80}. Without one state the "
+            "policy", f" must be a GatePolicy; got {policy!r:.80}. Without one state the "
             "rules: ", Argument("metric", "pass@1"), ", ", Argument("margin", 0.02), "; a file is "
             "read by bayesatk.decide.GatePolicy.read(path).",
         )  # fmt: skip
     elif metric is not None or margin is not None:
-        raise ArgumentError(Argument("metric"), " and margin must be left out with a policy.")
+        raise ArgumentError("metric", " and margin must be left out with a policy.")
     if not policy.asked.of_marks:
         raise ArgumentError(
-            Argument("metric"), " must judge marks or scores here; for votes and best of k load "
+            "metric", " must judge marks or scores here; for votes and best of k load "
             "both systems together: bayesatk gate on the command line does.",
         )  # fmt: skip
     found = gate_of(together(new, baseline), policy, shared=shared, judge=judge, rng=rng)
@@ -346,7 +345,7 @@ def together(new: object, baseline: object) -> Outcomes:
     for name, outcomes in both.items():
         if len(outcomes.systems) != 1:
             raise ArgumentError(
-                Argument(name),
+                name,
                 f" must be of one system; it has {outcomes.systems!r:.200}. Give one.",
             )
     scores = _common_scores(both)
@@ -379,7 +378,7 @@ def _counts(both: dict[str, Outcomes]) -> list[xr.Dataset]:
     labelled = ["truth_count" in outcomes.dataset for outcomes in both.values()]
     if any(labelled) and not all(labelled):
         raise ArgumentError(
-            Argument(list(both)[labelled.index(False)]), " must have trials of known truth beside "
+            list(both)[labelled.index(False)], " must have trials of known truth beside "
             "others where the other system has them. Read both with ",
             Argument("truth", ..., "tally"), "; of a system whose every truth is known, leave one "
             "out.",
@@ -394,11 +393,11 @@ def _common_scores(both: dict[str, Outcomes]) -> xr.DataArray:
     scales = [scores.to_series().to_dict() for scores in (new, old)]
     if scales[0] != scales[1]:
         raise ArgumentError(
-            Argument(NEW), f" must have the scores of baseline; got {scales[0]} and {scales[1]}."
+            NEW, f" must have the scores of baseline; got {scales[0]} and {scales[1]}."
         )
     if both[NEW].direction != both[BASELINE].direction:
         raise ArgumentError(
-            Argument(NEW), " and baseline must be read with the same better=; lower scores are "
+            NEW, " and baseline must be read with the same better=; lower scores are "
             "better in one of them only.",
         )  # fmt: skip
     return new
@@ -410,7 +409,7 @@ def _common(both: dict[str, Outcomes], name: str) -> xr.DataArray | None:
     if not all(held.values()):
         if any(held.values()) and name == WEIGHT:
             rule = f" of the questions must be given for both; got {held}. Give the same to both."
-            raise ArgumentError(Argument(name), rule)
+            raise ArgumentError(name, rule)
         return None
     new, old = (outcomes.dataset[name] for outcomes in both.values())
     new, old = (xr.DataArray(column.values, {"question": column["question"].values}, ["question"])
@@ -420,7 +419,7 @@ def _common(both: dict[str, Outcomes], name: str) -> xr.DataArray | None:
         mismatch = int((new_shared.values != old_shared.values).argmax())
         first, second = new_shared.values.tolist()[mismatch], old_shared.values.tolist()[mismatch]
         raise ArgumentError(
-            Argument(name), " of a question must be the same for both systems; that of "
+            name, " of a question must be the same for both systems; that of "
             f"{new_shared['question'].values.tolist()[mismatch]!r} is {first!r} and {second!r}. "
             "Give the same to both.",
         )  # fmt: skip
@@ -480,7 +479,7 @@ def compared_by(
 
 
 def contrast_of(
-    compared: Result, policy: GatePolicy, right: NDArray[np.int64], trials: NDArray[np.int64]
+    compared: Result, policy: GatePolicy, right: Ints, trials: Ints
 ) -> dict[str, float]:
     """Return the contrast that decides, of other counts than those of a comparison.
 
@@ -530,7 +529,7 @@ def _shared(data: Outcomes, shared: bool) -> tuple[Outcomes, int]:
     lacking = int((tried[0] != tried[1]).sum())
     if not tried.all(axis=0).any():
         raise ArgumentError(
-            Argument(NEW), " must have tried questions of the baseline; it shares none of "
+            NEW, " must have tried questions of the baseline; it shares none of "
             f"{tried.shape[1]} with it. Run both on the same questions.",
         )  # fmt: skip
     if lacking and not shared:
@@ -542,7 +541,7 @@ def _shared(data: Outcomes, shared: bool) -> tuple[Outcomes, int]:
     return data if tried.all() else data.shared(), lacking
 
 
-def _density(draws: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _density(draws: Array) -> tuple[Array, Array]:
     """Return even points over the range of draws, and their density; NaN if all are the same.
 
     As `scipy.stats.gaussian_kde`, which takes half a second to import: normal kernels, as wide as

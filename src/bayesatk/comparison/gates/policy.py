@@ -15,15 +15,18 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import xarray as xr
 from scipy.special import ndtr, ndtri
 
-from bayesatk._tools.arguments import proper_probability, real_number, whole_number
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.messages import (
+    ArgumentError,
+    proper_probability,
+    real_number,
+    whole_number,
+)
 from bayesatk.comparison.plans.designs import designs_of
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.models_of import question_shares
-from bayesatk.results.result import Result
+from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import TARGETS, metric_values
 
 RULES = ("non-inferiority", "superiority")
@@ -97,7 +100,7 @@ class GatePolicy:
         least = "> 0" if self.rule == RULES[0] else "0 or more"
         if not (self.margin > 0.0 or (self.margin == 0.0 and self.rule == RULES[1])):
             rule = f" must be {least} for {self.rule}; got {self.margin}. Try 0.02."
-            raise ArgumentError(Argument("margin"), rule)
+            raise ArgumentError("margin", rule)
         proper_probability("ci_prob", self.ci_prob, 0.95, least=0.5)
         if self.effect is not None:
             real_number("effect", self.effect)
@@ -106,38 +109,36 @@ class GatePolicy:
     def _check_words(self) -> None:
         (_, *more_metrics) = parse(self.metric)
         if more_metrics:
-            raise ArgumentError(
-                Argument("metric"), f" must be one metric at one k; got {self.metric!r}."
-            )
+            raise ArgumentError("metric", f" must be one metric at one k; got {self.metric!r}.")
         poolings = ("partial", "none", "complete")
         for name, allowed in (("rule", RULES), ("target", TARGETS), ("pooling", poolings)):
             value = getattr(self, name)
             if value not in allowed:
                 raise ArgumentError(
-                    Argument(name), f" must be one of {', '.join(allowed)}; got {value!r:.80}."
+                    name, f" must be one of {', '.join(allowed)}; got {value!r:.80}."
                 )
 
     def _check_floors(self) -> None:
         pooled: object = self.pooled_floors
         if not isinstance(pooled, bool):
             rule = f" must be true or false; got {pooled!r:.80}. Leave it out for false."
-            raise ArgumentError(Argument("pooled_floors"), rule)
+            raise ArgumentError("pooled_floors", rule)
         for name in ("floors", "groups"):
             if not isinstance(getattr(self, name), Mapping):
                 rule = f" must be a mapping; got {getattr(self, name)!r:.80}."
-                raise ArgumentError(Argument(name), rule)
+                raise ArgumentError(name, rule)
         for label, floor in self.floors.items():
             real_number(f"floors: of {label!r}", floor)
         for label, questions in self.groups.items():
             if not isinstance(questions, list | tuple) or not questions:
                 raise ArgumentError(
-                    Argument("groups"),
+                    "groups",
                     f" must name the questions of each group; got {questions!r:.80} for {label!r}.",
                 )
         unused = [label for label in self.groups if label not in self.floors]
         if unused:
             raise ArgumentError(
-                Argument("groups"), f" must each have a floor; {unused[0]!r} has none in floors."
+                "groups", f" must each have a floor; {unused[0]!r} has none in floors."
             )
 
     @property
@@ -396,23 +397,21 @@ def gate_design(
     """
     if not isinstance(policy, GatePolicy):
         raise ArgumentError(
-            Argument("policy"), f" must be a GatePolicy; got {type(policy).__name__}. Use "
+            "policy", f" must be a GatePolicy; got {type(policy).__name__}. Use "
             "GatePolicy('pass@1', margin=0.02), or GatePolicy.read('gate.toml').",
         )  # fmt: skip
-    baseline = Result.of(source) if isinstance(source, xr.DataTree | Result) else None
+    baseline = Result.of(source) if isinstance(source, Fit) else None
     if baseline is not None and questions is None and trials is None:
         if len(baseline.systems) != 1:
             number = len(baseline.systems)
             rule = f" must be a result of the baseline alone; it has {number} systems."
-            raise ArgumentError(Argument("source"), rule)
+            raise ArgumentError("source", rule)
         sd, noise = (np.sqrt(2.0) * np.array(run_noise(baseline, 0, policy.asked))).tolist()
         direction = baseline.scale.direction
         return GateDesign.of(policy, *design_of(baseline, 0), sd, noise, direction)
     for name, value in (("questions", questions), ("trials", trials)):
         if value is None:
-            raise ArgumentError(
-                Argument(name), " must be given with one of the two, or (mean, icc)."
-            )
+            raise ArgumentError(name, " must be given with one of the two, or (mean, icc).")
         whole_number(name, value)
     assert questions is not None
     assert trials is not None
@@ -420,7 +419,7 @@ def gate_design(
     expected_by_draw = designs(trials)
     if systems != 1 or not expected_by_draw:
         why = "one system" if systems != 1 else "two trials or more of each question, as k > 1"
-        raise ArgumentError(Argument("source"), f" must be of {why}.")
+        raise ArgumentError("source", f" must be of {why}.")
     sd = float(
         np.sqrt(np.mean([pair[0].variance(float(questions))[0] for pair in expected_by_draw]))
     )

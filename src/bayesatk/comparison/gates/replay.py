@@ -13,9 +13,9 @@ from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaincinv, expit, logit, ndtr, ndtri
 
+from bayesatk._tools.arrays import Array, Indices, Ints, Rng
 from bayesatk._tools.batches import in_batches
 from bayesatk.comparison.gates.floors import worst_floors
 from bayesatk.comparison.gates.gate import compared_by, contrast_of, probability_above
@@ -25,8 +25,6 @@ from bayesatk.metrics.grid import Metric, parse
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 VERDICTS = ("pass", "fail", "inconclusive")
 RATES = (*VERDICTS, "flip")
 
@@ -87,7 +85,7 @@ class Design:
         template = Outcomes(dataset, self.template.notes)
         return Design(self.policy, template, self.trials[index], p)
 
-    def runs(self, effect: float, rng: np.random.Generator) -> Ints:
+    def runs(self, effect: float, rng: Rng) -> Ints:
         """Replay right trials, (truths, runs, 2, questions): of the new system and the baseline."""
         p = self.p[rng.choice(len(self.p), _TRUTHS, len(self.p) < _TRUTHS)]
         both = np.stack([shifted(p, effect, self.policy.asked, self.share), p], axis=1)
@@ -218,7 +216,7 @@ class Decided:
         names = ("features", "probability", "score")
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
-    def take(self, places: NDArray[np.intp]) -> "Decided":
+    def take(self, places: Indices) -> "Decided":
         """Return some of them."""
         return Decided(self.features[places], self.probability[places], self.score[places])
 

@@ -10,15 +10,14 @@ from itertools import groupby
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from bayesatk._tools.arrays import Array, Flags, Indices, Ints
 from bayesatk.core.engine.distribution import Empirical, Quantity
 from bayesatk.core.engine.interval_ends import interval
 from bayesatk.metrics.grid import MetricGrid
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Places = NDArray[np.intp]
+Places = Indices
 
 CONTRASTS = (
     "mean", "sd", "ci_lower", "ci_upper", "prob_greater", "prob_tie", "prob_below_rope",
@@ -136,7 +135,7 @@ class Drawn:
         total, number = (np.bincount(self.alike, weight) for weight in (mean, np.ones_like(mean)))
         return np.asarray((total / np.maximum(number, 1.0))[self.alike])
 
-    def declared(self, cell: int, alpha: float) -> NDArray[np.bool_]:
+    def declared(self, cell: int, alpha: float) -> Flags:
         """Return which systems (row) are declared better than which (column)."""
         joint = self.direction * self.joint(cell)[:, self.alike]
         return separated(joint, 0.5 * alpha, self._wrong(cell))
@@ -316,7 +315,7 @@ def round_to_resolution(values: ArrayLike) -> tuple[Ints, float]:
     return np.rint(values / step).astype(np.int64), float(step)
 
 
-def _blocks(same: NDArray[np.bool_], draws: int) -> Iterator[Places]:
+def _blocks(same: Flags, draws: int) -> Iterator[Places]:
     """Yield the places of pairs, those of systems alike apart, as many as are held at once."""
     for pairs in (np.flatnonzero(same), np.flatnonzero(~same)):
         if pairs.size:
@@ -478,7 +477,7 @@ def rank_probabilities(values: Array) -> Array:
     return np.maximum(chance, 0.0)
 
 
-def separated(values: Array, error: float, wrong: Array | None = None) -> NDArray[np.bool_]:
+def separated(values: Array, error: float, wrong: Array | None = None) -> Flags:
     """Which systems (row) are declared better than which (column).
 
     Pairs are declared one after the other, the surest first, as long as all those declared so far
@@ -524,7 +523,7 @@ def separated(values: Array, error: float, wrong: Array | None = None) -> NDArra
     return declared
 
 
-def tiers_of(declared: NDArray[np.bool_], order: Places) -> Ints:
+def tiers_of(declared: Flags, order: Places) -> Ints:
     """Tier of every system, 1 for the best, from the pairs that are declared.
 
     Systems are taken in the order given, the best first; a tier ends where the next system is

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Array, Flags, Indices, Rng
 from bayesatk._tools.batches import in_batches
 from bayesatk.comparison.joint.contrasts import ExactMean
 from bayesatk.metrics.grid import parse
@@ -20,7 +20,6 @@ from bayesatk.posterior.posterior import Draws
 from bayesatk.results.result import Result
 from bayesatk.results.schema import metric_values
 
-Array = NDArray[np.float64]
 _SPREADS = 200  # draws of p of every question, for their spread
 _COVARIANCES = 100  # of these for the covariance between metrics
 _SIZE = 4000  # draws of means
@@ -33,7 +32,7 @@ class Subset:
     """Some systems of a result, on some of its questions."""
 
     systems: list[int]
-    kept: NDArray[np.bool_]
+    kept: Flags
 
     @classmethod
     def whole(cls, fit: Result) -> "Subset":
@@ -42,7 +41,7 @@ class Subset:
         return cls(list(range(systems)), np.ones(questions, bool))
 
     @classmethod
-    def ordered(cls, fit: Result, systems: Iterable[int], kept: NDArray[np.bool_]) -> "Subset":
+    def ordered(cls, fit: Result, systems: Iterable[int], kept: Flags) -> "Subset":
         """Systems in an order that their names and columns have no part in."""
         subset = cls(list(systems), kept)
         keys = dict(zip(subset.systems, data_keys(fit, subset), strict=True))
@@ -88,7 +87,7 @@ def data_keys(fit: Result, part: Subset) -> list[bytes]:
     return keys
 
 
-def alike_systems(fit: Result, part: Subset) -> NDArray[np.intp]:
+def alike_systems(fit: Result, part: Subset) -> Indices:
     """Return for every system of a part the place of the first with the same data."""
     keys = data_keys(fit, part)
     return np.array([keys.index(key) for key in keys])
@@ -152,9 +151,7 @@ class SystemSampler:
     marks or of scores are joint.
     """
 
-    def __init__(
-        self, fit: Result, rng: np.random.Generator, progress: bool | None = False
-    ) -> None:
+    def __init__(self, fit: Result, rng: Rng, progress: bool | None = False) -> None:
         self.progress, self._fit, self._seed = progress, fit, int(rng.integers(2**31))
         self._made: dict[tuple[Any, ...], SystemDraws] = {}
 
@@ -189,9 +186,7 @@ def _drawn(
     return _sampled(fit, part, part.systems[place], rng)
 
 
-def _closed_form(
-    fit: Result, part: Subset, place: int, seed: int, rng: np.random.Generator
-) -> SystemDraws:
+def _closed_form(fit: Result, part: Subset, place: int, seed: int, rng: Rng) -> SystemDraws:
     """Draw from a closed form: exact quantiles, where they are known, in the order of draws."""
     judged = fit.grid.judged
     metrics = [fit.scale.judged(metric) for metric in list(judged.values()) or parse("pass@1")]
@@ -245,7 +240,7 @@ def _spreads(
     return QuestionSpread.of(share, *within), QuestionSpread.of(even, *of_groups)
 
 
-def _bootstrap(values: Array, share: Array, rng: np.random.Generator) -> Array:
+def _bootstrap(values: Array, share: Array, rng: Rng) -> Array:
     """Means over questions under Dirichlet(1, ..., 1) weights (Rubin 1981), times their own."""
     weight = rng.standard_exponential(values.shape) * share
     return np.asarray(np.einsum("dq,dq->d", weight, values) / weight.sum(axis=1))
@@ -253,7 +248,7 @@ def _bootstrap(values: Array, share: Array, rng: np.random.Generator) -> Array:
 
 def _votes(
     fit: Result, model: VoteModel | PooledVotes, share: Array, size: int,
-    rng: np.random.Generator,
+    rng: Rng,
 ) -> VoteDraws:  # fmt: skip
     """Draws of plurality votes."""
     if isinstance(model, PooledVotes):
@@ -266,7 +261,7 @@ def _votes(
 
 
 def _by_draws(
-    fit: Result, part: Subset, declared: Declared, place: int, size: int, rng: np.random.Generator
+    fit: Result, part: Subset, declared: Declared, place: int, size: int, rng: Rng
 ) -> Iterator[tuple[list[int], VoteDraws]]:
     """Yield draws of votes, of the best by a verifier, and of weighted votes, and their cells."""
     for weighted in (False, True):
@@ -293,7 +288,7 @@ def _stored(fit: Result, system: int) -> Array:
     return values.reshape(len(values), -1, values.shape[-1])
 
 
-def _stored_means(fit: Result, part: Subset, system: int, rng: np.random.Generator) -> SystemDraws:
+def _stored_means(fit: Result, part: Subset, system: int, rng: Rng) -> SystemDraws:
     """Draws of means over all questions, all that some sampled results hold."""
     if not part.kept.all():
         raise ValueError(
@@ -309,7 +304,7 @@ def _stored_means(fit: Result, part: Subset, system: int, rng: np.random.Generat
     return SystemDraws(stored[:, order], (unknown, unknown), {})
 
 
-def _sampled(fit: Result, part: Subset, system: int, rng: np.random.Generator) -> SystemDraws:
+def _sampled(fit: Result, part: Subset, system: int, rng: Rng) -> SystemDraws:
     """Draws from sampled p: as stored, or from the conditional given the hyperparameters."""
     # PyMC, which a sampled result has needed anyway, takes seconds to import.
     from bayesatk.models.question_draws import p_of_result

@@ -16,8 +16,8 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Array, Flags, Indices, Rng
 from bayesatk._tools.batches import in_batches
 from bayesatk.comparison.joint.contrasts import (
     CONTRASTS,
@@ -41,8 +41,7 @@ from bayesatk.comparison.joint.draws import (
 from bayesatk.metrics.grid import MetricGrid
 from bayesatk.results.result import Result
 
-Array = NDArray[np.float64]
-Places = NDArray[np.intp]
+Places = Indices
 _PAIRS = 2000  # compared at once: a task of a few seconds
 _VALUES = 4_000_000  # of curves held at once
 # Bootstrap samples of the correlation between systems, fewer for many: eigenvalues are a cube.
@@ -50,7 +49,7 @@ _FEWEST_MATRICES, _MOST_MATRICES, _EIGENVALUES = 200, 1000, 2e7
 
 
 def paired_draws(
-    fit: Result, part: Subset, rng: np.random.Generator, sampler: SystemSampler | None = None,
+    fit: Result, part: Subset, rng: Rng, sampler: SystemSampler | None = None,
     client: Any = None,
 ) -> tuple[Drawn, ...]:  # fmt: skip
     """Return joint draws of a part by target: of these questions, of others, of new groups."""
@@ -106,7 +105,7 @@ def _effective(values: Array) -> float:
 def pair_contrasts(
     grid: MetricGrid,
     drawn: Sequence[Drawn],
-    declared: NDArray[np.bool_],
+    declared: Flags,
     settings: Settings,
     client: Any = None,
     progress: bool | None = False,
@@ -127,7 +126,7 @@ def pair_contrasts(
 def _block(
     grid: MetricGrid,
     drawn: Sequence[Drawn],
-    declared: NDArray[np.bool_],
+    declared: Flags,
     settings: Settings,
     blocks: dict[int, tuple[Places, Places]],
     start: int,
@@ -159,15 +158,13 @@ def _band_width(systems: Drawn, cells: list[int], i: Places, j: Places, ci_prob:
     return width
 
 
-def declared_orders(grid: MetricGrid, drawn: Sequence[Drawn], alpha: float) -> NDArray[np.bool_]:
+def declared_orders(grid: MetricGrid, drawn: Sequence[Drawn], alpha: float) -> Flags:
     """Return which systems (row) are declared better than which: (cell, target, system, other)."""
     cells = range(len(grid))
     return np.array([[joint.declared(cell, alpha) for joint in drawn] for cell in cells])
 
 
-def by_group(
-    fit: Result, sampler: SystemSampler, rng: np.random.Generator
-) -> Iterator[tuple[Drawn, ...]]:
+def by_group(fit: Result, sampler: SystemSampler, rng: Rng) -> Iterator[tuple[Drawn, ...]]:
     """Yield joint draws of all systems on the questions of each group.
 
     The values of other questions of the same group are shared between systems as far as questions
@@ -242,7 +239,7 @@ def _possible(matrices: Array) -> Array:
 
 
 def question_noise(
-    correlation: Array, covariance: Array, questions: float, size: int, rng: np.random.Generator
+    correlation: Array, covariance: Array, questions: float, size: int, rng: Rng
 ) -> Array:
     """Draw what other questions add to every metric of every system, jointly normal.
 
@@ -290,7 +287,7 @@ def reordered(values: Array, like: Array) -> Array:
     return paired
 
 
-def correlated_order(values: Array, correlation: Array, rng: np.random.Generator) -> Array:
+def correlated_order(values: Array, correlation: Array, rng: Rng) -> Array:
     """Return independent columns of draws in an order with these rank correlations.
 
     Parameters
@@ -311,7 +308,7 @@ def drawn_together(
     rates: Array,
     share: Array,
     effective: float,
-    rng: np.random.Generator,
+    rng: Rng,
 ) -> tuple[Drawn, Drawn]:
     """Draw means over the questions, and over questions drawn anew for all systems at once.
 

@@ -14,8 +14,8 @@ from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Array, Flags, Rng
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk._tools.words import number_words
@@ -57,7 +57,7 @@ class Joint:
     model: JointModel
     drawn: tuple[Drawn, ...]
     systems: list[int]
-    kept: NDArray[np.bool_]
+    kept: Flags
     seed: int
     sampler: SystemSampler
     board: Board | None = None
@@ -83,12 +83,12 @@ class Joint:
             }  # fmt: skip
         return attrs
 
-    def values(self, metric: int, target: int) -> NDArray[np.float64]:
+    def values(self, metric: int, target: int) -> Array:
         """Return joint draws of a cell of the grid, (draws, systems) in the order of the result."""
         return np.asarray(self.drawn[target].values[:, metric, np.argsort(self.systems)])
 
 
-def drawn_seed(rng: np.random.Generator) -> int:
+def drawn_seed(rng: Rng) -> int:
     """Draw a seed."""
     return int(rng.integers(2**63))
 
@@ -169,16 +169,16 @@ def joint_attrs(fit: Result) -> dict[Any, Any]:
     return next((fit.group(name).attrs for name in made_of_it), {})
 
 
-def _check_shared(fit: Result, tried: NDArray[np.bool_]) -> None:
+def _check_shared(fit: Result, tried: Flags) -> None:
     """Refuse fewer than two systems, and systems of which no two share a question."""
     if len(tried) < 2:
         raise ArgumentError(
-            Argument("fit"), " must have at least two systems to compare; got one. Name them: ",
+            "fit", " must have at least two systems to compare; got one. Name them: ",
             Argument("source", {"a": "first.csv", "b": "second.csv"}, "load"), ".",
         )  # fmt: skip
     if tried.sum(axis=0).max() < 2:
         raise ArgumentError(
-            Argument("fit"), " must have two systems that tried the same question; of "
+            "fit", " must have two systems that tried the same question; of "
             f"{len(tried)} systems no two did. Run them on the same questions.",
         )  # fmt: skip
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Array, Ints
 from bayesatk.core.one_factor.model import Counts
 from bayesatk.core.one_factor.observed import Observed
 from bayesatk.core.one_factor.posterior import Draws, Fit
@@ -24,7 +24,6 @@ from bayesatk.posterior.models_of import Declared
 from bayesatk.priors import HyperPrior, LeaderboardPrior
 from bayesatk.results.result import Result
 
-Array = NDArray[np.float64]
 _CELLS = 6e7  # systems x questions x draws, at about 10^7 a second
 
 
@@ -94,14 +93,14 @@ def _counts(declared: Declared) -> Counts:
 
 def _observed_rate(model: CountModel, scores: Sequence[float]) -> Array:
     """Return the share of right trials of every question, by the marks, or its mean score."""
-    seen: NDArray[np.float64] = model.states.evidence
+    seen: Array = model.states.evidence
     if model.marking is not None:
         seen = model.marking.right(model.states.counts).astype(float)
     rate = seen @ scaled_scores(scores) / np.maximum(seen.sum(axis=1), 1.0)
     return np.asarray(rate[model.states.which])
 
 
-def _sources(judges: Judges | None, systems: int) -> NDArray[np.int64]:
+def _sources(judges: Judges | None, systems: int) -> Ints:
     """Return a number for every system, the same for those of one judge."""
     source = np.arange(systems)
     if judges is not None:

@@ -8,9 +8,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bayesatk._tools.arguments import positive_number, proper_probability, whole_number
 from bayesatk._tools.arrays import Ints
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.messages import (
+    Argument,
+    ArgumentError,
+    positive_number,
+    proper_probability,
+    whole_number,
+)
 from bayesatk.core.question.laws import finite
 from bayesatk.core.runs.e_values import Capital, Splits
 from bayesatk.data.outcomes import Outcomes

@@ -8,9 +8,8 @@ import pandas as pd
 import xarray as xr
 from scipy.special import softmax
 
-from bayesatk._tools.arguments import proper_probability, real_number
 from bayesatk._tools.arrays import Array, Flags, Ints
-from bayesatk._tools.messages import ArgumentError
+from bayesatk._tools.messages import ArgumentError, proper_probability, real_number
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk._tools.threads import one_thread
 from bayesatk._tools.words import equality_words
@@ -29,8 +28,7 @@ from bayesatk.data.tally import read_trials
 from bayesatk.data.validation import OutcomeError, Scores, check_scores, shown
 from bayesatk.priors import HyperPrior
 from bayesatk.priors.choice import describe_prior
-from bayesatk.results.analyses import analysis_group, tree_of, with_analyses
-from bayesatk.results.result import Fit, Result
+from bayesatk.results.result import Fit, Result, analysis_group, tree_of, with_analyses
 from bayesatk.results.selection import outcomes_by_day as by_day
 from bayesatk.results.selection import read_days
 from bayesatk.results.views import ShownTable

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from scipy.special import betaincinv, ndtr
 
-from bayesatk._tools.arguments import real_number, whole_number
 from bayesatk._tools.arrays import Array, Ints, Rng
 from bayesatk._tools.batches import all_batches, misshapen
+from bayesatk._tools.messages import real_number, whole_number
 from bayesatk._tools.threads import one_thread
 from bayesatk.comparison.joint.posterior import drawn_seed
 from bayesatk.comparison.joint.shared import drawn_board

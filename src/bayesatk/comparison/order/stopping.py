@@ -10,8 +10,8 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from bayesatk._tools.arguments import one_of, positive_number, proper_probability
 from bayesatk._tools.arrays import Array, Indices, Ints
+from bayesatk._tools.messages import one_of, positive_number, proper_probability
 from bayesatk.comparison.order.anytime import check_asked, e_value
 from bayesatk.metrics.grid import one_metric
 from bayesatk.results.result import Result

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import xarray as xr
-from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Array, Indices, Ints
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource
 from bayesatk._tools.threads import one_thread
@@ -20,11 +19,9 @@ from bayesatk.comparison.joint.paired import paired_draws
 from bayesatk.comparison.joint.posterior import Joint, joint_again
 from bayesatk.comparison.pairs.systems import chosen_pairs, comparable
 from bayesatk.comparison.pairs.verdicts import named
-from bayesatk.results.result import Result
+from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import TARGET_NAMES
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Pair = tuple[int, int]
 
 
@@ -63,7 +60,7 @@ class Crossing:
 @one_thread()
 @np.errstate(under="ignore")  # what vanishes below 1e-308 is zero here, however strict the caller
 def crossing(
-    fit: xr.DataTree | Result,
+    fit: Fit,
     metric: str = "pass@",
     *,
     of: object = None,
@@ -159,7 +156,7 @@ def _cells(fit: Result, metric: str) -> list[int]:
     if metric not in curves:
         known = ", ".join(map(repr, curves)) or "none"
         raise ArgumentError(
-            Argument("metric"), " must be a metric that the fit has at two k or more, without its "
+            "metric", " must be a metric that the fit has at two k or more, without its "
             f"k; these are: {known}. Got {metric!r}. Evaluate it at several k, as in ",
             Argument("metrics", "pass@1,2,4,8"), ".",
         )  # fmt: skip
@@ -189,7 +186,7 @@ def _pair_signs(
         yield (i, j), float(gap), signs
 
 
-def _signs(drawn: Drawn, cells: list[int], places: NDArray[np.intp]) -> Ints:
+def _signs(drawn: Drawn, cells: list[int], places: Indices) -> Ints:
     """Return the sign of the difference of the systems at two places, (k, draws)."""
     first, second = drawn.representatives(places[:1], places[1:])
     site, _ = round_to_resolution(drawn.values[:, cells][:, :, [first[0], second[0]]])

@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Array, Flags
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.design import Design
 from bayesatk.data.validation import shown
 
-Array = NDArray[np.float64]
 _STEPS = 70  # of bisection
 _RANGE = 600.0  # of the logarithm of a value, around the middle of those asked
 _BENT = 1e-7  # of the columns' move along a covariate that is not along a line
@@ -53,7 +52,7 @@ class CurveScale:
         fixed = {} if at is None else design.read_at(at)
         if covariate in fixed or any(len(values) != 1 for values in fixed.values()):
             rule = f" must have one value for each other covariate; got {shown(at)}."
-            raise ArgumentError(Argument("at"), rule)
+            raise ArgumentError("at", rule)
         ends = [float(numbers.min()), float(numbers.max())]
         _, columns = design.at({covariate: ends, **fixed})
         slope = columns[1] - columns[0]
@@ -65,7 +64,7 @@ class CurveScale:
         steps = np.diff(transform(np.unique(checked)))
         if not size > 0.0 or np.abs(along - straight).max() > _BENT * size or (steps <= 0.0).any():
             raise ArgumentError(
-                Argument("covariate"), " must come into the formula in one way that rises or falls "
+                "covariate", " must come into the formula in one way that rises or falls "
                 f"throughout, so that a curve crosses a level once; {covariate!r} does not in "
                 f"{design.text!r}. Use one function of it, as in ",
                 Argument("covariates", f"~ log2({covariate})"), ".",
@@ -104,7 +103,7 @@ class CurveScale:
         return [float(x) for x in np.linspace(low, high, size)]
 
 
-def bisected(above: Callable[[Array], NDArray[np.bool_]], size: int, reach: float) -> Array:
+def bisected(above: Callable[[Array], Flags], size: int, reach: float) -> Array:
     """Return where each of so many conditions begins to be met, between two opposite numbers.
 
     Examples
@@ -126,7 +125,7 @@ def _numbers(design: Design, covariate: object) -> Array:
     numeric = [str(name) for name in frame if pd.api.types.is_numeric_dtype(frame[name])]
     if covariate not in numeric:
         raise ArgumentError(
-            Argument("covariate"), " must be a number that success depends on, one of "
+            "covariate", " must be a number that success depends on, one of "
             f"{', '.join(map(repr, numeric)) or 'none'}; got {shown(covariate)}.",
         )  # fmt: skip
     return np.asarray(frame[covariate].to_numpy(), float)

@@ -7,17 +7,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import NDArray
 from scipy.special import expit
 
-from bayesatk._tools.arguments import one_of, proper_probability, real_number
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.arrays import Array, Flags, Rng
+from bayesatk._tools.messages import (
+    ArgumentError,
+    one_of,
+    proper_probability,
+    real_number,
+)
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.comparison.joint.paired import correlated_order
 from bayesatk.comparison.pairs.curve_scale import CurveScale, bisected
 from bayesatk.comparison.pairs.verdicts import named
 from bayesatk.metrics.grid import Metric, parse
-from bayesatk.results.analyses import analysis_group, with_analyses
 from bayesatk.results.difficulty import flat_draws
 from bayesatk.results.predictions import (
     QUESTIONS,
@@ -30,9 +33,8 @@ from bayesatk.results.predictions import (
     regression_design,
     statistics_of,
 )
-from bayesatk.results.result import Result
+from bayesatk.results.result import Fit, Result, analysis_group, with_analyses
 
-Array = NDArray[np.float64]
 _LIKELY = 0.005  # probability from which a sentence says that there may be no horizon
 _FARTHEST = 100.0  # logits between which a level is looked for
 _CURVE = 40  # values of the covariate at which curves are drawn
@@ -40,7 +42,7 @@ _CURVE_OF_MIXTURE = 12  # the same of medians of mixtures, which cost more
 
 
 def horizon(
-    fit: xr.DataTree | Result,
+    fit: Fit,
     covariate: str,
     metric: str | Metric = "pass@1",
     level: float = 0.5,
@@ -143,7 +145,7 @@ def horizon(
     one_of("question", question, QUESTIONS)
     if question not in questions_of(result):
         rule = f" must be 'average' for scores, whose p has no median; got {question!r}."
-        raise ArgumentError(Argument("question"), rule)
+        raise ArgumentError("question", rule)
     probability = result.ci_prob if ci_prob is None else ci_prob
     proper_probability("ci_prob", probability, 0.95)
     generator, seed = resolve_rng(rng)
@@ -184,7 +186,7 @@ def _checked(result: Result, metric: str | Metric, level: float) -> Metric:
     metrics = list(parse(metric))
     if len(metrics) != 1:
         rule = f" must be one metric; got {metric!r:.80}. Try 'pass@1'."
-        raise ArgumentError(Argument("metric"), rule)
+        raise ArgumentError("metric", rule)
     refuse_votes(result, metrics)
     (asked_metric,) = metrics
     if result.scale.axes:
@@ -195,11 +197,11 @@ def _checked(result: Result, metric: str | Metric, level: float) -> Metric:
         if (np.diff(vector) < 0.0).any() or high <= low:
             label = asked_metric.label
             rule = f" must rise with the success probability; {label} does not. Try 'pass@1'."
-            raise ArgumentError(Argument("metric"), rule)
+            raise ArgumentError("metric", rule)
     number = real_number("level", level)
     if not low < number < high:
         rule = f" must lie strictly between {low:g} and {high:g}; got {number:g}."
-        raise ArgumentError(Argument("level"), rule)
+        raise ArgumentError("level", rule)
     return asked_metric
 
 
@@ -213,7 +215,7 @@ def _falls(result: Result, scale: CurveScale, sure: float) -> bool:
 def _crossings(
     result: Result, system: int, scale: CurveScale, metric: Metric, level: float,
     question: Question, falls: bool,
-) -> tuple[Array, NDArray[np.bool_]]:  # fmt: skip
+) -> tuple[Array, Flags]:  # fmt: skip
     """Return draws of one system's horizon, and which of them have no crossing.
 
     Without a crossing it is the lowest value or infinity.
@@ -242,7 +244,7 @@ def _logit_of_level(
     return bisected(lambda x: curve.below(float(expit(p[0])), x) <= 0.5, draws, _FARTHEST)
 
 
-def _paired(result: Result, values: list[Array], rng: np.random.Generator) -> Array:
+def _paired(result: Result, values: list[Array], rng: Rng) -> Array:
     """Joint draws (draws, systems), in an order in which systems err together."""
     stacked = np.stack(values, axis=1)
     if stacked.shape[1] == 1 or result.joint:
@@ -313,7 +315,7 @@ def _observed(result: Result, covariate: str, metric: Metric) -> pd.DataFrame:
 def _system_row(
     system: Any,
     values: Array,
-    none: NDArray[np.bool_],
+    none: Flags,
     scale: CurveScale,
     attrs: Mapping[str, Any],
     falls: bool,

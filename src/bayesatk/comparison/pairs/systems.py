@@ -8,11 +8,10 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import NDArray
 
-from bayesatk._tools.arguments import proper_probability
+from bayesatk._tools.arrays import Array, Flags, Rng
 from bayesatk._tools.batches import in_batches
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.messages import ArgumentError, proper_probability
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk._tools.threads import one_thread
 from bayesatk.comparison.joint.contrasts import CONTRASTS, Settings, tiers_of
@@ -27,16 +26,14 @@ from bayesatk.comparison.joint.posterior import Joint, drawn_seed, joint_note, j
 from bayesatk.comparison.pairs.verdicts import TURNED, PairSentences
 from bayesatk.metrics.grid import Metric
 from bayesatk.priors import LeaderboardPrior
-from bayesatk.results.result import Result
+from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import TARGETS, metric_values
 from bayesatk.results.tables import by_groups
 from bayesatk.results.views import ShownTable
 
-Array = NDArray[np.float64]
-
 
 def compare(
-    fit: xr.DataTree | Result,
+    fit: Fit,
     *,
     rope: float = 0.0,
     alpha: float = 0.05,
@@ -167,7 +164,7 @@ def compare(
 @one_thread()
 @np.errstate(under="ignore")  # what vanishes below 1e-308 is zero here, however strict the caller
 def compared(
-    fit: xr.DataTree | Result, rope: float, alpha: float = 0.05,
+    fit: Fit, rope: float, alpha: float = 0.05,
     prior: LeaderboardPrior | None = None, rng: RandomSource = None,
     progress: bool | None = None, client: Any = None,
 ) -> tuple[xr.DataTree, Joint]:  # fmt: skip
@@ -211,12 +208,12 @@ def compared(
     return tree, joint
 
 
-def comparable(fit: xr.DataTree | Result, rope: float = 0.0, alpha: float = 0.05) -> Result:
+def comparable(fit: Fit, rope: float = 0.0, alpha: float = 0.05) -> Result:
     """Return the result, if the options of a comparison are within their ranges."""
     result = Result.of(fit)
     if not rope >= 0.0:
         rule = f" must be 0 or more (the half-width of no difference); got {rope}."
-        raise ArgumentError(Argument("rope"), rule)
+        raise ArgumentError("rope", rule)
     proper_probability("alpha", alpha)
     result.require("compare")
     return result
@@ -224,7 +221,7 @@ def comparable(fit: xr.DataTree | Result, rope: float = 0.0, alpha: float = 0.05
 
 @np.errstate(under="ignore")  # what vanishes below 1e-308 is zero here, however strict the caller
 def _row(
-    fit: Result, sampler: SystemSampler, seed: int, declared: NDArray[np.bool_],
+    fit: Result, sampler: SystemSampler, seed: int, declared: Flags,
     settings: Settings, alpha: float, i: int,
 ) -> Array:  # fmt: skip
     """Compare a system with all that come later, (way round, other, cell, target, contrast).
@@ -249,7 +246,7 @@ def _row(
 
 
 def _group_differences(
-    fit: Result, settings: Settings, sampler: SystemSampler, rng: np.random.Generator
+    fit: Result, settings: Settings, sampler: SystemSampler, rng: Rng
 ) -> xr.Dataset:
     """Return contrasts of every pair of systems on every group of questions.
 
@@ -289,7 +286,7 @@ def _groups(fit: Result, table: Array, ranks: Array, tiers: Array) -> dict[str, 
 
 
 def comparison_table(
-    fit: xr.DataTree | Result,
+    fit: Fit,
     *,
     by: Literal["system", "group"] = "system",
     of: object = None,

@@ -13,6 +13,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Flags, Ints
 from bayesatk._tools.words import number_words, probability_words
 from bayesatk.comparison.joint.contrasts import CONTRASTS
 from bayesatk.comparison.joint.posterior import MUCH
@@ -48,7 +49,7 @@ def metric_words(result: Result, metric: Metric) -> str:
     return metric.label + " (lower is better)" * (result.scale.direction < 0)
 
 
-def design_words(trials: NDArray[np.int64], weighted: bool = False) -> str:
+def design_words(trials: Ints, weighted: bool = False) -> str:
     """Say how many questions and trials: of (systems, questions), zeros left out.
 
     Examples
@@ -89,7 +90,7 @@ class PairSentences:
         return self._data.attrs
 
     @cached_property
-    def shared(self) -> NDArray[np.int64]:
+    def shared(self) -> Ints:
         """Questions that a pair was compared on."""
         return np.asarray(self._data["shared_questions"].values)
 
@@ -124,11 +125,11 @@ class PairSentences:
             sentences.append(self._scores(metric, i, j, *names) + where + says)
         return PairClaim(i, j, rows, verdicts, sentences)
 
-    def _tiers(self, metric: Metric, target: int) -> NDArray[np.int64]:
+    def _tiers(self, metric: Metric, target: int) -> Ints:
         """Return the tier of every system: of the leaderboard, if there is one."""
         if not self._result.has("leaderboard"):
             group = self._result.group("tiers")
-            tiers: NDArray[np.int64] = self._array(group, metric, ("target", "system"))[target]
+            tiers: Ints = self._array(group, metric, ("target", "system"))[target]
             return tiers
         tier = self._result.group("leaderboard")["tier"].sel(metric=metric.label)
         return np.asarray(tier.isel(target=target).values)
@@ -176,7 +177,7 @@ class PairSentences:
             * judged
         )
 
-    def _seen(self, metric: Metric, system: int, kept: NDArray[np.bool_]) -> float:
+    def _seen(self, metric: Metric, system: int, kept: Flags) -> float:
         key = "observed", metric.label, system, kept.tobytes()
         return self._result.once(
             key, lambda: observed_value(self._result, system, metric, kept, of_all=True)

@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from bayesatk._tools.arguments import real_number, whole_number
 from bayesatk._tools.arrays import Array, Ints, Rng
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.messages import Argument, ArgumentError, real_number, whole_number
 from bayesatk.comparison.plans.pilots import DRAWS, ComposedPilot
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.core.runs.planning import category_design, difficulty_design

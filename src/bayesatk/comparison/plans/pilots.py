@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, gammaln, logsumexp
 
-from bayesatk._tools.arguments import whole_number
 from bayesatk._tools.arrays import Array
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.messages import Argument, ArgumentError, whole_number
 from bayesatk.core.pooling.marks import levels_of
 from bayesatk.core.pooling.states import States
 from bayesatk.core.program.cells import Cells

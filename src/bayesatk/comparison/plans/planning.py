@@ -11,22 +11,22 @@ import pandas as pd
 import xarray as xr
 from scipy.special import ndtr, ndtri
 
-from bayesatk._tools.arguments import (
+from bayesatk._tools.messages import (
+    Argument,
+    ArgumentError,
     one_of,
     positive_number,
     proper_probability,
     real_number,
     whole_number,
 )
-from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.threads import one_thread
 from bayesatk.comparison.plans.designs import Designs, Expected, by_labels, designs_of
 from bayesatk.comparison.plans.pilots import DRAWS, ComposedPilot, group_designs
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.evaluate import evaluate
-from bayesatk.results.analyses import analysis_group, tree_of, with_analyses
-from bayesatk.results.result import Fit, Result
+from bayesatk.results.result import Fit, Result, analysis_group, tree_of, with_analyses
 from bayesatk.results.schema import GROUPED_TARGETS, TARGETS
 from bayesatk.results.selection import select_systems
 

@@ -19,17 +19,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import gammaln, ndtr, polygamma, wrightomega
 
+from bayesatk._tools.arrays import Array, Indices, Rng
 from bayesatk.core.costs.prior import CostPrior, Costs, shapes
 from bayesatk.core.numerics.importance import Importance
 from bayesatk.core.numerics.points import curvature_root, weighted_around, with_slope
 from bayesatk.core.pooling.legendre import part_shares, question_rule
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.pooling.states import States
-from bayesatk.metrics.credit import Array
 
 # Points and weights of a log mean cost: the log likelihood of a question is wrong by 1e-4 where its
 # trials say about as much as one of average spread (k = 3), by 1e-5 where they say more.
@@ -87,7 +86,7 @@ class CostModel:
         mean = weight @ p
         return p, weight, mean, np.maximum(weight @ p**2 - mean**2, 0.0)
 
-    def node(self, position: Array) -> NDArray[np.intp]:
+    def node(self, position: Array) -> Indices:
         """Node at a place that is standard normal a priori."""
         cumulative_weight = np.cumsum(self.nodes.weight)
         index = np.searchsorted(
@@ -256,11 +255,8 @@ def log_question(centre: Array, variance: Array, k: Array, s: Array) -> Array:
     return np.asarray(logs + np.log(integral * scale / np.sqrt(2.0 * np.pi * variance)))
 
 
-Indices = NDArray[np.intp]
-
-
 def draw_questions(
-    model: CostModel, theta: Array, scale: float, rng: np.random.Generator
+    model: CostModel, theta: Array, scale: float, rng: Rng
 ) -> Iterator[tuple[Array, Array, Array]]:
     """Yield draws of all questions, block after block; each of shape (draws, questions).
 
@@ -326,7 +322,7 @@ def new_questions(
 
 def _probabilities(
     model: CostModel, theta: Array, sums: tuple[Array, Array], cumulative_shares: Array,
-    rng: np.random.Generator,
+    rng: Rng,
 ) -> Array:  # fmt: skip
     """Draws of p given counts and costs; shape (draws, questions)."""
     k, s = (gamma_sum.ravel() for gamma_sum in sums)
@@ -364,7 +360,7 @@ def _given_counts(
     node: Indices,
     state: Indices,
     cumulative_shares: Array,
-    rng: np.random.Generator,
+    rng: Rng,
 ) -> Array:
     """Draws of p from its posterior given the counts alone."""
     nodes, (wrong, right) = model.nodes, model.states.counts.T
@@ -379,9 +375,7 @@ def _given_counts(
     return np.asarray(np.where(component < size, p, (component > size).astype(float)))
 
 
-def draw_log_means(
-    centre: Array, variance: Array, k: Array, s: Array, rng: np.random.Generator
-) -> Array:
+def draw_log_means(centre: Array, variance: Array, k: Array, s: Array, rng: Rng) -> Array:
     """Draws of v with density ``exp(-k v - s exp(-v)) Normal(v; centre, variance)``.
 
     Examples

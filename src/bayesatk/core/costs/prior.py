@@ -7,9 +7,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import digamma
 
-from bayesatk._tools.arguments import real_number
-from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk.metrics.credit import Array
+from bayesatk._tools.arrays import Array
+from bayesatk._tools.messages import ArgumentError, real_number
 from bayesatk.priors.fields import Field, Fields, HalfNormal, Normal
 
 FINEST = 1e-4  # least square of a coefficient of variation
@@ -150,11 +149,11 @@ class CostPrior:
             self._positive(name, getattr(self, name))
         if not self.spread < 0.7:
             rule = f" must have a spread below 0.7; got {self.spread:g}. 0.6 is usual."
-            raise ArgumentError(Argument("cost_prior"), rule)
+            raise ArgumentError("cost_prior", rule)
         median_and_sd: object = self.shape
         if not isinstance(median_and_sd, tuple | list) or len(median_and_sd) != 2:
             rule = f" must have a shape of median and sd, as (4.0, 1.0); got {median_and_sd!r:.80}."
-            raise ArgumentError(Argument("cost_prior"), rule)
+            raise ArgumentError("cost_prior", rule)
         object.__setattr__(
             self, "shape", tuple(self._positive("shape", number) for number in median_and_sd)
         )
@@ -164,7 +163,7 @@ class CostPrior:
         number = real_number(f"cost_prior: {name}", value)
         if not (np.isfinite(number) and number > 0.0):
             rule = f" must have a finite {name} > 0; got {value!r:.80}. CostPrior() is usual."
-            raise ArgumentError(Argument("cost_prior"), rule)
+            raise ArgumentError("cost_prior", rule)
         return number
 
     @cached_property

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bayesatk._tools.arrays import Array
 from bayesatk.core.costs.prior import BY_BUDGET, BY_K
-from bayesatk.metrics.credit import Array
 
 _LEAST = 1e-250  # of a success probability: a cost over it is then a number
 _BEYOND = 1e280

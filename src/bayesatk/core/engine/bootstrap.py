@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Array, Indices
 from bayesatk.core.pooling.states import Terms
-from bayesatk.metrics.credit import Array
 
 _STEP = 0.25  # of log t: the trapezoid rule is then good to 1e-15, for one question or a million
 _LEAST, _MOST = -40.0, 46.0  # log t, less that of 1 / questions, beyond which nothing is left
@@ -67,7 +66,7 @@ def bootstrap_moments(mean: Array, variance: Array, terms: Terms) -> tuple[Array
     return centre + first, np.maximum(second - first**2, 0.0)
 
 
-def _by_state(values: Array, state: NDArray[np.intp], states: int) -> Array:
+def _by_state(values: Array, state: Indices, states: int) -> Array:
     """Sum columns, one for each term, by state."""
     order = np.argsort(state, kind="stable")
     found = np.zeros((len(values), states))

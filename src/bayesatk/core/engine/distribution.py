@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
-from bayesatk.metrics.credit import Array
+from bayesatk._tools.arrays import Array, Indices
 
 _STEPS = 5  # of Newton's method within bisection, from straight lines to full precision
 
@@ -85,7 +85,7 @@ class Distribution:
         """Error of quantiles, as far as it is rounding; that of the table is not known here."""
         return np.spacing(np.abs(self.quantile(probability)))
 
-    def _piece(self, cell: NDArray[np.intp], s: Array) -> Array:
+    def _piece(self, cell: Indices, s: Array) -> Array:
         """Cubic Hermite piece of the distribution function at a fraction s of a cell."""
         width = self.x[cell + 1] - self.x[cell]
         start, rise = self.cdf_values[cell], self.cdf_values[cell + 1] - self.cdf_values[cell]
@@ -93,7 +93,7 @@ class Distribution:
         curve = s * (1 - s) * ((1 - s) * (left - rise) - s * (right - rise))
         return np.asarray(start + s * rise + curve)
 
-    def _slope(self, cell: NDArray[np.intp], s: Array) -> Array:
+    def _slope(self, cell: Indices, s: Array) -> Array:
         """Return the derivative of the same in s."""
         width = self.x[cell + 1] - self.x[cell]
         rise = self.cdf_values[cell + 1] - self.cdf_values[cell]

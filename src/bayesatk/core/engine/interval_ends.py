@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 
+from bayesatk._tools.arrays import Array
 from bayesatk.core.engine.distribution import Quantity
-from bayesatk.metrics.credit import Array
 
 
 def interval(quantity: Quantity, probability: float, kind: str) -> tuple[float, float]:

@@ -7,11 +7,11 @@ nearly none, where a Beta is not (Pearson's type III).
 """
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit, gammainc, gammaincc, gammaincinv, ndtr, ndtri
 
+from bayesatk._tools.arrays import Array, Indices
 from bayesatk.core.engine.distribution import Distribution, Empirical, constant, tabulated
-from bayesatk.metrics.credit import Array
 
 _PARTS, _OUTER = 100, 4.5  # of a mixture to either side, even in normal quantiles up to that one
 _SKEW, _MOST_SKEW = 0.25, 20.0  # skewness at which that error doubles, and that counts at most
@@ -202,7 +202,7 @@ def _merged(
     weight, mean, variance, third = (x[order] for x in (weight, mean, variance, third))
     outer = ndtr(-_OUTER)
     middle = np.clip((np.cumsum(weight) - 0.5 * weight) / weight.sum(), outer, 1.0 - outer)
-    label: NDArray[np.intp] = (ndtri(middle) * (_PARTS / _OUTER)).astype(np.intp)
+    label: Indices = (ndtri(middle) * (_PARTS / _OUTER)).astype(np.intp)
     _, label = np.unique(label, return_inverse=True)
     total = np.maximum(np.bincount(label, weight), 1e-300)
 

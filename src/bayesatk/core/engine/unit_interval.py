@@ -9,8 +9,8 @@ import numpy as np
 from scipy.integrate import cumulative_simpson
 from scipy.interpolate import BarycentricInterpolator
 
+from bayesatk._tools.arrays import Array
 from bayesatk.core.engine.distribution import Distribution
-from bayesatk.metrics.credit import Array
 
 _NODES = 10  # Gauss nodes: their polynomial of the log density errs by less than its noise
 _OUTSIDE = 1e-5  # probability left outside a shorter interval

@@ -3,18 +3,17 @@
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bayesatk.metrics.credit import Array
+from bayesatk._tools.arrays import Array, Indices, Rng
 
-Chosen = NDArray[np.intp]
+Chosen = Indices
 
 
 def move_along_ellipse(
     deviation: Array,
     log_ratio: Array,
     ratio_of: Callable[[Chosen, Array], Array],
-    rng: np.random.Generator,
+    rng: Rng,
 ) -> None:
     """Move chains one step, in place; it needs no tuning and always moves.
 
@@ -47,7 +46,7 @@ def move_along_ellipse(
         angle[left] = rng.uniform(low[left], high[left])
 
 
-def systematic(share: Array, size: int, rng: np.random.Generator) -> Chosen:
+def systematic(share: Array, size: int, rng: Rng) -> Chosen:
     """Draw indices with these probabilities, as evenly as can be.
 
     Examples

@@ -14,13 +14,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaincinv, gammaln, logsumexp, ndtri
 
+from bayesatk._tools.arrays import Array, Indices
 from bayesatk.core.numerics.weights import normalised, pareto_shape
-from bayesatk.metrics.credit import Array
 
-Ints = NDArray[np.intp]
+Ints = Indices
 _ROUND_POINTS = 1024  # points of a round on the way
 _FINAL_POINTS = 4096  # points of the posterior, to begin with
 _SHARE = 0.1  # least effective number of draws of a round, as a share of its points

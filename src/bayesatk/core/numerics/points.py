@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln, stdtrit
 
+from bayesatk._tools.arrays import Array, Indices
 from bayesatk.core.numerics.elliptical import independent_draws, move_along_ellipse, systematic
 from bayesatk.core.numerics.importance import (
     TRUSTED,
@@ -20,9 +20,8 @@ from bayesatk.core.numerics.importance import (
     continued,
     importance_posterior,
 )
-from bayesatk.metrics.credit import Array
 
-Ints = NDArray[np.intp]
+Ints = Indices
 LogDensity = Callable[[Array], Array]
 _FREEDOM = 6.0  # degrees of freedom of the density around the mode
 _CHAINS = 40

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.interpolate import CubicSpline, PchipInterpolator
 
-from bayesatk.metrics.credit import Array
+from bayesatk._tools.arrays import Array
 
 # Nodes per standard deviation of the narrowest density: with 1/0.65 of them the trapezoid rule
 # errs by exp(-2 pi^2 / 0.65^2) ~ 1e-20 on a Gaussian, which leaves room for skewed ends.

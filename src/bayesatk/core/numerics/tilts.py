@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
-from bayesatk.metrics.credit import Array
+from bayesatk._tools.arrays import Array
 
 _ORDER = 4  # of the polynomial
 _REACH, _SIDE = 5.0, 61  # of the lattice in standard deviations, and its points to a side

@@ -10,12 +10,11 @@ which is regular at r = 0.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betainccinv, betaincinv, expit, gammaln, ndtr
 
-from bayesatk.metrics.credit import Array, log_choose
+from bayesatk._tools.arrays import Array, Ints
+from bayesatk.metrics.credit import log_choose
 
-Ints = NDArray[np.int64]
 _LEAST = 1e-300  # probability of a count, whose logarithm is a number
 _FEW = 32  # trials whose product is within doubles
 _HALF_LOG_2_PI = 0.5 * np.log(2.0 * np.pi)

@@ -26,11 +26,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from bayesatk._tools.arrays import Array, Indices, Ints, Rng
 from bayesatk.core.one_factor.chances import log_chances, log_shares
 from bayesatk.core.one_factor.observed import Observed
-from bayesatk.metrics.credit import Array, log_choose
+from bayesatk.metrics.credit import log_choose
 
-Ints = NDArray[np.int64]
 _STEP = 1e-3  # of numerical derivatives, in logits: their error is below 1e-6 of the values
 _HELD = 100_000  # numbers in an array at once, which then stays in the cache
 _MORE_HELD = 1_000_000  # the same where tables of few points take as long as of many
@@ -156,18 +156,18 @@ class Block:
         Systems, places of their columns among these, and what is seen of them.
     """
 
-    rows: NDArray[np.intp]
+    rows: Indices
     repeats: Array
-    columns: NDArray[np.intp]
+    columns: Indices
     column: Ints
     incidence: csr_array | Array
-    nodes: NDArray[np.intp]
+    nodes: Indices
     width: int
     cells: int
-    observations: tuple[tuple[int, NDArray[np.intp], Any], ...] = ()
+    observations: tuple[tuple[int, Indices, Any], ...] = ()
 
     @classmethod
-    def of(cls, counts: Counts, rows: NDArray[np.intp], nodes: NDArray[np.intp]) -> "Block":
+    def of(cls, counts: Counts, rows: Indices, nodes: Indices) -> "Block":
         """Take some rows of counts."""
         columns, place = np.unique(counts.column[rows], return_inverse=True)
         absent = int(columns[0] < 0)
@@ -230,7 +230,7 @@ class Likelihood:
         never, always, left = log_shares(theta, self.atoms).T[..., None]
         return np.concatenate([never, left + logs[1:-1], always], axis=1)
 
-    def draw_z(self, theta: Array, size: int, rng: np.random.Generator) -> Array:
+    def draw_z(self, theta: Array, size: int, rng: Rng) -> Array:
         """Draw difficulties of new questions given parameters (3, columns)."""
         upto = np.exp(log_shares(theta, self.atoms)[:2]).cumsum()
         u, z = rng.random(size), rng.standard_normal(size)
@@ -376,7 +376,7 @@ class Likelihood:
         weight = np.maximum(self.difficulties(theta)[:, 1:-1], 1e-300)
         return weight / weight.sum(axis=1, keepdims=True), self.z[1:-1]
 
-    def draw_difficulties(self, theta: Array, rng: np.random.Generator) -> Array:
+    def draw_difficulties(self, theta: Array, rng: Rng) -> Array:
         """Draw difficulties of all questions given parameters (points, 3, columns) and counts.
 
         They are nodes, (points, questions).

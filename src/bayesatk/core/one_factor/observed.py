@@ -13,14 +13,12 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from bayesatk._tools.arrays import Array, Indices, Ints, Rng
 from bayesatk.core.pooling.states import States
-from bayesatk.metrics.credit import Array
 from bayesatk.priors.fields import Fields
 
-Ints = NDArray[np.int64]
 _LIKELIEST = 1.0 - 1e-16  # probability below one
 
 
@@ -66,9 +64,7 @@ class Observation(Protocol):
         """Means of metrics of a new question; (points, offsets, metrics)."""
         ...
 
-    def draw(
-        self, theta: Array, offset: Array, state: NDArray[np.intp], rng: np.random.Generator
-    ) -> Array:
+    def draw(self, theta: Array, offset: Array, state: Indices, rng: Rng) -> Array:
         """Draw p of questions in states (questions,), at offsets (points, questions)."""
         ...
 

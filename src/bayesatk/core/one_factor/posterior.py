@@ -17,15 +17,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.optimize import minimize
 from scipy.special import gammaln, logit, logsumexp, softmax
 
+from bayesatk._tools.arrays import Array, Indices, Rng
 from bayesatk.core.numerics.elliptical import independent_draws, move_along_ellipse, systematic
 from bayesatk.core.numerics.weights import pareto_shape
 from bayesatk.core.one_factor.model import COARSE, Counts, Likelihood
-from bayesatk.metrics.credit import Array
 from bayesatk.priors import LeaderboardPrior
 
 _SPREADS = 24  # nodes of the sd of systems, both to find where it lies and there
@@ -179,17 +178,17 @@ class Normal:
         nodes = np.geomspace(float(low), float(high), _SPREADS)
         return cls.of(replace(rough_spread, sd=nodes), laplace)
 
-    def place(self, node: NDArray[np.intp], deviation: Array) -> Array:
+    def place(self, node: Indices, deviation: Array) -> Array:
         """Parameters (points, 3, columns) of standard normal deviations."""
         theta = self.mean[node] + _turned(self.root, node, deviation)
         return theta.reshape(len(theta), 3, -1)
 
-    def deviation(self, node: NDArray[np.intp], theta: Array) -> Array:
+    def deviation(self, node: Indices, theta: Array) -> Array:
         """Return the deviations of parameters: the inverse of `place`."""
         return _turned(self.inverse, node, theta.reshape(len(theta), -1) - self.mean[node])
 
 
-def _turned(matrices: Array, node: NDArray[np.intp], vectors: Array) -> Array:
+def _turned(matrices: Array, node: Indices, vectors: Array) -> Array:
     """Multiply every vector by the matrix of its node."""
     turned = np.empty_like(vectors)
     for index in np.unique(node):
@@ -285,7 +284,7 @@ class Fit:
         """Log of the likelihood over the normal one."""
         return self.likelihood.log_likelihood(theta) - self.laplace.log_likelihood(theta)
 
-    def draw(self, rng: np.random.Generator) -> Draws:
+    def draw(self, rng: Rng) -> Draws:
         """Draw by importance, or by slices where weights cannot be trusted."""
         cells = self.likelihood.cells
         size = int(np.clip(_WORK / cells, 500, _SIZE))
@@ -340,7 +339,7 @@ class Split:
     left: Array
     right: Array
 
-    def draw(self, size: int, rng: np.random.Generator) -> Array:
+    def draw(self, size: int, rng: Rng) -> Array:
         """Return deviations (size, parameters)."""
         standard = np.abs(rng.standard_normal((size, len(self.left))))
         to_left = rng.random(standard.shape) * (self.left + self.right) < self.left
@@ -376,7 +375,7 @@ class Student:
         covariance = (gap.T * weight) @ gap + noise * np.eye(size)
         return cls(centre, cholesky(covariance / (1.0 + noise), lower=True))
 
-    def draw(self, size: int, rng: np.random.Generator) -> Array:
+    def draw(self, size: int, rng: Rng) -> Array:
         """Return deviations (size, parameters)."""
         standard = rng.standard_normal((size, len(self.centre)))
         standard /= np.sqrt(rng.chisquare(_TAIL, (size, 1)) / _TAIL)
@@ -419,9 +418,7 @@ class Weighted:
         size = fit.normal.mean.shape[1]
         return cls(np.empty((0, 3, size // 3)), np.empty((0, size)), np.empty(0), ())
 
-    def more(
-        self, fit: Fit, proposal: Split | Student, size: int, rng: np.random.Generator
-    ) -> "Weighted":
+    def more(self, fit: Fit, proposal: Split | Student, size: int, rng: Rng) -> "Weighted":
         """Add draws of the sd of systems by the normal posterior, and deviations by a proposal."""
         node = systematic(np.exp(fit.normal.log_weight), size, rng)
         deviation = proposal.draw(size, rng)
@@ -473,7 +470,7 @@ class Weighted:
         """Whether there are enough effective draws, and the largest weights are not too large."""
         return self.effective_draws >= enough and self.k_hat < 0.7
 
-    def resampled(self, size: int, rng: np.random.Generator) -> Array:
+    def resampled(self, size: int, rng: Rng) -> Array:
         """Equally probable draws of parameters, in any order."""
         return np.asarray(self.theta[rng.permutation(systematic(self.weight, size, rng))])
 
@@ -489,9 +486,9 @@ class Chains:
     """Markov chains of parameters, all moved together."""
 
     fit: Fit
-    rng: np.random.Generator
+    rng: Rng
     theta: Array
-    node: NDArray[np.intp] = field(init=False)
+    node: Indices = field(init=False)
     deviation: Array = field(init=False)
     log_ratio: Array = field(init=False)
 
@@ -525,7 +522,7 @@ class Chains:
     def _move_along_ellipse(self) -> None:
         to_theta = self.fit.normal.place
 
-        def ratio_of(chains: NDArray[np.intp], deviation: Array) -> Array:
+        def ratio_of(chains: Indices, deviation: Array) -> Array:
             return self.fit.log_ratio(to_theta(self.node[chains], deviation))
 
         move_along_ellipse(self.deviation, self.log_ratio, ratio_of, self.rng)

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack
 from scipy.special import expit
 
+from bayesatk._tools.arrays import Array, Ints, Rng
 from bayesatk.core.one_factor.chances import log_shares
 from bayesatk.core.one_factor.model import FAR, Counts, Likelihood
 from bayesatk.core.one_factor.observed import Observed
@@ -22,10 +22,9 @@ from bayesatk.core.pooling.marks import question_rates
 from bayesatk.core.question.bernstein import fewest, latent_means
 from bayesatk.core.question.beta_binomial import beta_of
 from bayesatk.core.question.expected_credit import FARTHEST, ExpectedCredit
-from bayesatk.metrics.credit import Array, Credit
+from bayesatk.metrics.credit import Credit
 from bayesatk.metrics.grid import parse
 
-Ints = NDArray[np.int64]
 _HELD = 200_000  # success probabilities at once, which then stay in the cache
 _DRAWN = 2.0  # cells for each distinct count and node: with more, means are normal
 _LEAST = 5e-324
@@ -159,9 +158,7 @@ def _rates(observed: Observed, theta: Array) -> Array:
     ])  # fmt: skip
 
 
-def simulate_counts(
-    likelihood: Likelihood, theta: Array, question: Ints, rng: np.random.Generator
-) -> Counts:
+def simulate_counts(likelihood: Likelihood, theta: Array, question: Ints, rng: Rng) -> Counts:
     """Draw outcomes of new questions, or marks and labels, with the trials of some of these.
 
     Parameters
@@ -267,7 +264,7 @@ class QuestionMeans:
     credits: Sequence[Credit]
     weight: Array | None = None
 
-    def draw(self, theta: Array, latents: Sequence[Any], rng: np.random.Generator) -> Array:
+    def draw(self, theta: Array, latents: Sequence[Any], rng: Rng) -> Array:
         """Means of every metric given parameters; (draws, systems, metrics).
 
         Parameters
@@ -302,7 +299,7 @@ class QuestionMeans:
             means[block] = sums.reshape(means[block].shape)
         return means
 
-    def _normal(self, theta: Array, rng: np.random.Generator) -> Array:
+    def _normal(self, theta: Array, rng: Rng) -> Array:
         """Return the same as `draw`, normal given how many questions are at every node.
 
         The variance given these is averaged over some draws of the parameters.
@@ -348,7 +345,7 @@ class QuestionMeans:
         log_r = low, float(theta[:, 2].max())
         return [ExpectedCredit.of(credit, (-FARTHEST, FARTHEST), log_r) for credit in self.credits]
 
-    def _observed(self, theta: Array, latents: Sequence[Any], rng: np.random.Generator) -> Array:
+    def _observed(self, theta: Array, latents: Sequence[Any], rng: Rng) -> Array:
         """Return the same from draws by the observations of systems."""
         observed, questions = self.likelihood.counts.observed, self.trials.shape[1]
         assert observed is not None

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Array, Ints, Rng
 from bayesatk.core.pooling.dirichlet import draw_probabilities
-from bayesatk.metrics.credit import Array
 
-Counts = NDArray[np.int64]
+Counts = Ints
 _DUST = 0.02  # share of the answers not seen below which they never agree
 _STICKS = 40  # most answers not seen that may agree
 
@@ -74,7 +74,7 @@ def gauss_rule(values: Array, weight: Array, size: int) -> tuple[Array, Array]:
     return centre + scale * nodes, vectors[0] ** 2
 
 
-def draw_shares(counts: Counts, theta: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+def draw_shares(counts: Counts, theta: Array, rng: Rng) -> tuple[Array, Array]:
     """Draw shares of answers given the counts of those seen, one draw for each theta.
 
     The shares of the answers seen and of all others are ``Dirichlet(counts, theta)``; the others
@@ -98,7 +98,7 @@ def draw_shares(counts: Counts, theta: Array, rng: np.random.Generator) -> tuple
 
 
 def simulated_tops(
-    shares: Array, dust: Array, k: int, repeats: int, rng: np.random.Generator
+    shares: Array, dust: Array, k: int, repeats: int, rng: Rng
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Votes of the winner, and how many answers have these, after 0, 1, ... k votes of a side.
 

@@ -7,12 +7,12 @@ from draws or nodes of hyperparameters needs no more.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betainc, betaincinv, expit, gammaln, logsumexp
 
+from bayesatk._tools.arrays import Array, Indices, Ints, Rng
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.question.dirichlet_multinomial import log_counts
-from bayesatk.metrics.credit import Array
 
 _LEAST = 1e-300  # of an icc and of Beta parameters: their inverses are numbers
 _MANY = 10_000  # trials from which factorials lose digits
@@ -62,7 +62,7 @@ class Difficulty:
     def __len__(self) -> int:
         return len(self.never)
 
-    def among(self, which: slice | NDArray[np.intp] | list[int]) -> "Difficulty":
+    def among(self, which: slice | Indices | list[int]) -> "Difficulty":
         """Return some of the draws."""
         parts = (self.share, self.mean, self.icc, self.never, self.always)
         return Difficulty(*(one[which] for one in parts))
@@ -107,7 +107,7 @@ class Difficulty:
                 found[part] = own(part, c, n)
         return found
 
-    def _direct(self, part: slice, c: NDArray[np.int64], n: NDArray[np.int64]) -> Array:
+    def _direct(self, part: slice, c: Ints, n: Ints) -> Array:
         ways = gammaln(n + 1.0) - gammaln(c + 1.0) - gammaln(n - c + 1.0)
         return np.asarray(self._nodes(part).log_likelihood(c, n - c) + ways)
 
@@ -122,10 +122,10 @@ class Difficulty:
         weight = np.full(len(share), 1.0 / max(1, len(share)))
         return Nodes(self.alpha[part], self.beta[part], share, atoms, weight)
 
-    def _saddle_point(self, part: slice, c: NDArray[np.int64], n: NDArray[np.int64]) -> Array:
+    def _saddle_point(self, part: slice, c: Ints, n: Ints) -> Array:
         return np.asarray(logsumexp(self.among(part)._log_parts(c, n), axis=-1))
 
-    def _log_parts(self, c: NDArray[np.int64], n: NDArray[np.int64]) -> Array:
+    def _log_parts(self, c: Ints, n: Ints) -> Array:
         """Log probability of counts and of each Beta or atom; (draws, states, components + 2)."""
         counts = np.stack([c, n - c], axis=-1)
         mean, icc = self.mean[:, None, :, None], self.icc[:, None, :]
@@ -165,7 +165,7 @@ class Difficulty:
             total = total + self.share[:, j, None] * own
         return np.asarray(total)
 
-    def draw_p(self, questions: int, rng: np.random.Generator) -> Array:
+    def draw_p(self, questions: int, rng: Rng) -> Array:
         """Success probabilities of new questions; shape (draws, questions)."""
         if self.share.shape[1] == 1 and not (self.never.any() or self.always.any()):
             return rng.beta(self.alpha, self.beta, (len(self), questions))
@@ -178,9 +178,7 @@ class Difficulty:
         p = rng.beta(self.alpha[row, part], self.beta[row, part])
         return np.asarray(np.where(which < size, p, (which > size).astype(float)))
 
-    def spread_p(
-        self, questions: int, rng: np.random.Generator, offset: Array | None = None
-    ) -> Array:
+    def spread_p(self, questions: int, rng: Rng, offset: Array | None = None) -> Array:
         """Success probabilities of new questions, one from each of as many equal parts of the law.
 
         With an offset of each question (draws, questions), which moves the means of Betas on the
@@ -209,7 +207,7 @@ class Difficulty:
         p = betaincinv(alpha, beta, level)
         return np.asarray(np.where(which < size, p, (which > size).astype(float)))
 
-    def draw_counts(self, trials: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    def draw_counts(self, trials: Ints, rng: Rng) -> Ints:
         """Successes of new questions, each with so many trials; shape (draws, questions)."""
         found = np.empty((len(self), len(trials)), np.int64)
         step = max(1, _BLOCK // max(1, len(trials)))

@@ -3,12 +3,12 @@
 import numpy as np
 from scipy.special import softmax
 
-from bayesatk.metrics.credit import Array
+from bayesatk._tools.arrays import Array, Rng
 
 _LARGE = 0.1  # Dirichlet parameters from which gamma variates do not underflow
 
 
-def draw_probabilities(alpha: Array, rng: np.random.Generator) -> Array:
+def draw_probabilities(alpha: Array, rng: Rng) -> Array:
     """One draw of Dirichlet probabilities for every row of parameters.
 
     Small parameters are drawn on the log scale, ``G(a) = G(a + 1) U^(1/a)``: their gamma variates

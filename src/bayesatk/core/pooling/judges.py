@@ -6,9 +6,9 @@ from functools import cache, cached_property
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, ndtr, ndtri
 
+from bayesatk._tools.arrays import Array, Ints
 from bayesatk.judge_error import (
     CORRELATION,
     GRADES,
@@ -20,7 +20,6 @@ from bayesatk.judge_error import (
     MarkedBy,
     Panel,
 )
-from bayesatk.metrics.credit import Array
 from bayesatk.priors.fields import Beta, Dirichlet, Field, Fields
 
 _KNOWN = 1e-9  # sd of a rate that is as good as known
@@ -150,7 +149,7 @@ class PanelRates:
         return {RATES[0]: f + (1.0 - f) * corrected, RATES[1]: f, CORRELATION: correlation}
 
 
-def pattern_chances(rates: Array, correlation: Array, patterns: NDArray[np.int64]) -> Array:
+def pattern_chances(rates: Array, correlation: Array, patterns: Ints) -> Array:
     """Probability of every pattern of marks of a trial, given its truth.
 
     With ``z_j = sqrt(r) w + sqrt(1 - r) e_j``, w and e normal, judge j marks right where

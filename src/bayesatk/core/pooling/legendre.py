@@ -7,11 +7,10 @@ follow a recurrence of three terms: they are 3F2(-m, m + 1, a; 1, a + b; 1), Hah
 """
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import eval_legendre, roots_legendre
 
+from bayesatk._tools.arrays import Array, Ints
 from bayesatk.core.pooling.nodes import Nodes
-from bayesatk.metrics.credit import Array
 
 
 def beta_moments(a: Array, b: Array, size: int) -> Array:
@@ -37,9 +36,7 @@ def beta_moments(a: Array, b: Array, size: int) -> Array:
     return found
 
 
-def question_rule(
-    nodes: Nodes, successes: NDArray[np.int64], failures: NDArray[np.int64], size: int
-) -> tuple[Array, Array]:
+def question_rule(nodes: Nodes, successes: Ints, failures: Ints, size: int) -> tuple[Array, Array]:
     """Points of [0, 1], and signed weights that integrate over p of a question given its counts.
 
     Parameters
@@ -75,7 +72,7 @@ def question_rule(
 
 
 def part_shares(
-    nodes: Nodes, successes: NDArray[np.int64], failures: NDArray[np.int64]
+    nodes: Nodes, successes: Ints, failures: Ints
 ) -> Array:  # fmt: skip
     """Probability that a question with these counts is of each Beta, of p = 0, and of p = 1.
 

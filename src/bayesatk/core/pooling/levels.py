@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, log_expit, logit, logsumexp, softmax
 
+from bayesatk._tools.arrays import Array, Rng
 from bayesatk.core.pooling.difficulty import Difficulty
-from bayesatk.metrics.credit import Array
 
 _CLOSEST = 1e-7  # distance of scores that are two on the scale from 0 to 1
 MOST_SHAPES = 5  # functions of which the log of a base is made
@@ -249,7 +249,7 @@ class LevelDraws:
             logs = np.maximum(np.log(self.vectors(logits)), -1e9)
             return np.asarray(logs @ np.asarray(counts, float).T + np.log(weight)[..., None])
 
-    def draw_p(self, counts: Array, size: int, rng: np.random.Generator) -> Array:
+    def draw_p(self, counts: Array, size: int, rng: Rng) -> Array:
         """Draw vectors of questions with these counts; (draws, size, levels).
 
         To a step between nodes of logit p.
@@ -265,7 +265,7 @@ class LevelDraws:
             drawn[span] = block.vectors(np.take_along_axis(logits, node, axis=1))
         return drawn
 
-    def draw_new(self, questions: int, rng: np.random.Generator) -> Array:
+    def draw_new(self, questions: int, rng: Rng) -> Array:
         """Draw vectors of new questions; (draws, questions, levels)."""
         with np.errstate(divide="ignore"):
             logits = logit(self.difficulty.draw_p(questions, rng))

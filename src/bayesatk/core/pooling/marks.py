@@ -30,9 +30,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
+from bayesatk._tools.arrays import Array, Indices, Ints, Rng
 from bayesatk.core.pooling.nodes import Nodes, rises
 from bayesatk.core.pooling.states import States
-from bayesatk.metrics.credit import Array, log_choose
+from bayesatk.metrics.credit import log_choose
 
 _BLOCK = 4_000_000  # floats in one array: 32 MB
 _AT_ONCE = 100_000  # complex numbers in one array: those of a few rates, which stay in the cache
@@ -81,7 +82,7 @@ def by_mark[Number: np.generic](counts: NDArray[Number]) -> NDArray[Number]:
     return np.stack([counts[..., column].sum(axis=-1) for column in columns], axis=-1)
 
 
-def truth_alone(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+def truth_alone(counts: Ints) -> Ints:
     """Return kinds of trials without the marks of those whose truth is known; (..., kinds).
 
     Examples
@@ -125,7 +126,7 @@ def of_flags(rates: Array, right: tuple[bool, ...]) -> Array:
     return np.asarray(level_chances(rates)[..., list(right)].sum(axis=-1)[:, ::-1])
 
 
-def question_rates(rates: Array, questions: int, rng: np.random.Generator) -> tuple[Array, Array]:
+def question_rates(rates: Array, questions: int, rng: Rng) -> tuple[Array, Array]:
     """Sensitivity and false positive rate of new questions in every draw; (draws, questions).
 
     The same for all where they do not differ: (draws, 1).
@@ -186,7 +187,7 @@ class Marks:
         Trials of each kind (`kinds_of`).
     """
 
-    counts: NDArray[np.int64]
+    counts: Ints
 
     @cached_property
     def levels(self) -> int:
@@ -194,22 +195,22 @@ class Marks:
         return levels_of(self.counts.shape[1])
 
     @cached_property
-    def unlabelled(self) -> NDArray[np.int64]:
+    def unlabelled(self) -> Ints:
         """Trials of which only the mark is known, by its level; (states, levels)."""
         return self.counts[:, : self.levels]
 
     @cached_property
-    def unknown(self) -> NDArray[np.int64]:
+    def unknown(self) -> Ints:
         """All trials of which only the mark is known; (states,)."""
         return np.asarray(self.unlabelled.sum(axis=1))
 
     @cached_property
-    def wrong(self) -> NDArray[np.int64]:
+    def wrong(self) -> Ints:
         """Trials that are known to be wrong; (states,)."""
         return np.asarray(self.counts[:, self.levels : 2 * self.levels + 1].sum(axis=1))
 
     @cached_property
-    def right(self) -> NDArray[np.int64]:
+    def right(self) -> Ints:
         """Trials that are known to be right; (states,)."""
         return np.asarray(self.counts[:, 2 * self.levels + 1 :].sum(axis=1))
 
@@ -223,7 +224,7 @@ class Marks:
         return np.asarray(log_choose(self.unknown, self.counts[:, 1]))
 
     @cached_property
-    def alike(self) -> list[tuple[int, int, int, NDArray[np.intp]]]:
+    def alike(self) -> list[tuple[int, int, int, Indices]]:
         """Unknown, wrong and right trials, and the states that have as many of each."""
         keys = np.stack([self.unknown, self.wrong, self.right], axis=1)
         distinct, which = np.unique(keys, axis=0, return_inverse=True)
@@ -267,7 +268,7 @@ class Marks:
             index = (right + number) * (most + 1) + wrong + unknown - number
             yield _scaled(logs[:, index], unknown, bool(wrong + right))
 
-    def chances(self, rates: Array, states: NDArray[np.intp], once: bool = False) -> Array:
+    def chances(self, rates: Array, states: Indices, once: bool = False) -> Array:
         """Probability of the unlabelled marks of states, given each number of right ones of these.
 
         Parameters
@@ -287,7 +288,7 @@ class Marks:
             return self._of_levels(rates, states, size)
         return (mark_chances_once if once else mark_chances)(rates, size, marked)
 
-    def _of_levels(self, rates: Array, states: NDArray[np.intp], size: int) -> Array:
+    def _of_levels(self, rates: Array, states: Indices, size: int) -> Array:
         """Return the same of several levels: coefficients of a product with a factor by trial."""
         ordered = np.repeat(
             np.tile(np.arange(self.levels), len(states)), self.unlabelled[states].ravel()
@@ -388,7 +389,7 @@ def _mark_chances(rates: bytes, trials: int, marked: bytes) -> Array:
     return found
 
 
-def mark_chances_once(rates: Array, trials: int, marked: NDArray[np.intp]) -> Array:
+def mark_chances_once(rates: Array, trials: int, marked: Indices) -> Array:
     """Return `mark_chances` of rates that will not be asked for again."""
     roots = np.exp(2j * np.pi * np.arange(trials + 1) / (trials + 1))
     found = np.empty((trials + 1, len(rates), len(marked)))
@@ -410,7 +411,7 @@ def _rate_shapes(rate: Array, icc: Array) -> tuple[Array, Array]:
     return np.maximum((1.0 - rate) * total, _LEAST), np.maximum(rate * total, _LEAST)
 
 
-def _beta_binomial(rate: Array, icc: Array, seen: NDArray[np.int64], size: int) -> Array:
+def _beta_binomial(rate: Array, icc: Array, seen: Ints, size: int) -> Array:
     """Probability of marks among trials of one truth, of questions with some marks of such trials.
 
     Parameters

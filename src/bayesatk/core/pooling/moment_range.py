@@ -20,9 +20,10 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import linprog
 
+from bayesatk._tools.arrays import Array
 from bayesatk.core.question.count_bounds import (
     EVEN,
     CountBounds,
@@ -30,7 +31,6 @@ from bayesatk.core.question.count_bounds import (
     set_probabilities,
     thresholds,
 )
-from bayesatk.metrics.credit import Array
 
 Curve = Callable[[ArrayLike], Array]
 _ERROR_RATES = (1.0, 1e-3, 1e-6)  # error rates that are tried, relative to the one asked for
@@ -57,8 +57,8 @@ class MetricRanges:
         The largest number of trials that the range rests on.
     """
 
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
+    lower: Array
+    upper: Array
     fits: bool
     trials: int
 

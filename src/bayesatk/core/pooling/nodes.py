@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from bayesatk._tools.arrays import Array, Indices
 from bayesatk.core.question.dirichlet_multinomial import log_rise
-from bayesatk.metrics.credit import Array
 
 _FACTORS = 16  # of a product that is a number: bases are at most 1e15
 _CHUNK = 1 << 14  # bases at once: products stay near the processor
@@ -107,7 +107,7 @@ class Nodes:
         scale = np.maximum(whole * other, 1e-300)
         return np.asarray(np.minimum(np.stack([whole, other, spread / scale, within / scale]), 1.0))
 
-    def among(self, keep: NDArray[np.intp]) -> "Nodes":
+    def among(self, keep: Indices) -> "Nodes":
         """Return some of the nodes, not renormalised."""
         rates = None if self.rates is None else self.rates[keep]
         kept = self.alpha[keep], self.beta[keep], self.share[keep], self.atoms[keep]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from bayesatk.metrics.credit import Array
+from bayesatk._tools.arrays import Array, Indices, Ints, Rng
 
 SHAPE_PRIOR = 0.2  # Dirichlet parameter of every bin of the pooled shape
 _NODES = np.linspace(-3.6, 3.6, 25)  # of x
@@ -47,7 +47,7 @@ class Shapes:
     spread: Array
     node: NDArray[np.int8]
     position: Array
-    chain: NDArray[np.intp]
+    chain: Indices
 
     @property
     def bins(self) -> int:
@@ -58,7 +58,7 @@ class Shapes:
         """Return the distribution of a question; (draws, bins)."""
         return self._tilted(slice(None), _NODES[self.node[:, question]])
 
-    def of_new(self, rows: slice, questions: int, rng: np.random.Generator) -> Array:
+    def of_new(self, rows: slice, questions: int, rng: Rng) -> Array:
         """Draw the distributions of new questions at some draws; (draws, questions, bins)."""
         return self._tilted(rows, rng.standard_normal((len(self.spread[rows]), questions)))
 
@@ -68,9 +68,7 @@ class Shapes:
         return np.asarray(softmax(shape + tilt[..., None] * self.position, axis=-1))
 
 
-def draw_shapes(
-    counts: NDArray[np.int64], position: Array, size: int, rng: np.random.Generator
-) -> Shapes:
+def draw_shapes(counts: Ints, position: Array, size: int, rng: Rng) -> Shapes:
     """Draw the shape, the spread and the tilts of questions given their counts.
 
     Parameters
@@ -118,7 +116,7 @@ def draw_shapes(
     )  # fmt: skip
 
 
-def _chosen(logs: Array, rng: np.random.Generator) -> NDArray[np.intp]:
+def _chosen(logs: Array, rng: Rng) -> Indices:
     """Draw positions along the last axis with probabilities given by their logarithms."""
     below = np.exp(logs - logs.max(axis=-1, keepdims=True)).cumsum(axis=-1)
     u = rng.random((*logs.shape[:-1], 1)) * below[..., -1:]

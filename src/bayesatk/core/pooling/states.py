@@ -5,12 +5,12 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
-from bayesatk.metrics.credit import Array
+from bayesatk._tools.arrays import Array, Flags, Indices, Ints
 
-Counts = NDArray[np.int64]
+Counts = Ints
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class States:
     counts: Counts
     prior: Array
     count: Array
-    which: NDArray[np.intp]
+    which: Indices
     weight: Array | None = None
 
     @classmethod
@@ -77,7 +77,7 @@ class States:
             own.astype(np.int64), before, count.astype(float), which.ravel(), relative(weight)
         )
 
-    def among(self, keep: NDArray[np.bool_], count: Array) -> "States":
+    def among(self, keep: Flags, count: Array) -> "States":
         """Return some of the states, with other numbers of questions in all, all weighed alike."""
         question = np.repeat(np.arange(keep.sum()), count[keep].astype(int))
         return States(self.counts[keep], self.prior[keep], count[keep], question)
@@ -140,7 +140,7 @@ class States:
         return Terms(state[first], weight[first], count)
 
     @cached_property
-    def tried(self) -> NDArray[np.bool_]:
+    def tried(self) -> Flags:
         """States with trials, observed or prior; all of them where no question has any."""
         any_trial = self.evidence.sum(axis=1) > 0.0
         return any_trial | ~any_trial.any()
@@ -173,7 +173,7 @@ class Terms(NamedTuple):
         How many questions have both.
     """
 
-    state: NDArray[np.intp]
+    state: Indices
     weight: Array
     questions: Array
 

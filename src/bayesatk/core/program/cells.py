@@ -4,12 +4,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bayesatk._tools.arrays import Array, Flags, Indices, Rng
 from bayesatk.core.pooling.states import States, Terms
-from bayesatk.metrics.credit import Array
 
-Ints = NDArray[np.intp]
+Ints = Indices
 
 
 @dataclass(frozen=True)
@@ -121,7 +120,7 @@ class Cells:
         return every
 
     @cached_property
-    def questions_tried(self) -> NDArray[np.bool_]:
+    def questions_tried(self) -> Flags:
         """Questions that have trials; of a group where none has, all."""
         tried = (self.states.evidence.sum(axis=1) > 0.0)[self.state][self.which]
         group = self.group[self.which]
@@ -137,7 +136,7 @@ class Cells:
         """Means over the questions of groups (draws, groups, ks), of (draws, questions, ks)."""
         return np.asarray(np.einsum("dqk,qg->dgk", values, self.shares, optimize=True))
 
-    def means_anew(self, values: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+    def means_anew(self, values: Array, rng: Rng) -> tuple[Array, Array]:
         """Return the same of questions drawn anew, and means over groups drawn anew (draws, ks)."""
         drawn = rng.standard_exponential(values.shape[:2]) * self.questions_tried
         total = np.maximum(drawn @ self.shares, 1e-300)[..., None]

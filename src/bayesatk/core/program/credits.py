@@ -12,9 +12,10 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betaln
 
+from bayesatk._tools.arrays import Array, Indices, Ints
 from bayesatk.core.numerics.quadrature import BetaRule, beta_rule, resolving_degree
 from bayesatk.core.pooling.marks import right_counts, right_given_marked
 from bayesatk.core.pooling.nodes import Nodes
@@ -22,10 +23,9 @@ from bayesatk.core.pooling.states import States
 from bayesatk.core.question.bernstein import power_coefficients
 from bayesatk.core.question.beta_binomial import beta_binomial_moments
 from bayesatk.core.question.moments import latent_on_nodes
-from bayesatk.metrics.credit import Array, Credit, binomial_expectation
+from bayesatk.metrics.credit import Credit, binomial_expectation
 
-Index = NDArray[np.intp]
-Ints = NDArray[np.int64]
+Index = Indices
 _BLOCK = 4_000_000  # floats in one array: 32 MB
 _DEGREES = (60.0, 200.0, 3000.0, 50_000.0)  # of the rules; beyond the last there is none
 _LONG_TAILED = 0.1  # Beta parameter below which a rule needs many more points, far out

@@ -10,8 +10,8 @@ from functools import cached_property
 import numpy as np
 from scipy.special import expit, log_expit, log_softmax, softmax
 
+from bayesatk._tools.arrays import Array
 from bayesatk.core.pooling.nodes import Nodes
-from bayesatk.metrics.credit import Array
 from bayesatk.priors.fields import Fields
 
 _WIDEST_STEP = 0.35  # logits between offsets of a table, at most

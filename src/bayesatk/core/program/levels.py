@@ -13,16 +13,15 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaln, logsumexp, softmax
 
+from bayesatk._tools.arrays import Array, Flags, Indices, Rng
 from bayesatk.core.pooling.levels import scaled_scores, shape_functions
 from bayesatk.core.pooling.states import States
 from bayesatk.core.program.laws import DifficultyLaw
 from bayesatk.metrics.category_credit import Judged, linear_metrics
-from bayesatk.metrics.credit import Array
 
-Ints = NDArray[np.intp]
+Ints = Indices
 _STEP = 0.43  # step of logits over the inverse root of trials: two thirds of the narrowest width
 _WIDEST_STEP = 0.25
 _DEEP = 300.0  # trials of a question, times 4 p (1 - p), from which its mean is known to be normal
@@ -135,7 +134,7 @@ class Levels:
         return evidence.sum(axis=1), evidence @ self._scaled
 
     @cached_property
-    def _deep(self) -> NDArray[np.bool_]:
+    def _deep(self) -> Flags:
         """States of which the observed mean is as good as normal."""
         trials, total = self._sums
         rate = total / np.maximum(trials, 1.0)
@@ -205,7 +204,7 @@ class Levels:
         log_scale = np.concatenate([log_scale, np.stack(ends, axis=1)], axis=1)
         return Tilted(log_base, log_scale, np.log(p), np.log(q), log_step)
 
-    def vectors(self, theta: Array, nodes: NDArray[np.bool_]) -> Array:
+    def vectors(self, theta: Array, nodes: Flags) -> Array:
         """Probabilities of levels at some nodes of points, ends last; (points, nodes, levels)."""
         base, ends = self._based(theta)
         reference = self._of_reference[0][nodes[:-2]]
@@ -388,7 +387,7 @@ class Levels:
         lowest = np.array([metric.scores.min() for metric in metrics])
         return lowest, np.maximum([np.ptp(metric.scores) for metric in metrics], _LEAST)
 
-    def _within(self, weight: Array, tilted: Tilted) -> NDArray[np.bool_]:
+    def _within(self, weight: Array, tilted: Tilted) -> Flags:
         """Nodes with probability: that a law has there, or between observed means."""
         trials, total = self._sums
         rates = total[trials > 0.0] / trials[trials > 0.0]
@@ -400,7 +399,7 @@ class Levels:
             within[-2:] |= [rates.min() == 0.0, rates.max() == 1.0]
         return np.asarray(within)
 
-    def _values(self, metrics: Sequence[Judged], theta: Array, nodes: NDArray[np.bool_]) -> Array:
+    def _values(self, metrics: Sequence[Judged], theta: Array, nodes: Flags) -> Array:
         """Metrics at some nodes, on scales from 0 to 1; (points, nodes, metrics), 0 at others."""
         vectors = self.vectors(theta, nodes)
         lowest, width = self._span(metrics)
@@ -493,9 +492,7 @@ class Levels:
         _, first, node = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
         return first, node.ravel()
 
-    def draw(
-        self, theta: Array, offset: Array, state: Ints, rng: np.random.Generator
-    ) -> NDArray[np.float64]:
+    def draw(self, theta: Array, offset: Array, state: Ints, rng: Rng) -> Array:
         """As of `Observation`; with one more dimension of levels."""
         drawn = np.empty((*offset.shape, len(self.scores)))
         nodes, wide = len(self._tilts[0]) + 2, 4 * len(self.scores) * len(state)
@@ -523,8 +520,8 @@ class Levels:
 
     def _draw(
         self, theta: Array, offset: Array, state: Ints, point: Ints, column: Ints,
-        rng: np.random.Generator,
-    ) -> NDArray[np.float64]:  # fmt: skip
+        rng: Rng,
+    ) -> Array:  # fmt: skip
         """Draw at points, for questions whose state is that of a column."""
         tilted = self._tilted(theta)
         chance = self.weights(theta, offset, tilted)

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bayesatk._tools.arrays import Array, Ints
 from bayesatk.core.engine.bootstrap import bootstrap_moments
 from bayesatk.core.numerics.weights import total_moments
 from bayesatk.core.pooling.states import Terms
-from bayesatk.core.program.cells import Cells, Ints
+from bayesatk.core.program.cells import Cells
 from bayesatk.core.program.predictor import NEW_NODES, Predictor, Table
-from bayesatk.metrics.credit import Array
 
 _WIDER = 2.0  # distance of offsets of means, in that of log-likelihoods, of which many are summed
 _POWERS = np.arange(1, 4)

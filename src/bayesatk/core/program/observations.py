@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from bayesatk._tools.arrays import Array, Indices, Rng
 from bayesatk.core.numerics.quadrature import BetaRule, beta_rule, resolving_degree
 from bayesatk.core.pooling.dirichlet import draw_probabilities
 from bayesatk.core.pooling.judges import JudgeRates
@@ -29,9 +30,9 @@ from bayesatk.core.question.dirichlet_multinomial import log_ordered
 from bayesatk.core.question.laws import log_binomials
 from bayesatk.core.question.moments import latent_on_nodes
 from bayesatk.metrics.category_credit import Judged
-from bayesatk.metrics.credit import Array, Credit
+from bayesatk.metrics.credit import Credit
 
-Ints = NDArray[np.intp]
+Ints = Indices
 _BLOCK = 4_000_000  # floats in one array: 32 MB
 _LEAST = 1e-300  # probability, whose logarithm is a number
 _SMALLEST = 5e-324  # Beta parameter of draws
@@ -82,9 +83,7 @@ class Observation(Protocol):
         """Return both cumulants, which may cost less together."""
         ...
 
-    def draw(
-        self, theta: Array, offset: Array, state: Ints, rng: np.random.Generator
-    ) -> NDArray[np.float64]:
+    def draw(self, theta: Array, offset: Array, state: Ints, rng: Rng) -> Array:
         """Draw p of questions in states (questions,), at offsets (points, questions)."""
         ...
 
@@ -166,9 +165,7 @@ class RightWrong:
         wrong, right = self._counts.counts[state].T
         yield right, wrong, np.zeros((len(theta), len(state)))
 
-    def draw(
-        self, theta: Array, offset: Array, state: Ints, rng: np.random.Generator
-    ) -> NDArray[np.float64]:
+    def draw(self, theta: Array, offset: Array, state: Ints, rng: Rng) -> Array:
         """As of `Observation`."""
         if not offset.any():
             distinct, place = np.unique(state, return_inverse=True)
@@ -177,9 +174,7 @@ class RightWrong:
         wrong, right = (np.tile(column[state], len(offset)) for column in self._counts.counts.T)
         return self._draw_given(theta, offset, right, wrong, rng)
 
-    def _draw_alike(
-        self, theta: Array, counts: NDArray[Any], place: Ints, rng: np.random.Generator
-    ) -> NDArray[np.float64]:
+    def _draw_alike(self, theta: Array, counts: NDArray[Any], place: Ints, rng: Rng) -> Array:
         """Draw p given wrong and right trials, at offsets of zero; (points, questions).
 
         Questions of the same counts (counts, 2), which `place` says, have the same components.
@@ -200,8 +195,8 @@ class RightWrong:
         return np.asarray(np.where(component < betas, p, component > betas), float)
 
     def _draw_given(
-        self, theta: Array, offset: Array, right: Array, wrong: Array, rng: np.random.Generator
-    ) -> NDArray[np.float64]:
+        self, theta: Array, offset: Array, right: Array, wrong: Array, rng: Rng
+    ) -> Array:
         """Draw p given right and wrong trials: a component by its probability, then a Beta."""
         nodes = self.law.nodes(theta, offset)
         alpha, beta = nodes.alpha[:, 0] + right, nodes.beta[:, 0] + wrong
@@ -239,7 +234,7 @@ def log_components(nodes: Nodes, right: Array, wrong: Array) -> Array:
     return np.stack(columns, axis=1)
 
 
-def _draw_column(logs: Array, rng: np.random.Generator) -> Ints:
+def _draw_column(logs: Array, rng: Rng) -> Ints:
     """Draw a column of each row by its log weight."""
     upto = np.cumsum(np.exp(logs - logs.max(axis=1, keepdims=True)), axis=1)
     u = rng.random(len(logs)) * upto[:, -1]
@@ -319,9 +314,7 @@ class Marked(RightWrong):
             right, wrong = hidden + marks.right[state], unknown - hidden + marks.wrong[state]
             yield right.astype(float), wrong.astype(float), logs[:, state]
 
-    def draw(
-        self, theta: Array, offset: Array, state: Ints, rng: np.random.Generator
-    ) -> NDArray[np.float64]:
+    def draw(self, theta: Array, offset: Array, state: Ints, rng: Rng) -> Array:
         """As of `Observation`: first how many trials were right, by its probability."""
         right, alike_all = np.empty(offset.shape, np.intp), not offset.any()
         for trials, alike, chances in self._alike(theta):
@@ -413,9 +406,7 @@ class MarkedOnRule(Marked):
         )  # fmt: skip
         return np.stack([mean, np.maximum(variance, 0.0), third], axis=-1)
 
-    def draw(
-        self, theta: Array, offset: Array, state: Ints, rng: np.random.Generator
-    ) -> NDArray[np.float64]:
+    def draw(self, theta: Array, offset: Array, state: Ints, rng: Rng) -> Array:
         """As of `Observation`, to a sixth of the width of the narrowest density."""
         drawn = np.empty(offset.shape)
         order = np.argsort(self.order(theta), kind="stable")
@@ -430,7 +421,7 @@ class MarkedOnRule(Marked):
         return drawn
 
 
-def _between(rule: BetaRule, place: Ints, rng: np.random.Generator) -> Array:
+def _between(rule: BetaRule, place: Ints, rng: Rng) -> Array:
     """Draw p around points of a rule, up to half way to the next; at an end it stays."""
     logit = rule.log_p - rule.log_q
     inside = np.abs(logit) < 1e10
@@ -504,9 +495,7 @@ class Categories:
         """As of `Observation`."""
         return self.cumulants(metrics, theta, offset), self.new_cumulants(metrics, theta, offset)
 
-    def draw(
-        self, theta: Array, offset: Array, state: Ints, rng: np.random.Generator
-    ) -> NDArray[np.float64]:
+    def draw(self, theta: Array, offset: Array, state: Ints, rng: Rng) -> Array:
         """As of `Observation`; with one more dimension of categories."""
         alpha = self.law.alpha(theta, offset) + self.states.evidence[state]
         return draw_probabilities(alpha, rng)
@@ -570,8 +559,6 @@ class AllAlike:
         """As of `Observation`."""
         return self.cumulants(metrics, theta, offset), self.new_cumulants(metrics, theta, offset)
 
-    def draw(
-        self, theta: Array, offset: Array, state: Ints, rng: np.random.Generator
-    ) -> NDArray[np.float64]:
+    def draw(self, theta: Array, offset: Array, state: Ints, rng: Rng) -> Array:
         """As of `Observation`."""
         return np.repeat(self.law.p(theta)[:, None], len(state), axis=1)

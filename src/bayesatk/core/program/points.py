@@ -15,6 +15,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import logit, stdtrit
 
+from bayesatk._tools.arrays import Array, Ints
 from bayesatk.core.numerics.importance import (
     TRUSTED,
     Importance,
@@ -25,7 +26,6 @@ from bayesatk.core.numerics.importance import (
     pooled_posterior,
 )
 from bayesatk.core.numerics.points import (
-    Ints,
     Points,
     curvature_root,
     integrate,
@@ -33,7 +33,6 @@ from bayesatk.core.numerics.points import (
     sliced,
     with_slope,
 )
-from bayesatk.metrics.credit import Array
 from bayesatk.priors.fields import Fields
 
 _STEP, _WIDE_STEP = 1e-3, 1e-2  # of finite differences: of the log density, and of its gradient

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from bayesatk.core.program.cells import Cells, Ints
+from bayesatk._tools.arrays import Array, Ints, Rng
+from bayesatk.core.program.cells import Cells
 from bayesatk.core.program.observations import Observation
-from bayesatk.metrics.credit import Array
 
 _BLOCK = 700_000  # floats in one array: 6 MB
 _NODES = 9  # of the rule for a group's effect
@@ -49,7 +49,7 @@ class Effects(NamedTuple):
     mode: Array
     width: Array
 
-    def draw(self, point: Ints, rng: np.random.Generator) -> Array:
+    def draw(self, point: Ints, rng: Rng) -> Array:
         """Draw the effects of all groups, once at each of some points; (draws, groups).
 
         Between nodes the log density is that of a normal plus straight lines.

@@ -4,12 +4,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import elementwise
 from scipy.special import betainc
 
+from bayesatk._tools.arrays import Array, Indices
 from bayesatk.core.question.beta_binomial import beta_binomial_pmf
-from bayesatk.metrics.credit import Array
 
 _STRATA = 20  # of the means of Betas that are merged: among them neighbours have like shapes
 _MERGED = 200  # Betas that stand for all
@@ -96,7 +95,7 @@ class QuestionLaws:
         of_betas = self.alpha * (self.beta / total) / (total + 1.0)
         return np.asarray((self.share[:-2] * of_betas).sum(axis=0))
 
-    def cdf(self, x: Array, state: NDArray[np.intp] | None = None) -> Array:
+    def cdf(self, x: Array, state: Indices | None = None) -> Array:
         """Probability that p is at most x, for one x a state."""
         chosen = np.arange(self.share.shape[1]) if state is None else state
         parts = betainc(self.alpha[:, chosen], self.beta[:, chosen], np.clip(x, 0.0, 1.0))
@@ -122,7 +121,7 @@ class QuestionLaws:
             values[inside] = root.x
         return values
 
-    def chances(self, trials: int, states: NDArray[np.intp]) -> Array:
+    def chances(self, trials: int, states: Indices) -> Array:
         """Probability of at most 0, 1, ... successes in new trials, of some states.
 
         Returns

@@ -17,9 +17,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from bayesatk._tools.arrays import Array, Flags, Indices, Ints
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ class Ballot:
     total: Array
 
 
-def vote_credit(votes: NDArray[np.int64], correct: NDArray[np.bool_]) -> Array:
+def vote_credit(votes: Ints, correct: Flags) -> Array:
     """Return the credit of votes that were held: the share of the tied modes that is correct.
 
     Parameters
@@ -62,7 +61,7 @@ def vote_credit(votes: NDArray[np.int64], correct: NDArray[np.bool_]) -> Array:
     return np.asarray((tied & correct).sum(axis=1) / np.maximum(tied.sum(axis=1), 1))
 
 
-def plurality_latent(p: Array, correct: NDArray[np.bool_], ks: Sequence[int]) -> Array:
+def plurality_latent(p: Array, correct: Flags, ks: Sequence[int]) -> Array:
     """Return the expected credit of ``k`` answers drawn with known probabilities.
 
     Parameters
@@ -97,8 +96,8 @@ def plurality_latent(p: Array, correct: NDArray[np.bool_], ks: Sequence[int]) ->
 
 
 def plurality_finite(
-    counts: NDArray[np.int64],
-    correct: NDArray[np.bool_],
+    counts: Ints,
+    correct: Flags,
     ks: Sequence[int],
     nobody: int | None = None,
 ) -> Array:
@@ -143,8 +142,8 @@ def plurality_finite(
 
 
 def plurality_posterior(
-    counts: NDArray[np.int64],
-    correct: NDArray[np.bool_],
+    counts: Ints,
+    correct: Flags,
     ks: Sequence[int],
     alpha: float = 1.0,
     nobody: int | None = None,
@@ -201,8 +200,8 @@ def _votes(first: Array, more: float, log_none: Array | float, most: int) -> Arr
 
 def _grouped(
     votes: Callable[[Any], Array],
-    counts: NDArray[np.int64],
-    correct: NDArray[np.bool_],
+    counts: Ints,
+    correct: Flags,
     nobody: int | None,
     total: float,
 ) -> Ballot:
@@ -252,8 +251,8 @@ class _Grid:
 
     u: Array
     weight: Array
-    start: NDArray[np.intp]
-    tied: NDArray[np.intp]
+    start: Indices
+    tied: Indices
 
 
 @lru_cache(maxsize=64)
@@ -339,7 +338,7 @@ class Side:
         return cls(votes, _votes(np.full(len(share), scale), 0.0, 0.0, k), fresh)
 
     @classmethod
-    def ewens(cls, counts: NDArray[np.int64], theta: Array, k: int) -> "Side":
+    def ewens(cls, counts: Ints, theta: Array, k: int) -> "Side":
         """Return answers with counts, and those yet to come, by the Ewens law with each theta.
 
         The shares of the answers seen and of all others are ``Dirichlet(counts, theta)``; the

@@ -12,8 +12,9 @@ from math import comb
 
 import numpy as np
 
+from bayesatk._tools.arrays import Array
 from bayesatk.core.question.laws import finite
-from bayesatk.metrics.credit import Array, Credit, latent
+from bayesatk.metrics.credit import Credit, latent
 
 _BLOCK = 16_384  # probabilities at a time: their powers stay in the processor's cache
 _PER_CREDIT = 12  # polynomials that cost about as much as one credit by itself

@@ -10,13 +10,12 @@ Ties are broken uniformly at random, so trials with equal scores count by their 
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from bayesatk.metrics.credit import Array
+from bayesatk._tools.arrays import Array, Indices, Ints
 
 
-def best_of_finite(wrong: NDArray[np.int64], right: NDArray[np.int64], ks: Sequence[int]) -> Array:
+def best_of_finite(wrong: Ints, right: Ints, ks: Sequence[int]) -> Array:
     """Return the finite-law value of best-of-k for each k; NaN where ``k`` exceeds the trials.
 
     Parameters
@@ -91,7 +90,7 @@ MOST_BINS = 20  # distinct scores up to which each has a bin of its own
 _EVEN, _FEWEST = 10, 8.0  # bins of equal shares; trials of a bin in the upper tail
 
 
-def score_bins(score: Array, trials: NDArray[np.int64]) -> NDArray[np.intp]:
+def score_bins(score: Array, trials: Ints) -> Indices:
     """Return the bin of every score; equal scores share a bin.
 
     Up to 20 distinct scores have bins of their own. Of more there are bins that hold a tenth of
@@ -122,7 +121,7 @@ def score_bins(score: Array, trials: NDArray[np.int64]) -> NDArray[np.intp]:
     return np.asarray(np.searchsorted(last, rank))
 
 
-def middles(trials: NDArray[np.int64]) -> Array:
+def middles(trials: Ints) -> Array:
     """Return the normal score of the middle of every bin among all trials.
 
     Examples
@@ -133,7 +132,7 @@ def middles(trials: NDArray[np.int64]) -> Array:
     return np.asarray(ndtri((trials.cumsum() - 0.5 * trials) / max(trials.sum(), 1)))
 
 
-def comparable(score: Array, question: NDArray[np.int64], counts: NDArray[np.int64]) -> Array:
+def comparable(score: Array, question: Ints, counts: Ints) -> Array:
     """Return scores without what shifts all of a question, as far as questions differ by it.
 
     Best of k compares trials of one question only, and shifts differ: answers to some questions

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
+from bayesatk._tools.arrays import Array
 from bayesatk.core.question.dirichlet_multinomial import log_counts
-from bayesatk.metrics.credit import Array, Credit, log_binomials
+from bayesatk.metrics.credit import Credit, log_binomials
 
 
 def beta_of(logit: Array, log_ratio: Array) -> tuple[Array, Array]:

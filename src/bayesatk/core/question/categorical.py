@@ -9,12 +9,13 @@ vector over the compositions of ``k``.
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
+from bayesatk._tools.arrays import Array, Ints
 from bayesatk.core.question.laws import finite
 from bayesatk.metrics.category_credit import CategoryCredit, Judged, by_score
-from bayesatk.metrics.credit import Array, pass_at
+from bayesatk.metrics.credit import pass_at
 
 
 def _steps(scores: ArrayLike, counts: Array) -> tuple[float, Array, Array, Array]:
@@ -61,7 +62,7 @@ def category_finite(credit: CategoryCredit, counts: ArrayLike, scores: ArrayLike
     return np.where(trials >= credit.k, expected, np.nan)
 
 
-def _log_choose(n: NDArray[np.int64], k: int) -> Array:
+def _log_choose(n: Ints, k: int) -> Array:
     """Log binomial coefficients ``C(n, i)`` for i = 0..k; minus infinity where i > n."""
     i = np.arange(k)
     factors = np.maximum(n[..., None] - i, 0) / (i + 1.0)
@@ -153,7 +154,7 @@ def _general_moments(
     return (mean + centre).reshape(shape), variance.reshape(shape)
 
 
-def _at(rises: list[Array], counts: NDArray[np.int64]) -> Array:
+def _at(rises: list[Array], counts: Ints) -> Array:
     """Add up the rises of every category at its count; shape (compositions,)."""
     return np.asarray(sum(rise[column] for rise, column in zip(rises, counts.T, strict=True)))
 

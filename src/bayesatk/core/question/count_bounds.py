@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betainc, betainccinv, betaincinv
 
+from bayesatk._tools.arrays import Array, Flags, Ints
 from bayesatk.core.question.laws import hypergeometric_pmf
-from bayesatk.metrics.credit import Array
 
 EVEN = 8  # thresholds up to half of the trials; up to 16 trials every count is one
 
@@ -42,7 +41,7 @@ class CountBounds:
 
 
 def count_bounds(
-    successes: NDArray[np.int64], trials: NDArray[np.int64], repeats: Array, confidence: float
+    successes: Ints, trials: Ints, repeats: Array, confidence: float
 ) -> list[CountBounds]:
     """Return bounds that hold together with the stated confidence.
 
@@ -72,7 +71,7 @@ def count_bounds(
     return bounds
 
 
-def _below(fewest: int, c: NDArray[np.int64], n: NDArray[np.int64], m: Array) -> Array:
+def _below(fewest: int, c: Ints, n: Ints, m: Array) -> Array:
     """Return the expected number of questions with at most t successes in the fewest trials."""
     limits = np.array(thresholds(fewest))
     if n.max() == fewest:
@@ -101,14 +100,14 @@ def _limits(number: Array, size: float, alpha: float) -> tuple[Array, Array]:
     return np.maximum(lower, 0.0), np.minimum(upper, 1.0)
 
 
-def _groups(trials: NDArray[np.int64], repeats: Array) -> list[tuple[int, NDArray[np.bool_]]]:
+def _groups(trials: Ints, repeats: Array) -> list[tuple[int, Flags]]:
     """Divide questions by their number of trials: many in a group, and many trials of each.
 
     Narrowest of the rules that were tried, on seven designs of unequal trials. There are at most 8
     groups: questions with still fewer trials are left out.
     """
     remaining = np.ones(len(trials), bool)
-    groups: list[tuple[int, NDArray[np.bool_]]] = []
+    groups: list[tuple[int, Flags]] = []
     while remaining.any() and len(groups) < 8:
         fewest, number = np.unique(trials[remaining], return_inverse=True)
         questions = np.bincount(number, repeats[remaining])

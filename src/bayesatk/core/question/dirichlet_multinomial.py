@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
-Array = NDArray[np.float64]
+from bayesatk._tools.arrays import Array
+
 _LEAST = 1e-300  # of u, and of parameters, instead of zero
 _STIRLING = 1000.0  # from which the next term of Stirling's series is below 3e-12
 

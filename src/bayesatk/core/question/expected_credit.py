@@ -11,8 +11,9 @@ import numpy as np
 from scipy.ndimage import map_coordinates, spline_filter
 from scipy.special import expit
 
+from bayesatk._tools.arrays import Array
 from bayesatk.core.question.beta_binomial import beta_binomial_moments, beta_of
-from bayesatk.metrics.credit import Array, Credit
+from bayesatk.metrics.credit import Credit
 
 FARTHEST = 30.0  # logits of the table
 _STEP = np.array([0.125, 0.25])  # of logits and of log r

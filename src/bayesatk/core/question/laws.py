@@ -7,9 +7,10 @@
 """
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from bayesatk.metrics.credit import Array, Credit
+from bayesatk._tools.arrays import Array, Ints
+from bayesatk.metrics.credit import Credit
 from bayesatk.metrics.credit import binomial_expectation as binomial_expectation
 from bayesatk.metrics.credit import log_binomials as log_binomials
 from bayesatk.metrics.credit import log_choose as log_choose
@@ -77,7 +78,7 @@ def finite(credit: Credit, successes: ArrayLike, trials: ArrayLike) -> Array:
     return _at_states(credit, *np.divmod(states, base))[state_index.reshape(n.shape)]
 
 
-def _at_states(credit: Credit, trials: NDArray[np.int64], successes: NDArray[np.int64]) -> Array:
+def _at_states(credit: Credit, trials: Ints, successes: Ints) -> Array:
     """Finite-law expectations at single states, O(min(k, c)) each; NaN where k > trials."""
     n, c, expected = trials.astype(float), successes.astype(float), np.full(len(trials), np.nan)
     order = np.argsort(c, kind="stable")  # neighbours need about as many terms

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from bayesatk._tools.arrays import Array
 from bayesatk.core.numerics.quadrature import BetaRule
-from bayesatk.metrics.credit import Array, Credit, latent
+from bayesatk.metrics.credit import Credit, latent
 
 
 def latent_on_nodes(credits: Sequence[Credit], rule: BetaRule) -> tuple[Array, Array]:

@@ -5,11 +5,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from bayesatk._tools.arrays import Array, Flags
+
 LEAST_SHARE = 0.5  # of the questions that were tried: a mean over fewer is of a selection of them
 
 
-def mean_over_questions(values: Array, share: Array, tried: NDArray[np.bool_]) -> Array:
+def mean_over_questions(values: Array, share: Array, tried: Flags) -> Array:
     """Return the mean over the questions whose value is known, if these are half of those tried.
 
     Parameters

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from math import comb
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bayesatk.metrics.credit import Array
+from bayesatk._tools.arrays import Array, Flags, Ints
 
 NOBODY = -1  # answer of a trial without one
 _DIGITS = 9  # most decimals of scores that are exact
@@ -66,11 +65,11 @@ class _Sums:
     """
 
     total: Array
-    size: NDArray[np.int64]
+    size: Ints
     ways: Array
 
     @classmethod
-    def of(cls, score: Array, count: NDArray[np.int64], most: int) -> "_Sums | None":
+    def of(cls, score: Array, count: Ints, most: int) -> "_Sums | None":
         """Return subsets of at most so many trials; None if there are too many sums."""
         total, size, ways = np.zeros(1), np.zeros(1, np.int64), np.ones(1)
         for points, number in zip(score.tolist(), count.tolist(), strict=True):
@@ -107,9 +106,9 @@ class _Sums:
 
 def weighted_vote_finite(
     score: Array,
-    answer: NDArray[np.int64],
-    count: NDArray[np.int64],
-    correct: NDArray[np.bool_],
+    answer: Ints,
+    count: Ints,
+    correct: Flags,
     ks: Sequence[int],
     silent: int = 0,
 ) -> Array:
@@ -162,8 +161,8 @@ def weighted_vote_finite(
 
 
 def _exact(
-    score: Array, answer: NDArray[np.int64], count: NDArray[np.int64],
-    correct: NDArray[np.bool_], ks: Sequence[int], silent: int,
+    score: Array, answer: Ints, count: Ints,
+    correct: Flags, ks: Sequence[int], silent: int,
 ) -> Array | None:  # fmt: skip
     """Return the expected credits, or None where they are too much work."""
     most, trials, credit = max(ks), int(count.sum()) + silent, np.zeros(len(ks))
@@ -217,8 +216,8 @@ def _all_beaten(
 
 
 def _by_orders(
-    score: Array, answer: NDArray[np.int64], count: NDArray[np.int64],
-    correct: NDArray[np.bool_], ks: Sequence[int], silent: int,
+    score: Array, answer: Ints, count: Ints,
+    correct: Flags, ks: Sequence[int], silent: int,
 ) -> Array:  # fmt: skip
     """Return mean credits over orders of the trials, of which the first k vote."""
     rng = np.random.default_rng(20260101)
@@ -236,7 +235,7 @@ def _by_orders(
 
 
 def running_tops(
-    answer: NDArray[np.int64], score: Array, answers: int, differing: int | None = None
+    answer: Ints, score: Array, answers: int, differing: int | None = None
 ) -> tuple[Array, Array]:
     """Return the largest sum of an answer after 0, 1, ... trials, and how many answers have it.
 

@@ -14,19 +14,17 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 from scipy.optimize import minimize
 from scipy.special import betaln, expit, log_expit, logsumexp
 
+from bayesatk._tools.arrays import Array, Ints
 from bayesatk.core.numerics.points import curvature_root, with_slope
 from bayesatk.core.numerics.quadrature import BetaRule, beta_rule_along
 from bayesatk.core.pooling.states import States
 from bayesatk.core.question.beta_binomial import beta_of
-from bayesatk.metrics.credit import Array
 from bayesatk.priors import HyperPrior
 
-Ints = NDArray[np.int64]
 LogDensity = Callable[[Array], Array]
 
 _SMALLEST = 1e-6  # of a Beta parameter

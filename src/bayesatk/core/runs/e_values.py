@@ -15,13 +15,12 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import logsumexp
 
-from bayesatk.metrics.credit import Array, log_choose
+from bayesatk._tools.arrays import Array, Indices, Ints
+from bayesatk.metrics.credit import log_choose
 
-Ints = NDArray[np.int64]
 Curve = Callable[[Array], Array]
 
 _FARTHEST = 50.0  # log odds ratio beyond which an interval has no end
@@ -76,7 +75,7 @@ class Splits:
         )
 
     @cached_property
-    def _support(self) -> tuple[Array, Array, NDArray[np.intp]]:
+    def _support(self) -> tuple[Array, Array, Indices]:
         """Values of every kind, one after the other, log null probabilities, and where each begins.
 
         Values count from the smallest one, so that nothing cancels.

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from math import comb
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import block_diag
 from scipy.special import logit, softmax
 
+from bayesatk._tools.arrays import Array, Indices
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.core.question.beta_binomial import (
     beta_binomial_moments,
@@ -24,7 +25,7 @@ from bayesatk.core.question.beta_binomial import (
 from bayesatk.core.question.categorical import category_moments
 from bayesatk.core.question.dirichlet_multinomial import log_counts
 from bayesatk.metrics.category_credit import CategoryCredit, compositions
-from bayesatk.metrics.credit import Array, Credit
+from bayesatk.metrics.credit import Credit
 from bayesatk.priors import INFLATION
 
 
@@ -151,7 +152,7 @@ def difficulty_design(credit: Credit, difficulty: Difficulty, trials: int) -> De
     return _design(lambda at: moments(at)[0], theta, prior, moments(theta)[1])
 
 
-def _hyperparameters(difficulty: Difficulty) -> tuple[Array, Array, int, NDArray[np.intp]]:
+def _hyperparameters(difficulty: Difficulty) -> tuple[Array, Array, int, Indices]:
     """Return hyperparameters and information of their prior; how many are of Betas; the atoms."""
     betas = np.flatnonzero(difficulty.share[0] > 0.0)
     ends = np.array([difficulty.never[0], difficulty.always[0]])

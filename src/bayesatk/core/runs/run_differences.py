@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bayesatk.metrics.credit import Array
+from bayesatk._tools.arrays import Array
 
 
 def absolute_differences(score: Callable[[], Array], repeats: int) -> list[tuple[Array, Array]]:

@@ -23,11 +23,11 @@ from functools import cache
 from math import comb
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import ndtr, ndtri
 
-from bayesatk.metrics.credit import Array, log_choose
+from bayesatk._tools.arrays import Array, Ints
+from bayesatk.metrics.credit import log_choose
 
 
 @cache
@@ -146,9 +146,6 @@ def sum_pmf(pmfs: Iterable[tuple[Array, int]]) -> Array:
     size = next_fast_len(max(length, 2), real=True)
     product = np.prod([rfft(pmf, size) ** times for pmf, times in parts], axis=0, initial=1.0)
     return np.asarray(np.maximum(irfft(product, size)[:length], 0.0))
-
-
-Ints = NDArray[np.int64]
 
 
 def day_scores(successes: Ints, trials: Ints, uniform: Array) -> Array:

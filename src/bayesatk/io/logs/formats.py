@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from bayesatk._tools.arguments import one_of
-from bayesatk._tools.messages import Argument
+from bayesatk._tools.messages import Argument, one_of
 from bayesatk.data.validation import OutcomeError
 from bayesatk.io.json_stream import decoded, members, parsed_lines
 from bayesatk.io.logs import agent_logs, benchmark_logs
