@@ -1,12 +1,12 @@
 """`bayesatk.leaderboard` on boards with known truth: what it states, and how often that is right.
 
     python -m benchmarks.boards --systems 10 --spread 0.3 --boards 100 [--trials 4] [--labels 100]
-        [--difficulty normal|beta|impossible|easy]
+        [--difficulty normal|beta|impossible|easy|own]
 
 Difficulties have a correlation of 0.8 between systems. They are logit-normal, so the model's Beta
 residual is not what made the data; Beta with parameters that add up to 0.6; or logit-normal, but
-for a quarter of the questions that nobody can solve, or a fifth that everybody solves. Spread is
-the sd of systems' means in logits: 1 spread, 0.3 close, 0 tied (the true scores of tied systems
+for a quarter of the questions that nobody can solve, a fifth that everybody solves, or a tenth of
+its own that each system cannot solve. Spread is the sd of systems' means in logits: 1 spread, 0.3 close, 0 tied (the true scores of tied systems
 still differ on these questions, by chance). With labels a judge marks all trials, right ones right
 with probability 0.9 and wrong ones with 0.1, and is calibrated on so many trials of each kind.
 """
@@ -28,7 +28,7 @@ from bayesatk.posterior.models_of import Declared
 from bayesatk.priors import HyperPrior, LeaderboardPrior
 
 CORRELATION, SIGMA, CI = 0.8, 1.5, (0.025, 0.975)
-ATOMS = {"impossible": (0.25, 0.0), "easy": (0.2, 1.0)}  # shares of questions, and their p
+ATOMS = {"impossible": (0.25, 0.0), "easy": (0.2, 1.0), "own": (0.1, 0.0)}  # shares of questions, and their p
 RATES = 0.9, 0.1  # sensitivity and false positive rate of the judge, where there is one
 ERROR = 0.025  # of the default of bayesatk.leaderboard, half to either side
 Array = NDArray[np.float64]
@@ -51,7 +51,7 @@ def simulate(
         points, weight = np.polynomial.hermite_e.hermegauss(61)
         population = expit(mu[:, None] + SIGMA * points) @ weight / weight.sum()
     share, end = ATOMS.get(difficulty, (0.0, 0.0))
-    p = np.where(rng.random(questions) < share, end, p)
+    p = np.where(rng.random(p.shape if difficulty == "own" else questions) < share, end, p)
     truth = np.stack([p.mean(axis=1), share * end + (1.0 - share) * population])
     return rng.binomial(trials, p), truth
 
