@@ -322,11 +322,10 @@ def _tables(study: Study, draws: int, each: Sequence[Evaluated]) -> dict[str, xr
         closed, levels = (one.assign_coords(category=categories) for one in (closed, levels))
     of_groups = _of_groups(study, draws, each, drawn)
     for name, attrs in monte_carlo(grid, draws, posteriors).items():
-        if name in closed:  # equal scores have none to reach
-            closed[name].attrs.update(attrs)
-        if name in of_groups.get("group_closed_form", ()):
-            by_group = of_groups["group_closed_form"][name].attrs
-            by_group.update({"interval_draws": draws, **attrs})
+        by_group = of_groups.get("group_closed_form", xr.Dataset())
+        for table, more in ((closed, {}), (by_group, {"interval_draws": draws})):
+            if name in table:  # equal scores have none to reach
+                table[name].attrs.update({**more, **attrs})
     names = _hyper_labels(study, closed)
     drawn, closed, levels = (one.assign_coords(names) for one in (drawn, closed, levels))
     bootstrapped = draws if study.bootstrapped else 0
