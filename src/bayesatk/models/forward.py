@@ -25,6 +25,7 @@ class Forward:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from bayesatk.models import build
     >>> drawn = Forward(build([[1, 0], [1, 1]], form="full")).draw(np.random.default_rng(1))
     >>> dict(drawn["p"].sizes), bool((drawn["successes"] <= 2).all())
