@@ -24,7 +24,7 @@ from bayesatk.posterior.models_of import Declared
 from bayesatk.priors import HyperPrior, LeaderboardPrior
 from bayesatk.results.result import Result
 
-_CELLS = 6e7  # systems x questions x draws, at about 10^7 a second
+_CELLS = 4e7  # systems x questions x draws, at about 10^7 a second
 
 
 @dataclass(frozen=True)
