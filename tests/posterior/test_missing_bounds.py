@@ -142,7 +142,12 @@ def test_every_completion_of_two_systems_lies_within_the_bracket_of_their_differ
 
 @pytest.fixture(scope="module")
 def scored_differences():
-    """Of scored categories under partial pooling: bounded, and filled in against a and for a."""
+    """Of scored categories under partial pooling: bounded, and filled in against a and for a.
+
+    Each system has the posterior of its own trials, as the bracket has; under the default law the
+    systems' difficulties are shared, which draws the filled ones nearer to each other.
+    """
+    prior = bk.priors.DirichletHyperPrior()
     scores = {"I": 0, "P": 0.5, "C": 1}
     rows = {"a": [["C", None, "P"], ["I", "C", "C"]], "b": [["C", "P", "P"], [None, "I", "P"]]}
     filled = [
@@ -151,7 +156,9 @@ def scored_differences():
         for marks in ("IC", "CI")
     ]  # fmt: skip
     return [
-        differences(bk.tally(each, scores=scores, missing="bounds"), "bayes max@2", draws=4000)
+        differences(
+            bk.tally(each, scores=scores, missing="bounds"), "bayes max@2", draws=4000, prior=prior
+        )
         for each in (rows, *filled)
     ]
 
