@@ -28,7 +28,11 @@ from bayesatk.posterior.models_of import Declared
 from bayesatk.priors import HyperPrior, LeaderboardPrior
 
 CORRELATION, SIGMA, CI = 0.8, 1.5, (0.025, 0.975)
-ATOMS = {"impossible": (0.25, 0.0), "easy": (0.2, 1.0), "own": (0.1, 0.0)}  # shares of questions, and their p
+ATOMS = {
+    "impossible": (0.25, 0.0),
+    "easy": (0.2, 1.0),
+    "own": (0.1, 0.0),
+}  # shares of questions, and their p
 RATES = 0.9, 0.1  # sensitivity and false positive rate of the judge, where there is one
 ERROR = 0.025  # of the default of bayesatk.leaderboard, half to either side
 Array = NDArray[np.float64]
