@@ -6,9 +6,10 @@
 Difficulties have a correlation of 0.8 between systems. They are logit-normal, so the model's Beta
 residual is not what made the data; Beta with parameters that add up to 0.6; or logit-normal, but
 for a quarter of the questions that nobody can solve, a fifth that everybody solves, or a tenth of
-its own that each system cannot solve. Spread is the sd of systems' means in logits: 1 spread, 0.3 close, 0 tied (the true scores of tied systems
-still differ on these questions, by chance). With labels a judge marks all trials, right ones right
-with probability 0.9 and wrong ones with 0.1, and is calibrated on so many trials of each kind.
+its own that each system cannot solve. Spread is the sd of systems' means in logits: 1 spread, 0.3
+close, 0 tied (the true scores of tied systems still differ on these questions, by chance). With
+labels a judge marks all trials, right ones right with probability 0.9 and wrong ones with 0.1, and
+is calibrated on so many trials of each kind.
 """
 
 import argparse
