@@ -150,7 +150,7 @@ def test_one_system_is_chosen_by_its_label() -> None:
     fit = bk.evaluate({"a": [[1, 0]], "b": [[1, 1]]}, "bayes", rng=1)
     with pytest.raises(ValueError, match=r"system must be one of .* got None"):
         bk.one_system(fit)
-    with pytest.raises(ValueError, match="system must be one of"):
+    with pytest.raises(ValueError, match="system must be among the labels of the data"):
         bk.one_system(fit, "c")
 
 
