@@ -6,13 +6,11 @@ import numpy as np
 
 from bayesatk._tools.arrays import Array, Indices, Rng
 
-Chosen = Indices
-
 
 def move_along_ellipse(
     deviation: Array,
     log_ratio: Array,
-    ratio_of: Callable[[Chosen, Array], Array],
+    ratio_of: Callable[[Indices, Array], Array],
     rng: Rng,
 ) -> None:
     """Move chains one step, in place; it needs no tuning and always moves.
@@ -46,7 +44,7 @@ def move_along_ellipse(
         angle[left] = rng.uniform(low[left], high[left])
 
 
-def systematic(share: Array, size: int, rng: Rng) -> Chosen:
+def systematic(share: Array, size: int, rng: Rng) -> Indices:
     """Draw indices with these probabilities, as evenly as can be.
 
     Examples

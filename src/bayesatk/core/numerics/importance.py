@@ -19,7 +19,6 @@ from scipy.special import gammaincinv, gammaln, logsumexp, ndtri
 from bayesatk._tools.arrays import Array, Indices
 from bayesatk.core.numerics.weights import normalised, pareto_shape
 
-Ints = Indices
 _ROUND_POINTS = 1024  # points of a round on the way
 _FINAL_POINTS = 4096  # points of the posterior, to begin with
 _SHARE = 0.1  # least effective number of draws of a round, as a share of its points
@@ -341,12 +340,12 @@ class Product:
     kernels : sequence of Kernels
     """
 
-    blocks: Sequence[Ints]
+    blocks: Sequence[Indices]
     kernels: Sequence[Kernels]
 
     @classmethod
     def fit(
-        cls, points: Array, weight: Array, number_of_points: int, blocks: Sequence[Ints]
+        cls, points: Array, weight: Array, number_of_points: int, blocks: Sequence[Indices]
     ) -> "Product":
         """Fit the kernels of every block to weighted points."""
         kernels = [Kernels.fit(points[:, block], weight, number_of_points) for block in blocks]

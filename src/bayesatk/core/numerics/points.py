@@ -21,7 +21,6 @@ from bayesatk.core.numerics.importance import (
     importance_posterior,
 )
 
-Ints = Indices
 LogDensity = Callable[[Array], Array]
 _FREEDOM = 6.0  # degrees of freedom of the density around the mode
 _CHAINS = 40
@@ -124,7 +123,7 @@ class Points:
         return {"mean_draws": number, "sd_draws": of_sds, "interval_draws": number}
 
 
-def _path(theta: Array, weight: Array, strata: int) -> Ints:
+def _path(theta: Array, weight: Array, strata: int) -> Indices:
     """Order of points by strata of the first parameter, up and down by the second."""
     order = np.argsort(theta[:, 0], kind="stable")
     upto = np.cumsum(weight[order])
@@ -241,7 +240,7 @@ def sliced(
     start = weighted.theta[systematic(np.sqrt(weighted.weight), _CHAINS, rng)]
     deviation = (start - mode) @ np.linalg.inv(wide).T
 
-    def ratio_of(_: Ints, at: Array) -> Array:
+    def ratio_of(_: Indices, at: Array) -> Array:
         return np.asarray(log_density(mode + at @ wide.T) + 0.5 * (at**2).sum(axis=1))
 
     log_ratio = ratio_of(np.arange(_CHAINS), deviation)

@@ -8,8 +8,6 @@ import numpy as np
 from bayesatk._tools.arrays import Array, Flags, Indices, Rng
 from bayesatk.core.pooling.states import States, Terms
 
-Ints = Indices
-
 
 @dataclass(frozen=True)
 class Cells:
@@ -39,14 +37,14 @@ class Cells:
     """
 
     states: States
-    state: Ints
-    group: Ints
+    state: Indices
+    group: Indices
     rows: Array
     count: Array
     inner: Array
     share: Array
     question_share: Array
-    which: Ints
+    which: Indices
     grouped: bool
 
     @classmethod
@@ -55,7 +53,7 @@ class Cells:
         states: States,
         weight: Array | None = None,
         rows: Array | None = None,
-        group: Ints | None = None,
+        group: Indices | None = None,
         share: Array | None = None,
     ) -> "Cells":
         """Find the distinct questions.
@@ -104,7 +102,7 @@ class Cells:
         return len(self.share)
 
     @cached_property
-    def starts(self) -> tuple[Ints, Ints]:
+    def starts(self) -> tuple[Indices, Indices]:
         """First cell of each group that has any, and these groups."""
         groups, first = np.unique(self.group, return_index=True)
         return first, groups
@@ -157,7 +155,7 @@ class Cells:
         count = self.count - (np.arange(len(self.count)) == cell)
         return replace(self, count=count)
 
-    def of_cells(self, keep: Ints) -> "Cells":
+    def of_cells(self, keep: Indices) -> "Cells":
         """Return some cells, each as a single question, as far as likelihoods go."""
         return replace(
             self, state=self.state[keep], group=self.group[keep], rows=self.rows[keep],

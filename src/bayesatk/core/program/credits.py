@@ -25,7 +25,6 @@ from bayesatk.core.question.beta_binomial import beta_binomial_moments
 from bayesatk.core.question.moments import latent_on_nodes
 from bayesatk.metrics.credit import Credit, binomial_expectation
 
-Index = Indices
 _BLOCK = 4_000_000  # floats in one array: 32 MB
 _DEGREES = (60.0, 200.0, 3000.0, 50_000.0)  # of the rules; beyond the last there is none
 _LONG_TAILED = 0.1  # Beta parameter below which a rule needs many more points, far out
@@ -42,7 +41,7 @@ class Cumulants(NamedTuple):
     variance: Array
     third: Array
 
-    def among(self, states: Index) -> "Cumulants":
+    def among(self, states: Indices) -> "Cumulants":
         """Return those of some states."""
         return Cumulants(*(values[:, states] for values in self))
 
@@ -81,7 +80,7 @@ def credit_cumulants(nodes: Nodes, states: States, credits: Sequence[Credit]) ->
     return totals if nodes.rates is None else _centred(totals)
 
 
-def _mix(totals: Cumulants, rows: Index, chance: Array, cumulants: Cumulants) -> None:
+def _mix(totals: Cumulants, rows: Indices, chance: Array, cumulants: Cumulants) -> None:
     """Add raw moments, weighted by the chances of right trials (nodes, states, right)."""
     mean, variance, third = cumulants
     raw = mean, variance + mean**2, third + 3.0 * mean * variance + mean**3
@@ -98,7 +97,7 @@ def _centred(raw: Cumulants) -> Cumulants:
 
 def _of_right_trials(
     nodes: Nodes, states: States, credits: Sequence[Credit]
-) -> Iterator[tuple[Index, Index, Cumulants]]:
+) -> Iterator[tuple[Indices, Indices, Cumulants]]:
     """Yield nodes, states and their cumulants, of numbers of right trials."""
     right, wrong = states.successes, states.trials - states.successes
     large = resolving_degree(right, wrong) > _LARGEST
@@ -229,7 +228,7 @@ def _kernels(a: ArrayLike, b: ArrayLike, rule: BetaRule) -> Array:
     return np.asarray(powers @ np.stack([rule.log_p, rule.log_q]))
 
 
-def _parts(nodes: Nodes, rule: BetaRule) -> Iterator[tuple[Index | slice, Array]]:
+def _parts(nodes: Nodes, rule: BetaRule) -> Iterator[tuple[Indices | slice, Array]]:
     """Yield nodes that have a component, and its log density on the points of a rule."""
     alone = nodes.alpha.shape[1] == 1 and not nodes.atoms.any()
     for share, alpha, beta in nodes.components:

@@ -21,7 +21,6 @@ from bayesatk.core.pooling.states import States
 from bayesatk.core.program.laws import DifficultyLaw
 from bayesatk.metrics.category_credit import Judged, linear_metrics
 
-Ints = Indices
 _STEP = 0.43  # step of logits over the inverse root of trials: two thirds of the narrowest width
 _WIDEST_STEP = 0.25
 _DEEP = 300.0  # trials of a question, times 4 p (1 - p), from which its mean is known to be normal
@@ -88,8 +87,8 @@ class _Alike(NamedTuple):
         Log likelihood under the reference.
     """
 
-    states: Ints
-    place: Ints
+    states: Indices
+    place: Indices
     trials: float
     logs: Array
 
@@ -424,7 +423,7 @@ class Levels:
 
     # Questions of very many trials
 
-    def _solved(self, tilted: Tilted, state: Ints) -> tuple[Array, Array, Array]:
+    def _solved(self, tilted: Tilted, state: Indices) -> tuple[Array, Array, Array]:
         """Tilts whose expected score is the observed one of deep states, by Newton's method.
 
         Returns
@@ -451,7 +450,7 @@ class Levels:
             tilt = tilt + np.clip(move, -longest, longest)
         return tilt, logsumexp(tilted.log_base[:, None] + tilt[..., None] * s, axis=2), variance
 
-    def _log_deep(self, theta: Array, offset: Array, tilted: Tilted, deep: Ints) -> Array:
+    def _log_deep(self, theta: Array, offset: Array, tilted: Tilted, deep: Indices) -> Array:
         """Log probability of trials around their mean, by Laplace's method, without base."""
         trials, total = (column[deep] for column in self._sums)
         tilt, log_sum, variance = self._solved(tilted, deep)
@@ -468,7 +467,7 @@ class Levels:
             logs.append(density + np.log(np.maximum(w, _LEAST)))
         return np.asarray(np.logaddexp.reduce(logs) + (top + width)[:, None])
 
-    def _deep_cumulants(self, metrics: Sequence[Judged], tilted: Tilted, deep: Ints) -> Array:
+    def _deep_cumulants(self, metrics: Sequence[Judged], tilted: Tilted, deep: Indices) -> Array:
         """Cumulants of metrics at the observed means; (points, states, metrics, 3)."""
         tilt, _, variance = self._solved(tilted, deep)
         trials = self._sums[0][deep]
@@ -486,13 +485,13 @@ class Levels:
     # Draws
 
     @cached_property
-    def _kinds(self) -> tuple[Ints, Ints]:
+    def _kinds(self) -> tuple[Indices, Indices]:
         """First state of each number of trials and sum of scores, and the node of every state."""
         pairs = np.stack([self._sums[0], np.round(self._sums[1], 9)], axis=1)
         _, first, node = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
         return first, node.ravel()
 
-    def draw(self, theta: Array, offset: Array, state: Ints, rng: Rng) -> Array:
+    def draw(self, theta: Array, offset: Array, state: Indices, rng: Rng) -> Array:
         """As of `Observation`; with one more dimension of levels."""
         drawn = np.empty((*offset.shape, len(self.scores)))
         nodes, wide = len(self._tilts[0]) + 2, 4 * len(self.scores) * len(state)
@@ -519,7 +518,7 @@ class Levels:
         return drawn
 
     def _draw(
-        self, theta: Array, offset: Array, state: Ints, point: Ints, column: Ints,
+        self, theta: Array, offset: Array, state: Indices, point: Indices, column: Indices,
         rng: Rng,
     ) -> Array:  # fmt: skip
         """Draw at points, for questions whose state is that of a column."""
@@ -557,7 +556,7 @@ class Levels:
                 vector = np.where(at_end[..., None], sure, vector)
         return np.asarray(vector)
 
-    def _deep_tilts(self, tilted: Tilted, state: Ints) -> tuple[Array, Array]:
+    def _deep_tilts(self, tilted: Tilted, state: Indices) -> tuple[Array, Array]:
         """Tilts of questions of very many trials, and their widths; (points, questions)."""
         tilt, _, variance = self._solved(tilted, state)
         return tilt, 1.0 / np.sqrt(self._sums[0][state] * variance)

@@ -32,7 +32,6 @@ from bayesatk.core.question.moments import latent_on_nodes
 from bayesatk.metrics.category_credit import Judged
 from bayesatk.metrics.credit import Credit
 
-Ints = Indices
 _BLOCK = 4_000_000  # floats in one array: 32 MB
 _LEAST = 1e-300  # probability, whose logarithm is a number
 _SMALLEST = 5e-324  # Beta parameter of draws
@@ -83,7 +82,7 @@ class Observation(Protocol):
         """Return both cumulants, which may cost less together."""
         ...
 
-    def draw(self, theta: Array, offset: Array, state: Ints, rng: Rng) -> Array:
+    def draw(self, theta: Array, offset: Array, state: Indices, rng: Rng) -> Array:
         """Draw p of questions in states (questions,), at offsets (points, questions)."""
         ...
 
@@ -157,7 +156,7 @@ class RightWrong:
         new = [self.new_means(metrics, theta, offset), values[:, :, -1, :, 1]]
         return values[:, :, :-1], np.stack(new, axis=-1)
 
-    def right_trials(self, theta: Array, state: Ints) -> Iterator[tuple[Any, Any, Array]]:
+    def right_trials(self, theta: Array, state: Indices) -> Iterator[tuple[Any, Any, Array]]:
         """Yield right and wrong trials of questions in states, and log chances (points, questions).
 
         The likelihood of p is the sum over these of chance times ``p^right (1 - p)^wrong``.
@@ -165,7 +164,7 @@ class RightWrong:
         wrong, right = self._counts.counts[state].T
         yield right, wrong, np.zeros((len(theta), len(state)))
 
-    def draw(self, theta: Array, offset: Array, state: Ints, rng: Rng) -> Array:
+    def draw(self, theta: Array, offset: Array, state: Indices, rng: Rng) -> Array:
         """As of `Observation`."""
         if not offset.any():
             distinct, place = np.unique(state, return_inverse=True)
@@ -174,7 +173,7 @@ class RightWrong:
         wrong, right = (np.tile(column[state], len(offset)) for column in self._counts.counts.T)
         return self._draw_given(theta, offset, right, wrong, rng)
 
-    def _draw_alike(self, theta: Array, counts: NDArray[Any], place: Ints, rng: Rng) -> Array:
+    def _draw_alike(self, theta: Array, counts: NDArray[Any], place: Indices, rng: Rng) -> Array:
         """Draw p given wrong and right trials, at offsets of zero; (points, questions).
 
         Questions of the same counts (counts, 2), which `place` says, have the same components.
@@ -234,7 +233,7 @@ def log_components(nodes: Nodes, right: Array, wrong: Array) -> Array:
     return np.stack(columns, axis=1)
 
 
-def _draw_column(logs: Array, rng: Rng) -> Ints:
+def _draw_column(logs: Array, rng: Rng) -> Indices:
     """Draw a column of each row by its log weight."""
     upto = np.cumsum(np.exp(logs - logs.max(axis=1, keepdims=True)), axis=1)
     u = rng.random(len(logs)) * upto[:, -1]
@@ -268,7 +267,7 @@ class Marked(RightWrong):
     def _marks(self) -> Marks:
         return Marks(self.states.counts)
 
-    def _alike(self, theta: Array) -> Iterator[tuple[tuple[int, int, int], Ints, Array]]:
+    def _alike(self, theta: Array) -> Iterator[tuple[tuple[int, int, int], Indices, Array]]:
         """Yield unknown, wrong and right trials, the states that have them, and mark chances.
 
         Shape (points, right trials among the unknown, states).
@@ -300,7 +299,7 @@ class Marked(RightWrong):
         nodes = replace(nodes, rates=np.repeat(self.rates(theta), offset.shape[1], axis=0))
         return self._on_nodes(nodes, self.states, metrics, offset)
 
-    def right_trials(self, theta: Array, state: Ints) -> Iterator[tuple[Any, Any, Array]]:
+    def right_trials(self, theta: Array, state: Indices) -> Iterator[tuple[Any, Any, Array]]:
         """As of `RightWrong`: nobody sees how many were right."""
         tables, marks = list(self._alike(theta)), self._marks
         unknown = marks.unknown[state]
@@ -314,7 +313,7 @@ class Marked(RightWrong):
             right, wrong = hidden + marks.right[state], unknown - hidden + marks.wrong[state]
             yield right.astype(float), wrong.astype(float), logs[:, state]
 
-    def draw(self, theta: Array, offset: Array, state: Ints, rng: Rng) -> Array:
+    def draw(self, theta: Array, offset: Array, state: Indices, rng: Rng) -> Array:
         """As of `Observation`: first how many trials were right, by its probability."""
         right, alike_all = np.empty(offset.shape, np.intp), not offset.any()
         for trials, alike, chances in self._alike(theta):
@@ -406,7 +405,7 @@ class MarkedOnRule(Marked):
         )  # fmt: skip
         return np.stack([mean, np.maximum(variance, 0.0), third], axis=-1)
 
-    def draw(self, theta: Array, offset: Array, state: Ints, rng: Rng) -> Array:
+    def draw(self, theta: Array, offset: Array, state: Indices, rng: Rng) -> Array:
         """As of `Observation`, to a sixth of the width of the narrowest density."""
         drawn = np.empty(offset.shape)
         order = np.argsort(self.order(theta), kind="stable")
@@ -421,7 +420,7 @@ class MarkedOnRule(Marked):
         return drawn
 
 
-def _between(rule: BetaRule, place: Ints, rng: Rng) -> Array:
+def _between(rule: BetaRule, place: Indices, rng: Rng) -> Array:
     """Draw p around points of a rule, up to half way to the next; at an end it stays."""
     logit = rule.log_p - rule.log_q
     inside = np.abs(logit) < 1e10
@@ -495,7 +494,7 @@ class Categories:
         """As of `Observation`."""
         return self.cumulants(metrics, theta, offset), self.new_cumulants(metrics, theta, offset)
 
-    def draw(self, theta: Array, offset: Array, state: Ints, rng: Rng) -> Array:
+    def draw(self, theta: Array, offset: Array, state: Indices, rng: Rng) -> Array:
         """As of `Observation`; with one more dimension of categories."""
         alpha = self.law.alpha(theta, offset) + self.states.evidence[state]
         return draw_probabilities(alpha, rng)
@@ -559,6 +558,6 @@ class AllAlike:
         """As of `Observation`."""
         return self.cumulants(metrics, theta, offset), self.new_cumulants(metrics, theta, offset)
 
-    def draw(self, theta: Array, offset: Array, state: Ints, rng: Rng) -> Array:
+    def draw(self, theta: Array, offset: Array, state: Indices, rng: Rng) -> Array:
         """As of `Observation`."""
         return np.repeat(self.law.p(theta)[:, None], len(state), axis=1)

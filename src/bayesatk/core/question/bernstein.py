@@ -62,7 +62,9 @@ def power_coefficients(credits: tuple[Credit, ...]) -> Array:
     for turned in (False, True):
         for power in (1, 2, 3):
             columns += [_power(credit, power, turned, 3 * k) for credit in credits]
-    return np.stack(columns, axis=1)
+    coefficients = np.stack(columns, axis=1)
+    coefficients.setflags(write=False)  # kept for other data
+    return coefficients
 
 
 def _power(credit: Credit, power: int, turned: bool, k: int) -> Array:
