@@ -75,7 +75,7 @@ def _factorial(n: int) -> int:
     return factorial(n)
 
 
-def _expectation(terms: Sequence[Fraction | int], a: int, b: int) -> Fraction:
+def expectation(terms: Sequence[Fraction | int], a: int, b: int) -> Fraction:
     """E[sum_j t_j p^j (1-p)^(m-j)] under Beta(a, b) with integer parameters."""
     m = len(terms) - 1
     top = sum(
@@ -87,19 +87,27 @@ def _expectation(terms: Sequence[Fraction | int], a: int, b: int) -> Fraction:
     return scale * top
 
 
-def posterior_moments(credit: Vector, a: int, b: int) -> tuple[Fraction, Fraction]:
-    """Mean and variance of g(p), p ~ Beta(a, b), by expanding g and g squared."""
+def power_mean(credit: Vector, power: int, a: int, b: int) -> Fraction:
+    """E[g(p)^power], p ~ Beta(a, b), by expanding the power of g."""
     k = len(credit) - 1
     whole = all(x.denominator == 1 for x in credit)
     terms = [(int(x) if whole else x) * comb(k, j) for j, x in enumerate(credit)]
-    mean = _expectation(terms, a, b)
-    squares: list[Fraction | int] = [0] * (2 * k + 1)
-    for i, s in enumerate(terms):
-        if s:
-            for j, t in enumerate(terms):
-                if t:
-                    squares[i + j] += s * t
-    return mean, _expectation(squares, a, b) - mean**2
+    product: list[Fraction | int] = [1]
+    for _ in range(power):
+        wider: list[Fraction | int] = [0] * (len(product) + k)
+        for i, s in enumerate(product):
+            if s:
+                for j, t in enumerate(terms):
+                    if t:
+                        wider[i + j] += s * t
+        product = wider
+    return expectation(product, a, b)
+
+
+def posterior_moments(credit: Vector, a: int, b: int) -> tuple[Fraction, Fraction]:
+    """Mean and variance of g(p), p ~ Beta(a, b)."""
+    mean = power_mean(credit, 1, a, b)
+    return mean, power_mean(credit, 2, a, b) - mean**2
 
 
 def relative_error(value: float, exact: Fraction) -> float:

@@ -1,5 +1,7 @@
 """Posterior moments against exact rationals, saturated states included."""
 
+from fractions import Fraction
+
 import mpmath
 import numpy as np
 import pytest
@@ -7,6 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bayesatk.core.numerics.quadrature import beta_rule
+from bayesatk.core.pooling.nodes import Nodes
+from bayesatk.core.pooling.states import States
+from bayesatk.core.program.credits import credit_cumulants
 from bayesatk.core.question.beta_binomial import beta_binomial_moments, beta_binomial_pmf
 from bayesatk.metrics.credit import Credit, pass_at
 from tests import witness
@@ -95,3 +100,28 @@ def test_custom_credit_has_moments() -> None:
     mean_found, _, variance_found = beta_binomial_moments([credit], [3.0], [2.0])
     assert witness.relative_error(mean_found.item(), mean) <= 1e-13
     assert witness.relative_error(variance_found.item(), variance) <= 1e-12
+
+
+@pytest.mark.parametrize("name", BUILDERS)
+@pytest.mark.parametrize(("a", "b", "trials", "k"), [(1, 3, 5, 3), (40, 2, 4, 4), (2, 1, 1, 2)])
+def test_few_trials_against_rationals(name: str, a: int, b: int, trials: int, k: int) -> None:
+    # A Beta and an atom at 0: mean, variance and third cumulant given each count.
+    share = Fraction(1, 5)
+    beta = Nodes.betas(np.array([float(a)]), np.array([float(b)]), np.ones(1))
+    nodes = Nodes.mixed([beta], np.array([[0.8]]), np.array([[0.2, 0.0]]))
+    states = States.of(np.arange(trials + 1), np.full(trials + 1, trials))
+    stated = credit_cumulants(nodes, states, [BUILDERS[name](k)])
+    credit = witness.credit_by_definition(name, k)
+    for count in range(trials + 1):
+        order = [Fraction(right == count) for right in range(trials + 1)]
+        of_beta = (1 - share) * witness.expectation(order, a, b)
+        never = share / (share + of_beta) if count == 0 else Fraction(0)
+        moments = [
+            never * credit[0] ** power
+            + (1 - never) * witness.power_mean(credit, power, a + count, b + trials - count)
+            for power in (1, 2, 3)
+        ]
+        mean, second, third = moments
+        exact = mean, second - mean**2, third - 3 * mean * second + 2 * mean**3
+        for values, value in zip(stated, exact, strict=True):
+            assert abs(values[0, count, 0] - float(value)) < 1e-12

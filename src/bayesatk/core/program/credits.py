@@ -4,8 +4,11 @@ A prior ("node") has Betas and atoms at 0 and 1; given it and counts of right an
 has the density ``prior(p) p^c (1-p)^f``. On the points of one quadrature rule the weights of a
 node and a state are a product, so expectations for all nodes and states are one matrix product;
 an atom is one more point. Nodes of similar concentration share a rule; what no rule of reasonable
-size resolves has exact Beta-binomial sums. Where a judge that errs marked the trials (nodes with
-rates), a state is a mixture of states of right trials, and its expectations are mixtures of theirs.
+size resolves has exact Beta-binomial sums. Few trials need no rule: powers of credits are sums of
+the probabilities of how many of some more trials are right, so the probabilities of how many of
+all trials are right are all that is needed of a node. Where a judge that errs marked the trials
+(nodes with rates), a state is a mixture of states of right trials, and its expectations are
+mixtures of theirs.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +26,7 @@ from bayesatk.core.pooling.states import States
 from bayesatk.core.question.bernstein import power_coefficients
 from bayesatk.core.question.beta_binomial import beta_binomial_moments
 from bayesatk.core.question.moments import latent_on_nodes
-from bayesatk.metrics.credit import Credit, binomial_expectation
+from bayesatk.metrics.credit import Credit, log_binomials
 
 _BLOCK = 4_000_000  # floats in one array: 32 MB
 _DEGREES = (60.0, 200.0, 3000.0, 50_000.0)  # of the rules; beyond the last there is none
@@ -31,6 +34,7 @@ _LONG_TAILED = 0.1  # Beta parameter below which a rule needs many more points, 
 _SMALLEST = 1e-8  # Beta parameter: what lies further out than its tail is 2e-10 of the probability
 _LARGEST = 20_000.0  # degree that a state may need by itself
 _OVERLAP = 1e-140  # of prior and likelihood, each at most one: far above underflow
+_COLUMNS = 300  # numbers of right trials, up to which no rule is needed
 _ROUNDED = 1e-7  # variance over squared mean, below which a third cumulant is rounding
 
 
@@ -65,7 +69,7 @@ def credit_cumulants(nodes: Nodes, states: States, credits: Sequence[Credit]) ->
     """
     right = states if nodes.rates is None else right_counts(states)
     totals = Cumulants(*np.zeros((3, len(nodes), len(states), len(credits))))
-    width = len(states) * len(right) if nodes.rates is not None else len(states) * len(credits)
+    width = len(states) * (6 * len(credits) if nodes.rates is None else len(right))
     step = max(1, _BLOCK // max(width, 1))
     for part in (np.arange(start, min(start + step, len(nodes)))
                  for start in range(0, len(nodes), step)):  # fmt: skip
@@ -100,6 +104,15 @@ def _of_right_trials(
 ) -> Iterator[tuple[Indices, Indices, Cumulants]]:
     """Yield nodes, states and their cumulants, of numbers of right trials."""
     right, wrong = states.successes, states.trials - states.successes
+    more = 3 * max(credit.k for credit in credits)
+    sizes = np.unique(states.trials)
+    whole = not (right % 1).any() and not (sizes % 1).any()
+    if whole and (sizes + more + 1).sum() <= _COLUMNS:
+        for size in sizes.astype(np.int64):
+            of_size = np.flatnonzero(states.trials == size)
+            successes = right[of_size].astype(np.int64)
+            yield np.arange(len(nodes)), of_size, _of_few_trials(nodes, successes, size, credits)
+        return
     large = resolving_degree(right, wrong) > _LARGEST
     on_rules, alone = np.flatnonzero(~large), np.flatnonzero(large)
     degree = _degrees(nodes, right[~large], wrong[~large], credits)
@@ -154,9 +167,9 @@ def _on_rule(
     node, state = np.nonzero(total < _OVERLAP)
     thin = _exponential(_log_prior(nodes.among(node), within, ends) + log_likelihood[state])
     total[node, state] = 1.0
-    values, coefficients = _powers(tuple(credits), rule)
-    columns = max(values.shape[1], 6 * len(credits))
-    step = max(1, _BLOCK // (max(len(nodes), len(rule)) * columns))
+    low, high = latent_on_nodes(credits, rule)
+    values = np.concatenate([g**j for g in (low, high) for j in (1, 2, 3)], axis=1)
+    step = max(1, _BLOCK // (max(len(nodes), len(rule)) * values.shape[1]))
     for start in range(0, len(likelihood), step):
         chunk = slice(start, start + step)
         joint = (likelihood[chunk].T[:, :, None] * values[:, None]).reshape(len(values), -1)
@@ -167,31 +180,48 @@ def _on_rule(
             raw[node[inside], state[inside] - start] = (
                 weights @ values / weights.sum(axis=1, keepdims=True)
             )
-        if coefficients is not None:
-            raw = (raw.reshape(-1, values.shape[1]) @ coefficients).reshape(*raw.shape[:2], -1)
-        first, second, third, *other = np.split(raw, 6, axis=2)
-        of_low = _centred(Cumulants(first, second, third))
-        of_high = _centred(Cumulants(*other))
-        less = first <= other[0]
-        variance = np.where(less, of_low.variance, of_high.variance)
-        # Odd cumulants of 1 - g are those of g with the other sign.
-        skewed = np.where(less, of_low.third, -of_high.third)
-        smaller = np.where(less, first, other[0])
-        skewed = np.where(variance > _ROUNDED * smaller**2, skewed, 0.0)
-        yield chunk, Cumulants(first, variance, skewed)
+        yield chunk, _of_powers(raw)
 
 
-def _powers(credits: tuple[Credit, ...], rule: BetaRule) -> tuple[Array, Array | None]:
-    """Powers of credits and of their complements on a rule (points, 6 credits).
+def _of_powers(raw: Array) -> Cumulants:
+    """Cumulants from expected powers of credits, then of their complements."""
+    first, second, third, *other = np.split(raw, 6, axis=2)
+    of_low = _centred(Cumulants(first, second, third))
+    of_high = _centred(Cumulants(*other))
+    less = first <= other[0]
+    variance = np.where(less, of_low.variance, of_high.variance)
+    # Odd cumulants of 1 - g are those of g with the other sign.
+    skewed = np.where(less, of_low.third, -of_high.third)
+    smaller = np.where(less, first, other[0])
+    skewed = np.where(variance > _ROUNDED * smaller**2, skewed, 0.0)
+    return Cumulants(first, variance, skewed)
 
-    Or polynomials on a rule, and the powers' coefficients on them, where polynomials are fewer.
+
+def _of_few_trials(nodes: Nodes, right: Ints, trials: int, credits: Sequence[Credit]) -> Cumulants:
+    """Cumulants of states of so many trials, by chances of how many of more trials are right.
+
+    Every state and power reads the same chances: a question with c of n right, and j of the D later
+    trials right, has c + j of n + D.
     """
-    degree = 3 * max(credit.k for credit in credits)
-    if degree < 4 * len(credits):
-        polynomials = binomial_expectation(np.eye(degree + 1), rule.log_p, rule.log_q)[0]
-        return polynomials, power_coefficients(credits)
-    low, high = latent_on_nodes(credits, rule)
-    return np.concatenate([g**j for g in (low, high) for j in (1, 2, 3)], axis=1), None
+    coefficients = power_coefficients(tuple(credits))
+    more = len(coefficients) - 1
+    total, later = trials + more, np.arange(more + 1)
+    ways = np.exp(log_binomials(more))[:, None]
+    # Of every number of right trials, in one order: shape (nodes, total + 1).
+    right_of_all = np.arange(total + 1)
+    logs = np.logaddexp.reduce(nodes.log_parts(right_of_all, total - right_of_all))
+    chance = _exponential(logs)
+    matrix = np.zeros((total + 1, len(right), coefficients.shape[1] + 1))
+    state = np.arange(len(right))[:, None]
+    powers = np.column_stack([coefficients, np.ones(more + 1)])
+    matrix[right[:, None] + later, state] = ways * powers
+    raw = (chance @ matrix.reshape(total + 1, -1)).reshape(len(nodes), len(right), -1)
+    node, thin = np.nonzero(raw[..., -1] < _OVERLAP)
+    raw[..., -1][node, thin] = 1.0
+    raw = raw[..., :-1] / raw[..., -1:]
+    alone = _exponential(logs[node[:, None], right[thin, None] + later]) * ways.T
+    raw[node, thin] = alone @ coefficients / alone.sum(axis=1, keepdims=True)
+    return _of_powers(raw)
 
 
 def _exact(nodes: Nodes, right: Ints, wrong: Ints, credits: Sequence[Credit]) -> Cumulants:
