@@ -89,7 +89,8 @@ class Beta(Distribution):
     def log_density(self, x: Array) -> Array:
         """Log density of logits (..., 1); shape (...)."""
         scale = betaln(self.a, self.b) if self.proper else 0.0
-        logs = self.a * log_expit(x) + self.b * log_expit(-x) - scale
+        log_p = log_expit(x)
+        logs = self.a * log_p + self.b * (log_p - x) - scale
         return np.asarray(logs[..., 0])
 
     def from_uniform(self, u: Array) -> Array:

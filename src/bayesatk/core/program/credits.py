@@ -209,8 +209,8 @@ def _of_few_trials(nodes: Nodes, right: Ints, trials: int, credits: Sequence[Cre
     ways = np.exp(log_binomials(more))[:, None]
     # Of every number of right trials, in one order: shape (nodes, total + 1).
     right_of_all = np.arange(total + 1)
-    logs = np.logaddexp.reduce(nodes.log_parts(right_of_all, total - right_of_all))
-    chance = _exponential(logs)
+    logs = nodes.log_parts(right_of_all, total - right_of_all)
+    chance = np.exp(logs - logs.max(axis=(0, 2))[:, None]).sum(axis=0)
     matrix = np.zeros((total + 1, len(right), coefficients.shape[1] + 1))
     state = np.arange(len(right))[:, None]
     powers = np.column_stack([coefficients, np.ones(more + 1)])
@@ -219,7 +219,8 @@ def _of_few_trials(nodes: Nodes, right: Ints, trials: int, credits: Sequence[Cre
     node, thin = np.nonzero(raw[..., -1] < _OVERLAP)
     raw[..., -1][node, thin] = 1.0
     raw = raw[..., :-1] / raw[..., -1:]
-    alone = _exponential(logs[node[:, None], right[thin, None] + later]) * ways.T
+    logs_alone = np.logaddexp.reduce(logs[:, node[:, None], right[thin, None] + later])
+    alone = _exponential(logs_alone) * ways.T
     raw[node, thin] = alone @ coefficients / alone.sum(axis=1, keepdims=True)
     return _of_powers(raw)
 
