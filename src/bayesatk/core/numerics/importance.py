@@ -34,6 +34,7 @@ _RIDGE = 1e-8  # least scale of any direction, squared, in units of the paramete
 TRUSTED = 0.7  # largest Pareto k-hat
 _ENOUGH_DRAWS = 1000.0  # effective number of draws from which no more points are drawn
 _LEAST_GROWTH = (1.02, 1.25)  # of the power in a round: of few points, and of several
+_NOWHERE = -1e10  # log density where there is none
 _ROUNDS = 60  # on the way, at most
 _MARGIN = 1.0  # of a log evidence that is not yet known well
 _REDRAWS = 2  # times that the posterior is drawn anew with twice the points
@@ -67,9 +68,9 @@ class Importance:
 
 
 def importance_posterior(
-    from_prior: Callable[[Array], Array],
-    log_prior: Callable[[Array], Array],
-    log_likelihood: Callable[[Array], Array],
+    from_uniform: Callable[[Array], Array],
+    log_base: Callable[[Array], Array],
+    log_density: Callable[[Array], Array],
     size: int,
     negligible: float = -np.inf,
     last: int = _FINAL_POINTS,
@@ -81,10 +82,11 @@ def importance_posterior(
 
     Parameters
     ----------
-    from_prior : callable
-        ``from_prior(u)`` turns uniform numbers (points, parameters) into draws from the prior.
-    log_prior, log_likelihood : callable
-        Of points (points, parameters); the prior normalised.
+    from_uniform : callable
+        Turns uniform numbers (points, parameters) into draws of a base, as the prior.
+    log_base, log_density : callable
+        Of points (points, parameters): log density of the base, and of prior times likelihood,
+        which is a number everywhere.
     size : int
         Number of parameters.
     negligible : float
@@ -105,30 +107,29 @@ def importance_posterior(
     Examples
     --------
     >>> normal = lambda x: -0.5 * (x**2).sum(axis=1) - 0.5 * np.log(2.0 * np.pi)
-    >>> found = importance_posterior(ndtri, normal, lambda x: -0.5 * (x[:, 0] - 1.0) ** 2, 1)
+    >>> log_density = lambda x: normal(x) - 0.5 * (x[:, 0] - 1.0) ** 2
+    >>> found = importance_posterior(ndtri, normal, log_density, 1)
     >>> round(float(found.weight @ found.points[:, 0]), 2)  # normal of mean 1/2 and variance 1/2
     0.5
     >>> round(found.log_evidence, 2)  # -log(2)/2 - 1/4
     -0.6
     """
-    points = from_prior(spread_evenly(per_round, size))
-    likelihood, excess = log_likelihood(points), np.zeros(per_round)
-    power = 0.0
+    points = from_uniform(spread_evenly(per_round, size))
+    drawn_from, power = log_base(points), 0.0
     for _ in range(_ROUNDS):
+        base = np.maximum(log_base(points), _NOWHERE)
+        likelihood, excess = log_density(points) - base, base - drawn_from
         power = _next_power(likelihood, excess, power)
+        kernels = Kernels.fit(points, normalised(excess + power * likelihood), per_round)
         if power == 1.0:
             break
-        kernels = Kernels.fit(points, normalised(excess + power * likelihood), per_round)
         points = kernels.draw(per_round)
-        likelihood = log_likelihood(points)
-        excess = log_prior(points) - kernels.log_density(points)
-    logs = excess + power * likelihood
+        drawn_from = kernels.log_density(points)
     best: Importance | None = None
     redraws = int(np.log2((most or 2**_REDRAWS * last) / last))
     for again in range(redraws + 1):
-        kernels = Kernels.fit(points, normalised(logs), per_round)
         points = kernels.draw(last * 2**again)
-        logs = log_prior(points) + log_likelihood(points) - kernels.log_density(points)
+        logs = log_density(points) - kernels.log_density(points)
         found = _weighted(points, logs)
         if best is None or found.effective_draws > best.effective_draws:
             best = found
@@ -136,6 +137,7 @@ def importance_posterior(
         trusted = found.k_hat < TRUSTED and found.effective_draws > enough
         if trusted or found.log_evidence + _MARGIN < negligible:
             break
+        kernels = Kernels.fit(points, normalised(logs), per_round)
     assert best is not None
     return best
 

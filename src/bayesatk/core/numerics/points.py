@@ -225,10 +225,7 @@ def weighted_around(
     def log_base(theta: Array) -> Array:
         return log_student((theta - mode) @ inverse.T, freedom).sum(axis=1) - volume
 
-    def log_ratio(theta: Array) -> Array:
-        return log_density(theta) - log_base(theta)
-
-    return importance_posterior(from_uniform, log_base, log_ratio, len(mode), last=last)
+    return importance_posterior(from_uniform, log_base, log_density, len(mode), last=last)
 
 
 def sliced(

@@ -298,14 +298,9 @@ def from_prior(
         logs = law.log_density(theta[:, columns])
         return np.asarray(logs + log_student(z, _FREEDOM).sum(axis=1) - volume)
 
-    def log_ratio(theta: Array) -> Array:
-        base = log_base(theta)
-        with np.errstate(invalid="ignore"):
-            return np.where(np.isfinite(base), density(theta) - base, _HOPELESS)
-
     result = importance_posterior(
-        from_uniform, lambda theta: np.maximum(log_base(theta), _HOPELESS), log_ratio, fields.size,
-        negligible, most=most, enough_draws=enough_draws, per_round=per_round,
+        from_uniform, log_base, density, fields.size, negligible, most=most,
+        enough_draws=enough_draws, per_round=per_round,
     )  # fmt: skip
     return _trusted_or_sliced(density, result, seed, negligible)
 
@@ -346,16 +341,14 @@ def _given(
 ) -> Kernels:  # fmt: skip
     """Kernels on the posterior of a law's parameters given all others, where one family is all."""
 
-    def log_likelihood(of_law: Array) -> Array:
+    def of_law_alone(of_law: Array) -> Array:
         theta = np.empty((len(of_law), fields.size))
         theta[:, columns], theta[:, other] = of_law, centre
-        with np.errstate(invalid="ignore"):
-            ratio = log_density(theta) - law.log_density(of_law)
-        return np.nan_to_num(ratio, nan=_HOPELESS, posinf=_HOPELESS)
+        return log_density(theta)
 
     given = importance_posterior(
-        law.from_uniform, lambda of_law: np.maximum(law.log_density(of_law), _HOPELESS),
-        log_likelihood, len(columns), last=per_round, most=per_round,
+        law.from_uniform, law.log_density, of_law_alone, len(columns), last=per_round,
+        most=per_round,
     )  # fmt: skip
     return Kernels.fit(given.points, given.weight, per_round)
 
