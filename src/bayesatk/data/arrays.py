@@ -109,6 +109,13 @@ def _of_blocks(data: object, blocks: Sequence[Block], codes: Codes) -> LongForm:
     )
 
 
+def read_cells(data: object, name: str) -> tuple[LongForm, list[Any]]:
+    """Read trials, whose outcomes are not known yet, and what is in their cells."""
+    blocks = arranged(data, name)
+    cells = [cell for block in blocks for cell in block.cells()]
+    return _of_blocks(data, blocks, np.zeros(len(cells), np.int8)), cells
+
+
 def read_answers(
     data: object,
     answers: object,
@@ -140,9 +147,8 @@ def read_answers(
         long = read_nested(data, scores).labelled(**labels)
         texts = rules.apply_all(arranged_like(long, answers, "answers"))
         return replace(long, answer=texts, rules=rules)
-    blocks = arranged(answers, "answers")
-    texts = rules.apply_all([cell for block in blocks for cell in block.cells()])
-    long = _of_blocks(answers, blocks, np.zeros(len(texts), np.int8)).labelled(**labels)
+    long, cells = read_cells(answers, "answers")
+    long, texts = long.labelled(**labels), rules.apply_all(cells)
     argument = Argument("reference")
     values = by_question(argument, "reference", reference, long.questions, known=True)
     right = [

@@ -62,20 +62,17 @@ def is_table(data: object) -> bool:
 def read_table(data: Any, columns: Mapping[str, str]) -> Columns:
     """Pick the columns that matter from a long table; of a lazy one, only they are computed."""
     if isinstance(data, pd.DataFrame):
-        return one_row_a_trial(from_pandas(_beside_in_one(data, columns), columns))
+        return from_pandas(data, columns)
     import narwhals as nw
 
     try:
         frame = nw.from_native(data)
         lazy = isinstance(frame, nw.LazyFrame)
-        if "," in _outcome_named(columns):
-            eager = frame.collect() if lazy else frame
-            return read_table(pd.DataFrame(eager.to_dict(as_series=False)), columns)
         first = "" if hasattr(data, "to_numpy") else ".collect()" if lazy else ".to_pandas()"
         picked = _picked(frame.collect_schema().names(), columns, f"data{first}.to_numpy()")
         if lazy:
             frame = frame.select(picked.needed).collect()
-        table = picked.table(lambda name, role: values_of(frame[name], role))
+        return picked.table(lambda name, role: values_of(frame[name], role))
     except OutcomeError:
         raise
     except Exception as error:  # every library refuses a malformed table in its own way
@@ -83,22 +80,6 @@ def read_table(data: Any, columns: Mapping[str, str]) -> Columns:
             f"the table must have columns that can be read, each name once; got {error}. Rename "
             "or convert the column."
         ) from None
-    return one_row_a_trial(table)
-
-
-def _beside_in_one(data: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFrame:
-    """Return a table with lists of outcomes for trials that stand side by side: "run0,run1"."""
-    named = _outcome_named(columns)
-    trials = [name.strip() for name in named.split(",")]
-    if len(trials) < 2 or named in data.columns or not {*trials} <= {*data.columns}:
-        return data
-    lists = pd.Series(data[trials].to_numpy().tolist(), data.index)
-    return data.drop(columns=trials).assign(**{named: lists})
-
-
-def _outcome_named(columns: object) -> str:
-    """Name given for the column of outcomes; what is no mapping is refused where it is read."""
-    return str(columns.get("outcome")) if isinstance(columns, Mapping) else ""
 
 
 def _picked(names: list[Any], columns: Mapping[str, str], array: str) -> Picked:
@@ -167,7 +148,7 @@ def partitions(data: Any, columns: Mapping[str, str]) -> Iterator[Columns]:
     for partition in _computed(data[picked.needed]):
         rows = range(start, start + len(partition))
         table = from_pandas(partition, columns, numbers=rows)
-        yield one_row_a_trial(replace(table, others=picked.others))
+        yield replace(table, others=picked.others)
         start += len(partition)
 
 
@@ -236,6 +217,7 @@ class Counter:
         """Take another part; its rows are numbered as in the whole."""
         if not len(table):
             return
+        table = one_row_a_trial(table)
         if self.rules is None:
             self._refuse_uncounted(table)
         system, question = self._cells(table)
@@ -345,13 +327,6 @@ class Counter:
         assert question is not None  # every table has questions
         if self._first is None:
             self._first = replace(table, values={}, numbers=(), content={})
-        first = self._first
-        if set(table.roles) != set(first.roles):
-            raise OutcomeError(
-                f"parts of a table must have columns for the same roles; {table.place(0)} has "
-                f"{', '.join(table.roles)}, the first part {', '.join(first.roles)}. Rename its "
-                "columns, or read the files one by one."
-            )
         system = self._coded(table, "system")
         if system is None:
             self._places["system"]["system"], system = 0, np.zeros(len(question), np.int64)

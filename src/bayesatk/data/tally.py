@@ -26,7 +26,7 @@ from bayesatk.data.arrays import (
 from bayesatk.data.columns import GROUP, TRUTH, WEIGHT
 from bayesatk.data.long_form import LongForm, MissingPolicy
 from bayesatk.data.outcomes import Outcomes, with_costs, with_truth
-from bayesatk.data.panels import MARKS_COLUMN, as_panel, pattern_scores, read_marks
+from bayesatk.data.panels import as_panel, pattern_scores, read_panel
 from bayesatk.data.question_columns import weights, with_group_name
 from bayesatk.data.requests import MissingCost, Request
 from bayesatk.data.tables import read_rows
@@ -177,17 +177,18 @@ def tally(
     >>> tally({"a": [3, 1], "b": [0, 4]}, trials={"a": 4, "b": [5, 4]}).trials.values.tolist()
     [[4, 4], [5, 4]]
     """
-    if marks is not None:
-        refused = {"trials": trials, "scores": scores, "success": success, "answers": answers,
-                   "reference": reference, "cost": cost, "verifier": verifier}  # fmt: skip
-        return _of_panel(
-            data, marks, columns or {}, refused, systems=systems, questions=questions,
-            missing=missing, truth=truth, group=group, covariates=covariates, weight=weight,
-        )  # fmt: skip
     scale = check_options(scores, missing, better)
     labels = {"systems": systems, "questions": questions}
     rules = check_rules(answer_rules)
     request = Request.of(group, covariates, weight, cost, cost_unit, missing_cost, truth, verifier)
+    if marks is not None:
+        refuse_given(
+            "marks of several judges", trials=trials, scores=scores, success=success,
+            answers=answers, reference=reference, cost=cost, verifier=verifier,
+        )  # fmt: skip
+        long, judges = read_panel(data, marks, {**(columns or {}), **request.roles})
+        long = request.add_to(long.labelled(**labels))
+        return as_panel(finish(long, pattern_scores(len(judges)), missing, request), judges)
     if answers is not None:
         refuse_given("answers in arrays", columns=columns, trials=trials)
         long = read_answers(data, answers, reference, rules, scale, labels)
@@ -211,20 +212,6 @@ def tally(
     else:
         long = read_trials(data, scale, rules, columns, request.roles)
     return finish(request.add_to(long.labelled(**labels)), scale, missing, request, success, better)
-
-
-def _of_panel(
-    data: object, marks: object, columns: Mapping[str, str], refused: Mapping[str, object],
-    **options: Any,
-) -> Outcomes:  # fmt: skip
-    """Count marks of several judges: an outcome is what all of them say of a trial."""
-    refuse_given("marks of several judges", **refused)
-    by_pattern, judges = read_marks(
-        data, marks, {name for name in options.values() if isinstance(name, str)}
-    )
-    named = {} if data is None else {"outcome": MARKS_COLUMN}
-    scores, by_role = pattern_scores(len(judges)), {**columns, **named}
-    return as_panel(tally(by_pattern, scores=scores, columns=by_role or None, **options), judges)
 
 
 def read_trials(

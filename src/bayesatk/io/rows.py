@@ -629,22 +629,7 @@ def note_names(long: LongForm, files: Sequence[str]) -> LongForm:
             "; or another column: ", Argument("columns", {"system": ...}), ".",
         )  # fmt: skip
         notes.append(str(text))
-    repeats = [name for name in names if _repeated(name, names)]
-    if repeats and any(NAMES_OF_COLUMNS in note for note in long.notes):
-        text = Message(
-            f"CHECK: {shown(repeats)[1:-1]} look like repeats of "
-            f"{shown(repeats[0].rpartition('.')[0])}, as pandas names columns of one name; as its "
-            "trials they are read with ", Argument("same_system", "trials"), ".",
-        )  # fmt: skip
-        notes.append(str(text))
     return replace(long, notes=(*long.notes, *notes))
-
-
-def _repeated(name: str, names: Collection[str]) -> bool:
-    """Whether a name is x.1, x.2, ... beside x, and no later version of x: gpt-4.1 is one."""
-    base, _, number = name.rpartition(".")
-    version = re.search(r"\D\d+$", base) and f"{base}.2" not in names
-    return number.isdecimal() and number != "0" and base in names and not version
 
 
 def note_uneven(long: LongForm, scores: Scores) -> LongForm:
