@@ -79,7 +79,7 @@ class LongForm:
     answer: list[str | None] | None = None
     rules: AnswerRules = field(default_factory=AnswerRules)
     notes: tuple[str, ...] = ()
-    columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    columns: Mapping[str, Any] = field(default_factory=dict)
     by_trial: Mapping[str, Array] = field(default_factory=dict)
 
     def labelled(self, systems: object, questions: object) -> "LongForm":
@@ -304,8 +304,10 @@ def refuse(
     if isinstance(scores, NumberScale):
         allowed, remedy = scores.words, ("Correct it, or change ", Argument("scores"), ".")
     elif is_category(value) and value not in (math.inf, -math.inf):
-        # A duration is compared with numbers under a warning: it stands here by its text.
-        keys = dict.fromkeys(_as_key(mark) for mark in (value, *values) if is_category(mark))
+        marks = (mark for mark in (value, *values) if is_category(mark))
+        keys = dict.fromkeys(
+            mark.item() if isinstance(mark, np.generic) else mark for mark in marks
+        )
         keys = {key: ... for key in keys if key not in scores}
         most = 8  # that a message lists
         remedy = ()
@@ -336,15 +338,8 @@ def _threshold(values: Sequence[Any]) -> tuple[str | Argument, ...]:
 
 def _number(value: Any) -> float | None:
     """Return the number that an outcome is, or that its text is; durations are none."""
-    odd = isinstance(value, bool | np.bool_ | np.timedelta64) or not is_category(value)
+    odd = isinstance(value, bool | np.bool_) or not is_category(value)
     return None if odd else number_of(value)
-
-
-def _as_key(value: Any) -> Any:
-    """Return an outcome as a key of scores."""
-    if isinstance(value, np.timedelta64):
-        return str(value)
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def marks_of(codes: NDArray[Any], scores: Scores) -> Ints:

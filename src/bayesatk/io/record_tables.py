@@ -29,13 +29,12 @@ from bayesatk.data.columns import (
     fields_with_records,
     find_columns,
 )
-from bayesatk.data.validation import Labels, NumberScale, OutcomeError, Scores, shown
+from bayesatk.data.validation import Labels, NumberScale, OutcomeError, Scores, number_of, shown
 from bayesatk.io.json_stream import at, decoded, members, parsed_lines, parts_of
 from bayesatk.io.sources import largest, opened, too_large, total
 
 # What spreadsheets take for the beginning of a formula (OWASP, CSV injection), behind apostrophes.
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,6})?", re.ASCII | re.IGNORECASE)
 _CSV_LIMIT = threading.RLock()
 SEPARATORS = {"csv": ",", "tsv": "\t"}
 
@@ -303,7 +302,7 @@ def _numbers(scores: Scores) -> dict[Decimal, object]:
 
 def is_number(text: str) -> bool:
     """Whether a text is a decimal number."""
-    return _NUMBER.fullmatch(text) is not None
+    return text.strip() == text != "" and number_of(text) is not None
 
 
 def _from_text(text: str, scores: Scores, numbers: Mapping[Decimal, object]) -> object:
