@@ -148,7 +148,7 @@ class Agreement:
     >>> agreement = Agreement()
     >>> agreement.add(Columns(roles, {"group": ["law", None]}), np.array([0, 1]), ["a", "b"])
     >>> agreement.add(Columns(roles, {"group": ["art"]}), np.array([1]), ["a", "b"])
-    >>> agreement.columns(["a", "b"])["group"].tolist()
+    >>> agreement.columns(["a", "b"])["group"]
     ['law', 'art']
     """
 

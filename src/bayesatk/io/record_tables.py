@@ -42,11 +42,11 @@ SEPARATORS = {"csv": ",", "tsv": "\t"}
 Named = tuple[int, tuple[str, ...], Any]  # number, names and fields of a record
 
 
-def named_columns(columns: Mapping[str, Any]) -> list[Any]:
+def named_columns(columns: Mapping[str, Any]) -> list[str]:
     """Return all columns that are named, one by one where outcomes stand side by side."""
     several = (name if isinstance(name, tuple) else (name, *str(name).split(","))
                for name in columns.values())  # fmt: skip
-    return list(dict.fromkeys(name for names in several for name in names))
+    return [*dict.fromkeys(name for names in several for name in names if isinstance(name, str))]
 
 
 def text_blocks(
@@ -55,7 +55,7 @@ def text_blocks(
     """Yield the columns that matter of some records of a file of text after the other."""
     word = {"jsonl": "line", "json": "record"}.get(kind, "row")
     # Fields within fields, such as reward_info.reward, are read where they are named.
-    nested = [name for name in named_columns(columns) if isinstance(name, str) and "." in name]
+    nested = [name for name in named_columns(columns) if "." in name]
     picked: Any = None  # of the first record
     checked, first_names = set(), None
     block: list[tuple[Any, ...]] = []
