@@ -135,17 +135,6 @@ def test_columns_of_trials_are_named_and_read(tmp_path):
     assert counts(data) == {"system": {"a": (1, 2, 0), "b": (0, 2, 1)}}
 
 
-def test_columns_that_pandas_renamed_are_trials_where_that_is_said(tmp_path):
-    path = text(tmp_path / "w.csv", "question,gpt,gpt.1,gpt.2,o3\na,1,0,1,1\nb,1,1,0,0\n")
-    assert bk.load(path, wide=True).systems == ["gpt", "gpt.1", "gpt.2", "o3"]
-    card = bk.load(path, wide=True).card()
-    assert "look like repeats of 'gpt'" in card
-    option = re.search(r"same_system='(\w+)'", card)[1]
-    data = bk.load(path, wide=True, same_system=option)
-    assert counts(data) == {"gpt": {"a": (1, 2, 0), "b": (1, 2, 0)},
-                            "o3": {"a": (0, 1, 0), "b": (1, 0, 0)}}  # fmt: skip
-
-
 def test_a_wide_table_takes_columns_of_marks_alone(tmp_path):
     path = text(tmp_path / "w.csv", "question,reference output,m1,m2\na,Paris,1,0\nb,Rome,1,1\n")
     data = bk.load(path, wide=True)

@@ -251,8 +251,8 @@ def test_trials_to_mark_by_hand_are_those_on_which_judges_disagree() -> None:
     ("call", "words"),
     [
         (lambda: bk.tally(None, marks={"a": [[1]]}), ["marks", "2 to 6"]),
-        (lambda: bk.tally(None, marks={"a": [[1, 2]], "b": [[1, 1]]}), ["2", "a", "0 1"]),
-        (lambda: bk.tally(None, marks={"a": [[1]], "b": [[1, 1]]}), ["arranged alike", "a, b"]),
+        (lambda: bk.tally(None, marks={"a": [[1, 2]], "b": [[1, 1]]}), ["2", "a", "question 0"]),
+        (lambda: bk.tally(None, marks={"a": [[1]], "b": [[1, 1]]}), ["marks of b", "[[2]]"]),
         (lambda: bk.tally([[1]], marks={"a": [[1]], "b": [[1]]}), ["data", "None"]),
         (lambda: bk.tally(pd.DataFrame({"question": [1], "a": [1]}), marks=["a", "x"]),
          ["marks", "'x'"]),

@@ -348,11 +348,10 @@ def gate(
             "give either --policy FILE or --metric and --margin, as in --metric pass@1 --margin "
             "0.02; --init writes a FILE."
         )
+    for file in filter(None, (policy, baseline)):
+        check_file(file)
     stated = [difficulty, questions, trials]
-    if certify:
-        _check_certificate(reading, policy, baseline, system, design, stated)
-    else:
-        _check_gate(reading, policy, baseline, system, design, stated)
+    _check_gate(reading, baseline, system or [], stated, design, certify)
     check_output(output, reading.files, _GATE_ENDINGS)
     from bayesatk.comparison.gates.gate import gate_of
     from bayesatk.comparison.gates.policy import GatePolicy, gate_design
@@ -412,27 +411,6 @@ def _certificate(
     )  # fmt: skip
 
 
-def _check_certificate(
-    reading: Reading, policy: Path | None, baseline: Path | None, system: list[str] | None,
-    design: bool, stated: list[Any],
-) -> None:  # fmt: skip
-    """Refuse what does not go with --certify, before anything is read."""
-    if policy is not None:
-        check_file(policy)
-    difficulty, questions, trials = stated
-    if design or reading.files or system or (baseline is None) == (difficulty is None):
-        raise ValueError(
-            "--certify takes --baseline FILE, or --difficulty MEAN,ICC with --questions and "
-            "--trials; and no FILE, --system or --design."
-        )
-    if baseline is not None:
-        check_file(baseline)
-        if questions is not None:
-            raise ValueError("--questions must be left out with --baseline, which has them.")
-    elif questions is None or trials is None:
-        raise ValueError("--difficulty must have --questions and --trials with --certify.")
-
-
 def _give(answer: Any, output: Path | None, as_json: bool, markdown: bool) -> None:
     """Write and print a verdict, or a design."""
     if output is not None:
@@ -481,34 +459,45 @@ def _as_new_and_baseline(data: Any, systems: list[str]) -> Any:
 
 
 def _check_gate(
-    reading: Reading,
-    policy: Path | None,
-    baseline: Path | None,
-    system: list[str] | None,
-    design: bool,
-    stated: list[Any],
-) -> None:
+    reading: Reading, baseline: Path | None, system: list[str], stated: list[Any], design: bool,
+    certify: bool,
+) -> None:  # fmt: skip
     """Refuse what does not go together, before anything is read."""
-    if policy is not None:
-        check_file(policy)
-    if design and (reading.files or baseline is not None or system or None in stated):
-        raise ValueError(
-            "--design takes --difficulty MEAN,ICC, --questions and --trials, and no FILE."
-        )
-    if system and (baseline is not None or len(set(system)) != 2):
-        raise ValueError(
+    difficulty, questions, trials = stated
+    of_file = reading.files or system
+    decides = not (certify or design)
+    for is_wrong, message in (
+        (
+            certify and (design or of_file or (baseline is None) == (difficulty is None)),
+            "--certify takes --baseline FILE, or --difficulty MEAN,ICC with --questions and "
+            "--trials; and no FILE, --system or --design.",
+        ),
+        (
+            certify and baseline is not None and questions is not None,
+            "--questions must be left out with --baseline, which has them.",
+        ),
+        (
+            certify and baseline is None and None in (questions, trials),
+            "--difficulty must have --questions and --trials with --certify.",
+        ),
+        (
+            design and (of_file or baseline is not None or None in stated),
+            "--design takes --difficulty MEAN,ICC, --questions and --trials, and no FILE.",
+        ),
+        (
+            system and (baseline is not None or len(set(system)) != 2),
             "--system must name two systems of FILE, the new one and the baseline, and goes "
-            f"without --baseline; got {', '.join(system)}. Write --system NEW --system BASELINE."
-        )
-    both = bool(reading.files) and (baseline is not None or bool(system))
-    if not design and (not both or stated != [None] * 3):
-        raise ValueError(
+            f"without --baseline; got {', '.join(system)}. Write --system NEW --system BASELINE.",
+        ),
+        (
+            decides and (not reading.files or (baseline is None and not system) or any(stated)),
             "give FILE of the new system and --baseline FILE, or FILE of both and --system NEW "
             "--system BASELINE; or --design, which alone takes --difficulty, --questions and "
-            "--trials."
-        )
-    if baseline is not None:
-        check_file(baseline)
+            "--trials.",
+        ),
+    ):
+        if is_wrong:
+            raise ValueError(message)
 
 
 def _mean_and_icc(text: str) -> list[float]:

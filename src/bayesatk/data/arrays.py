@@ -27,6 +27,7 @@ from bayesatk.data.long_form import (
     invalid,
     of_counts,
     refuse,
+    success_slots,
 )
 from bayesatk.data.question_columns import OWN, by_question
 from bayesatk.data.validation import (
@@ -109,6 +110,13 @@ def _of_blocks(data: object, blocks: Sequence[Block], codes: Codes) -> LongForm:
     )
 
 
+def read_cells(data: object, name: str) -> tuple[LongForm, list[Any]]:
+    """Read trials, whose outcomes are not known yet, and what is in their cells."""
+    blocks = arranged(data, name)
+    cells = [cell for block in blocks for cell in block.cells()]
+    return _of_blocks(data, blocks, np.zeros(len(cells), np.int8)), cells
+
+
 def read_answers(
     data: object,
     answers: object,
@@ -140,9 +148,8 @@ def read_answers(
         long = read_nested(data, scores).labelled(**labels)
         texts = rules.apply_all(arranged_like(long, answers, "answers"))
         return replace(long, answer=texts, rules=rules)
-    blocks = arranged(answers, "answers")
-    texts = rules.apply_all([cell for block in blocks for cell in block.cells()])
-    long = _of_blocks(answers, blocks, np.zeros(len(texts), np.int8)).labelled(**labels)
+    long, cells = read_cells(answers, "answers")
+    long, texts = long.labelled(**labels), rules.apply_all(cells)
     argument = Argument("reference")
     values = by_question(argument, "reference", reference, long.questions, known=True)
     right = [
@@ -226,9 +233,6 @@ def arranged(data: object, name: str, within: str = "") -> list[Block]:
             f"{within and f' within {within[:-2]}'}. One row of trials is [[...]]."
         )
     sizes = np.array([[len(row) for row in data]], np.int64)
-    kinds = {row.dtype if isinstance(row, np.ndarray) else None for row in data}
-    if len(kinds) == 1 and None not in kinds:  # of one type, which joining them keeps
-        return [Block(np.concatenate(data), sizes, within)]
     rows = (_listed(row) if isinstance(row, np.ndarray) else row for row in data)
     cells = np.fromiter(chain.from_iterable(rows), object, int(sizes.sum()))
     return [Block(cells, sizes, within)]
@@ -310,15 +314,8 @@ def read_successes(data: object, trials: object) -> LongForm:
             f"trials must be one number or match successes; got shape {runs.shape} for "
             f"{hits.shape} successes."
         ) from None
-    check_trials(runs, "trials")
-    if (hits > runs).any():
-        where = tuple(np.argwhere(hits > runs)[0].tolist())
-        raise OutcomeError(
-            f"successes must not exceed trials; got {hits[where]} successes in {runs[where]} "
-            f"trials at position {where}. Is the order (successes, trials)?"
-        )
-    hits, runs = np.atleast_2d(hits), np.atleast_2d(runs)
-    long, labels = of_counts(np.stack([0 * hits, runs - hits, hits], axis=-1)), also | labels
+    slots = success_slots(hits, runs, "trials", lambda where: f"position {where}")
+    long, labels = of_counts(slots.reshape(-1, *slots.shape[-2:])), also | labels
     return long.labelled(labels.get("system"), labels.get("question"))
 
 
@@ -343,20 +340,13 @@ def _counts(values: object, name: str) -> tuple[Ints, OwnLabels]:
 
 def _counts_by_system(values: Mapping[Any, object], name: str) -> tuple[Ints, OwnLabels]:
     """Stack a mapping {system: counts}; a number of trials stands for all questions."""
-    rows, labels = [], dict[str, Any]()
-    for system, counts in values.items():
-        whose = f"{name} of {shown(system)}"
-        row, row_labels = (
-            (check_counts(counts, whose), {})
-            if isinstance(counts, Mapping)
-            else _counts(counts, whose)
+    pairs = [_counts(counts, f"{name} of {shown(system)}") for system, counts in values.items()]
+    rows, questions = [row for row, _ in pairs], [labels.get("question") for _, labels in pairs]
+    if any(labels != questions[0] for labels in questions):
+        raise OutcomeError(
+            f"{name} of every system must have the same labels in the same order; got "
+            f"{shown(questions, 200)}. Reindex one like the other."
         )
-        rows.append(row)
-        if labels.setdefault("question", row_labels.get("question")) != row_labels.get("question"):
-            raise OutcomeError(
-                f"{name} of every system must have the same labels in the same order; those of "
-                f"{shown(system)} are {row_labels!s:.200}. Reindex one like the other."
-            )
     shapes = {row.shape for row in rows if row.ndim or name == "successes"}
     if not rows or len(shapes) > 1 or any(len(shape) != 1 for shape in shapes):
         raise OutcomeError(
@@ -364,11 +354,8 @@ def _counts_by_system(values: Mapping[Any, object], name: str) -> tuple[Ints, Ow
             f"got shapes {shown([row.shape for row in rows])}. For systems that answered different "
             "questions pass a table with columns system, question, trials and successes."
         )
-    shared_labels = {dim: texts for dim, texts in labels.items() if texts}
-    return np.stack(np.broadcast_arrays(*map(np.atleast_1d, rows))), {
-        "system": list(values),
-        **shared_labels,
-    }
+    labels = {"system": list(values)} | ({"question": questions[0]} if questions[0] else {})
+    return np.stack(np.broadcast_arrays(*map(np.atleast_1d, rows))), labels
 
 
 def _labels(values: xr.DataArray | xr.Dataset) -> OwnLabels:

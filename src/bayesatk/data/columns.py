@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from numbers import Real
 from types import NoneType
 from typing import Any
 
@@ -19,7 +18,15 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.arrays import Ints
 from bayesatk._tools.messages import Argument
-from bayesatk.data.validation import Labels, OutcomeError, is_absent, is_missing, label_fault, shown
+from bayesatk.data.validation import (
+    Labels,
+    OutcomeError,
+    is_absent,
+    is_missing,
+    label_fault,
+    number_of,
+    shown,
+)
 from bayesatk.data.verifier import VERIFIER
 
 GROUP = "group"
@@ -98,6 +105,8 @@ class Columns:
         Digest of every cell of the columns that say what was asked, by name.
     others : tuple
         Names of the columns that nothing is made of.
+    at : callable, optional
+        Where a row is, for a message, if not by its number.
     """
 
     roles: Mapping[str, Any]
@@ -107,6 +116,7 @@ class Columns:
     content: Mapping[Any, Sequence[int]] = field(default_factory=dict)
     others: tuple[Any, ...] = ()
     ending: str = ""
+    at: Callable[[int], str] | None = None
 
     def __len__(self) -> int:
         return len(self.values["question"])
@@ -132,7 +142,7 @@ class Columns:
 
     def place(self, row: int) -> str:
         """Return where a row is, for a message."""
-        return f"{self.word} {self.number(row)}{self.ending}"
+        return self.at(row) if self.at else f"{self.word} {self.number(row)}{self.ending}"
 
     def value(self, role: str, row: int) -> Any:
         """Return a value as Python writes it."""
@@ -141,34 +151,55 @@ class Columns:
 
     def listed(self, role: str) -> list[Any]:
         """Return the values of a column as Python writes them."""
-        values = self.values[role]
-        return list(values) if isinstance(values, list | tuple) else list(values.tolist())
+        return listed(self.values[role])
+
+
+def listed(values: Any) -> list[Any]:
+    """Return the values of a column as Python writes them."""
+    return list(values) if isinstance(values, list | tuple) else list(values.tolist())
 
 
 @dataclass(frozen=True)
 class Picked:
-    """Names of the columns by role, of those with what was asked, and of those left out."""
+    """Names of the columns by role, of those with what was asked, and of those left out.
+
+    Where outcomes stand side by side, each of their columns is read, and a cell is their list.
+    """
 
     roles: dict[str, Any]
     content: list[Any]
     others: tuple[Any, ...]
+    beside: tuple[Any, ...] = ()
 
     @classmethod
     def of(cls, names: Labels, columns: Mapping[str, Any], record: Any = None) -> "Picked":
         """Pick columns: as told, else by their usual names; messages say what a record holds."""
         roles = find_columns(names, columns, record)
-        content = content_columns(names, roles, columns)
-        used = [*roles.values(), *content]
-        return cls(roles, content, tuple(name for name in names if name not in used))
+        content, beside = content_columns(names, roles, columns), side_by_side(names, columns)
+        used = [*roles.values(), *content, *beside]
+        return cls(roles, content, tuple(name for name in names if name not in used), beside)
+
+    @property
+    def named(self) -> list[Any]:
+        """Names of the columns that have roles."""
+        of_roles = [name for role, name in self.roles.items() if self._is_single(role)]
+        return [*of_roles, *self.beside]
 
     @property
     def needed(self) -> list[Any]:
         """Names of the columns that are read."""
-        return list(dict.fromkeys([*self.roles.values(), *self.content]))
+        return list(dict.fromkeys([*self.named, *self.content]))
+
+    def _is_single(self, role: str) -> bool:
+        return not (self.beside and role == "outcome")
 
     def table(self, read: Callable[[Any, str], Any], **rows: Any) -> Columns:
         """Return the columns, each read by name and role; that of what was asked is "content"."""
-        values = {role: read(name, role) for role, name in self.roles.items()}
+        values = {role: read(name, role) for role, name in self.roles.items()
+                  if self._is_single(role)}  # fmt: skip
+        if self.beside:
+            columns = (listed(read(name, "outcome")) for name in self.beside)
+            values["outcome"] = list(map(list, zip(*columns, strict=True)))
         content = digests({name: read(name, "content") for name in self.content})
         return Columns(self.roles, values, content=content, others=self.others, **rows)
 
@@ -184,6 +215,8 @@ def find_columns(names: Labels, columns: Mapping[str, Any], record: Any = None) 
     >>> find_columns(["task_id", "epoch", "passed"], {})
     {'question': 'task_id', 'trial': 'epoch', 'outcome': 'passed'}
     """
+    if side_by_side(names, columns):
+        names = [*names, columns["outcome"]]
     _check_told(names, columns)
     skipped = {"content", *(("outcome", "trial") if _are_counts(names, columns) else _COUNTS)}
     if "reference" in columns:  # which says what is right
@@ -210,7 +243,7 @@ def _usual_column(role: str, names: Labels, taken: Labels, record: Any) -> dict[
     if role == "question":  # beside an id, its text is what was asked
         matches = [name for name in matches if meaning(name) not in ASKED] or matches
     if not matches and role == "outcome" and len(trial_columns(names)) > 1:
-        raise side_by_side(names)
+        raise beside_unnamed(names)
     if len(matches) != 1 and (matches or role in ("question", "outcome", *_COUNTS)):
         seen = f"several could be it: {matches}" if matches else "none has a usual name"
         marked = marked_fields(record) if role == "outcome" and not matches else []
@@ -233,7 +266,28 @@ def usual_columns(role: str, names: Labels, taken: Collection[Any]) -> list[Any]
     return next(filter(None, by_line), [])
 
 
-def side_by_side(names: Labels) -> OutcomeError:
+def side_by_side(names: Labels, columns: object) -> tuple[Any, ...]:
+    """Return the columns of outcomes that stand side by side: those of a text, or of a tuple.
+
+    Examples
+    --------
+    >>> side_by_side(["task", "run0", "run1"], {"outcome": "run0, run1"})
+    ('run0', 'run1')
+    """
+    told = columns.get("outcome") if isinstance(columns, Mapping) else None
+    if isinstance(told, str) and "," in told and told not in names:
+        parts = tuple(part.strip() for part in told.split(","))
+        return parts if {*parts} <= {*names} else ()
+    for name in told if isinstance(told, tuple) else ():
+        if name not in names:
+            raise OutcomeError(
+                "marks", f" must name columns of the table; {shown(name)} is none. It has "
+                f"{shown(list(names), 160)}.",
+            )  # fmt: skip
+    return told if isinstance(told, tuple) else ()
+
+
+def beside_unnamed(names: Labels) -> OutcomeError:
     """Return the error for a table whose rows are questions, with a column for every trial."""
     trials = trial_columns(names)
     return OutcomeError(
@@ -316,15 +370,14 @@ def _check_told(names: Labels, columns: object) -> None:
     valid = isinstance(columns, Mapping) and all(
         isinstance(role, str)
         and (role in ROLES or role.startswith(COVARIATE))
-        and isinstance(name, str | int)
+        and isinstance(name, str | int | tuple)
         and name in names
         for role, name in columns.items()
     )
     if not valid or not isinstance(columns, Mapping):
-        got = dict(columns) if isinstance(columns, Mapping) else columns
         raise OutcomeError(
-            f"columns must map {', '.join(ROLES)} to names in the table; got {shown(got)} for a "
-            f"table with columns {shown(list(names), 400)}."
+            f"columns must map {', '.join(ROLES)} to names in the table; got {shown(columns)} for "
+            f"a table with columns {shown(list(names), 400)}."
         )
     roles, used = set(columns), [name for role, name in columns.items() if role != "content"]
     for is_wrong, rule, remedy in (
@@ -353,7 +406,11 @@ def labels(table: Columns, role: str) -> tuple[Ints, list[Any]]:
     values = table.values[role]
     if isinstance(values, list | tuple):
         values = _object_labels(table, role, list(values))
-    codes, distinct = pd.factorize(values)
+    try:
+        codes, distinct = pd.factorize(values)
+    except TypeError:  # lists and objects have no hash
+        row = next(row for row, label in enumerate(values) if label_fault(label))
+        raise _no_label(table, role, row, values[row]) from None
     texts = list(distinct.tolist())
     if isinstance(values, np.ndarray) and values.dtype != object:
         return np.asarray(codes, np.int64), texts
@@ -376,10 +433,6 @@ def _object_labels(table: Columns, role: str, values: list[Any]) -> NDArray[Any]
             f"column {table.roles[role]!r} must not mix true/false with numbers, which are equal "
             f"to them, as {role} labels. Write them as text."
         )
-    if not types <= {str, int}:
-        for row, label in enumerate(values):
-            if is_missing(label) or label_fault(label):
-                raise _no_label(table, role, row, label)
     return np.fromiter(values, object, len(values))
 
 
@@ -506,7 +559,6 @@ ASKED = (
     "inputs", "query",
 )  # fmt: skip
 RIGHT = ("answer", "target", "gold", "ground_truth", "expected_answer")
-_NUMBER = re.compile(r"\s*[+-]?[\d.,]+([eE][+-]?\d+)?\s*", re.ASCII)
 UNKNOWN = 0  # in place of the digest of a cell that says nothing
 
 
@@ -573,13 +625,6 @@ def digest(*parts: object) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-def _is_number(value: object) -> bool:
-    """Return whether a cell is a number, in digits with any marks between them."""
-    if isinstance(value, str):
-        return len(value) < 40 and _NUMBER.fullmatch(value) is not None
-    return isinstance(value, Real)
-
-
 def digests(columns: Mapping[Any, Labels]) -> dict[Any, list[int]]:
     """Return the digests of columns that hold what was asked, by name; each distinct cell once.
 
@@ -600,7 +645,7 @@ def digests(columns: Mapping[Any, Labels]) -> dict[Any, list[int]]:
             codes, distinct = np.arange(len(cells)), np.fromiter(cells, object)
         values = np.zeros(len(distinct) + 1, np.int64)  # the code -1 is a missing cell's
         for code, cell in enumerate(distinct):
-            if not (is_absent(cell) or (usual and _is_number(cell))):
+            if not (is_absent(cell) or (usual and number_of(cell) is not None)):
                 values[code] = int(digest(canonical(cell)), 16) >> 1 or 1
         by_name[name] = values[codes].tolist()
     return by_name

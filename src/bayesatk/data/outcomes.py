@@ -412,7 +412,7 @@ class Outcomes:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return html_card(self)
+        return f"<pre>{escape(self.card())}</pre>"
 
 
 def kept_labels(labels: list[Any], name: str, wanted: Any) -> tuple[Flags, str]:
@@ -464,63 +464,16 @@ def with_truth(dataset: xr.Dataset, counts: Ints, judges: tuple[str, ...] = ()) 
 
 _SHOWN = 12  # categories that a card names
 _COLUMNS = ("trials min/median/max", "missing", "mean score")
-Card = tuple[str, list[tuple[str, ...]], list[str]]  # title, rows with remarks, lines below
 
 
 def data_card(outcomes: Outcomes) -> str:
     """Return what is there, what is missing and what was assumed, in lines of text."""
-    title, rows, lines = _card(outcomes)
-    width = max([6, *(len(name) for name, *_ in rows)])
-    text = [title]
-    for name, *cells in (("system", *_COLUMNS), *rows):
-        is_remark = len(cells) == 1
-        aligned = cells if is_remark else map(str.rjust, cells, map(len, _COLUMNS))
-        text.append(f"  {name:<{width}}  {'  '.join(aligned)}")
-    return "\n".join(text + [f"  {line}" for line in lines])
-
-
-def html_card(outcomes: Outcomes) -> str:
-    """Return the data card as a fragment of HTML, for notebooks; all text is escaped."""
-    title, rows, lines = _card(outcomes)
-    head = "".join(f"<th>{name}</th>" for name in ("system", *_COLUMNS))
-    body = ""
-    for name, *cells in rows:
-        span = " colspan='3'" * (len(cells) == 1)
-        texts = "".join(f"<td{span}>{escape(cell)}</td>" for cell in cells)
-        body += f"<tr><td>{escape(name)}</td>{texts}</tr>"
-    items = "".join(f"<li>{escape(line)}</li>" for line in lines)
-    return (
-        f"<div><p>{escape(title)}</p><table><thead><tr>{head}</tr></thead>"
-        f"<tbody>{body}</tbody></table>{f'<ul>{items}</ul>' * bool(items)}</div>"
-    )
-
-
-def _card(outcomes: Outcomes) -> Card:
-    """Return what a card says: a row for each system, and a row of two cells for a remark."""
     dataset = outcomes.dataset
-    scores, trials = dataset["score"], dataset["count"].sum("category")
-    systems, questions = trials.shape
+    systems, questions, _ = dataset["count"].shape
     title = (
         f"Outcomes: {systems} system{'s' * (systems > 1)} x {questions} questions, "
-        f"{int(trials.sum()):,} trials (scores: {_scale(outcomes)})"
+        f"{int(dataset['count'].sum()):,} trials (scores: {_scale(outcomes)})"
     )
-    totals = dataset["count"].dot(scores, "category").transpose("system", "question").values
-    weight = np.ones(questions) if outcomes.weight is None else outcomes.weight
-    rows: list[tuple[str, ...]] = []
-    for name, runs_of_questions, gaps, total in zip(
-        dataset["system"].values.tolist(), trials.values, dataset["missing"].values, totals,
-        strict=True,
-    ):  # fmt: skip
-        spread = (
-            f"{runs_of_questions.min()}/{np.median(runs_of_questions):g}/{runs_of_questions.max()}"
-        )
-        known = _mean_of_questions(total, runs_of_questions, weight)
-        rows.append((str(name), spread, str(gaps.sum()), known))
-        if gaps.any() and dataset.attrs["missing_policy"] in ("ignore", "bounds"):
-            ends = np.sort(outcomes.utility)[[0, -1]] * outcomes.direction
-            runs = runs_of_questions + gaps
-            worst, best = (_mean_of_questions(total + gaps * end, runs, weight) for end in ends)
-            rows.append(("", f"mean score with missing at worst {worst}, at best {best}"))
     lines = [part.card() for part in (outcomes.answers, outcomes.verifier) if part is not None]
     lines += [_costs(dataset)] if "cost_sums" in dataset else []
     lines += _truths(outcomes) if "truth_count" in dataset else []
@@ -531,7 +484,34 @@ def _card(outcomes: Outcomes) -> Card:
     ]
     lines += [f"questions have: {', '.join(columns)}"] if columns else []
     lines += [_weights(dataset[WEIGHT].values)] if WEIGHT in dataset.coords else []
-    return title, rows, lines + [f"assumed: {note}" for note in outcomes.notes]
+    lines += [f"assumed: {note}" for note in outcomes.notes]
+    return "\n".join([title, *(f"  {line}" for line in [*_rows(outcomes), *lines])])
+
+
+def _rows(outcomes: Outcomes) -> list[str]:
+    """Return a line for each system, and one for what missing outcomes may change."""
+    dataset = outcomes.dataset
+    trials = dataset["count"].sum("category").values
+    sums = dataset["count"].dot(dataset["score"], "category")
+    totals = sums.transpose("system", "question").values
+    weight = np.ones(trials.shape[1]) if outcomes.weight is None else outcomes.weight
+    width = max([6, *(len(str(name)) for name in outcomes.systems)])
+    lines = [f"{'system':<{width}}  {'  '.join(_COLUMNS)}"]
+    for name, runs, gaps, total in zip(
+        outcomes.systems, trials, dataset["missing"].values, totals, strict=True
+    ):
+        spread = f"{runs.min()}/{np.median(runs):g}/{runs.max()}"
+        cells = spread, str(gaps.sum()), _mean_of_questions(total, runs, weight)
+        aligned = map(str.rjust, cells, map(len, _COLUMNS))
+        lines.append(f"{name!s:<{width}}  {'  '.join(aligned)}")
+        if gaps.any() and dataset.attrs["missing_policy"] in ("ignore", "bounds"):
+            ends = np.sort(outcomes.utility)[[0, -1]] * outcomes.direction
+            worst, best = (
+                _mean_of_questions(total + gaps * end, runs + gaps, weight) for end in ends
+            )
+            remark = f"mean score with missing at worst {worst}, at best {best}"
+            lines.append(f"{'':<{width}}  {remark}")
+    return lines
 
 
 def _scale(outcomes: Outcomes) -> str:

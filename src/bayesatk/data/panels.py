@@ -1,17 +1,21 @@
 """Marks of several judges, read as one outcome of a trial: what each judge says of it."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import numpy as np
 
+from bayesatk.data.answers import AnswerRules
+from bayesatk.data.arrays import arranged_like, read_cells
+from bayesatk.data.columns import Columns
+from bayesatk.data.long_form import LongForm, encode
 from bayesatk.data.outcomes import Outcomes, with_truth
-from bayesatk.data.requests import truth_value
-from bayesatk.data.tables import is_table
-from bayesatk.data.validation import OutcomeError, Scores, shown
+from bayesatk.data.requests import place_of, read_flags
+from bayesatk.data.tables import is_table, read_rows, read_table
+from bayesatk.data.validation import Labels, OutcomeError, Scores, shown
 
-MARKS_COLUMN = "marks of judges"  # of a table, beside those that it has
 _MOST = 6  # judges: 3^6 patterns
 
 
@@ -27,10 +31,10 @@ def pattern_scores(judges: int) -> Scores:
     return {text: text.count("1") / len(text.replace("-", "")) for text in patterns[:-1]}
 
 
-def read_marks(
-    data: object, marks: object, kept: Collection[str] = ()
-) -> tuple[Any, tuple[str, ...]]:
-    """Return the data with one outcome a trial, the pattern of marks, and the names of the judges.
+def read_panel(
+    data: object, marks: object, columns: Mapping[str, Any]
+) -> tuple[LongForm, tuple[str, ...]]:
+    """Return trials whose outcomes are patterns of marks, and the names of the judges.
 
     Parameters
     ----------
@@ -38,25 +42,31 @@ def read_marks(
     marks : sequence of str, or mapping
         Columns of the table; by judge, or named like them. Without a table: marks by judge, each
         arranged like `data` of `bayesatk.tally`.
-    kept : collection of str
-        Columns of marks that are something else, too, such as the truth.
+    columns : mapping
+        Other columns of the table, by role.
 
     Examples
     --------
-    >>> read_marks(None, {"a": [[1, 0, None]], "b": [[1, 1, None]]})
-    ([['11', '01', None]], ('a', 'b'))
+    >>> long, judges = read_panel(None, {"a": [[1, 0, None]], "b": [[1, 1, None]]}, {})
+    >>> [[*pattern_scores(2)][code] for code in long.code[0, 0, :2]], judges
+    (['11', '01'], ('a', 'b'))
     """
-    table = is_table(data)
-    by_judge = by_name(marks, table)
-    judges = tuple(by_judge)
-    if table:
-        return _with_patterns(data, by_judge, kept), judges
+    by_judge = by_name(marks, is_table(data))
+    judges, scale = tuple(by_judge), pattern_scores(len(by_judge))
+    if is_table(data):
+        by_role: dict[str, Any] = {**columns, "outcome": tuple(by_judge.values())}
+        table = read_table(data, by_role)
+        return read_rows([with_patterns(table, judges)], scale, AnswerRules()), judges
     if data is not None:
         raise OutcomeError(
             "data", f" must be a table of columns, or None, with marks by judge; got "
             f"{shown(data)}. Leave it out: bayesatk.tally(None, marks=...).",
         )  # fmt: skip
-    return patterns(list(by_judge.values()), judges, ""), judges
+    (_, first), *others = by_judge.items()
+    long, cells = read_cells(first, "marks")
+    others_cells = [arranged_like(long, other, f"marks of {judge}") for judge, other in others]
+    codes = encode(_patterns([cells, *others_cells], judges, place_of(long)), scale)
+    return replace(long, code=codes.reshape(long.code.shape)), judges
 
 
 def by_name(marks: object, columns: bool) -> Mapping[Any, Any]:
@@ -78,62 +88,25 @@ def by_name(marks: object, columns: bool) -> Mapping[Any, Any]:
     return {str(judge): of_judge for judge, of_judge in marks.items()}
 
 
-def check_columns(marks: Mapping[Any, Any], names: Collection[str]) -> None:
-    """Refuse judges whose column is none of the table."""
-    for column in marks.values():
-        if column not in names:
-            raise OutcomeError(
-                "marks", f" must name columns of the table; {shown(column)} is none. It "
-                f"has {shown(list(names), 160)}.",
-            )  # fmt: skip
+def with_patterns(table: Columns, judges: Sequence[str]) -> Columns:
+    """Return a table whose outcomes are what all judges say of a trial."""
+    name = ", ".join(map(str, table.roles["outcome"]))
+    marks = list(zip(*table.values["outcome"], strict=True))
+    return table.with_column("outcome", name, _patterns(marks, judges, table.place))
 
 
-def _with_patterns(table: Any, marks: Mapping[Any, Any], kept: Collection[str]) -> Any:
-    """Return a table with a column of patterns in place of those of marks, some of them kept."""
-    import narwhals as nw  # for tables only: it takes long to import
-
-    frame = nw.from_native(table)
-    if isinstance(frame, nw.LazyFrame):
-        frame = frame.collect()
-    check_columns(marks, frame.columns)
-    columns = [frame[column].to_list() for column in marks.values()]
-    of_rows = patterns(columns, tuple(map(str, marks)), "row ")
-    series = nw.new_series(MARKS_COLUMN, of_rows, nw.String, backend=frame.implementation)
-    done = [column for column in marks.values() if column not in kept]
-    return frame.with_columns(series).drop(done).to_native()
-
-
-def patterns(values: Sequence[Any], judges: tuple[str, ...], place: str) -> Any:
-    """Return patterns in place of the marks of every judge, which are all arranged alike."""
-    first = values[0]
-    if isinstance(first, Mapping):
-        if any(not isinstance(value, Mapping) or set(value) != set(first) for value in values):
-            raise _unlike(judges, place)
-        return {key: patterns([value[key] for value in values], judges, f"{place}{key!r} ")
-                for key in first}  # fmt: skip
-    if isinstance(first, list | tuple | np.ndarray):
-        nested = [isinstance(value, list | tuple | np.ndarray) for value in values]
-        if not all(nested) or len({len(value) for value in values}) > 1:
-            raise _unlike(judges, place)
-        return [patterns(cells, judges, f"{place}{number} ")
-                for number, cells in enumerate(zip(*values, strict=True))]  # fmt: skip
-    numbers = [truth_value(value) for value in values]
-    for judge, value, number in zip(judges, values, numbers, strict=True):
-        if np.isinf(number):
-            raise OutcomeError(
-                "marks", f" must be 0 or 1 (or False and True), and None or empty where "
-                f"a judge did not mark a trial; got {shown(value)} of {judge} at "
-                f"{place.strip() or 'the top'}. Write right marks as 1 and wrong ones as 0.",
-            )  # fmt: skip
-    text = "".join("-" if np.isnan(number) else str(int(number)) for number in numbers)
-    return text if set(text) != {"-"} else None
-
-
-def _unlike(judges: tuple[str, ...], place: str) -> OutcomeError:
-    return OutcomeError(
-        "marks", f" must be arranged alike for {', '.join(judges)}; they differ at "
-        f"{place.strip() or 'the top'}. Write None where a judge did not mark a trial.",
-    )  # fmt: skip
+def _patterns(
+    marks: Sequence[Labels], judges: Sequence[str], place: Callable[[int], str]
+) -> list[str | None]:
+    """Return what all judges say of each trial, from the marks of every judge; None for nothing."""
+    flags = [
+        read_flags("marks", of_judge, place, judge)
+        for of_judge, judge in zip(marks, judges, strict=True)
+    ]
+    texts = [np.where(np.isnan(of_judge), "-", np.where(of_judge > 0.0, "1", "0"))
+             for of_judge in flags]  # fmt: skip
+    patterns = map("".join, zip(*texts, strict=True))
+    return [pattern if set(pattern) != {"-"} else None for pattern in patterns]
 
 
 def as_panel(outcomes: Outcomes, judges: tuple[str, ...]) -> Outcomes:

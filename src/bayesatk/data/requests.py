@@ -19,7 +19,7 @@ from bayesatk._tools.messages import Argument, one_of
 from bayesatk.data.arrays import arranged_like
 from bayesatk.data.columns import BY_TRIAL, COST, COVARIATE, GROUP, TRUTH, WEIGHT
 from bayesatk.data.long_form import LongForm
-from bayesatk.data.question_columns import OWN, question_column
+from bayesatk.data.question_columns import OWN, argument_of, by_question
 from bayesatk.data.validation import Codes, Labels, OutcomeError, number_of, shown
 from bayesatk.data.verifier import VERIFIER, read_verifier
 
@@ -107,14 +107,12 @@ class Request:
         for role, name in self.roles.items():
             kept_name = role.removeprefix(COVARIATE)
             if role in (GROUP, WEIGHT) and name in columns:  # of an array, under its name
-                columns[kept_name] = question_column(
-                    kept_name, columns.pop(name).tolist(), long.questions
-                )
+                columns[kept_name] = columns.pop(name)
             if kept_name not in columns and role not in by_trial:
                 raise _not_there(role, name)
         for name, values in self.given.items():
             if name not in READERS:
-                columns[name] = question_column(name, values, long.questions)
+                columns[name] = by_question(argument_of(name), name, values, long.questions)
             elif long.counted is not None:
                 raise OutcomeError(
                     name, " must be left out for counts, which do not say which trials "
@@ -122,7 +120,7 @@ class Request:
                 )  # fmt: skip
             else:
                 cells = arranged_like(long, values, name)
-                by_trial[name] = READERS[name](cells, long.rows()[2], _place_of(long), name)
+                by_trial[name] = READERS[name](cells, long.rows()[2], place_of(long), name)
         return replace(long, columns=columns, by_trial=by_trial)
 
     def notes(self, lacking: Ints, trials: int, long: LongForm) -> tuple[str, ...]:
@@ -178,7 +176,7 @@ def _not_there(role: str, name: object) -> OutcomeError:
     )  # fmt: skip
 
 
-def _place_of(long: LongForm) -> Callable[[int], str]:
+def place_of(long: LongForm) -> Callable[[int], str]:
     """Return where a trial is, for a message."""
 
     def place(row: int) -> str:
@@ -221,29 +219,29 @@ def _known(value: Any, more_words: Mapping[Any, object]) -> float:
 
 
 def read_truths(values: Labels, codes: Codes, place: Callable[[int], str], name: str) -> Array:
-    """Return what is true of trials, NaN where it is not known, or refuse what is neither 0 nor 1.
+    """Return what is true of trials, NaN where it is not known.
 
     Examples
     --------
     >>> read_truths([1, "0", None, "", False], np.zeros(5, int), str, "human").tolist()
     [1.0, 0.0, nan, nan, 0.0]
     """
-    truths = np.array([truth_value(value) for value in values], float)
-    wrong = np.flatnonzero(np.isinf(truths))
+    return read_flags(TRUTH, values, place, name)
+
+
+def read_flags(argument: str, values: Labels, place: Callable[[int], str], name: str) -> Array:
+    """Return 0 or 1, NaN where neither is known, or refuse the first value that is neither."""
+    words = {"true": 1, "false": 0, True: 1, False: 0}
+    flags = np.array([_known(value, words) for value in values], float)
+    wrong = np.flatnonzero(~(np.isnan(flags) | np.isin(flags, (0.0, 1.0))))
     if len(wrong):
         row = int(wrong[0])
         raise OutcomeError(
-            TRUTH, " must be 0 or 1 (or False and True), and None or empty where it is "
+            argument, " must be 0 or 1 (or False and True), and None or empty where it is "
             f"not known; got {shown(values[row])} in {shown(name)} at {place(row)}, and "
             f"{len(wrong) - 1} more such values. Write right trials as 1 and wrong ones as 0.",
         )  # fmt: skip
-    return truths
-
-
-def truth_value(value: Any) -> float:
-    """Return 0 or 1, NaN for a truth that is not known, infinity for what is none."""
-    number = _known(value, {"true": 1, "false": 0, True: 1, False: 0})
-    return number if math.isnan(number) or number in (0.0, 1.0) else math.inf
+    return flags
 
 
 # Readers of what is known of every trial beside its outcome, by role.

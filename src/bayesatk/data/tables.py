@@ -26,7 +26,7 @@ from bayesatk.data.columns import (
     trial_text,
     usual_names,
 )
-from bayesatk.data.long_form import LongForm, codes_of, encode, invalid, refuse
+from bayesatk.data.long_form import LongForm, codes_of, encode, invalid, refuse, success_slots
 from bayesatk.data.question_columns import Agreement
 from bayesatk.data.requests import READERS
 from bayesatk.data.validation import (
@@ -35,7 +35,6 @@ from bayesatk.data.validation import (
     OutcomeError,
     Scores,
     check_counts,
-    check_trials,
     is_absent,
     number_of,
     shown,
@@ -62,20 +61,17 @@ def is_table(data: object) -> bool:
 def read_table(data: Any, columns: Mapping[str, str]) -> Columns:
     """Pick the columns that matter from a long table; of a lazy one, only they are computed."""
     if isinstance(data, pd.DataFrame):
-        return one_row_a_trial(from_pandas(_beside_in_one(data, columns), columns))
+        return from_pandas(data, columns)
     import narwhals as nw
 
     try:
         frame = nw.from_native(data)
         lazy = isinstance(frame, nw.LazyFrame)
-        if "," in _outcome_named(columns):
-            eager = frame.collect() if lazy else frame
-            return read_table(pd.DataFrame(eager.to_dict(as_series=False)), columns)
         first = "" if hasattr(data, "to_numpy") else ".collect()" if lazy else ".to_pandas()"
         picked = _picked(frame.collect_schema().names(), columns, f"data{first}.to_numpy()")
         if lazy:
             frame = frame.select(picked.needed).collect()
-        table = picked.table(lambda name, role: values_of(frame[name], role))
+        return picked.table(lambda name, role: values_of(frame[name], role))
     except OutcomeError:
         raise
     except Exception as error:  # every library refuses a malformed table in its own way
@@ -83,22 +79,6 @@ def read_table(data: Any, columns: Mapping[str, str]) -> Columns:
             f"the table must have columns that can be read, each name once; got {error}. Rename "
             "or convert the column."
         ) from None
-    return one_row_a_trial(table)
-
-
-def _beside_in_one(data: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFrame:
-    """Return a table with lists of outcomes for trials that stand side by side: "run0,run1"."""
-    named = _outcome_named(columns)
-    trials = [name.strip() for name in named.split(",")]
-    if len(trials) < 2 or named in data.columns or not {*trials} <= {*data.columns}:
-        return data
-    lists = pd.Series(data[trials].to_numpy().tolist(), data.index)
-    return data.drop(columns=trials).assign(**{named: lists})
-
-
-def _outcome_named(columns: object) -> str:
-    """Name given for the column of outcomes; what is no mapping is refused where it is read."""
-    return str(columns.get("outcome")) if isinstance(columns, Mapping) else ""
 
 
 def _picked(names: list[Any], columns: Mapping[str, str], array: str) -> Picked:
@@ -167,7 +147,7 @@ def partitions(data: Any, columns: Mapping[str, str]) -> Iterator[Columns]:
     for partition in _computed(data[picked.needed]):
         rows = range(start, start + len(partition))
         table = from_pandas(partition, columns, numbers=rows)
-        yield one_row_a_trial(replace(table, others=picked.others))
+        yield replace(table, others=picked.others)
         start += len(partition)
 
 
@@ -236,6 +216,7 @@ class Counter:
         """Take another part; its rows are numbered as in the whole."""
         if not len(table):
             return
+        table = one_row_a_trial(table)
         if self.rules is None:
             self._refuse_uncounted(table)
         system, question = self._cells(table)
@@ -345,13 +326,6 @@ class Counter:
         assert question is not None  # every table has questions
         if self._first is None:
             self._first = replace(table, values={}, numbers=(), content={})
-        first = self._first
-        if set(table.roles) != set(first.roles):
-            raise OutcomeError(
-                f"parts of a table must have columns for the same roles; {table.place(0)} has "
-                f"{', '.join(table.roles)}, the first part {', '.join(first.roles)}. Rename its "
-                "columns, or read the files one by one."
-            )
         system = self._coded(table, "system")
         if system is None:
             self._places["system"]["system"], system = 0, np.zeros(len(question), np.int64)
@@ -473,15 +447,9 @@ def _success_slots(table: Columns, scores: Scores) -> Ints:
             f"{shown(dict(scores))}. Leave them out."
         )
     trials, successes = (_whole(table, role) for role in ("trials", "successes"))
-    check_trials(trials, f"column {table.roles['trials']!r}")
-    if (successes > trials).any():
-        row = int(np.argmax(successes > trials))
-        raise OutcomeError(
-            f"successes must not exceed trials; {table.place(row)} has {successes[row]} of "
-            f"{trials[row]}. Are the columns the right ones?"
-        )
+    name = f"column {table.roles['trials']!r}"
+    counts = success_slots(successes, trials, name, lambda where: table.place(where[0]))
     order = [0, *(1 + category for category in np.argsort(list(scores.values())).tolist())]
-    counts = np.stack([np.zeros_like(trials), trials - successes, successes], axis=1)
     slots = np.empty_like(counts)
     slots[:, order] = counts
     return slots

@@ -23,11 +23,11 @@ from bayesatk.data.arrays import (
     read_nested,
     read_successes,
 )
-from bayesatk.data.columns import GROUP, TRUTH, WEIGHT
+from bayesatk.data.columns import GROUP, TRUTH
 from bayesatk.data.long_form import LongForm, MissingPolicy
 from bayesatk.data.outcomes import Outcomes, with_costs, with_truth
-from bayesatk.data.panels import MARKS_COLUMN, as_panel, pattern_scores, read_marks
-from bayesatk.data.question_columns import weights, with_group_name
+from bayesatk.data.panels import as_panel, pattern_scores, read_panel
+from bayesatk.data.question_columns import question_column, with_group_name
 from bayesatk.data.requests import MissingCost, Request
 from bayesatk.data.tables import read_rows
 from bayesatk.data.validation import (
@@ -177,17 +177,18 @@ def tally(
     >>> tally({"a": [3, 1], "b": [0, 4]}, trials={"a": 4, "b": [5, 4]}).trials.values.tolist()
     [[4, 4], [5, 4]]
     """
-    if marks is not None:
-        refused = {"trials": trials, "scores": scores, "success": success, "answers": answers,
-                   "reference": reference, "cost": cost, "verifier": verifier}  # fmt: skip
-        return _of_panel(
-            data, marks, columns or {}, refused, systems=systems, questions=questions,
-            missing=missing, truth=truth, group=group, covariates=covariates, weight=weight,
-        )  # fmt: skip
     scale = check_options(scores, missing, better)
     labels = {"systems": systems, "questions": questions}
     rules = check_rules(answer_rules)
     request = Request.of(group, covariates, weight, cost, cost_unit, missing_cost, truth, verifier)
+    if marks is not None:
+        refuse_given(
+            "marks of several judges", trials=trials, scores=scores, success=success,
+            answers=answers, reference=reference, cost=cost, verifier=verifier,
+        )  # fmt: skip
+        long, judges = read_panel(data, marks, {**(columns or {}), **request.roles})
+        long = request.add_to(long.labelled(**labels))
+        return as_panel(finish(long, pattern_scores(len(judges)), missing, request), judges)
     if answers is not None:
         refuse_given("answers in arrays", columns=columns, trials=trials)
         long = read_answers(data, answers, reference, rules, scale, labels)
@@ -211,20 +212,6 @@ def tally(
     else:
         long = read_trials(data, scale, rules, columns, request.roles)
     return finish(request.add_to(long.labelled(**labels)), scale, missing, request, success, better)
-
-
-def _of_panel(
-    data: object, marks: object, columns: Mapping[str, str], refused: Mapping[str, object],
-    **options: Any,
-) -> Outcomes:  # fmt: skip
-    """Count marks of several judges: an outcome is what all of them say of a trial."""
-    refuse_given("marks of several judges", **refused)
-    by_pattern, judges = read_marks(
-        data, marks, {name for name in options.values() if isinstance(name, str)}
-    )
-    named = {} if data is None else {"outcome": MARKS_COLUMN}
-    scores, by_role = pattern_scores(len(judges)), {**columns, **named}
-    return as_panel(tally(by_pattern, scores=scores, columns=by_role or None, **options), judges)
 
 
 def read_trials(
@@ -276,19 +263,18 @@ def _from_counts(
     """Take counts whose missing policy is applied already, or apply it."""
     outcomes = data if isinstance(data, Outcomes) else Outcomes(data)
     relabelled = any(texts is not None for texts in labels.values())
-    kept: Better = "higher"
-    if "score" in outcomes.dataset.variables and outcomes.direction < 0:
-        kept = "lower"
     if (
         outcomes is data
         and missing == "error"
-        and better in ("higher", kept)
+        and (better == "higher" or outcomes.direction < 0)
         and not (request.roles or request.given or relabelled)
     ):
         return outcomes
-    dataset, notes = outcomes.dataset, outcomes.notes
+    dims = "system", "question", "category", "cost_sum", "truth", "mark"
+    dataset = outcomes.dataset.transpose(*dims, ..., missing_dims="ignore")
     long, scale = read_counts(dataset)
-    long = replace(request.add_to(long.labelled(**labels)), notes=(*notes, *long.notes))
+    notes = *outcomes.notes, *long.notes
+    long = replace(request.add_to(long.labelled(**labels)), notes=notes)
     policy: Any = dataset.attrs.get("missing_policy")
     applied = policy not in (None, "error")
     if applied:
@@ -298,18 +284,15 @@ def _from_counts(
                 f"missing must be left out or {policy!r}, the policy by which these counts were "
                 f"made; got {missing!r}. Use the outcomes themselves for another policy."
             )
-    better = kept if better == "higher" else better
+    better = "lower" if outcomes.direction < 0 else better
     counted = finish(
         long, scale, policy if applied else missing, request, None, better, applied=applied
     )
-    result = counted.dataset
-    if "cost_sums" in dataset:
-        dims = "system", "question", "category", "cost_sum"
-        sums = dataset["cost_sums"].transpose(*dims).values
-        result = with_costs(result, sums, str(dataset.attrs.get("cost_unit", "")))
-    if "truth_count" in dataset:
-        counts = dataset["truth_count"].transpose("system", "question", "truth", "mark").values
-        result = with_truth(result, counts, outcomes.judges)
+    more = ("cost_sums", "cost_sum", "truth_count", "truth", "mark")
+    result = counted.dataset.assign(
+        {name: dataset[name].variable for name in more if name in dataset.variables}
+    ).assign_attrs({name: dataset.attrs[name] for name in ("cost_unit", "numbers")
+                    if name in dataset.attrs})  # fmt: skip
     return replace(counted, dataset=result, answers=outcomes.answers, verifier=outcomes.verifier)
 
 
@@ -389,9 +372,9 @@ def _with_truths(
 
 def _coordinates(long: LongForm, scale: Scores, better: Better) -> dict[str, Any]:
     """Labels of systems, questions and categories, and what is known of the questions."""
-    columns = dict(long.columns)
-    if WEIGHT in columns:
-        columns[WEIGHT] = weights(columns[WEIGHT].tolist(), long.questions)
+    columns = {
+        name: question_column(name, values, long.questions) for name, values in long.columns.items()
+    }
     return {
         "system": as_coordinate(long.systems, "systems"),
         "question": as_coordinate(long.questions, "questions"),

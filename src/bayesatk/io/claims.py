@@ -81,13 +81,7 @@ class Claim:
         )
 
 
-@dataclass(frozen=True)
-class Answer:
-    """Probability of a claim, its Monte Carlo standard error, and the claim in words."""
-
-    probability: float
-    error: float
-    words: str
+Answer = tuple[float, float, str]  # probability, its Monte Carlo error, and the claim in words
 
 
 @dataclass(frozen=True)
@@ -180,35 +174,25 @@ def _in_top(claim: Claim, evidence: Evidence) -> Answer:
     place = "the best" if claim.top == 1 else f"in the top {claim.top}"
     probability = float(first.sum())
     error = share_error(probability, float(compared.group("ranks").attrs["effective_draws"]))
-    return Answer(probability, error, f"is {place} of {size} systems {_where(claim, metric)}")
+    return (probability, error, f"is {place} of {size} systems {_where(claim, metric)}")
 
 
-def _pair(claim: Claim, evidence: Evidence, rope: float) -> tuple[Result, Metric, dict[str, float]]:
-    """Return the contrasts of a pair, as `comparison_table` has them."""
-    compared, metric, target = evidence.compared(claim, rope)
+def _pair(claim: Claim, evidence: Evidence) -> Answer:
+    """Return the probability of a difference beyond a margin, or within one, as tables have it."""
+    compared, metric, target = evidence.compared(claim, claim.by or claim.within)
     places = (compared.systems.index(name) for name in (claim.system, claim.other))
     contrast = PairSentences(compared).rows(metric, *places)[target]
     if np.isnan(contrast["mean"]):
         raise claim.refuse("other", "share a question with the system", "Claim another pair.")
-    return compared, metric, contrast
-
-
-def _ahead(claim: Claim, evidence: Evidence) -> Answer:
-    compared, metric, contrast = _pair(claim, evidence, claim.by)
-    words = f"is ahead of {named(claim.other)}{_margin(claim)} {_where(claim, metric)}"
-    if claim.by == 0.0:
-        return Answer(contrast["prob_greater"], contrast["monte_carlo_error"], words)
-    probability = contrast["prob_above_rope"]
-    draws = float(compared.group("comparison").attrs["effective_draws"])
-    return Answer(probability, share_error(probability, draws), words)
-
-
-def _equivalent(claim: Claim, evidence: Evidence) -> Answer:
-    compared, metric, contrast = _pair(claim, evidence, claim.within)
-    probability = contrast["prob_in_rope"]
-    draws = float(compared.group("comparison").attrs["effective_draws"])
-    words = f"is within {claim.within:g} of {named(claim.other)} {_where(claim, metric)}"
-    return Answer(probability, share_error(probability, draws), words)
+    beyond = "prob_above_rope" if claim.by else "prob_greater"
+    probability = contrast["prob_in_rope" if claim.within else beyond]
+    error = contrast["monte_carlo_error"]
+    if claim.by or claim.within:
+        draws = float(compared.group("comparison").attrs["effective_draws"])
+        error = share_error(probability, draws)
+    relation = f"within {claim.within:g}" if claim.within else "ahead"
+    words = f"is {relation} of {named(claim.other)}{_margin(claim)} {_where(claim, metric)}"
+    return probability, error, words
 
 
 def _cheaper(claim: Claim, evidence: Evidence) -> Answer:
@@ -219,10 +203,9 @@ def _cheaper(claim: Claim, evidence: Evidence) -> Answer:
     i, j = (systems.index(name) for name in (claim.system, claim.other))
     both = (solved[:, i] >= solved[:, j] - claim.by) & (cost[:, i] < cost[:, j])
     probability = float(both.mean())
-    margin = f" by more than {claim.by:g}" * (claim.by > 0.0)
-    return Answer(
+    return (
         probability, share_error(probability, len(both)),
-        f"is not worse than {named(claim.other)}{margin} in pass@{k}, and cheaper, on "
+        f"is not worse than {named(claim.other)}{_margin(claim)} in pass@{k}, and cheaper, on "
         f"{TARGET_NAMES[claim.target]}",
     )  # fmt: skip
 
@@ -230,10 +213,9 @@ def _cheaper(claim: Claim, evidence: Evidence) -> Answer:
 def _on_the_front(claim: Claim, evidence: Evidence) -> Answer:
     k = evidence.tries(claim)
     evidence.draws(claim, "pass_at_k", k=k)  # refuses what was not evaluated
-    rows = pareto(evidence.of(claim, "costs", ""), k)
-    rows = rows[(rows["system"] == claim.system) & (rows["target"] == claim.target)]
-    row = rows.iloc[0]
-    return Answer(
+    rows = pareto(evidence.of(claim, "costs", ""), k).set_index(["system", "target"])
+    row = rows.loc[(claim.system, claim.target)]
+    return (
         float(row["prob_pareto"]), float(row["prob_error"]),
         f"is on the Pareto front of pass@{k} and its cost, on {TARGET_NAMES[claim.target]}",
     )  # fmt: skip
@@ -245,7 +227,7 @@ def _solves(claim: Claim, evidence: Evidence) -> Answer:
     costs = evidence.of(claim, "costs", "")
     unit = str(costs.tree.attrs.get("cost_unit", ""))
     amount = f"{claim.spend:g}{f' {unit}' * bool(unit)}"
-    return Answer(
+    return (
         probability, share_error(probability, len(solved)),
         f"solves more than {claim.share:g} of {TARGET_NAMES[claim.target]} for {amount} a question",
     )  # fmt: skip
@@ -271,8 +253,8 @@ class Kind:
 KINDS: Mapping[str, Kind] = {
     "best": Kind(_in_top),
     "in the top": Kind(_in_top, ("top",)),
-    "ahead of": Kind(_ahead, ("other",), ("metric", "by")),
-    "equivalent to": Kind(_equivalent, ("other", "within")),
+    "ahead of": Kind(_pair, ("other",), ("metric", "by")),
+    "equivalent to": Kind(_pair, ("other", "within")),
     "not worse and cheaper than": Kind(_cheaper, ("other",), ("by", "k")),
     "on the Pareto front": Kind(_on_the_front, (), ("k",)),
     "solves more than": Kind(_solves, ("share", "spend"), ()),
@@ -378,15 +360,15 @@ def check_claims(
 
 def _row(claim: Claim, answer: Answer) -> dict[str, Any]:
     """Return the row of a claim, with its verdict."""
-    chance = answer.probability
+    chance, error, words = answer
     verdict = HOLDS if chance >= claim.prob else REFUTED if 1.0 - chance >= claim.prob else OPEN
     sentence = (
-        f"{verdict.upper()}: {named(claim.system)} {answer.words} with probability "
-        f"{probability_words(chance, answer.error)} (needed: {claim.prob:g})."
+        f"{verdict.upper()}: {named(claim.system)} {words} with probability "
+        f"{probability_words(chance, error)} (needed: {claim.prob:g})."
     )
     return {
         "claim": claim.number, "says": claim.says, "system": claim.system,
-        "target": claim.target, "probability": chance, "monte_carlo_error": answer.error,
+        "target": claim.target, "probability": chance, "monte_carlo_error": error,
         "needed": claim.prob, "verdict": verdict, "sentence": sentence,
     }  # fmt: skip
 
@@ -442,10 +424,9 @@ def _claim(number: int, table: Mapping[str, Any], defaults: Mapping[str, Any]) -
         raise ValueError(f"{where} ({says!r}) must have keys from {', '.join(keys)}; {fault}.")
     shared = {key: value for key, value in defaults.items() if key in keys}
     claim = Claim(**{"number": number, **shared, **table})
-    for name in ("by", "within", "share", "spend"):
-        real_number(f"{where}: {name}", getattr(claim, name))
-    for name, least in (("by", claim.by), ("within", claim.within), ("spend", claim.spend)):
-        if least < 0.0 or (name in kind.needs and least == 0.0):
+    for name in ("share", "by", "within", "spend"):
+        value = real_number(f"{where}: {name}", getattr(claim, name))
+        if name != "share" and (value < 0.0 or (name in kind.needs and value == 0.0)):
             raise claim.refuse(name, "be above 0" if name in kind.needs else "be 0 or more", "")
     whole_number(f"{where}: top", claim.top)
     if claim.k is not None:

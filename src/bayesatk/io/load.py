@@ -9,7 +9,6 @@ import json
 import os
 import sys
 import tempfile
-import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
-from bayesatk._tools.messages import PACKAGE, Argument, ArgumentError, File
+from bayesatk._tools.messages import Argument, ArgumentError, File
 from bayesatk._tools.progress import watched
 from bayesatk._tools.writing import replacing, replacing_text
 from bayesatk.data.answers import AnswerRules, check_rules
@@ -29,7 +28,7 @@ from bayesatk.data.panels import as_panel, by_name, pattern_scores
 from bayesatk.data.requests import MissingCost, Request
 from bayesatk.data.tables import Counter
 from bayesatk.data.tally import BINARY, Better, check_options, finish, refuse_given, tally
-from bayesatk.data.validation import NumberScale, OutcomeError, OutcomeWarning, Scores, shown
+from bayesatk.data.validation import NumberScale, OutcomeError, Scores, shown
 from bayesatk.io.logs.formats import LOGS, TABLES, detect, kind_in_folder, sniff
 from bayesatk.io.options import QuestionKey
 from bayesatk.io.record_tables import columns_and_rows, defused
@@ -42,6 +41,7 @@ from bayesatk.io.rows import (
     note_uneven,
     to_columns,
     to_long,
+    with_doubt,
 )
 from bayesatk.io.sources import (
     BUDGET,
@@ -264,7 +264,7 @@ def load(
     arguments = locals()
     labels = {"systems": systems, "questions": questions}
     request = Request.of(group, covariates, weight, cost, cost_unit, missing_cost, truth, verifier)
-    arguments["marks"] = _columns_of_judges(source, marks)
+    arguments["marks"] = by_name(marks, True) if marks is not None and is_source(source) else {}
     options = ReadOptions.of(arguments, request.roles)
     if not is_source(source):
         refuse_options(replace(options, columns={}), {"data that are no files"})
@@ -279,7 +279,8 @@ def load(
     with in_file(inputs):
         inputs.check()
         if inputs.are_logs:
-            _check_rules_of_logs(answer_rules, answers)
+            if not answers:
+                refuse_given("logs without answers=True", answer_rules=answer_rules)
             rows = read_logs(inputs)
             given_scores = None if scores is None else scale
             long, scale = to_long(rows, given_scores, usual, missing, rules)
@@ -301,19 +302,6 @@ def load(
         done = finish(long, scale, missing, request, success, better)
     sources = tuple((file.name, file.sha256) for file in inputs.sources)
     return replace(as_panel(done, tuple(options.marks)), sources=sources)
-
-
-def _check_rules_of_logs(answer_rules: AnswerRules | None, answers: bool) -> None:
-    """Refuse rules for answers that are not read."""
-    if answer_rules is not None and not answers:
-        raise OutcomeError(
-            "answer_rules must be left out unless ", Argument("answers", True), " is given."
-        )
-
-
-def _columns_of_judges(source: object, marks: object) -> Mapping[Any, Any]:
-    """Return the columns of several judges in files; `tally` reads the marks of other data."""
-    return by_name(marks, True) if marks is not None and is_source(source) else {}
 
 
 def _scores_of_judges(options: ReadOptions, arguments: Mapping[str, Any]) -> Scores:
@@ -402,7 +390,6 @@ def blocks(
     inputs: InputFiles, scores: Scores, whole: bool = True
 ) -> Iterator[tuple[Source, Columns]]:
     """Yield the rows of tables, some after the other; files without a system are systems."""
-    roles: dict[str, None] = {}
     several, folders = len(inputs.sources) > 1, Folders()
     options = inputs.options
     for source, file in inputs.opened():
@@ -414,18 +401,11 @@ def blocks(
                     block = named(
                         source, with_system, source, block, inputs.sources, options.same_system
                     )
-                roles = roles or dict.fromkeys(block.roles)
-                if set(block.roles) != set(roles):
-                    raise OutcomeError(
-                        f"{source.name}: files read together must have columns for the same roles; "
-                        f"this has {', '.join(block.roles)}, {inputs.sources[0].name} has "
-                        f"{', '.join(roles)}. Rename its columns, or read the files one by one."
-                    )
                 block = named(source, one_row_a_trial, block)
                 if several and options.same_system == "trials":
                     block = of_runs(block, [f"{source.path} "] * len(block))
                 if several:
-                    folders.check(source, block, options.same_system)
+                    named(source, folders.check, source, block, options.same_system)
                 yield source, block
 
 
@@ -441,13 +421,12 @@ def _note_across(long: LongForm, inputs: InputFiles) -> LongForm:
     if not columns:
         return long
     name, values = next(iter(columns.items()))
-    advice = OutcomeWarning(
+    return with_doubt(
+        long,
         f"the rows of a question differ in column {shown(name)} ({shown(values, 60)[1:-1]}), and "
         "are read as trials; is it the system, or the trial? Then name it: ",
         Argument("columns", {"system": name}), ".",
     )  # fmt: skip
-    warnings.warn(advice, skip_file_prefixes=(PACKAGE,))
-    return replace(long, notes=(*long.notes, f"CHECK: {advice}"))
 
 
 def in_parts(inputs: InputFiles, stream: object) -> bool:

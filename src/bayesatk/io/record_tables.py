@@ -10,9 +10,8 @@ import csv
 import re
 import sys
 import threading
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -30,18 +29,24 @@ from bayesatk.data.columns import (
     fields_with_records,
     find_columns,
 )
-from bayesatk.data.validation import Labels, NumberScale, OutcomeError, Scores, shown
+from bayesatk.data.validation import Labels, NumberScale, OutcomeError, Scores, number_of, shown
 from bayesatk.io.json_stream import at, decoded, members, parsed_lines, parts_of
 from bayesatk.io.sources import largest, opened, too_large, total
 
 # What spreadsheets take for the beginning of a formula (OWASP, CSV injection), behind apostrophes.
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,6})?", re.ASCII | re.IGNORECASE)
 _CSV_LIMIT = threading.RLock()
 SEPARATORS = {"csv": ",", "tsv": "\t"}
 
 
 Named = tuple[int, tuple[str, ...], Any]  # number, names and fields of a record
+
+
+def named_columns(columns: Mapping[str, Any]) -> list[str]:
+    """Return all columns that are named, one by one where outcomes stand side by side."""
+    several = (name if isinstance(name, tuple) else (name, *str(name).split(","))
+               for name in columns.values())  # fmt: skip
+    return [*dict.fromkeys(name for names in several for name in names if isinstance(name, str))]
 
 
 def text_blocks(
@@ -50,7 +55,7 @@ def text_blocks(
     """Yield the columns that matter of some records of a file of text after the other."""
     word = {"jsonl": "line", "json": "record"}.get(kind, "row")
     # Fields within fields, such as reward_info.reward, are read where they are named.
-    nested = [name for name in columns.values() if isinstance(name, str) and "." in name]
+    nested = [name for name in named_columns(columns) if "." in name]
     picked: Any = None  # of the first record
     checked, first_names = set(), None
     block: list[tuple[Any, ...]] = []
@@ -60,7 +65,7 @@ def text_blocks(
             if not isinstance(record, dict):
                 rule = f"{where} must be an object with named fields; got {shown(record)}."
                 raise OutcomeError(rule)
-            inner = (name for name in nested if name not in record and _says(record, name))
+            inner = (name for name in nested if name not in record and says(record, name))
             first_names, all_names = names, (*names, *inner)
             picked = picked or Picked.of(all_names, columns, record)
             if all_names not in checked:
@@ -97,13 +102,16 @@ def _table(picked: Picked, word: str, block: list[tuple[Any, ...]], scores: Scor
         name: [pool.setdefault(cell, cell) if isinstance(cell, str) else cell for cell in column]
         for name, column in zip(picked.needed, cells, strict=True)
     }
-    table = picked.table(lambda name, role: columns[name], word=word, numbers=numbers)
-    return table if word != "row" else _from_cells(table, scores)
+    read = _cells_of(columns, scores) if word == "row" else lambda name, role: columns[name]
+    table = picked.table(read, word=word, numbers=numbers)
+    if word == "row":
+        _check_blank(table)
+    return table
 
 
 def _refuse_other(picked: Picked, names: Labels, columns: Mapping[str, str], where: str) -> None:
     """Refuse a record with other fields that matter than the first."""
-    for name in picked.roles.values():
+    for name in picked.named:
         if name not in names:
             raise OutcomeError(
                 f"{where} has no field {name!r}, which the first record has. A missing outcome is "
@@ -179,14 +187,14 @@ def _records_of_lines(file: BinaryIO, records: str | None) -> Iterator[tuple[int
         yield from ((line, record) for record in within)
 
 
-def _says(value: object, path: str) -> bool:
+def says(value: object, path: str) -> bool:
     """Whether a field is there; one within a field that is null is null as well."""
     if not isinstance(value, Mapping):
         return value is None
     if path in value or at(value, path) is not None:
         return True
     first, _, inner_path = path.partition(".")
-    return bool(inner_path) and first in value and _says(value[first], inner_path)
+    return bool(inner_path) and first in value and says(value[first], inner_path)
 
 
 def _delimited_records(file: BinaryIO, separator: str) -> Iterator[Named]:
@@ -247,8 +255,8 @@ def _long_cells() -> Iterator[None]:
             csv.field_size_limit(limit)
 
 
-def _from_cells(table: Columns, scores: Scores) -> Columns:
-    """Return the table with what the texts of its cells say."""
+def _check_blank(table: Columns) -> None:
+    """Refuse blank cells of delimited text where every row must say something."""
     for role, name in table.roles.items():
         if role in ("outcome", "answer", *BY_TRIAL) or role.startswith(COVARIATE):
             continue
@@ -259,21 +267,27 @@ def _from_cells(table: Columns, scores: Scores) -> Columns:
                     f"{table.place(row)} must have a {role} in column {name!r}; its cell is "
                     "blank. Fill it in, or remove the row."
                 )
-    texts = {cell: restored(cell) for cell in set().union(*table.values.values())}
+
+
+def _cells_of(columns: Mapping[str, list[str]], scores: Scores) -> Callable[[Any, str], Any]:
+    """Return what reads the cells of delimited text: what their texts say."""
+    texts = {cell: restored(cell) for cell in set().union(*columns.values())}
     for cell, text in texts.items():
         if cell != text and texts.get(text) == text:
             raise OutcomeError(
                 f"cells must not differ only by an apostrophe that a spreadsheet hides; got "
                 f"{shown(cell)} and {shown(text)}. Write all of them in one way."
             )
-    values: dict[str, list[Any]] = {
-        role: [texts[cell] for cell in column] for role, column in table.values.items()
-    }
-    if "outcome" in values:
-        numbers = _numbers(scores)
-        outcomes = {text: _from_text(text, scores, numbers) for text in set(values["outcome"])}
-        values["outcome"] = [outcomes[text] for text in values["outcome"]]
-    return replace(table, values=values)
+    numbers = _numbers(scores)
+
+    def read(name: Any, role: str) -> list[Any]:
+        cells = [texts[cell] for cell in columns[name]]
+        if role != "outcome":
+            return cells
+        outcomes = {text: _from_text(text, scores, numbers) for text in set(cells)}
+        return [outcomes[text] for text in cells]
+
+    return read
 
 
 def _numbers(scores: Scores) -> dict[Decimal, object]:
@@ -288,7 +302,7 @@ def _numbers(scores: Scores) -> dict[Decimal, object]:
 
 def is_number(text: str) -> bool:
     """Whether a text is a decimal number."""
-    return _NUMBER.fullmatch(text) is not None
+    return text.strip() == text != "" and number_of(text) is not None
 
 
 def _from_text(text: str, scores: Scores, numbers: Mapping[Decimal, object]) -> object:
@@ -344,10 +358,11 @@ _CELL = 8  # bytes of a cell that is kept
 def parquet_blocks(path: Path, columns: Mapping[str, str], whole: bool) -> Generator[Columns]:
     """Yield the columns that matter of some rows after the other; the whole must fit at once."""
     with readable():
-        file = open_parquet(path, columns.values())
+        fields = named_columns(columns)
+        file = open_parquet(path, fields)
         types = _types(file.schema_arrow)
         names = file.schema_arrow.names
-        names += [name for name in columns.values() if name in types and name not in names]
+        names += [name for name in fields if name in types and name not in names]
         picked = Picked.of(names, columns)
         needed = picked.needed
         most = total() // (len(needed) * _CELL)

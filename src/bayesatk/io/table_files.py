@@ -3,9 +3,7 @@
 A wide table has a column of questions, and one of outcomes for each system.
 """
 
-import math
 import re
-import warnings
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -15,7 +13,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import pandas as pd
 
-from bayesatk._tools.messages import PACKAGE, Argument
+from bayesatk._tools.messages import Argument
 from bayesatk.data.columns import (
     ASKED,
     CONDITIONS,
@@ -23,21 +21,20 @@ from bayesatk.data.columns import (
     ROLES,
     Columns,
     Picked,
+    beside_unnamed,
     labels,
     meaning,
     one_row_a_trial,
-    side_by_side,
     trial_columns,
     trial_text,
     usual_names,
 )
 from bayesatk.data.long_form import LongForm
-from bayesatk.data.panels import check_columns, patterns
+from bayesatk.data.panels import with_patterns
 from bayesatk.data.tally import BINARY
 from bayesatk.data.validation import (
     NumberScale,
     OutcomeError,
-    OutcomeWarning,
     Scores,
     number_of,
     shown,
@@ -49,9 +46,10 @@ from bayesatk.io.record_tables import (
     parquet_blocks,
     records_of,
     records_of_parquet,
+    says,
     text_blocks,
 )
-from bayesatk.io.rows import NAMES_OF_COLUMNS, ReadOptions, several_systems
+from bayesatk.io.rows import NAMES_OF_COLUMNS, ReadOptions, several_systems, with_doubt
 from bayesatk.io.sources import Source
 
 # How tools name the parts, or the repetitions, of what belongs together: part-00000-of-00002.
@@ -66,19 +64,25 @@ def blocks_of(
     source: Source, file: BinaryIO, options: ReadOptions, scores: Scores, whole: bool = True
 ) -> Generator[Columns]:
     """Yield the columns that matter of some rows after the other; the whole may have to fit."""
-    kind, columns = source.kind, options.named
+    columns = options.named
     if "rate" in columns:
         return _of_rates(source, file, options)
     if options.wide:
         return _wide_blocks(source, file, options, scores)
-    if "," in (named := columns.get("outcome", "")) and named not in _names(source, file):
-        return _blocks_by_trial(source, file, options, scores, whole)
     if options.marks:
         return _blocks_of_judges(source, file, options)
+    return _long_blocks(source, file, columns, options.records, scores, whole)
+
+
+def _long_blocks(
+    source: Source, file: BinaryIO, columns: Mapping[str, Any], records: str | None,
+    scores: Scores, whole: bool = True,
+) -> Generator[Columns]:  # fmt: skip
+    """Yield the columns that matter of some rows of a long table after the other."""
     file.seek(0)
-    if kind == "parquet":
+    if source.kind == "parquet":
         return parquet_blocks(source.path, columns, whole)
-    return text_blocks(kind, file, columns, options.records, scores)
+    return text_blocks(source.kind, file, columns, records, scores)
 
 
 def _of_rates(source: Source, file: BinaryIO, options: ReadOptions) -> Generator[Columns]:
@@ -91,24 +95,26 @@ def _of_rates(source: Source, file: BinaryIO, options: ReadOptions) -> Generator
             Argument("columns", {"rate": column, "trials": 10}), ".",
         )  # fmt: skip
     named = {role: name for role, name in options.columns.items() if role not in ("rate", "trials")}
-    long = replace(options, columns={**named, "outcome": column})
-    for block in blocks_of(source, file, long, NumberScale()):
-        rates = [number_of(value) for value in block.listed("outcome")]
-        whole = 100.0 if any(rate is not None and rate > 1.0 for rate in rates) else 1.0
-        for row, rate in enumerate(rates):
-            count = math.nan if rate is None else rate / whole * trials
-            # Rates are rounded: a fifth of a trial is more than that takes away.
-            if not (0.0 <= count <= trials and abs(count - round(count)) <= 0.2):
-                raise OutcomeError(
-                    f"column {column!r} must have shares or percentages of {trials:g} trials; "
-                    f"{block.place(row)} has {shown(block.value('outcome', row))}. Correct the "
-                    "number of trials: ", Argument("columns", {"rate": column, "trials": ...}), ".",
-                )  # fmt: skip
-        counts = [round((rate or 0.0) / whole * trials) for rate in rates]
+    columns = {**named, **options.roles, "outcome": column}
+    for block in _long_blocks(source, file, columns, options.records, NumberScale()):
+        rates = np.array([number_of(value) for value in block.listed("outcome")], float)
+        whole = 100.0 if (rates > 1.0).any() else 1.0
+        counts = rates / whole * trials
+        # Rates are rounded: a fifth of a trial is more than that takes away.
+        fit = (counts >= 0.0) & (counts <= trials) & (np.abs(counts - np.round(counts)) <= 0.2)
+        if not fit.all():
+            row = int(np.argmin(fit))
+            raise OutcomeError(
+                f"column {column!r} must have shares or percentages of {trials:g} trials; "
+                f"{block.place(row)} has {shown(block.value('outcome', row))}. Correct the "
+                "number of trials: ", Argument("columns", {"rate": column, "trials": ...}), ".",
+            )  # fmt: skip
         kind = "percent" if whole > 1.0 else "share"
         table = block.without("outcome")
         table = table.with_column("trials", f"({trials:g} of each)", [int(trials)] * len(rates))
-        yield table.with_column("successes", f"{column} ({kind})", counts)
+        yield table.with_column(
+            "successes", f"{column} ({kind})", np.round(counts).astype(int).tolist()
+        )
 
 
 def with_system(
@@ -150,7 +156,7 @@ def of_runs(table: Columns, runs: Sequence[str]) -> Columns:
 def _wide_columns(names: list[str], options: ReadOptions) -> tuple[str, list[str]]:
     """Return the column of questions, and those that may be of systems."""
     if len(trial_columns(names)) > 1 and {*map(meaning, names)} & usual_names("system"):
-        raise side_by_side(names)
+        raise beside_unnamed(names)
     question_column = options.columns.get("question") or _questions(names)
     other_columns = {question_column, options.columns.get("content"), *options.roles.values()}
     systems = [
@@ -176,52 +182,37 @@ def _wide_blocks(
     """Yield a long table for each system of a wide one."""
     question_column, systems = _wide_columns(_names(source, file), options)
     within = options.columns.get("outcome")  # of the object that a system has
-    content = options.columns.get("content", question_column)
-    runs, unmarked = _runs_of(systems, options.same_system), []
-    marked = 0
-    for name in systems:
+    if within is not None:
         file.seek(0)
-        outcome = name if within is None else f"{name}.{within}"
-        columns = {"question": question_column, "outcome": outcome, "content": content}
-        long = replace(options, columns=columns, wide=False)
-        try:
-            blocks = [one_row_a_trial(block) for block in blocks_of(source, file, long, scores)]
-        except OutcomeError:
-            if within is None or marked:
-                raise
-            blocks = []  # a column that holds no objects
-        if not any(holds_marks(block.values["outcome"], scores) for block in blocks):
+        with closing(records_in(source, file, options.records)) as records:
+            first: Any = next(records, {})
+        systems = [name for name in systems if says(first, f"{name}.{within}")]
+    columns = {
+        **options.roles,
+        "question": question_column,
+        "content": options.columns.get("content", question_column),
+        "outcome": tuple(name if within is None else f"{name}.{within}" for name in systems),
+    }  # fmt: skip
+    blocks = list(_long_blocks(source, file, columns, options.records, scores)) if systems else []
+    role, unmarked = "trial" if trial_columns(systems) == systems else "system", []
+    for place, name in enumerate(systems):
+        marks = ([cells[place] for cells in block.values["outcome"]] for block in blocks)
+        tables = [
+            one_row_a_trial(block.with_column("outcome", name, of_system))
+            for block, of_system in zip(blocks, marks, strict=True)
+        ]
+        if not any(holds_marks(table.values["outcome"], scores) for table in tables):
             unmarked.append(name)
             continue
-        marked += 1
-        for block in blocks:
-            for role, label in zip(("system", "trial"), runs[name], strict=True):
-                if label:
-                    block = block.with_column(role, NAMES_OF_COLUMNS, [label] * len(block))
-            yield replace(block, others=tuple(unmarked))
-    if not marked:
+        for table in tables:
+            table = table.with_column(role, NAMES_OF_COLUMNS, [name] * len(table))
+            yield replace(table, others=tuple(unmarked))
+    if len(unmarked) == len(systems):
         raise OutcomeError(
             f"a wide table must have a column of marks for each system; none of {shown(systems)} "
             "holds any. Name the questions: ", Argument("columns", {"question": ...}),
             ", or say what its marks are worth: ", Argument("scores", {"yes": 1, "no": 0}), ".",
         )  # fmt: skip
-
-
-def _runs_of(columns: Sequence[str], same_system: str) -> dict[str, tuple[str, str]]:
-    """Return the system of every column, and which of its runs it is, by the name of the column.
-
-    Columns that are named as trials are those of the file; x, x.1 and x.2, as pandas names columns
-    of one name, are runs of x where that is said.
-    """
-    if columns and trial_columns(columns) == list(columns):
-        return {column: ("", column) for column in columns}
-    if same_system != "trials":
-        return {column: (column, "") for column in columns}
-    bases = {column: column.rpartition(".") for column in columns}
-    return {
-        column: (base if number.isdecimal() and base in bases else column, column)
-        for column, (base, _, number) in bases.items()
-    }
 
 
 def holds_marks(values: Any, scores: Scores) -> bool:
@@ -241,39 +232,16 @@ def holds_marks(values: Any, scores: Scores) -> bool:
     return bool(distinct - texts - {None, ""}) or texts <= {"C", "I"}
 
 
-def _blocks_by_trial(
-    source: Source, file: BinaryIO, options: ReadOptions, scores: Scores, whole: bool
-) -> Generator[Columns]:
-    """Yield a long table for each column of trials that stand side by side: "run0,run1"."""
-    trials = [name.strip() for name in options.columns["outcome"].split(",")]
-    for name in trials:
-        file.seek(0)
-        long = replace(options, columns={**options.columns, "outcome": name})
-        for block in blocks_of(source, file, long, scores, whole):
-            others = tuple(column for column in block.others if column not in trials)
-            roles = {**block.roles, "outcome": options.columns["outcome"]}
-            yield replace(block, others=others, roles=roles)
-
-
 def _blocks_of_judges(source: Source, file: BinaryIO, options: ReadOptions) -> Generator[Columns]:
     """Yield a long table whose outcomes are what all judges say of a trial."""
-    judges, names = tuple(map(str, options.marks)), list(options.marks.values())
     if "outcome" in options.columns:
         raise OutcomeError(
             "columns", " must name no outcome beside the marks of several judges; got "
             f"{shown(dict(options.columns))}. Leave the outcome out.",
         )  # fmt: skip
-    if source.kind in ("csv", "tsv", "parquet"):
-        check_columns(options.marks, _names(source, file))
-    by_judge = []
-    for name in names:
-        long = replace(options, columns={**options.columns, "outcome": name}, marks={})
-        by_judge.append(list(blocks_of(source, file, long, BINARY)))
-    for blocks in zip(*by_judge, strict=True):
-        marks = [block.listed("outcome") for block in blocks]
-        unread = tuple(name for name in blocks[0].others if name not in names)
-        table = blocks[0].with_column("outcome", ", ".join(names), patterns(marks, judges, "row "))
-        yield replace(table, others=unread)
+    columns = {**options.named, "outcome": tuple(options.marks.values())}
+    for block in _long_blocks(source, file, columns, options.records, BINARY):
+        yield with_patterns(block, tuple(options.marks))
 
 
 def _questions(names: list[str]) -> str:
@@ -353,23 +321,28 @@ class Folders:
     """
 
     def __init__(self) -> None:
-        self._first: dict[str, tuple[Source, dict[str, Any]]] = {}
+        self._first: tuple[Source, dict[str, Any]] | None = None
         self._seen: dict[tuple[Any, Any], Source] = {}
 
     def check(self, source: Source, table: Columns, same_system: str) -> None:
         """Take a table, or the next part of one, with its system column; refuse a misfit."""
-        if not source.folder:
-            return
         names = dict(table.roles)
         if names.get("system") == NAMES_OF_COLUMNS:
             del names["outcome"]  # those of outcomes are systems
-        first_source, first_names = self._first.setdefault(source.folder, (source, names))
-        if names != first_names:
+        first_source, first_names = self._first = self._first or (source, names)
+        rule = "files read together must have columns for the same roles"
+        fits = set(names) == set(first_names)
+        if source.folder and source.folder == first_source.folder:
+            rule = "the tables of a folder must have columns of the same names"
+            fits = names == first_names
+        if not fits:
             raise OutcomeError(
-                f"the tables of a folder must have columns of the same names; {source.name} has "
-                f"{_told(names)}, and {first_source.name} {_told(first_names)}. Name the files "
-                "that are meant, or rename columns."
+                f"{rule}; {source.name} has {_told(names)}, and {first_source.name} "
+                f"{_told(first_names)}. Name the files that are meant, rename columns, or read the "
+                "files one by one."
             )
+        if not source.folder:
+            return
         if "trial" in table.roles or same_system == "trials":
             return  # a repeated trial is refused as in one table
         for system, question in _pairs(table):
@@ -411,9 +384,7 @@ def note_parts(long: LongForm, scores: Scores, sources: Sequence[Source]) -> Lon
     text = f"each of {len(names)} files is a system, and their names differ in numbers alone"
     common = re.split(r"[-_. ]?\d", names[0])[0] or sources[0].path.resolve().parent.name
     remedy = Argument("source", {common or "system": _named_again(sources, disjoint)}, "load")
-    advice = OutcomeWarning(f"{text}; are they of one system? Then name it: ", remedy, ".")
-    warnings.warn(advice, skip_file_prefixes=(PACKAGE,))
-    return replace(long, notes=(*long.notes, f"CHECK: {advice}"))
+    return with_doubt(long, f"{text}; are they of one system? Then name it: ", remedy, ".")
 
 
 def _named_again(sources: Sequence[Source], disjoint: bool) -> object:
