@@ -395,9 +395,7 @@ def _sampled_votes(
 ) -> tuple[CountDraws, Any, dict[str, xr.DataTree]]:
     """Return draws of votes between answers, the average of their families, and traces by name."""
     if study.pooling == "partial":
-        pooled = pooled_vote_draws(study, form, run, generator)
-        named = {f"votes_{name}": trace for name, trace in pooled.traces.items()}
-        return pooled.counts, pooled.averaged, named
+        return pooled_vote_draws(study, form, run, generator)
     assert isinstance(study.answer_prior, AnswerPrior)
     trace = run(build_answers(study.outcomes, study.answer_prior))
     ks = [metric.k for metric in study.grid.voted.values()]
