@@ -60,7 +60,6 @@ from bayesatk.results.schema import (
     root_attributes,
 )
 
-Sampler = Literal["nutpie", "pymc", "numpyro", "blackjax"]
 Compile = Callable[[pm.Model], Any]
 _MOST = 12  # programs kept, of some 10 MB each
 _OWN = ("blocking", "chains", "draws", "progress_bar", "return_raw_trace", "save_warmup", "seed",
@@ -78,23 +77,21 @@ class Sampling:
     ----------
     draws, tune, chains : int
         Draws kept and tuning steps per chain, and chains.
-    sampler : Sampler
     progressbar : bool
         Show progress.
     options : mapping
-        More arguments for `nutpie.sample`, or for `pymc.sample` with another sampler.
+        More arguments for `nutpie.sample`.
     """
 
     draws: int
     tune: int
     chains: int
-    sampler: Sampler = "nutpie"
     progressbar: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         taken = sorted(set(self.options) & set(_OWN))
-        if self.sampler == "nutpie" and taken:
+        if taken:
             raise ArgumentError(
                 "sample_kwargs",
                 f" must hold arguments of nutpie.sample other than {', '.join(_OWN)}; got "
@@ -104,7 +101,7 @@ class Sampling:
 
     def described(self) -> str:
         """Return the options as JSON, for the attributes of a result."""
-        return json.dumps({"draws": self.draws, "tune": self.tune, "sampler": self.sampler})
+        return json.dumps({"draws": self.draws, "tune": self.tune, "sampler": "nutpie"})
 
     def run(self, model: pm.Model, seed: int, compiled: Compile | None = None) -> xr.DataTree:
         """Sample the posterior of the data that a model holds.
@@ -117,19 +114,12 @@ class Sampling:
             ``compiled(model)`` is the program of nutpie with these data. Default: made here.
         """
         options = {"cores": min(self.chains, 2), **self.options}
-        sizes = {"draws": self.draws, "tune": self.tune, "chains": self.chains}
-        if self.sampler != "nutpie":
-            trace: xr.DataTree = pm.sample(
-                **sizes, model=model, nuts_sampler=self.sampler, random_seed=seed,
-                progressbar=self.progressbar, quiet=not self.progressbar, **options,
-            )  # fmt: skip
-            return trace
         program = (compiled or nutpie.compile_pymc_model)(model)
-        sizes["tune"] = max(1, self.tune)  # without a step to tune, nutpie aborts
         start = perf_counter()
-        trace = nutpie.sample(
-            program, **sizes, seed=seed, progress_bar=self.progressbar, save_warmup=False, **options
-        )
+        trace: xr.DataTree = nutpie.sample(
+            program, draws=self.draws, tune=max(1, self.tune), chains=self.chains, seed=seed,
+            progress_bar=self.progressbar, save_warmup=False, **options,
+        )  # fmt: skip
         if trace["posterior"].sizes["draw"] < self.draws:  # nutpie gives what there was
             raise KeyboardInterrupt
         trace["posterior"].attrs |= {
@@ -214,7 +204,6 @@ def sample(
     draws: int = 1000,
     tune: int = 1000,
     chains: int = 4,
-    nuts_sampler: Sampler = "nutpie",
     progress: bool = True,
     keep: Sequence[Literal["p", "log_likelihood", "predictive"]] = (),
     rng: RandomSource = None,
@@ -247,13 +236,11 @@ def sample(
         uses its joint draws.
     draws, tune, chains : int
         Draws kept and tuning steps per chain, and chains.
-    nuts_sampler : {"nutpie", "pymc", "numpyro", "blackjax"}
-        Implementation of NUTS.
     progress : bool
         Show progress.
     sample_kwargs : mapping, optional
-        More arguments for `nutpie.sample`, or for `pymc.sample` with another sampler, such as
-        ``{"cores": 1, "target_accept": 0.95}``.
+        More arguments for `nutpie.sample`, such as ``{"cores": 1, "target_accept": 0.95}``. For
+        another sampler: `bayesatk.models.build`, and `bayesatk.models.metrics_from_draws`.
 
     Returns
     -------
@@ -274,7 +261,7 @@ def sample(
 
     Notes
     -----
-    Compiling takes seconds. With the default sampler the last programs are kept for other data with
+    Compiling takes seconds. The last programs are kept for other data with
     equal pooling, prior, form and sizes (of questions, only if every p is sampled), but not those
     of votes, or with prior trials, covariates, groups or a judge.
 
@@ -305,7 +292,7 @@ def sample(
     alone = any(value is not None for value in (study.judges, study.design, study.grouping))
     alone |= bool(study.scale.axes)
     resolved = crossed or one_latent_family(study.prior, form, by_default, alone)
-    how = Sampling(draws, tune, chains, nuts_sampler, progress, sample_kwargs or {})
+    how = Sampling(draws, tune, chains, progress, sample_kwargs or {})
     study = replace(study, prior=resolved)
     return sampled_result(study, form, how, rng, keep, partial(compiler_of, study, form))
 

@@ -6,7 +6,6 @@ import arviz as az
 import numpy as np
 import pandas as pd
 import xarray as xr
-from scipy.special import ndtri
 from scipy.stats import kstwobign
 
 from bayesatk.data.chances import success_probabilities
@@ -220,7 +219,7 @@ def plot_verification(
     worst = table[list(_TESTS)].abs().max(axis=1)
     shown = table.loc[worst.sort_values(ascending=False, kind="stable").index[:40]].sort_index()
     shown = shown[::-1]  # the first on top
-    rows, threshold = len(shown), _threshold(table)
+    rows, threshold = len(shown), table.attrs.get("threshold")
     data, edge = _z_scores(shown, threshold)
     names = {test: f"z of the {test}" for test in _TESTS.values()}
     canvas = Canvas(
@@ -262,20 +261,6 @@ def _quantity_names(table: pd.DataFrame) -> list[str]:
         ]
         labels.append(", ".join(words))
     return labels
-
-
-def _threshold(table: pd.DataFrame) -> float | None:
-    """Return |z| at which `verify` says "disagree", from the bias it says it would have caught."""
-    sd = table["exact_sd"].where(table["exact_sd"].notna(), table["sampled_sd"])
-    moved = (
-        (table["z_mean"].abs() > 1e-6) & np.isfinite(table["z_mean"]) & (table["detectable"] > 0)
-    )
-    if not moved.any():
-        return None
-    row = table.assign(sd=sd)[moved].iloc[0]
-    error = (row["sampled_mean"] - row["exact_mean"]) / row["z_mean"]
-    power = 0.9  # with which `detectable` would be caught
-    return float(row["detectable"] * row["sd"] / error - ndtri(power))
 
 
 def _z_scores(shown: pd.DataFrame, threshold: float | None) -> tuple[xr.Dataset, float]:
