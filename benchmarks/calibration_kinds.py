@@ -22,7 +22,6 @@ from bayesatk.judge_error import JudgeError, Judges
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.models.building import build_models
 from bayesatk.models.costs import cost_draws, cost_program
-from bayesatk.models.forward import Forward
 from bayesatk.models.question_draws import traced_difficulty
 from bayesatk.models.systems import build_logit_normal
 from bayesatk.models.votes import answer_draws as sampled_votes
@@ -34,6 +33,7 @@ from bayesatk.results.difficulty import flat_draws
 from bayesatk.verification.replications import (
     DRAWS,
     CountKind,
+    Forward,
     Quantities,
     Replications,
     count_study,

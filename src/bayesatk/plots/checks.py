@@ -8,9 +8,8 @@ import pandas as pd
 import xarray as xr
 from scipy.stats import kstwobign
 
-from bayesatk.data.chances import success_probabilities
+from bayesatk.guessing.baseline import guessers_of, guessing_chances
 from bayesatk.guessing.distributions import LargestPoissonBinomial
-from bayesatk.guessing.max_random import MaxOrderStatisticPoissonBinomial
 from bayesatk.plots.canvas import (
     COLORS,
     DARK,
@@ -41,9 +40,9 @@ def plot_baseline(
     ----------
     fit : xarray.DataTree
         From `bayesatk.guessing.random_baseline`.
-    guess : float, mapping, array_like, xarray.DataArray or LargestPoissonBinomial
+    guess : float, mapping, array_like or xarray.DataArray
         Probability of guessing each question right, as it was given to
-        `bayesatk.guessing.random_baseline`; or the distribution of the best count itself.
+        `bayesatk.guessing.random_baseline`.
     system : label, optional
         System whose numbers of trials the guessers get; default: the most accurate one. Other
         systems are shown if they have the same numbers of trials of each question.
@@ -128,7 +127,9 @@ def _draw_guesses(
     )  # fmt: skip
 
 
-def _law(result: Result, p: object, system: Any) -> tuple[LargestPoissonBinomial, int, list[Any]]:
+def _law(
+    result: Result, guess: object, system: Any
+) -> tuple[LargestPoissonBinomial, int, list[Any]]:
     """Return the best count's distribution, out of how many, and the systems it holds for."""
     group, labels = result.group("random_baseline"), result.systems
     index = labels.index(system)
@@ -136,15 +137,9 @@ def _law(result: Result, p: object, system: Any) -> tuple[LargestPoissonBinomial
     comparable = [
         label for label, row in zip(labels, trials, strict=True) if (row == trials[index]).all()
     ]
-    marks = int(trials[index].sum())
-    if isinstance(p, LargestPoissonBinomial):
-        law = p
-    else:
-        if isinstance(p, xr.DataArray) and "question" in p.coords:
-            p = p.sel(question=result.group("observed_data")["question"].values).values
-        chance = np.repeat(success_probabilities(trials.shape[1], p), trials[index])
-        guessers = MaxOrderStatisticPoissonBinomial(marks, chance)
-        law = guessers.at(float(group.attrs["t"]), correlation=float(group.attrs["correlation"]))
+    guessers = guessers_of(guessing_chances(result, guess), trials[index])
+    law = guessers.at(float(group.attrs["t"]), correlation=float(group.attrs["correlation"]))
+    marks = guessers.marks
     stored = float(group["expected_best"].sel(system=system))
     if abs(law.mean() / marks - stored) > 1e-9:
         raise ValueError(
@@ -247,11 +242,9 @@ def plot_verification(
 
 def _quantity_names(table: pd.DataFrame) -> list[str]:
     """Name rows by their labels, leaving out dimensions that a row does not have."""
-    dims = [name for name in table.columns[: list(table.columns).index("exact_mean")]]
-    extra = [
-        name for name in ("k", "tau", "system", "target", "reached", "category") if name in table
-    ]
-    names = list(dict.fromkeys([*dims, *extra]))
+    first = list(table.columns).index("exact_mean")
+    also = [name for name in ("k", "tau", "target", "reached", "category") if name in table]
+    names = list(dict.fromkeys([*table.columns[:first], *also]))
     labels = []
     for _, row in table[names].iterrows():
         words = [

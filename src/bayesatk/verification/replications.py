@@ -1,18 +1,22 @@
 """The replications of `calibrate`: truth and data from a declared PyMC program, and their ranks.
 
 Truth and data are one forward draw of the program in the form that has probabilities and trials as
-variables, compiled once (`bayesatk.models.forward`). What is asked of the truth is computed as it
-is of draws of NUTS: the truth is a posterior of one draw.
+variables: a millisecond for each data set, once it is compiled. What is asked of the truth is
+computed as it is of draws of NUTS: the truth is a posterior of one draw.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
 from itertools import pairwise
+from threading import Lock
 from typing import Any, Literal
 
 import numpy as np
+import pymc as pm
 import xarray as xr
+from pymc.pytensorf import compile as compile_pytensor
+from pymc.pytensorf import find_rng_nodes, reseed_rngs
 
 from bayesatk._tools.arrays import Array, Rng
 from bayesatk._tools.batches import misshapen
@@ -23,7 +27,6 @@ from bayesatk.data.tally import tally
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.models.building import build_models, default_form, one_latent_family
 from bayesatk.models.evidence import average
-from bayesatk.models.forward import Forward
 from bayesatk.models.metric_draws import count_draws
 from bayesatk.models.program import Form, build_program
 from bayesatk.models.sampling import Sampling, with_data_of
@@ -168,6 +171,49 @@ def score_values(scores: object) -> tuple[float, ...] | None:
             f" must be two or more finite numbers in rising order; got {scores!r:.80}.",
         )
     return values
+
+
+class Forward:
+    """A model compiled to be drawn from.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        Whose prior has no potentials.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesatk.models import build
+    >>> drawn = Forward(build([[1, 0], [1, 1]], form="full")).draw(np.random.default_rng(1))
+    >>> dict(drawn["p"].sizes), bool((drawn["successes"] <= 2).all())
+    ({'chain': 1, 'draw': 1, 'system': 1, 'question': 2}, True)
+    """
+
+    def __init__(self, model: pm.Model) -> None:
+        variables: list[Any] = [*model.free_RVs, *model.deterministics, *model.observed_RVs]
+        self._dims = {
+            variable.name: model.named_vars_to_dims.get(variable.name, ()) for variable in variables
+        }
+        self._random = find_rng_nodes(variables)
+        # Compiling to C costs more than interpreting the few thousand draws of a study.
+        self._function = compile_pytensor([], variables, mode="FAST_COMPILE")
+        self._lock = Lock()  # between the seed and the draw
+
+    def draw(self, rng: Rng) -> xr.Dataset:
+        """Draw all variables once, as a trace of one chain and one draw."""
+        with self._lock:
+            reseed_rngs(self._random, int(rng.integers(2**63)))
+            values = self._function()
+        return xr.Dataset(
+            {
+                name: (("chain", "draw", *self._dims_of(name, value.ndim)), value[None, None])
+                for name, value in zip(self._dims, values, strict=True)
+            }
+        )
+
+    def _dims_of(self, name: str, axes: int) -> tuple[str, ...]:
+        return self._dims[name] or tuple(f"{name}_{axis}" for axis in range(axes))
 
 
 class CountKind:
