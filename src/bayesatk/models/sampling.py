@@ -19,7 +19,7 @@ import pymc as pm
 import xarray as xr
 
 from bayesatk._tools.arrays import Rng
-from bayesatk._tools.messages import ArgumentError
+from bayesatk._tools.messages import ArgumentError, one_of
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.data.study import Study, read_study
 from bayesatk.metrics.category_credit import reachable
@@ -27,7 +27,6 @@ from bayesatk.metrics.grid import MetricSpec, parse
 from bayesatk.models.building import (
     build_models,
     check_crossed,
-    check_form,
     default_form,
     one_latent_family,
 )
@@ -278,16 +277,17 @@ def sample(
     True
     """
     form = form or default_form(pooling)
-    check_form(form, difficulty, judge, covariates, group)
+    one_of("form", form, ("marginal", "full", "crossed"))
     crossed = prior_of(CrossedPrior, prior, "for form='crossed'") if form == "crossed" else None
     study = read_study(
-        data, metrics, pooling=pooling, prior=None if crossed else prior, difficulty=difficulty,
-        success=success, prior_trials=prior_trials, prior_weight=prior_weight,
-        answer_prior=answer_prior, ci_prob=ci_prob, keep=keep, covariates=covariates, group=group,
-        group_weights=group_weights, population=population, judge=judge, combined=True,
+        data, metrics, pooling=pooling, prior=None if crossed else prior,
+        difficulty=None if crossed else difficulty, success=success, prior_trials=prior_trials,
+        prior_weight=prior_weight, answer_prior=answer_prior, ci_prob=ci_prob, keep=keep,
+        covariates=covariates, group=group, group_weights=group_weights, population=population,
+        judge=judge, combined=True,
     )  # fmt: skip
     if crossed:
-        check_crossed(study, keep)
+        check_crossed(replace(study, prior=crossed), difficulty, keep)
     by_default = prior is None and difficulty is None
     alone = any(value is not None for value in (study.judges, study.design, study.grouping))
     alone |= bool(study.scale.axes)
