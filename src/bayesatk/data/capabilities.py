@@ -130,9 +130,6 @@ _ANSWERS = "questions have answers of their own, so one distribution of them all
 _CUT = "a cut posterior is not the posterior of one model, so it has no evidence and no likelihood"
 _RATE = "it is about a success probability, and trials with scores have several probabilities"
 _BINS = "scores fall into bins that all of them made, so their probability is no model's alone"
-_CROSSED = (
-    "its difficulties are logit-normal, of right and wrong alone, and nothing else moves them"
-)
 _LOGIT_NORMAL = "its logit-normal difficulties have no closed likelihood of a question"
 
 
@@ -254,7 +251,7 @@ REFUSED = _pairs(
                     "pooling none",
                     "pooling complete",
                 ),
-                _CROSSED,
+                "its difficulties are logit-normal, of right and wrong, and nothing moves them",
             ),
             "shared_difficulty": "the crossed model has difficulties of its own",
             "tail_exponent": "logit-normal difficulties follow no power law near zero",
