@@ -19,17 +19,27 @@ from typing import Any
 import pandas as pd
 
 import bayesatk as bk
+from bayesatk.verification.calibration import calibrated
+from bayesatk.verification.replications import Replications
+from benchmarks.calibration_kinds import CostStudy, Studied, Votes
 
 RESULTS = Path(__file__).parent / "results" / "calibration"
 SCORES = (0.0, 0.5, 1.0)
 BETA = {"difficulty": "beta"}
 VOTES = {"pooling": "none", "prior": bk.priors.AnswerPrior(choices=4)}
+ONE_BETA = bk.priors.HyperPrior(families="beta")
+NORMAL = bk.priors.CrossedPrior()
+JUDGE = bk.JudgeError(tp=27, p=30, fp=4, n=32)
+UNIFORM = bk.priors.BetaPrior()
 MODERATE = bk.priors.HyperPrior((2.0, 2.0), (2.0, 6.0), families="beta")
 
 
 @dataclass(frozen=True)
 class Run:
-    """One study: a name for its file, a title, and the arguments of `bayesatk.checks.calibrate`."""
+    """One study: a name for its file, a title, and the arguments of `bayesatk.checks.calibrate`.
+
+    Of what that does not take: a kind of replications, with its fields.
+    """
 
     name: str
     title: str
@@ -37,6 +47,7 @@ class Run:
     metrics: str
     replications: int
     options: dict[str, Any] = field(default_factory=dict)
+    kind: type[Replications] | None = None
 
 
 CLOSED = [
@@ -50,11 +61,10 @@ CLOSED = [
     *(
         Run(
             f"judge-{name}", f"a judge that errs, {name}", (6, 3), "pass@1,4", number,
-            {"judge": bk.JudgeError(tp=27, p=30, fp=4, n=32), **options},
+            {"judge": JUDGE, "pooling": name, "prior": prior}, Studied,
         )
-        for name, number, options in (
-            ("none", 200, {"pooling": "none"}), ("partial", 100, BETA),
-            ("complete", 200, {"pooling": "complete"}),
+        for name, number, prior in (
+            ("none", 200, UNIFORM), ("partial", 100, ONE_BETA), ("complete", 200, UNIFORM),
         )
     ),
     Run(
@@ -75,14 +85,14 @@ CLOSED = [
     ),
     Run(
         "covariates", "partial, two covariates", (10, 3), "pass@1,4", 500,
-        {"structure": "covariates"},
+        {"structure": "covariates"}, Studied,
     ),
-    Run("groups", "partial, groups of 4", (24, 3), "pass@1,4", 200, {"structure": "groups"}),
     Run(
-        "costs", "success and cost", (12, 4), "pass@1,3", 300,
-        {"cost_prior": bk.costs.CostPrior(), **BETA},
+        "groups", "partial, groups of 4", (24, 3), "pass@1,4", 200, {"structure": "groups"},
+        Studied,
     ),
-    Run("votes", "votes, four choices", (6, 5), "plurality@1,3", 10_000, VOTES),
+    Run("costs", "success and cost", (12, 4), "pass@1,3", 300, {}, CostStudy),
+    Run("votes", "votes, four choices", (6, 5), "plurality@1,3", 10_000, VOTES, Votes),
 ]  # fmt: skip
 SAMPLED = [
     Run("pymc-none", "pooling none", (6, 3), "pass@2", 200, {"pooling": "none"}),
@@ -98,7 +108,10 @@ SAMPLED = [
         for name in ("inflated", "mixture", "averaged")
     ),
     Run("pymc-complete", "pooling complete", (6, 3), "pass@2", 200, {"pooling": "complete"}),
-    Run("pymc-crossed", "crossed, two systems", (6, 4), "pass@1,3", 200, {"form": "crossed"}),
+    Run(
+        "pymc-crossed", "crossed, two systems", (6, 4), "pass@1,3", 200,
+        {"normal": "crossed", "prior": NORMAL}, Studied,
+    ),
     Run(
         "pymc-categories", "three categories, partial, marginal", (6, 3), "bayes max@2", 200,
         {"scores": SCORES, "prior": bk.priors.DirichletHyperPrior()},
@@ -118,14 +131,17 @@ SAMPLED = [
     ),
     Run(
         "pymc-covariates", "partial, two covariates", (10, 3), "pass@1,4", 100,
-        {"structure": "covariates"},
+        {"structure": "covariates"}, Studied,
     ),
     Run(
         "pymc-groups", "partial, groups of 4", (24, 3), "pass@1,4", 100,
-        {"structure": "groups"},
+        {"structure": "groups"}, Studied,
     ),
-    Run("pymc-votes", "votes, four choices", (6, 5), "plurality@1,3", 200, VOTES),
-    Run("pymc-normal", "logit-normal", (6, 4), "pass@1,3", 200, {"form": "logit_normal"}),
+    Run("pymc-votes", "votes, four choices", (6, 5), "plurality@1,3", 200, VOTES, Votes),
+    Run(
+        "pymc-normal", "logit-normal", (6, 4), "pass@1,3", 200,
+        {"normal": "logit_normal", "prior": NORMAL}, Studied,
+    ),
 ]  # fmt: skip
 
 
@@ -145,10 +161,16 @@ def row(run: Run, engine: str, client: Any) -> dict[str, Any]:
     """Run a study, or what is left of it, and return its row of the table."""
     RESULTS.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
-    found = bk.checks.calibrate(
-        *run.size, run.metrics, engine=engine, replications=run.replications, rng=2026,
-        path=RESULTS / f"{run.name}.jsonl", client=client, **run.options,
-    )  # fmt: skip
+    path, seed = RESULTS / f"{run.name}.jsonl", 2026
+    if run.kind is None:
+        found = bk.checks.calibrate(
+            *run.size, run.metrics, engine=engine, replications=run.replications, rng=seed,
+            path=path, client=client, **run.options,
+        )  # fmt: skip
+    else:
+        fields = {"pooling": "partial", "prior": ONE_BETA} | run.options
+        study = run.kind(*run.size, run.metrics, engine=engine, seed=seed, **fields)
+        found = calibrated(study, run.replications, path, client)
     table = found.table
     print(f"{engine} {run.title}: {found.verdict}, {time.perf_counter() - start:.0f} s", flush=True)
     return {

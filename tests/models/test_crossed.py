@@ -154,8 +154,13 @@ def test_what_the_crossed_model_cannot_do_is_refused() -> None:
         bk.sample([[1, 0]], "bayes", **quiet)
     with pytest.raises(TypeError, match="must be a CrossedPrior"):
         bk.sample(runs, "bayes", prior=bk.priors.HyperPrior(), **quiet)
-    with pytest.raises(ValueError, match="right and wrong under pooling='partial'"):
-        bk.sample(runs, "bayes", pooling="none", **quiet)
+    for options in (
+        {"pooling": "none"}, {"prior_trials": runs}, {"difficulty": "beta"},
+        {"judge": bk.JudgeError(9, 10, 1, 10)},
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=r"logit-normal.*form='crossed'.*To go on") as refusal:
+            bk.sample(runs, "pass@1", **options, **quiet)
+        assert next(iter(options)) in str(refusal.value)
     with pytest.raises(ValueError, match=r"keep must be empty or \['p'\]"):
         bk.sample(runs, "bayes", keep=["log_likelihood"], **quiet)
     with pytest.raises(ValueError, match="must be finite and > 0"):

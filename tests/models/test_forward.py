@@ -6,8 +6,8 @@ from scipy.special import logit
 
 import bayesatk as bk
 from bayesatk.data.study import read_study
-from bayesatk.models.forward import Forward
 from bayesatk.models.program import build_program
+from bayesatk.verification.replications import Forward
 
 pytestmark = pytest.mark.full
 SIZE = 2000

@@ -13,7 +13,7 @@ import bayesatk as bk
 from bayesatk.data.study import Study, read_study
 from bayesatk.models import sampling
 from bayesatk.models.building import build_models
-from bayesatk.models.sampling import Sampling, compiler_of
+from bayesatk.models.sampling import compiler_of
 
 SHORT = {"draws": 200, "tune": 200, "chains": 2, "progress": False}
 PLAIN = {
@@ -154,4 +154,3 @@ def test_nothing_has_to_be_tuned_and_what_was_interrupted_is_no_result(monkeypat
 def test_options_that_sample_sets_itself_are_refused_before_anything_is_done() -> None:
     with pytest.raises(ValueError, match="sample_kwargs must hold arguments of nutpie"):
         bk.sample([[1, 0]], "pass@1", sample_kwargs={"blocking": False}, **SHORT)
-    assert Sampling(1, 1, 1, "pymc", options={"save_warmup": True}).sampler == "pymc"

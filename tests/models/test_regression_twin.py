@@ -1,8 +1,10 @@
 """The regression on covariates sampled by PyMC, against weighted points."""
 
 import pytest
+from benchmarks.calibration_kinds import Studied
 
 import bayesatk as bk
+from bayesatk.verification.calibration import calibrated
 from tests.conftest import FALSE_ALARM
 
 SEEDS = (
@@ -36,9 +38,10 @@ def test_nuts_agrees_on_the_seeds() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize(("engine", "replications"), [("closed_form", 60), ("pymc", 50)])
 def test_calibration(engine, replications) -> None:
-    found = bk.checks.calibrate(
-        10, 3, "pass@1,4", structure="covariates", engine=engine, replications=replications,
-        alpha=FALSE_ALARM, progress=False,
+    study = Studied(
+        10, 3, "pass@1,4", "partial", bk.priors.HyperPrior(families="beta"), engine, 0,
+        structure="covariates",
     )  # fmt: skip
+    found = calibrated(study, replications, progress=False, alpha=FALSE_ALARM)
     assert found.verdict == "calibrated", found.table
     assert {"Intercept", "trend", "icc"} < set(found.table.index)

@@ -313,13 +313,14 @@ def test_the_antibody_survey_of_santa_clara_has_its_published_interval() -> None
 
 @pytest.mark.full
 def test_a_short_calibration_of_the_closed_form_finds_it_right() -> None:
-    found = bk.checks.calibrate(
-        5, 2, "pass@1", judge=JUDGE, pooling="none", replications=50, rng=1, progress=False
-    )
+    from benchmarks.calibration_kinds import Studied
+
+    from bayesatk.verification.calibration import calibrated  # these import PyMC
+
+    study = Studied(5, 2, "pass@1", "none", bk.priors.BetaPrior(), "closed_form", 1, judge=JUDGE)
+    found = calibrated(study, 50, progress=False)
     assert found.verdict == "calibrated"
     assert {"sensitivity", "false_positive_rate"} <= set(found.table.index)
-    with pytest.raises(ValueError, match="judge must be a JudgeError"):
-        bk.checks.calibrate(5, 2, judge=0.9, replications=1)
 
 
 @pytest.mark.parametrize("pooling", ["partial", "none", "complete"])

@@ -7,10 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import xarray as xr
+from benchmarks import calibration_kinds
+from benchmarks.calibration_kinds import CostKind, CostStudy, Studied, Votes
 
 import bayesatk as bk
 from bayesatk.metrics.grid import parse
-from bayesatk.verification import kinds
+from bayesatk.verification import replications
+from bayesatk.verification.calibration import Calibration, calibrated
+from bayesatk.verification.replications import Replications
 from tests.conftest import FALSE_ALARM
 
 QUIET = {"progress": False}
@@ -19,6 +23,17 @@ SCORES = (0.0, 0.5, 1.0)
 
 
 LONG = pytest.mark.long
+ONE_BETA = bk.priors.HyperPrior(families="beta")
+
+
+def calibration(
+    kind: type[Replications], size, metrics, number, seed, engine="closed_form", alpha=0.01,
+    **fields,
+) -> Calibration:  # fmt: skip
+    """Of what only the repository calibrates."""
+    fields = {"pooling": "partial", "prior": ONE_BETA} | fields
+    study = kind(*size, metrics, engine=engine, seed=seed, **fields)
+    return calibrated(study, number, progress=False, alpha=alpha)
 
 
 @pytest.mark.slow
@@ -81,44 +96,45 @@ def test_scored_categories_are_calibrated(pooling, prior, size) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["closed_form", pytest.param("pymc", marks=LONG)])
 def test_votes_of_known_choices_are_calibrated(engine) -> None:
-    options = NUTS | {"engine": engine, "replications": 300 if engine == "closed_form" else 100}
-    prior = bk.priors.AnswerPrior(0.8, choices=4)
-    found = bk.checks.calibrate(
-        5, 4, "plurality@1,3", pooling="none", prior=prior, rng=3, **options
-    )
+    found = calibration(
+        Votes, (5, 4), "plurality@1,3", 300 if engine == "closed_form" else 100, 3, engine,
+        FALSE_ALARM, pooling="none", prior=bk.priors.AnswerPrior(0.8, choices=4),
+    )  # fmt: skip
     assert found.verdict == "calibrated", found.table.to_string()
     assert {"plurality@3 questions", "plurality@3 first"} <= set(found.table.index)
 
 
 @pytest.mark.long
 def test_votes_under_another_prior_are_not(monkeypatch) -> None:
-    right = kinds.VoteModel
+    right = calibration_kinds.VoteModel
 
     def wrong(ballots, prior, draws, rng):
         return right(ballots, bk.priors.AnswerPrior(3.0, choices=4), draws, rng)
 
-    monkeypatch.setattr(kinds, "VoteModel", wrong)
+    monkeypatch.setattr(calibration_kinds, "VoteModel", wrong)
     prior = bk.priors.AnswerPrior(choices=4)
-    found = bk.checks.calibrate(
-        8, 2, "plurality@1", pooling="none", prior=prior, replications=300, rng=3, **QUIET
-    )
+    found = calibration(Votes, (8, 2), "plurality@1", 300, 3, pooling="none", prior=prior)
     assert found.verdict == "wrong"
 
 
 @pytest.mark.slow
 @pytest.mark.long
 def test_logit_normal_difficulties_are_calibrated() -> None:
-    options = NUTS | {"form": "logit_normal", "replications": 60}
-    found = bk.checks.calibrate(6, 4, "pass@2", rng=5, **options)
+    found = calibration(
+        Studied, (6, 4), "pass@2", 60, 5, "pymc", FALSE_ALARM, normal="logit_normal",
+        prior=bk.priors.CrossedPrior(),
+    )  # fmt: skip
     assert found.verdict == "calibrated", found.table.to_string()
     assert {"mu", "sigma", "p_first", "pass@2 population"} <= set(found.table.index)
 
 
 def test_a_planted_bug_in_categories_is_caught(monkeypatch) -> None:
-    right = kinds.Declared.of_study
+    right = replications.Declared.of_study
     prior = bk.priors.DirichletPrior((3.0, 1.0, 1.0))
     monkeypatch.setattr(
-        kinds.Declared, "of_study", lambda study, seed: right(replace(study, prior=prior), seed)
+        replications.Declared,
+        "of_study",
+        lambda study, seed: right(replace(study, prior=prior), seed),
     )
     found = bk.checks.calibrate(
         8, 2, "bayes", pooling="none", scores=SCORES, replications=400, rng=6, **QUIET
@@ -128,7 +144,7 @@ def test_a_planted_bug_in_categories_is_caught(monkeypatch) -> None:
 
 @pytest.mark.parametrize("bug", ["prior", "counts"])
 def test_a_planted_bug_is_caught(monkeypatch, bug) -> None:
-    right = kinds.Declared.of_study
+    right = replications.Declared.of_study
 
     def wrong(study, seed):
         declared = right(study, seed)
@@ -137,7 +153,7 @@ def test_a_planted_bug_is_caught(monkeypatch, bug) -> None:
         missed = np.minimum(declared.counts[..., 1:], 1) * [1, -1]
         return replace(declared, counts=declared.counts + missed)
 
-    monkeypatch.setattr(kinds.Declared, "of_study", wrong)
+    monkeypatch.setattr(replications.Declared, "of_study", wrong)
     found = bk.checks.calibrate(8, 2, pooling="none", replications=400, rng=6, **QUIET)
     assert found.verdict == "wrong"
 
@@ -190,19 +206,10 @@ def test_what_cannot_be_simulated_is_refused() -> None:
         bk.checks.calibrate(3, 2, engine="stan")
     with pytest.raises(ValueError, match="form must be left out"):
         bk.checks.calibrate(3, 2, form="full")
-    with pytest.raises(ValueError, match="needs pooling='partial' and no scores"):
-        bk.checks.calibrate(3, 2, form="crossed", engine="pymc", scores=SCORES)
-    with pytest.raises(TypeError, match="must be a CrossedPrior"):
-        bk.checks.calibrate(3, 2, form="crossed", engine="pymc", prior=bk.priors.HyperPrior())
-    with pytest.raises(ValueError, match="form must be left out"):
-        bk.checks.calibrate(3, 2, form="logit_normal")
-    unfair = bk.priors.AnswerPrior(choices=3, unseen_correct=False)
-    for votes in (
-        {}, {"prior": bk.priors.AnswerPrior()}, {"prior": bk.priors.AnswerPrior(choices=3)},
-        {"prior": unfair, "pooling": "none"},
-    ):  # fmt: skip
-        with pytest.raises(ValueError, match=r"prior=AnswerPrior\(choices=\)"):
-            bk.checks.calibrate(3, 2, "plurality@1", **votes)
+    with pytest.raises(ValueError, match="form must be 'marginal' or 'full'; got 'crossed'"):
+        bk.checks.calibrate(3, 2, form="crossed", engine="pymc")
+    with pytest.raises(ValueError, match=r"metrics must be of marks .*got plurality@1"):
+        bk.checks.calibrate(3, 2, "plurality@1 pass@1")
     for scores in ((1.0, 0.0), (0.0, float("nan")), (0.0, float("inf")), "ab", 3):
         with pytest.raises(ValueError, match="two or more finite numbers in rising order"):
             bk.checks.calibrate(3, 2, "bayes", scores=scores)
@@ -215,21 +222,15 @@ def test_what_cannot_be_simulated_is_refused() -> None:
 
 @pytest.mark.long
 def test_costs_are_calibrated_on_data_from_their_prior() -> None:
-    options = {"difficulty": "beta", "cost_prior": bk.costs.CostPrior(), "progress": False}
-    found = bk.checks.calibrate(4, 3, "pass@1,2", replications=50, rng=1, **options)
+    found = calibration(CostStudy, (4, 3), "pass@1,2", 50, 1)
     assert found.verdict == "calibrated", found.table.to_string()
     assert {"cost_slope", "mean_p", "cost_of_pass questions"} <= set(found.table.index)
-    with pytest.raises(ValueError, match="cost_prior goes with"):
-        bk.checks.calibrate(4, 3, engine="pymc", **options)
 
 
 @pytest.mark.parametrize("structure", ["groups", "covariates"])
 def test_calibration_asks_for_every_coefficient_and_group(structure) -> None:
-    study = kinds.count_study(
-        8, 3, structure, 1, None, metrics=parse("pass@1,4"), pooling="partial",
-        prior=bk.priors.HyperPrior(families="beta"),
-    )  # fmt: skip
-    truth, data = kinds.CountKind(study, None).simulate(np.random.default_rng(1))
+    study = Studied(8, 3, "pass@1,4", "partial", ONE_BETA, "closed_form", 1, structure=structure)
+    truth, data = study.kind().simulate(np.random.default_rng(1))
     names = {"group_sd", "typical_p", "group_mean_first", "pass@4 new_groups"}
     names = {"Intercept", "trend", "third"} if structure == "covariates" else names
     assert names | {"icc", "p_first", "pass@1 questions", "pass@4 population"} <= set(truth)
@@ -240,7 +241,7 @@ def test_calibration_asks_for_every_coefficient_and_group(structure) -> None:
 def test_costs_are_simulated_of_every_family() -> None:
     """Nearly all questions are never solved a priori, whatever the rest is."""
     prior = bk.priors.HyperPrior(families="inflated", atoms=(900.0, 1.0, 1.0))
-    kind = kinds.CostKind(40, 3, parse("pass@1"), prior, bk.costs.CostPrior())
+    kind = CostKind(40, 3, parse("pass@1"), prior, bk.costs.CostPrior())
     truth, costs = kind.simulate(np.random.default_rng(1))
     assert truth["mean_p"].item() < 0.05
     assert (costs.trials[:, 1] == 0.0).mean() > 0.9

@@ -238,6 +238,21 @@ REFUSED = _pairs(
             "shared_difficulty": "its questions come from a law of difficulty, not from these",
         },
         "crossed": {
+            **dict.fromkeys(
+                (
+                    "group",
+                    "covariates",
+                    "judge",
+                    "categories",
+                    "votes",
+                    "verifier",
+                    "families",
+                    "prior trials",
+                    "pooling none",
+                    "pooling complete",
+                ),
+                "its difficulties are logit-normal, of right and wrong, and nothing moves them",
+            ),
             "shared_difficulty": "the crossed model has difficulties of its own",
             "tail_exponent": "logit-normal difficulties follow no power law near zero",
             "difficulty_plot": "its difficulties are of all systems together",

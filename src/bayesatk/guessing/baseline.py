@@ -107,9 +107,9 @@ def random_baseline(
     """
     result = Result.of(fit)
     generator, seed = resolve_rng(rng)
-    chance = _per_question(result, guess)
+    chances = guessing_chances(result, guess)
     columns = [
-        _one_system(result, i, chance, t, correlation, alpha, generator)
+        _one_system(result, i, chances, t, correlation, alpha, generator)
         for i in range(len(result.systems))
     ]
     dims = {
@@ -137,7 +137,7 @@ def random_baseline(
     return tree
 
 
-def _per_question(fit: Result, p: object) -> Array:
+def guessing_chances(fit: Result, p: object) -> Array:
     """Chance of guessing each question, in the order of the result."""
     labels = fit.group("observed_data")["question"].values
     if isinstance(p, xr.DataArray) and "question" in p.coords:
@@ -162,17 +162,16 @@ def _per_question(fit: Result, p: object) -> Array:
 def _one_system(
     fit: Result,
     system: int,
-    chance: Array,
+    chances: Array,
     t: float,
     correlation: float,
     alpha: float,
     rng: Rng,
 ) -> dict[str, Any]:
     successes, trials = (counts[system] for counts in fit.right_of_all("random_baseline"))
-    trial_chances = np.repeat(chance, trials)
-    guessers = MaxOrderStatisticPoissonBinomial(len(trial_chances), trial_chances)
+    guessers = guessers_of(chances, trials)
     best = guessers.at(t, correlation=correlation)
-    correct, marks = int(successes.sum()), len(trial_chances)
+    correct, marks = int(successes.sum()), guessers.marks
     exceeds, exceeds_error = _prob_exceeds(fit, system, best.mean() / marks, rng)
     counts, run_index = np.unique(_new_runs(fit, system, trials, rng), return_inverse=True)
     beats, ties = best.cdf(counts - 1)[run_index], best.pmf(counts)[run_index]
@@ -194,6 +193,11 @@ def _one_system(
         "prob_beats_error": float(beats.std() / np.sqrt(len(beats))),
         "skill_if_selected": statistics,
     }
+
+
+def guessers_of(chances: Array, trials: Ints) -> MaxOrderStatisticPoissonBinomial:
+    """Guessers with as many trials of each question as a system had."""
+    return MaxOrderStatisticPoissonBinomial(int(trials.sum()), np.repeat(chances, trials))
 
 
 def _prob_exceeds(fit: Result, system: int, value: float, rng: Rng) -> tuple[Array, Array]:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import pymc as pm
 
 from bayesatk._tools.messages import ArgumentError, one_of
+from bayesatk.data.capabilities import Capability, require_together
 from bayesatk.data.study import Study, read_study
 from bayesatk.metrics.grid import MetricSpec
 from bayesatk.models.program import Form, build_program
@@ -123,36 +124,10 @@ def default_form(pooling: Pooling) -> Form:
     return "marginal" if pooling == "partial" else "full"
 
 
-def check_form(
-    form: str, difficulty: Families, judge: object, covariates: object, group: object
-) -> None:
-    """Refuse what a form has no model for."""
-    one_of("form", form, ("marginal", "full", "crossed"))
-    if form == "crossed" and judge is not None:
-        raise ValueError(
-            "judge must be left out for form='crossed', which takes marks as they are."
-        )
-    if form == "crossed" and difficulty is not None:
-        raise ArgumentError(
-            "difficulty",
-            " must be left out for form='crossed', whose difficulties are logit-normal; "
-            f"got {difficulty!r:.80}.",
-        )
-    for name, value in (("covariates", covariates), ("group", group)):
-        if value is not None and form == "crossed":
-            raise ArgumentError(
-                "form", f" must be 'marginal' or left out with {name}=; got {form!r}."
-            )
-
-
-def check_crossed(study: Study, keep: Sequence[str]) -> None:
-    """Refuse what the crossed model cannot give."""
-    if study.scale.axes or study.votes or study.pooling != "partial":
-        raise ValueError(
-            "form='crossed' is a model of right and wrong under pooling='partial'; got "
-            f"{[metric.label for metric in study.metrics]} with pooling={study.pooling!r}. Leave "
-            "pooling as it is; for scores, say what a success is: success='score >= ...'."
-        )
+def check_crossed(study: Study, difficulty: Families, keep: Sequence[str]) -> None:
+    """Refuse what the crossed model, whose prior the study has, cannot give."""
+    families: dict[Capability, object] = {} if difficulty is None else {"families": difficulty}
+    require_together({**study.values, **families})
     if set(keep) - {"p"}:
         raise ArgumentError(
             "keep",

@@ -16,7 +16,7 @@ from bayesatk.core.costs.prior import FINEST, NAMES, CostPrior
 from bayesatk.data.scales import RIGHT_WRONG
 from bayesatk.models.program import Law, observe, question_probabilities, study_coordinates
 from bayesatk.models.question_draws import traced_difficulty
-from bayesatk.models.sampling import Sampler, Sampling, sampler_statistics
+from bayesatk.models.sampling import Sampling, sampler_statistics
 from bayesatk.priors import HyperPrior
 from bayesatk.results.citations import HOFFMAN
 from bayesatk.results.costs import AskedCosts, cost_posterior, cost_tree, read_costs
@@ -158,7 +158,6 @@ def sample_cost(
     draws: int = 1000,
     tune: int = 1000,
     chains: int = 4,
-    nuts_sampler: Sampler = "nutpie",
     progress: bool = True,
     rng: RandomSource = None,
     sample_kwargs: Mapping[str, Any] | None = None,
@@ -169,7 +168,7 @@ def sample_cost(
     ----------
     data, k, spend, prior, cost_prior, success, ci_prob
         As in `bayesatk.costs.evaluate_cost`, with ``difficulty="beta"``.
-    draws, tune, chains, nuts_sampler, progress, sample_kwargs
+    draws, tune, chains, progress, sample_kwargs
         As in `bayesatk.sample`.
     rng : int, numpy.random.Generator or None
 
@@ -196,7 +195,7 @@ def sample_cost(
     asked = _asked(data, k, spend, prior, cost_prior, success, ci_prob)
     generator, seed = resolve_rng(rng)
     options = {"target_accept": 0.95, **(sample_kwargs or {})}
-    how = Sampling(draws, tune, chains, nuts_sampler, progress, options)
+    how = Sampling(draws, tune, chains, progress, options)
     trace = how.run(cost_program(asked), int(generator.integers(2**31)))
     source, weights = trace["posterior"].to_dataset(), int(generator.integers(2**63))
     samples = [

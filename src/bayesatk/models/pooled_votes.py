@@ -96,32 +96,13 @@ def build_agreement(study: Study) -> pm.Model:
     return model
 
 
-@dataclass(frozen=True)
-class VoteDraws:
-    """Draws of votes, and of what is beside them in a result.
-
-    Parameters
-    ----------
-    counts : CountDraws
-        Of metrics that are votes.
-    averaged : Averaged, optional
-        Families of the share of right answers.
-    traces : mapping {name: xarray.DataTree}
-        Of all models.
-    """
-
-    counts: CountDraws
-    averaged: Averaged | None
-    traces: Mapping[str, xr.DataTree]
-
-
 def pooled_vote_draws(
     study: Study,
     form: Form,
     run: Callable[[pm.Model], xr.DataTree],
     rng: Rng,
-) -> VoteDraws:
-    """Sample the models of votes under partial pooling, and return draws of votes.
+) -> tuple[CountDraws, Averaged, dict[str, xr.DataTree]]:
+    """Sample the models of votes under partial pooling: draws, families averaged, and traces.
 
     Parameters
     ----------
@@ -167,7 +148,7 @@ def pooled_vote_draws(
         named[name] = DRAWS, agreement["posterior"].to_dataset()[name].values
     by_group = np.stack(grouped, axis=1) if study.grouping is not None else None
     counts = CountDraws(by_chain(source, values), named, by_group)
-    return VoteDraws(counts, averaged, traces | more)
+    return counts, averaged, {f"votes_{name}": trace for name, trace in (traces | more).items()}
 
 
 def _given(ballot: Ballots, right: bool) -> Ints:

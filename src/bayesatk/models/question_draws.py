@@ -26,7 +26,6 @@ from bayesatk.results.question_laws import (
     concentration,
     drawn_p,
     expected_metric,
-    shape_draws,
 )
 from bayesatk.results.question_means import Expectation
 from bayesatk.results.result import Result
@@ -75,17 +74,9 @@ def traced_laws(
     of_judge = () if study.judges is None else study.judge_rates(system).names
     names = ("mean_p", "icc", "slopes", "group_sd", "group_effect", "shape", *of_judge)
     drawn = {name: flat_draws(posterior[name], system) for name in names if name in posterior}
-    laws = QuestionLaws(
-        study, difficulty=difficulty, slopes=drawn.get("slopes"), group_sd=drawn.get("group_sd"),
-        shape=shape_draws(study, difficulty, drawn.get("shape")), system=system,
-    )  # fmt: skip
-    if difficulty is None:
-        laws = replace(laws, mean=drawn["mean_p"], icc=drawn["icc"])
     if "group_effect" in drawn:
-        laws = replace(laws, group_effect=drawn["group_sd"][:, None] * drawn["group_effect"])
-    if study.judges is not None:
-        laws = replace(laws, judge={name: drawn[name] for name in of_judge})
-    return laws
+        drawn["group_effect"] = drawn["group_sd"][:, None] * drawn["group_effect"]
+    return QuestionLaws.of_draws(study, drawn, system, difficulty)
 
 
 # Expectations of new questions

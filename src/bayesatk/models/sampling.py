@@ -19,7 +19,7 @@ import pymc as pm
 import xarray as xr
 
 from bayesatk._tools.arrays import Rng
-from bayesatk._tools.messages import ArgumentError
+from bayesatk._tools.messages import ArgumentError, one_of
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.data.study import Study, read_study
 from bayesatk.metrics.category_credit import reachable
@@ -27,7 +27,6 @@ from bayesatk.metrics.grid import MetricSpec, parse
 from bayesatk.models.building import (
     build_models,
     check_crossed,
-    check_form,
     default_form,
     one_latent_family,
 )
@@ -60,7 +59,6 @@ from bayesatk.results.schema import (
     root_attributes,
 )
 
-Sampler = Literal["nutpie", "pymc", "numpyro", "blackjax"]
 Compile = Callable[[pm.Model], Any]
 _MOST = 12  # programs kept, of some 10 MB each
 _OWN = ("blocking", "chains", "draws", "progress_bar", "return_raw_trace", "save_warmup", "seed",
@@ -78,23 +76,21 @@ class Sampling:
     ----------
     draws, tune, chains : int
         Draws kept and tuning steps per chain, and chains.
-    sampler : Sampler
     progressbar : bool
         Show progress.
     options : mapping
-        More arguments for `nutpie.sample`, or for `pymc.sample` with another sampler.
+        More arguments for `nutpie.sample`.
     """
 
     draws: int
     tune: int
     chains: int
-    sampler: Sampler = "nutpie"
     progressbar: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         taken = sorted(set(self.options) & set(_OWN))
-        if self.sampler == "nutpie" and taken:
+        if taken:
             raise ArgumentError(
                 "sample_kwargs",
                 f" must hold arguments of nutpie.sample other than {', '.join(_OWN)}; got "
@@ -104,7 +100,7 @@ class Sampling:
 
     def described(self) -> str:
         """Return the options as JSON, for the attributes of a result."""
-        return json.dumps({"draws": self.draws, "tune": self.tune, "sampler": self.sampler})
+        return json.dumps({"draws": self.draws, "tune": self.tune, "sampler": "nutpie"})
 
     def run(self, model: pm.Model, seed: int, compiled: Compile | None = None) -> xr.DataTree:
         """Sample the posterior of the data that a model holds.
@@ -117,19 +113,12 @@ class Sampling:
             ``compiled(model)`` is the program of nutpie with these data. Default: made here.
         """
         options = {"cores": min(self.chains, 2), **self.options}
-        sizes = {"draws": self.draws, "tune": self.tune, "chains": self.chains}
-        if self.sampler != "nutpie":
-            trace: xr.DataTree = pm.sample(
-                **sizes, model=model, nuts_sampler=self.sampler, random_seed=seed,
-                progressbar=self.progressbar, quiet=not self.progressbar, **options,
-            )  # fmt: skip
-            return trace
         program = (compiled or nutpie.compile_pymc_model)(model)
-        sizes["tune"] = max(1, self.tune)  # without a step to tune, nutpie aborts
         start = perf_counter()
-        trace = nutpie.sample(
-            program, **sizes, seed=seed, progress_bar=self.progressbar, save_warmup=False, **options
-        )
+        trace: xr.DataTree = nutpie.sample(
+            program, draws=self.draws, tune=max(1, self.tune), chains=self.chains, seed=seed,
+            progress_bar=self.progressbar, save_warmup=False, **options,
+        )  # fmt: skip
         if trace["posterior"].sizes["draw"] < self.draws:  # nutpie gives what there was
             raise KeyboardInterrupt
         trace["posterior"].attrs |= {
@@ -214,7 +203,6 @@ def sample(
     draws: int = 1000,
     tune: int = 1000,
     chains: int = 4,
-    nuts_sampler: Sampler = "nutpie",
     progress: bool = True,
     keep: Sequence[Literal["p", "log_likelihood", "predictive"]] = (),
     rng: RandomSource = None,
@@ -247,13 +235,11 @@ def sample(
         uses its joint draws.
     draws, tune, chains : int
         Draws kept and tuning steps per chain, and chains.
-    nuts_sampler : {"nutpie", "pymc", "numpyro", "blackjax"}
-        Implementation of NUTS.
     progress : bool
         Show progress.
     sample_kwargs : mapping, optional
-        More arguments for `nutpie.sample`, or for `pymc.sample` with another sampler, such as
-        ``{"cores": 1, "target_accept": 0.95}``.
+        More arguments for `nutpie.sample`, such as ``{"cores": 1, "target_accept": 0.95}``. For
+        another sampler: `bayesatk.models.build`, and `bayesatk.models.metrics_from_draws`.
 
     Returns
     -------
@@ -274,7 +260,7 @@ def sample(
 
     Notes
     -----
-    Compiling takes seconds. With the default sampler the last programs are kept for other data with
+    Compiling takes seconds. The last programs are kept for other data with
     equal pooling, prior, form and sizes (of questions, only if every p is sampled), but not those
     of votes, or with prior trials, covariates, groups or a judge.
 
@@ -291,21 +277,22 @@ def sample(
     True
     """
     form = form or default_form(pooling)
-    check_form(form, difficulty, judge, covariates, group)
+    one_of("form", form, ("marginal", "full", "crossed"))
     crossed = prior_of(CrossedPrior, prior, "for form='crossed'") if form == "crossed" else None
     study = read_study(
-        data, metrics, pooling=pooling, prior=None if crossed else prior, difficulty=difficulty,
-        success=success, prior_trials=prior_trials, prior_weight=prior_weight,
-        answer_prior=answer_prior, ci_prob=ci_prob, keep=keep, covariates=covariates, group=group,
-        group_weights=group_weights, population=population, judge=judge, combined=True,
+        data, metrics, pooling=pooling, prior=None if crossed else prior,
+        difficulty=None if crossed else difficulty, success=success, prior_trials=prior_trials,
+        prior_weight=prior_weight, answer_prior=answer_prior, ci_prob=ci_prob, keep=keep,
+        covariates=covariates, group=group, group_weights=group_weights, population=population,
+        judge=judge, combined=True,
     )  # fmt: skip
     if crossed:
-        check_crossed(study, keep)
+        check_crossed(replace(study, prior=crossed), difficulty, keep)
     by_default = prior is None and difficulty is None
     alone = any(value is not None for value in (study.judges, study.design, study.grouping))
     alone |= bool(study.scale.axes)
     resolved = crossed or one_latent_family(study.prior, form, by_default, alone)
-    how = Sampling(draws, tune, chains, nuts_sampler, progress, sample_kwargs or {})
+    how = Sampling(draws, tune, chains, progress, sample_kwargs or {})
     study = replace(study, prior=resolved)
     return sampled_result(study, form, how, rng, keep, partial(compiler_of, study, form))
 
@@ -395,9 +382,7 @@ def _sampled_votes(
 ) -> tuple[CountDraws, Any, dict[str, xr.DataTree]]:
     """Return draws of votes between answers, the average of their families, and traces by name."""
     if study.pooling == "partial":
-        pooled = pooled_vote_draws(study, form, run, generator)
-        named = {f"votes_{name}": trace for name, trace in pooled.traces.items()}
-        return pooled.counts, pooled.averaged, named
+        return pooled_vote_draws(study, form, run, generator)
     assert isinstance(study.answer_prior, AnswerPrior)
     trace = run(build_answers(study.outcomes, study.answer_prior))
     ks = [metric.k for metric in study.grid.voted.values()]

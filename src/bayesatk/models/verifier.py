@@ -17,7 +17,7 @@ from bayesatk._tools.arrays import Array, Flags, Ints, Rng
 from bayesatk.data.study import Study
 from bayesatk.data.verifier import ScoreBins
 from bayesatk.results.question_laws import QuestionLaws
-from bayesatk.results.question_means import Shares
+from bayesatk.results.question_means import Shares, grouped_means
 
 NOBODY = -1
 SHAPE_PRIOR = 0.2  # Dirichlet parameter of every bin, as of `bayesatk.core.pooling.shapes`
@@ -172,24 +172,18 @@ def drawn_means(
     ks : sequence of int
     rng : numpy.random.Generator
     """
-    size, questions = trials.p.shape
-    shares = Shares.of(questions, study.outcomes.weight, study.grouping)
-    on_questions = np.zeros((2, size, len(shares.outer), len(ks)))
-    sums, total = np.zeros_like(on_questions), np.zeros((size, len(shares.outer), 1))
-    anew = shares.drawn_anew(trials.scores.bins.counts.any(axis=(0, 2)))
-    for question, p in enumerate(trials.p.T):
-        credit = trials.credits(question, p, _REPEATS, ks, rng)
-        halves = np.stack([half.mean(axis=1) for half in np.split(credit, 2, axis=1)])
-        group, inner = shares.group[question], shares.inner[question]
-        weight = inner * anew[question] * rng.standard_exponential((size, 1))
-        on_questions[:, :, group] += inner * halves
-        sums[:, :, group] += weight * halves
-        total[:, group] += weight
+    shares = Shares.of(trials.p.shape[1], study.outcomes.weight, study.grouping)
+    tried = trials.scores.bins.counts.any(axis=(0, 2))
+    credits = (
+        trials.credits(question, p, _REPEATS, ks, rng) for question, p in enumerate(trials.p.T)
+    )
+    halves = (np.stack([h.mean(axis=1) for h in np.split(c, 2, axis=1)]) for c in credits)
+    on_questions, like = grouped_means(halves, shares, tried, rng)
     if study.bootstrapped:
-        like = sums / np.where(total > 0.0, total, np.nan)
         new = np.stack([shares.new_groups(half.swapaxes(1, 2), rng) for half in like[:1]] * 2)
     else:
-        of_new = [_means_of_new(trials, shares, ks, index, rng) for index in range(total.shape[1])]
+        groups = range(len(shares.outer))
+        of_new = [_means_of_new(trials, shares, ks, group, rng) for group in groups]
         like = np.stack(of_new, axis=2)
         new = _means_of_new(trials, shares, ks, None, rng) if shares.grouped else like[:, :, 0]
     by_group = np.stack([on_questions, like], axis=-1)

@@ -20,7 +20,7 @@ from bayesatk.data.study import as_marked
 from bayesatk.models.metric_draws import CountDraws, by_chain
 from bayesatk.priors import AnswerPrior
 from bayesatk.results.difficulty import flat_draws
-from bayesatk.results.question_means import Shares
+from bayesatk.results.question_means import Shares, grouped_means
 from bayesatk.results.schema import DRAWS
 
 _CHUNK = 4_000_000
@@ -150,21 +150,14 @@ def vote_means(
     list of ndarray, shape (draws, groups, ks)
         Exact at the drawn probabilities; of questions drawn anew; and of one simulated vote each.
     """
-    sums: Array = np.zeros(0)
-    total: Array = np.zeros(0)
-    drawn_anew = shares.drawn_anew(tried)
-    for question, (p, correct) in enumerate(answers):
-        if not question:
-            shape = len(p), len(shares.outer)
-            sums, total = np.zeros((3, *shape, len(ks))), np.zeros(shape)
-        values = latent_votes(p[:, : len(correct)], correct, ks)
-        weight = rng.standard_exponential(len(p)) * drawn_anew[question]
-        group, inner = shares.group[question], shares.inner[question]
-        credit = simulated_credit(p, correct, ks, rng)
-        sums[:, :, group] += inner * np.stack([values, values * weight[:, None], credit])
-        total[:, group] += inner * weight
-    sums[1] /= np.where(total > 0.0, total, np.nan)[..., None]
-    return list(sums)
+    credits = (
+        np.stack([
+            latent_votes(p[:, : len(correct)], correct, ks), simulated_credit(p, correct, ks, rng)
+        ])
+        for p, correct in answers
+    )  # fmt: skip
+    (exact, simulated), (like, _) = grouped_means(credits, shares, tried, rng)
+    return [exact, like, simulated]
 
 
 def latent_votes(p: Array, correct: Flags, ks: Sequence[int]) -> Array:

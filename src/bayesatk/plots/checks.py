@@ -6,12 +6,10 @@ import arviz as az
 import numpy as np
 import pandas as pd
 import xarray as xr
-from scipy.special import ndtri
 from scipy.stats import kstwobign
 
-from bayesatk.data.chances import success_probabilities
+from bayesatk.guessing.baseline import guessers_of, guessing_chances
 from bayesatk.guessing.distributions import LargestPoissonBinomial
-from bayesatk.guessing.max_random import MaxOrderStatisticPoissonBinomial
 from bayesatk.plots.canvas import (
     COLORS,
     DARK,
@@ -42,9 +40,9 @@ def plot_baseline(
     ----------
     fit : xarray.DataTree
         From `bayesatk.guessing.random_baseline`.
-    guess : float, mapping, array_like, xarray.DataArray or LargestPoissonBinomial
+    guess : float, mapping, array_like or xarray.DataArray
         Probability of guessing each question right, as it was given to
-        `bayesatk.guessing.random_baseline`; or the distribution of the best count itself.
+        `bayesatk.guessing.random_baseline`.
     system : label, optional
         System whose numbers of trials the guessers get; default: the most accurate one. Other
         systems are shown if they have the same numbers of trials of each question.
@@ -129,7 +127,9 @@ def _draw_guesses(
     )  # fmt: skip
 
 
-def _law(result: Result, p: object, system: Any) -> tuple[LargestPoissonBinomial, int, list[Any]]:
+def _law(
+    result: Result, guess: object, system: Any
+) -> tuple[LargestPoissonBinomial, int, list[Any]]:
     """Return the best count's distribution, out of how many, and the systems it holds for."""
     group, labels = result.group("random_baseline"), result.systems
     index = labels.index(system)
@@ -137,15 +137,9 @@ def _law(result: Result, p: object, system: Any) -> tuple[LargestPoissonBinomial
     comparable = [
         label for label, row in zip(labels, trials, strict=True) if (row == trials[index]).all()
     ]
-    marks = int(trials[index].sum())
-    if isinstance(p, LargestPoissonBinomial):
-        law = p
-    else:
-        if isinstance(p, xr.DataArray) and "question" in p.coords:
-            p = p.sel(question=result.group("observed_data")["question"].values).values
-        chance = np.repeat(success_probabilities(trials.shape[1], p), trials[index])
-        guessers = MaxOrderStatisticPoissonBinomial(marks, chance)
-        law = guessers.at(float(group.attrs["t"]), correlation=float(group.attrs["correlation"]))
+    guessers = guessers_of(guessing_chances(result, guess), trials[index])
+    law = guessers.at(float(group.attrs["t"]), correlation=float(group.attrs["correlation"]))
+    marks = guessers.marks
     stored = float(group["expected_best"].sel(system=system))
     if abs(law.mean() / marks - stored) > 1e-9:
         raise ValueError(
@@ -220,7 +214,7 @@ def plot_verification(
     worst = table[list(_TESTS)].abs().max(axis=1)
     shown = table.loc[worst.sort_values(ascending=False, kind="stable").index[:40]].sort_index()
     shown = shown[::-1]  # the first on top
-    rows, threshold = len(shown), _threshold(table)
+    rows, threshold = len(shown), table.attrs.get("threshold")
     data, edge = _z_scores(shown, threshold)
     names = {test: f"z of the {test}" for test in _TESTS.values()}
     canvas = Canvas(
@@ -248,11 +242,9 @@ def plot_verification(
 
 def _quantity_names(table: pd.DataFrame) -> list[str]:
     """Name rows by their labels, leaving out dimensions that a row does not have."""
-    dims = [name for name in table.columns[: list(table.columns).index("exact_mean")]]
-    extra = [
-        name for name in ("k", "tau", "system", "target", "reached", "category") if name in table
-    ]
-    names = list(dict.fromkeys([*dims, *extra]))
+    first = list(table.columns).index("exact_mean")
+    also = [name for name in ("k", "tau", "target", "reached", "category") if name in table]
+    names = list(dict.fromkeys([*table.columns[:first], *also]))
     labels = []
     for _, row in table[names].iterrows():
         words = [
@@ -262,20 +254,6 @@ def _quantity_names(table: pd.DataFrame) -> list[str]:
         ]
         labels.append(", ".join(words))
     return labels
-
-
-def _threshold(table: pd.DataFrame) -> float | None:
-    """Return |z| at which `verify` says "disagree", from the bias it says it would have caught."""
-    sd = table["exact_sd"].where(table["exact_sd"].notna(), table["sampled_sd"])
-    moved = (
-        (table["z_mean"].abs() > 1e-6) & np.isfinite(table["z_mean"]) & (table["detectable"] > 0)
-    )
-    if not moved.any():
-        return None
-    row = table.assign(sd=sd)[moved].iloc[0]
-    error = (row["sampled_mean"] - row["exact_mean"]) / row["z_mean"]
-    power = 0.9  # with which `detectable` would be caught
-    return float(row["detectable"] * row["sd"] / error - ndtri(power))
 
 
 def _z_scores(shown: pd.DataFrame, threshold: float | None) -> tuple[xr.Dataset, float]:

@@ -106,13 +106,23 @@ class QuestionLaws:
         family = None
         if "difficulty" in groups:
             family = flat_draws(groups["difficulty"]["family"], system).astype(np.int64)
+        if slopes is not None:
+            drawn["slopes"] = slopes
+        laws = cls.of_draws(study, drawn, system, difficulty)
+        return replace(laws, p=None if p is None else p[:, system], family=family)
+
+    @classmethod
+    def of_draws(
+        cls, study: Study, drawn: Mapping[str, Array], system: int, difficulty: Difficulty | None
+    ) -> "QuestionLaws":
+        """Return the laws of one system by draws of its hyperparameters, by name."""
         alike = drawn if difficulty is None else {}
-        shape = shape_draws(study, difficulty, drawn.get("shape"))
+        judge = None if study.judges is None else study.judge_rates(system)
         return cls(
-            study, None if p is None else p[:, system], alike.get("mean_p"), alike.get("icc"),
-            difficulty, family, slopes, drawn.get("group_sd"), drawn.get("group_effect"),
+            study, None, alike.get("mean_p"), alike.get("icc"), difficulty, None,
+            drawn.get("slopes"), drawn.get("group_sd"), drawn.get("group_effect"),
             None if judge is None else {name: drawn[name] for name in judge.names},
-            shape, drawn.get(PRIOR_WEIGHT), system,
+            shape_draws(study, difficulty, drawn.get("shape")), drawn.get(PRIOR_WEIGHT), system,
         )  # fmt: skip
 
     @classmethod

@@ -20,13 +20,11 @@ from scipy.stats import kstest
 from bayesatk._tools.batches import all_batches
 from bayesatk._tools.messages import whole_number
 from bayesatk._tools.threads import one_thread
-from bayesatk.core.costs.prior import CostPrior
-from bayesatk.judge_error import JudgeError
 from bayesatk.metrics.grid import MetricSpec, parse
-from bayesatk.priors import AnyPrior, Families, Pooling
+from bayesatk.models.program import Form
+from bayesatk.priors import CategoryPrior, Families, Pooling, Prior
 from bayesatk.results.citations import TALTS
 from bayesatk.results.schema import chain_dataset
-from bayesatk.verification.kinds import PyMCForm, Structure
 from bayesatk.verification.replications import (
     BATCH,
     Engine,
@@ -99,21 +97,17 @@ class Calibration:
         return "wrong" if (self.table["verdict"] == "wrong").any() else "calibrated"
 
 
-@one_thread()
 def calibrate(
     questions: int,
     trials: int,
     metrics: MetricSpec = "pass@1",
     *,
     pooling: Pooling = "partial",
-    prior: AnyPrior | None = None,
+    prior: Prior | CategoryPrior | None = None,
     difficulty: Families = None,
     engine: Engine = "closed_form",
-    form: PyMCForm | None = None,
+    form: Form | None = None,
     scores: Sequence[float] | None = None,
-    cost_prior: CostPrior | None = None,
-    judge: JudgeError | None = None,
-    structure: Structure | None = None,
     replications: int = 1000,
     rng: int = 0,
     path: str | Path | None = None,
@@ -134,30 +128,15 @@ def calibrate(
         As in `bayesatk.evaluate`.
     pooling, prior
         The model from which data are simulated and which is fitted. The prior must be proper.
-        Votes between answers need ``pooling="none"`` and an `AnswerPrior` with `choices`, of which
-        the first is right.
     difficulty : str, sequence of str, or mapping {family: prior probability}, optional
         As in `bayesatk.evaluate`. With several families, one is drawn for every data set.
     engine : {"closed_form", "pymc"}
         Whose posterior is tested: the draws of the closed form, or NUTS on a model compiled once.
-    form : {"marginal", "full", "crossed", "logit_normal"}, optional
-        Model that NUTS samples; default: as in `bayesatk.sample`. Crossed (with two systems) and
-        logit-normal difficulties (`build_logit_normal`, with the levels of a `CrossedPrior`) have
-        no closed form.
+    form : {"marginal", "full"}, optional
+        Model that NUTS samples; default: as in `bayesatk.sample`.
     scores : sequence of float, optional
         Scores of categories, from the lowest to the highest: trials are then scored categories,
         and the metrics are those of scores.
-    cost_prior : CostPrior, optional
-        Trials then have costs (`bayesatk.costs.evaluate_cost`), whose parameters and quantities
-        are tested, at the largest k of the metrics.
-    judge : JudgeError, optional
-        Trials are marked by a judge whose error rates are drawn from their posterior given the
-        calibration set, and the closed form corrects for them. ``sensitivity`` and
-        ``false_positive_rate`` are then tested, too.
-    structure : {"covariates", "groups"}, optional
-        Success depends on two covariates (a linear trend over the questions, and a category of
-        every third question), whose coefficients are tested too; or questions are in groups of
-        four, and new groups are a third target. Both are with a `HyperPrior` of one Beta.
     replications : int
         Number of simulated data sets.
     rng : int
@@ -194,8 +173,8 @@ def calibrate(
     ``icc``, and ``never_solved`` and ``always_solved``, if the model has them; every metric for
     these questions and, under partial and complete pooling, for questions like these. (Without
     pooling, questions like these are evaluated by the Bayesian bootstrap, which is not the
-    posterior of a model that could be simulated.) For votes: every metric for these questions, and
-    for the first question alone.
+    posterior of a model that could be simulated.) Votes, costs, judges, covariates and groups are
+    calibrated by ``python -m benchmarks.calibration``, in the repository.
 
     References
     ----------
@@ -214,10 +193,18 @@ def calibrate(
         whole_number(name, number)
     asked = Replications(
         questions, trials, " ".join(metric.label for metric in parse(metrics)), pooling, prior,
-        engine, whole_number("rng", rng, 0), form, score_values(scores), judge, cost_prior,
-        structure,
+        engine, whole_number("rng", rng, 0), form, score_values(scores),
     )  # fmt: skip
     study = checked(asked, difficulty)
+    return calibrated(study, replications, path, client, progress, alpha)
+
+
+@one_thread()
+def calibrated(
+    study: Replications, replications: int, path: str | Path | None = None, client: Any = None,
+    progress: bool | None = None, alpha: float = 0.01,
+) -> Calibration:  # fmt: skip
+    """Return the ranks of so many replications of a study, the same whoever works them out."""
     done = all_batches(
         study.run_batch, range(0, replications, BATCH), study.identity,
         fault=partial(batch_fault, study.quantities()), path=path, client=client,

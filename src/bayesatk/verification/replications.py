@@ -1,42 +1,48 @@
-"""What `calibrate` was asked, checked, and its replications: truth, data, draws, places."""
+"""The replications of `calibrate`: truth and data from a declared PyMC program, and their ranks.
 
+Truth and data are one forward draw of the program in the form that has probabilities and trials as
+variables: a millisecond for each data set, once it is compiled. What is asked of the truth is
+computed as it is of draws of NUTS: the truth is a posterior of one draw.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
+from threading import Lock
 from typing import Any, Literal
 
 import numpy as np
+import pymc as pm
+import xarray as xr
+from pymc.pytensorf import compile as compile_pytensor
+from pymc.pytensorf import find_rng_nodes, reseed_rngs
 
 from bayesatk._tools.arrays import Array, Rng
 from bayesatk._tools.batches import misshapen
 from bayesatk._tools.messages import ArgumentError, one_of
-from bayesatk.core.costs.prior import CostPrior
 from bayesatk.data.scales import RIGHT_WRONG, Scored
-from bayesatk.data.study import population_of
-from bayesatk.judge_error import JudgeError, Judges
-from bayesatk.metrics.grid import parse
-from bayesatk.models.building import one_latent_family
-from bayesatk.priors import (
-    AnswerPrior,
-    BetaPrior,
-    CrossedPrior,
-    Families,
-    HyperPrior,
-    Pooling,
-)
-from bayesatk.priors.choice import describe_prior, prior_of, with_families
-from bayesatk.verification.kinds import (
-    CostKind,
-    CountKind,
-    Kind,
-    PyMCForm,
-    Structure,
-    VoteKind,
-    count_study,
-)
+from bayesatk.data.study import Study, population_of
+from bayesatk.data.tally import tally
+from bayesatk.metrics.grid import Metric, parse
+from bayesatk.models.building import build_models, default_form, one_latent_family
+from bayesatk.models.evidence import average
+from bayesatk.models.metric_draws import count_draws
+from bayesatk.models.program import Form, build_program
+from bayesatk.models.sampling import Sampling, with_data_of
+from bayesatk.posterior.models_of import Declared
+from bayesatk.priors import Families, HyperPrior, Pooling
+from bayesatk.priors.choice import describe_prior, with_families
+from bayesatk.results.schema import GROUPED_TARGETS
 
 Engine = Literal["closed_form", "pymc"]
+Quantities = dict[str, Array]
 BATCH = 50
+DRAWS = 199
+_THIN, _CHAINS = 5, 2  # of NUTS, until draws are all but independent
+_NUTS = Sampling(
+    draws=_THIN * (DRAWS + 1) // _CHAINS, tune=1000, chains=_CHAINS, options={"cores": 1}
+)
 
 
 @dataclass(frozen=True)
@@ -50,18 +56,21 @@ class Replications:
     prior: Any
     engine: Engine
     seed: int
-    form: PyMCForm | None = None
+    form: Form | None = None
     scores: tuple[float, ...] | None = None
-    judge: JudgeError | None = None
-    cost: CostPrior | None = None
-    structure: Structure | None = None
 
     @property
     def identity(self) -> dict[str, Any]:
-        """All of it, as a file of results holds it, but for later options that are not used."""
-        later = ("judge", "cost", "structure")
-        plain = asdict(self) | {"prior": describe_prior(self.prior)}
-        return {name: value for name, value in plain.items() if value or name not in later}
+        """All of it, as a file of results holds it."""
+        return asdict(self) | {"prior": describe_prior(self.prior)}
+
+    def kind(self) -> Any:
+        """Return what is drawn from and fitted: it draws truth and data, and their posterior."""
+        study = count_study(
+            self.questions, self.trials, self.scores, metrics=parse(self.metrics),
+            pooling=self.pooling, prior=self.prior, population=population_of(self.pooling),
+        )  # fmt: skip
+        return CountKind(study, self.form)
 
     def rng(self, replication: int) -> Rng:
         """Return the randomness of one replication, whatever the others do."""
@@ -85,19 +94,9 @@ class Replications:
 
 
 @cache
-def _kind(asked: Replications) -> Kind:
-    """Return the model that is drawn from and fitted, compiled once in every process."""
-    size, metrics = (asked.questions, asked.trials), parse(asked.metrics)
-    if asked.cost is not None:
-        return CostKind(*size, metrics, asked.prior, asked.cost)
-    if isinstance(asked.prior, AnswerPrior):
-        return VoteKind(*size, metrics, asked.prior)
-    study = count_study(
-        *size, asked.structure, 2 if asked.form == "crossed" else 1, asked.scores, metrics=metrics,
-        pooling=asked.pooling, prior=asked.prior, judges=asked.judge and Judges((asked.judge,)),
-        population=population_of(asked.pooling),
-    )  # fmt: skip
-    return CountKind(study, asked.form)
+def _kind(asked: Replications) -> Any:
+    """Return what is drawn from and fitted, compiled once in every process."""
+    return asked.kind()
 
 
 def batch_fault(names: list[str], values: Any) -> str:
@@ -124,32 +123,25 @@ def _place(value: float, draws: Array, rng: Rng) -> float:
 def checked(asked: Replications, difficulty: Families) -> Replications:
     """Return what was asked with its prior resolved, or refuse what has no model to simulate."""
     one_of("engine", asked.engine, ("closed_form", "pymc"))
+    one_of("form", asked.form or "marginal", ("marginal", "full"))
     if asked.form is not None and asked.engine != "pymc":
         raise ArgumentError(
             "form",
             f" must be left out for engine='closed_form'; got {asked.form!r}. Use engine='pymc'.",
         )
-    if asked.structure is not None:
-        prior = _prior_of_structure(asked, difficulty)
-    else:
-        prior = _prior_of_questions(asked, difficulty)
-    resolved = replace(asked, prior=prior)
-    _check_verified(resolved)
-    _check_votes(resolved)
-    _check_judge(resolved)
-    closed = resolved.engine == "closed_form" and isinstance(prior, HyperPrior)
-    more = resolved.scores or resolved.judge or resolved.structure
-    if resolved.cost is not None and (more or not closed):
-        raise ValueError(
-            "cost_prior goes with right and wrong, pooling='partial', engine='closed_form', no "
-            f"judge and no structure; got {type(prior).__name__} with engine={asked.engine!r}."
-        )
-    return resolved
+    labels = [metric.label for metric in parse(asked.metrics) if not metric.of_marks]
+    if labels:
+        raise ArgumentError(
+            "metrics", f" must be of marks or their scores here; got {', '.join(labels)}. Leave it "
+            "out; bayesatk.verify compares it with PyMC on your data.",
+        )  # fmt: skip
+    return replace(asked, prior=_resolved_prior(asked, difficulty))
 
 
-def _prior_of_questions(asked: Replications, difficulty: Families) -> Any:
-    """Return the prior of questions without structure."""
-    prior = _default_prior(asked)
+def _resolved_prior(asked: Replications, difficulty: Families) -> Any:
+    """Return the prior given, or the default of the kind that the model needs."""
+    scale = RIGHT_WRONG if asked.scores is None else Scored(asked.scores)
+    prior: Any = scale.resolve_prior(asked.pooling, asked.prior)
     if difficulty is not None:
         prior = with_families(prior, difficulty)
     by_default = asked.prior is None and difficulty is None
@@ -162,79 +154,6 @@ def _prior_of_questions(asked: Replications, difficulty: Families) -> Any:
             f" must be proper to simulate data from it; got icc={prior.icc}. The default is.",
         )
     return prior
-
-
-def _prior_of_structure(asked: Replications, difficulty: Families) -> HyperPrior:
-    """Return the prior of questions with covariates or in groups, of the Beta family."""
-    one_of("structure", asked.structure, ("covariates", "groups"))
-    options = (asked.scores, asked.form, difficulty)
-    if asked.pooling != "partial" or any(option is not None for option in options):
-        raise ValueError(
-            f"structure={asked.structure!r} is calibrated of right and wrong with Beta "
-            "difficulties, pooling='partial' and without a form; got "
-            f"pooling={asked.pooling!r}, scores={asked.scores}, form={asked.form!r}, "
-            f"difficulty={difficulty!r:.80}. Leave them out."
-        )
-    kind = f"with structure={asked.structure!r}"
-    return prior_of(HyperPrior, asked.prior, kind).of_family("beta")
-
-
-def _default_prior(asked: Replications) -> Any:
-    """Return the prior given, or the default of the kind that the model needs."""
-    if asked.form in ("crossed", "logit_normal"):
-        if asked.scores is not None or asked.pooling != "partial":
-            raise ValueError(
-                f"form={asked.form!r} needs pooling='partial' and no scores; got "
-                f"pooling={asked.pooling!r}, scores={asked.scores!r:.80}."
-            )
-        return prior_of(CrossedPrior, asked.prior, "for form='crossed'")
-    if isinstance(asked.prior, AnswerPrior):
-        return asked.prior
-    scale = RIGHT_WRONG if asked.scores is None else Scored(asked.scores)
-    return scale.resolve_prior(asked.pooling, asked.prior)
-
-
-def _check_verified(asked: Replications) -> None:
-    """Refuse metrics by a verifier's scores: bins are made of the scores that were seen."""
-    labels = [metric.label for metric in parse(asked.metrics) if metric.verified]
-    if labels:
-        raise ArgumentError(
-            "metrics", f" must be of marks or answers here; got {', '.join(labels)}: "
-            "scores are put in bins that depend on them, so no prior says how they come. Leave it "
-            "out; bayesatk.verify compares it with PyMC on your data.",
-        )  # fmt: skip
-
-
-def _check_votes(asked: Replications) -> None:
-    """Refuse votes without an `AnswerPrior` of a known number of answers, and the reverse."""
-    prior = asked.prior
-    voted = [metric.voted for metric in parse(asked.metrics)]
-    if not isinstance(prior, AnswerPrior) and not any(voted):
-        return
-    counted = isinstance(prior, AnswerPrior) and prior.choices is not None and prior.unseen_correct
-    alone = asked.pooling == "none" and asked.form is None and asked.scores is None and all(voted)
-    if not (counted and alone):
-        raise ValueError(
-            "votes between answers are calibrated on their own, with pooling='none' and "
-            "prior=AnswerPrior(choices=) (one of them right), without form or scores; got metrics "
-            f"{asked.metrics}, pooling={asked.pooling!r} and {prior}."
-        )
-
-
-def _check_judge(asked: Replications) -> None:
-    """Refuse a judge where there is no closed form of its marks to calibrate."""
-    judge: object = asked.judge
-    if judge is None:
-        return
-    updated = isinstance(judge, JudgeError) and judge.updated
-    plain = asked.scores is None and asked.structure is None
-    plain = plain and isinstance(asked.prior, BetaPrior | HyperPrior)
-    if asked.engine != "closed_form" or not (updated and plain):
-        raise ValueError(
-            "judge must be a JudgeError, of right and wrong, engine='closed_form' and no "
-            f"structure; got {judge!r:.80} with engine={asked.engine!r} and a "
-            f"{type(asked.prior).__name__}. Leave it out."
-        )
 
 
 def score_values(scores: object) -> tuple[float, ...] | None:
@@ -252,3 +171,205 @@ def score_values(scores: object) -> tuple[float, ...] | None:
             f" must be two or more finite numbers in rising order; got {scores!r:.80}.",
         )
     return values
+
+
+class Forward:
+    """A model compiled to be drawn from.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        Whose prior has no potentials.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesatk.models import build
+    >>> drawn = Forward(build([[1, 0], [1, 1]], form="full")).draw(np.random.default_rng(1))
+    >>> dict(drawn["p"].sizes), bool((drawn["successes"] <= 2).all())
+    ({'chain': 1, 'draw': 1, 'system': 1, 'question': 2}, True)
+    """
+
+    def __init__(self, model: pm.Model) -> None:
+        variables: list[Any] = [*model.free_RVs, *model.deterministics, *model.observed_RVs]
+        self._dims = {
+            variable.name: model.named_vars_to_dims.get(variable.name, ()) for variable in variables
+        }
+        self._random = find_rng_nodes(variables)
+        # Compiling to C costs more than interpreting the few thousand draws of a study.
+        self._function = compile_pytensor([], variables, mode="FAST_COMPILE")
+        self._lock = Lock()  # between the seed and the draw
+
+    def draw(self, rng: Rng) -> xr.Dataset:
+        """Draw all variables once, as a trace of one chain and one draw."""
+        with self._lock:
+            reseed_rngs(self._random, int(rng.integers(2**63)))
+            values = self._function()
+        return xr.Dataset(
+            {
+                name: (("chain", "draw", *self._dims_of(name, value.ndim)), value[None, None])
+                for name, value in zip(self._dims, values, strict=True)
+            }
+        )
+
+    def _dims_of(self, name: str, axes: int) -> tuple[str, ...]:
+        return self._dims[name] or tuple(f"{name}_{axis}" for axis in range(axes))
+
+
+class CountKind:
+    """Marks or scores of one system.
+
+    Parameters
+    ----------
+    study : Study
+        With data of the right size.
+    form : Form, optional
+        Of the model that NUTS samples.
+    """
+
+    def __init__(self, study: Study, form: Form | None = None) -> None:
+        self.study, self.form = study, form or default_form(study.pooling)
+        self._forward: dict[str, Forward] = {}
+        self._programs: dict[str, Any] = {}
+
+    def simulate(self, rng: Rng) -> tuple[Quantities, Any]:
+        """Draw a family, hyperparameters, probabilities and counts."""
+        study, family = self.study, drawn_family(self.study.prior, rng)
+        if family not in self._forward:
+            self._forward[family] = Forward(self._simulated(family))
+        drawn = self._forward[family].draw(rng)
+        truth = self._quantities(study, {family: drawn}, rng)
+        values = drawn[study.scale.variable].isel(chain=0, draw=0).values
+        counts = study.scale.by_category(values, study.outcomes.trials.values)
+        dataset = study.outcomes.dataset
+        dataset = dataset.assign(count=(("system", "question", "category"), counts))
+        return truth, replace(study, outcomes=replace(study.outcomes, dataset=dataset))
+
+    def exact(self, data: Study, rng: Rng) -> Quantities:
+        """Draw from the closed form."""
+        seed = int(rng.integers(2**31)) if data.judges else 0
+        model = Declared.of_study(data, seed).model(0)
+        drawn = model.fit([data.scale.judged(metric) for metric in data.metrics]).draw(
+            DRAWS, rng, True
+        )
+        variables: dict[str, Any] = {**drawn.hyper}
+        if drawn.p is not None:
+            variables["p"] = drawn.p
+        if drawn.groups is not None:
+            variables["group_mean"] = drawn.groups.mean
+        by_system = {name: values[:, None] for name, values in variables.items()}
+        return self._named(data.metrics, drawn.metrics[:, None], by_system)
+
+    def sampled(self, data: Study, rng: Rng) -> Quantities:
+        """Draw with NUTS from the models of the form."""
+        posteriors = {
+            family: nuts_draws(model, self._programs, family, rng)
+            for family, model in self._models(data).items()
+        }
+        return thinned(self._quantities(data, posteriors, rng))
+
+    def _simulated(self, family: str) -> Any:
+        """Return the model that is drawn from."""
+        return build_program(self.study, family, "full")
+
+    def _models(self, study: Study) -> Mapping[str, Any]:
+        """Return the models that NUTS samples, by family."""
+        structured = study.grouping is not None or study.design is not None
+        return build_models(study, self.form, distinct=not structured)
+
+    def _quantities(
+        self, study: Study, posteriors: Mapping[str, xr.Dataset], rng: Rng
+    ) -> Quantities:
+        """Name what draws of every family say of the data; chains one after the other."""
+        difficulties = None
+        if isinstance(study.prior, HyperPrior):
+            difficulties = average(study, posteriors, rng).difficulties
+        source = next(iter(posteriors.values()))
+        drawn = count_draws(study, source, True, rng, difficulties)
+
+        def flat(values: Array) -> Array:
+            return values.reshape(-1, *values.shape[2:])
+
+        variables = {name: flat(values) for name, (_, values) in drawn.variables.items()}
+        return self._named(list(study.grid), flat(drawn.values), variables)
+
+    def _named(
+        self, metrics: Sequence[Metric], values: Array, variables: Mapping[str, Array]
+    ) -> Quantities:
+        """Name draws: of metrics asked for, every hyperparameter, and the first p and group.
+
+        Parameters
+        ----------
+        metrics : sequence of Metric
+        values : ndarray, shape (draws, systems, metrics, target)
+        variables : mapping of ndarray, shape (draws, systems, ...)
+        """
+        study = self.study
+        quantities: Quantities = {}
+        for name, by_system in variables.items():
+            quantities |= self._of_variable(name, by_system[:, 0])
+        labels = [metric.label for metric in metrics]
+        for metric in study.metrics:
+            by_target = np.moveaxis(values[:, :, labels.index(metric.label)], -1, 0)
+            for target, drawn in zip(GROUPED_TARGETS, by_target, strict=False):
+                if target == "population" and study.bootstrapped:
+                    continue  # by the Bayesian bootstrap, which is no model to simulate
+                quantities[f"{metric.label} {target}"] = drawn[:, 0]
+        return quantities
+
+    def _of_variable(self, name: str, drawn: Array) -> Quantities:
+        """Name draws (draws, ...) of a variable of the first system; none of a large one."""
+        scale, design = self.study.scale, self.study.design
+        if drawn.ndim == 1:
+            return {name: drawn}
+        if name == "p":
+            return {f"{scale.rated}_first": scale.rate(drawn[:, 0])}
+        if name == "coefficients" and design is not None:
+            return dict(zip(design.coefficients, drawn.T, strict=True))
+        columns = {
+            "mean_p": {"mean_p lowest": 0, "mean_p highest": -1},
+            "group_mean": {"group_mean_first": 0}, "correlation": {"correlation": 1},
+        }  # fmt: skip
+        return {label: drawn[:, column] for label, column in columns.get(name, {}).items()}
+
+
+def count_study(
+    questions: int, trials: int, scores: tuple[float, ...] | None = None, systems: int = 1,
+    columns: Mapping[str, Any] | None = None, **asked: Any,
+) -> Study:  # fmt: skip
+    """Return a study of the right size, whose data are to be drawn; `columns` are of `tally`."""
+    counts = np.zeros((systems, questions, len(scores or (0.0, 1.0))), int)
+    counts[..., 0] = trials
+    if scores is None:
+        outcomes = tally((counts[..., 1], counts.sum(axis=2)), **(columns or {}))
+    else:
+        outcomes = tally(xr.Dataset(
+            {"count": (("system", "question", "category"), counts)},
+            coords={"score": ("category", list(scores))},
+        ))  # fmt: skip
+    return Study(outcomes=outcomes, **asked)
+
+
+def drawn_family(prior: object, rng: Rng) -> str:
+    """Draw a family by its prior probability; empty where the prior has none."""
+    if not isinstance(prior, HyperPrior):
+        return ""
+    names, chances = zip(*prior.family_prior.items(), strict=True)
+    return str(rng.choice(names, p=chances))
+
+
+def nuts_draws(model: Any, programs: dict[str, Any], family: str, rng: Rng) -> xr.Dataset:
+    """Sample a model with NUTS; its program is compiled once, and takes other data."""
+    import nutpie
+
+    if family not in programs:
+        programs[family] = nutpie.compile_pymc_model(model)
+    program = partial(with_data_of, programs[family])
+    trace = _NUTS.run(model, int(rng.integers(2**31)), program)
+    posterior: xr.Dataset = trace["posterior"].to_dataset()
+    return posterior
+
+
+def thinned(quantities: Quantities) -> Quantities:
+    """Draws so far apart that they are all but independent."""
+    return {name: drawn[: _THIN * DRAWS : _THIN] for name, drawn in quantities.items()}

@@ -132,8 +132,9 @@ def verify(exact: Fit, sampled: Fit, *, alpha: float = 0.01) -> Verification:
         )
     # Mean, sd, and the distribution at every point.
     level = alpha / sum(2 + len(quantity.probabilities) for quantity in quantities)
-    rows = [_compare(quantity, level, alpha) for quantity in quantities]
-    return Verification(pd.DataFrame(rows), alpha)
+    table = pd.DataFrame([_compare(quantity, level, alpha) for quantity in quantities])
+    table.attrs["threshold"] = float(-ndtri(level / 2.0))  # of |z|, beyond which one disagrees
+    return Verification(table, alpha)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from bayesatk._tools.arrays import Array, Flags, Indices, Rng
 from bayesatk.core.pooling.levels import scaled_scores, shape_functions
 from bayesatk.core.pooling.states import States
 from bayesatk.core.program.laws import DifficultyLaw
+from bayesatk.core.program.observations import Observation
 from bayesatk.metrics.category_credit import Judged, linear_metrics
 
 _STEP = 0.43  # step of logits over the inverse root of trials: two thirds of the narrowest width
@@ -94,7 +95,7 @@ class _Alike(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Levels:
+class Levels(Observation):
     """Trials in scored levels, whose expected score has a law of difficulty.
 
     Parameters
@@ -416,10 +417,6 @@ class Levels:
     def floats(self, columns: int) -> int:
         """As of `Observation`: some arrays have a number for each node."""
         return columns * len(self.states) + _ARRAYS * (len(self._tilts[0]) + 2)
-
-    def order(self, theta: Array) -> Array:
-        """Any order will do."""
-        return np.zeros(len(theta))
 
     # Questions of very many trials
 

@@ -6,10 +6,11 @@ metrics given them; the same of a new question; and draws of p. Tables have the 
 offsets, states, ...).
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,54 +42,55 @@ _FAR = 1e10  # below any log probability of trials that are possible
 _FINER = 4  # points of a rule for one, where p is drawn from them
 
 
-class Observation(Protocol):
-    """What trials say of p: of right and wrong, of marks by a judge, of scored categories."""
+class Observation(ABC):
+    """What trials say of p: of right and wrong, of marks by a judge, of scored categories.
 
-    @property
-    def states(self) -> States:
-        """Distinct counts."""
-        ...
+    Attributes
+    ----------
+    states : States
+        Distinct counts.
+    law : DifficultyLaw, CategoryLaw or Common
+        Distribution of p given the hyperparameters and an offset.
+    """
 
-    @property
-    def law(self) -> DifficultyLaw | CategoryLaw | Common:
-        """Distribution of p given the hyperparameters and an offset."""
-        ...
+    states: States
+    law: DifficultyLaw | CategoryLaw | Common
 
     def floats(self, columns: int) -> int:
         """Return how many numbers tables of so many columns hold at once, at an offset."""
-        ...
+        return columns * len(self.states)
 
     def order(self, theta: Array) -> Array:
         """Return a number by point; points of similar numbers cost less together."""
-        ...
+        return np.zeros(len(theta))
 
+    @abstractmethod
     def log_states(self, theta: Array, offset: Array) -> Array:
         """Log probability of each state's trials, in their order; (points, offsets, states)."""
-        ...
 
+    @abstractmethod
     def cumulants(self, metrics: Sequence[Any], theta: Array, offset: Array) -> Array:
         """Three cumulants given a state; (points, offsets, states, metrics, 3)."""
-        ...
 
+    @abstractmethod
     def new_cumulants(self, metrics: Sequence[Any], theta: Array, offset: Array) -> Array:
         """Mean and variance of metrics of a new question; (points, offsets, metrics, 2)."""
-        ...
 
     def new_means(self, metrics: Sequence[Any], theta: Array, offset: Array) -> Array:
         """Return the means of a new question alone; (points, offsets, metrics)."""
-        ...
+        return np.asarray(self.new_cumulants(metrics, theta, offset)[..., 0])
 
     def both(self, metrics: Sequence[Any], theta: Array, offset: Array) -> tuple[Array, Array]:
         """Return both cumulants, which may cost less together."""
-        ...
+        return self.cumulants(metrics, theta, offset), self.new_cumulants(metrics, theta, offset)
 
+    @abstractmethod
     def draw(self, theta: Array, offset: Array, state: Indices, rng: Rng) -> Array:
         """Draw p of questions in states (questions,), at offsets (points, questions)."""
-        ...
 
 
 @dataclass(frozen=True)
-class RightWrong:
+class RightWrong(Observation):
     """Successes out of trials; prior trials count as so many trials more, also fractions.
 
     Parameters
@@ -104,14 +106,6 @@ class RightWrong:
     def _counts(self) -> States:
         """States of all trials, those before included."""
         return replace(self.states.merged(), weight=None)
-
-    def floats(self, columns: int) -> int:
-        """As of `Observation`."""
-        return columns * len(self.states)
-
-    def order(self, theta: Array) -> Array:
-        """Any order will do."""
-        return np.zeros(len(theta))
 
     def log_states(self, theta: Array, offset: Array) -> Array:
         """As of `Observation`."""
@@ -144,17 +138,6 @@ class RightWrong:
         credits = [metric.credit for metric in metrics]
         mean = expected_credits(self.law.nodes(theta, offset), credits)
         return mean.reshape(*offset.shape, len(metrics))
-
-    def both(self, metrics: Sequence[Any], theta: Array, offset: Array) -> tuple[Array, Array]:
-        """As of `Observation`: a new question is one without trials."""
-        nodes, counts = self.law.nodes(theta, offset), self._counts
-        more = np.concatenate([counts.counts, np.zeros((1, 2), counts.counts.dtype)])
-        untried = replace(
-            counts, counts=more, prior=np.zeros(more.shape), count=np.append(counts.count, 0.0)
-        )
-        values = self._on_nodes(nodes, untried, metrics, offset)
-        new = [self.new_means(metrics, theta, offset), values[:, :, -1, :, 1]]
-        return values[:, :, :-1], np.stack(new, axis=-1)
 
     def right_trials(self, theta: Array, state: Indices) -> Iterator[tuple[Any, Any, Array]]:
         """Yield right and wrong trials of questions in states, and log chances (points, questions).
@@ -288,10 +271,6 @@ class Marked(RightWrong):
         rates = self.rates(theta)
         logs += self._marks.log_labels(rates)[:, None]
         return logs - self._marks.log_orders(rates)
-
-    def both(self, metrics: Sequence[Any], theta: Array, offset: Array) -> tuple[Array, Array]:
-        """As of `Observation`."""
-        return self.cumulants(metrics, theta, offset), self.new_cumulants(metrics, theta, offset)
 
     def cumulants(self, metrics: Sequence[Any], theta: Array, offset: Array) -> Array:
         """As of `Observation`."""
@@ -441,7 +420,7 @@ class _OnRule:
 
 
 @dataclass(frozen=True)
-class Categories:
+class Categories(Observation):
     """Trials in scored categories; prior trials count as so many trials more.
 
     Parameters
@@ -452,14 +431,6 @@ class Categories:
 
     law: CategoryLaw
     states: States
-
-    def floats(self, columns: int) -> int:
-        """As of `Observation`."""
-        return columns * len(self.states)
-
-    def order(self, theta: Array) -> Array:
-        """Any order will do."""
-        return np.zeros(len(theta))
 
     def log_states(self, theta: Array, offset: Array) -> Array:
         """As of `Observation`."""
@@ -486,14 +457,6 @@ class Categories:
         """As of `Observation`."""
         return np.stack(judged_moments(metrics, self.law.alpha(theta, offset)), axis=-1)
 
-    def new_means(self, metrics: Sequence[Judged], theta: Array, offset: Array) -> Array:
-        """As of `Observation`."""
-        return judged_moments(metrics, self.law.alpha(theta, offset))[0]
-
-    def both(self, metrics: Sequence[Any], theta: Array, offset: Array) -> tuple[Array, Array]:
-        """As of `Observation`."""
-        return self.cumulants(metrics, theta, offset), self.new_cumulants(metrics, theta, offset)
-
     def draw(self, theta: Array, offset: Array, state: Indices, rng: Rng) -> Array:
         """As of `Observation`; with one more dimension of categories."""
         alpha = self.law.alpha(theta, offset) + self.states.evidence[state]
@@ -501,7 +464,7 @@ class Categories:
 
 
 @dataclass(frozen=True)
-class AllAlike:
+class AllAlike(Observation):
     """Trials of questions that all have the same p, or vector p: complete pooling.
 
     Parameters
@@ -515,14 +478,6 @@ class AllAlike:
     law: Common
     states: States
     judge: JudgeRates | None = None
-
-    def floats(self, columns: int) -> int:
-        """As of `Observation`."""
-        return columns * len(self.states)
-
-    def order(self, theta: Array) -> Array:
-        """Any order will do."""
-        return np.zeros(len(theta))
 
     def rates(self, theta: Array) -> Array:
         """Rates at points; (points, columns)."""
@@ -553,10 +508,6 @@ class AllAlike:
         p = self.law.p(theta)
         mean = np.stack([metric.latent(p) for metric in metrics], axis=-1)[:, None]
         return np.repeat(mean, offset.shape[1], axis=1)
-
-    def both(self, metrics: Sequence[Any], theta: Array, offset: Array) -> tuple[Array, Array]:
-        """As of `Observation`."""
-        return self.cumulants(metrics, theta, offset), self.new_cumulants(metrics, theta, offset)
 
     def draw(self, theta: Array, offset: Array, state: Indices, rng: Rng) -> Array:
         """As of `Observation`."""
