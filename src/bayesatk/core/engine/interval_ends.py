@@ -13,8 +13,8 @@ def interval(quantity: Quantity, probability: float, kind: str) -> tuple[float, 
 
     Examples
     --------
-    >>> from bayesatk.core.engine.distribution import Distribution
-    >>> uniform = Distribution(np.array([0.0, 1.0]), np.array([0.0, 1.0]), np.ones(2))
+    >>> from bayesatk.core.engine.distribution import Empirical
+    >>> uniform = Empirical((np.arange(1000) + 0.5) / 1000)
     >>> [round(end, 9) for end in interval(uniform, 0.9, "eti")]
     [0.05, 0.95]
     """
