@@ -120,7 +120,7 @@ class VoteModel:
             np.stack([mean, population], axis=1), np.stack([trial, least], axis=1),
             np.stack([zero, total - least], axis=1), lambda: (none, none), draw,
             lambda: (np.zeros(number), np.zeros(number)),
-            diagnostics={"answer_draws": float(moments.draws)},
+            effective_draws={"interval_draws": self.draws, "sd_draws": float(moments.draws)},
         )  # fmt: skip
 
 

@@ -187,8 +187,6 @@ class SystemPosterior:
         How it was found.
     warning : str, optional
         Why the hyperparameters had to be sampled, and are not integrated.
-    drawn : bool
-        Whether intervals of metrics come from draws.
     effective_draws : dict of statistic -> float or ndarray
         Effective number of draws of weighted points that the metrics are worked out at, of all or
         by metric; empty where hyperparameters are integrated by quadrature.
@@ -215,7 +213,6 @@ class SystemPosterior:
     sd_under: Callable[[Any], Array] | None = None
     method: str = "conjugate"
     warning: str | None = None
-    drawn: bool = False
     effective_draws: Mapping[str, float | Array] = field(default_factory=dict)
     hyper_draws: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     groups: "list[SystemPosterior]" = field(default_factory=list)

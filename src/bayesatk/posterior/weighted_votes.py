@@ -22,9 +22,15 @@ from bayesatk.core.question.weighted_vote import (
 )
 from bayesatk.data.verifier import NO_ANSWER, ScoreBins, VerifierScores
 from bayesatk.metrics.grid import Metric
-from bayesatk.posterior.best_of import by_draws, over_groups
+from bayesatk.posterior.best_of import over_groups
 from bayesatk.posterior.count_posterior import SUCCESS, CountPosterior
-from bayesatk.posterior.pooled_answers import PooledVotes, VoteDraws, VotePosterior, answers_of
+from bayesatk.posterior.pooled_answers import (
+    PooledVotes,
+    VoteDraws,
+    VotePosterior,
+    answers_of,
+    by_draws,
+)
 from bayesatk.posterior.posterior import Draws, SystemPosterior
 
 _ROWS = 250  # draws of shares of answers and of distributions of scores

@@ -46,34 +46,6 @@ def log_ewens(log_theta: Array, counts: Sequence[Counts]) -> Array:
     return np.asarray(logs)
 
 
-def gauss_rule(values: Array, weight: Array, size: int) -> tuple[Array, Array]:
-    """Return the Gauss rule of a discrete distribution: nodes, and their probabilities.
-
-    By the recurrence of its orthogonal polynomials (Golub and Welsch 1969).
-
-    Examples
-    --------
-    >>> nodes, chance = gauss_rule(np.array([0.0, 1.0, 2.0]), np.array([0.25, 0.5, 0.25]), 2)
-    >>> float((chance * nodes**3).sum().round(12))  # as of the three values
-    2.5
-    """
-    centre, scale = weight @ values, max(float(np.ptp(values)), 1e-300)
-    x = (values - centre) / scale
-    diagonal, beside = np.zeros(size), np.zeros(size)
-    before, now = np.zeros_like(x), np.ones_like(x)
-    for j in range(size):
-        diagonal[j] = weight @ (x * now**2)
-        after = (x - diagonal[j]) * now - (beside[j - 1] * before if j else 0.0)
-        beside[j] = np.sqrt(weight @ after**2)
-        if beside[j] < 1e-10:  # no more values than nodes
-            size = j + 1
-            break
-        before, now = now, after / beside[j]
-    jacobi = np.diag(diagonal[:size]) + np.diag(beside[: size - 1], 1)
-    nodes, vectors = np.linalg.eigh(jacobi + np.diag(beside[: size - 1], -1))
-    return centre + scale * nodes, vectors[0] ** 2
-
-
 def draw_shares(counts: Counts, theta: Array, rng: Rng) -> tuple[Array, Array]:
     """Draw shares of answers given the counts of those seen, one draw for each theta.
 
