@@ -425,7 +425,7 @@ class CountPosterior:
         }  # fmt: skip
         if self.model.estimated:
             density = self.model.weight_density
-            summaries[PRIOR_WEIGHT] = Summary(*density.moments, lambda: density.distribution)
+            summaries[PRIOR_WEIGHT] = Summary(*density.moments, density.distribution)
         return summaries
 
     @property

@@ -436,7 +436,7 @@ def with_known_means(draws: Array, controls: Array, means: Array) -> Array:
     Examples
     --------
     >>> draws = np.array([[[0.0]], [[2.0]]])
-    >>> with_known_means(draws, draws, np.array([[1.5]])).ravel().tolist()
+    >>> with_known_means(draws, draws, np.array([[1.5]])).ravel().round(9).tolist()
     [0.5, 2.5]
     """
     shifted = draws.copy()

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -98,31 +97,13 @@ class Summary:
 
     mean: float
     sd: float
-    work_out: Callable[[], Quantity]
-
-    @cached_property
-    def distribution(self) -> Quantity:
-        """Its distribution, worked out when it is first asked for."""
-        return self.work_out()
-
-    def settled(self) -> "Summary":
-        """Return it with its distribution, and without what that was worked out from."""
-        return Summary(self.mean, self.sd, partial(_identity, self.distribution))
-
-    @classmethod
-    def on_nodes(cls, weight: Array, values: Array, work_out: Callable[[], Quantity]) -> "Summary":
-        """Return the summary of a function of the hyperparameters."""
-        mean, variance = total_moments(weight, values)
-        return cls(float(mean), float(np.sqrt(variance)), work_out)
+    distribution: Quantity
 
     @classmethod
     def on_points(cls, weight: Array, values: Array) -> "Summary":
         """Return the summary of a number that is known on weighted points."""
-        return cls.on_nodes(weight, values, partial(Empirical, values, weight))
-
-
-def _identity(found: Quantity) -> Quantity:
-    return found
+        mean, variance = total_moments(weight, values)
+        return cls(float(mean), float(np.sqrt(variance)), Empirical(values, weight))
 
 
 def least(*draws: Mapping[str, float | Array]) -> dict[str, float]:
@@ -221,12 +202,8 @@ class SystemPosterior:
 
     def settled(self) -> "SystemPosterior":
         """Return the numbers and the hyperparameters, without what the rest is worked out from."""
-        hyper = {
-            name: [one.settled() for one in own] if isinstance(own, list) else own.settled()
-            for name, own in self.hyper.items()
-        }
         return replace(
-            self, hyper=hyper, distributions=_left_out, draw=_left_out, question_p=_left_out,
+            self, distributions=_left_out, draw=_left_out, question_p=_left_out,
             sd_under=None, expected=None, groups=[one.settled() for one in self.groups],
         )  # fmt: skip
 

@@ -17,7 +17,7 @@ from bayesatk.posterior.draws import effects_at
 from bayesatk.posterior.model import CountModel
 
 _LEFT_OUT, _FEWEST = 800, 200  # points on which questions are left out, and at least of a law
-_COPIES = 4  # draws of effects of groups at each
+_COPIES = (4, 32)  # draws of effects of groups at each, fewest and most
 _FEW = 100.0  # effective number of points without a question, below which it is refitted
 _OUTER, _OUTSIDE = 1e-7, 1e-4  # weight of outer points, and what may lie there without a question
 _TRUSTED = 0.7  # shape of the tail of importance weights
@@ -209,7 +209,8 @@ def _at_points(model: CountModel, metric: MetricFunction) -> tuple[Array, Array,
         points = fit.points.at_most(max(int(_LEFT_OUT * probability), _FEWEST))
         place, predictor = np.arange(len(points.weight)), fit.predictor
         if predictor.effective:
-            place = np.repeat(place, _COPIES)
+            affordable = _FLOATS / (len(place) * len(state))
+            place = np.repeat(place, int(np.clip(affordable, *_COPIES)))
         theta = points.theta[place]
         offset = predictor.offsets(theta)
         if predictor.effective:
@@ -218,13 +219,12 @@ def _at_points(model: CountModel, metric: MetricFunction) -> tuple[Array, Array,
         weights.append(probability * points.weight[place] * len(points.weight) / len(place))
         with np.errstate(divide="ignore"):
             logs.append(np.log(weights[-1])[:, None] - predictor.log_cells_at(theta, offset))
+        means.append(np.empty((*offset.shape, 2)))
         for rows in predictor.blocks(theta, 2):
             given, new = Metrics(predictor, [metric]).tables(theta[rows])
             tables = given, given if model.resampled else new
-            means.append(np.stack([
-                table.at(offset[rows], column)[:, :, 0, 0]
-                for table, column in zip(tables, columns, strict=True)
-            ], axis=-1))  # fmt: skip
+            for target, (table, column) in enumerate(zip(tables, columns, strict=True)):
+                means[-1][rows, :, target] = table.at(offset[rows], column)[:, :, 0, 0]
     return np.concatenate(weights), np.concatenate(logs), np.concatenate(means)
 
 
