@@ -16,8 +16,7 @@ from scipy.stats import beta as beta_distribution
 from scipy.stats import gamma, norm
 
 import bayesatk as bk
-from bayesatk.core.engine.distribution import Empirical
-from bayesatk.core.engine.interval_ends import interval
+from bayesatk.core.engine.distribution import Empirical, interval
 from bayesatk.core.engine.matched import KnownAtPoints, known_at_points, matched_quantiles
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.pooling.states import States

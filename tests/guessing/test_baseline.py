@@ -6,7 +6,7 @@ import xarray as xr
 from scipy.stats import beta, binom
 
 import bayesatk as bk
-from bayesatk.core.engine.interval_ends import interval
+from bayesatk.core.engine.distribution import interval
 from bayesatk.guessing.baseline import _new_runs
 from bayesatk.guessing.max_random import selected_skill
 from bayesatk.results.difficulty import difficulty_draws

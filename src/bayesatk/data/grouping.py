@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from bayesatk._tools.arrays import Array, Indices
 from bayesatk._tools.messages import Argument, ArgumentError, real_number

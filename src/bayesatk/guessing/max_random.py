@@ -13,8 +13,7 @@ from scipy.special import betainc, expit, log_expit
 
 from bayesatk._tools.arrays import Array
 from bayesatk._tools.messages import one_of, proper_probability
-from bayesatk.core.engine.distribution import Empirical
-from bayesatk.core.engine.interval_ends import interval
+from bayesatk.core.engine.distribution import Empirical, interval
 from bayesatk.data.chances import (
     check_times,
     correct_counts,

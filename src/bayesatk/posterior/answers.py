@@ -7,7 +7,6 @@ import numpy as np
 
 from bayesatk._tools.arrays import Array, Flags, Ints, Rng
 from bayesatk.core.engine.bootstrap import bootstrap_moments, mean_moments
-from bayesatk.core.pooling.dirichlet import draw_probabilities
 from bayesatk.core.pooling.states import Terms, relative
 from bayesatk.core.question.ballot import (
     plurality_finite,
@@ -15,6 +14,7 @@ from bayesatk.core.question.ballot import (
     plurality_posterior,
     vote_credit,
 )
+from bayesatk.core.question.dirichlet_multinomial import draw_probabilities
 from bayesatk.core.question.observed import mean_over_questions
 from bayesatk.data.answers import Ballots, possible
 from bayesatk.metrics.grid import Metric

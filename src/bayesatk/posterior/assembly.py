@@ -7,8 +7,7 @@ import numpy as np
 import xarray as xr
 
 from bayesatk._tools.arrays import Array
-from bayesatk.core.engine.distribution import Empirical
-from bayesatk.core.engine.interval_ends import measured_interval
+from bayesatk.core.engine.distribution import Empirical, measured_interval
 from bayesatk.judge_error import LEVEL_AXES
 from bayesatk.metrics.grid import MetricGrid
 from bayesatk.posterior.posterior import (

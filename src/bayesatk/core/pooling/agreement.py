@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk._tools.arrays import Array, Ints, Rng
-from bayesatk.core.pooling.dirichlet import draw_probabilities
+from bayesatk.core.question.dirichlet_multinomial import draw_probabilities
 
 Counts = Ints
 _DUST = 0.02  # share of the answers not seen below which they never agree

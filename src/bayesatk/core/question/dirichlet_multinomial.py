@@ -1,14 +1,15 @@
-"""The Dirichlet-multinomial: probability of trials whose category probabilities are integrated."""
+"""The Dirichlet-multinomial: trials whose category probabilities are integrated, or drawn."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln
+from scipy.special import gammaln, softmax
 
-from bayesatk._tools.arrays import Array
+from bayesatk._tools.arrays import Array, Rng
 
 _LEAST = 1e-300  # of u, and of parameters, instead of zero
+_LARGE = 0.1  # parameters from which gamma variates do not underflow
 _STIRLING = 1000.0  # from which the next term of Stirling's series is below 3e-12
 
 
@@ -74,3 +75,16 @@ def log_counts(counts: ArrayLike, mean: ArrayLike, ratio: ArrayLike) -> Array:
     ways = gammaln(counts.sum(axis=-1) + 1.0) - gammaln(counts + 1.0).sum(axis=-1)
     counts, alpha = np.broadcast_arrays(counts, alpha)
     return np.asarray(log_ordered(alpha, counts) + ways)
+
+
+def draw_probabilities(alpha: Array, rng: Rng) -> Array:
+    """One draw of Dirichlet probabilities for every row of parameters.
+
+    Small parameters are drawn on the log scale, ``G(a) = G(a + 1) U^(1/a)``: their gamma variates
+    would all be zero.
+    """
+    if alpha.min() >= _LARGE:
+        gammas = rng.standard_gamma(alpha)
+        return np.asarray(gammas / gammas.sum(axis=-1, keepdims=True))
+    logs = np.log(rng.standard_gamma(alpha + 1.0)) - rng.standard_exponential(alpha.shape) / alpha
+    return np.asarray(softmax(logs, axis=-1))
