@@ -488,7 +488,7 @@ class CountPosterior:
             drawn.append(self._draw_part(part, place, rng, keep_p, alone))
             if drawn[-1].family is not None:
                 nodes.append(part.fit.nodes(part.points.theta[place]))
-        joined = _joined(drawn)
+        joined = Draws.joined(drawn)
         if PRIOR_WEIGHT in joined.hyper:
             self._between_nodes(joined.hyper, rng)
         if nodes:
@@ -747,28 +747,6 @@ def _ends(metric: Any) -> tuple[float, float]:
         return float(metric.scores.min()), float(metric.scores.max())
     vector = metric.credit.vector
     return float(vector.min()), float(vector.max())
-
-
-def _joined(drawn: list[Draws]) -> Draws:
-    """Draws of all laws one after the other."""
-    if len(drawn) == 1:
-        return drawn[0]
-    first = drawn[0]
-
-    def stacked(arrays: list[Any]) -> Any:
-        return None if arrays[0] is None else np.concatenate(arrays)
-
-    of_groups = [one.groups for one in drawn if one.groups is not None]
-    groups = GroupDraws.joined(of_groups) if of_groups else None
-    return Draws(
-        np.concatenate([one.metrics for one in drawn]),
-        {name: np.concatenate([one.hyper[name] for one in drawn]) for name in first.hyper},
-        stacked([one.p for one in drawn]),
-        None,
-        stacked([one.family for one in drawn]),
-        groups,
-        stacked([one.log_likelihood for one in drawn]),
-    )
 
 
 def due_to_rates(weight: Array, rates: Array, values: Array) -> Array:

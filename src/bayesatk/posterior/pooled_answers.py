@@ -25,6 +25,7 @@ from bayesatk.core.pooling.agreement import (
 )
 from bayesatk.core.program.points import on_lattice
 from bayesatk.core.question.ballot import Side, credit_table
+from bayesatk.core.question.weighted_vote import vote_credit
 from bayesatk.data.answers import Ballots
 from bayesatk.metrics.credit import Credit, log_binomials, log_choose
 from bayesatk.metrics.grid import Metric
@@ -330,19 +331,28 @@ class VotePosterior:
 
     def _simulated(self, shares: Sequence[tuple[Array, Array]], rng: Rng) -> Array:
         """Credit of simulated elections by right and wrong votes, where it is asked for."""
-        k, size = max(self.ks), len(shares[0][1])
+        k = max(self.ks)
         wrong = simulated_tops(*shares[0], k, _ELECTIONS, rng)
-        all_for_one = np.arange(k + 1, dtype=np.int32), np.ones(k + 1, np.int32)
-        right = simulated_tops(*shares[1], k, _ELECTIONS, rng) if len(shares) > 1 else all_for_one
-        tables = np.zeros((size, k + 1, k + 1))
-        for r in range(1, k + 1):
+        right = np.broadcast_to(np.arange(k + 1.0), wrong[0].shape), np.ones(wrong[0].shape)
+        if len(shares) > 1:
+            right = simulated_tops(*shares[1], k, _ELECTIONS, rng)
+        return self._credit(right, wrong)
+
+    def _credit(self, right: tuple[Array, Array], wrong: tuple[Array, Array]) -> Array:
+        """Mean credit of elections by right and wrong votes; (rows, K + 1, K + 1).
+
+        Of the best sums of both sides after each vote, and how many answers have them, both (rows,
+        elections, K + 1).
+        """
+        rows, _, size = wrong[0].shape
+        tables = np.zeros((rows, size, size))
+        for r in range(1, size):
             w = np.array([most - r for most in self.ks if most >= r])
             if self._silent is not None:
-                w = np.arange(k - r + 1)
-            best, tied = (top[..., r, None] for top in right)
-            most_wrong, tied_wrong = (top[..., w] for top in wrong)
-            credit = np.where(best == most_wrong, tied / (tied + tied_wrong), best > most_wrong)
-            tables[:, r, w] = credit.mean(axis=1)
+                w = np.arange(size - r)
+            of_right = (top[..., r, None] for top in right)
+            of_wrong = (top[..., w] for top in wrong)
+            tables[:, r, w] = vote_credit(*of_right, *of_wrong).mean(axis=1)
         return tables
 
     def _at(self, tables: Array, place: Indices, p: Array, silence: Array | None) -> Array:

@@ -1,7 +1,7 @@
 """What a closed-form posterior of one system is, whatever the pooling."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,21 +31,6 @@ class GroupDraws:
     mean: Array
     metrics: Array
     effect: Array | None = None
-
-    def among(self, order: Indices) -> "GroupDraws":
-        """Return draws in another order."""
-        effect = None if self.effect is None else self.effect[order]
-        return GroupDraws(self.mean[order], self.metrics[order], effect)
-
-    @classmethod
-    def joined(cls, parts: "Sequence[GroupDraws]") -> "GroupDraws":
-        """Return draws one after the other."""
-        effects = [part.effect for part in parts if part.effect is not None]
-        return cls(
-            np.concatenate([part.mean for part in parts]),
-            np.concatenate([part.metrics for part in parts]),
-            np.concatenate(effects) if effects else None,
-        )
 
 
 @dataclass(frozen=True)
@@ -79,16 +64,29 @@ class Draws:
 
     def among(self, order: Indices) -> "Draws":
         """Return draws in another order."""
-        groups = self.groups
-        return Draws(
-            self.metrics[order],
-            {name: column[order] for name, column in self.hyper.items()},
-            None if self.p is None else self.p[order],
-            None if self.difficulty is None else self.difficulty.among(order),
-            None if self.family is None else self.family[order],
-            None if groups is None else groups.among(order),
-            None if self.log_likelihood is None else self.log_likelihood[order],
-        )
+        ordered: Draws = _each([self], lambda arrays: arrays[0][order])
+        return ordered
+
+    @staticmethod
+    def joined(parts: "Sequence[Draws]") -> "Draws":
+        """Return draws one after the other."""
+        joined: Draws = _each(parts, np.concatenate)
+        return joined
+
+
+def _each(parts: Sequence[Any], function: Callable[[Sequence[Array]], Array]) -> Any:
+    """Return what holds arrays as the first part does, each a function of those of all parts."""
+    first = parts[0]
+    if first is None:
+        return None
+    if isinstance(first, np.ndarray):
+        return function(parts)
+    if isinstance(first, dict):
+        return {name: _each([part[name] for part in parts], function) for name in first}
+    names = [field.name for field in fields(first)]
+    return replace(
+        first, **{name: _each([getattr(part, name) for part in parts], function) for name in names}
+    )
 
 
 @dataclass(frozen=True)
