@@ -25,9 +25,10 @@ from bayesatk.core.pooling.agreement import (
 )
 from bayesatk.core.program.points import on_lattice
 from bayesatk.core.question.ballot import Side, credit_table
+from bayesatk.core.question.laws import hypergeometric_pmf
 from bayesatk.core.question.weighted_vote import vote_credit
 from bayesatk.data.answers import Ballots
-from bayesatk.metrics.credit import Credit, log_binomials, log_choose
+from bayesatk.metrics.credit import Credit, log_binomials
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.answers import finite_estimates
 from bayesatk.posterior.count_posterior import SUCCESS, CountPosterior
@@ -525,9 +526,5 @@ def fewer(many: int, few: int) -> Array:
     >>> fewer(2, 1).round(12).tolist()
     [[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]
     """
-    all_right, right = np.arange(many + 1)[:, None], np.arange(few + 1)
-    with np.errstate(invalid="ignore"):
-        logs = log_choose(all_right, right) + log_choose(many - all_right, few - right)
-    possible = (right <= all_right) & (few - right <= many - all_right)
-    logs = np.where(possible, logs - log_choose(many, few), -np.inf)
-    return np.exp(logs)
+    right = np.arange(many + 1.0)
+    return hypergeometric_pmf(few, right, np.full(many + 1, float(many)))
