@@ -98,20 +98,19 @@ def question_table(
 
     Notes
     -----
-    Nothing is simulated for right and wrong. Of scores the mean, sd and influence are not either;
-    the interval, ``prob_flip``, ``prob_saturated`` and ``prob_weaker`` are of 2000 draws (500 at
-    least, of very many questions and levels), always the same. Leaving a question out removes its
-    likelihood from the posterior of the difficulty distribution, as in `bayesatk.checks.exact_loo`:
-    exact under one Beta; under several families the error is that of the points on which they are
-    integrated, about 1e-3 with very few questions and 1e-4 with hundreds; of scores 0.03 posterior
-    sds of the metric, and 0.1 with less than ten questions.
+    Mean, sd, ``information`` and influence are not simulated, nor is ``prob_flip`` of right and
+    wrong. Intervals, ``prob_saturated`` and ``prob_weaker`` are of draws of p, or of the
+    probabilities of scores, always the same: 2000 for every distinct question where these are very
+    many, and up to 40,000. Ends of intervals are then right to 1% of the width, or .3%.
 
-    With groups, covariates, prior trials or a judge the posterior of p is a mixture of Betas over
-    up to 600 points of the hyperparameters, nodes of the effects of groups, and numbers of right
-    trials that a judge could have marked so, brought to 200 Betas with the same mean and variance.
-    Influence rests on 800 points and is right to about 0.03 posterior sds of the metric; where
-    weights without a question cannot be trusted, the model is fitted again. Without a question its
-    prior trials are left out, too, and groups have the weights that are left.
+    Leaving a question out removes its likelihood from the posterior of the difficulty distribution,
+    as in `bayesatk.checks.exact_loo`: exact under one Beta; under several families the error is
+    that of the points on which they are integrated, about 1e-3 with very few questions and 1e-4
+    with hundreds; of scores 0.03 posterior sds of the metric, and 0.1 with less than ten questions.
+    With groups, covariates, prior trials or a judge it rests on 800 points, with draws of the
+    effects of groups at each, and is right to about 0.03 posterior sds of the metric; where weights
+    without a question cannot be trusted, the model is fitted again. Without a question its prior
+    trials are left out, too, and groups have the weights that are left.
 
     A weaker system is one whose posterior mean of the metric is worse. ``prob_weaker`` is the
     posterior predictive probability of as few successes in as many new trials of the question by a
