@@ -8,7 +8,6 @@ import numpy as np
 from scipy.special import bdtr, logsumexp
 
 from bayesatk._tools.arrays import Array, Indices, Ints, Rng
-from bayesatk.core.numerics.weights import pareto_shape
 from bayesatk.core.program.moments import Metrics
 from bayesatk.data.scales import MetricFunction
 from bayesatk.metrics.category_credit import CategoryCredit, Judged
@@ -17,10 +16,8 @@ from bayesatk.posterior.draws import effects_at
 from bayesatk.posterior.model import CountModel
 
 _LEFT_OUT, _FEWEST = 800, 200  # points on which questions are left out, and at least of a law
-_COPIES = (4, 32)  # draws of effects of groups at each, fewest and most
-_FEW = 100.0  # effective number of points without a question, below which it is refitted
-_OUTER, _OUTSIDE = 1e-7, 1e-4  # weight of outer points, and what may lie there without a question
-_TRUSTED = 0.7  # shape of the tail of importance weights
+_COPIES = (4, 8)  # draws of effects of groups at each, fewest and most
+_OUTSIDE = 1e-4  # probability that may lie at points of next to no weight without a question
 _DRAWS, _FLOATS = (2000, 40_000), 4e6  # of the probabilities of levels, and of all cells: 32 MB
 _RARE, _REPEATS = 0.02, 20  # chance of a total of which new trials are drawn again, and how often
 
@@ -181,7 +178,7 @@ def _influence(model: CountModel, metric: MetricFunction) -> Array:
     of_groups /= np.maximum(of_groups.sum(axis=1, keepdims=True), 1e-300)
     total = weight @ np.einsum("hgt,g->ht", groups, cells.share)
     influence = total - np.einsum("qg,qgt->qt", of_groups, others)
-    for cell in _unsure(model, weight, chance):
+    for cell in model.unsure(weight, chance, _OUTSIDE):
         same = np.flatnonzero(cells.which == cell)
         for share_of_one in np.unique(cells.question_share[same]):
             alike = same[cells.question_share[same] == share_of_one]
@@ -226,13 +223,3 @@ def _at_points(model: CountModel, metric: MetricFunction) -> tuple[Array, Array,
             for target, (table, column) in enumerate(zip(tables, columns, strict=True)):
                 means[-1][rows, :, target] = table.at(offset[rows], column)[:, :, 0, 0]
     return np.concatenate(weights), np.concatenate(logs), np.concatenate(means)
-
-
-def _unsure(model: CountModel, weight: Array, chance: Array) -> Ints:
-    """Cells without one of whose questions the posterior rests on too few points."""
-    if model.states.questions < 3.0:
-        return np.arange(chance.shape[1])
-    outer = chance[weight < _OUTER * weight.max()].sum(axis=0) > _OUTSIDE
-    few = 1.0 / np.sum(chance**2, axis=0) < _FEW
-    few[few] = [pareto_shape(chance[:, cell]) > _TRUSTED for cell in np.flatnonzero(few)]
-    return np.flatnonzero(few | outer)
