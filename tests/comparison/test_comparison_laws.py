@@ -17,7 +17,7 @@ from bayesatk.comparison.joint.contrasts import (
     Settings,
     mirrored,
 )
-from bayesatk.core.engine.distribution import Distribution, constant
+from bayesatk.core.engine.distribution import Empirical
 from bayesatk.metrics.grid import parse
 from bayesatk.results.schema import metric_values
 
@@ -177,12 +177,11 @@ def test_laws_of_draws(rows) -> None:
                 np.testing.assert_allclose(straight[name], turned[name], atol=1e-12)
 
 
-def _table(points: list[float]) -> Distribution:
-    x = np.array(sorted(points))
-    return Distribution(x, np.linspace(0.0, 1.0, len(x)), np.zeros(len(x)))
+def _of(*points: float) -> Empirical:
+    return Empirical(np.array(points))
 
 
-def _independent(laws: list[Distribution]) -> Independent:
+def _independent(laws: list[Empirical]) -> Independent:
     """Systems whose only metric has these posteriors."""
     exact = [ExactMean.of(law.quantile(0.5).item(), 0.1, law) for law in laws]
     nothing = np.zeros((1, 1, len(laws)))
@@ -197,7 +196,7 @@ def _independent(laws: list[Distribution]) -> Independent:
 ))  # fmt: skip
 def test_laws_of_distributions(shapes) -> None:
     """Constants, and tables of any shape, in any mixture."""
-    laws = [constant(own) if isinstance(own, float) else _table(own) for own in shapes]
+    laws = [_of(own) if isinstance(own, float) else _of(*own) for own in shapes]
     i, j = np.triu_indices(len(laws), 1)
     with np.errstate(under="ignore"):
         systems, options = _independent(laws), Settings(0.95, "eti", 0.1)
@@ -215,8 +214,8 @@ def test_laws_of_distributions(shapes) -> None:
 
 
 def test_values_next_to_one_tie_and_ratios_of_zeros_are_one() -> None:
-    near = Distribution(np.array([1.0 - 3e-16, 1.0]), np.array([0.0, 1.0]), np.ones(2))
-    systems = _independent([near, constant(1.0), constant(0.0), constant(0.0)])
+    near = _of(1.0 - 3e-16, 1.0)
+    systems = _independent([near, _of(1.0), _of(0.0), _of(0.0)])
     i, j = np.array([0, 2, 1, 2]), np.array([1, 3, 2, 1])
     found = systems.contrasts(0, i, j, Settings(0.95, "eti", 0.0))
     assert found["prob_tie"][0] == pytest.approx(1.0)
@@ -229,8 +228,8 @@ def test_values_next_to_one_tie_and_ratios_of_zeros_are_one() -> None:
 
 def test_shortest_intervals_are_shortest_and_mirror_each_other() -> None:
     x = np.linspace(0.0, 1.0, 400)
-    falling = Distribution(x, 1.0 - (1.0 - x) ** 2, 2.0 * (1.0 - x))
-    systems, pair = _independent([falling, constant(0.0)]), np.array([0])
+    falling = Empirical(x, 2.0 * (1.0 - x) / (2.0 * (1.0 - x)).sum())
+    systems, pair = _independent([falling, _of(0.0)]), np.array([0])
     options = Settings(0.9, "hdi", 0.0)
     gap, back = (systems.contrasts(0, pair + way, pair + 1 - way, options) for way in (0, 1))
     ends = gap["ci_lower"].item(), gap["ci_upper"].item()

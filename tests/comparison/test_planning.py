@@ -11,19 +11,19 @@ from typer.testing import CliRunner
 
 import bayesatk as bk
 from bayesatk.cli.app import app
-from bayesatk.core.pooling.difficulty import Difficulty
-from bayesatk.core.runs import planning
-from bayesatk.core.runs.planning import category_design, difficulty_design
-from bayesatk.metrics.category_credit import CategoryCredit
-from bayesatk.metrics.credit import pass_at, pass_hat
+from bayesatk.comparison.plans import pilots
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.model import CountModel
 from tests.conftest import plan_table
 
 MEAN, ICC = 0.6, 0.3
-BETA = Difficulty.of_beta([MEAN], [ICC])
 SCORES, SHARES = (0.0, 0.4, 1.0), np.array([0.3, 0.3, 0.4])
 TOTAL = (1 - ICC) / ICC
+
+
+def _design(metric, trials, mean=(MEAN,), icc=ICC, scores=None):
+    pilot = pilots.ComposedPilot.stated(parse(metric)[0], scores, np.array(mean), icc)
+    return pilot.questions()[0](trials)
 
 
 def _log_pmf(trials: int, x: float, y: float):
@@ -47,7 +47,7 @@ def test_information_is_the_expected_curvature(trials) -> None:
             ]
             second = (ends[0] - ends[1] - ends[2] + ends[3]) / (4 * h * h)
             expected[i, j] = -(weight @ second)
-    found = difficulty_design(pass_at(1), BETA, trials)
+    found = _design("pass@1", trials)
     np.testing.assert_allclose(found.information, expected, atol=2e-5)
 
 
@@ -56,13 +56,13 @@ def test_expected_variance_of_known_difficulties() -> None:
     a, b = MEAN * TOTAL, (1 - MEAN) * TOTAL
     for n in (1, 5, 40):
         expected = a * b / (TOTAL * (TOTAL + 1) * (TOTAL + n))
-        assert difficulty_design(pass_at(1), BETA, n).trial == pytest.approx(expected, rel=1e-10)
+        assert _design("pass@1", n).trial == pytest.approx(expected, rel=1e-10)
 
 
 def test_no_trial_is_worth_less_than_none_and_none_more_than_knowing() -> None:
     """The law of total variance, for a metric without a simple posterior."""
-    spread = difficulty_design(pass_hat(4), BETA, 10**4).trial
-    values = [difficulty_design(pass_hat(4), BETA, n).trial for n in (1, 2, 8, 64)]
+    spread = _design("pass^4", 10**4).trial
+    values = [_design("pass^4", n).trial for n in (1, 2, 8, 64)]
     assert np.all(np.diff(values) < 0)
     assert values[-1] > spread > 0
 
@@ -128,10 +128,9 @@ def test_the_same_questions_for_both_are_worth_what_planning_says() -> None:
 
 
 def test_two_categories_are_right_and_wrong() -> None:
-    for metric, credit in (("bayes", CategoryCredit(1)), ("pass@3", CategoryCredit(3))):
-        (one,) = parse(metric)
-        binary = difficulty_design(one.credit, BETA, 5)
-        found = category_design(credit, [0.0, 1.0], [1 - MEAN, MEAN], ICC, 5)
+    for metric, of_scores in (("bayes", "bayes"), ("pass@3", "max@3")):
+        binary = _design(metric, 5)
+        found = _design(of_scores, 5, (1 - MEAN, MEAN), scores=[0.0, 1.0])
         assert found.value == pytest.approx(binary.value, rel=1e-10)
         assert found.trial == pytest.approx(binary.trial, rel=1e-9)
         # The coordinate of the mean is the logit of the share of wrong.
@@ -140,7 +139,7 @@ def test_two_categories_are_right_and_wrong() -> None:
             (found.information, binary.information),
         ):
             np.testing.assert_allclose(np.abs(mine), np.abs(theirs), rtol=1e-5, atol=1e-8)
-        np.testing.assert_allclose(found.prior, binary.prior, rtol=1e-12)
+        np.testing.assert_allclose(found.prior, binary.prior, atol=1e-9)
         for questions in (3, 200):
             np.testing.assert_allclose(
                 found.variance(questions), binary.variance(questions), rtol=1e-5
@@ -148,10 +147,10 @@ def test_two_categories_are_right_and_wrong() -> None:
 
 
 def test_drawn_counts_say_what_all_counts_say(monkeypatch) -> None:
-    arguments = CategoryCredit(2), SCORES, SHARES, ICC, 20
-    listed = category_design(*arguments).variance(100)
-    monkeypatch.setattr(planning, "_LISTED", 10)
-    np.testing.assert_allclose(category_design(*arguments).variance(100), listed, rtol=0.05)
+    listed = _design("max@2", 20, SHARES, scores=SCORES).variance(100)
+    monkeypatch.setattr(pilots, "_LISTED", 10)
+    drawn = _design("max@2", 20, SHARES, scores=SCORES).variance(100)
+    np.testing.assert_allclose(drawn, listed, rtol=0.05)
 
 
 def _widths(data, metric, target, runs=6, **options):
@@ -355,47 +354,29 @@ def test_the_command_plans_from_a_pilot_and_from_stated_difficulties(tmp_path) -
     assert found.exit_code == 2
 
 
-_ATOMS = ([0.8, 0.0], [0.4, 0.4], [0.2, 0.2], 0.15, 0.05)  # shares, means, iccs, never, always
-_CLUSTERS = ([0.3, 0.7], [0.2, 0.7], [0.1, 0.3], 0.0, 0.0)
-
-
-def _brute_force(shares, means, iccs, never, always, trials, k, nodes=4000):
-    """E g, and the mean over counts of Var(g | count), g = pass@k, by sums over a grid of p."""
-    p = (np.arange(nodes) + 0.5) / nodes
-    weight = 0.0
-    for share, m, r in zip(shares, means, iccs, strict=True):
-        total = (1 - r) / r
-        weight = weight + share * np.diff(
-            beta_distribution(m * total, (1 - m) * total).cdf(np.linspace(0, 1, nodes + 1))
-        )
-    p, weight = np.append(p, [0, 1]), np.append(weight, [never, always])
+def _brute_force(mean, icc, trials, k, nodes=4000):
+    """E g, mean over counts of Var(g | count), g = pass@k, and chances of counts: sums over p."""
+    total, p = (1 - icc) / icc, (np.arange(nodes) + 0.5) / nodes
+    law = beta_distribution(mean * total, (1 - mean) * total)
+    weight = np.diff(law.cdf(np.linspace(0, 1, nodes + 1)))
     joint = weight * binom.pmf(np.arange(trials + 1)[:, None], trials, p)
     g = 1 - (1 - p) ** k
     pmf = joint.sum(axis=1)
-    mean, square = joint @ g / pmf, joint @ g**2 / pmf
-    return weight @ g, pmf @ (square - mean**2), pmf
+    conditional, square = joint @ g / pmf, joint @ g**2 / pmf
+    return weight @ g, pmf @ (square - conditional**2), pmf
 
 
-@pytest.mark.parametrize("shape", [_ATOMS, _CLUSTERS])
-def test_designs_of_other_families_against_sums_over_p(shape) -> None:
-    *betas, never, always = shape
-    known = Difficulty(*(np.array([one]) for one in (*betas, never, always)))
-    found = difficulty_design(pass_at(4), known, 5)
-    value, trial, _ = _brute_force(*shape, 5, 4)
+def test_designs_against_sums_over_p() -> None:
+    found, h = _design("pass@4", 5), 1e-3
+    value, trial, pmf = _brute_force(MEAN, ICC, 5, 4)
     assert found.value == pytest.approx(value, abs=1e-5)
     assert found.trial == pytest.approx(trial, abs=1e-5)
     assert (np.linalg.eigvalsh(found.prior) > 0).all()
     assert (np.linalg.eigvalsh(found.information) > -1e-9).all()
-    h = 1e-3  # one mean moved: the score of its logit, and the slope of the value
-    ends = []
-    for move in (h, -h):
-        means = [
-            1 / (1 + np.exp(-(np.log(m / (1 - m)) + move * (i == 0))))
-            for i, m in enumerate(betas[1])
-        ]
-        ends.append(_brute_force(betas[0], means, betas[2], never, always, 5, 4))
+    ends = [  # the logit of the mean moved
+        _brute_force(1 / (1 + (1 - MEAN) / MEAN * np.exp(-move)), ICC, 5, 4) for move in (h, -h)
+    ]
     score = (ends[0][2] - ends[1][2]) / (2 * h)
-    pmf = 0.5 * (ends[0][2] + ends[1][2])
     assert found.information[0, 0] == pytest.approx((score**2 / pmf).sum(), rel=2e-3)
     assert found.slopes[1, 0] == pytest.approx((ends[0][0] - ends[1][0]) / (2 * h), rel=2e-3)
 

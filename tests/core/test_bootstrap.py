@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from bayesatk.core.engine.bootstrap import bootstrap_moments, bootstrap_without, mean_moments
+from bayesatk.core.engine.bootstrap import bootstrap_moments, mean_moments
 from bayesatk.core.engine.distribution import Quantity
 from bayesatk.core.pooling.states import Terms, relative
 from bayesatk.metrics.grid import parse
@@ -102,16 +102,3 @@ def test_nearly_equal_weights_have_the_moments_of_equal_ones(successes) -> None:
         both = (moments(mean, variance, own) for own in (near, terms_of(np.ones(len(successes)))))
         for one, other in zip(*both, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-12)
-
-
-@given(st.lists(st.floats(0.01, 100.0), min_size=2, max_size=6), st.integers(0, 99))
-def test_leaving_a_question_out_of_the_bootstrap(weight, seed) -> None:
-    mean = np.random.default_rng(seed).random(len(weight))
-    own = terms_of(weight)
-    whole, slope = bootstrap_without(mean, own)
-    zero = np.zeros((len(mean), 1))
-    assert whole == pytest.approx(bootstrap_moments(mean[:, None], zero, own)[0][0], abs=1e-12)
-    for i in range(len(mean)):
-        rest = np.arange(len(mean)) != i
-        left = bootstrap_moments(mean[rest, None], zero[rest], terms_of(np.array(weight)[rest]))
-        assert whole + own.weight[i] * slope[i] == pytest.approx(left[0][0], abs=1e-9)

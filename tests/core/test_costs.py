@@ -185,5 +185,5 @@ def test_the_prior_density_integrates_to_one() -> None:
         CostPrior(spread=0.8)
     with pytest.raises(ValueError, match="shape of median and sd"):
         CostPrior(shape=(1.0,))  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="finite level > 0"):
+    with pytest.raises(ValueError, match="level must be finite and > 0"):
         CostPrior(level=float("nan"))

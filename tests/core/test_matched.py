@@ -16,8 +16,7 @@ from scipy.stats import beta as beta_distribution
 from scipy.stats import gamma, norm
 
 import bayesatk as bk
-from bayesatk.core.engine.distribution import Distribution, constant
-from bayesatk.core.engine.interval_ends import interval
+from bayesatk.core.engine.distribution import Empirical, interval
 from bayesatk.core.engine.matched import KnownAtPoints, known_at_points, matched_quantiles
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.pooling.states import States
@@ -233,11 +232,13 @@ def test_matched_gammas_are_gammas_and_normals() -> None:
     cumulants = [2.5 * 0.01, 2.5 * 0.01**2, 2 * 2.5 * 0.01**3]
     ones = np.ones(len(LEVELS))
     mean, variance, third = (value * ones for value in cumulants)
-    np.testing.assert_allclose(matched_quantiles(LEVELS, mean, variance, third), size.ppf(LEVELS))
-    turned = matched_quantiles(LEVELS, 1.0 - mean, variance, -third)
+    np.testing.assert_allclose(
+        matched_quantiles(norm.ppf(LEVELS), mean, variance, third), size.ppf(LEVELS)
+    )
+    turned = matched_quantiles(norm.ppf(LEVELS), 1.0 - mean, variance, -third)
     np.testing.assert_allclose(turned, 1.0 - size.ppf(1.0 - LEVELS))
-    normal = matched_quantiles(LEVELS, mean, variance, 0.0 * third)
-    np.testing.assert_allclose(normal, norm(mean, np.sqrt(variance)).ppf(LEVELS))
+    normal = matched_quantiles(norm.ppf(LEVELS), mean, variance, 0.0 * third)
+    np.testing.assert_allclose(normal, norm(mean, np.sqrt(variance)).ppf(LEVELS), atol=1e-7)
     for points in (1, 5):
         rows = [np.full(points, value) for value in cumulants]
         found = known_at_points(np.full(points, 1.0 / points), *rows, (0.0, 1.0), np.inf)
@@ -447,7 +448,7 @@ def test_known_values_have_no_spread() -> None:
     )
     assert found.quantile([0.1, 0.9]).tolist() == [0.25, 0.25]
     assert found.cdf([0.2, 0.3]).tolist() == [0.0, 1.0]
-    assert interval(constant(0.5), 0.9, "eti") == (0.5, 0.5)
+    assert interval(Empirical(np.array([0.5])), 0.9, "eti") == (0.5, 0.5)
 
 
 @pytest.mark.parametrize("prior", [BetaPrior(1e-3, 1e-3), BetaPrior(1e7, 3e7)])
@@ -457,12 +458,6 @@ def test_extreme_priors(prior: BetaPrior, times: int) -> None:
     posterior = posterior_of(([1, 3, 2] * times, [4] * 3 * times), "pass^2", prior)
     middle = float(posterior.distributions()[0][0].quantile(0.5))
     assert abs(middle - posterior.mean[0, 0]) < 1.5 * posterior.sd[0, 0]
-
-
-def test_tabulated_distribution_is_consistent() -> None:
-    """A uniform distribution as a table."""
-    table = Distribution(np.array([0.0, 0.5, 1.0]), np.array([0.0, 0.5, 1.0]), np.ones(3))
-    np.testing.assert_allclose(table.quantile(LEVELS), LEVELS, atol=1e-12)
 
 
 METRICS = ("pass@1", "pass@4", "pass^2", "maj@3")

@@ -10,8 +10,7 @@ from scipy.special import betaln, expit, logit
 from scipy.stats import beta as beta_distribution
 
 import bayesatk as bk
-from bayesatk.core.engine.distribution import Quantity
-from bayesatk.core.engine.interval_ends import interval
+from bayesatk.core.engine.distribution import Quantity, interval
 from bayesatk.metrics.credit import pass_at, pass_hat
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.posterior import Summary, SystemPosterior

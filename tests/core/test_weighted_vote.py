@@ -67,19 +67,21 @@ def test_equal_scores_give_the_plurality(answers: list[int], score: int) -> None
     assert_allclose(credit, plurality_finite(counts, RIGHT, ks, silent or None), atol=1e-10)
 
 
-def test_drawn_orders_agree_with_the_exact_law(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_drawn_sets_agree_with_all(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(1)
     answer = np.repeat([0, 1, 2, 3], [5, 5, 2, 1])
     score, count = rng.integers(0, 11, 13).astype(float), np.ones(13, np.int64)
     ks = [1, 3, 6, 14]
     exact = weighted_vote_finite(score, answer, count, RIGHT, ks, 2)
-    monkeypatch.setattr(weighted_vote, "_STATES", 1)
+    monkeypatch.setattr(weighted_vote, "_SETS", 1000)
+    weighted_vote._sets.cache_clear()
     drawn = weighted_vote_finite(score, answer, count, RIGHT, ks, 2)
     assert (drawn != exact).any()
-    assert_allclose(drawn, exact, atol=0.04)
+    weighted_vote._sets.cache_clear()
+    assert_allclose(drawn, exact, atol=0.06)
 
 
-def test_many_trials_with_few_scores_are_exact() -> None:
+def test_many_trials_are_right_to_the_error_of_drawn_sets() -> None:
     """60 trials of two answers with one score each: the sums decide, by a hypergeometric law."""
     score, answer, count = np.array([3.0, 2.0]), np.array([0, 1]), np.array([24, 36])
     credit = weighted_vote_finite(score, answer, count, np.array([True, False]), [5, 10])
@@ -89,7 +91,7 @@ def test_many_trials_with_few_scores_are_exact() -> None:
         chance = comb(24, right) * comb(36, k - right) / comb(60, k)
         ahead = 3 * right - 2 * (k - right)
         expected.append(chance @ ((ahead > 0) + 0.5 * (ahead == 0)))
-    assert_allclose(credit, expected, rtol=1e-12)
+    assert_allclose(credit, expected, atol=0.03)
 
 
 def test_units_are_exact_for_decimals_and_keep_ratios_of_others() -> None:

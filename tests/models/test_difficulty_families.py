@@ -15,6 +15,7 @@ from scipy.stats import betabinom, dirichlet
 
 import bayesatk as bk
 from bayesatk.core.pooling.difficulty import Difficulty
+from bayesatk.core.pooling.legendre import part_shares
 from bayesatk.models.program import log_rising
 from bayesatk.models.question_draws import success_p
 from bayesatk.priors import DIFFICULTY_FAMILIES
@@ -303,7 +304,7 @@ def test_question_probabilities_are_those_of_weighted_prior_draws(compiled) -> N
         weight = np.exp(drawn.log_counts(c, np.full(4, 3)).sum(axis=1))
         weight /= weight.sum()
         for question, own in enumerate(c):
-            parts = drawn.parts_given(int(own), 3)
+            parts = part_shares(drawn.nodes, np.array([own]), np.array([3 - own]))[..., 0].T
             mean = (drawn.alpha + own) / (drawn.alpha + drawn.beta + 3)
             given = (parts[:, :2] * mean).sum(axis=1) + parts[:, 3]
             expected = float(weight @ given)

@@ -5,13 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import bayesatk as bk
 from bayesatk.core.pooling.agreement import (
     draw_shares,
-    gauss_rule,
     log_ewens,
     simulated_tops,
 )
@@ -105,17 +102,6 @@ def test_drawn_shares_have_the_credit_of_the_law() -> None:
         credit = np.where(right == best, 1.0 / (1.0 + tied[..., votes]), right > best)
         error = credit.mean(axis=1).std() / np.sqrt(len(theta))
         assert abs(credit.mean() - exact[right, votes]) < 5.0 * error
-
-
-@given(st.lists(st.floats(0.0, 1.0), min_size=9, max_size=30, unique=True))
-def test_a_gauss_rule_has_the_moments_of_its_distribution(values) -> None:
-    points = np.array(values)
-    if np.ptp(points) < 0.1:
-        return
-    weight = np.full(len(points), 1.0 / len(points))
-    nodes, chance = gauss_rule(points, weight, 3)
-    for power in range(6 if len(nodes) == 3 else 2):
-        assert chance @ nodes**power == pytest.approx(weight @ points**power, abs=1e-6)
 
 
 def test_fewer_of_many_trials_are_hypergeometric() -> None:

@@ -18,8 +18,7 @@ from bayesatk.core.costs.model import CostModel, draw_questions, new_questions
 from bayesatk.core.costs.prior import CostPrior as CostPrior
 from bayesatk.core.costs.prior import Costs, named
 from bayesatk.core.costs.quantities import both_targets, cost_quantities
-from bayesatk.core.engine.distribution import Empirical
-from bayesatk.core.engine.interval_ends import measured_interval
+from bayesatk.core.engine.distribution import Empirical, measured_interval
 from bayesatk.core.numerics.importance import TRUSTED, Importance
 from bayesatk.core.pooling.states import States
 from bayesatk.posterior.model import CountModel

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from bayesatk._tools.arrays import Array, Flags, Indices
+from bayesatk._tools.arrays import Array, Indices
 from bayesatk._tools.messages import Argument, ArgumentError, real_number
 from bayesatk.data.columns import GROUP
 from bayesatk.data.outcomes import Outcomes
@@ -52,7 +53,7 @@ class Grouping:
         code, labels = pd.factorize(np.asarray(values, object))
         return cls(labels.tolist(), code, _read_weights(labels.tolist(), weights))
 
-    def among(self, kept: Flags) -> "Grouping":
+    def among(self, kept: NDArray[Any]) -> "Grouping":
         """Return the grouping of some of the questions; groups keep their numbers."""
         return replace(self, code=self.code[kept])
 

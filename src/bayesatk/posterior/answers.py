@@ -7,7 +7,6 @@ import numpy as np
 
 from bayesatk._tools.arrays import Array, Flags, Ints, Rng
 from bayesatk.core.engine.bootstrap import bootstrap_moments, mean_moments
-from bayesatk.core.pooling.dirichlet import draw_probabilities
 from bayesatk.core.pooling.states import Terms, relative
 from bayesatk.core.question.ballot import (
     plurality_finite,
@@ -15,10 +14,10 @@ from bayesatk.core.question.ballot import (
     plurality_posterior,
     vote_credit,
 )
+from bayesatk.core.question.dirichlet_multinomial import draw_probabilities
 from bayesatk.core.question.observed import mean_over_questions
 from bayesatk.data.answers import Ballots, possible
 from bayesatk.metrics.grid import Metric
-from bayesatk.posterior.draws import correlated_normals
 from bayesatk.posterior.posterior import Draws, SystemPosterior
 from bayesatk.priors import AnswerPrior
 
@@ -35,16 +34,13 @@ class AnswerMoments:
     Parameters
     ----------
     mean, variance : ndarray, shape (questions, ks)
-    pool : ndarray, shape (questions, draws, ks), optional
-        Exact values at drawn probabilities; None where votes were simulated.
-    draws : int
-        Draws per question behind the variance.
+    pool : ndarray, shape (questions, draws, ks)
+        Exact values at drawn probabilities; normal where votes were simulated.
     """
 
     mean: Array
     variance: Array
-    pool: Array | None
-    draws: int
+    pool: Array
 
 
 def finite_estimates(
@@ -106,21 +102,15 @@ class VoteModel:
         none = [None] * len(mean)
 
         def draw(size: int, rng: Rng, keep_p: bool) -> Draws:
-            if moments.pool is not None:
-                return _drawn(moments.pool, weights, tried, size, rng)
-            centred = weights[tried, None] * (moments.mean[tried] - population)
-            within = np.diag(trial)  # several k are taken to be independent
-            between = centred.T @ centred / weights[tried].sum() ** 2 + within
-            scale = np.sqrt((total - least) / np.maximum(np.diag(between), 1e-300))
-            first = mean + correlated_normals(within, size, rng)
-            other = correlated_normals(between * np.outer(scale, scale), size, rng)
-            return Draws(np.stack([first, first + population - mean + other], axis=-1), {})
+            return _drawn(moments.pool, weights, tried, size, rng)
 
         return SystemPosterior(
             np.stack([mean, population], axis=1), np.stack([trial, least], axis=1),
             np.stack([zero, total - least], axis=1), lambda: (none, none), draw,
             lambda: (np.zeros(number), np.zeros(number)),
-            diagnostics={"answer_draws": float(moments.draws)},
+            effective_draws={
+                "interval_draws": self.draws, "sd_draws": float(moments.pool.shape[1]),
+            },
         )  # fmt: skip
 
 
@@ -150,9 +140,6 @@ def answer_draws(
     mean and the variance of simulated votes: right for a mean over many questions.
     """
     moments = answer_moments(ballots, ks, prior, size, rng)
-    if moments.pool is None:
-        z = rng.standard_normal((size, *moments.mean.shape))
-        return np.asarray(moments.mean + np.sqrt(moments.variance) * z)
     if moments.pool.shape[1] == size:
         return np.swapaxes(moments.pool, 0, 1)
     chosen = [pool[rng.integers(len(pool), size=size)] for pool in moments.pool]
@@ -198,9 +185,11 @@ def answer_moments(
         else:
             first, second = (_voted(p, ballot.correct, ks, rng) - mean[row] for _ in range(2))
             variance[row] = (first * second).mean(axis=0)
-    if not exact:  # unbiased, so single questions may fall below zero
+    if not exact:  # unbiased, so single questions may fall below zero; k independent
         variance = np.maximum(variance.mean(axis=0), 0.0) + np.zeros_like(variance)
-    return AnswerMoments(mean, variance, np.stack(pool) if exact else None, size)
+        z = rng.standard_normal((size, *mean.shape))
+        pool = list(np.moveaxis(mean + np.sqrt(variance) * z, 0, 1))
+    return AnswerMoments(mean, variance, np.stack(pool))
 
 
 def _work(answers: int, k: int) -> float:

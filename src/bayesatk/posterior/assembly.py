@@ -7,8 +7,7 @@ import numpy as np
 import xarray as xr
 
 from bayesatk._tools.arrays import Array
-from bayesatk.core.engine.distribution import Empirical
-from bayesatk.core.engine.interval_ends import measured_interval
+from bayesatk.core.engine.distribution import Empirical, measured_interval
 from bayesatk.judge_error import LEVEL_AXES
 from bayesatk.metrics.grid import MetricGrid
 from bayesatk.posterior.posterior import (
@@ -208,7 +207,7 @@ def diagnostic_variables(posteriors: Sequence[SystemPosterior]) -> Variables:
 
 
 def monte_carlo(
-    grid: MetricGrid, draws: int, posteriors: Sequence[SystemPosterior]
+    grid: MetricGrid, posteriors: Sequence[SystemPosterior]
 ) -> dict[str, dict[str, float]]:
     """Return how many draws are behind intervals and sds that are not exact, by variable.
 
@@ -217,9 +216,6 @@ def monte_carlo(
     first = posteriors[0]
     of_grid = [metric.family.variable for metric in grid]
     variable = np.array(of_grid + ["reach_probability"] * (len(first.mean) - len(of_grid)))
-    behind: list[Mapping[str, float | Array]] = [one.effective_draws for one in posteriors]
-    if first.drawn:
-        behind.append({"interval_draws": float(draws)})
 
     def of_variable(name: str, one: Mapping[str, float | Array]) -> dict[str, Array]:
         return {
@@ -227,13 +223,9 @@ def monte_carlo(
         }
 
     found = {
-        name: least(*(of_variable(name, one) for one in behind))
+        name: least(*(of_variable(name, one.effective_draws) for one in posteriors))
         for name in dict.fromkeys(variable.tolist())
     }
-    for family in grid.families:
-        if family.on_answers and not family.on_verifier:
-            per_question = min(one.diagnostics["answer_draws"] for one in posteriors)
-            found[family.variable] = {"interval_draws": draws, "sd_draws": per_question}
     for name in first.hyper:
         found[name] = least(*(one.hyper_draws.get(name, {}) for one in posteriors))
     return found

@@ -5,12 +5,12 @@ of a right trial falls into bin b with probability f1_qb, that of a wrong one wi
 shapes that the questions of a system share, tilted by question (`bayesatk.core.pooling.shapes`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bayesatk._tools.arrays import Array, Indices, Rng
+from bayesatk._tools.arrays import Array, Rng
 from bayesatk.core.pooling.shapes import Shapes, draw_shapes
 from bayesatk.core.program.cells import Cells
 from bayesatk.core.question.best_of import best_of_finite, best_of_latent
@@ -19,7 +19,7 @@ from bayesatk.data.verifier import VerifierScores
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.count_posterior import SUCCESS, CountPosterior
 from bayesatk.posterior.model import CountModel
-from bayesatk.posterior.pooled_answers import VoteDraws, of_draws
+from bayesatk.posterior.pooled_answers import VoteDraws, by_draws
 from bayesatk.posterior.posterior import Draws, SystemPosterior
 
 _NEW, _FEWEST = 32, 8  # new questions at every draw, of all groups together; of each at least
@@ -112,72 +112,6 @@ class BestOfModel:
                 values[rows] = best_of_latent(p[rows], right, wrong, ks).mean(axis=1)
             by_group.append(values)
         return np.stack(by_group[:groups], axis=1), by_group[-1]
-
-
-def by_draws(
-    draw: Callable[[int, Rng], VoteDraws], draws: int,
-    rng: Rng, right: SystemPosterior,
-) -> SystemPosterior:  # fmt: skip
-    """Return the posterior of metrics of which there are draws alone.
-
-    Parameters
-    ----------
-    draw : callable
-        Return so many draws.
-    draws : int
-        For means and variances.
-    rng : numpy.random.Generator
-    right : SystemPosterior
-        Of right and wrong, whose hyperparameters are those of all.
-    """
-    votes = draw(draws, rng)
-    drawn = votes.drawn
-    number = independent(drawn.metrics, votes.chain)
-    behind = {
-        name: 1.0 / (1.0 / number + 1.0 / np.asarray(right.effective_draws.get(name, np.inf)))
-        for name in ("mean_draws", "sd_draws", "interval_draws")
-    }
-
-    def of_size(size: int, rng: Rng, keep_p: bool) -> Draws:
-        same = drawn if size == draws else draw(size, rng).drawn
-        return same if keep_p else replace(same, p=None)
-
-    of_groups = [] if drawn.groups is None else list(np.moveaxis(drawn.groups.metrics, 1, 0))
-    return replace(
-        of_draws(drawn.metrics.mean(axis=0), drawn.metrics), draw=of_size,
-        question_p=right.question_p, hyper=right.hyper, hyper_draws=right.hyper_draws,
-        diagnostics=right.diagnostics, families=right.families, method=right.method,
-        warning=right.warning, groups=[of_draws(m.mean(axis=0), m) for m in of_groups],
-        effective_draws=behind,
-    )  # fmt: skip
-
-
-def independent(draws: Array, chain: Indices | None) -> Array:
-    """Return how many independent draws have means as exact as these draws; (metrics,).
-
-    Sums over a chain tell by how much its draws move the mean together. The fewest of all targets.
-
-    Parameters
-    ----------
-    draws : ndarray, shape (draws, metrics, targets)
-    chain : ndarray of int, shape (draws,), optional
-        Of each draw; without it they are independent.
-
-    Examples
-    --------
-    Draws of a chain that are all the same are worth one.
-
-    >>> draws = np.array([0.0, 0.0, 1.0, 1.0]).reshape(4, 1, 1)
-    >>> independent(draws, np.array([0, 0, 1, 1])).tolist()
-    [2.0]
-    """
-    size, gap = len(draws), draws - draws.mean(axis=0)
-    if chain is None:
-        return np.full(draws.shape[1], float(size))
-    sums = np.zeros((int(chain.max()) + 1, *draws.shape[1:]))
-    np.add.at(sums, chain, gap)
-    ratio = (sums**2).sum(axis=0) / np.maximum((gap**2).sum(axis=0), 1e-300)
-    return np.asarray(size / np.maximum(ratio, 1.0).max(axis=1))
 
 
 def over_groups(drawn: Draws, cells: Cells, halves: Array, new: Array) -> Draws:

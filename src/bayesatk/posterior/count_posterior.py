@@ -7,7 +7,7 @@ from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit, logit, ndtr, ndtri
+from scipy.special import expit, logit, ndtri
 
 from bayesatk._tools.arrays import Array, Flags, Indices, Rng
 from bayesatk.core.engine.distribution import Empirical, Quantity
@@ -19,12 +19,12 @@ from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.program.laws import Common, DifficultyLaw
 from bayesatk.core.program.levels import Levels
 from bayesatk.core.program.moments import Metrics, Moments, Summed
-from bayesatk.core.program.predictor import Effects, Predictor
+from bayesatk.core.program.predictor import Predictor
 from bayesatk.core.question.bernstein import latent_means
 from bayesatk.judge_error import RATES, JudgeError
 from bayesatk.metrics.category_credit import CategoryCredit, Judged, linear_metrics
 from bayesatk.metrics.grid import one_metric
-from bayesatk.posterior.draws import correlated_normals
+from bayesatk.posterior.draws import correlated_normals, effects_at
 from bayesatk.posterior.posterior import (
     Distributions,
     Draws,
@@ -425,7 +425,7 @@ class CountPosterior:
         }  # fmt: skip
         if self.model.estimated:
             density = self.model.weight_density
-            summaries[PRIOR_WEIGHT] = Summary(*density.moments, lambda: density.distribution)
+            summaries[PRIOR_WEIGHT] = Summary(*density.moments, density.distribution)
         return summaries
 
     @property
@@ -488,7 +488,7 @@ class CountPosterior:
             drawn.append(self._draw_part(part, place, rng, keep_p, alone))
             if drawn[-1].family is not None:
                 nodes.append(part.fit.nodes(part.points.theta[place]))
-        joined = _joined(drawn)
+        joined = Draws.joined(drawn)
         if PRIOR_WEIGHT in joined.hyper:
             self._between_nodes(joined.hyper, rng)
         if nodes:
@@ -571,7 +571,7 @@ class CountPosterior:
         model, cells = self.model, self.model.cells
         theta, effect = part.points.theta[place], np.zeros((len(place), cells.groups))
         if part.fit.predictor.effective:
-            effect = self._effects(part).draw(place, rng)
+            effect = effects_at(part.fit.predictor, part.points.theta).draw(place, rng)
         offset = part.fit.predictor.offsets(theta) + effect[:, cells.group]
         both, p = self._group_means(part, place, offset, rng, keep_p)
         if not model.resampled:
@@ -597,18 +597,6 @@ class CountPosterior:
             likelihood += self.model.states.log_ways[cells.which]
         hyper = self._rates(part.fit, theta) if alone else self.hyper(part.fit, theta)
         return Draws(whole, hyper, p, None, code, groups, likelihood)
-
-    def _effects(self, part: Part) -> Effects:
-        theta, predictor = part.points.theta, part.fit.predictor
-        blocks = predictor.blocks(theta, 2)
-        columns: list[Array] = []
-        for rows in blocks:
-            effects = predictor.effects(theta[rows])
-            if not columns:
-                columns = [np.empty((len(theta), *column.shape[1:])) for column in effects]
-            for total, column in zip(columns, effects, strict=True):
-                total[rows] = column
-        return Effects(*columns)
 
     def _group_means(
         self, part: Part, place: Indices, offset: Array, rng: Rng,
@@ -687,7 +675,7 @@ class CountPosterior:
         ], axis=1)  # fmt: skip
         means = np.empty((*noise.shape, 2))
         low, high = np.array([_ends(metric) for metric in self.metrics]).T
-        drawn = matched_quantiles(ndtr(noise), *np.moveaxis(given[..., 0, :], -1, 0))
+        drawn = matched_quantiles(noise, *np.moveaxis(given[..., 0, :], -1, 0))
         means[..., 0] = np.clip(drawn, low, high)
         if self.model.resampled:
             centre, variance = (given[..., 1, j] for j in (0, 1))
@@ -759,28 +747,6 @@ def _ends(metric: Any) -> tuple[float, float]:
         return float(metric.scores.min()), float(metric.scores.max())
     vector = metric.credit.vector
     return float(vector.min()), float(vector.max())
-
-
-def _joined(drawn: list[Draws]) -> Draws:
-    """Draws of all laws one after the other."""
-    if len(drawn) == 1:
-        return drawn[0]
-    first = drawn[0]
-
-    def stacked(arrays: list[Any]) -> Any:
-        return None if arrays[0] is None else np.concatenate(arrays)
-
-    of_groups = [one.groups for one in drawn if one.groups is not None]
-    groups = GroupDraws.joined(of_groups) if of_groups else None
-    return Draws(
-        np.concatenate([one.metrics for one in drawn]),
-        {name: np.concatenate([one.hyper[name] for one in drawn]) for name in first.hyper},
-        stacked([one.p for one in drawn]),
-        None,
-        stacked([one.family for one in drawn]),
-        groups,
-        stacked([one.log_likelihood for one in drawn]),
-    )
 
 
 def due_to_rates(weight: Array, rates: Array, values: Array) -> Array:

@@ -1,8 +1,9 @@
-"""Normal draws of several metrics at once."""
+"""Normal draws of several metrics at once; effects of groups at points."""
 
 import numpy as np
 
 from bayesatk._tools.arrays import Array, Rng
+from bayesatk.core.program.predictor import Effects, Predictor
 
 
 def correlated_normals(covariance: Array, size: int, rng: Rng) -> Array:
@@ -12,7 +13,13 @@ def correlated_normals(covariance: Array, size: int, rng: Rng) -> Array:
     return rng.standard_normal((size, len(covariance))) @ root.T
 
 
-def scaled(covariance: Array, variance: Array) -> Array:
-    """Return a covariance with the variances given, and the correlations as they are."""
-    scale = np.sqrt(variance / np.maximum(np.diag(covariance), 1e-300))
-    return np.asarray(covariance * np.outer(scale, scale))
+def effects_at(predictor: Predictor, theta: Array) -> Effects:
+    """Return the effects of groups at points, worked out in blocks that fit in memory."""
+    columns: list[Array] = []
+    for rows in predictor.blocks(theta, 2):
+        effects = predictor.effects(theta[rows])
+        if not columns:
+            columns = [np.empty((len(theta), *column.shape[1:])) for column in effects]
+        for total, column in zip(columns, effects, strict=True):
+            total[rows] = column
+    return Effects(*columns)

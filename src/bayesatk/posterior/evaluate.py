@@ -321,7 +321,7 @@ def _tables(study: Study, draws: int, each: Sequence[Evaluated]) -> dict[str, xr
     if "category" in closed.dims:
         closed, levels = (one.assign_coords(category=categories) for one in (closed, levels))
     of_groups = _of_groups(study, draws, each, drawn)
-    for name, attrs in monte_carlo(grid, draws, posteriors).items():
+    for name, attrs in monte_carlo(grid, posteriors).items():
         by_group = of_groups.get("group_closed_form", xr.Dataset())
         for table, more in ((closed, {}), (by_group, {"interval_draws": draws})):
             if name in table:  # equal scores have none to reach

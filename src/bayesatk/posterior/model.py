@@ -21,7 +21,7 @@ from bayesatk.core.engine.unit_interval import (
     gauss_nodes,
     interval_of,
 )
-from bayesatk.core.numerics.importance import spread_evenly
+from bayesatk.core.numerics.importance import TRUSTED, spread_evenly
 from bayesatk.core.numerics.points import Points
 from bayesatk.core.numerics.tilts import Tilt
 from bayesatk.core.numerics.weights import pareto_shape
@@ -525,7 +525,9 @@ class CountModel:
             inverse.append(np.log(share) + logsumexp(terms, axis=0))
             fitted.append(np.log(share) + logsumexp(logs + new, axis=0))
             model = self if family.prior_weight is None else self.at_weight(family.prior_weight)
-            for cell in self._unsure(family.points, np.exp(terms - logsumexp(terms, axis=0))):
+            outside = _OUTSIDE if family.points.method == "quadrature" else np.inf
+            without = np.exp(terms - logsumexp(terms, axis=0))
+            for cell in self.unsure(family.points.weight, without, outside):
                 again = model._without_trials(cell).refitted(family.name)
                 gap = family.points.log_evidence - again.points.log_evidence
                 if np.isfinite(gap):
@@ -557,15 +559,23 @@ class CountModel:
             basis=self.basis, grouping=self.grouping, marking=self.marking,
         )  # fmt: skip
 
-    def _unsure(self, points: Points, share: Array) -> list[int]:
-        """Cells whose posterior without one question rests on too few points."""
+    def unsure(self, weight: Array, share: Array, outside: float) -> list[int]:
+        """Cells whose posterior without one question rests on too few points.
+
+        Parameters
+        ----------
+        weight : ndarray, shape (points,)
+        share : ndarray, shape (points, cells)
+            Probabilities of the points without a question.
+        outside : float
+            What may lie at points of next to no weight: beyond the edge nothing is known.
+        """
         if self.states.questions < 3.0:
             return list(range(share.shape[1])) if self.states.questions > 1.0 else []
-        if points.method == "quadrature":  # beyond whose edge nothing is known
-            outer = points.weight < _OUTER * points.weight.max()
-            return np.flatnonzero(share[outer].sum(axis=0) > _OUTSIDE).tolist()
-        few = 1.0 / np.sum(share**2, axis=0) < 100.0
-        return [int(i) for i in np.flatnonzero(few) if pareto_shape(share[:, i]) > 0.7]
+        unsure = share[weight < _OUTER * weight.max()].sum(axis=0) > outside
+        for cell in np.flatnonzero(1.0 / np.sum(share**2, axis=0) < 100.0):
+            unsure[cell] |= pareto_shape(share[:, cell]) > TRUSTED
+        return np.flatnonzero(unsure).tolist()
 
     def conjugate_points(self, fields: Fields) -> Points:
         """Return even points of one probability vector of all questions, equally probable."""

@@ -102,18 +102,8 @@ class Declared:
     @classmethod
     def of_result(cls, result: Result, kept: Flags | None = None) -> "Declared":
         """Return what a result declares, of some of its questions; default: all."""
-        keep = np.ones(result.counts.shape[1], bool) if kept is None else kept
-        groups, before = result.grouping, result.study.prior_by_kind
-        answers = result.data.answers if result.study.on_answers else None
-        return cls(
-            result.scale, result.pooling, result.prior, result.study.counts[:, keep],
-            None if before is None else before[:, keep],
-            None if result.design is None else result.design.basis.among(keep),
-            None if result.weight is None else result.weight[keep],
-            None if groups is None else groups.among(keep), result.judges,
-            result.study.bootstrapped, earlier=result.study.earlier,
-            rates_vary=result.study.rates_vary,
-        )._with_answers(answers and answers.on_questions(keep), result.answer_prior)  # fmt: skip
+        declared = cls.of_study(result.study)
+        return declared if kept is None else declared.of_questions(np.flatnonzero(kept))
 
     def among(self, systems: list[int]) -> "Declared":
         """Return some of the systems."""
@@ -144,7 +134,9 @@ class Declared:
         return replace(
             self, counts=self.counts[:, questions],
             before=None if self.before is None else self.before[:, questions],
+            basis=None if self.basis is None else self.basis.among(questions),
             weight=None if self.weight is None else self.weight[questions],
+            grouping=None if self.grouping is None else self.grouping.among(questions),
             ballots=[[of_system[i] for i in questions] for of_system in self.ballots],
         )  # fmt: skip
 

@@ -6,7 +6,7 @@ hyperparameters. Given the credit of r right and w wrong votes a vote is linear 
 probabilities of r right ones of k, which are metrics of right and wrong like all others.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -20,23 +20,23 @@ from bayesatk.core.numerics.points import Points
 from bayesatk.core.pooling.agreement import (
     Counts,
     draw_shares,
-    gauss_rule,
     log_ewens,
     simulated_tops,
 )
 from bayesatk.core.program.points import on_lattice
 from bayesatk.core.question.ballot import Side, credit_table
+from bayesatk.core.question.laws import hypergeometric_pmf
+from bayesatk.core.question.weighted_vote import vote_credit
 from bayesatk.data.answers import Ballots
-from bayesatk.metrics.credit import Credit, log_binomials, log_choose
+from bayesatk.metrics.credit import Credit, log_binomials
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.answers import finite_estimates
-from bayesatk.posterior.count_posterior import CountPosterior
+from bayesatk.posterior.count_posterior import SUCCESS, CountPosterior
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.posterior import Draws, Summary, SystemPosterior
 from bayesatk.priors import AnswerHyperPrior
 
 WRONG, RIGHT = "wrong_agreement", "right_agreement"  # names in results
-_NODES = 8  # of the agreement, for means
 _BUDGET = 1e9  # multiplications spent on votes at drawn shares
 _SHARES = (200, 1000)  # draws of shares of answers, fewest and most
 _EXACT, _ELECTIONS = 12, 32  # k up to which votes at drawn shares are exact; simulated beyond
@@ -98,12 +98,6 @@ class Agreement:
     def values(self) -> Array:
         """Agreement at the points."""
         return np.asarray(expit(self.points.theta[:, 0]))
-
-    @cached_property
-    def rule(self) -> tuple[Array, Array]:
-        """Theta at the nodes of a rule for means, and their probabilities."""
-        nodes, chance = gauss_rule(self.values, self.points.weight, _NODES)
-        return _theta(nodes), chance
 
     def draw(self, size: int, rng: Rng) -> Array:
         """Evenly spread draws of theta, in random order."""
@@ -201,7 +195,12 @@ class PooledVotes:
 
     def fit(self, metrics: Sequence[Metric]) -> SystemPosterior:
         """Return the posterior of votes: of all questions, and of each group."""
-        return VotePosterior(self, tuple(metric.k for metric in metrics)).posterior()
+        posterior = by_draws(
+            lambda size, rng: self.draw(metrics, size, rng), _SIZE, self.rng,
+            CountPosterior(self.right, (SUCCESS,)).posterior(),
+        )  # fmt: skip
+        summaries = {name: agreement.summary for name, agreement in self.agreements.items()}
+        return replace(posterior, hyper={**posterior.hyper, **summaries})
 
     def draw(self, metrics: Sequence[Metric], size: int, rng: Rng) -> VoteDraws:
         """Return joint draws of votes, also of every question."""
@@ -234,16 +233,6 @@ class VotePosterior:
         basis = tuple(RightVotes(most, j + 1) for j in range(most))
         return CountPosterior(model, basis, min(1.0, _MANY / most))
 
-    # Means
-
-    def _expected_table(self, ballot: Ballots | None) -> Array:
-        """Posterior mean of the credit by right and wrong votes; of a new question if None."""
-        rules = [agreement.rule for agreement in self.model.agreements.values()]
-        thetas = np.meshgrid(*(nodes for nodes, _ in rules), indexing="ij")
-        chance = np.prod(np.meshgrid(*(chance for _, chance in rules), indexing="ij"), axis=0)
-        tables = self._tables(ballot, [theta.ravel() for theta in thetas])
-        return np.asarray(np.tensordot(chance.ravel(), tables, 1))
-
     def _tables(self, ballot: Ballots | None, thetas: Sequence[Array]) -> Array:
         """Credit by right and wrong votes, given theta of wrong answers, and of right ones."""
         k, counts = max(self.ks), [np.zeros(0, np.int64)] * 2
@@ -261,23 +250,6 @@ class VotePosterior:
             right = sides[1] if len(sides) > 1 else Side.alone(k)
             tables[rows] = credit_table(right, sides[0], k)
         return tables
-
-    @cached_property
-    def _means(self) -> Array:
-        """Posterior mean of every question; (questions, ks)."""
-        right = self._with_none(self._right.of_questions(self._right.metrics)[0])
-        silent: Sequence[Array | None] = [None] * len(right)
-        if self._silent is not None:
-            silent = list(self._with_none(self._silent.of_questions(self._silent.metrics)[0]))
-        tables: dict[tuple[bytes, ...], Array] = {}
-        means = np.empty((len(right), len(self.ks)))
-        for question, ballot in enumerate(self.model.ballots):
-            key = tuple(answers_of(ballot, side).tobytes() for side in (False, True))
-            if key not in tables:
-                tables[key] = self._expected_table(ballot)
-            credits = self._by_right(tables[key][None], silent[question])
-            means[question] = [right[question] @ credit[0] for credit in credits]
-        return means
 
     @staticmethod
     def _with_none(several: Array) -> Array:
@@ -303,28 +275,6 @@ class VotePosterior:
                 ], axis=1)  # fmt: skip
             credits.append(credit @ fewer(most, k).T)
         return credits
-
-    @cached_property
-    def _population_means(self) -> tuple[Array, Array]:
-        """Means of questions like these, by group (groups, ks), and of new groups (ks,)."""
-        cells = self.model.right.cells
-        if self.model.right.resampled:
-            share = cells.shares * cells.questions_tried[:, None]
-            by_group = share.T @ self._means / np.maximum(share.sum(axis=0), 1e-300)[:, None]
-            return by_group, cells.share @ by_group
-        credit = self._new_credit
-        groups = [self._right.of_group(group).total[0][:, 1] for group in range(cells.groups)]
-        new = self._right.whole.total[0][:, -1]
-        return np.stack(groups) @ credit[1:], new @ credit[1:]
-
-    @cached_property
-    def _new_credit(self) -> Array:
-        """Expected credit of a new question by right votes of K; (K + 1, ks)."""
-        silent = None
-        if self._silent is not None:
-            silent = self._with_none(self._silent.whole.total[0][:, 1])
-        by_k = self._by_right(self._expected_table(None)[None], silent)
-        return np.stack([values[0] for values in by_k], axis=1)
 
     # Draws
 
@@ -354,10 +304,10 @@ class VotePosterior:
         whole = np.einsum("hgkt,g->hkt", both, cells.share)
         if cells.grouped:
             whole = np.concatenate([whole, new[..., None]], axis=-1)
+        whole = with_known_means(whole, right.metrics, self._right.whole.total[0])
         groups = None if right.groups is None else replace(right.groups, metrics=both)
-        return VoteDraws(
-            values, replace(right, metrics=whole, hyper=right.hyper | hyper, groups=groups)
-        )
+        drawn = replace(right, metrics=whole, hyper=right.hyper | hyper, groups=groups)
+        return VoteDraws(values, drawn, theta_row)
 
     @property
     def _affordable(self) -> int:
@@ -382,19 +332,28 @@ class VotePosterior:
 
     def _simulated(self, shares: Sequence[tuple[Array, Array]], rng: Rng) -> Array:
         """Credit of simulated elections by right and wrong votes, where it is asked for."""
-        k, size = max(self.ks), len(shares[0][1])
+        k = max(self.ks)
         wrong = simulated_tops(*shares[0], k, _ELECTIONS, rng)
-        all_for_one = np.arange(k + 1, dtype=np.int32), np.ones(k + 1, np.int32)
-        right = simulated_tops(*shares[1], k, _ELECTIONS, rng) if len(shares) > 1 else all_for_one
-        tables = np.zeros((size, k + 1, k + 1))
-        for r in range(1, k + 1):
+        right = np.broadcast_to(np.arange(k + 1.0), wrong[0].shape), np.ones(wrong[0].shape)
+        if len(shares) > 1:
+            right = simulated_tops(*shares[1], k, _ELECTIONS, rng)
+        return self._credit(right, wrong)
+
+    def _credit(self, right: tuple[Array, Array], wrong: tuple[Array, Array]) -> Array:
+        """Mean credit of elections by right and wrong votes; (rows, K + 1, K + 1).
+
+        Of the best sums of both sides after each vote, and how many answers have them, both (rows,
+        elections, K + 1).
+        """
+        rows, _, size = wrong[0].shape
+        tables = np.zeros((rows, size, size))
+        for r in range(1, size):
             w = np.array([most - r for most in self.ks if most >= r])
             if self._silent is not None:
-                w = np.arange(k - r + 1)
-            best, tied = (top[..., r, None] for top in right)
-            most_wrong, tied_wrong = (top[..., w] for top in wrong)
-            credit = np.where(best == most_wrong, tied / (tied + tied_wrong), best > most_wrong)
-            tables[:, r, w] = credit.mean(axis=1)
+                w = np.arange(size - r)
+            of_right = (top[..., r, None] for top in right)
+            of_wrong = (top[..., w] for top in wrong)
+            tables[:, r, w] = vote_credit(*of_right, *of_wrong).mean(axis=1)
         return tables
 
     def _at(self, tables: Array, place: Indices, p: Array, silence: Array | None) -> Array:
@@ -437,49 +396,99 @@ class VotePosterior:
         like = np.einsum("dgr,drk->dgk", groups, credit)
         return like, np.einsum("dr,drk->dk", right.metrics[:, :, -1], credit)
 
-    # The posterior
 
-    def posterior(self) -> SystemPosterior:
-        """Put means, variances and draws together; the hyperparameters are those of all."""
-        cells, right = self.model.right.cells, self._right.posterior()
-        pool = self.drawn(_SIZE, self.model.rng).drawn
-        by_group, new = self._population_means
-        on_questions = cells.shares.T @ self._means
-        means = np.stack([on_questions, by_group], axis=-1)
-        whole = np.einsum("gkt,g->kt", means, cells.share)
-        if cells.grouped:
-            whole = np.concatenate([whole, new[:, None]], axis=1)
+def by_draws(
+    draw: Callable[[int, Rng], VoteDraws], draws: int,
+    rng: Rng, right: SystemPosterior,
+) -> SystemPosterior:  # fmt: skip
+    """Return the posterior of metrics of which there are draws alone.
 
-        def draw(size: int, rng: Rng, keep_p: bool) -> Draws:
-            order = rng.permutation(_SIZE) if size == _SIZE else rng.integers(_SIZE, size=size)
-            drawn = pool.among(order)
-            return drawn if keep_p else replace(drawn, p=None)
+    Parameters
+    ----------
+    draw : callable
+        Return so many draws.
+    draws : int
+        For means and variances.
+    rng : numpy.random.Generator
+    right : SystemPosterior
+        Of right and wrong, whose hyperparameters are those of all.
+    """
+    votes = draw(draws, rng)
+    drawn = votes.drawn
+    number = independent(drawn.metrics, votes.chain)
+    behind = {
+        name: 1.0 / (1.0 / number + 1.0 / np.asarray(right.effective_draws.get(name, np.inf)))
+        for name in ("mean_draws", "sd_draws", "interval_draws")
+    }
 
-        groups = []
-        for group in range(cells.groups if cells.grouped else 0):
-            assert pool.groups is not None
-            groups.append(of_draws(means[group], pool.groups.metrics[:, group]))
-        return replace(
-            of_draws(whole, pool.metrics), draw=draw, question_p=right.question_p,
-            hyper=right.hyper | {
-                name: agreement.summary for name, agreement in self.model.agreements.items()
-            },
-            diagnostics=right.diagnostics | {"answer_draws": float(_SIZE)},
-            families=right.families, method=right.method, warning=right.warning,
-            hyper_draws=right.hyper_draws, groups=groups,
-            expected=None if right.expected is None else self._expected,
-        )  # fmt: skip
+    def of_size(size: int, rng: Rng, keep_p: bool) -> Draws:
+        same = drawn if size == draws else draw(size, rng).drawn
+        return same if keep_p else replace(same, p=None)
 
-    def _expected(self) -> tuple[Array, Array]:
-        """Return what is expected of new questions like each: p (questions,), and votes."""
-        posterior = self._right.posterior()
-        assert posterior.expected is not None
-        p, basis = posterior.expected()
-        return p, basis @ self._new_credit[1:]
+    of_groups = [] if drawn.groups is None else list(np.moveaxis(drawn.groups.metrics, 1, 0))
+    return replace(
+        of_draws(drawn.metrics), draw=of_size,
+        question_p=right.question_p, hyper=right.hyper, hyper_draws=right.hyper_draws,
+        diagnostics=right.diagnostics, families=right.families, method=right.method,
+        warning=right.warning, groups=[of_draws(metrics) for metrics in of_groups],
+        effective_draws=behind,
+    )  # fmt: skip
 
 
-def of_draws(mean: Array, draws: Array) -> SystemPosterior:
-    """Posterior with exact means (metrics, targets), and variances and ends of draws."""
+def with_known_means(draws: Array, controls: Array, means: Array) -> Array:
+    """Return draws shifted by what draws of controls, whose means are known, are off.
+
+    Parameters
+    ----------
+    draws : ndarray, shape (draws, metrics, targets)
+    controls : ndarray, shape (draws, controls, targets)
+    means : ndarray, shape (controls, targets)
+
+    Examples
+    --------
+    >>> draws = np.array([[[0.0]], [[2.0]]])
+    >>> with_known_means(draws, draws, np.array([[1.5]])).ravel().round(9).tolist()
+    [0.5, 2.5]
+    """
+    shifted = draws.copy()
+    for target in range(draws.shape[2]):
+        off = means[:, target] - controls[:, :, target].mean(axis=0)
+        centred = controls[:, :, target] - controls[:, :, target].mean(axis=0)
+        shifted[..., target] += off @ np.linalg.lstsq(centred, draws[..., target], rcond=1e-9)[0]
+    return shifted
+
+
+def independent(draws: Array, chain: Indices | None) -> Array:
+    """Return how many independent draws have means as exact as these draws; (metrics,).
+
+    Sums over a chain tell by how much its draws move the mean together. The fewest of all targets.
+
+    Parameters
+    ----------
+    draws : ndarray, shape (draws, metrics, targets)
+    chain : ndarray of int, shape (draws,), optional
+        Of each draw; without it they are independent.
+
+    Examples
+    --------
+    Draws of a chain that are all the same are worth one.
+
+    >>> draws = np.array([0.0, 0.0, 1.0, 1.0]).reshape(4, 1, 1)
+    >>> independent(draws, np.array([0, 0, 1, 1])).tolist()
+    [2.0]
+    """
+    size, gap = len(draws), draws - draws.mean(axis=0)
+    if chain is None:
+        return np.full(draws.shape[1], float(size))
+    sums = np.zeros((int(chain.max()) + 1, *draws.shape[1:]))
+    np.add.at(sums, chain, gap)
+    ratio = (sums**2).sum(axis=0) / np.maximum((gap**2).sum(axis=0), 1e-300)
+    return np.asarray(size / np.maximum(ratio, 1.0).max(axis=1))
+
+
+def of_draws(draws: Array) -> SystemPosterior:
+    """Posterior of draws (draws, metrics, targets)."""
+    mean = draws.mean(axis=0)
     total = ((draws - mean) ** 2).mean(axis=0)
     trial = np.minimum(total[:, :1], total)
     none = [None] * len(mean)
@@ -517,9 +526,5 @@ def fewer(many: int, few: int) -> Array:
     >>> fewer(2, 1).round(12).tolist()
     [[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]
     """
-    all_right, right = np.arange(many + 1)[:, None], np.arange(few + 1)
-    with np.errstate(invalid="ignore"):
-        logs = log_choose(all_right, right) + log_choose(many - all_right, few - right)
-    possible = (right <= all_right) & (few - right <= many - all_right)
-    logs = np.where(possible, logs - log_choose(many, few), -np.inf)
-    return np.exp(logs)
+    right = np.arange(many + 1.0)
+    return hypergeometric_pmf(few, right, np.full(many + 1, float(many)))

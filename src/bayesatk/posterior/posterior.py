@@ -1,8 +1,7 @@
 """What a closed-form posterior of one system is, whatever the pooling."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,21 +31,6 @@ class GroupDraws:
     mean: Array
     metrics: Array
     effect: Array | None = None
-
-    def among(self, order: Indices) -> "GroupDraws":
-        """Return draws in another order."""
-        effect = None if self.effect is None else self.effect[order]
-        return GroupDraws(self.mean[order], self.metrics[order], effect)
-
-    @classmethod
-    def joined(cls, parts: "Sequence[GroupDraws]") -> "GroupDraws":
-        """Return draws one after the other."""
-        effects = [part.effect for part in parts if part.effect is not None]
-        return cls(
-            np.concatenate([part.mean for part in parts]),
-            np.concatenate([part.metrics for part in parts]),
-            np.concatenate(effects) if effects else None,
-        )
 
 
 @dataclass(frozen=True)
@@ -80,16 +64,29 @@ class Draws:
 
     def among(self, order: Indices) -> "Draws":
         """Return draws in another order."""
-        groups = self.groups
-        return Draws(
-            self.metrics[order],
-            {name: column[order] for name, column in self.hyper.items()},
-            None if self.p is None else self.p[order],
-            None if self.difficulty is None else self.difficulty.among(order),
-            None if self.family is None else self.family[order],
-            None if groups is None else groups.among(order),
-            None if self.log_likelihood is None else self.log_likelihood[order],
-        )
+        ordered: Draws = _each([self], lambda arrays: arrays[0][order])
+        return ordered
+
+    @staticmethod
+    def joined(parts: "Sequence[Draws]") -> "Draws":
+        """Return draws one after the other."""
+        joined: Draws = _each(parts, np.concatenate)
+        return joined
+
+
+def _each(parts: Sequence[Any], function: Callable[[Sequence[Array]], Array]) -> Any:
+    """Return what holds arrays as the first part does, each a function of those of all parts."""
+    first = parts[0]
+    if first is None:
+        return None
+    if isinstance(first, np.ndarray):
+        return function(parts)
+    if isinstance(first, dict):
+        return {name: _each([part[name] for part in parts], function) for name in first}
+    names = [field.name for field in fields(first)]
+    return replace(
+        first, **{name: _each([getattr(part, name) for part in parts], function) for name in names}
+    )
 
 
 @dataclass(frozen=True)
@@ -98,31 +95,13 @@ class Summary:
 
     mean: float
     sd: float
-    work_out: Callable[[], Quantity]
-
-    @cached_property
-    def distribution(self) -> Quantity:
-        """Its distribution, worked out when it is first asked for."""
-        return self.work_out()
-
-    def settled(self) -> "Summary":
-        """Return it with its distribution, and without what that was worked out from."""
-        return Summary(self.mean, self.sd, partial(_identity, self.distribution))
-
-    @classmethod
-    def on_nodes(cls, weight: Array, values: Array, work_out: Callable[[], Quantity]) -> "Summary":
-        """Return the summary of a function of the hyperparameters."""
-        mean, variance = total_moments(weight, values)
-        return cls(float(mean), float(np.sqrt(variance)), work_out)
+    distribution: Quantity
 
     @classmethod
     def on_points(cls, weight: Array, values: Array) -> "Summary":
         """Return the summary of a number that is known on weighted points."""
-        return cls.on_nodes(weight, values, partial(Empirical, values, weight))
-
-
-def _identity(found: Quantity) -> Quantity:
-    return found
+        mean, variance = total_moments(weight, values)
+        return cls(float(mean), float(np.sqrt(variance)), Empirical(values, weight))
 
 
 def least(*draws: Mapping[str, float | Array]) -> dict[str, float]:
@@ -187,8 +166,6 @@ class SystemPosterior:
         How it was found.
     warning : str, optional
         Why the hyperparameters had to be sampled, and are not integrated.
-    drawn : bool
-        Whether intervals of metrics come from draws.
     effective_draws : dict of statistic -> float or ndarray
         Effective number of draws of weighted points that the metrics are worked out at, of all or
         by metric; empty where hyperparameters are integrated by quadrature.
@@ -215,7 +192,6 @@ class SystemPosterior:
     sd_under: Callable[[Any], Array] | None = None
     method: str = "conjugate"
     warning: str | None = None
-    drawn: bool = False
     effective_draws: Mapping[str, float | Array] = field(default_factory=dict)
     hyper_draws: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     groups: "list[SystemPosterior]" = field(default_factory=list)
@@ -224,12 +200,8 @@ class SystemPosterior:
 
     def settled(self) -> "SystemPosterior":
         """Return the numbers and the hyperparameters, without what the rest is worked out from."""
-        hyper = {
-            name: [one.settled() for one in own] if isinstance(own, list) else own.settled()
-            for name, own in self.hyper.items()
-        }
         return replace(
-            self, hyper=hyper, distributions=_left_out, draw=_left_out, question_p=_left_out,
+            self, distributions=_left_out, draw=_left_out, question_p=_left_out,
             sd_under=None, expected=None, groups=[one.settled() for one in self.groups],
         )  # fmt: skip
 

@@ -17,14 +17,19 @@ from bayesatk.core.pooling.shapes import Shapes, draw_shapes
 from bayesatk.core.question.weighted_vote import (
     running_tops,
     units,
-    vote_credit,
     weighted_vote_finite,
 )
 from bayesatk.data.verifier import NO_ANSWER, ScoreBins, VerifierScores
 from bayesatk.metrics.grid import Metric
-from bayesatk.posterior.best_of import by_draws, over_groups
+from bayesatk.posterior.best_of import over_groups
 from bayesatk.posterior.count_posterior import SUCCESS, CountPosterior
-from bayesatk.posterior.pooled_answers import PooledVotes, VoteDraws, VotePosterior, answers_of
+from bayesatk.posterior.pooled_answers import (
+    PooledVotes,
+    VoteDraws,
+    VotePosterior,
+    answers_of,
+    by_draws,
+)
 from bayesatk.posterior.posterior import Draws, SystemPosterior
 
 _ROWS = 250  # draws of shares of answers and of distributions of scores
@@ -158,7 +163,7 @@ class _Elections(VotePosterior):
                 differing = number - 1
             pair = running_tops(answer, votes, number, differing)
             tops.append([top.reshape(rows, elections, k + 1) for top in pair])
-        return self._credit(tops, k)
+        return self._halves(tops)
 
     def _votes(self, chance: Array, repeats: int, k: int, rng: Rng) -> Array:
         """Draw weights of k votes by probabilities of bins; (rows x repeats, k)."""
@@ -167,24 +172,22 @@ class _Elections(VotePosterior):
         place = first[entry] + (within * np.diff(first)[entry]).astype(np.intp)
         return np.asarray(self.bins.score[np.minimum(place, first[entry + 1] - 1)])
 
-    def _credit(self, tops: Sequence[Sequence[Array]], k: int) -> Array:
+    def _halves(self, tops: Sequence[Sequence[Array]]) -> Array:
         """Mean credit over pairs of sums of both sides, of each half of the elections."""
-        (wrong, tied_wrong), (right, tied_right) = tops
-        rows, elections, _ = wrong.shape
-        tables = np.zeros((_HALVES, rows, k + 1, k + 1))
-        half = elections // _HALVES
-        for r in range(1, k + 1):
-            w = np.array([most - r for most in self.ks if most >= r])
-            if self._silent is not None:
-                w = np.arange(k - r + 1)
-            for number, table in enumerate(tables):
-                inside = slice(number * half, (number + 1) * half)
-                of_right = right[:, inside, r, None], tied_right[:, inside, r, None]
-                of_wrong = wrong[:, inside][:, :, w], tied_wrong[:, inside][:, :, w]
-                for shift in range(min(_SHIFTS, half)):
-                    turned = (np.roll(column, shift, axis=1) for column in of_wrong)
-                    table[:, r, w] += vote_credit(*of_right, *turned).mean(axis=1)
-        return np.asarray(tables / min(_SHIFTS, half))
+        half = tops[0][0].shape[1] // _HALVES
+        tables = []
+        for number in range(_HALVES):
+            inside = slice(number * half, (number + 1) * half)
+            (wrong, tied_wrong), right = ([top[:, inside] for top in side] for side in tops)
+            turned = [
+                self._credit(
+                    (right[0], right[1]),
+                    (np.roll(wrong, shift, axis=1), np.roll(tied_wrong, shift, axis=1)),
+                )
+                for shift in range(min(_SHIFTS, half))
+            ]
+            tables.append(np.mean(turned, axis=0))
+        return np.array(tables)
 
 
 def _of_question(drawn: Draws, question: int) -> Array:

@@ -14,7 +14,7 @@ from bayesatk._tools.batches import in_batches
 from bayesatk._tools.messages import proper_probability
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk._tools.threads import one_thread
-from bayesatk.core.engine.interval_ends import measured_interval
+from bayesatk.core.engine.distribution import measured_interval
 from bayesatk.core.pooling.marks import question_rates
 from bayesatk.data.columns import GROUP
 from bayesatk.data.grouping import Grouping

@@ -13,7 +13,6 @@ from bayesatk.comparison.pairs.verdicts import named
 from bayesatk.core.pooling.marks import question_rates
 from bayesatk.core.question.categorical import category_finite
 from bayesatk.core.question.laws import finite
-from bayesatk.core.runs.run_differences import absolute_differences
 from bayesatk.data.scales import RightWrong
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.models_of import model_of, question_shares
@@ -147,7 +146,9 @@ def _differences(
             return np.array([of_counts[counts] @ share for of_counts in values])
         return np.array([category_finite(m.credit, counts, m.scores) @ share for m in judged])
 
-    return absolute_differences(scores, -(-pairs // size))
+    gaps = np.concatenate([np.abs(scores() - scores()) for _ in range(-(-pairs // size))], axis=1)
+    counted = (np.unique(np.round(row, 12), return_counts=True) for row in gaps)
+    return [(difference, number / number.sum()) for difference, number in counted]
 
 
 def _sentence(row: dict[str, object], prob: float, scores: Sequence[float]) -> str:

@@ -8,19 +8,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bayesatk._tools.arrays import Array, Flags, Indices
+from bayesatk._tools.arrays import Array, Flags, Indices, Ints
 from bayesatk._tools.messages import ArgumentError, one_of
 from bayesatk._tools.threads import one_thread
-from bayesatk.core.program.question_laws import QuestionLaws
 from bayesatk.data.columns import GROUP, WEIGHT
 from bayesatk.data.scales import RIGHT_WRONG, Scale
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.models_of import model_of, question_shares, right_wrong_model
 from bayesatk.posterior.questions import (
+    QuestionPosterior,
     QuestionValues,
-    ScoreLaws,
-    question_laws,
     question_values,
 )
 from bayesatk.results.result import Fit, Result
@@ -100,20 +98,19 @@ def question_table(
 
     Notes
     -----
-    Nothing is simulated for right and wrong. Of scores the mean, sd and influence are not either;
-    the interval, ``prob_flip``, ``prob_saturated`` and ``prob_weaker`` are of 2000 draws (500 at
-    least, of very many questions and levels), always the same. Leaving a question out removes its
-    likelihood from the posterior of the difficulty distribution, as in `bayesatk.checks.exact_loo`:
-    exact under one Beta; under several families the error is that of the points on which they are
-    integrated, about 1e-3 with very few questions and 1e-4 with hundreds; of scores 0.03 posterior
-    sds of the metric, and 0.1 with less than ten questions.
+    Mean, sd, ``information`` and influence are not simulated, nor is ``prob_flip`` of right and
+    wrong. Intervals, ``prob_saturated`` and ``prob_weaker`` are of draws of p, or of the
+    probabilities of scores, always the same: 2000 for every distinct question where these are very
+    many, and up to 40,000. Ends of intervals are then right to 1% of the width, or .3%.
 
-    With groups, covariates, prior trials or a judge the posterior of p is a mixture of Betas over
-    up to 600 points of the hyperparameters, nodes of the effects of groups, and numbers of right
-    trials that a judge could have marked so, brought to 200 Betas with the same mean and variance.
-    Influence rests on 800 points and is right to about 0.03 posterior sds of the metric; where
-    weights without a question cannot be trusted, the model is fitted again. Without a question its
-    prior trials are left out, too, and groups have the weights that are left.
+    Leaving a question out removes its likelihood from the posterior of the difficulty distribution,
+    as in `bayesatk.checks.exact_loo`: exact under one Beta; under several families the error is
+    that of the points on which they are integrated, about 1e-3 with very few questions and 1e-4
+    with hundreds; of scores 0.03 posterior sds of the metric, and 0.1 with less than ten questions.
+    With groups, covariates, prior trials or a judge it rests on 800 points, with draws of the
+    effects of groups at each, and is right to about 0.03 posterior sds of the metric; where weights
+    without a question cannot be trusted, the model is fitted again. Without a question its prior
+    trials are left out, too, and groups have the weights that are left.
 
     A weaker system is one whose posterior mean of the metric is worse. ``prob_weaker`` is the
     posterior predictive probability of as few successes in as many new trials of the question by a
@@ -129,7 +126,7 @@ def question_table(
     >>> runs = {"a": [[1, 1], [1, 0], [0, 0]], "b": [[1, 0], [0, 0], [0, 0]]}
     >>> fit = bayesatk.evaluate(runs, "pass@1", pooling="none", rng=1)
     >>> rows = bayesatk.checks.question_table(fit, system="a")
-    >>> rows["mean"].tolist(), rows["prob_flip"].tolist()  # (c + 1)/(n + 2)
+    >>> rows["mean"].round(9).tolist(), rows["prob_flip"].round(9).tolist()  # (c + 1)/(n + 2)
     ([0.75, 0.5, 0.25], [0.25, 0.5, 0.25])
     >>> rows["influence"].round(12).tolist()  # 1/2 less (1/2 + 1/4)/2, and so on
     [0.125, 0.0, -0.125]
@@ -201,12 +198,8 @@ class _Systems:
         return [_model(self.result, i) for i in range(len(self.result.systems))]
 
     @cached_property
-    def laws(self) -> list[QuestionLaws]:
-        return [question_laws(model, self.metric) for model in self.models]
-
-    @cached_property
-    def score_laws(self) -> list[ScoreLaws]:
-        return [ScoreLaws.of(model) for model in self.models]
+    def posteriors(self) -> list[QuestionPosterior]:
+        return [QuestionPosterior.of(model) for model in self.models]
 
     @cached_property
     def values(self) -> list[QuestionValues]:
@@ -232,32 +225,19 @@ class _Systems:
         # By a judge the laws are of what is right, the counts of marks.
         for weaker in () if marked else self.weaker(system):
             both = tried[system] & tried[weaker]
-            chances = self._as_few_right if binary else self._as_bad
-            total += np.where(both, chances(system, int(weaker), both), 0.0)
+            posterior = self.posteriors[weaker]
+            if binary:
+                right = _right(self.result, system)
+                chance = posterior.chance_as_few(self.result.trials[system], right)
+            else:
+                totals = self.result.counts[system] @ self.result.scores
+                direction = self.result.scale.direction
+                chance = posterior.chance_as_bad(self.result.trials[system], totals, direction)
+            total += np.where(both, chance, 0.0)
             number += both
         average = np.full(len(total), np.nan)
         np.divide(total, number, out=average, where=number > 0)
         return average
-
-    def _as_bad(self, system: int, weaker: int, _: Flags) -> Array:
-        """Probability that a weaker system has as bad a total score."""
-        result = self.result
-        totals = result.counts[system] @ result.scores
-        law, direction = self.score_laws[weaker], result.scale.direction
-        return law.chance_of_total(result.trials[system], totals, direction)
-
-    def _as_few_right(self, system: int, weaker: int, both: Flags) -> Array:
-        """Probability that a weaker system has as many right, by question."""
-        successes, trials = (
-            counts[system] for counts in self.result.right_of_all("question_table")
-        )
-        law, state = self.laws[weaker], self.models[weaker].states.which
-        chances = np.zeros(len(trials))
-        for n in np.unique(trials[both]):
-            alike = np.flatnonzero(both & (trials == n))
-            states, index = np.unique(state[alike], return_inverse=True)
-            chances[alike] = law.chances(int(n), states)[index, successes[alike]]
-        return chances
 
 
 def _scale(result: Result) -> Scale:
@@ -270,6 +250,12 @@ def _right_wrong(result: Result) -> bool:
     return result.data.binary or result.data.graded
 
 
+def _right(result: Result, system: int) -> Ints:
+    """Return the successes of every question."""
+    right: Ints = result.right_of_all("question_table")[0][system]
+    return right
+
+
 def _model(result: Result, system: int, kept: Flags | None = None) -> CountModel:
     if _right_wrong(result):
         return right_wrong_model(result, system, kept)
@@ -279,54 +265,42 @@ def _model(result: Result, system: int, kept: Flags | None = None) -> CountModel
 def _of_system(every: _Systems, system: int, column: int, margin: float) -> pd.DataFrame:
     """Return the rows of one system."""
     result, weaker = every.result, every.prob_weaker(system)
-    numbers = _of_right_wrong if _right_wrong(result) else _of_scores
     tested = int((~np.isnan(weaker)).sum())
     return pd.DataFrame(
         {
             "system": _repeated(result.systems[system], len(weaker)),
             "question": result.data.dataset["question"].values,
             **_groups(result),
-            "trials": result.trials[system], **numbers(every, system, margin),
+            "trials": result.trials[system], **_numbers(every, system, margin),
             "influence": every.values[system].influence[:, column],
             "prob_weaker": weaker, "suspicious": weaker * tested < _ALPHA,
         }
     )  # fmt: skip
 
 
-def _of_scores(every: _Systems, system: int, margin: float) -> dict[str, Array]:
-    """Return what is said of the scores of one system."""
-    result, law = every.result, every.score_laws[system]
-    counts, trials, scores = result.counts[system], result.trials[system], result.scores
+def _numbers(every: _Systems, system: int, margin: float) -> dict[str, NDArray[Any]]:
+    """Return what is said of the questions of one system."""
+    result, posterior = every.result, every.posteriors[system]
+    trials, mean = result.trials[system], posterior.mean
     known = np.where(trials > 0, trials, np.nan)
-    low, high = float(scores.min()), float(scores.max())
-    near = margin * (high - low)
-    saturated = (law.expected <= low + near) | (law.expected >= high - near)
-    lower, upper = np.quantile(law.expected, result.tails, axis=0)
-    return {
-        "score": counts @ scores / known, "mean": law.mean,
-        "sd": np.sqrt(law.variance), "ci_lower": lower, "ci_upper": upper,
-        "prob_flip": 1.0 - (counts / known[:, None] * law.p.mean(axis=0)).sum(axis=1),
-        "prob_saturated": saturated.mean(axis=0),
-    }  # fmt: skip
-
-
-def _of_right_wrong(every: _Systems, system: int, margin: float) -> dict[str, Array]:
-    """Return what is said of right and wrong of one system."""
-    result, model, law = every.result, every.models[system], every.laws[system]
-    state, (low, high) = model.states.which, result.tails
-    successes, trials = (counts[system] for counts in result.right_of_all("question_table"))
-    rate = np.divide(successes, trials, out=np.full(len(trials), np.nan), where=trials > 0)
-    mean = law.mean[state]
-    end = np.full(len(model.states), margin)
-    saturated = law.cdf(end) + 1.0 - law.cdf(np.nextafter(1.0 - end, 0.0))
+    lower, upper = posterior.quantiles(result.tails)
+    interval = {"ci_lower": lower, "ci_upper": upper}
+    saturated = posterior.near_an_end(margin)
+    if not _right_wrong(result):
+        share = result.counts[system] / known[:, None]
+        flip = 1.0 - (share * posterior.p.mean(axis=0)[posterior.which]).sum(axis=1)
+        return {
+            "score": share @ result.scores, "mean": mean, "sd": np.sqrt(posterior.variance),
+            **interval, "prob_flip": flip, "prob_saturated": saturated,
+        }  # fmt: skip
+    right = _right(result, system)
+    rate = right / known
     flip = rate * (1.0 - mean) + (1.0 - rate) * mean
-    if result.judges is not None:
-        flip = np.full(len(trials), np.nan)
     return {
-        "successes": successes, "rate": rate, "mean": mean,
-        "ci_lower": law.quantile(low)[state], "ci_upper": law.quantile(high)[state],
-        "prob_flip": flip,
-        "information": 4.0 * law.spread[state], "prob_saturated": saturated[state],
+        "successes": right, "rate": rate, "mean": mean, **interval,
+        "prob_flip": np.full(len(rate), np.nan) if result.judges is not None else flip,
+        "information": 4.0 * np.maximum(mean * (1.0 - mean) - posterior.variance, 0.0),
+        "prob_saturated": saturated,
     }  # fmt: skip
 
 
@@ -342,10 +316,10 @@ def _groups(result: Result) -> dict[str, NDArray[Any]]:
     return {name: columns[name] for name in (GROUP, WEIGHT) if name in columns}
 
 
-def _observed(result: Result, system: int) -> dict[str, Array]:
+def _observed(result: Result, system: int) -> dict[str, NDArray[Any]]:
     """Return the successes of every question, or its mean score."""
     if _right_wrong(result):
-        return {"successes": result.right_of_all("question_table")[0][system]}
+        return {"successes": _right(result, system)}
     trials = np.maximum(result.trials[system], 1)
     return {"score": result.counts[system] @ result.scores / trials}
 

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 from scipy.special import betaincinv, expit, logit, ndtr, ndtri
 
-from bayesatk._tools.arrays import Array, Indices, Ints, Rng
+from bayesatk._tools.arrays import Array, Flags, Indices, Ints, Rng
 from bayesatk._tools.batches import in_batches
 from bayesatk.comparison.gates.floors import worst_floors
 from bayesatk.comparison.gates.gate import compared_by, contrast_of, probability_above
 from bayesatk.comparison.gates.policy import GatePolicy
+from bayesatk.comparison.pairs.curve_scale import bisected
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.results.result import Result
@@ -169,14 +170,14 @@ def shifted(p: Array, effect: float, metric: Metric, share: Array) -> Array:
         return p
     wanted = metric.latent(p) @ share + effect
     logits = logit(np.clip(p, 1e-9, 1.0 - 1e-9))
-    low, high = np.full(wanted.shape, -45.0), np.full(wanted.shape, 45.0)
     rises = metric.latent(np.ones(1))[0] >= metric.latent(np.zeros(1))[0]
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        reached = metric.latent(expit(logits + middle[..., None])) @ share
-        below = (reached < wanted) == rises
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return np.asarray(expit(logits + high[..., None]))
+
+    def reached(move: Array) -> Flags:
+        return np.asarray(
+            (metric.latent(expit(logits + move[..., None])) @ share < wanted) != rises
+        )
+
+    return np.asarray(expit(logits + bisected(reached, wanted.shape, 45.0)[..., None]))
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesatk._tools.arrays import Array, Flags, Indices, Ints
-from bayesatk.core.engine.distribution import Empirical, Quantity
-from bayesatk.core.engine.interval_ends import interval
+from bayesatk.core.engine.distribution import Empirical, Quantity, interval
 from bayesatk.metrics.grid import MetricGrid
 
 Places = Indices

@@ -103,7 +103,7 @@ class CurveScale:
         return [float(x) for x in np.linspace(low, high, size)]
 
 
-def bisected(above: Callable[[Array], Flags], size: int, reach: float) -> Array:
+def bisected(above: Callable[[Array], Flags], shape: int | tuple[int, ...], reach: float) -> Array:
     """Return where each of so many conditions begins to be met, between two opposite numbers.
 
     Examples
@@ -111,7 +111,7 @@ def bisected(above: Callable[[Array], Flags], size: int, reach: float) -> Array:
     >>> bisected(lambda x: x >= np.array([0.25, -2.0]), 2, 3.0).round(9).tolist()
     [0.25, -2.0]
     """
-    low, high = np.full(size, -reach), np.full(size, reach)
+    low, high = np.full(shape, -reach), np.full(shape, reach)
     for _ in range(_STEPS):
         middle = 0.5 * (low + high)
         met = above(middle)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,8 +11,6 @@ from numpy.typing import ArrayLike
 from bayesatk._tools.arrays import Array, Ints, Rng
 from bayesatk._tools.messages import Argument, ArgumentError, real_number, whole_number
 from bayesatk.comparison.plans.pilots import DRAWS, ComposedPilot
-from bayesatk.core.pooling.difficulty import Difficulty
-from bayesatk.core.runs.planning import category_design, difficulty_design
 from bayesatk.data.answers import Ballots, possible
 from bayesatk.data.capabilities import reason, require
 from bayesatk.data.study import outcome_values
@@ -141,17 +138,6 @@ def _of_pilot(pilot: Result, metric: Metric, labels: int | None) -> list[list[Qu
     return [list(row) for row in zip(*by_system, strict=True)]
 
 
-def questions_of_marks(metric: Metric, difficulty: Difficulty) -> Question:
-    """Return what one question of a difficulty distribution is expected to teach."""
-    inside = replace(difficulty, mean=_inside(difficulty.mean), icc=_inside(difficulty.icc))
-    return partial(difficulty_design, metric.credit, inside)
-
-
-def _of_scores(metric: Metric, scores: ArrayLike, mean: Array, icc: float) -> Question:
-    credit = metric.category_credit
-    return partial(category_design, credit, scores, _inside(mean), float(_inside(icc)))
-
-
 def _inside(values: ArrayLike) -> Array:
     return np.asarray(np.clip(values, 1e-6, 1.0 - 1e-6), float)
 
@@ -178,11 +164,10 @@ def _stated(source: Any, metric: Metric, scores: Sequence[float] | None) -> list
             f"{shape} strictly between 0 and 1; got {source!r:.80}. Scored categories need ",
             Argument("scores", ...), ".",
         )  # fmt: skip
-    if scores is None:
-        return [
-            [questions_of_marks(metric, Difficulty.of_beta(mean, [icc])) for mean, icc in pairs]
-        ]
-    return [[_of_scores(metric, scores, mean, icc) for mean, icc in pairs]]
+    return [[
+        ComposedPilot.stated(metric, scores, _inside(mean), float(_inside(icc))).questions()[0]
+        for mean, icc in pairs
+    ]]  # fmt: skip
 
 
 def _votes(source: object, metric: Metric) -> tuple[Designs, int]:

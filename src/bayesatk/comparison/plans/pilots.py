@@ -12,7 +12,7 @@ from math import comb
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, gammaln, logsumexp
+from scipy.special import expit, gammaln, logit, logsumexp
 
 from bayesatk._tools.arrays import Array
 from bayesatk._tools.messages import Argument, ArgumentError, whole_number
@@ -22,16 +22,17 @@ from bayesatk.core.program.cells import Cells
 from bayesatk.core.program.laws import CategoryLaw, Common, DifficultyLaw
 from bayesatk.core.program.levels import Levels
 from bayesatk.core.program.observations import Categories, Marked, Observation, RightWrong
+from bayesatk.core.program.points import certain, start_of
 from bayesatk.core.program.predictor import Predictor
 from bayesatk.core.question.categorical import category_finite
 from bayesatk.core.question.laws import finite
-from bayesatk.core.runs.planning import Design
 from bayesatk.judge_error import RATES
-from bayesatk.metrics.category_credit import compositions
+from bayesatk.metrics.category_credit import Judged, compositions
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.count_posterior import FamilyFit
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.models_of import Declared
+from bayesatk.priors import DirichletHyperPrior, HyperPrior
 from bayesatk.results.result import Result
 
 DRAWS = 60  # of the pilot's hyperparameters
@@ -40,6 +41,44 @@ _MOST_LABELLED = 32  # trials of a question
 _LISTED = 2000  # counts of categories beyond which they are drawn
 _DRAWN = 4000
 _STEP = 1e-3  # of central differences
+
+
+@dataclass(frozen=True)
+class Design:
+    """What a question with so many trials is expected to teach, at one difficulty distribution.
+
+    Parameters
+    ----------
+    value : float
+        The metric of a new question.
+    trial : float
+        Expected posterior variance of a question's own metric, the distribution known.
+    information : ndarray, shape (hyperparameters, hyperparameters)
+        Fisher information of one question about the hyperparameters.
+    prior : ndarray, shape (hyperparameters, hyperparameters)
+        Information of their priors.
+    slopes : ndarray, shape (2, hyperparameters)
+        Derivatives of the expected metric, in rows of these questions and of a new question.
+    spread : float, optional
+        Variance of the metric between questions, where questions like these are drawn from these by
+        the Bayesian bootstrap.
+    """
+
+    value: float
+    trial: float
+    information: Array
+    prior: Array
+    slopes: Array
+    spread: float | None = None
+
+    def variance(self, questions: float) -> Array:
+        """Posterior variance with so many questions: for these, and for questions like these."""
+        covariance = np.linalg.inv(questions * self.information + self.prior)
+        shared = np.einsum("ti,ij,tj->t", self.slopes, covariance, self.slopes)
+        fixed = shared[0] + self.trial / questions
+        if self.spread is None:
+            return np.array([fixed, shared[1]])
+        return np.array([fixed, fixed + self.spread / (questions + 1.0)])
 
 
 @dataclass(frozen=True)
@@ -173,6 +212,31 @@ class ComposedPilot:
             model, [draws[i] for i in order], judged, metric.k, model.resampled, labels,
             by_hand is None,
         )  # fmt: skip
+
+    @classmethod
+    def stated(
+        cls, metric: Metric, scores: Sequence[float] | None, mean: Array, icc: float
+    ) -> "ComposedPilot":
+        """Return questions of a stated mean, or shares of scores, and correlation, without a pilot.
+
+        Examples
+        --------
+        >>> ComposedPilot.stated(_RIGHT, None, np.array([0.5]), 1 / 3).questions()[0](4).value
+        0.5
+        """
+        levels = None if scores is None else tuple(scores)
+        prior = HyperPrior(families="beta") if levels is None else DirichletHyperPrior()
+        untried = np.zeros((1, 2 if levels is None else len(levels)), np.int64)
+        model = CountModel.of(prior, untried, scores=levels)
+        (family,) = model.family_prior
+        predictor, fields = model.part(family)
+        theta = start_of(fields, float(mean[0]), float(logit(icc)))
+        judged: Any = metric
+        if levels is not None:
+            theta[fields.slices["mean"]] = np.log(mean[:-1] / mean[-1])
+            judged = Judged(metric.category_credit, np.array(levels))
+        fit = FamilyFit(family, predictor, fields, certain())
+        return cls(model, [(fit, theta[None])], judged, metric.k, bootstrapped=False)
 
     def questions(self) -> list[Callable[[int], Design | LabelledQuestions]]:
         """Return what one question is expected to teach, by draw and number of trials."""

@@ -9,6 +9,7 @@ from scipy.special import digamma
 
 from bayesatk._tools.arrays import Array
 from bayesatk._tools.messages import ArgumentError, real_number
+from bayesatk.priors.checks import positive_numbers
 from bayesatk.priors.fields import Field, Fields, HalfNormal, Normal
 
 FINEST = 1e-4  # least square of a coefficient of variation
@@ -144,27 +145,18 @@ class CostPrior:
     shape: tuple[float, float] = (4.0, 1.0)
 
     def __post_init__(self) -> None:
-        names = ["level", "slope", "outcome", "spread"] + ["scale"] * (self.scale is not None)
-        for name in names:
-            self._positive(name, getattr(self, name))
+        scale = ["scale"] * (self.scale is not None)
+        positive_numbers(self, "level", "slope", "outcome", "spread", *scale, of="cost_prior")
         if not self.spread < 0.7:
             rule = f" must have a spread below 0.7; got {self.spread:g}. 0.6 is usual."
             raise ArgumentError("cost_prior", rule)
-        median_and_sd: object = self.shape
-        if not isinstance(median_and_sd, tuple | list) or len(median_and_sd) != 2:
-            rule = f" must have a shape of median and sd, as (4.0, 1.0); got {median_and_sd!r:.80}."
+        shape: object = self.shape
+        numbers = shape if isinstance(shape, tuple | list) else ()
+        median_and_sd = tuple(real_number("cost_prior: shape", number) for number in numbers)
+        if len(median_and_sd) != 2 or not all(0.0 < number < np.inf for number in median_and_sd):
+            rule = f" must have a shape of median and sd, as (4.0, 1.0); got {shape!r:.80}."
             raise ArgumentError("cost_prior", rule)
-        object.__setattr__(
-            self, "shape", tuple(self._positive("shape", number) for number in median_and_sd)
-        )
-
-    @staticmethod
-    def _positive(name: str, value: object) -> float:
-        number = real_number(f"cost_prior: {name}", value)
-        if not (np.isfinite(number) and number > 0.0):
-            rule = f" must have a finite {name} > 0; got {value!r:.80}. CostPrior() is usual."
-            raise ArgumentError("cost_prior", rule)
-        return number
+        object.__setattr__(self, "shape", median_and_sd)
 
     @cached_property
     def _fields(self) -> tuple[Fields, Array]:

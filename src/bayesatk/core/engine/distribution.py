@@ -1,24 +1,17 @@
-"""Distributions with exact quantiles: tabulated, monotone images of a Beta, and draws."""
+"""What is known of a number by draws, or by weighted points: quantiles, credible intervals."""
 
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import minimize_scalar
 from scipy.special import expit, logit
 
-from bayesatk._tools.arrays import Array, Indices
-
-_STEPS = 5  # of Newton's method within bisection, from straight lines to full precision
+from bayesatk._tools.arrays import Array
 
 
 class Quantity(Protocol):
     """What is known of a number: its distribution function, quantiles, and their error."""
-
-    @property
-    def settled(self) -> bool:
-        """Whether quantiles are as exact as was asked for."""
-        ...
 
     def cdf(self, x: ArrayLike) -> Array:
         """Probability of a value at most ``x``."""
@@ -33,79 +26,11 @@ class Quantity(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Distribution:
-    """A distribution function tabulated with its density, joined by cubic Hermite pieces.
-
-    Parameters
-    ----------
-    x, cdf, pdf : ndarray, shape (points,)
-        Increasing points, the distribution function and the density there.
-
-    Examples
-    --------
-    >>> uniform = Distribution(np.array([0.0, 1.0]), np.array([0.0, 1.0]), np.ones(2))
-    >>> uniform.quantile([0.25, 0.5]).round(9).tolist(), uniform.cdf(0.75).item()
-    ([0.25, 0.5], 0.75)
-    """
-
-    x: Array
-    cdf_values: Array
-    pdf: Array
-    settled: bool = True
-
-    def cdf(self, x: ArrayLike) -> Array:
-        """Probability of a value at most ``x``."""
-        x = np.asarray(x, float)
-        if len(self.x) == 1:
-            return np.asarray(x >= self.x[0], float)
-        cell = np.clip(np.searchsorted(self.x, x, side="right") - 1, 0, len(self.x) - 2)
-        width = self.x[cell + 1] - self.x[cell]
-        inside = self._piece(cell, np.clip((x - self.x[cell]) / width, 0.0, 1.0))
-        return np.where(x < self.x[0], 0.0, np.where(x >= self.x[-1], 1.0, np.clip(inside, 0, 1)))
-
-    def quantile(self, probability: ArrayLike) -> Array:
-        """Smallest value that is exceeded with probability ``1 - probability``."""
-        p = np.asarray(probability, float)
-        if len(self.x) == 1:
-            return np.full(p.shape, self.x[0])
-        table = np.maximum.accumulate(self.cdf_values)
-        cell = np.clip(np.searchsorted(table, p) - 1, 0, len(self.x) - 2)
-        low, high = np.zeros(p.shape), np.ones(p.shape)
-        start, rise = table[cell], table[cell + 1] - table[cell]
-        s = np.clip(np.divide(p - start, rise, out=np.full(p.shape, 0.5), where=rise > 0.0), 0, 1)
-        for _ in range(_STEPS):
-            gap, slope = p - self._piece(cell, s), self._slope(cell, s)
-            low, high = np.where(gap > 0.0, s, low), np.where(gap > 0.0, high, s)
-            step = s + np.divide(gap, slope, out=np.zeros(p.shape), where=slope > 0.0)
-            s = np.where((step >= low) & (step <= high), step, 0.5 * (low + high))
-        return np.asarray(self.x[cell] + s * (self.x[cell + 1] - self.x[cell]))
-
-    def stated_error(self, probability: ArrayLike) -> Array:
-        """Error of quantiles, as far as it is rounding; that of the table is not known here."""
-        return np.spacing(np.abs(self.quantile(probability)))
-
-    def _piece(self, cell: Indices, s: Array) -> Array:
-        """Cubic Hermite piece of the distribution function at a fraction s of a cell."""
-        width = self.x[cell + 1] - self.x[cell]
-        start, rise = self.cdf_values[cell], self.cdf_values[cell + 1] - self.cdf_values[cell]
-        left, right = self.pdf[cell] * width, self.pdf[cell + 1] * width
-        curve = s * (1 - s) * ((1 - s) * (left - rise) - s * (right - rise))
-        return np.asarray(start + s * rise + curve)
-
-    def _slope(self, cell: Indices, s: Array) -> Array:
-        """Return the derivative of the same in s."""
-        width = self.x[cell + 1] - self.x[cell]
-        rise = self.cdf_values[cell + 1] - self.cdf_values[cell]
-        left, right = self.pdf[cell] * width - rise, self.pdf[cell + 1] * width - rise
-        return np.asarray(rise + left * (1 - s) * (1 - 3 * s) - right * s * (2 - 3 * s))
-
-
 class Empirical:
     """Distribution of weighted draws or points.
 
     Quantiles are interpolated between them. Their stated error is three standard errors, as of as
-    many independent draws as the weights are worth, plus ``blur``, an error that they do not show.
+    many independent draws as the weights are worth.
 
     Examples
     --------
@@ -114,24 +39,20 @@ class Empirical:
     (1.0, 1.0)
     """
 
-    settled = False
-
-    def __init__(self, values: Array, weight: Array | None = None, blur: float = 0.0) -> None:
-        self._blur = blur
+    def __init__(self, values: Array, weight: Array | None = None) -> None:
         weight = np.full(len(values), 1.0 / len(values)) if weight is None else weight
         order = np.argsort(values, kind="stable")
         self._values, own = values[order], weight[order]
-        self._upto = np.cumsum(own)
-        self._levels = self._upto - 0.5 * own
+        self._levels = np.cumsum(own) - 0.5 * own
         self._size = 1.0 / float(own @ own)
 
     def cdf(self, x: ArrayLike) -> Array:
-        """Share of the draws at most ``x``, rising linearly between two."""
+        """Probability of a value at most ``x``, rising linearly between two."""
         x = np.asarray(x, float)
         # Where draws are tied the last of them counts: a tie is an atom, not a slope.
         last = np.append(np.diff(self._values) > 0.0, True)
-        at = np.interp(x, self._values[last], self._upto[last], left=0.0, right=1.0)
-        return np.asarray(np.minimum(at, 1.0), float)
+        at = np.interp(x, self._values[last], self._levels[last], left=0.0)
+        return np.where(x >= self._values[-1], 1.0, at)
 
     def quantile(self, probability: ArrayLike) -> Array:
         """Value exceeded with probability ``1 - probability``."""
@@ -147,38 +68,48 @@ class Empirical:
         ends = [self.quantile(expit(place + s * spread)) for s in (-1.0, 1.0)]
         found = self.quantile(levels)
         moved = np.max([np.abs(each - found) for each in ends], axis=0)
-        return np.asarray(moved + self._blur + np.spacing(np.abs(found)))
+        return np.asarray(moved + np.spacing(np.abs(found)))
 
 
-def constant(value: float) -> Distribution:
-    """Return the distribution of a known value."""
-    return Distribution(np.array([value]), np.ones(1), np.zeros(1))
-
-
-def tabulated(x: Array, cdf: Array, ends: tuple[float, float]) -> Distribution:
-    """Distribution between two ends from a computed table, which may ring a little.
+def interval(quantity: Quantity, probability: float, kind: str) -> tuple[float, float]:
+    """Equal-tailed (``"eti"``) or highest-density (``"hdi"``) interval.
 
     Examples
     --------
-    >>> table = tabulated(
-    ...     np.array([-0.1, 0.0, 0.5, 1.0, 1.1]), np.array([0.0, 0.0, 0.5, 1.0, 1.0]), (0.0, 1.0))
-    >>> table.x.tolist(), table.quantile(0.25).round(9).item()
-    ([0.0, 0.5, 1.0], 0.25)
+    >>> uniform = Empirical((np.arange(1000) + 0.5) / 1000)
+    >>> [round(end, 9) for end in interval(uniform, 0.9, "eti")]
+    [0.05, 0.95]
     """
-    inside = (x > ends[0]) & (x < ends[1])
-    low, high = max(ends[0], x[0]), min(ends[1], x[-1])
-    x = np.concatenate([[low], x[inside], [high]])
-    cdf = np.concatenate([[0.0], np.clip(cdf[inside], 0.0, 1.0), [1.0]])
-    apart = np.append(np.diff(x) > 0.0, True)
-    x, cdf = x[apart], np.maximum.accumulate(cdf[apart])
-    return Distribution(x, cdf, monotone_slopes(x, cdf, np.gradient(cdf, x)))
+    low, high = quantity.quantile(_levels(quantity, probability, kind))
+    return float(low), float(high)
 
 
-def monotone_slopes(x: Array, cdf: Array, pdf: Array) -> Array:
-    """Densities lowered, where they must be, for the cubic pieces to increase throughout.
+def measured_interval(
+    quantity: Quantity, probability: float, kind: str
+) -> tuple[tuple[float, float], float]:
+    """Interval, and the error of its ends: that of the quantiles there."""
+    levels = _levels(quantity, probability, kind)
+    low, high = quantity.quantile(levels)
+    error = float(quantity.stated_error(levels).max())
+    return (float(low), float(high)), error
 
-    The bound of three times the smaller neighbouring secant is Fritsch and Carlson's (1980).
-    """
-    secant = np.diff(cdf) / np.diff(x)
-    bound = 3.0 * np.minimum(np.append(secant, np.inf), np.insert(secant, 0, np.inf))
-    return np.clip(pdf, 0.0, bound)
+
+def _levels(quantity: Quantity, probability: float, kind: str) -> Array:
+    """Probabilities below the ends of an interval; the shortest one's by search."""
+    tail = 1.0 - probability
+    if kind == "eti":
+        return np.array([0.5 * tail, 1.0 - 0.5 * tail])
+
+    def width(start: ArrayLike) -> Array:
+        start = np.asarray(start)
+        return quantity.quantile(start + probability) - quantity.quantile(start)
+
+    starts = np.linspace(0.0, tail, 101)
+    widths = width(starts)
+    best = int(np.argmin(widths))
+    around = (starts[max(best - 1, 0)], starts[min(best + 1, 100)])
+    found = minimize_scalar(
+        lambda p: float(width(p)), bounds=around, method="bounded", options={"xatol": 1e-9}
+    )
+    start = float(found.x) if found.fun < widths[best] else float(starts[best])
+    return np.array([start, start + probability])

@@ -6,11 +6,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.integrate import cumulative_simpson
 from scipy.interpolate import BarycentricInterpolator
 
 from bayesatk._tools.arrays import Array
-from bayesatk.core.engine.distribution import Distribution
+from bayesatk.core.engine.matched import KnownAtPoints
 
 _NODES = 10  # Gauss nodes: their polynomial of the log density errs by less than its noise
 _OUTSIDE = 1e-5  # probability left outside a shorter interval
@@ -70,24 +69,26 @@ class NodeDensity:
     log_density: Array
 
     @cached_property
-    def distribution(self) -> Distribution:
-        """Its distribution function, tabulated."""
+    def points(self) -> tuple[Array, Array]:
+        """Even points of the interval, and their probabilities."""
         nodes, _ = gauss_nodes(self.low, self.high)
         finite = np.isfinite(self.log_density)
-        x = np.linspace(self.low, self.high, _FINE)
+        x = self.low + (self.high - self.low) * (np.arange(_FINE) + 0.5) / _FINE
         logs = BarycentricInterpolator(nodes[finite], self.log_density[finite])(x)
-        pdf = np.exp(logs - logs.max())
-        cdf = cumulative_simpson(pdf, x=x, initial=0.0)
-        return Distribution(x, cdf / cdf[-1], pdf / cdf[-1])
+        weight = np.exp(logs - logs.max())
+        return x, weight / weight.sum()
+
+    @property
+    def distribution(self) -> KnownAtPoints:
+        """Its distribution."""
+        return KnownAtPoints(*self.points)
 
     @property
     def moments(self) -> tuple[float, float]:
         """Mean and sd."""
-        table = self.distribution
-        centre = 0.5 * (table.x[1:] + table.x[:-1])
-        share = np.diff(table.cdf_values)
-        mean = float(share @ centre)
-        return mean, float(np.sqrt(share @ (centre - mean) ** 2))
+        x, weight = self.points
+        mean = float(weight @ x)
+        return mean, float(np.sqrt(weight @ (x - mean) ** 2))
 
     @property
     def inside(self) -> tuple[float, float]:

@@ -10,10 +10,10 @@ questions are independent given theta.
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayesatk._tools.arrays import Array, Ints, Rng
-from bayesatk.core.pooling.dirichlet import draw_probabilities
+from bayesatk.core.question.dirichlet_multinomial import draw_probabilities
+from bayesatk.core.question.weighted_vote import running_tops
 
 Counts = Ints
 _DUST = 0.02  # share of the answers not seen below which they never agree
@@ -46,34 +46,6 @@ def log_ewens(log_theta: Array, counts: Sequence[Counts]) -> Array:
     return np.asarray(logs)
 
 
-def gauss_rule(values: Array, weight: Array, size: int) -> tuple[Array, Array]:
-    """Return the Gauss rule of a discrete distribution: nodes, and their probabilities.
-
-    By the recurrence of its orthogonal polynomials (Golub and Welsch 1969).
-
-    Examples
-    --------
-    >>> nodes, chance = gauss_rule(np.array([0.0, 1.0, 2.0]), np.array([0.25, 0.5, 0.25]), 2)
-    >>> float((chance * nodes**3).sum().round(12))  # as of the three values
-    2.5
-    """
-    centre, scale = weight @ values, max(float(np.ptp(values)), 1e-300)
-    x = (values - centre) / scale
-    diagonal, beside = np.zeros(size), np.zeros(size)
-    before, now = np.zeros_like(x), np.ones_like(x)
-    for j in range(size):
-        diagonal[j] = weight @ (x * now**2)
-        after = (x - diagonal[j]) * now - (beside[j - 1] * before if j else 0.0)
-        beside[j] = np.sqrt(weight @ after**2)
-        if beside[j] < 1e-10:  # no more values than nodes
-            size = j + 1
-            break
-        before, now = now, after / beside[j]
-    jacobi = np.diag(diagonal[:size]) + np.diag(beside[: size - 1], 1)
-    nodes, vectors = np.linalg.eigh(jacobi + np.diag(beside[: size - 1], -1))
-    return centre + scale * nodes, vectors[0] ** 2
-
-
 def draw_shares(counts: Counts, theta: Array, rng: Rng) -> tuple[Array, Array]:
     """Draw shares of answers given the counts of those seen, one draw for each theta.
 
@@ -99,33 +71,23 @@ def draw_shares(counts: Counts, theta: Array, rng: Rng) -> tuple[Array, Array]:
 
 def simulated_tops(
     shares: Array, dust: Array, k: int, repeats: int, rng: Rng
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+) -> tuple[Array, Array]:
     """Votes of the winner, and how many answers have these, after 0, 1, ... k votes of a side.
 
-    Each of shape (draws, repeats, k + 1). Parameters as `draw_shares` returns them.
+    Each of shape (draws, repeats, k + 1); -1 and 0 before the first vote. Parameters as
+    `draw_shares` returns them.
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
     >>> [top[0, 0].tolist() for top in simulated_tops(np.zeros((1, 0)), np.ones(1), 3, 1, rng)]
-    [[0, 1, 1, 1], [1, 1, 2, 3]]
+    [[-1.0, 1.0, 1.0, 1.0], [0.0, 1.0, 2.0, 3.0]]
     """
     draws, answers = shares.shape
     upto = np.cumsum(shares, axis=1)
     chosen = np.empty((draws, repeats * k), np.intp)
     for row, ends in enumerate(upto):
         chosen[row] = np.searchsorted(ends, rng.random(repeats * k) * (ends[-1:].sum() + dust[row]))
-    chosen = chosen.reshape(draws * repeats, k)
-    held = np.zeros((draws * repeats, answers + 1), np.int32)  # the last are all that differ
-    rows = np.arange(len(held))
-    most, tied = np.zeros((2, len(held), k + 1), np.int32)
-    tied[:, 0] = 1
-    for vote in range(k):
-        answer = chosen[:, vote]
-        held[rows, answer] += 1
-        votes = np.where(answer < answers, held[rows, answer], 1)
-        before, several = most[:, vote], tied[:, vote]
-        most[:, vote + 1] = np.maximum(before, votes)
-        tied[:, vote + 1] = np.where(votes > before, 1, several + (votes == before))
-    shape = draws, repeats, k + 1
-    return most.reshape(shape), tied.reshape(shape)
+    tops = running_tops(chosen.reshape(-1, k), np.ones((draws * repeats, k)), answers + 1, answers)
+    best, tied = (top.reshape(draws, repeats, k + 1) for top in tops)
+    return best, tied

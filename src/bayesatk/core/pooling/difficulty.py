@@ -8,14 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betainc, betaincinv, expit, gammaln, logsumexp
+from scipy.special import betainc, betaincinv, expit, gammaln
 
 from bayesatk._tools.arrays import Array, Indices, Ints, Rng
 from bayesatk.core.pooling.nodes import Nodes
-from bayesatk.core.question.dirichlet_multinomial import log_counts
 
 _LEAST = 1e-300  # of an icc and of Beta parameters: their inverses are numbers
-_MANY = 10_000  # trials from which factorials lose digits
 _BLOCK = 2_000_000  # probabilities worked out at once: 16 MB
 
 
@@ -79,82 +77,37 @@ class Difficulty:
         return np.maximum((1.0 - self.mean) * total, _LEAST)
 
     @property
+    def nodes(self) -> Nodes:
+        """The same, equally probable."""
+        atoms = np.stack([self.never, self.always], axis=1)
+        weight = np.full(len(self), 1.0 / max(1, len(self)))
+        return Nodes(self.alpha, self.beta, self.share, atoms, weight)
+
+    @property
     def overall(self) -> tuple[Array, Array]:
         """Mean of p, and its variance over mean (1 - mean): the intraclass correlation.
 
         Examples
         --------
         >>> half = np.array([0.5])
-        >>> atoms = Difficulty(np.zeros((1, 1)), half[:, None], half[:, None], half, half)
-        >>> [float(one[0]) for one in atoms.overall]
+        >>> atoms = Difficulty(half[:, None] * 0.0, half[:, None], half[:, None], half, half)
+        >>> [float(column[0]) for column in atoms.overall]
         [0.5, 1.0]
         """
-        mean = self.always + (self.share * self.mean).sum(axis=1)
-        rest = self.never + (self.share * (1.0 - self.mean)).sum(axis=1)
-        # E p(1 - p) leaves the atoms out, and does not cancel.
-        within = (self.share * self.mean * (1.0 - self.mean) * (1.0 - self.icc)).sum(axis=1)
-        return mean, 1.0 - within / np.maximum(mean * rest, _LEAST)
+        mean, _, icc, _ = self.nodes.overall()
+        return mean, icc
 
     def log_counts(self, successes: ArrayLike, trials: ArrayLike) -> Array:
         """Log probability of so many successes of a new question, in any order; (draws, states)."""
         c, n = np.asarray(successes, np.int64), np.asarray(trials, np.int64)
         found = np.empty((len(self), len(c)))
         step = max(1, _BLOCK // max(1, 2 * len(c)))
-        own = self._saddle_point if n.max(initial=0) > _MANY else self._direct
+        ways = gammaln(n + 1.0) - gammaln(c + 1.0) - gammaln(n - c + 1.0)
         with np.errstate(divide="ignore", under="ignore"):
             for start in range(0, len(self), step):
                 part = slice(start, start + step)
-                found[part] = own(part, c, n)
+                found[part] = self.among(part).nodes.log_likelihood(c, n - c) + ways
         return found
-
-    def _direct(self, part: slice, c: Ints, n: Ints) -> Array:
-        ways = gammaln(n + 1.0) - gammaln(c + 1.0) - gammaln(n - c + 1.0)
-        return np.asarray(self._nodes(part).log_likelihood(c, n - c) + ways)
-
-    @property
-    def nodes(self) -> Nodes:
-        """The same, equally probable."""
-        return self._nodes(slice(None))
-
-    def _nodes(self, part: slice) -> Nodes:
-        share = self.share[part]
-        atoms = np.stack([self.never[part], self.always[part]], axis=1)
-        weight = np.full(len(share), 1.0 / max(1, len(share)))
-        return Nodes(self.alpha[part], self.beta[part], share, atoms, weight)
-
-    def _saddle_point(self, part: slice, c: Ints, n: Ints) -> Array:
-        return np.asarray(logsumexp(self.among(part)._log_parts(c, n), axis=-1))
-
-    def _log_parts(self, c: Ints, n: Ints) -> Array:
-        """Log probability of counts and of each Beta or atom; (draws, states, components + 2)."""
-        counts = np.stack([c, n - c], axis=-1)
-        mean, icc = self.mean[:, None, :, None], self.icc[:, None, :]
-        both = np.concatenate([mean, 1.0 - mean], axis=-1)
-        ratio = icc / np.maximum(1.0 - icc, np.finfo(float).tiny)
-        with np.errstate(divide="ignore", under="ignore"):
-            logs = log_counts(counts[:, None, :], both, ratio) + np.log(self.share[:, None, :])
-            atoms = [self.never[:, None] * (c == 0), self.always[:, None] * (c == n)]
-            return np.concatenate([logs, np.log(np.stack(atoms, axis=-1))], axis=-1)
-
-    def parts_given(self, successes: int, trials: int) -> Array:
-        """Probability that a question with these counts is of each Beta, or of an atom.
-
-        Returns
-        -------
-        ndarray, shape (draws, components + 2)
-            The last two are of questions never and always solved.
-
-        Examples
-        --------
-        >>> third = np.array([1 / 3])
-        >>> one = Difficulty(third[:, None], third[:, None] * 1.5, third[:, None], third, third)
-        >>> one.parts_given(0, 1).round(12).tolist()  # half of the uniform's questions, and p = 0
-        [[0.333333333333, 0.666666666667, 0.0]]
-        """
-        logs = self._log_parts(np.array([successes]), np.array([trials]))[:, 0]
-        with np.errstate(under="ignore"):
-            weight = np.exp(logs - logs.max(axis=1, keepdims=True))
-        return np.asarray(weight / weight.sum(axis=1, keepdims=True))
 
     def cdf(self, p: ArrayLike) -> Array:
         """Probability of a success probability at most p; shape (draws, points)."""
@@ -167,16 +120,29 @@ class Difficulty:
 
     def draw_p(self, questions: int, rng: Rng) -> Array:
         """Success probabilities of new questions; shape (draws, questions)."""
-        if self.share.shape[1] == 1 and not (self.never.any() or self.always.any()):
-            return rng.beta(self.alpha, self.beta, (len(self), questions))
-        shares = np.concatenate([self.share, self.never[:, None]], axis=1).cumsum(axis=1)
-        shares /= np.maximum(shares[:, -1:] + self.always[:, None], _LEAST)
-        u = rng.random((len(self), questions))
-        which = (u[..., None] >= shares[:, None, :]).sum(axis=-1)
+        atom, _, alpha, beta = self._parts(rng.random((len(self), questions)))
+        return np.where(atom < 0, rng.beta(alpha, beta), atom)
+
+    def _parts(self, u: Array) -> tuple[Array, Array, Array, Array]:
+        """Parts of the law at levels u (draws, questions): their atoms, and Betas at levels.
+
+        Returns
+        -------
+        p : ndarray
+            Of an atom 0 or 1; -1 of a Beta.
+        level, alpha, beta : ndarray
+            Levels of the Betas, and their parameters.
+        """
+        ends = np.column_stack([np.zeros(len(self)), self.share, self.never, self.always])
+        ends = ends.cumsum(axis=1)
+        ends /= ends[:, -1:]
         size = self.share.shape[1]
+        which = np.minimum((u[..., None] >= ends[:, None, 1:]).sum(axis=-1), size + 1)
         row, part = np.arange(len(self))[:, None], np.minimum(which, size - 1)
-        p = rng.beta(self.alpha[row, part], self.beta[row, part])
-        return np.asarray(np.where(which < size, p, (which > size).astype(float)))
+        width = np.maximum(ends[row, which + 1] - ends[row, which], _LEAST)
+        level = np.clip((u - ends[row, which]) / width, 0.0, 1.0)
+        atom = np.maximum(which - size, -1).astype(float)
+        return atom, level, self.alpha[row, part], self.beta[row, part]
 
     def spread_p(self, questions: int, rng: Rng, offset: Array | None = None) -> Array:
         """Success probabilities of new questions, one from each of as many equal parts of the law.
@@ -190,22 +156,12 @@ class Difficulty:
         >>> np.floor(4 * even.spread_p(4, np.random.default_rng(1))).tolist()
         [[0.0, 1.0, 2.0, 3.0]]
         """
-        ends = np.column_stack([np.zeros(len(self)), self.share, self.never, self.always])
-        ends = ends.cumsum(axis=1)
-        ends /= ends[:, -1:]
         u = (np.arange(questions) + rng.random((len(self), questions))) / questions
-        u = u if offset is None else rng.permuted(u, axis=1)
-        size = self.share.shape[1]
-        which = np.minimum((u[..., None] >= ends[:, None, 1:]).sum(axis=-1), size + 1)
-        row, part = np.arange(len(self))[:, None], np.minimum(which, size - 1)
-        width = np.maximum(ends[row, which + 1] - ends[row, which], _LEAST)
-        level = np.clip((u - ends[row, which]) / width, 0.0, 1.0)
-        alpha, beta = self.alpha[row, part], self.beta[row, part]
+        atom, level, alpha, beta = self._parts(u if offset is None else rng.permuted(u, axis=1))
         if offset is not None:
             mean = expit(np.log(alpha) - np.log(beta) + offset)
             alpha, beta = (np.maximum(s * (alpha + beta), _LEAST) for s in (mean, 1.0 - mean))
-        p = betaincinv(alpha, beta, level)
-        return np.asarray(np.where(which < size, p, (which > size).astype(float)))
+        return np.where(atom < 0, betaincinv(alpha, beta, level), atom)
 
     def draw_counts(self, trials: Ints, rng: Rng) -> Ints:
         """Successes of new questions, each with so many trials; shape (draws, questions)."""

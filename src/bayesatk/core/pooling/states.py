@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
-from bayesatk._tools.arrays import Array, Flags, Indices, Ints
+from bayesatk._tools.arrays import Array, Indices, Ints
 
 Counts = Ints
 
@@ -27,19 +27,15 @@ class States:
         Questions in each.
     which : ndarray of int, shape (questions,)
         State of every question.
-    weight : ndarray, shape (questions,), optional
-        Weight of every question in a mean over them, with a mean of one (`relative`); none where
-        all are alike. The probability of the counts has no weights.
     """
 
     counts: Counts
     prior: Array
     count: Array
     which: Indices
-    weight: Array | None = None
 
     @classmethod
-    def of(cls, successes: ArrayLike, trials: ArrayLike, weight: Array | None = None) -> "States":
+    def of(cls, successes: ArrayLike, trials: ArrayLike) -> "States":
         """Group questions of right and wrong.
 
         Examples
@@ -55,12 +51,10 @@ class States:
         )
         counts = np.stack([n[first] - c[first], c[first]], axis=1)
         prior = np.zeros(counts.shape)
-        return cls(counts, prior, count.astype(float), which.reshape(c.shape), relative(weight))
+        return cls(counts, prior, count.astype(float), which.reshape(c.shape))
 
     @classmethod
-    def of_counts(
-        cls, counts: Counts, prior: Array | None = None, weight: Array | None = None
-    ) -> "States":
+    def of_counts(cls, counts: Counts, prior: Array | None = None) -> "States":
         """Group questions by their counts (questions, categories), observed and prior.
 
         Examples
@@ -73,14 +67,7 @@ class States:
         keys = np.concatenate([counts, prior], axis=1)
         distinct, which, count = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
         own, before = np.split(distinct, 2, axis=1)
-        return cls(
-            own.astype(np.int64), before, count.astype(float), which.ravel(), relative(weight)
-        )
-
-    def among(self, keep: Flags, count: Array) -> "States":
-        """Return some of the states, with other numbers of questions in all, all weighed alike."""
-        question = np.repeat(np.arange(keep.sum()), count[keep].astype(int))
-        return States(self.counts[keep], self.prior[keep], count[keep], question)
+        return cls(own.astype(np.int64), before, count.astype(float), which.ravel())
 
     @cached_property
     def successes(self) -> Counts:
@@ -106,51 +93,6 @@ class States:
     def questions(self) -> float:
         """Number of questions."""
         return float(self.count.sum())
-
-    @property
-    def share(self) -> Array:
-        """Share of each state in a mean over the questions."""
-        return np.asarray(self.sums[1] / self.questions)
-
-    @cached_property
-    def sums(self) -> Array:
-        """Sums over the questions of each state of powers 0 to 4 of their weights; (5, states)."""
-        if self.weight is None:
-            return np.broadcast_to(self.count, (5, len(self)))
-        powers = [np.bincount(self.which, self.weight**j, len(self)) for j in range(5)]
-        return np.stack(powers)
-
-    @cached_property
-    def terms(self) -> "Terms":
-        """Distinct pairs of a state and a weight.
-
-        Examples
-        --------
-        >>> states = States.of([2, 2, 1, 1], [3, 3, 3, 3], np.array([2.0, 1.0, 4.0, 1.0]))
-        >>> states.terms.state.tolist(), states.terms.weight.tolist()
-        ([0, 1, 1, 0], [0.5, 0.5, 1.0, 2.0])
-        """
-        if self.weight is None:
-            return Terms(np.arange(len(self)), np.ones(len(self)), self.count)
-        order = np.lexsort((self.which, self.weight))
-        weight, state = self.weight[order], self.which[order]
-        heavier = np.diff(weight, prepend=-1.0) > 0.0
-        first = np.flatnonzero(heavier | (np.diff(state, prepend=-1) > 0))
-        count = np.diff(first, append=len(order)).astype(float)
-        return Terms(state[first], weight[first], count)
-
-    @cached_property
-    def tried(self) -> Flags:
-        """States with trials, observed or prior; all of them where no question has any."""
-        any_trial = self.evidence.sum(axis=1) > 0.0
-        return any_trial | ~any_trial.any()
-
-    @cached_property
-    def observed(self) -> "Terms":
-        """Terms of the questions that were tried: the others are no sample of a population."""
-        state, weight, count = self.terms
-        tried = self.tried[state]
-        return Terms(state[tried], weight[tried], count[tried])
 
     @property
     def log_ways(self) -> Array:

@@ -18,7 +18,6 @@ from scipy.special import expit
 
 from bayesatk._tools.arrays import Array, Indices, Rng
 from bayesatk.core.numerics.quadrature import BetaRule, beta_rule, resolving_degree
-from bayesatk.core.pooling.dirichlet import draw_probabilities
 from bayesatk.core.pooling.judges import JudgeRates
 from bayesatk.core.pooling.marks import Marks, count_chances, log_kinds
 from bayesatk.core.pooling.nodes import Nodes, rises
@@ -27,8 +26,7 @@ from bayesatk.core.program.credits import at_ends, credit_cumulants, prior_on_ru
 from bayesatk.core.program.laws import CategoryLaw, Common, DifficultyLaw
 from bayesatk.core.question.beta_binomial import beta_binomial_means
 from bayesatk.core.question.categorical import judged_moments
-from bayesatk.core.question.dirichlet_multinomial import log_ordered
-from bayesatk.core.question.laws import log_binomials
+from bayesatk.core.question.dirichlet_multinomial import draw_probabilities, log_ordered
 from bayesatk.core.question.moments import latent_on_nodes
 from bayesatk.metrics.category_credit import Judged
 from bayesatk.metrics.credit import Credit
@@ -105,7 +103,7 @@ class RightWrong(Observation):
     @cached_property
     def _counts(self) -> States:
         """States of all trials, those before included."""
-        return replace(self.states.merged(), weight=None)
+        return self.states.merged()
 
     def log_states(self, theta: Array, offset: Array) -> Array:
         """As of `Observation`."""
@@ -138,14 +136,6 @@ class RightWrong(Observation):
         credits = [metric.credit for metric in metrics]
         mean = expected_credits(self.law.nodes(theta, offset), credits)
         return mean.reshape(*offset.shape, len(metrics))
-
-    def right_trials(self, theta: Array, state: Indices) -> Iterator[tuple[Any, Any, Array]]:
-        """Yield right and wrong trials of questions in states, and log chances (points, questions).
-
-        The likelihood of p is the sum over these of chance times ``p^right (1 - p)^wrong``.
-        """
-        wrong, right = self._counts.counts[state].T
-        yield right, wrong, np.zeros((len(theta), len(state)))
 
     def draw(self, theta: Array, offset: Array, state: Indices, rng: Rng) -> Array:
         """As of `Observation`."""
@@ -277,20 +267,6 @@ class Marked(RightWrong):
         nodes = self.law.nodes(theta, offset)
         nodes = replace(nodes, rates=np.repeat(self.rates(theta), offset.shape[1], axis=0))
         return self._on_nodes(nodes, self.states, metrics, offset)
-
-    def right_trials(self, theta: Array, state: Indices) -> Iterator[tuple[Any, Any, Array]]:
-        """As of `RightWrong`: nobody sees how many were right."""
-        tables, marks = list(self._alike(theta)), self._marks
-        unknown = marks.unknown[state]
-        for number in range(int(unknown.max(initial=0)) + 1):
-            logs = np.full((len(theta), len(self.states)), -np.inf)
-            for (size, _, _), alike, chances in tables:
-                if number <= size:
-                    with np.errstate(divide="ignore"):
-                        logs[:, alike] = np.log(chances[:, number]) + log_binomials(size)[number]
-            hidden = np.minimum(number, unknown)
-            right, wrong = hidden + marks.right[state], unknown - hidden + marks.wrong[state]
-            yield right.astype(float), wrong.astype(float), logs[:, state]
 
     def draw(self, theta: Array, offset: Array, state: Indices, rng: Rng) -> Array:
         """As of `Observation`: first how many trials were right, by its probability."""

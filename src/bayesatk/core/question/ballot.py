@@ -28,9 +28,7 @@ class Ballot:
     Parameters
     ----------
     correct, wrong : tuple of ndarray, shape (batch, votes + 1)
-        Probability of each number of votes, one array per distinct kind of answer.
-    wrong_repeats : tuple of int
-        How many wrong answers are of that kind.
+        Probability of each number of votes, one array for each answer.
     nobody : ndarray, shape (batch, votes + 1), optional
         Votes for nobody: they count towards ``k`` and never win.
     total : ndarray, shape (votes + 1,)
@@ -39,7 +37,6 @@ class Ballot:
 
     correct: tuple[Array, ...]
     wrong: tuple[Array, ...]
-    wrong_repeats: tuple[int, ...]
     nobody: Array | None
     total: Array
 
@@ -87,7 +84,6 @@ def plurality_latent(p: Array, correct: Flags, ks: Sequence[int]) -> Array:
         return Ballot(
             tuple(vote for vote, right in zip(votes, correct, strict=True) if right),
             tuple(vote for vote, right in zip(votes, correct, strict=True) if not right),
-            (1,) * int((~correct).sum()),
             _votes(k * missing, 0.0, -k * missing, k) if missing.any() else None,
             _votes(np.array([float(k)]), 0.0, -float(k), k)[0],
         )
@@ -205,12 +201,11 @@ def _grouped(
     nobody: int | None,
     total: float,
 ) -> Ballot:
-    """Ballot of one question, equal wrong answers together."""
-    kinds, repeats = np.unique(counts[~correct], return_counts=True)
+    """Ballot of one question."""
+    by_count = {count: votes(count) for count in np.unique(counts).tolist()}
     return Ballot(
-        tuple(votes(count) for count in counts[correct].tolist()),
-        tuple(votes(count) for count in kinds.tolist()),
-        tuple(repeats.tolist()),
+        tuple(by_count[count] for count in counts[correct].tolist()),
+        tuple(by_count[count] for count in counts[~correct].tolist()),
         None if nobody is None else votes(nobody),
         votes(total)[0],
     )
@@ -284,14 +279,14 @@ def expected_credit(ballot: Ballot, ks: Sequence[int]) -> Array:
     if not ballot.correct:
         return np.zeros((batch, len(ks)))
     k = max(ks)
-    answers = len(ballot.correct) + sum(ballot.wrong_repeats)
+    answers = len(ballot.correct) + len(ballot.wrong)
     grid = _grid(k, max(vote.shape[1] - 1 for vote in ballot.correct), answers)
     neutral = np.zeros((k + 1, len(grid.u), batch))
     neutral[0] = 1.0
     if ballot.nobody is not None:
         neutral[: ballot.nobody.shape[1]] = ballot.nobody.T[:, None]
-    for vote, repeats in zip(ballot.wrong, ballot.wrong_repeats, strict=True):
-        neutral = _times_power(neutral, vote, repeats, grid)
+    for vote in ballot.wrong:
+        neutral = _times(neutral, vote, grid)
     won = np.zeros_like(neutral)
     for vote in ballot.correct:
         won = _times(won, vote, grid)
@@ -436,36 +431,6 @@ def _times(product: Array, vote: Array, grid: _Grid) -> Array:
         shifted = product[: size - d, first:] * vote[:, d]
         shifted[:, : beyond - first] *= grid.u[first:beyond, None]
         result[d:, first:] += shifted
-    return np.asarray(result)
-
-
-def _times_power(product: Array, vote: Array, repeats: int, grid: _Grid) -> Array:
-    """Multiply by several answers of one kind."""
-    if repeats < 10 or vote.shape[1] <= 10:  # as many products are cheaper than a power
-        for _ in range(repeats):
-            product = _times(product, vote, grid)
-        return product
-    unit = np.zeros_like(product)
-    unit[0] = 1.0
-    square, held = _times(unit, vote, grid), 1
-    while repeats:
-        if repeats % 2:
-            product = _multiply(product, square, held, grid)
-        repeats //= 2
-        if repeats:
-            square, held = _multiply(square, square, held, grid), 2 * held
-    return product
-
-
-def _multiply(left: Array, right: Array, answers: int, grid: _Grid) -> Array:
-    """Multiply by the product of some answers, which share at most ``answers * m`` votes."""
-    size = len(left)
-    result = left * right[0]
-    for d in range(1, size):
-        first = grid.start[-(-d // answers)]
-        if first == len(grid.u):
-            break
-        result[d:, first:] += left[: size - d, first:] * right[d, first:]
     return np.asarray(result)
 
 

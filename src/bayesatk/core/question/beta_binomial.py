@@ -8,10 +8,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit
+from scipy.special import betaln, expit
 
 from bayesatk._tools.arrays import Array
-from bayesatk.core.question.dirichlet_multinomial import log_counts
 from bayesatk.metrics.credit import Credit, log_binomials
 
 
@@ -44,8 +43,8 @@ def _tabulated(credits: Sequence[Credit]) -> Iterator[tuple[list[int], Array]]:
 
 def _log_power_mean(credit: Credit, a: Array, b: Array, times: int) -> Array:
     """Log expectation of the power that is pass^k, or one less pass@k, at ``times`` k draws."""
-    mean = np.stack([a, b] if credit.threshold > 1 else [b, a], axis=-1) / (a + b)[:, None]
-    return log_counts(np.array([times * credit.k, 0.0]), mean, 1.0 / (a + b))
+    first, second = (a, b) if credit.threshold > 1 else (b, a)
+    return np.asarray(betaln(first + times * credit.k, second) - betaln(first, second))
 
 
 def _expected(vectors: Array, a: Array, b: Array) -> Array:

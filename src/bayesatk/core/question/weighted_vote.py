@@ -3,26 +3,24 @@
 Ties are broken uniformly at random. Trials without an answer are drawn like any other and never
 win. Scores are counted in `units`, so that equal sums are equal numbers.
 
-* finite: ``k`` draws without replacement from the observed trials, exact or by drawn orders;
+* finite: ``k`` draws without replacement from the observed trials: all sets, or drawn ones;
 * sums: the best sums of both sides after each trial, of which simulated elections are made.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
 from math import comb
 
 import numpy as np
 
-from bayesatk._tools.arrays import Array, Flags, Ints
+from bayesatk._tools.arrays import Array, Flags, Indices, Ints
 
 NOBODY = -1  # answer of a trial without one
 _DIGITS = 9  # most decimals of scores that are exact
 _FINE = 2.0**36  # units of the largest score, where decimals are not enough
 _LARGEST = 2.0**52  # sum of units up to which sums of numbers are exact
-_STATES = 20_000  # sums of one answer that are told apart
-_WORK = 5e7  # multiplications of the exact law of one question
-_EXACT_TRIALS = 500  # trials up to which numbers of subsets are floats
-_ORDERS = 4000  # of the trials, drawn where the exact law is too much work
+_SETS = 4000  # of k trials: all of them, or so many drawn ones where they are more
 
 
 def units(score: Array, trials: int) -> Array:
@@ -52,58 +50,6 @@ def units(score: Array, trials: int) -> Array:
     return np.round(score * (min(_FINE, _LARGEST / max(trials, 1)) / top))
 
 
-@dataclass(frozen=True)
-class _Sums:
-    """Subsets of the trials of one answer, by their sum and size.
-
-    Parameters
-    ----------
-    total, size : ndarray, shape (states,)
-        Of the scores, and number of trials; ascending by the sum.
-    ways : ndarray, shape (states,)
-        Number of subsets.
-    """
-
-    total: Array
-    size: Ints
-    ways: Array
-
-    @classmethod
-    def of(cls, score: Array, count: Ints, most: int) -> "_Sums | None":
-        """Return subsets of at most so many trials; None if there are too many sums."""
-        total, size, ways = np.zeros(1), np.zeros(1, np.int64), np.ones(1)
-        for points, number in zip(score.tolist(), count.tolist(), strict=True):
-            chosen = np.arange(min(number, most) + 1)
-            if len(total) * len(chosen) > 8 * _STATES:
-                return None
-            times = np.array([float(comb(number, j)) for j in chosen.tolist()])
-            keys = np.stack([
-                np.add.outer(total, chosen * points).ravel(), np.add.outer(size, chosen).ravel()
-            ])  # fmt: skip
-            keys, place = np.unique(keys, axis=1, return_inverse=True)
-            ways = np.bincount(place.ravel(), np.multiply.outer(ways, times).ravel())
-            total, size = keys[0], keys[1].astype(np.int64)
-            inside = size <= most
-            total, size, ways = total[inside], size[inside], ways[inside]
-            if len(total) > _STATES:
-                return None
-        return cls(total, size, ways)
-
-    def against(self, totals: Array, most: int) -> tuple[Array, Array]:
-        """Subsets by size that lose against sums, and that tie with them; (sums, most + 1).
-
-        The empty subset is no candidate: it loses also against a sum of zero.
-        """
-        sums, place = np.unique(self.total, return_inverse=True)
-        by_sum = np.zeros((len(sums), most + 1))
-        np.add.at(by_sum, (place, self.size), self.ways)
-        below = np.concatenate([np.zeros((1, most + 1)), by_sum.cumsum(axis=0)])
-        first, last = (np.searchsorted(sums, totals, side) for side in ("left", "right"))
-        loses, ties = below[first], below[last] - below[first]
-        ties[:, 0], loses[:, 0] = 0.0, 1.0
-        return loses, ties
-
-
 def weighted_vote_finite(
     score: Array,
     answer: Ints,
@@ -131,9 +77,9 @@ def weighted_vote_finite(
     Returns
     -------
     ndarray, shape (ks,)
-        Exact where the sums of scores are few: always up to some 14 trials, and up to hundreds of
-        trials with few distinct scores. Else the mean over 4000 orders of the trials, drawn with
-        the same seed every time, which is unbiased and has a standard error of at most .008.
+        Exact where there are up to 4000 sets of k trials: always up to 14 trials. Else the mean
+        over 4000 sets, drawn with the same seed every time, which is unbiased and has a standard
+        error of at most .008.
 
     Examples
     --------
@@ -144,94 +90,29 @@ def weighted_vote_finite(
     >>> weighted_vote_finite(tenths, place, number, right, [1, 2, 3]).round(12).tolist()
     [0.333333333333, 0.666666666667, 0.0]
     """
-    trials = int(count.sum()) + silent
-    values = np.full(len(ks), np.nan)
-    possible = [i for i, k in enumerate(ks) if k <= trials]
-    values[possible] = 0.0
-    if not possible or not correct[answer].any():
-        return values
-    asked = [ks[i] for i in possible]
-    credit = None
-    if trials <= _EXACT_TRIALS:
-        credit = _exact(score, answer, count, correct, asked, silent)
-    if credit is None:
-        credit = _by_orders(score, answer, count, correct, asked, silent)
-    values[possible] = credit
+    of_trial = np.concatenate([np.repeat(np.arange(len(score)), count), np.full(silent, NOBODY)])
+    values = np.where(np.array(ks) <= len(of_trial), 0.0, np.nan)
+    for column, k in enumerate(ks):
+        if k <= len(of_trial) and correct[answer].any():
+            drawn = of_trial[_sets(len(of_trial), k)]
+            answers = np.where(drawn == NOBODY, NOBODY, answer[drawn])
+            right = correct[answers] & (drawn != NOBODY)
+            tops = [
+                running_tops(np.where(side, answers, NOBODY), score[drawn], len(correct))
+                for side in (right, ~right)
+            ]
+            values[column] = vote_credit(*(top[:, k] for side in tops for top in side)).mean()
     return values
 
 
-def _exact(
-    score: Array, answer: Ints, count: Ints,
-    correct: Flags, ks: Sequence[int], silent: int,
-) -> Array | None:  # fmt: skip
-    """Return the expected credits, or None where they are too much work."""
-    most, trials, credit = max(ks), int(count.sum()) + silent, np.zeros(len(ks))
-    sides = []
-    for position in range(len(correct)):
-        inside = answer == position
-        sums = _Sums.of(score[inside], count[inside], most)
-        if sums is None:
-            return None
-        sides.append(sums)
-    states = sum(len(sums.total) for sums, right in zip(sides, correct, strict=True) if right)
-    if states * len(sides) * most**2 > _WORK:
-        return None
-    for position in np.flatnonzero(correct).tolist():
-        winner = sides[position]
-        there = winner.size > 0
-        totals, place = np.unique(winner.total[there], return_inverse=True)
-        others = [
-            sums.against(totals, most) for i, sums in enumerate(sides) if i != position
-        ]  # fmt: skip
-        beaten = _all_beaten(others, len(totals), most, silent)[place]
-        size = winner.size[there]
-        for column, k in enumerate(ks):
-            rest = k - size
-            inside = rest >= 0
-            chance = beaten[inside, rest[inside]]
-            credit[column] += winner.ways[there][inside] @ chance / float(comb(trials, k))
-    return np.minimum(credit, 1.0)
-
-
-def _all_beaten(
-    others: Sequence[tuple[Array, Array]], totals: int, most: int, silent: int
-) -> Array:
-    """Subsets of other trials by size that a sum beats, times its share where some tie with it.
-
-    The share ``1 / (1 + ties)`` is the integral of ``u^ties`` over u from 0 to 1.
-    """
-    ties = sum(int(tied.any()) for _, tied in others)
-    nodes, weight = np.polynomial.legendre.leggauss(ties // 2 + 1)
-    beaten = np.zeros((totals, most + 1))
-    for u, chance in zip(0.5 + 0.5 * nodes, 0.5 * weight, strict=True):
-        product = np.zeros((totals, most + 1))
-        product[:, : silent + 1] = [float(comb(silent, j)) for j in range(min(silent, most) + 1)]
-        for loses, tied in others:
-            factor, before = loses + u * tied, product
-            product = np.zeros_like(before)
-            for j in np.flatnonzero(factor.any(axis=0)).tolist():
-                product[:, j:] += factor[:, j, None] * before[:, : most + 1 - j]
-        beaten += chance * product
-    return beaten
-
-
-def _by_orders(
-    score: Array, answer: Ints, count: Ints,
-    correct: Flags, ks: Sequence[int], silent: int,
-) -> Array:  # fmt: skip
-    """Return mean credits over orders of the trials, of which the first k vote."""
-    rng = np.random.default_rng(20260101)
-    of_trial = np.concatenate([np.repeat(np.arange(len(score)), count), np.full(silent, NOBODY)])
-    order = rng.permuted(np.broadcast_to(of_trial, (_ORDERS, len(of_trial))), axis=1)
-    order = order[:, : max(ks)]
-    drawn_answer = np.where(order == NOBODY, NOBODY, answer[order])
-    right = correct[drawn_answer] & (order != NOBODY)
-    tops = [
-        running_tops(np.where(side, drawn_answer, NOBODY), score[order], len(correct))
-        for side in (right, ~right)
-    ]
-    won = vote_credit(*(top[:, list(ks)] for side in tops for top in side))
-    return np.asarray(won.mean(axis=0))
+@lru_cache(maxsize=16)
+def _sets(trials: int, k: int) -> Indices:
+    """All sets of k trials, or a sample of them where they are many."""
+    if comb(trials, k) <= _SETS:
+        listed = np.array(list(combinations(range(trials), k)), np.intp)
+        return listed.reshape(-1, k)
+    order = np.random.default_rng(20260101).random((_SETS, trials))
+    return np.argpartition(order, k - 1, axis=1)[:, :k]
 
 
 def running_tops(

@@ -1,1 +1,1 @@
-"""Trials in their order and evaluations run again: plans, evidence against chance, changes."""
+"""Trials in their order and evaluations run again: evidence against chance, changes."""
