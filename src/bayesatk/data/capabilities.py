@@ -263,7 +263,6 @@ NOT_BUILT = _pairs(
     {
         "group": {
             "tail_exponent": "it takes no account of groups yet",
-            "extrapolation_range": "it takes no account of groups yet",
             "difficulty_plot": "there is a distribution for each group",
         },
         "covariates": {
@@ -271,7 +270,6 @@ NOT_BUILT = _pairs(
             "difficulty_plot": "there is a distribution for all values of covariates",
         },
         "weight": {
-            "extrapolation_range": "its limits are of shares of questions, each counted once",
             "random_baseline": "the best guesser is known by its number of right trials, which "
             "have no weights",
         },

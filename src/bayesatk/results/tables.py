@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayesatk._tools.arrays import Array
+from bayesatk._tools.arrays import Array, Indices, Ints
 from bayesatk._tools.messages import Argument, ArgumentError, one_of
-from bayesatk.core.pooling.moment_range import metric_ranges
+from bayesatk.core.pooling.moment_range import MetricRanges, metric_ranges
 from bayesatk.core.pooling.states import States
 from bayesatk.core.question.observed import observed_at
 from bayesatk.metrics.grid import Metric
@@ -18,6 +18,8 @@ from bayesatk.results.costs import cost_table
 from bayesatk.results.result import Fit, Result, analysis_table
 from bayesatk.results.schema import TARGETS, by_metric, metric_values
 from bayesatk.results.views import ShownTable
+
+_EVEN = 1e-6  # weights that differ by less have the limits of equal ones: moves them by no more
 
 
 def table(
@@ -321,8 +323,7 @@ def ranges_beyond(result: Result, metrics: Sequence[Metric]) -> Array:
     ndarray, shape (system, metrics, target, end)
         At the confidence ``ci_prob`` of the result; NaN where half of the questions have k trials,
         so that there is an estimate, and for
-        metrics that judge scores or answers, where questions have weights or groups, and of marks
-        of a judge that errs.
+        metrics that judge scores or answers, and of marks of a judge that errs.
     """
     ranges = np.full((len(result.systems), len(metrics), len(result.targets), 2), np.nan)
     if result.scale.axes or not result.answers("extrapolation_range"):
@@ -335,14 +336,68 @@ def ranges_beyond(result: Result, metrics: Sequence[Metric]) -> Array:
         ]  # fmt: skip
         if places:
             beyond = tuple(metrics[i] for i in places)
-            states = States.of(successes, trials)
             key = "ranges", system, beyond  # table, report and terminal all ask for them
-            work_out = partial(_ranges, states, beyond, result.ci_prob)
-            ranges[system, places] = result.once(key, work_out)
+            weights = weights_by_target(result)
+            work_out = partial(family_free, successes, trials, beyond, result.ci_prob, weights)
+            found = result.once(key, work_out)
+            ranges[system, places] = np.stack([found.lower, found.upper], axis=-1)
     return ranges
 
 
-def _ranges(states: States, metrics: Sequence[Metric], confidence: float) -> Array:
+# Weights of questions in a mean, and which of them are of one unit; None: alike, and none.
+Weights = tuple[Array | None, Indices | None]
+
+
+def weights_by_target(result: Result) -> list[Weights]:
+    """Return the weights of questions by target; for new groups a group is a unit.
+
+    The law of difficulty has no weights but those of covariates and of groups.
+    """
+    weight, groups = result.weight, result.grouping
+    of_law = None if result.population == "law" and result.covariates is None else weight
+    if groups is None:
+        return [(weight, None), (of_law, None)]
+    size = np.bincount(groups.code, weight)
+    within = (1.0 if weight is None else weight) / np.maximum(size, 1e-300)[groups.code]
+    shares = [groups.question_shares(question) for question in (weight, of_law)]
+    return [*((share, None) for share in shares), (within, groups.code)]
+
+
+def family_free(
+    successes: Ints, trials: Ints, metrics: Sequence[Metric], confidence: float,
+    weights: Sequence[Weights],
+) -> MetricRanges:  # fmt: skip
+    """Return the range of each metric over all difficulty distributions; (metric, target).
+
+    Parameters
+    ----------
+    successes, trials : ndarray of int, shape (questions,)
+    metrics : sequence of Metric
+    confidence : float
+        Of all ranges of a target together.
+    weights : sequence of Weights
+        By target.
+    """
     curves = [metric.latent for metric in metrics]
-    ends = metric_ranges(states.successes, states.trials, states.count, curves, confidence)
-    return np.stack([ends.lower, ends.upper], axis=-1)
+    found: dict[bytes, MetricRanges] = {}
+    keys = []
+    for weight, units in weights:
+        even = weight is None or (units is None and np.ptp(weight) <= _EVEN * weight.max())
+        keys.append(b"" if even or weight is None else weight.tobytes())
+        if keys[-1] in found:
+            continue
+        if even or weight is None:
+            states = States.of(successes, trials)
+            counts: Any = states.successes, states.trials, states.count
+            found[b""] = metric_ranges(*counts, curves, confidence)
+        else:
+            own = weight / weight.max() if units is None else weight
+            units = np.arange(len(trials)) if units is None else units
+            found[keys[-1]] = metric_ranges(successes, trials, own, curves, confidence, units)
+    ends = [
+        np.stack(
+            [getattr(found[key], end)[:, min(target, 1)] for target, key in enumerate(keys)], 1
+        )
+        for end in ("lower", "upper")
+    ]
+    return MetricRanges(*ends, all(each.fits for each in found.values()), found[keys[0]].trials)
