@@ -380,24 +380,22 @@ def family_free(
     """
     curves = [metric.latent for metric in metrics]
     found: dict[bytes, MetricRanges] = {}
-    keys = []
+    by_target = []
     for weight, units in weights:
         even = weight is None or (units is None and np.ptp(weight) <= _EVEN * weight.max())
-        keys.append(b"" if even or weight is None else weight.tobytes())
-        if keys[-1] in found:
-            continue
-        if even or weight is None:
+        key = b"" if even or weight is None else weight.tobytes()
+        if key not in found and (even or weight is None):
             states = States.of(successes, trials)
-            counts: Any = states.successes, states.trials, states.count
-            found[b""] = metric_ranges(*counts, curves, confidence)
-        else:
-            own = weight / weight.max() if units is None else weight
+            found[key] = metric_ranges(
+                states.successes, states.trials, states.count, curves, confidence
+            )
+        elif key not in found and weight is not None:
+            share = weight / weight.max() if units is None else weight
             units = np.arange(len(trials)) if units is None else units
-            found[keys[-1]] = metric_ranges(successes, trials, own, curves, confidence, units)
-    ends = [
-        np.stack(
-            [getattr(found[key], end)[:, min(target, 1)] for target, key in enumerate(keys)], 1
-        )
-        for end in ("lower", "upper")
-    ]
-    return MetricRanges(*ends, all(each.fits for each in found.values()), found[keys[0]].trials)
+            found[key] = metric_ranges(successes, trials, share, curves, confidence, units)
+        by_target.append(found[key])
+    lower, upper = (
+        np.stack([ends[:, min(place, 1)] for place, ends in enumerate(of_target)], axis=1)
+        for of_target in ([one.lower for one in by_target], [one.upper for one in by_target])
+    )
+    return MetricRanges(lower, upper, all(one.fits for one in by_target), by_target[0].trials)

@@ -1,7 +1,7 @@
 """The gate: whether a new system passes against a baseline, by a policy stated beforehand."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -325,8 +325,8 @@ def gate(
                 Argument(lacking, example),
                 ".",
             )
-        pooling = "partial" if fit is None else fit.pooling
-        policy = GatePolicy(metric, margin, rule, ci_prob, target, effect, pooling=pooling)
+        policy = GatePolicy(metric, margin, rule, ci_prob, target, effect)
+        policy = policy if fit is None else replace(policy, pooling=fit.pooling)
     elif not isinstance(policy, GatePolicy):
         raise ArgumentError(
             "policy", f" must be a GatePolicy; got {policy!r:.80}. Without one state the "
