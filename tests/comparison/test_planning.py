@@ -56,13 +56,13 @@ def test_expected_variance_of_known_difficulties() -> None:
     a, b = MEAN * TOTAL, (1 - MEAN) * TOTAL
     for n in (1, 5, 40):
         expected = a * b / (TOTAL * (TOTAL + 1) * (TOTAL + n))
-        assert difficulty_design(pass_at(1), BETA, n).trial == pytest.approx(expected, rel=1e-10)
+        assert difficulty_design(pass_at(1), BETA, n).own[0] == pytest.approx(expected, rel=1e-10)
 
 
 def test_no_trial_is_worth_less_than_none_and_none_more_than_knowing() -> None:
     """The law of total variance, for a metric without a simple posterior."""
-    spread = difficulty_design(pass_hat(4), BETA, 10**4).trial
-    values = [difficulty_design(pass_hat(4), BETA, n).trial for n in (1, 2, 8, 64)]
+    spread = difficulty_design(pass_hat(4), BETA, 10**4).own[0]
+    values = [difficulty_design(pass_hat(4), BETA, n).own[0] for n in (1, 2, 8, 64)]
     assert np.all(np.diff(values) < 0)
     assert values[-1] > spread > 0
 
@@ -133,7 +133,7 @@ def test_two_categories_are_right_and_wrong() -> None:
         binary = difficulty_design(one.credit, BETA, 5)
         found = category_design(credit, [0.0, 1.0], [1 - MEAN, MEAN], ICC, 5)
         assert found.value == pytest.approx(binary.value, rel=1e-10)
-        assert found.trial == pytest.approx(binary.trial, rel=1e-9)
+        assert found.own[0] == pytest.approx(binary.own[0], rel=1e-9)
         # The coordinate of the mean is the logit of the share of wrong.
         for mine, theirs in (
             (found.slopes, binary.slopes),
@@ -383,7 +383,7 @@ def test_designs_of_other_families_against_sums_over_p(shape) -> None:
     found = difficulty_design(pass_at(4), known, 5)
     value, trial, _ = _brute_force(*shape, 5, 4)
     assert found.value == pytest.approx(value, abs=1e-5)
-    assert found.trial == pytest.approx(trial, abs=1e-5)
+    assert found.own[0] == pytest.approx(trial, abs=1e-5)
     assert (np.linalg.eigvalsh(found.prior) > 0).all()
     assert (np.linalg.eigvalsh(found.information) > -1e-9).all()
     h = 1e-3  # one mean moved: the score of its logit, and the slope of the value
@@ -440,3 +440,22 @@ def test_a_plan_is_a_group_of_its_pilot_or_stands_alone(tmp_path, ending) -> Non
     assert stated["plan"].attrs["source"] == "(0.6, 0.3)"
     with pytest.raises(ValueError, match="trials must name every number once"):
         bk.plan((MEAN, ICC), "pass@1", width=0.1, trials=[4, 4])
+
+
+@pytest.mark.parametrize("options", [{}, {"group": "group"}])
+def test_one_p_of_all_questions_is_planned_by_the_total(options) -> None:
+    """The expected width of a Beta posterior, over counts that the pilot's posterior predicts."""
+    marks = np.random.default_rng(3).binomial(1, 0.7, (30, 4))
+    pilot = bk.evaluate(
+        bk.tally(marks, group=["a", "b"] * 15), "pass@2", pooling="complete", rng=1, **options
+    )
+    table = bk.table(bk.plan(pilot, "pass@1", width=0.1, trials=[1, 4]), "plan")
+    total = int(table["total"][0])
+    assert table["total"][1] - total == pytest.approx(0, abs=3)
+    right = int(marks.sum())
+    counts, before = np.arange(total + 1), beta_distribution(right + 1, 121 - right)
+    law = betabinom(total, *before.args)
+    sd = beta_distribution(counts + 1, total - counts + 1).std()
+    assert 2 * 1.959964 * (law.pmf(counts) @ sd) == pytest.approx(0.1, rel=0.01)
+    later = bk.table(bk.plan(pilot, "pass@2", width=0.1, trials=[1]), "plan")
+    assert np.isfinite(later["questions"].item())  # single trials tell p, and so every k

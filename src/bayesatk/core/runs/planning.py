@@ -31,40 +31,34 @@ from bayesatk.priors import INFLATION
 
 @dataclass(frozen=True)
 class Design:
-    """What a question with so many trials is expected to teach, at one difficulty distribution.
+    """What a question, or a group of them, is expected to teach at one difficulty distribution.
 
     Parameters
     ----------
     value : float
         The metric of a new question.
-    trial : float
-        Expected posterior variance of a question's own metric, the distribution known.
+    own : ndarray, shape (targets,)
+        Expected posterior variance of what is of one question (group) alone, the distribution
+        known: it falls as one over their number.
     information : ndarray, shape (hyperparameters, hyperparameters)
-        Fisher information of one question about the hyperparameters: of a Beta (logit m, logit r).
+        Fisher information of one about the hyperparameters: of a Beta (logit m, logit r).
     prior : ndarray, shape (hyperparameters, hyperparameters)
         Information of their priors: uniform m and r.
-    slopes : ndarray, shape (2, hyperparameters)
-        Derivatives of the expected metric, in rows of these questions and of a new question.
-    spread : float, optional
-        Variance of the metric between questions, where questions like these are drawn from these by
-        the Bayesian bootstrap.
+    slopes : ndarray, shape (targets, hyperparameters)
+        Derivatives of the expected metric: of these questions, of a new one, of new groups.
     """
 
     value: float
-    trial: float
+    own: Array
     information: Array
     prior: Array
     slopes: Array
-    spread: float | None = None
 
-    def variance(self, questions: float) -> Array:
-        """Posterior variance with so many questions: for these, and for questions like these."""
-        covariance = np.linalg.inv(questions * self.information + self.prior)
+    def variance(self, number: float) -> Array:
+        """Posterior variance with so many questions, or groups, by target."""
+        covariance = np.linalg.inv(number * self.information + self.prior)
         shared = np.einsum("ti,ij,tj->t", self.slopes, covariance, self.slopes)
-        fixed = shared[0] + self.trial / questions
-        if self.spread is None:
-            return np.array([fixed, shared[1]])
-        return np.array([fixed, fixed + self.spread / (questions + 1.0)])
+        return np.asarray(shared + self.own / number)
 
 
 _LISTED = 2000  # counts of categories beyond which they are drawn
@@ -92,7 +86,7 @@ def _design(given: Callable[[Array], Given], theta: Array, prior: Array, varianc
         scores[i] = (up[0] - down[0]) / (2.0 * step)
         slopes[:, i] = weight @ (up[1] - down[1]) / (2.0 * step), (up[2] - down[2]) / (2.0 * step)
     information = (scores / np.maximum(weight, 1e-300)) @ scores.T
-    return Design(value, float(weight @ variance), information, prior, slopes)
+    return Design(value, np.array([weight @ variance, 0.0]), information, prior, slopes)
 
 
 def difficulty_design(credit: Credit, difficulty: Difficulty, trials: int) -> Design:
@@ -112,7 +106,7 @@ def difficulty_design(credit: Credit, difficulty: Difficulty, trials: int) -> De
 
     >>> from bayesatk.metrics.credit import pass_at
     >>> design = difficulty_design(pass_at(1), Difficulty.of_beta([0.5], [1 / 3]), 1)
-    >>> round(design.trial, 12) == round(1 / 18, 12)
+    >>> round(design.own[0], 12) == round(1 / 18, 12)
     True
 
     A fifth of the questions is impossible, the others are uniform: 0.8 times 1/2.
@@ -189,7 +183,7 @@ def category_design(
     Two uniform categories and one trial leave Beta(2, 1) or Beta(1, 2), of variance 1/18.
 
     >>> design = category_design(CategoryCredit(1), [0.0, 1.0], [0.5, 0.5], 1 / 3, 1)
-    >>> round(design.trial, 12) == round(1 / 18, 12)
+    >>> round(design.own[0], 12) == round(1 / 18, 12)
     True
     """
     mean, scores, categories = np.asarray(mean, float), np.asarray(scores, float), len(mean)
