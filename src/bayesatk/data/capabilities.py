@@ -328,7 +328,8 @@ def reason(first: str, second: str) -> str | None:
     >>> reason("judge", "pooling none") is None
     True
     """
-    return REFUSED.get((first, second), REFUSED.get((second, first)))
+    pairs = (first, second), (second, first)
+    return next((REFUSED[pair] for pair in pairs if pair in REFUSED), None)
 
 
 def require_together(values: Mapping[Capability, object]) -> None:

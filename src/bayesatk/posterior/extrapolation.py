@@ -8,7 +8,7 @@ from bayesatk.metrics.grid import Metric, MetricSpec, check_sizes, parse
 from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import TARGETS
 from bayesatk.results.selection import outcomes_of
-from bayesatk.results.tables import Weights, family_free, weights_by_target
+from bayesatk.results.tables import family_free, weights_by_target, weights_of
 
 
 def extrapolation_range(
@@ -93,10 +93,10 @@ def extrapolation_range(
     requested = _checked(metrics)
     outcomes = outcomes_of(data, "extrapolation_range", success)
     targets: tuple[str, ...] = TARGETS
-    weights: list[Weights] = [(outcomes.weight, None), (None, None)]
+    weights = weights_by_target(outcomes.weight, None)
     if isinstance(data, Fit):
         fit = Result.of(data, None)
-        targets, weights = fit.targets, weights_by_target(fit)
+        targets, weights = fit.targets, weights_of(fit)
     rows = []
     successes, trials = outcomes.successes.values, outcomes.trials.values
     for system, c, n in zip(outcomes.systems, successes, trials, strict=True):

@@ -13,6 +13,7 @@ from bayesatk._tools.messages import Argument, ArgumentError, one_of
 from bayesatk.core.pooling.moment_range import MetricRanges, metric_ranges
 from bayesatk.core.pooling.states import States
 from bayesatk.core.question.observed import observed_at
+from bayesatk.data.grouping import Grouping
 from bayesatk.metrics.grid import Metric
 from bayesatk.results.costs import cost_table
 from bayesatk.results.result import Fit, Result, analysis_table
@@ -337,30 +338,45 @@ def ranges_beyond(result: Result, metrics: Sequence[Metric]) -> Array:
         if places:
             beyond = tuple(metrics[i] for i in places)
             key = "ranges", system, beyond  # table, report and terminal all ask for them
-            weights = weights_by_target(result)
-            work_out = partial(family_free, successes, trials, beyond, result.ci_prob, weights)
+            work_out = partial(
+                family_free, successes, trials, beyond, result.ci_prob, weights_of(result)
+            )
             found = result.once(key, work_out)
             ranges[system, places] = np.stack([found.lower, found.upper], axis=-1)
     return ranges
 
 
-# Weights of questions in a mean, and which of them are of one unit; None: alike, and none.
-Weights = tuple[Array | None, Indices | None]
+# Weights of questions in a mean, at most 1 in all of a unit, and the units; None: all alike.
+Weights = tuple[Array, Indices] | None
 
 
-def weights_by_target(result: Result) -> list[Weights]:
+def weights_by_target(
+    weight: Array | None, of_law: Array | None, groups: Grouping | None = None
+) -> list[Weights]:
     """Return the weights of questions by target; for new groups a group is a unit.
 
-    The law of difficulty has no weights but those of covariates and of groups.
+    Parameters
+    ----------
+    weight, of_law : ndarray, shape (questions,), optional
+        In means over these questions, and over questions like them.
+    groups : Grouping, optional
     """
-    weight, groups = result.weight, result.grouping
-    of_law = None if result.population == "law" and result.covariates is None else weight
+    targets: list[Weights] = []
+    for values in (weight, of_law):
+        share = values if groups is None else groups.question_shares(values)
+        even = share is None or np.ptp(share) <= _EVEN * share.max()
+        targets.append(None if even else (share / share.max(), np.arange(len(share))))
     if groups is None:
-        return [(weight, None), (of_law, None)]
-    size = np.bincount(groups.code, weight)
-    within = (1.0 if weight is None else weight) / np.maximum(size, 1e-300)[groups.code]
-    shares = [groups.question_shares(question) for question in (weight, of_law)]
-    return [*((share, None) for share in shares), (within, groups.code)]
+        return targets
+    question = np.ones(len(groups.code)) if weight is None else weight
+    total = np.maximum(np.bincount(groups.code, question), 1e-300)
+    return [*targets, (question / total[groups.code], groups.code)]
+
+
+def weights_of(result: Result) -> list[Weights]:
+    """Return the same of a result, whose law has no weights but those of covariates and groups."""
+    of_law = result.population == "law" and result.covariates is None
+    return weights_by_target(result.weight, None if of_law else result.weight, result.grouping)
 
 
 def family_free(
@@ -378,24 +394,19 @@ def family_free(
     weights : sequence of Weights
         By target.
     """
-    curves = [metric.latent for metric in metrics]
-    found: dict[bytes, MetricRanges] = {}
-    by_target = []
-    for weight, units in weights:
-        even = weight is None or (units is None and np.ptp(weight) <= _EVEN * weight.max())
-        key = b"" if even or weight is None else weight.tobytes()
-        if key not in found and (even or weight is None):
+    curves, ranges = [metric.latent for metric in metrics], []
+    for target, weighted in enumerate(weights):
+        if target == 1 and weighted is weights[0] is None:
+            ranges.append(ranges[0])
+        elif weighted is None:
             states = States.of(successes, trials)
-            found[key] = metric_ranges(
-                states.successes, states.trials, states.count, curves, confidence
-            )
-        elif key not in found and weight is not None:
-            share = weight / weight.max() if units is None else weight
-            units = np.arange(len(trials)) if units is None else units
-            found[key] = metric_ranges(successes, trials, share, curves, confidence, units)
-        by_target.append(found[key])
+            counts = states.successes, states.trials, states.count
+            ranges.append(metric_ranges(*counts, curves, confidence))
+        else:
+            weight, units = weighted
+            ranges.append(metric_ranges(successes, trials, weight, curves, confidence, units))
     lower, upper = (
-        np.stack([ends[:, min(place, 1)] for place, ends in enumerate(of_target)], axis=1)
-        for of_target in ([one.lower for one in by_target], [one.upper for one in by_target])
+        np.stack([ends[:, min(target, 1)] for target, ends in enumerate(of_end)], axis=1)
+        for of_end in zip(*((target.lower, target.upper) for target in ranges), strict=True)
     )
-    return MetricRanges(lower, upper, all(one.fits for one in by_target), by_target[0].trials)
+    return MetricRanges(lower, upper, all(target.fits for target in ranges), ranges[0].trials)
