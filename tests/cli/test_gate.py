@@ -130,6 +130,24 @@ def test_rules_are_options_or_a_file_that_init_writes_whatever_columns_files_hav
     assert json.loads(bare.stdout)["observed"] == answers[0]["observed"]
 
 
+def test_a_saved_result_decides_by_its_model(folder, tmp_path) -> None:
+    both = [bk.load(folder / f"{name}.csv").successes.values[0] for name in ("new", "main")]
+    data = bk.tally(
+        both, trials=np.full((2, 30), 4), systems=["new", "main"],
+        covariates={"place": list(range(30))},
+    )  # fmt: skip
+    fit = bk.evaluate(data, "pass@1", covariates=["place"], draws=50, rng=1)
+    file, systems = bk.save(fit, tmp_path / "fit.nc"), ["--system", "new", "--system", "main"]
+    done = run(file, *systems, "--policy", folder / "gate.toml", "--json")
+    own = bk.decide.gate(fit, "main", bk.decide.GatePolicy.read(folder / "gate.toml"))["gate"]
+    found = json.loads(done.stdout)
+    assert found["probability"] == own["above"].sel(check="difference")
+    assert done.exit_code == own.attrs["exit_code"]
+    refused = run(file, *systems, "--policy", folder / "gate.toml", "--shared")
+    assert refused.exit_code == 2
+    assert "a saved result must go alone" in refused.stderr
+
+
 def test_the_workflow_of_the_docs_has_commands_that_exist() -> None:
     text = (ROOT / "docs/how_to/gate_workflow.yml").read_text()
     steps = yaml.safe_load(text)["jobs"]["gate"]["steps"]

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -155,7 +156,6 @@ def test_identical_data_pass_with_a_margin_and_never_fail() -> None:
 
 
 def test_systems_are_aligned_on_their_questions() -> None:
-    import pandas as pd
 
     rows = [(f"q{i}", t, int((i + t) % 3 > 0)) for i in range(12) for t in range(4)]
     frame = pd.DataFrame(rows, columns=["question", "trial", "outcome"])
@@ -307,3 +307,90 @@ def test_noise_of_a_run_without_pooling_is_that_of_its_posterior_mean(weight) ->
     error = 5.0 * np.std(found) / np.sqrt(len(found))
     assert np.mean(found) == pytest.approx(means.var(), abs=error)
     assert error < 0.2 * means.var()  # that of the rates themselves is 2.25 times as large
+
+
+def test_a_result_of_both_decides_as_their_data() -> None:
+    new, old = _runs(1), _runs(2, worse=1.4)
+    policy = bk.decide.GatePolicy("pass@1", margin=0.05, effect=-0.1, floors={3: 0.2})
+    fit = bk.evaluate({"v2": new, "v1": old}, "pass@1", draws=50, rng=0)
+    rows = bk.table(bk.decide.gate(fit, "v1", policy), "gate")
+    pd.testing.assert_frame_equal(
+        rows.drop(columns="sentence"),
+        bk.table(bk.decide.gate(new, old, policy), "gate").drop(columns="sentence"),
+    )
+    turned = bk.table(bk.decide.gate(fit, "v2", metric="pass@1", margin=0.05), "gate")
+    assert turned["mean"][0] == pytest.approx(-rows["mean"][0])
+
+
+def test_earlier_trials_of_a_result_count() -> None:
+    """Without pooling every question has its Beta posterior, which the earlier trials are in."""
+    new, old, before = _runs(1), _runs(2), _runs(5, trials=6)
+    fit = bk.evaluate(
+        {"new": new, "old": old}, "pass@1", pooling="none", rng=1,
+        prior_trials=bk.tally({"new": 1 - before, "old": before}), prior_weight=0.5,
+    )  # fmt: skip
+    gate = bk.decide.gate(fit, "old", metric="pass@1", margin=0.2)["gate"].sel(check="difference")
+    earlier, rng = before.sum(axis=1), np.random.default_rng(3)
+    means = [
+        rng.beta(runs.sum(axis=1) + 0.5 * right + 1.0,
+                 4 - runs.sum(axis=1) + 0.5 * (6 - right) + 1.0, (100_000, len(right))).mean(axis=1)
+        for runs, right in ((new, 6 - earlier), (old, earlier))
+    ]  # fmt: skip
+    gap = means[0] - means[1]
+    assert float(gate["mean"]) == pytest.approx(gap.mean(), abs=0.001)
+    assert float(gate["above"]) == pytest.approx((gap > -0.2).mean(), abs=0.01)
+    noise = run_noise(bk.Result.of(fit), 0, parse("pass@1")[0])[1]
+    right = new.sum(axis=1)
+    moved = right * (4 - right) / (4 * 4 * 3) * (4 / (4 + 3 + 2)) ** 2  # 3 earlier, 2 of the prior
+    assert noise == pytest.approx(np.sqrt(moved.sum()) / len(right))
+
+
+def test_the_model_of_a_result_decides() -> None:
+    """The probability is that of `compare`, whose own tests compare it with witnesses."""
+    hard = np.repeat([0, 1], 20)
+    p = np.where(hard == 1, 0.15, 0.85)[:, None]
+    rng = np.random.default_rng(4)
+    data = {name: rng.binomial(1, p, (40, 2)) for name in ("new", "old")}
+    policy, found = bk.decide.GatePolicy("pass@1", margin=0.1), []
+    for asked in ({}, {"covariates": ["hard"]}):
+        fit = bk.evaluate(bk.tally(data, covariates={"hard": hard}), "pass@1", rng=0, **asked)
+        row = bk.decide.gate(fit, "old", policy)["gate"].sel(check="difference")
+        compared = bk.compare(fit, rope=0.1, rng=0)["comparison"]["pass_at_k"].sel(
+            k=1, system="new", other="old", target="questions"
+        )
+        below = float(compared.sel(contrast="prob_below_rope"))
+        assert float(row["below"]) == pytest.approx(below, abs=1e-12)
+        found.append(float(row["mean"]))
+    assert abs(found[1] - found[0]) > 0.001
+
+
+@pytest.mark.parametrize(
+    ("baseline", "asked", "message"),
+    [
+        ("c", {}, r"baseline must .*'c'"),
+        ("a", {"ci_prob": 0.9}, r"ci_prob of the result, 0\.95; got 0\.9\..*ci_prob=0\.9\."),
+        ("a", {"metric": "pass@2"}, r"metric must be one of the result, pass@1; got pass@2"),
+        ("a", {"shared": True}, "shared must be left out with a result"),
+        ("a", {"policy": bk.decide.GatePolicy("pass@1", 0.1, pooling="none")},
+         r"pooling of the result, 'partial'; got 'none'\..*pooling='none'"),
+        ("a", {"policy": bk.decide.GatePolicy("pass@1", 0.1, floors={0: 0.5}, pooled_floors=True)},
+         r"draws of p for pooled floors.*keep=\['p'\]"),
+    ],
+)  # fmt: skip
+def test_results_that_do_not_fit_their_policy_are_refused(baseline, asked, message) -> None:
+    fit = bk.evaluate({"a": _runs(1, 5), "b": _runs(2, 5)}, "pass@1", draws=20, rng=1)
+    rules = {} if "policy" in asked else {"metric": "pass@1", "margin": 0.1}
+    with pytest.raises(ValueError, match=message):
+        bk.decide.gate(fit, baseline, **(rules | asked))
+
+
+def test_a_result_of_three_systems_or_of_different_questions_has_no_gate() -> None:
+    runs = {name: _runs(seed, 5).astype(float) for seed, name in enumerate("abc")}
+    three = bk.evaluate(runs, "pass@1", draws=20, rng=1)
+    with pytest.raises(ValueError, match=r"has 3\. .*select_systems\(fit, \['a', 'b'\]\)"):
+        bk.decide.gate(three, "a", metric="pass@1", margin=0.1)
+    runs["b"][2] = np.nan
+    del runs["c"]
+    fit = bk.evaluate(bk.tally(runs, missing="ignore"), "pass@1", draws=20, rng=1)
+    with pytest.raises(ValueError, match=r"1 of 5 were tried by one.*data\.shared\(\)"):
+        bk.decide.gate(fit, "a", metric="pass@1", margin=0.1)

@@ -124,12 +124,31 @@ def test_plans_need_more_groups_for_new_groups() -> None:
     assert (groups_needed[0] < groups_needed[1]).all()
     assert (groups_needed[1] < groups_needed[2]).all()
     assert all((own[1] < own[0]) for own in groups_needed)  # more questions, fewer groups
-    beyond = plan_table(pilot, "pass@8", width=0.1, trials=[4], questions=[2])
-    assert np.isinf(beyond["groups"]).all()
+    beyond = plan_table(pilot, "pass@8", width=0.2, trials=[1, 4, 8], questions=[8])["groups"]
+    assert np.isinf(beyond[0])  # single trials do not tell how questions differ
+    assert beyond[1] > beyond[2]
     with pytest.raises(ValueError, match="must have the goal"):
         plan_table(pilot, "pass@1", prob_correct=0.9)
     with pytest.raises(ValueError, match="must be left out without groups"):
         plan_table((0.5, 0.3), "pass@1", width=0.1, questions=[3])
+
+
+def test_plans_of_groups_take_marks_of_a_judge() -> None:
+    runs, groups = simulated(np.random.default_rng(1), 10, 6, 1.0)
+    data = bk.tally(runs[0], group=groups)
+    asked = {"width": 0.15, "trials": [4], "questions": [2, 8], "target": "questions"}
+    judges = None, bk.JudgeError(10**6, 10**6, 0, 10**6), bk.JudgeError(900, 1000, 200, 1000)
+    needed = [
+        plan_table(
+            bk.evaluate(
+                data, "pass@1", group="group", judge=judge, difficulty="beta", draws=50, rng=1
+            ),
+            "pass@1", **asked,
+        )["groups"].to_numpy()
+        for judge in judges
+    ]  # fmt: skip
+    assert needed[1] == pytest.approx(needed[0], abs=1.1)  # of one posterior by other points
+    assert (needed[2] > 1.5 * needed[0]).all()
 
 
 def test_floors_of_gates_may_name_groups_of_the_data() -> None:

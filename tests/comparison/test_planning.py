@@ -56,13 +56,13 @@ def test_expected_variance_of_known_difficulties() -> None:
     a, b = MEAN * TOTAL, (1 - MEAN) * TOTAL
     for n in (1, 5, 40):
         expected = a * b / (TOTAL * (TOTAL + 1) * (TOTAL + n))
-        assert _design("pass@1", n).trial == pytest.approx(expected, rel=1e-10)
+        assert _design("pass@1", n).own[0] == pytest.approx(expected, rel=1e-10)
 
 
 def test_no_trial_is_worth_less_than_none_and_none_more_than_knowing() -> None:
     """The law of total variance, for a metric without a simple posterior."""
-    spread = _design("pass^4", 10**4).trial
-    values = [_design("pass^4", n).trial for n in (1, 2, 8, 64)]
+    spread = _design("pass^4", 10**4).own[0]
+    values = [_design("pass^4", n).own[0] for n in (1, 2, 8, 64)]
     assert np.all(np.diff(values) < 0)
     assert values[-1] > spread > 0
 
@@ -132,7 +132,7 @@ def test_two_categories_are_right_and_wrong() -> None:
         binary = _design(metric, 5)
         found = _design(of_scores, 5, (1 - MEAN, MEAN), scores=[0.0, 1.0])
         assert found.value == pytest.approx(binary.value, rel=1e-10)
-        assert found.trial == pytest.approx(binary.trial, rel=1e-9)
+        assert found.own[0] == pytest.approx(binary.own[0], rel=1e-9)
         # The coordinate of the mean is the logit of the share of wrong.
         for mine, theirs in (
             (found.slopes, binary.slopes),
@@ -370,7 +370,7 @@ def test_designs_against_sums_over_p() -> None:
     found, h = _design("pass@4", 5), 1e-3
     value, trial, pmf = _brute_force(MEAN, ICC, 5, 4)
     assert found.value == pytest.approx(value, abs=1e-5)
-    assert found.trial == pytest.approx(trial, abs=1e-5)
+    assert found.own[0] == pytest.approx(trial, abs=1e-5)
     assert (np.linalg.eigvalsh(found.prior) > 0).all()
     assert (np.linalg.eigvalsh(found.information) > -1e-9).all()
     ends = [  # the logit of the mean moved
@@ -421,3 +421,22 @@ def test_a_plan_is_a_group_of_its_pilot_or_stands_alone(tmp_path, ending) -> Non
     assert stated["plan"].attrs["source"] == "(0.6, 0.3)"
     with pytest.raises(ValueError, match="trials must name every number once"):
         bk.plan((MEAN, ICC), "pass@1", width=0.1, trials=[4, 4])
+
+
+@pytest.mark.parametrize("options", [{}, {"group": "group"}])
+def test_one_p_of_all_questions_is_planned_by_the_total(options) -> None:
+    """The expected width of a Beta posterior, over counts that the pilot's posterior predicts."""
+    marks = np.random.default_rng(3).binomial(1, 0.7, (30, 4))
+    pilot = bk.evaluate(
+        bk.tally(marks, group=["a", "b"] * 15), "pass@2", pooling="complete", rng=1, **options
+    )
+    table = bk.table(bk.plan(pilot, "pass@1", width=0.1, trials=[1, 4]), "plan")
+    total = int(table["total"][0])
+    assert table["total"][1] - total == pytest.approx(0, abs=3)
+    right = int(marks.sum())
+    counts, before = np.arange(total + 1), beta_distribution(right + 1, 121 - right)
+    law = betabinom(total, *before.args)
+    sd = beta_distribution(counts + 1, total - counts + 1).std()
+    assert 2 * 1.959964 * (law.pmf(counts) @ sd) == pytest.approx(0.1, rel=0.01)
+    later = bk.table(bk.plan(pilot, "pass@2", width=0.1, trials=[1]), "plan")
+    assert np.isfinite(later["questions"].item())  # single trials tell p, and so every k

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import bayesatk as bk
-from bayesatk.data.capabilities import FEATURES, NOT_BUILT, REFUSED, reason, refused_pairs
+from bayesatk.data.capabilities import FEATURES, REFUSED, reason, refused_pairs
 from bayesatk.posterior import count_posterior
 
 COMBINED = (
@@ -50,6 +50,8 @@ OPERATIONS: dict[str, Callable[[Any], object]] = {
     "noise_floor": bk.decide.noise_floor,
     "e_value": bk.decide.e_value,
     "claim": lambda fit: bk.claim(fit, system="a"),
+    "gate": lambda fit: bk.decide.gate(fit, "a", metric=metric_of(fit), margin=0.1),
+    "extrapolation_range": lambda fit: bk.checks.extrapolation_range(fit, "pass@8"),
     "evidence": bk.checks.log_evidence,
     "random_baseline": lambda fit: bk.guessing.random_baseline(fit, 0.25, rng=1),
     "change_point": lambda fit: bk.decide.change_point(fit, days=["a", "b"], rng=1),
@@ -154,11 +156,11 @@ def test_an_operation_is_refused_where_the_table_says_so(name, operation) -> Non
 
 
 def test_no_pair_is_refused_twice() -> None:
-    pairs = [frozenset(pair) for pair in (*REFUSED, *NOT_BUILT)]
+    pairs = [frozenset(pair) for pair in REFUSED]
     assert len(set(pairs)) == len(pairs)
 
 
 def test_the_page_of_limits_shows_the_table() -> None:
     page = Path(__file__).parents[2] / "docs" / "limits.md"
     assert "refused_pairs()" in page.read_text()
-    assert len(refused_pairs()) == len([p for p in (*REFUSED, *NOT_BUILT) if p[0] != "costs"])
+    assert len(refused_pairs()) == len([p for p in REFUSED if p[0] != "costs"])

@@ -320,7 +320,7 @@ def test_the_rule_of_logits_integrates_any_beta(a, b) -> None:
             {"group": "group", "pooling": "none", "difficulty": "mixture"},
             "must be left out with",
         ),
-        ("plurality@1", {"group": "group", "pooling": "none"}, "must be left out with"),
+        ("plurality@1", {"group": "group", "pooling": "none"}, "must be 'partial' for votes"),
     ],
 )
 def test_what_has_no_model_is_refused(metric, options, words) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 import bayesatk as bk
 from bayesatk.core.pooling.moment_range import metric_ranges
+from bayesatk.core.question.count_bounds import count_bounds
 from bayesatk.metrics.grid import parse
 from bayesatk.reporting.sentences import levels
 from bayesatk.results import Result
@@ -115,6 +116,58 @@ def test_report_claims_the_range_of_the_largest_k(fit):
         )
         assert f"{row['range_lower']:.3f} to {row['range_upper']:.3f}" in sentence
         assert "90% confidence" in sentence
+
+
+def rows_of(data, **asked):
+    fit = bk.evaluate(data, "pass@1", difficulty="beta", draws=20, rng=1, **asked)
+    rows = (
+        bk.checks.extrapolation_range(fit, "pass@4,16").set_index(["target", "metric"]).sort_index()
+    )
+    return rows[["lower", "upper"]]
+
+
+def test_weights_and_groups_that_say_nothing_change_nothing():
+    own, group = marks(), list("abc") * 20
+    plain, asked = rows_of(own), {"group": "group", "group_weights": "equal"}
+    weighted = rows_of(bk.tally(own, weight=(1 + 1e-9 * np.arange(60)).tolist()))
+    grouped = rows_of(bk.tally(own, group=group), **asked).drop("new_groups")
+    for same in (weighted, grouped):
+        pd.testing.assert_frame_equal(same, plain, atol=1e-12)
+
+
+def test_weights_of_groups_are_those_of_their_questions():
+    """Groups of 10, 20 and 30 questions that count alike, and weights of 3, 1.5 and 1."""
+    own, group = marks(), np.repeat([0, 1, 2], [10, 20, 30])
+    grouped = rows_of(bk.tally(own, group=group.tolist()), group="group", group_weights="equal")
+    weight = np.array([3.0, 1.5, 1.0])[group].tolist()
+    data = bk.tally(own, weight=weight)
+    resampled = rows_of(data, population="bootstrap")
+    pd.testing.assert_frame_equal(grouped.drop("new_groups"), resampled, atol=1e-9)
+    of_law, plain = rows_of(data), rows_of(own)
+    pd.testing.assert_frame_equal(of_law.loc[["questions"]], resampled.loc[["questions"]])
+    pd.testing.assert_frame_equal(of_law.loc[["population"]], plain.loc[["population"]])
+    wider = (grouped["upper"] - grouped["lower"]).unstack("target")
+    assert (wider["new_groups"] > wider["questions"]).all()
+
+
+@pytest.mark.parametrize("units", [range(9), np.arange(9) // 3], ids=["weights", "groups"])
+def test_weighted_limits_hold_by_enumeration(units):
+    """All 512 outcomes of nine questions tried once, where those of a group have the same one."""
+    rng, units = np.random.default_rng(2), np.asarray(units)
+    size = units.max() + 1
+    outcome = (np.arange(2**size)[:, None] >> np.arange(size)) & 1
+    for _ in range(20):
+        p, weight = rng.beta(0.5, 0.5, size), rng.uniform(0.1, 1.0, 9)
+        weight /= np.bincount(units, weight).max()
+        chance = np.prod(np.where(outcome == 1, p, 1.0 - p), axis=1)
+        truth = weight @ (1.0 - p[units]) / weight.sum()  # share that fails its one trial
+        held = 0.0
+        for one, probability in zip(outcome[:, units], chance, strict=True):
+            (found,) = count_bounds(one, np.ones(9, int), weight, 0.9, units)
+            low, high = found.lower[0] - 1e-12, found.upper[0] + 1e-12
+            held += probability * (low <= truth <= high)
+            assert low <= weight @ (1 - one) / weight.sum() <= high
+        assert held >= 0.9
 
 
 def test_scores_need_to_say_which_succeed():

@@ -116,6 +116,28 @@ def test_other_poolings_are_what_weighted_draws_from_the_prior_say(pooling) -> N
     assert _statistic(fit, "sensitivity") == pytest.approx(mean, abs=4 * error + 0.02 * sd)
 
 
+def test_groups_and_earlier_trials_without_pooling_are_what_weighted_draws_say() -> None:
+    """Earlier trials have marks of the same judge; groups have its rates in common alone."""
+    rng, size = np.random.default_rng(3), 200_000
+    p, before, group = rng.random((size, 5)), np.array([1, 1, 0, 1, 0]), np.array([0, 0, 1, 1, 1])
+    s, f = rng.beta(28, 4, size), rng.beta(5, 29, size)
+    mark = f[:, None] + (s - f)[:, None] * p
+    weight = binom.pmf(MARKS[0], MARKS[1], mark).prod(axis=1)
+    earlier = weight * np.where(before == 1, mark, 1.0 - mark).prod(axis=1)
+    asked = {"judge": JUDGE, "pooling": "none", "draws": 50, "rng": 1}
+    data = bk.tally(MARKS, group=group.tolist())
+    fit = bk.evaluate(data, "pass@2", group="group", **asked)
+    rows = bk.table(fit, by="group").query("target == 'questions'")
+    before_too = bk.evaluate(MARKS, "pass@2", prior_trials=(before, np.ones(5, int)), **asked)
+    found = [rows.iloc[0], rows.iloc[1], bk.table(fit).iloc[0], bk.table(before_too).iloc[0]]
+    g = 1.0 - (1.0 - p) ** 2
+    kept = [group == 0, group == 1, group >= 0, group >= 0]
+    for row, questions, w in zip(found, kept, [weight] * 3 + [earlier], strict=True):
+        mean, sd, error = _weighted(g[:, questions].mean(axis=1), w)
+        assert row["mean"] == pytest.approx(mean, abs=4 * error + 0.02 * sd)
+        assert row["sd"] == pytest.approx(sd, rel=0.03)
+
+
 def test_systems_of_one_judge_share_its_rates() -> None:
     """Two systems, one p each: the joint posterior of both and the rates, drawn from the prior."""
     rng, size = np.random.default_rng(4), 300_000

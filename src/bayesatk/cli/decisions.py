@@ -10,6 +10,7 @@ from typer import Exit
 
 from bayesatk.cli.options import (
     DEFAULT_T,
+    RESULTS,
     Delivery,
     Evaluation,
     Reading,
@@ -332,7 +333,8 @@ def gate(
     only_shared : --shared
         Use the questions that both systems tried.
     system
-        In place of --baseline: of FILE, first the new system, then the baseline.
+        In place of --baseline: of FILE, first the new system, then the baseline; FILE may be a
+        saved result (.nc), whose model then decides.
     seed
         Seed of the draws.
     markdown
@@ -353,7 +355,6 @@ def gate(
     stated = [difficulty, questions, trials]
     _check_gate(reading, baseline, system or [], stated, design, certify)
     check_output(output, reading.files, _GATE_ENDINGS)
-    from bayesatk.comparison.gates.gate import gate_of
     from bayesatk.comparison.gates.policy import GatePolicy, gate_design
 
     rules = GatePolicy(metric or "", margin or 0.0) if policy is None else GatePolicy.read(policy)
@@ -364,9 +365,7 @@ def gate(
         answer = _certificate(reading, rules, baseline, stated, seed, silent, limits)
         code = answer.exit_code
     elif difficulty is None:
-        outcomes = reading.load(output, read=_both(baseline, system), endings=_GATE_ENDINGS)
-        with working("Deciding ...", silent):
-            answer = gate_of(outcomes, rules, shared=only_shared, rng=seed)
+        answer = _gate(reading, rules, baseline, system, only_shared, seed, output, silent)
         code = answer.exit_code
     else:
         mean_icc = _mean_and_icc(difficulty)
@@ -374,6 +373,32 @@ def gate(
             answer = gate_design(rules, mean_icc, questions=questions, trials=trials)
     _give(answer, output, as_json, markdown)
     raise Exit(code)
+
+
+def _gate(
+    reading: Reading, rules: Any, baseline: Path | None, systems: list[str] | None,
+    only_shared: bool, seed: int, output: Path | None, silent: bool,
+) -> Any:  # fmt: skip
+    """Return the verdict on runs of two systems, or on two of a saved result by its model."""
+    from bayesatk.comparison.gates.gate import gate_of, gate_of_result
+    from bayesatk.io.saved import load_result
+    from bayesatk.results.result import Result
+    from bayesatk.results.selection import select_systems
+
+    file, *more = reading.files
+    if not systems or not file.endswith(RESULTS[:2]):
+        outcomes = reading.load(output, read=_both(baseline, systems), endings=_GATE_ENDINGS)
+        with working("Deciding ...", silent):
+            return gate_of(outcomes, rules, shared=only_shared, rng=seed)
+    check_file(Path(file))
+    if only_shared or more:
+        fault = "--shared" if only_shared else more[0]
+        raise ValueError(f"a saved result must go alone, with the questions it has; got {fault}.")
+    fit = Result.of(load_result(file))
+    labels = {str(label): label for label in fit.systems}
+    both = Result.of(select_systems(fit, [labels.get(name, name) for name in systems]))
+    with working("Deciding ...", silent):
+        return gate_of_result(both, labels[systems[1]], rules, seed)
 
 
 def _both(baseline: Path | None, systems: list[str] | None) -> Callable[..., Any]:

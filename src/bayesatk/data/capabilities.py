@@ -130,6 +130,8 @@ _ANSWERS = "questions have answers of their own, so one distribution of them all
 _CUT = "a cut posterior is not the posterior of one model, so it has no evidence and no likelihood"
 _RATE = "it is about a success probability, and trials with scores have several probabilities"
 _BINS = "scores fall into bins that all of them made, so their probability is no model's alone"
+_GUESSES = "how a judge marks guesses is not known: its error rates are of what systems answer"
+_TWO_KINDS = "what one more trial reduces is known by a covariance if it is right or wrong alone"
 _LOGIT_NORMAL = "its logit-normal difficulties have no closed likelihood of a question"
 
 
@@ -149,12 +151,14 @@ def _with_truth(names: Any) -> Any:
     return tuple("truth" if name == "judge" else name for name in names)
 
 
-# Reasons of statistics: these stay.
+# Reasons of statistics.
 REFUSED = _pairs(
     {
         "group": {
             "shared_difficulty": "systems may be better in one group and worse in another, which "
             "one difficulty of a question does not say",
+            "tail_exponent": "with normal effects of groups 1 - pass@k follows no power law",
+            "difficulty_plot": "there is a distribution for each group",
         },
         "covariates": {
             "shared_difficulty": "each system has slopes of its own, and one difficulty of a "
@@ -162,6 +166,13 @@ REFUSED = _pairs(
             "pooling none": "each question has a prior of its own, and its covariates "
             "would say nothing about it",
             "pooling complete": _ONE_P + " with their covariates",
+            "tail_exponent": "the exponent is that of the questions whose covariates make them "
+            "hardest, however few they are",
+            "difficulty_plot": "there is a distribution for all values of covariates",
+        },
+        "weight": {
+            "random_baseline": "the best guesser is known by its number of right trials, which "
+            "have no weights",
         },
         "judge": {
             "categories": "the error rates of a judge are of right and wrong; a judge of scores "
@@ -174,6 +185,11 @@ REFUSED = _pairs(
             "certify": "how often such a gate errs depends on how the judge will mark the next "
             "system, and on which of its trials will be marked by hand, which the data of a "
             "baseline do not say; a plan with labels= says how wide its interval will be",
+            "equality": "the marks of one system tell of the judge of the other, so neither has "
+            "evidence of its own",
+            "random_baseline": _GUESSES,
+            "chance": _GUESSES,
+            "difficulty_plot": "the rates that it shows beside the distribution are of marks",
         },
         "law": {
             "pooling none": _NO_LAW + " from which new questions could come",
@@ -181,13 +197,31 @@ REFUSED = _pairs(
         "prior trials": {
             "votes": "prior trials are counts of marks, without the answers that tell how often "
             "wrong ones agree",
+            "board_questions": "they may count fractions of a trial, and no question with "
+            "fractions can be simulated",
         },
         "shared prior trials": {
             "shared_difficulty": "they are one system's, and would tell of the difficulty of a "
             "question once for every system",
         },
+        "estimated weight": {
+            "shared_difficulty": "each system has a weight of its own, by which its earlier trials "
+            "would count for the difficulty of a question",
+            "judge": "the evidence of prior trials at a weight is an integral over error rates, "
+            "which systems share",
+            "sample": "the density of a weight is divided by an integral over all other "
+            "parameters, which no draw has a number for",
+        },
+        "several marks": {
+            "prior trials": "earlier trials have one mark each, which does not say what several "
+            "judges, or grades, it stands for",
+            "board_questions": _TWO_KINDS,
+            "plan": "it would have to be known which judges mark which of the trials to come",
+        },
         "votes": {
             "pooling complete": _ANSWERS + " of who wins a vote",
+            "shared_difficulty": "systems may agree on wrong answers, which the difficulty of a "
+            "question does not say",
         },
         "verifier": {
             "judge": "which trials are right must be known to learn how the verifier scores them, "
@@ -200,6 +234,12 @@ REFUSED = _pairs(
             "exact_loo": _BINS,
             "evidence": _BINS,
             "equality": _BINS,
+            "plan": _BINS + ", and trials to come have no bins yet",
+            "shared_difficulty": "how a verifier scores the trials of one system says nothing of "
+            "those of another",
+        },
+        "weighted votes": {
+            "pooling none": "scores of a question have no pooled distribution to come from then",
         },
         "families": {
             "pooling none": _NO_LAW,
@@ -214,11 +254,16 @@ REFUSED = _pairs(
             "difficulty_plot": _RATE,
             "shrinkage_plot": _RATE,
             "chance": "a guesser is right or wrong",
+            "board_questions": _TWO_KINDS,
+            "certify": "it says what a loss does to verdicts, and a loss of a mean score may come "
+            "from any of the scores",
         },
         "cut judge": {
             "exact_loo": _CUT,
             "evidence": _CUT,
             "equality": _CUT,
+            "plan": _CUT,
+            "question_table": _CUT,
             "shared_difficulty": "the marks of all systems inform the judge's rates there",
         },
         "pooling none": {
@@ -273,82 +318,6 @@ REFUSED = _pairs(
     }
 )
 
-# Not built yet: a line goes when its combination is answered.
-NOT_BUILT = _pairs(
-    {
-        "group": {
-            "tail_exponent": "it takes no account of groups yet",
-            "extrapolation_range": "it takes no account of groups yet",
-            "difficulty_plot": "there is a distribution for each group",
-        },
-        "covariates": {
-            "tail_exponent": "it takes no account of covariates yet",
-            "difficulty_plot": "there is a distribution for all values of covariates",
-        },
-        "weight": {
-            "extrapolation_range": "its limits are of shares of questions, each counted once",
-            "random_baseline": "the best guesser is known by its number of right trials, which "
-            "have no weights",
-        },
-        "judge": {
-            "equality": "it takes marks as they are so far",
-            "random_baseline": "it takes marks as they are so far",
-            "difficulty_plot": "it takes marks as they are so far",
-            "chance": "it takes marks as they are so far",
-        },
-        "several marks": {
-            "prior trials": "earlier trials are of right and wrong",
-            "board_questions": "one more trial is of one mark so far",
-            "plan": "it plans the marks of one judge so far",
-        },
-        "cut judge": {
-            "plan": "marks that are planned would have to leave the rates as they are",
-            "question_table": "without a question the rates would have to stay as they are",
-        },
-        "prior trials": {
-            "board_questions": "questions that it simulates have no prior trials yet",
-        },
-        "estimated weight": {
-            "shared_difficulty": "the weight would be one more parameter of every system",
-            "judge": "the evidence of prior trials at a weight would be an integral over error "
-            "rates that systems share",
-            "sample": "the density of a weight is divided by an integral over all other "
-            "parameters, which no draw has a number for",
-        },
-        "categories": {
-            "board_questions": "one more trial is right or wrong so far",
-            "certify": "it replays right and wrong so far",
-        },
-        "votes": {
-            "shared_difficulty": "it is of right and wrong so far",
-        },
-        "verifier": {
-            "shared_difficulty": "it is of marks alone so far",
-            "plan": "it plans the trials of marks alone so far",
-        },
-        "weighted votes": {
-            "pooling none": "scores by question have no pooled distribution to come from then",
-        },
-        "pooling complete": {
-            "plan": "it needs the icc, and all questions have one probability",
-        },
-    }
-)
-
-# Three at once that are not built yet, each pair of which is.
-_TOGETHER: Mapping[tuple[Capability, Capability, Capability], str] = {
-    ("judge", "group", "pooling none"): "what groups share by the judge's rates is not worked out "
-    "without pooling yet",
-    ("votes", "group", "pooling none"): "votes in groups are worked out under partial pooling only "
-    "so far",
-    ("judge", "prior trials", "pooling none"): "prior trials of a judge are not worked out without "
-    "pooling yet",
-}
-
-NOT_BUILT_TOGETHER: Mapping[tuple[Capability, Capability, Capability], str] = {
-    named: why for names, why in _TOGETHER.items() for named in (names, _with_truth(names))
-}
-
 _WORDS: Mapping[Operation, str] = {
     "leaderboard": "a leaderboard", "criticise": "checks of the shape of difficulties",
     "plan": "a plan", "question_table": "laws of single questions", "e_value": "an e-value",
@@ -375,20 +344,16 @@ def reason(first: str, second: str) -> str | None:
     True
     """
     pairs = (first, second), (second, first)
-    return next(
-        (table[pair] for table in (REFUSED, NOT_BUILT) for pair in pairs if pair in table), None
-    )
+    return next((REFUSED[pair] for pair in pairs if pair in REFUSED), None)
 
 
-def require_together(values: Mapping[Capability, object], built: bool = True) -> None:
+def require_together(values: Mapping[Capability, object]) -> None:
     """Refuse capabilities that cannot be combined.
 
     Parameters
     ----------
     values : mapping {capability: value}
         Those that are on, with the value of each that messages show.
-    built : bool
-        Whether to refuse also three at once of which no closed form is built yet.
     """
     for pair in combinations(values, 2):
         why = reason(*pair)
@@ -398,15 +363,6 @@ def require_together(values: Mapping[Capability, object], built: bool = True) ->
                 *first.named, " must be left out with ", *second.named,
                 f": {why}. Got {values[pair[0]]!s:.80} with {values[pair[1]]!s:.80}. To go on, ",
                 *first.without, "; or ", *second.without, ".",
-            )  # fmt: skip
-    for together, why in NOT_BUILT_TOGETHER.items():
-        # A sampled model takes the other two, but of votes in groups there is no model either.
-        if (built or "votes" in together) and values.keys() >= set(together):
-            first, second, third = (FEATURES[name] for name in together)
-            raise ArgumentError(
-                *first.named, " must be left out with ", *second.named, " and ", *third.named,
-                f": {why}. Got {values[together[0]]!s:.80}. To go on, ", *second.without, "; or ",
-                *third.without, ".",
             )  # fmt: skip
 
 
@@ -445,19 +401,17 @@ def require(
             )  # fmt: skip
 
 
-def refused_pairs() -> list[tuple[str, str, str, str]]:
-    """Return what cannot be combined with what, why, and whether that is only not built yet.
+def refused_pairs() -> list[tuple[str, str, str]]:
+    """Return what cannot be combined with what, and why.
 
     Examples
     --------
     >>> refused_pairs()[0][:2]
     ('groups', 'difficulties that systems share')
     """
-    tables = (REFUSED, ""), (NOT_BUILT, "not built yet")
     return [
-        (FEATURES[first].words, _name(second), why, lacking)
-        for table, lacking in tables
-        for (first, second), why in table.items()
+        (FEATURES[first].words, _name(second), why)
+        for (first, second), why in REFUSED.items()
         if first != "costs"
     ]
 

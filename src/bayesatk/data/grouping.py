@@ -70,6 +70,13 @@ class Grouping:
             total = number
         return np.asarray(total / total.sum())
 
+    def question_shares(self, weight: Array | None = None) -> Array:
+        """Share of every question in a mean over all; (questions,), summing to one."""
+        question = np.ones(len(self.code)) if weight is None else weight
+        total = np.bincount(self.code, question, len(self.labels))
+        by_weight = self.shares(weight) / np.maximum(total, 1e-300)
+        return np.asarray(question * by_weight[self.code])
+
     def means(self, values: Array) -> Array:
         """Return means over the questions of each group that has any; (..., groups)."""
         member = self.code[:, None] == np.unique(self.code)

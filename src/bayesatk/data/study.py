@@ -374,7 +374,7 @@ def read_study(
 ) -> Study:
     """Return what was asked, or refuse what contradicts itself; parameters of `evaluate`.
 
-    Sampled models take also what is `combined` of three, each pair of which has a closed form.
+    For sampled models it is `combined`.
     """
     outcomes = with_groups(data, group)
     outcomes = outcomes.settled() or outcomes
@@ -399,7 +399,13 @@ def read_study(
         population=population_of(pooling, population), ci_prob=float(ci_prob), ci_kind=ci_kind,
         notes=(*notes, *([] if names else more)),
     )  # fmt: skip
-    require_together(study.values, built=not combined)
+    require_together(study.values)
+    if {"votes", "group", "pooling none"} <= study.capabilities:
+        raise ArgumentError(
+            "pooling", " must be 'partial' for votes in groups, whose posterior is of answers that "
+            "questions share; got 'none'. Pass ", Argument("pooling", "partial"),
+            ", or leave out ", Argument("group"), ".",
+        )  # fmt: skip
     if combined:
         require("sample", study.values, "data")
     if study.judges is not None:

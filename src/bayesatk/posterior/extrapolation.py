@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 
 from bayesatk._tools.messages import ArgumentError, proper_probability
-from bayesatk.core.pooling.moment_range import metric_ranges
-from bayesatk.core.pooling.states import States
 from bayesatk.metrics.grid import Metric, MetricSpec, check_sizes, parse
+from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import TARGETS
 from bayesatk.results.selection import outcomes_of
+from bayesatk.results.tables import family_free, weights_by_target, weights_of
 
 
 def extrapolation_range(
@@ -24,13 +24,14 @@ def extrapolation_range(
     ----------
     data : result, Outcomes or anything `bayesatk.tally` accepts
         Outcomes of repeated trials; trials may differ between questions and systems. Of a result
-        its data are used.
+        its data are used, and its groups with their weights.
     metrics : str, Metric, or iterable of them
         Of right and wrong, as in ``"pass@16,64 pass^8"``; any k.
     success : str, optional
         Which scores succeed, as in ``"score >= 0.5"``, on data with other scores.
     ci_prob : float
-        Coverage probability of all ranges of a system together, strictly between 0 and 1.
+        Coverage probability of all ranges of a system and target together, strictly between 0 and
+        1.
 
     Returns
     -------
@@ -55,14 +56,21 @@ def extrapolation_range(
     The range is a conservative confidence interval, not a credible one. Whatever the
     difficulties, it holds the value of the metric with at least the stated probability: for
     ``population`` over which questions were sampled and how their trials came out, for
-    ``questions`` over the trials alone. The coverage is simultaneous over all ranges of a system,
-    so a whole curve of a metric over k lies between its ranges with that probability.
+    ``questions`` over the trials alone. The coverage is simultaneous over all ranges of a system
+    and target, so a whole curve of a metric over k lies between its ranges with that probability.
 
     Probabilities of counts are constrained to simultaneous Clopper-Pearson limits, and a linear
     programme finds the extremes [1]_. Up to k = n it is a nonparametric interval, one and a half to
     two times as wide as a separate interval; prefer `bayesatk.evaluate` there. Trials of a question
-    must be independent, with the same success probability. Cost: about 15 ms for a metric and
-    system, whatever the number of questions.
+    must be independent, with the same success probability.
+
+    Weights of questions, and of groups, count where they do in `bayesatk.evaluate`: for
+    ``population`` those of questions only with covariates or ``population="bootstrap"``. Limits of
+    weighted sums are wider: as if of as many questions as the weights are times their largest
+    (Bentkus 2004, Ann. Probab. 32, 1650-1673). For ``new_groups`` a group is one observation, so
+    few groups leave a wide range.
+
+    Cost: about 15 ms for a metric and system, whatever the number of questions.
 
     References
     ----------
@@ -84,18 +92,19 @@ def extrapolation_range(
     proper_probability("ci_prob", ci_prob, 0.95)
     requested = _checked(metrics)
     outcomes = outcomes_of(data, "extrapolation_range", success)
+    targets: tuple[str, ...] = TARGETS
+    weights = weights_by_target(outcomes.weight, None)
+    if isinstance(data, Fit):
+        fit = Result.of(data, None)
+        targets, weights = fit.targets, weights_of(fit)
     rows = []
     successes, trials = outcomes.successes.values, outcomes.trials.values
     for system, c, n in zip(outcomes.systems, successes, trials, strict=True):
-        states = States.of(c, n)
-        found = metric_ranges(
-            states.successes, states.trials, states.count,
-            [one.latent for one in requested], ci_prob,
-        )  # fmt: skip
+        found = family_free(c, n, requested, ci_prob, weights)
         for i, j in np.ndindex(found.lower.shape):
             rows.append(
                 {
-                    "system": system, "metric": requested[i].label, "target": TARGETS[j],
+                    "system": system, "metric": requested[i].label, "target": targets[j],
                     "lower": found.lower[i, j], "upper": found.upper[i, j],
                     "ci_prob": ci_prob, "trials": found.trials, "fits": found.fits,
                 }

@@ -216,13 +216,11 @@ def question_shares(result: Result, kept: Flags | None = None) -> Array:
         The questions to use; default: all.
     """
     keep = np.ones(result.counts.shape[1], bool) if kept is None else kept
-    weight = np.ones(int(keep.sum())) if result.weight is None else result.weight[keep]
-    if result.grouping is None:
-        return np.asarray(weight / weight.sum())
-    groups = result.grouping.among(keep)
-    share = groups.shares(None if result.weight is None else weight)
-    total = np.bincount(groups.code, weight, len(groups.labels))
-    return np.asarray(weight * (share / np.maximum(total, 1e-300))[groups.code])
+    weight = None if result.weight is None else result.weight[keep]
+    if result.grouping is not None:
+        return result.grouping.among(keep).question_shares(weight)
+    share = np.ones(int(keep.sum())) if weight is None else weight
+    return np.asarray(share / share.sum())
 
 
 def right_wrong_model(result: Result, system: int, kept: Flags | None = None) -> CountModel:

@@ -8,16 +8,19 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayesatk._tools.arrays import Array
+from bayesatk._tools.arrays import Array, Indices, Ints
 from bayesatk._tools.messages import Argument, ArgumentError, one_of
-from bayesatk.core.pooling.moment_range import metric_ranges
+from bayesatk.core.pooling.moment_range import MetricRanges, metric_ranges
 from bayesatk.core.pooling.states import States
 from bayesatk.core.question.observed import observed_at
+from bayesatk.data.grouping import Grouping
 from bayesatk.metrics.grid import Metric
 from bayesatk.results.costs import cost_table
 from bayesatk.results.result import Fit, Result, analysis_table
 from bayesatk.results.schema import TARGETS, by_metric, metric_values
 from bayesatk.results.views import ShownTable
+
+_EVEN = 1e-6  # weights that differ by less have the limits of equal ones: moves them by no more
 
 
 def table(
@@ -321,8 +324,7 @@ def ranges_beyond(result: Result, metrics: Sequence[Metric]) -> Array:
     ndarray, shape (system, metrics, target, end)
         At the confidence ``ci_prob`` of the result; NaN where half of the questions have k trials,
         so that there is an estimate, and for
-        metrics that judge scores or answers, where questions have weights or groups, and of marks
-        of a judge that errs.
+        metrics that judge scores or answers, and of marks of a judge that errs.
     """
     ranges = np.full((len(result.systems), len(metrics), len(result.targets), 2), np.nan)
     if result.scale.axes or not result.answers("extrapolation_range"):
@@ -335,14 +337,76 @@ def ranges_beyond(result: Result, metrics: Sequence[Metric]) -> Array:
         ]  # fmt: skip
         if places:
             beyond = tuple(metrics[i] for i in places)
-            states = States.of(successes, trials)
             key = "ranges", system, beyond  # table, report and terminal all ask for them
-            work_out = partial(_ranges, states, beyond, result.ci_prob)
-            ranges[system, places] = result.once(key, work_out)
+            work_out = partial(
+                family_free, successes, trials, beyond, result.ci_prob, weights_of(result)
+            )
+            found = result.once(key, work_out)
+            ranges[system, places] = np.stack([found.lower, found.upper], axis=-1)
     return ranges
 
 
-def _ranges(states: States, metrics: Sequence[Metric], confidence: float) -> Array:
-    curves = [metric.latent for metric in metrics]
-    ends = metric_ranges(states.successes, states.trials, states.count, curves, confidence)
-    return np.stack([ends.lower, ends.upper], axis=-1)
+# Weights of questions in a mean, at most 1 in all of a unit, and the units; None: all alike.
+Weights = tuple[Array, Indices] | None
+
+
+def weights_by_target(
+    weight: Array | None, of_law: Array | None, groups: Grouping | None = None
+) -> list[Weights]:
+    """Return the weights of questions by target; for new groups a group is a unit.
+
+    Parameters
+    ----------
+    weight, of_law : ndarray, shape (questions,), optional
+        In means over these questions, and over questions like them.
+    groups : Grouping, optional
+    """
+    targets: list[Weights] = []
+    for values in (weight, of_law):
+        share = values if groups is None else groups.question_shares(values)
+        even = share is None or np.ptp(share) <= _EVEN * share.max()
+        targets.append(None if even else (share / share.max(), np.arange(len(share))))
+    if groups is None:
+        return targets
+    question = np.ones(len(groups.code)) if weight is None else weight
+    total = np.maximum(np.bincount(groups.code, question), 1e-300)
+    return [*targets, (question / total[groups.code], groups.code)]
+
+
+def weights_of(result: Result) -> list[Weights]:
+    """Return the same of a result, whose law has no weights but those of covariates and groups."""
+    of_law = result.population == "law" and result.covariates is None
+    return weights_by_target(result.weight, None if of_law else result.weight, result.grouping)
+
+
+def family_free(
+    successes: Ints, trials: Ints, metrics: Sequence[Metric], confidence: float,
+    weights: Sequence[Weights],
+) -> MetricRanges:  # fmt: skip
+    """Return the range of each metric over all difficulty distributions; (metric, target).
+
+    Parameters
+    ----------
+    successes, trials : ndarray of int, shape (questions,)
+    metrics : sequence of Metric
+    confidence : float
+        Of all ranges of a target together.
+    weights : sequence of Weights
+        By target.
+    """
+    curves, ranges = [metric.latent for metric in metrics], []
+    for target, weighted in enumerate(weights):
+        if target == 1 and weighted is weights[0] is None:
+            ranges.append(ranges[0])
+        elif weighted is None:
+            states = States.of(successes, trials)
+            counts = states.successes, states.trials, states.count
+            ranges.append(metric_ranges(*counts, curves, confidence))
+        else:
+            weight, units = weighted
+            ranges.append(metric_ranges(successes, trials, weight, curves, confidence, units))
+    lower, upper = (
+        np.stack([ends[:, min(target, 1)] for target, ends in enumerate(of_end)], axis=1)
+        for of_end in zip(*((target.lower, target.upper) for target in ranges), strict=True)
+    )
+    return MetricRanges(lower, upper, all(target.fits for target in ranges), ranges[0].trials)

@@ -19,7 +19,7 @@ from bayesatk._tools.words import number_words, probability_words
 from bayesatk.comparison.gates.policy import GatePolicy
 from bayesatk.core.question.laws import finite
 from bayesatk.data.columns import GROUP
-from bayesatk.posterior.models_of import observed_value
+from bayesatk.posterior.models_of import observed_value, question_shares
 from bayesatk.results.result import Result
 
 Verdict = Literal["pass", "fail", "inconclusive"]
@@ -132,11 +132,15 @@ def pooled_probabilities(
     result: Result, system: int, policy: GatePolicy, kept: Flags, floor: float
 ) -> tuple[float, float, float]:
     """Return posterior mean and probabilities of both sides of a floor, given all questions."""
+    if "p" not in result.posterior:
+        raise ArgumentError(
+            "fit", " must have the draws of p for pooled floors; it has none. Evaluate the same "
+            "data with ", Argument("keep", ["p"]), " and ", Argument("draws", 2500), ".",
+        )  # fmt: skip
     drawn = result.posterior["p"].isel(system=system, question=np.flatnonzero(kept))
     p = drawn.transpose("chain", "draw", "question", ...).values
     values = result.scale.judged(policy.asked).latent(p.reshape(-1, *p.shape[2:]))
-    weight = None if result.weight is None else result.weight[kept]
-    means = np.average(values, axis=1, weights=weight)
+    means = values @ question_shares(result, kept)
     above = float((means >= floor).mean())
     return float(means.mean()), above, 1.0 - above
 
@@ -176,10 +180,8 @@ def worst_floors(result: Result, policy: GatePolicy, right: Ints, trials: Ints) 
     worst, metric = np.zeros(right.shape[:-1], np.int64), policy.asked
     for label, floor in policy.floors.items():
         of_floor = questions_of(result, policy, str(label))
-        share = np.ones(of_floor.sum()) if result.weight is None else result.weight[of_floor]
-        values = finite(metric.credit, right[..., of_floor], trials[of_floor]) @ (
-            share / share.sum()
-        )
+        values = finite(metric.credit, right[..., of_floor], trials[of_floor])
+        values = values @ question_shares(result, of_floor)
         single = int(of_floor.sum()) == 1
         seen, first, index = np.unique(
             right[..., of_floor][..., 0] if single else np.round(values, 12),
@@ -208,8 +210,8 @@ def _confidences(
         return 1.0 - tails[0], 1.0 - tails[1]
     if np.isnan(value):
         return 0.0, 0.0
-    share = np.ones(len(trials)) if result.weight is None else result.weight[kept]
-    unit = share / share.sum() / (trials // metric.k)  # of an independent evaluation of the metric
+    # Share of an independent evaluation of the metric.
+    unit = question_shares(result, kept) / (trials // metric.k)
     number = int((trials // metric.k).sum())
     corners = np.array([0.0, 1.0])
     if metric.of_marks:

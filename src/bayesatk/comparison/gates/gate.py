@@ -1,7 +1,7 @@
 """The gate: whether a new system passes against a baseline, by a policy stated beforehand."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -9,7 +9,7 @@ import pandas as pd
 import xarray as xr
 from scipy.special import ndtri
 
-from bayesatk._tools.arrays import Array, Ints
+from bayesatk._tools.arrays import Array, Flags, Ints
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource
 from bayesatk._tools.threads import one_thread
@@ -35,7 +35,7 @@ from bayesatk.data.study import outcome_values
 from bayesatk.data.tally import tally
 from bayesatk.posterior.evaluate import evaluate
 from bayesatk.posterior.models_of import observed_value
-from bayesatk.results.result import Result, analysis_group, with_analyses
+from bayesatk.results.result import Fit, Result, analysis_group, with_analyses
 from bayesatk.results.schema import TARGET_NAMES, TARGETS
 
 _POINTS = 201  # at which the density of the difference is kept
@@ -242,6 +242,9 @@ def gate(
     ----------
     new, baseline : array_like, table, Outcomes, ...
         The outcomes of one system each, as `bayesatk.tally` takes them, or from `bayesatk.load`.
+        Or `new` is a result of two systems, from `bayesatk.evaluate` with whatever model was
+        declared there (groups, covariates, earlier trials, a judge, a prior), and `baseline` the
+        label of one of them.
     policy : GatePolicy, optional
         All rules; give either this or the arguments from `metric` to `effect`.
     metric, margin, rule, ci_prob, target, effect
@@ -272,7 +275,8 @@ def gate(
     Raises
     ------
     ValueError
-        If the systems did not try the same questions, or a floor names no question and no group.
+        If the systems did not try the same questions, a floor names no question and no group, or a
+        result has another pooling or ``ci_prob`` than the policy.
 
     See Also
     --------
@@ -302,7 +306,16 @@ def gate(
     ('pass', 0)
     >>> bool(release["gate"]["above"].sel(check="difference") > 0.99)
     True
+
+    The harder half has sources of another kind, which both systems find harder:
+
+    >>> import bayesatk
+    >>> data = bayesatk.tally({"v1": old, "v2": old}, covariates={"web": [0] * 20 + [1] * 20})
+    >>> fit = bayesatk.evaluate(data, "pass@1", covariates=["web"], rng=1)
+    >>> gate(fit, "v1", metric="pass@1", margin=0.1)["gate"].attrs["verdict"]
+    'pass'
     """
+    fit = Result.of(new) if isinstance(new, Fit) else None
     if policy is None:
         if metric is None or margin is None:
             lacking = "metric" if metric is None else "margin"
@@ -313,6 +326,7 @@ def gate(
                 ".",
             )
         policy = GatePolicy(metric, margin, rule, ci_prob, target, effect)
+        policy = policy if fit is None else replace(policy, pooling=fit.pooling)
     elif not isinstance(policy, GatePolicy):
         raise ArgumentError(
             "policy", f" must be a GatePolicy; got {policy!r:.80}. Without one state the "
@@ -321,10 +335,19 @@ def gate(
         )  # fmt: skip
     elif metric is not None or margin is not None:
         raise ArgumentError("metric", " and margin must be left out with a policy.")
+    if fit is not None:
+        for name, value in (("shared", shared), ("judge", judge)):
+            if value:
+                raise ArgumentError(
+                    name, f" must be left out with a result, which has its data and judge; got "
+                    f"{value!r:.80}.",
+                )  # fmt: skip
+        found = gate_of_result(fit, baseline, policy, rng)
+        return with_analyses(found.compared.tree, {"gate": found.group()})
     if not policy.asked.of_marks:
         raise ArgumentError(
-            "metric", " must judge marks or scores here; for votes and best of k load "
-            "both systems together: bayesatk gate on the command line does.",
+            "metric", " must judge marks or scores here; for votes and best of k evaluate both "
+            "systems together, and pass the result and the label of the baseline.",
         )  # fmt: skip
     found = gate_of(together(new, baseline), policy, shared=shared, judge=judge, rng=rng)
     return with_analyses(found.compared.tree, {"gate": found.group()})
@@ -432,8 +455,44 @@ def gate_of(
 ) -> Gate:  # fmt: skip
     """Return the verdict on outcomes of the systems "new" and "baseline"."""
     data, lacking = _shared(data, shared)
-    compared, joint = compared_by(data, policy, rng, judge)
-    places = {name: compared.systems.index(name) for name in (NEW, BASELINE)}
+    return _gate(*compared_by(data, policy, rng, judge), policy, NEW, BASELINE, lacking)
+
+
+def gate_of_result(
+    fit: Result, baseline: object, policy: GatePolicy, rng: RandomSource = 0
+) -> Gate:
+    """Return the verdict on two systems of a result, under the model that it declares."""
+    (place, *_) = fit.positions(baseline, BASELINE)
+    if len(fit.systems) != 2:
+        raise ArgumentError(
+            NEW, f" must be a result of two systems; it has {len(fit.systems)}. Choose two: "
+            f"bayesatk.select_systems(fit, {fit.systems[:2]!r:.80}).",
+        )  # fmt: skip
+    for name in ("pooling", "ci_prob"):
+        stated, declared = getattr(policy, name), getattr(fit, name)
+        if stated != declared:
+            raise ArgumentError(
+                "policy", f" must have the {name} of the result, {declared!r}; got {stated!r}. "
+                "Evaluate the same data with ", Argument(name, stated), ".",
+            )  # fmt: skip
+    if policy.asked not in [*fit.grid]:
+        raise ArgumentError(
+            "metric", f" must be one of the result, {' '.join(one.label for one in fit.metrics)}; "
+            f"got {policy.metric}. Evaluate the same data for it: ",
+            Argument("metrics", policy.metric), ".",
+        )  # fmt: skip
+    _check_tried(fit.trials > 0, "evaluate those that both tried: data.shared()")
+    tree, joint = compare_joint(fit.tree, policy.margin, rng=rng, progress=False)
+    new = fit.systems[1 - place]
+    return _gate(Result.of(tree), joint, policy, new, fit.systems[place])
+
+
+def _gate(
+    compared: Result, joint: Joint, policy: GatePolicy, new: object, baseline: object,
+    left_out: int = 0,
+) -> Gate:  # fmt: skip
+    """Return the verdict on a comparison of two systems."""
+    places = {NEW: compared.systems.index(new), BASELINE: compared.systems.index(baseline)}
     i, j = places.values()
     sentences, target = PairSentences(compared), TARGETS.index(policy.target)
     rows = sentences.rows(policy.asked, i, j)
@@ -459,7 +518,7 @@ def gate_of(
         sentences.of(policy.asked, i, j).sentences[target],
         compared,
         draws,
-        lacking,
+        left_out,
     )
 
 
@@ -526,19 +585,24 @@ def _shared(data: Outcomes, shared: bool) -> tuple[Outcomes, int]:
     """Return outcomes on the questions that both tried, and how many only one did, if allowed."""
     require("gate", outcome_values(data), "data")
     tried = (data.trials > 0).sel(system=[NEW, BASELINE]).values
-    lacking = int((tried[0] != tried[1]).sum())
+    if not shared or not tried.all(axis=0).any():
+        _check_tried(tried, "use those that both tried: ", Argument("shared", True))
+    return data if tried.all() else data.shared(), int((tried[0] != tried[1]).sum())
+
+
+def _check_tried(tried: Flags, *remedy: str | Argument) -> None:
+    """Refuse questions (system, question) that one of both systems did not try."""
     if not tried.all(axis=0).any():
         raise ArgumentError(
             NEW, " must have tried questions of the baseline; it shares none of "
             f"{tried.shape[1]} with it. Run both on the same questions.",
         )  # fmt: skip
-    if lacking and not shared:
+    lacking = int((tried[0] != tried[1]).sum())
+    if lacking:
         raise ArgumentError(
             f"both systems must have tried the same questions; {lacking} of {tried.shape[1]} were "
-            "tried by one of them only. Run them, or use those that both tried: ",
-            Argument("shared", True), ".",
+            "tried by one of them only. Run them, or ", *remedy, ".",
         )  # fmt: skip
-    return data if tried.all() else data.shared(), lacking
 
 
 def _density(draws: Array) -> tuple[Array, Array]:

@@ -451,14 +451,17 @@ def run_noise(result: Result, system: int, metric: Metric) -> tuple[float, float
     if metric.k > 1 or result.scale.axes or not metric.of_marks or result.judges is not None:
         return sd, sd
     right, trials = (counts[system] for counts in result.right_of_all("gate"))
-    share = question_shares(result, trials > 0)
-    right, trials = right[trials > 0].astype(float), trials[trials > 0].astype(float)
+    tried = trials > 0
+    share = question_shares(result, tried)
+    right, trials = right[tried].astype(float), trials[tried].astype(float)
     mean = (right / trials).mean()
     several = np.maximum(trials - 1.0, 1.0) * trials**2
     question_variance = np.where(
         trials > 1, right * (trials - right) / several, mean * (1.0 - mean)
     )
     if result.pooling == "none":  # a fixed prior draws every rate towards its mean
-        shrinkage = trials / (trials + result.prior.alpha + result.prior.beta)
+        before = 0.0 if result.prior_counts is None else result.prior_counts[system].sum(axis=1)
+        before = np.broadcast_to(before, tried.shape)[tried]
+        shrinkage = trials / (trials + before + result.prior.alpha + result.prior.beta)
         return sd, float(np.sqrt(question_variance @ (share * shrinkage) ** 2))
     return sd, max(sd, float(np.sqrt(question_variance @ share**2)))

@@ -30,8 +30,8 @@ class ExpectedVariance(Protocol):
         """Expected value of the metric for a new question."""
         ...
 
-    def variance(self, questions: float) -> Array:
-        """Posterior variance with so many questions: for these, and for questions like these."""
+    def variance(self, number: float) -> Array:
+        """Posterior variance with so many questions, or groups, by target."""
         ...
 
 
@@ -51,14 +51,14 @@ class Independent:
     trial: float
     between: float
 
-    def variance(self, questions: float) -> Array:
+    def variance(self, number: float) -> Array:
         """Posterior variance with so many questions.
 
         The bootstrap of posterior draws has the spread of those draws on top of their own variance.
         """
-        trial_variance = self.trial / questions
+        trial_variance = self.trial / number
         return np.array(
-            [trial_variance, trial_variance + (self.trial + self.between) / (questions + 1.0)]
+            [trial_variance, trial_variance + (self.trial + self.between) / (number + 1.0)]
         )
 
 
@@ -87,9 +87,10 @@ def designs_of(
     else:
         raise ArgumentError("scores", " must be left out for a pilot, which has them.")
     systems = len(questions_by_draw[0])
+    alike = isinstance(source, Fit) and Result.of(source).pooling == "complete"
 
     def by_draw(trials: int) -> Expected:
-        if trials == 1 and metric.k > 1:
+        if trials == 1 and metric.k > 1 and not alike:
             return []
         return [[question(trials) for question in row] for row in questions_by_draw]
 
@@ -125,7 +126,7 @@ def _of_pilot(pilot: Result, metric: Metric, labels: int | None) -> list[list[Qu
             "cancel in their difference; got two. Choose one: ",
             Argument("system", pilot.systems[0]), ".",
         )  # fmt: skip
-    if pilot.grouping is not None:
+    if pilot.grouping is not None and pilot.pooling != "complete":
         raise ArgumentError(
             "source", " must be without groups here: only the plan of a width takes "
             f"them. Got {len(pilot.grouping.labels)} groups. Evaluate the same data without ",

@@ -12,6 +12,7 @@ from math import comb
 from typing import Any
 
 import numpy as np
+from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import expit, gammaln, logit, logsumexp
 
 from bayesatk._tools.arrays import Array
@@ -19,13 +20,9 @@ from bayesatk._tools.messages import Argument, ArgumentError, whole_number
 from bayesatk.core.pooling.marks import levels_of
 from bayesatk.core.pooling.states import States
 from bayesatk.core.program.cells import Cells
-from bayesatk.core.program.laws import CategoryLaw, Common, DifficultyLaw
-from bayesatk.core.program.levels import Levels
-from bayesatk.core.program.observations import Categories, Marked, Observation, RightWrong
+from bayesatk.core.program.observations import AllAlike, Marked, Observation
 from bayesatk.core.program.points import certain, start_of
 from bayesatk.core.program.predictor import Predictor
-from bayesatk.core.question.categorical import category_finite
-from bayesatk.core.question.laws import finite
 from bayesatk.judge_error import RATES
 from bayesatk.metrics.category_credit import Judged, compositions
 from bayesatk.metrics.grid import Metric, parse
@@ -40,45 +37,40 @@ _RIGHT = parse("pass@1")[0]
 _MOST_LABELLED = 32  # trials of a question
 _LISTED = 2000  # counts of categories beyond which they are drawn
 _DRAWN = 4000
+_EFFECTS = 7  # Gauss nodes of the effect of a group
 _STEP = 1e-3  # of central differences
 
 
 @dataclass(frozen=True)
 class Design:
-    """What a question with so many trials is expected to teach, at one difficulty distribution.
+    """What a question, or a group of them, is expected to teach at one difficulty distribution.
 
     Parameters
     ----------
     value : float
         The metric of a new question.
-    trial : float
-        Expected posterior variance of a question's own metric, the distribution known.
+    own : ndarray, shape (targets,)
+        Expected posterior variance of what is of one question (group) alone, the distribution
+        known: it falls as one over their number.
     information : ndarray, shape (hyperparameters, hyperparameters)
-        Fisher information of one question about the hyperparameters.
+        Fisher information of one about the hyperparameters.
     prior : ndarray, shape (hyperparameters, hyperparameters)
         Information of their priors.
-    slopes : ndarray, shape (2, hyperparameters)
-        Derivatives of the expected metric, in rows of these questions and of a new question.
-    spread : float, optional
-        Variance of the metric between questions, where questions like these are drawn from these by
-        the Bayesian bootstrap.
+    slopes : ndarray, shape (targets, hyperparameters)
+        Derivatives of the expected metric: of these questions, of a new one, of new groups.
     """
 
     value: float
-    trial: float
+    own: Array
     information: Array
     prior: Array
     slopes: Array
-    spread: float | None = None
 
-    def variance(self, questions: float) -> Array:
-        """Posterior variance with so many questions: for these, and for questions like these."""
-        covariance = np.linalg.inv(questions * self.information + self.prior)
+    def variance(self, number: float) -> Array:
+        """Posterior variance with so many questions, or groups, by target."""
+        covariance = np.linalg.inv(number * self.information + self.prior)
         shared = np.einsum("ti,ij,tj->t", self.slopes, covariance, self.slopes)
-        fixed = shared[0] + self.trial / questions
-        if self.spread is None:
-            return np.array([fixed, shared[1]])
-        return np.array([fixed, fixed + self.spread / (questions + 1.0)])
+        return np.asarray(shared + self.own / number)
 
 
 @dataclass(frozen=True)
@@ -112,13 +104,6 @@ class Counts:
         values = self.observation.new_cumulants([self.metric], theta, offset)
         return values[..., 0, 0], values[..., 0, 1]
 
-    def estimates(self) -> Array:
-        """Unbiased estimate of the metric from each count; (counts,)."""
-        states = self.observation.states
-        if isinstance(self.observation, Categories | Levels):
-            return category_finite(self.metric.credit, states.counts, self.metric.scores)
-        return finite(self.metric.credit, states.successes, states.trials)
-
 
 @dataclass(frozen=True)
 class LabelledQuestions:
@@ -133,22 +118,22 @@ class LabelledQuestions:
         What a question teaches, by the number of its trials that are marked by hand.
     trials : int
         Of a question.
-    labels : int
-        Trials to mark by hand, of all questions.
+    labels : float
+        Trials to mark by hand, of all questions; of groups, over the questions of one.
     """
 
     design: Callable[[int], Design]
     trials: int
-    labels: int
+    labels: float
 
     @property
     def value(self) -> float:
         """The metric of a new question."""
         return self.design(0).value
 
-    def variance(self, questions: float) -> Array:
-        """Posterior variance with so many questions: for these, and for questions like these."""
-        by_question = min(self.labels / questions, float(self.trials))
+    def variance(self, number: float) -> Array:
+        """Posterior variance with so many questions, or groups, by target."""
+        by_question = min(self.labels / number, float(self.trials))
         doubled = [2**power for power in range(self.trials.bit_length()) if 2**power < self.trials]
         numbers = [0, *doubled, self.trials]
         index = max(bisect_left(numbers, by_question), 1)
@@ -156,10 +141,62 @@ class LabelledQuestions:
         share = (by_question - fewer) / (more - fewer)
         low, high = self.design(fewer), self.design(more)
         return replace(
-            low, trial=(1.0 - share) * low.trial + share * high.trial,
+            low, own=(1.0 - share) * low.own + share * high.own,
             information=(1.0 - share) * low.information + share * high.information,
             slopes=(1.0 - share) * low.slopes + share * high.slopes,
-        ).variance(questions)  # fmt: skip
+        ).variance(number)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What one question of a group teaches, by the effect z of its group, in sds.
+
+    Coordinates are the hyperparameters and, last, z; without groups z is 0 and moves nothing. The
+    precision of them all is an arrow, for groups have only the hyperparameters in common: with J of
+    the questions of a group, a group tells ``J_hh - J_hz J_zh / (J_zz + 1)`` of these.
+
+    Parameters
+    ----------
+    value : float
+        The metric of a new question.
+    effect : ndarray, shape (effects,)
+        Probability of each z.
+    information : ndarray, shape (effects, coordinates, coordinates)
+    prior : ndarray, shape (hyperparameters, hyperparameters)
+    slopes : ndarray, shape (2, effects, coordinates)
+        Derivatives of the expected metric: of these questions, and of a new one.
+    trial, between : float
+        Expected posterior variance of a question's metric, and the variance between questions.
+    unequal : float
+        How much more means over groups vary by unequal weights of groups.
+    resampled : bool
+        Whether questions like these are these drawn anew.
+    """
+
+    value: float
+    effect: Array
+    information: Array
+    prior: Array
+    slopes: Array
+    trial: float
+    between: float
+    unequal: float
+    resampled: bool
+
+    def design(self, size: int) -> Design:
+        """Return what a group of so many questions teaches."""
+        information = size * self.information
+        curvature = 1.0 + information[:, -1, -1]
+        cross = information[:, :-1, -1] / curvature[:, None]
+        known = information[:, :-1, :-1] - cross[:, :, None] * information[:, None, :-1, -1]
+        by_effect = self.slopes[..., :-1] - self.slopes[..., -1:] * cross
+        slopes = self.effect @ np.append(by_effect, self.slopes[1:, :, :-1], axis=0)
+        own = self.unequal * (self.slopes[..., -1] ** 2 / curvature) @ self.effect
+        own = np.array([own[0] + self.trial / size, own[1], 0.0])
+        if self.resampled:
+            slopes[1], own[1] = slopes[0], own[0] + self.between / size
+        of_group = np.einsum("e,eab->ab", self.effect, known)
+        return Design(self.value, own, of_group, self.prior, slopes)
 
 
 @dataclass(frozen=True)
@@ -238,14 +275,17 @@ class ComposedPilot:
         fit = FamilyFit(family, predictor, fields, certain())
         return cls(model, [(fit, theta[None])], judged, metric.k, bootstrapped=False)
 
-    def questions(self) -> list[Callable[[int], Design | LabelledQuestions]]:
-        """Return what one question is expected to teach, by draw and number of trials."""
-        rows = QuestionRows.of(self.model.cells)
-        design = self._design if self.elsewhere else self._labelled
-        return [partial(design, rows, fit, theta) for fit, theta in self.draws]
+    def questions(self) -> list[Callable[..., Design | LabelledQuestions]]:
+        """Return what is learned of trials and of questions of a group, by draw."""
+        rows = QuestionRows.of(self.model)
+        kind = _unlabelled if self.elsewhere else self._labelled
+        return [
+            partial(kind, lru_cache(partial(self._learned, rows, fit, theta)))
+            for fit, theta in self.draws
+        ]
 
     def _labelled(
-        self, rows: "QuestionRows", fit: FamilyFit, centre: Array, trials: int
+        self, learned: Callable[..., Learned], trials: int, size: int = 1
     ) -> LabelledQuestions:
         if trials > _MOST_LABELLED:
             raise ArgumentError(
@@ -253,42 +293,34 @@ class ComposedPilot:
                 f"hand: too many kinds of questions differ; got {trials}. Plan fewer trials of "
                 "more questions.",
             )  # fmt: skip
-        design = partial(self._design, rows, fit, centre, trials)
-        return LabelledQuestions(lru_cache(design), trials, self.labels)
+
+        def design(labelled: int) -> Design:
+            return learned(trials, labelled).design(size)
+
+        return LabelledQuestions(lru_cache(design), trials, self.labels / size)
 
     def counts(
         self, fit: FamilyFit, theta: Array, offset: Array, trials: int, labelled: int = 0
     ) -> Counts:
         """Return what may be counted in so many trials, of which some are marked by hand."""
-        observation = fit.predictor.observation
-        if isinstance(observation, Marked):
+        observation: Any = fit.predictor.observation
+        if isinstance(observation, Marked | AllAlike) and observation.judge is not None:
             return self._marked(observation, trials, labelled)
-        law, scores = observation.law, self.model.scores
-        if isinstance(law, DifficultyLaw) and scores is None:
-            right = np.arange(trials + 1)
-            states = States.of(right, np.full(trials + 1, trials))
-            return Counts(RightWrong(law, states), self.metric, states.log_ways)
-        assert not isinstance(law, Common)
-        assert scores is not None
-        size = len(scores)
-
-        def observing(counts: Any) -> Levels | Categories:
-            if isinstance(law, CategoryLaw):
-                return Categories(law, _states(counts))
-            return Levels(law, _states(counts), scores)
-
-        listed = comb(trials + size - 1, size - 1) <= _LISTED
-        untried = observing(np.zeros((1, size), np.int64))
-        counts = compositions(trials, size) if listed else _drawn(untried, theta, offset, trials)
-        observation = observing(counts)
-        ways = _log_orders(counts)
+        size = 2 if self.model.scores is None else len(self.model.scores)
+        listed = size == 2 or comb(trials + size - 1, size - 1) <= _LISTED
+        if listed:
+            counts = compositions(trials, size)
+        else:
+            untried = _observing(observation, np.zeros((1, size), np.int64))
+            counts = _drawn(untried, theta, offset, trials)
+        observation, ways = _observing(observation, counts), _log_orders(counts)
         if not listed:
             logs = observation.log_states(theta, offset)[0] + ways
             density = logsumexp(logs, axis=0) - np.log(offset.shape[1])
             ways = ways - density - np.log(len(counts))
         return Counts(observation, self.metric, ways)
 
-    def _marked(self, observation: Marked, trials: int, labelled: int) -> Counts:
+    def _marked(self, observation: Marked | AllAlike, trials: int, labelled: int) -> Counts:
         """Return the same of marks: what the others are marked, and the truths of those by hand."""
         levels = levels_of(observation.states.counts.shape[1])
         marks, truths = _spread(trials - labelled, levels), _spread(labelled, 2 * levels)
@@ -297,8 +329,7 @@ class ComposedPilot:
         counts[..., levels + 1 : 2 * levels + 1] = truths[:, :levels]
         counts[..., 2 * levels + 2 :] = truths[:, levels:]
         ways = _log_orders(marks)[:, None] + _log_orders(truths)
-        states = _states(counts.reshape(-1, counts.shape[-1]))
-        marked = Marked(observation.law, states, observation.judge)
+        marked = _observing(observation, counts.reshape(-1, counts.shape[-1]))
         return Counts(marked, self.metric, ways.ravel())
 
     def _calibrated(self, fit: FamilyFit, centre: Array, share: float) -> Array:
@@ -311,34 +342,43 @@ class ComposedPilot:
                 information[index, index] = number * rate * (1.0 - rate)
         return information
 
-    def _design(
+    def _learned(
         self, rows: "QuestionRows", fit: FamilyFit, centre: Array, trials: int, labelled: int = 0
-    ) -> Design:
+    ) -> Learned:
         """Return Fisher information, and how the metric moves with the hyperparameters."""
-        size = centre.shape[1]
-        moves = _STEP * np.eye(size)
-        theta = np.concatenate([centre, centre + moves, centre - moves])
-        offset = rows.offsets(fit.predictor, theta)
+        size, predictor = centre.shape[1] + 1, fit.predictor
+        moves = _STEP * np.concatenate([np.zeros((1, size)), np.eye(size), -np.eye(size)])
+        theta = centre + moves[:, :-1]
+        effect, weight = hermegauss(_EFFECTS) if predictor.effective else (np.zeros(1), np.ones(1))
+        effects = predictor.group_sd(theta)[:, None] * (effect + moves[:, -1:])
+        offset = rows.offsets(predictor, theta)[:, None] + effects[..., None]
+        shape = offset.shape
+        offset = offset.reshape(len(theta), -1)
         counts = self.counts(fit, centre, offset[:1], trials, labelled)
-        pmf, (mean, variance) = counts.probability(theta, offset), counts.given(theta, offset)
-        value, between = counts.new(theta, offset)
+        pmf, mean, variance = (
+            table.reshape(*shape, -1)
+            for table in (counts.probability(theta, offset), *counts.given(theta, offset))
+        )
+        value, between = (table.reshape(shape) for table in counts.new(theta, offset))
         up, down = slice(1, size + 1), slice(size + 1, None)
         scores = (pmf[up] - pmf[down]) / (2.0 * _STEP)
         ratio = scores / np.maximum(pmf[0], 1e-300) * rows.share[:, None]
-        information = np.einsum("ars,brs->ab", ratio, scores)
         slopes = np.stack([
-            np.einsum("ars,rs,r->a", mean[up] - mean[down], pmf[0], rows.weight),
-            (value[up] - value[down]) @ rows.weight,
+            np.einsum("aers,ers,r->ea", mean[up] - mean[down], pmf[0], rows.weight),
+            ((value[up] - value[down]) @ rows.weight).T,
         ]) / (2.0 * _STEP)  # fmt: skip
-        trial = np.einsum("rs,rs,r->", variance[0], pmf[0], rows.square)
-        spread = float(between[0] @ rows.square) if self.bootstrapped else None
+        weight = weight / weight.sum()
         prior = _prior_information(fit, centre)
         if self.elsewhere and self.labels:
             right = counts.observation.new_means([_RIGHT], centre, offset[:1])
-            prior = prior + self._calibrated(fit, centre, float(right[0, :, 0] @ rows.weight))
-        return Design(
-            float(value[0] @ rows.weight), float(trial), information, prior, slopes, spread
-        )
+            share = weight @ (right[0, :, 0].reshape(shape[1:]) @ rows.weight)
+            prior = prior + self._calibrated(fit, centre, float(share))
+        return Learned(
+            float(weight @ (value[0] @ rows.weight)), weight,
+            np.einsum("aers,bers->eab", ratio, scores), prior, slopes,
+            float(np.einsum("ers,ers,r,e->", variance[0], pmf[0], rows.square, weight)),
+            float(weight @ (between[0] @ rows.square)), rows.unequal, self.bootstrapped,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -352,27 +392,32 @@ class QuestionRows:
     share, weight, square : ndarray, shape (rows,)
         Shares of the rows among the questions; in weighted means over these; and in the squares of
         the weights, times the number of questions.
+    unequal : float
+        Mean square of the weights of groups over their squared mean.
     """
 
     cells: Cells
     share: Array
     weight: Array
     square: Array
+    unequal: float = 1.0
 
     @classmethod
-    def of(cls, cells: Cells) -> "QuestionRows":
+    def of(cls, model: CountModel) -> "QuestionRows":
         """Find the distinct rows of covariates."""
+        cells = model.cells
         rows, row = np.unique(cells.rows, axis=0, return_inverse=True)
         row, questions = row.ravel(), cells.count.sum()
         if not cells.rows.shape[1]:
             rows, row = np.zeros((1, 0)), np.zeros(len(cells.count), np.intp)
         of_group = cells.share[cells.group]
-        count = np.bincount(row, cells.count)
-        return cls(
-            replace(cells, rows=rows, count=count), count / questions,
-            np.bincount(row, cells.inner[0] * of_group),
-            np.bincount(row, cells.inner[1] * of_group**2) * questions,
-        )  # fmt: skip
+        count, weight = np.bincount(row, cells.count), np.bincount(row, cells.inner[0] * of_group)
+        square, groups = np.bincount(row, cells.inner[1] * of_group**2) * questions, 1.0
+        if model.grouping is not None:
+            of_questions, groups = _unequal(model)
+            square = of_questions * weight
+        cells = replace(cells, rows=rows, count=count)
+        return cls(cells, count / questions, weight, square, groups)
 
     def offsets(self, predictor: Predictor, theta: Array) -> Array:
         """Offsets of the rows; (points, rows)."""
@@ -415,30 +460,9 @@ def _drawn(untried: Observation, theta: Array, offset: Array, trials: int) -> An
     return rng.multinomial(trials, p)
 
 
-@dataclass(frozen=True)
-class GroupDesign:
-    """What a group of questions is expected to teach, by unbiased estimates of its mean.
-
-    Parameters
-    ----------
-    value : float
-        The metric of a new question.
-    group : ndarray, shape (targets,)
-        Variance of the mean over all questions, times the groups: about these questions, those like
-        them in the same groups, and those of new groups.
-    """
-
-    value: float
-    group: Array
-
-    def variance(self, groups: float) -> Array:
-        """Posterior variance with so many groups."""
-        return self.group / groups
-
-
 def group_designs(
-    pilot: Result, metric: Metric, questions: Sequence[int] | None
-) -> Callable[[int], dict[int, list[list[GroupDesign]]]]:
+    pilot: Result, metric: Metric, questions: Sequence[int] | None, labels: int | None
+) -> Callable[[int], dict[int, list[list[Design | LabelledQuestions]]]]:
     """Return what groups are expected to teach, by trials, by their questions, draw and system.
 
     Parameters
@@ -448,6 +472,8 @@ def group_designs(
     metric : Metric
     questions : sequence of int, optional
         Of a group; default: as the pilot has them, half as many and twice as many.
+    labels : int, optional
+        As of `ComposedPilot`.
     """
     grouping = pilot.grouping
     assert grouping is not None
@@ -459,42 +485,23 @@ def group_designs(
     usual = max(1, round(len(grouping.code) / len(grouping.labels)))
     usual_sizes = [max(1, usual // 2), usual, 2 * usual] if questions is None else questions
     sizes = dict.fromkeys(whole_number("questions", size) for size in usual_sizes)
-    return partial(_group_designs, ComposedPilot.of(pilot, 0, metric, DRAWS), list(sizes))
+    by_draw = ComposedPilot.of(pilot, 0, metric, DRAWS, labels).questions()
 
+    def designs(trials: int) -> dict[int, list[list[Design | LabelledQuestions]]]:
+        if trials == 1 and metric.k > 1:
+            return {size: [] for size in sizes}
+        return {size: [[learned(trials, size)] for learned in by_draw] for size in sizes}
 
-def _group_designs(
-    pilot: ComposedPilot, sizes: list[int], trials: int
-) -> dict[int, list[list[GroupDesign]]]:
-    """Return the same for so many trials; none where k exceeds them: no estimate is unbiased."""
-    designs: dict[int, list[list[GroupDesign]]] = {size: [] for size in sizes}
-    if pilot.metric_k > trials:
-        return designs
-    rows, unequal = QuestionRows.of(pilot.model.cells), _unequal(pilot.model)
-    effect = np.linspace(-5.0, 5.0, 21)  # of groups, in sds
-    weight = np.exp(-0.5 * effect**2) / np.exp(-0.5 * effect**2).sum()
-    for fit, theta in pilot.draws:
-        moved = fit.predictor.group_sd(theta) * effect
-        offset = rows.offsets(fit.predictor, theta)[:, None] + moved[:, None]
-        shape = offset.shape[1:]
-        offset = offset.reshape(1, -1)
-        counts = pilot.counts(fit, theta, offset, trials)
-        estimate, chance = counts.estimates(), counts.probability(theta, offset)[0]
-        mean, between = (moment[0].reshape(shape) for moment in counts.new(theta, offset))
-        square = (chance @ estimate**2 - (chance @ estimate) ** 2).reshape(shape)
-        trial, question = (
-            weight @ variance @ rows.weight
-            for variance in (np.maximum(square - between, 0.0), between)
-        )
-        value, second = weight @ (mean @ rows.weight), weight @ (mean @ rows.weight) ** 2
-        for size, by_draw in designs.items():
-            estimated, drawn = trial / size, (trial + question) / size
-            # Weights of groups count in means over these, those of questions where these are drawn.
-            new = drawn + max(second - value**2, 0.0)
-            variance = np.array(
-                [estimated * unequal[0], drawn * unequal[not pilot.bootstrapped], new]
-            )
-            by_draw.append([GroupDesign(float(value), variance)])
     return designs
+
+
+def _unlabelled(learned: Callable[..., Learned], trials: int, size: int = 1) -> Design:
+    return learned(trials).design(size)
+
+
+def _observing(observation: Any, counts: Any) -> Any:
+    """Return the observation of these counts."""
+    return replace(observation, states=_states(counts))
 
 
 def _unequal(model: CountModel) -> tuple[float, float]:

@@ -155,7 +155,7 @@ def plan(
         price, too. Single trials do not identify how much questions differ, so for k > 1 no number
         of questions with one trial each is enough (except for votes, whose prior is fixed).
         For a pilot with groups: one row per number of trials and of ``questions`` per group, with
-        the number of ``groups`` needed (infinite where k exceeds the trials).
+        the number of ``groups`` needed.
 
     Raises
     ------
@@ -181,10 +181,10 @@ def plan(
     between 0.05 and 0.95, means not close to 0 or 1, and 30 questions or more. Nearer the edges the
     posterior is far from normal, and the plan has far too few questions.
 
-    Of a pilot with groups the variance of the mean is taken to be that of unbiased estimates, which
-    are independent between groups: for new groups ``(between + (within + trials) / questions) /
-    groups``, averaged over the pilot's posterior; for questions like these in the same groups
-    without ``between``, for these questions without ``within`` either.
+    Of a pilot with groups the Fisher information is that of their questions about the
+    hyperparameters and the effect of the group together, at seven Gauss nodes of it; groups have
+    the hyperparameters alone in common. With normal effects and trials the mean over new groups
+    has variance ``(between + (within + trials) / questions) / groups``.
 
     New questions have the covariates and the weights of a pilot's questions in the same
     proportions; weights are taken to be unrelated to difficulty. Widths then follow from the Fisher
@@ -256,7 +256,7 @@ def _table(
         expected, systems = designs_of(source, metric, scores, labels)
         designs = partial(_ungrouped, expected)
     else:
-        designs = group_designs(pilot, metric, questions)
+        designs = group_designs(pilot, metric, questions, labels)
     trial_cost = None if price is None else _price(price, systems)
     money = _check_goal(goal, systems, spend, trial_cost)
     label_cost = _label_cost(label_price, trial_cost)
@@ -354,15 +354,7 @@ def _with_groups(
 ) -> Result | None:
     """Return a pilot with groups, if it is one; and refuse what does not go with it."""
     pilot = Result.of(source) if isinstance(source, Fit) else None
-    if pilot is not None and pilot.grouping is not None:
-        pilot.require("plan", "source")
-        if pilot.judges is not None:
-            raise ArgumentError(
-                "source", " must be without groups for a plan of marks that a judge made "
-                f"with errors; got {len(pilot.grouping.labels)} groups. Evaluate the same data "
-                "without ", "group", ".",
-            )  # fmt: skip
-    if pilot is None or pilot.grouping is None:
+    if pilot is None or pilot.grouping is None or pilot.pooling == "complete":
         if questions is not None:
             rule = f" must be left out without groups; got {questions!r:.80}. Plans say how many."
             raise ArgumentError("questions", rule)
@@ -372,6 +364,7 @@ def _with_groups(
             "the plan of a pilot with groups must have the goal ", Argument("width", 0.1),
             " and no option of two systems, of scores or of prices. Leave them out.",
         )  # fmt: skip
+    pilot.require("plan", "source")
     return pilot
 
 

@@ -69,6 +69,7 @@ def metric_ranges(
     repeats: ArrayLike,
     curves: Sequence[Curve],
     confidence: float,
+    units: ArrayLike | None = None,
 ) -> MetricRanges:
     """Return the range of each metric over all difficulty distributions that fit the counts.
 
@@ -81,6 +82,8 @@ def metric_ranges(
     confidence : float
         With at least this probability over the trials (questions) or over trials and questions
         (population) all ranges hold the value of their metric.
+    units : array_like of int, shape (states,), optional
+        Where `repeats` are weights of single questions: as of `count_bounds`.
 
     Returns
     -------
@@ -106,9 +109,11 @@ def metric_ranges(
     """
     c, n = np.asarray(successes, np.int64), np.asarray(trials, np.int64)
     m = np.asarray(repeats, float)
-    c, n, m = c[n > 0], n[n > 0], m[n > 0]
+    kept = (n > 0) & (m > 0.0)
+    c, n, m = c[kept], n[kept], m[kept]
+    units = None if units is None else np.asarray(units, np.int64)[kept]
     for step in _ERROR_RATES:
-        bounds = count_bounds(c, n, m, 1.0 - step * (1.0 - confidence))
+        bounds = count_bounds(c, n, m, 1.0 - step * (1.0 - confidence), units)
         alone = [_Programme([one]) for one in bounds]
         if not bounds or not all(one.feasible for one in alone):
             continue

@@ -309,7 +309,8 @@ class MarkedOnRule(Marked):
 
     def order(self, theta: Array) -> Array:
         """Points whose Betas are similarly narrow share a rule."""
-        return np.asarray(theta[:, self.law.fields.slices["icc"]].min(axis=1))
+        width = theta[:, self.law.fields.slices.get("icc", slice(0))]
+        return np.asarray(width.min(axis=1, initial=0.0))
 
     def _on_rule(self, theta: Array, offset: Array, degree: float, finer: int = 1) -> "_OnRule":
         nodes = self.law.nodes(theta, offset)

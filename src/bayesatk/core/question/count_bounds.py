@@ -29,7 +29,7 @@ class CountBounds:
     trials : int
         That the probabilities are of: the fewest of the group.
     share : float
-        Of all questions.
+        Of all questions, by their weights.
     lower, upper : ndarray, shape (sets,)
         Of each set of counts, as `set_probabilities` lists them.
     """
@@ -41,13 +41,23 @@ class CountBounds:
 
 
 def count_bounds(
-    successes: Ints, trials: Ints, repeats: Array, confidence: float
+    successes: Ints, trials: Ints, repeats: Array, confidence: float, units: Ints | None = None
 ) -> list[CountBounds]:
     """Return bounds that hold together with the stated confidence.
 
     Questions with more trials than the fewest of their group count as the expected indicators of
     as few, drawn from theirs; the limits of sums of such fractions have an error rate smaller by a
-    factor e (Bentkus 2004, theorem 1.2).
+    factor e (Bentkus 2004, theorem 1.2). So do weighted indicators, whose limits are the better of
+    those of their sum and of the sum of the rest.
+
+    Parameters
+    ----------
+    successes, trials : ndarray of int, shape (states,)
+    repeats : ndarray, shape (states,)
+        Number of questions; with `units` the weight of one, at most 1 in all of a unit.
+    confidence : float
+    units : ndarray of int, shape (states,), optional
+        Of one question each: which of them depend on each other.
 
     Examples
     --------
@@ -64,9 +74,16 @@ def count_bounds(
         below = _below(fewest, c, n, m)
         number = np.concatenate([below, np.diff(below)])
         alpha = (1.0 - confidence) * size / questions_used / (2 * len(number))
-        if n.max() > fewest:
+        if n.max() > fewest or units is not None:
             alpha /= np.e
-        lower, upper = _limits(number, size, alpha)
+        if units is None:
+            lower, upper = _limits(number, size, alpha)
+        else:
+            scale = len(np.unique(units[members])) / size
+            lower, upper = _limits(number, scale * size, alpha / 2.0)
+            rest_lower, rest_upper = _limits(size - number, scale * size, alpha / 2.0)
+            lower = np.maximum(scale * lower, 1.0 - scale * rest_upper)
+            upper = np.minimum(scale * upper, 1.0 - scale * rest_lower)
         bounds.append(CountBounds(fewest, size / float(repeats.sum()), lower, upper))
     return bounds
 
