@@ -105,6 +105,21 @@ def test_votes_under_another_prior_are_not(monkeypatch) -> None:
     assert found.verdict == "wrong"
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("agreement", [(1.0, 1.0), (1.0, 6.0)])
+def test_pooled_votes_are_calibrated(monkeypatch, agreement) -> None:
+    """And under another prior of how often wrong answers agree they are not."""
+    right = kinds.PooledVotes
+    prior = bk.priors.AnswerHyperPrior(agreement=agreement)
+    monkeypatch.setattr(kinds, "PooledVotes", lambda *parts: replace(right(*parts), prior=prior))
+    found = bk.checks.calibrate(
+        6, 3, "plurality@1,3", difficulty="beta", replications=100, rng=3, **QUIET
+    )
+    assert found.verdict == ("calibrated" if agreement == (1.0, 1.0) else "wrong")
+    names = {"wrong_agreement", "plurality@3 questions", "plurality@3 population", "icc"}
+    assert names <= set(found.table.index)
+
+
 @pytest.mark.slow
 @pytest.mark.long
 def test_logit_normal_difficulties_are_calibrated() -> None:
@@ -198,7 +213,8 @@ def test_what_cannot_be_simulated_is_refused() -> None:
         bk.checks.calibrate(3, 2, form="logit_normal")
     unfair = bk.priors.AnswerPrior(choices=3, unseen_correct=False)
     for votes in (
-        {}, {"prior": bk.priors.AnswerPrior()}, {"prior": bk.priors.AnswerPrior(choices=3)},
+        {"engine": "pymc"}, {"prior": bk.priors.AnswerPrior()},
+        {"prior": bk.priors.AnswerPrior(choices=3)},
         {"prior": unfair, "pooling": "none"},
     ):  # fmt: skip
         with pytest.raises(ValueError, match=r"prior=AnswerPrior\(choices=\)"):

@@ -129,7 +129,6 @@ _NO_LAW = "each question has a prior of its own, so no distribution of difficult
 _ANSWERS = "questions have answers of their own, so one distribution of them all says nothing"
 _CUT = "a cut posterior is not the posterior of one model, so it has no evidence and no likelihood"
 _RATE = "it is about a success probability, and trials with scores have several probabilities"
-_BINS = "scores fall into bins that all of them made, so their probability is no model's alone"
 _LOGIT_NORMAL = "its logit-normal difficulties have no closed likelihood of a question"
 
 
@@ -197,9 +196,6 @@ REFUSED = _pairs(
             "random_baseline": "a guesser has no verifier",
             "chance": "a guesser has no verifier",
             "extrapolation_range": "its limits are of functions of the success probability alone",
-            "exact_loo": _BINS,
-            "evidence": _BINS,
-            "equality": _BINS,
         },
         "families": {
             "pooling none": _NO_LAW,
@@ -309,7 +305,6 @@ NOT_BUILT = _pairs(
         },
         "verifier": {
             "shared_difficulty": "it is of marks alone so far",
-            "plan": "it plans the trials of marks alone so far",
         },
         "weighted votes": {
             "pooling none": "scores by question have no pooled distribution to come from then",

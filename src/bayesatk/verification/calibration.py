@@ -195,7 +195,8 @@ def calibrate(
     these questions and, under partial and complete pooling, for questions like these. (Without
     pooling, questions like these are evaluated by the Bayesian bootstrap, which is not the
     posterior of a model that could be simulated.) For votes: every metric for these questions, and
-    for the first question alone.
+    without pooling for the first question alone; with it ``wrong_agreement``, too, and every metric
+    for questions like these.
 
     References
     ----------

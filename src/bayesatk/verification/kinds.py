@@ -16,6 +16,7 @@ import xarray as xr
 from bayesatk._tools.arrays import Array, Ints, Rng
 from bayesatk.core.costs.prior import CostPrior, Costs
 from bayesatk.costs.evaluation import draw_costs, fit_costs
+from bayesatk.data.answers import Ballots
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.study import Study
 from bayesatk.data.tally import tally
@@ -30,13 +31,20 @@ from bayesatk.models.question_draws import traced_difficulty
 from bayesatk.models.sampling import Sampling, with_data_of
 from bayesatk.models.systems import build_logit_normal
 from bayesatk.models.votes import answer_draws as sampled_votes
-from bayesatk.models.votes import build_answers, latent_votes, possible_ballots
+from bayesatk.models.votes import (
+    build_answers,
+    latent_votes,
+    possible_ballots,
+    simulated_credit,
+)
 from bayesatk.posterior.answers import VoteModel, answer_draws
+from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.models_of import Declared
-from bayesatk.priors import AnswerPrior, CrossedPrior, HyperPrior
+from bayesatk.posterior.pooled_answers import WRONG, PooledVotes
+from bayesatk.priors import AnswerHyperPrior, AnswerPrior, CrossedPrior, HyperPrior
 from bayesatk.results.costs import read_costs
 from bayesatk.results.difficulty import flat_draws
-from bayesatk.results.schema import GROUPED_TARGETS
+from bayesatk.results.schema import GROUPED_TARGETS, TARGETS
 
 Quantities = dict[str, Array]
 PyMCForm = Form | Literal["logit_normal"]
@@ -47,6 +55,8 @@ _GROUP = 4  # questions
 _NUTS = Sampling(
     draws=_THIN * (DRAWS + 1) // _CHAINS, tune=1000, chains=_CHAINS, options={"cores": 1}
 )
+_STICKS, _PIECES = 200, 50  # wrong answers of a question; and of the rest that all differ
+NEW = 2000  # questions whose votes stand for those of all questions like these
 _COSTS = ("mean_cost", "cost_of_pass", "cost_if_right", "pass_at_k", "cost_to_success")
 
 
@@ -66,15 +76,19 @@ class CountKind:
         self._forward: dict[str, Forward] = {}
         self._programs: dict[str, Any] = {}
 
-    def simulate(self, rng: Rng) -> tuple[Quantities, Any]:
-        """Draw a family, hyperparameters, probabilities and counts."""
+    def forward(self, rng: Rng) -> tuple[str, xr.Dataset]:
+        """Draw a family, and hyperparameters, probabilities and counts."""
         study, family = self.study, _drawn_family(self.study.prior, rng)
         if family not in self._forward:
             normal = isinstance(study.prior, CrossedPrior)
             model = self._models(study)[""] if normal else build_program(study, family, "full")
             self._forward[family] = Forward(model)
-        drawn = self._forward[family].draw(rng)
-        truth = self._quantities(study, {family: drawn}, rng)
+        return family, self._forward[family].draw(rng)
+
+    def simulate(self, rng: Rng) -> tuple[Quantities, Any]:
+        """Draw a family, hyperparameters, probabilities and counts."""
+        study, family, drawn = self.study, *self.forward(rng)
+        truth = self.quantities(study, {family: drawn}, rng)
         values = drawn[study.scale.variable].isel(chain=0, draw=0).values
         counts = study.scale.by_category(values, study.outcomes.trials.values)
         dataset = study.outcomes.dataset
@@ -104,7 +118,7 @@ class CountKind:
             family: _nuts_draws(model, self._programs, family, rng)
             for family, model in self._models(data).items()
         }
-        return _thinned(self._quantities(data, posteriors, rng))
+        return _thinned(self.quantities(data, posteriors, rng))
 
     def _models(self, study: Study) -> Mapping[str, Any]:
         """Return the models that NUTS samples, by family."""
@@ -117,7 +131,7 @@ class CountKind:
         structured = study.grouping is not None or study.design is not None
         return build_models(study, self.form, distinct=not structured)
 
-    def _quantities(
+    def quantities(
         self, study: Study, posteriors: Mapping[str, xr.Dataset], rng: Rng
     ) -> Quantities:
         """Name what draws of every family say of the data; chains one after the other."""
@@ -147,7 +161,7 @@ class CountKind:
         study = self.study
         quantities: Quantities = {}
         for name, by_system in variables.items():
-            quantities |= self._of_variable(name, by_system[:, 0])
+            quantities |= self.of_variable(name, by_system[:, 0])
         labels = [metric.label for metric in metrics]
         for metric in study.metrics:
             by_target = np.moveaxis(values[:, :, labels.index(metric.label)], -1, 0)
@@ -160,7 +174,7 @@ class CountKind:
                     quantities[f"{metric.label} {target} difference"] = difference
         return quantities
 
-    def _of_variable(self, name: str, drawn: Array) -> Quantities:
+    def of_variable(self, name: str, drawn: Array) -> Quantities:
         """Name draws (draws, ...) of a variable of the first system; none of a large one."""
         scale, design = self.study.scale, self.study.design
         if drawn.ndim == 1:
@@ -231,6 +245,72 @@ class VoteKind:
         return quantities
 
 
+class PooledVoteKind:
+    """Votes of one system whose questions share a law of right answers and an agreement.
+
+    A share of a wrong answer is a stick broken off what is left (Sethuraman 1994), so the truth
+    shares neither Ewens' formula nor elections with the posterior. Questions like these are many
+    more questions of the same program, with a vote each.
+
+    Parameters
+    ----------
+    marks : CountKind
+        Right and wrong; of the questions, and of those like them.
+    questions : int
+    metrics : sequence of Metric
+    """
+
+    def __init__(self, marks: CountKind, questions: int, metrics: Sequence[Metric]) -> None:
+        self.marks, self.questions, self.metrics = marks, questions, metrics
+        self.ks, self.prior = [metric.k for metric in metrics], AnswerHyperPrior()
+
+    def simulate(self, rng: Rng) -> tuple[Quantities, Any]:
+        """Draw a family, hyperparameters, shares of answers and votes, and answers."""
+        study, family, drawn = self.marks.study, *self.marks.forward(rng)
+        truth = self.marks.quantities(study, {family: drawn}, rng)
+        p = drawn["p"].values.reshape(-1, 1)
+        agreement = rng.beta(*self.prior.agreement)
+        broken = rng.beta(1.0, (1.0 - agreement) / agreement, (len(p), _STICKS))
+        left = np.cumprod(1.0 - broken, axis=1)
+        wrong = broken * np.column_stack([np.ones(len(p)), left[:, :-1]])
+        dust = np.repeat(left[:, -1:] / _PIECES, _PIECES, axis=1)
+        shares = np.concatenate([p, (1.0 - p) * wrong, (1.0 - p) * dust], axis=1)
+        correct = np.arange(shares.shape[1]) == 0
+        these, like = shares[: self.questions], shares[self.questions :]
+        on_these = latent_votes(these, correct, self.ks).mean(axis=0)
+        on_like = simulated_credit(like, correct, self.ks, rng).mean(axis=0)
+        truth = {name: value for name, value in truth.items() if "@" not in name}
+        truth[WRONG] = np.array([agreement])
+        truth |= self._named(np.stack([on_these, on_like], axis=1)[None])
+        trials = int(study.outcomes.trials.values[0, 0])
+        counts = [rng.multinomial(trials, row / row.sum()) for row in these]
+        return truth, [Ballots(row, correct, None) for row in counts]
+
+    def exact(self, data: list[Ballots], rng: Rng) -> Quantities:
+        """Draw from the closed form."""
+        counts = np.array([[ballot.count[1:].sum(), ballot.count[0]] for ballot in data])
+        model = CountModel.of(self.marks.study.prior, counts)
+        votes = PooledVotes(data, model, None, self.prior, False, rng)
+        drawn = votes.draw(self.metrics, DRAWS, rng).drawn
+        assert drawn.p is not None  # votes are made of it
+        quantities = self._named(drawn.metrics)
+        for name, values in (drawn.hyper | {"p": drawn.p}).items():
+            quantities |= self.marks.of_variable(name, values)
+        return quantities
+
+    def sampled(self, data: list[Ballots], rng: Rng) -> Quantities:
+        """Refuse: `calibrate` does before."""
+        raise NotImplementedError("pooled votes are calibrated with engine='closed_form'.")
+
+    def _named(self, values: Array) -> Quantities:
+        """Name draws (draws, ks, targets)."""
+        return {
+            f"{metric.label} {target}": values[:, column, place]
+            for column, metric in enumerate(self.metrics)
+            for place, target in enumerate(TARGETS)
+        }
+
+
 class CostKind:
     """Success and cost of one system, whose every trial has a cost; at the largest k."""
 
@@ -278,7 +358,8 @@ class CostKind:
         raise NotImplementedError("costs are calibrated with engine='closed_form'.")
 
 
-Kind = CountKind | VoteKind | CostKind  # each draws truth and data, and a posterior of the data
+# Each draws truth and data, and a posterior of the data.
+Kind = CountKind | VoteKind | PooledVoteKind | CostKind
 
 
 def count_study(

@@ -26,9 +26,11 @@ from bayesatk.priors import (
 )
 from bayesatk.priors.choice import describe_prior, prior_of, with_families
 from bayesatk.verification.kinds import (
+    NEW,
     CostKind,
     CountKind,
     Kind,
+    PooledVoteKind,
     PyMCForm,
     Structure,
     VoteKind,
@@ -92,12 +94,15 @@ def _kind(asked: Replications) -> Kind:
         return CostKind(*size, metrics, asked.prior, asked.cost)
     if isinstance(asked.prior, AnswerPrior):
         return VoteKind(*size, metrics, asked.prior)
+    voted = metrics[0].voted
     study = count_study(
-        *size, asked.structure, 2 if asked.form == "crossed" else 1, asked.scores, metrics=metrics,
-        pooling=asked.pooling, prior=asked.prior, judges=asked.judge and Judges((asked.judge,)),
-        population=population_of(asked.pooling),
+        asked.questions + NEW * voted, asked.trials, asked.structure,
+        2 if asked.form == "crossed" else 1, asked.scores,
+        metrics=parse("pass@1") if voted else metrics, pooling=asked.pooling, prior=asked.prior,
+        judges=asked.judge and Judges((asked.judge,)), population=population_of(asked.pooling),
     )  # fmt: skip
-    return CountKind(study, asked.form)
+    marks = CountKind(study, asked.form)
+    return PooledVoteKind(marks, asked.questions, metrics) if voted else marks
 
 
 def batch_fault(names: list[str], values: Any) -> str:
@@ -206,18 +211,22 @@ def _check_verified(asked: Replications) -> None:
 
 
 def _check_votes(asked: Replications) -> None:
-    """Refuse votes without an `AnswerPrior` of a known number of answers, and the reverse."""
+    """Refuse votes without a law that data can be drawn from, and their prior without votes."""
     prior = asked.prior
     voted = [metric.voted for metric in parse(asked.metrics)]
     if not isinstance(prior, AnswerPrior) and not any(voted):
         return
     counted = isinstance(prior, AnswerPrior) and prior.choices is not None and prior.unseen_correct
-    alone = asked.pooling == "none" and asked.form is None and asked.scores is None and all(voted)
-    if not (counted and alone):
+    drawn = counted and asked.pooling == "none"
+    if isinstance(prior, HyperPrior) and asked.pooling == "partial":
+        drawn = asked.engine == "closed_form"
+    plain = (asked.form, asked.scores, asked.structure, asked.judge) == (None,) * 4
+    if not (drawn and plain and all(voted)):
         raise ValueError(
-            "votes between answers are calibrated on their own, with pooling='none' and "
-            "prior=AnswerPrior(choices=) (one of them right), without form or scores; got metrics "
-            f"{asked.metrics}, pooling={asked.pooling!r} and {prior}."
+            "votes between answers are calibrated on their own, with pooling='partial' and "
+            "engine='closed_form', or with pooling='none' and prior=AnswerPrior(choices=) (one of "
+            "them right), without form, scores, judge or structure; got metrics "
+            f"{asked.metrics}, pooling={asked.pooling!r}, engine={asked.engine!r} and {prior}."
         )
 
 
