@@ -83,6 +83,7 @@ CLOSED = [
         {"cost_prior": bk.costs.CostPrior(), **BETA},
     ),
     Run("votes", "votes, four choices", (6, 5), "plurality@1,3", 10_000, VOTES),
+    Run("pooled-votes", "votes, partial", (10, 4), "plurality@3", 200),
 ]  # fmt: skip
 SAMPLED = [
     Run("pymc-none", "pooling none", (6, 3), "pass@2", 200, {"pooling": "none"}),

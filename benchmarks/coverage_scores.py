@@ -60,7 +60,8 @@ def questions(shape: str, size: int, rng: np.random.Generator) -> Array:
 def below(p: Array, levels: int, x: Array) -> Array:
     """Return the probabilities of a mark below each x; (questions, x)."""
     if levels:
-        return binom.cdf(np.ceil(x * (levels - 1) - 1e-9) - 1, levels - 1, p[:, None])
+        level = np.ceil(x * (levels - 1) - 1e-9)
+        return np.asarray(binom.cdf(level - 1, levels - 1, p[:, None]))
     parameters = np.maximum(_NUMBERS * np.stack([p, 1.0 - p])[..., None], 1e-12)
     return np.where(p[:, None] > 0.0, beta.cdf(x, *parameters), 1.0)
 

@@ -147,8 +147,7 @@ class TrialDraws:
             # Even numbers are wrong answers, odd ones right.
             answer[chosen] = 2 * _agreeing(theta, int(chosen.sum()), rng) + side
         answer[silent] = NO_ANSWER
-        for side, chances in enumerate(self.levels):
-            chosen = right == side
+        for chances, chosen in zip(self.levels, (~right, right), strict=False):
             chance = chances[draw, question]
             level[chosen] = rng.choice(len(chance), int(chosen.sum()), p=chance)
         return NewTrials(right, self.score[level], answer)

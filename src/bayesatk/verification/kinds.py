@@ -289,7 +289,9 @@ class PooledVoteKind:
     def exact(self, data: list[Ballots], rng: Rng) -> Quantities:
         """Draw from the closed form."""
         counts = np.array([[ballot.count[1:].sum(), ballot.count[0]] for ballot in data])
-        model = CountModel.of(self.marks.study.prior, counts)
+        prior = self.marks.study.prior
+        assert isinstance(prior, HyperPrior)  # of partial pooling
+        model = CountModel.of(prior, counts)
         votes = PooledVotes(data, model, None, self.prior, False, rng)
         drawn = votes.draw(self.metrics, DRAWS, rng).drawn
         assert drawn.p is not None  # votes are made of it

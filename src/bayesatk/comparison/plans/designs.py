@@ -265,7 +265,7 @@ class Simulated:
         lost = answers.unanswered[self.system, kept]
         had = self.pilot.trials[self.system, kept] - lost
         share = np.where(lost > 0, rng.beta(had + 1.0, lost + 1.0), 1.0)
-        return rng.binomial(trials, share).tolist()
+        return [int(number) for number in rng.binomial(trials, share)]
 
     def _variance(self, kept: Indices, tried: Sequence[NewTrials], rng: Rng) -> Array:
         """Posterior variance of the metric given these trials; (targets,)."""
@@ -288,7 +288,7 @@ class Simulated:
         else:
             model = declared.votes(0, _DRAWS, rng)
         posterior = model.fit([self.metric])
-        return (posterior.variance_trial + posterior.variance_question)[0]
+        return np.asarray(posterior.variance_trial + posterior.variance_question)[0]
 
 
 def by_labels(source: object, labels: object, plan: Callable[[int], pd.DataFrame]) -> pd.DataFrame:
