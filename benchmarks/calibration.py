@@ -21,7 +21,7 @@ import pandas as pd
 import bayesatk as bk
 from bayesatk.verification.calibration import calibrated
 from bayesatk.verification.replications import Replications
-from benchmarks.calibration_kinds import CostStudy, Studied, Votes
+from benchmarks.calibration_kinds import CostStudy, PooledVoteStudy, Studied, Votes
 
 RESULTS = Path(__file__).parent / "results" / "calibration"
 SCORES = (0.0, 0.5, 1.0)
@@ -93,6 +93,10 @@ CLOSED = [
     ),
     Run("costs", "success and cost", (12, 4), "pass@1,3", 300, {}, CostStudy),
     Run("votes", "votes, four choices", (6, 5), "plurality@1,3", 10_000, VOTES, Votes),
+    Run(
+        "pooled-votes", "votes, partial", (10, 4), "plurality@3", 200,
+        {"prior": bk.priors.HyperPrior()}, PooledVoteStudy,
+    ),
 ]  # fmt: skip
 SAMPLED = [
     Run("pymc-none", "pooling none", (6, 3), "pass@2", 200, {"pooling": "none"}),

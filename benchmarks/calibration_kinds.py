@@ -15,6 +15,7 @@ import xarray as xr
 from bayesatk._tools.arrays import Array, Ints, Rng
 from bayesatk.core.costs.prior import CostPrior, Costs
 from bayesatk.costs.evaluation import draw_costs, fit_costs
+from bayesatk.data.answers import Ballots
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.study import population_of
 from bayesatk.data.tally import tally
@@ -25,11 +26,19 @@ from bayesatk.models.costs import cost_draws, cost_program
 from bayesatk.models.question_draws import traced_difficulty
 from bayesatk.models.systems import build_logit_normal
 from bayesatk.models.votes import answer_draws as sampled_votes
-from bayesatk.models.votes import build_answers, latent_votes, possible_ballots
+from bayesatk.models.votes import (
+    build_answers,
+    latent_votes,
+    possible_ballots,
+    simulated_credit,
+)
 from bayesatk.posterior.answers import VoteModel, answer_draws
-from bayesatk.priors import AnswerPrior, HyperPrior
+from bayesatk.posterior.model import CountModel
+from bayesatk.posterior.pooled_answers import WRONG, PooledVotes
+from bayesatk.priors import AnswerHyperPrior, AnswerPrior, HyperPrior
 from bayesatk.results.costs import read_costs
 from bayesatk.results.difficulty import flat_draws
+from bayesatk.results.schema import TARGETS
 from bayesatk.verification.replications import (
     DRAWS,
     CountKind,
@@ -43,6 +52,8 @@ from bayesatk.verification.replications import (
 )
 
 _GROUP = 4  # questions
+_STICKS, _PIECES = 200, 50  # wrong answers of a question; and of the rest that all differ
+NEW = 2000  # questions whose votes stand for those of all questions like these
 _COSTS = ("mean_cost", "cost_of_pass", "cost_if_right", "pass_at_k", "cost_to_success")
 
 
@@ -122,6 +133,19 @@ class Votes(Replications):
 
 
 @dataclass(frozen=True)
+class PooledVoteStudy(Replications):
+    """Votes of one system whose questions are pooled; the prior is a `HyperPrior`."""
+
+    def kind(self) -> "PooledVoteKind":
+        """As of `Replications`."""
+        study = count_study(
+            self.questions + NEW, self.trials, metrics=parse("pass@1"), pooling="partial",
+            prior=self.prior, population=population_of("partial"),
+        )  # fmt: skip
+        return PooledVoteKind(CountKind(study), self.questions, parse(self.metrics))
+
+
+@dataclass(frozen=True)
 class CostStudy(Replications):
     """Success and cost, of one system."""
 
@@ -186,6 +210,74 @@ class VoteKind:
         for metric, on_all, on_first in zip(self.metrics, together.T, first.T, strict=True):
             quantities |= {f"{metric.label} questions": on_all, f"{metric.label} first": on_first}
         return quantities
+
+
+class PooledVoteKind:
+    """Votes of one system whose questions share a law of right answers and an agreement.
+
+    A share of a wrong answer is a stick broken off what is left (Sethuraman 1994), so the truth
+    shares neither Ewens' formula nor elections with the posterior. Questions like these are many
+    more questions of the same program, with a vote each.
+
+    Parameters
+    ----------
+    marks : CountKind
+        Right and wrong; of the questions, and of those like them.
+    questions : int
+    metrics : sequence of Metric
+    """
+
+    def __init__(self, marks: CountKind, questions: int, metrics: Sequence[Metric]) -> None:
+        self.marks, self.questions, self.metrics = marks, questions, metrics
+        self.ks, self.prior = [metric.k for metric in metrics], AnswerHyperPrior()
+
+    def simulate(self, rng: Rng) -> tuple[Quantities, Any]:
+        """Draw a family, hyperparameters, shares of answers and votes, and answers."""
+        study, family, drawn = self.marks.study, *self.marks.forward(rng)
+        truth = self.marks.quantities(study, {family: drawn}, rng)
+        p = drawn["p"].values.reshape(-1, 1)
+        agreement = rng.beta(*self.prior.agreement)
+        broken = rng.beta(1.0, (1.0 - agreement) / agreement, (len(p), _STICKS))
+        left = np.cumprod(1.0 - broken, axis=1)
+        wrong = broken * np.column_stack([np.ones(len(p)), left[:, :-1]])
+        dust = np.repeat(left[:, -1:] / _PIECES, _PIECES, axis=1)
+        shares = np.concatenate([p, (1.0 - p) * wrong, (1.0 - p) * dust], axis=1)
+        correct = np.arange(shares.shape[1]) == 0
+        these, like = shares[: self.questions], shares[self.questions :]
+        on_these = latent_votes(these, correct, self.ks).mean(axis=0)
+        on_like = simulated_credit(like, correct, self.ks, rng).mean(axis=0)
+        truth = {name: value for name, value in truth.items() if "@" not in name}
+        truth[WRONG] = np.array([agreement])
+        truth |= self._named(np.stack([on_these, on_like], axis=1)[None])
+        trials = int(study.outcomes.trials.values[0, 0])
+        counts = [rng.multinomial(trials, row / row.sum()) for row in these]
+        return truth, [Ballots(row, correct, None) for row in counts]
+
+    def exact(self, data: list[Ballots], rng: Rng) -> Quantities:
+        """Draw from the closed form."""
+        counts = np.array([[ballot.count[1:].sum(), ballot.count[0]] for ballot in data])
+        prior = self.marks.study.prior
+        assert isinstance(prior, HyperPrior)  # of partial pooling
+        model = CountModel.of(prior, counts)
+        votes = PooledVotes(data, model, None, self.prior, False, rng)
+        drawn = votes.draw(self.metrics, DRAWS, rng).drawn
+        assert drawn.p is not None  # votes are made of it
+        quantities = self._named(drawn.metrics)
+        for name, values in (drawn.hyper | {"p": drawn.p}).items():
+            quantities |= self.marks.of_variable(name, values)
+        return quantities
+
+    def sampled(self, data: list[Ballots], rng: Rng) -> Quantities:
+        """Refuse: `calibrate` does before."""
+        raise NotImplementedError("pooled votes are calibrated with engine='closed_form'.")
+
+    def _named(self, values: Array) -> Quantities:
+        """Name draws (draws, ks, targets)."""
+        return {
+            f"{metric.label} {target}": values[:, column, place]
+            for column, metric in enumerate(self.metrics)
+            for place, target in enumerate(TARGETS)
+        }
 
 
 class CostKind:

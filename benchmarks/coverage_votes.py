@@ -1,9 +1,10 @@
 """Coverage of 95% intervals of plurality@5, whose questions and answers the model did not draw.
 
-    python -m benchmarks.coverage_votes --replications 50 --output results.jsonl
+    python -m benchmarks.coverage_votes --sets 20 --output results.jsonl
+    python -m benchmarks.coverage_votes --sets 0 --output results.jsonl    # the table alone
 
-Every replication has a seed of its own; results are appended a cell at a time, and a run that is
-started again skips what is there. ``--shard 0/2`` and ``--shard 1/2`` share the work.
+All cells get a set before any gets a second; every set has a seed of its own, and a run that is
+started again skips the sets that are there. ``--pooling none`` is the flat prior by question.
 """
 
 import argparse
@@ -11,16 +12,17 @@ import json
 from itertools import product
 from pathlib import Path
 from time import process_time
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import bayesatk as bk
 from bayesatk.core.question.ballot import plurality_latent
 
-SIZES = ((30, 5), (150, 20))  # questions and trials
+SIZES = ((30, 5), (30, 20), (150, 5), (150, 20))  # questions and trials
 SHAPES = ("Beta(.5, .5)", "two clusters")
 ANSWERS = ("sizes 1, 1/2, ... 1/8", "a third have a popular one", "four choices")
-POOLINGS = ("partial", "none")
 _K = 5
 _MANY = 20_000  # questions whose mean stands for all questions like these
 
@@ -75,31 +77,39 @@ def one(cell: tuple[str, str, int, int, str], truth: float, number: int) -> dict
     return found
 
 
+def report(lines: list[dict[str, Any]]) -> None:
+    """Print coverage, bias and width by cell, and by rows of the design."""
+    names = ["pooling", "shape", "questions", "trials", "answers"]
+    rows = [dict(zip(names, line["cell"], strict=True)) | line["found"] for line in lines]
+    table = pd.DataFrame(rows)
+    for by in (names, ["pooling"], ["shape"], ["questions"], ["trials"], ["answers"]):
+        groups = table.groupby(by)
+        values = groups.mean(numeric_only=True)
+        print(values.filter(regex=" |cpu").assign(sets=groups.size()).round(3).to_string(), "\n")
+
+
 def main() -> None:
-    """Run the cells that are not there yet."""
+    """Simulate the sets that are not there yet, and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--replications", type=int, default=50)
-    parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--shard", default="0/1")
-    arguments = parser.parse_args()
-    shard, shards = map(int, arguments.shard.split("/"))
-    known = []
-    if arguments.output.exists():
-        known = [json.loads(line)["cell"] for line in arguments.output.read_text().splitlines()]
-    cells = [
-        (pooling, shape, *size, kind)
-        for pooling, shape, size, kind in product(POOLINGS, SHAPES, SIZES, ANSWERS)
-    ]
-    for place, cell in enumerate(cells):
-        if place % shards != shard or list(cell) in known:
-            continue
-        truth = float(questions(cell, _MANY, np.random.default_rng(1))[1].mean())
-        runs = [one(cell, truth, number) for number in range(arguments.replications)]
-        means = {name: float(np.mean([run[name] for run in runs])) for name in runs[0]}
-        line = {"cell": cell, "replications": len(runs), **means}
-        with arguments.output.open("a") as file:
-            file.write(json.dumps(line) + "\n")
-        print(line, flush=True)
+    parser.add_argument("--sets", type=int, default=20, help="of each cell")
+    parser.add_argument("--first", type=int, default=0, help="number of the first set")
+    parser.add_argument("--pooling", default="partial")
+    parser.add_argument("--output", type=Path, default=Path("coverage_votes.jsonl"))
+    options = parser.parse_args()
+    lines: list[dict[str, Any]] = []
+    if options.output.exists():
+        lines = [json.loads(line) for line in options.output.read_text().splitlines()]
+    done = {(*line["cell"], line["number"]) for line in lines}
+    for number in range(options.first, options.first + options.sets):
+        for shape, size, kind in product(SHAPES, SIZES, ANSWERS):
+            cell = (options.pooling, shape, *size, kind)
+            if (*cell, number) not in done:
+                many = questions(cell, _MANY, np.random.default_rng(1))[1]
+                found = one(cell, float(many.mean()), number)
+                lines.append({"cell": cell, "number": number, "found": found})
+                with options.output.open("a") as file:
+                    file.write(json.dumps(lines[-1]) + "\n")
+    report(lines)
 
 
 if __name__ == "__main__":

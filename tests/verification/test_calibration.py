@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from benchmarks import calibration_kinds
-from benchmarks.calibration_kinds import CostKind, CostStudy, Studied, Votes
+from benchmarks.calibration_kinds import CostKind, CostStudy, PooledVoteStudy, Studied, Votes
 
 import bayesatk as bk
 from bayesatk.metrics.grid import parse
@@ -115,6 +115,21 @@ def test_votes_under_another_prior_are_not(monkeypatch) -> None:
     prior = bk.priors.AnswerPrior(choices=4)
     found = calibration(Votes, (8, 2), "plurality@1", 300, 3, pooling="none", prior=prior)
     assert found.verdict == "wrong"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("agreement", [(1.0, 1.0), (1.0, 6.0)])
+def test_pooled_votes_are_calibrated(monkeypatch, agreement) -> None:
+    """And under another prior of how often wrong answers agree they are not."""
+    right = calibration_kinds.PooledVotes
+    prior = bk.priors.AnswerHyperPrior(agreement=agreement)
+    monkeypatch.setattr(
+        calibration_kinds, "PooledVotes", lambda *parts: replace(right(*parts), prior=prior)
+    )
+    found = calibration(PooledVoteStudy, (6, 3), "plurality@1,3", 100, 3)
+    assert found.verdict == ("calibrated" if agreement == (1.0, 1.0) else "wrong")
+    names = {"wrong_agreement", "plurality@3 questions", "plurality@3 population", "icc"}
+    assert names <= set(found.table.index)
 
 
 @pytest.mark.slow

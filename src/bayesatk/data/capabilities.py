@@ -129,7 +129,6 @@ _NO_LAW = "each question has a prior of its own, so no distribution of difficult
 _ANSWERS = "questions have answers of their own, so one distribution of them all says nothing"
 _CUT = "a cut posterior is not the posterior of one model, so it has no evidence and no likelihood"
 _RATE = "it is about a success probability, and trials with scores have several probabilities"
-_BINS = "scores fall into bins that all of them made, so their probability is no model's alone"
 _GUESSES = "how a judge marks guesses is not known: its error rates are of what systems answer"
 _TWO_KINDS = "what one more trial reduces is known by a covariance if it is right or wrong alone"
 _LOGIT_NORMAL = "its logit-normal difficulties have no closed likelihood of a question"
@@ -231,10 +230,6 @@ REFUSED = _pairs(
             "random_baseline": "a guesser has no verifier",
             "chance": "a guesser has no verifier",
             "extrapolation_range": "its limits are of functions of the success probability alone",
-            "exact_loo": _BINS,
-            "evidence": _BINS,
-            "equality": _BINS,
-            "plan": _BINS + ", and trials to come have no bins yet",
             "shared_difficulty": "how a verifier scores the trials of one system says nothing of "
             "those of another",
         },

@@ -89,7 +89,7 @@ def tally(
         51 different ones levels are kept, each number at one beside it (docs/scores.md).
     success : str, optional
         Rule on the scores, as in ``"score >= 0.8"`` or ``"score <= 30"``, by which outcomes are
-        right or wrong.
+        right or wrong. Without `scores` outcomes may be any numbers.
     better : {"higher", "lower"}
         Whether higher or lower scores are better; ``"lower"`` for seconds, errors or costs. It is
         kept with the data, and by it results say which system is better. It is no part of right and
@@ -178,6 +178,8 @@ def tally(
     [[4, 4], [5, 4]]
     """
     scale = check_options(scores, missing, better)
+    if scores is None and success is not None and answers is None:
+        scale = NumberScale.beside(BINARY.values())  # the rule takes the numbers that are there
     labels = {"systems": systems, "questions": questions}
     rules = check_rules(answer_rules)
     request = Request.of(group, covariates, weight, cost, cost_unit, missing_cost, truth, verifier)

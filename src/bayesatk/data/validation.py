@@ -161,8 +161,9 @@ def succeeding(rule: str, scores: Array) -> Flags:
     succeeds = relations[match.group(1)](scores, bound)
     if succeeds.all() or not succeeds.any():
         raise OutcomeError(
-            f"success must split the scores {sorted(scores.tolist())}; {rule!r} holds for "
-            f"{'all' if succeeds.all() else 'none'} of them. Choose a bound between them."
+            f"success must split the scores from {scores.min():g} to "
+            f"{scores.max():g}; {rule!r} holds for {'all' if succeeds.all() else 'none'} of them. "
+            "Choose a bound between them."
         )
     return succeeds
 

@@ -12,7 +12,7 @@ from itertools import product
 import numpy as np
 
 from bayesatk._tools.arrays import Array
-from bayesatk._tools.messages import ArgumentError
+from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.metrics.families import FAMILIES as FAMILIES
 from bayesatk.metrics.families import Family as Family
 from bayesatk.metrics.families import Metric as Metric
@@ -121,7 +121,8 @@ def _parse_text(text: str) -> Iterator[Metric]:
         if family is None:
             raise ArgumentError(
                 "metrics", f": {word!r} is not a known metric.{_suggestion(lowered)} "
-                f"{_HELP} One of your own is known after bayesatk.metrics.register(family).",
+                f"{_HELP} To reach a score is a rule, ", Argument("success", "score >= 0.5"),
+                " with 'pass@k'. One of your own is known after bayesatk.metrics.register(family).",
             )  # fmt: skip
         ks, _, taus = lowered[position:].partition(":")
         yield from _members(family, word, ks, taus)

@@ -232,13 +232,17 @@ class CountKind:
         self._forward: dict[str, Forward] = {}
         self._programs: dict[str, Any] = {}
 
-    def simulate(self, rng: Rng) -> tuple[Quantities, Any]:
-        """Draw a family, hyperparameters, probabilities and counts."""
-        study, family = self.study, drawn_family(self.study.prior, rng)
+    def forward(self, rng: Rng) -> tuple[str, xr.Dataset]:
+        """Draw a family, and hyperparameters, probabilities and counts."""
+        family = drawn_family(self.study.prior, rng)
         if family not in self._forward:
             self._forward[family] = Forward(self._simulated(family))
-        drawn = self._forward[family].draw(rng)
-        truth = self._quantities(study, {family: drawn}, rng)
+        return family, self._forward[family].draw(rng)
+
+    def simulate(self, rng: Rng) -> tuple[Quantities, Any]:
+        """Draw a family, hyperparameters, probabilities and counts."""
+        study, family, drawn = self.study, *self.forward(rng)
+        truth = self.quantities(study, {family: drawn}, rng)
         values = drawn[study.scale.variable].isel(chain=0, draw=0).values
         counts = study.scale.by_category(values, study.outcomes.trials.values)
         dataset = study.outcomes.dataset
@@ -266,7 +270,7 @@ class CountKind:
             family: nuts_draws(model, self._programs, family, rng)
             for family, model in self._models(data).items()
         }
-        return thinned(self._quantities(data, posteriors, rng))
+        return thinned(self.quantities(data, posteriors, rng))
 
     def _simulated(self, family: str) -> Any:
         """Return the model that is drawn from."""
@@ -277,7 +281,7 @@ class CountKind:
         structured = study.grouping is not None or study.design is not None
         return build_models(study, self.form, distinct=not structured)
 
-    def _quantities(
+    def quantities(
         self, study: Study, posteriors: Mapping[str, xr.Dataset], rng: Rng
     ) -> Quantities:
         """Name what draws of every family say of the data; chains one after the other."""
@@ -307,7 +311,7 @@ class CountKind:
         study = self.study
         quantities: Quantities = {}
         for name, by_system in variables.items():
-            quantities |= self._of_variable(name, by_system[:, 0])
+            quantities |= self.of_variable(name, by_system[:, 0])
         labels = [metric.label for metric in metrics]
         for metric in study.metrics:
             by_target = np.moveaxis(values[:, :, labels.index(metric.label)], -1, 0)
@@ -317,7 +321,7 @@ class CountKind:
                 quantities[f"{metric.label} {target}"] = drawn[:, 0]
         return quantities
 
-    def _of_variable(self, name: str, drawn: Array) -> Quantities:
+    def of_variable(self, name: str, drawn: Array) -> Quantities:
         """Name draws (draws, ...) of a variable of the first system; none of a large one."""
         scale, design = self.study.scale, self.study.design
         if drawn.ndim == 1:

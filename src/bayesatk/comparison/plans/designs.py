@@ -2,24 +2,29 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from bayesatk._tools.arrays import Array, Ints, Rng
+from bayesatk._tools.arrays import Array, Indices, Rng
 from bayesatk._tools.messages import Argument, ArgumentError, real_number, whole_number
+from bayesatk._tools.progress import track
 from bayesatk.comparison.plans.pilots import DRAWS, ComposedPilot
-from bayesatk.data.answers import Ballots, possible
-from bayesatk.data.capabilities import reason, require
-from bayesatk.data.study import outcome_values
+from bayesatk.data.verifier import counted_scores
 from bayesatk.metrics.grid import Metric
-from bayesatk.posterior.answers import VoteModel, answer_moments
-from bayesatk.priors import AnswerPrior
+from bayesatk.posterior.answers import VoteModel
+from bayesatk.posterior.best_of import BestOfModel
+from bayesatk.posterior.models_of import Declared, verified_model
+from bayesatk.posterior.pooled_answers import PooledVotes
+from bayesatk.posterior.replicates import NewTrials, TrialDraws
+from bayesatk.posterior.weighted_votes import WeightedVotes
 from bayesatk.results.result import Fit, Result
 
-_VOTES = 200  # draws behind the variance of each
+_QUESTIONS, _ROUNDS = 100, 4  # of an evaluation that is simulated, at most; evaluations
+_DRAWS = 250  # behind the variance of an evaluation
 
 
 class ExpectedVariance(Protocol):
@@ -44,22 +49,22 @@ Designs = Callable[[int], Expected]
 
 
 @dataclass(frozen=True)
-class Independent:
-    """Of questions that are not pooled: their own variance, and the spread between their means."""
+class Measured:
+    """Posterior variance of evaluations that were simulated.
+
+    Parameters
+    ----------
+    value : float
+    by_question : ndarray, shape (targets,)
+        Variances times the number of questions.
+    """
 
     value: float
-    trial: float
-    between: float
+    by_question: Array
 
     def variance(self, number: float) -> Array:
-        """Posterior variance with so many questions.
-
-        The bootstrap of posterior draws has the spread of those draws on top of their own variance.
-        """
-        trial_variance = self.trial / number
-        return np.array(
-            [trial_variance, trial_variance + (self.trial + self.between) / (number + 1.0)]
-        )
+        """Posterior variance with so many questions: for these, and for questions like these."""
+        return self.by_question / number
 
 
 def designs_of(
@@ -71,15 +76,10 @@ def designs_of(
     """
     if scores is not None:
         scores = _checked_scores(scores)
-    if metric.verified:
-        raise ArgumentError(
-            "metric", f" must be of marks, or a vote, for a plan; got {metric.label!r}: "
-            f"{reason('verifier', 'plan')}. Plan for 'pass@{metric.k}', its limit.",
-        )  # fmt: skip
-    if metric.voted:
+    if not metric.of_marks:
         if scores is not None:
             raise ArgumentError("scores", " must be left out for votes between answers.")
-        return _votes(source, metric)
+        return _choices(source, metric)
     if not isinstance(source, Fit):
         questions_by_draw = _stated(source, metric, scores)
     elif scores is None:
@@ -171,107 +171,111 @@ def _stated(source: Any, metric: Metric, scores: Sequence[float] | None) -> list
     ]]  # fmt: skip
 
 
-def _votes(source: object, metric: Metric) -> tuple[Designs, int]:
-    """Designs of votes: elections among answers like the pilot's, simulated."""
+def _choices(source: object, metric: Metric) -> tuple[Designs, int]:
+    """Designs of votes and of a verifier's choice: evaluations of a pilot's model, simulated."""
     pilot = Result.of(source) if isinstance(source, Fit) else None
-    answers = None if pilot is None else pilot.data.answers
-    if pilot is None or answers is None:
-        labels = "" if pilot is None else " ".join(metric.label for metric in pilot.metrics)
+    families = [] if pilot is None else [known.family for known in pilot.metrics]
+    if pilot is None or metric.family not in families:
+        got = f"{source!r:.80}" if pilot is None else " ".join(m.label for m in pilot.metrics)
         raise ArgumentError(
-            "source", f" must be a pilot evaluated for {metric.label}, with ",
-            Argument("pooling", "none"), ": the answers to a question have no distribution to "
-            f"state; got {labels or source!r:.80}.",
+            "source", f" must be a pilot evaluated for {metric.label}: answers, and scores of a "
+            f"verifier, have no distribution to state; got {got}. Evaluate its data: "
+            f"bayesatk.evaluate(data, {metric.label!r}).",
         )  # fmt: skip
-    require("plan", outcome_values(pilot.data), "source")
-    prior, systems = pilot.answer_prior, len(pilot.systems)
-    if not isinstance(prior, AnswerPrior):
-        raise ArgumentError(
-            "source", " must be without pooling for a plan of votes, which simulates "
-            f"answers to single questions; got pooling={pilot.pooling!r}. Evaluate the same data "
-            "again: pass ", Argument("pooling", "none"), ".",
-        )  # fmt: skip
+    pilot.require("plan", "source")
     _check_systems(pilot.systems)
-    pilots = [answers.of(system) for system in range(systems)]
-    silent = answers.unanswered * (answers.rules.unanswered == "exclude")
-
-    weight = np.ones(len(pilots[0])) if pilot.weight is None else pilot.weight
-    means = [_population(ballots, metric, prior, weight) for ballots in pilots]
+    systems = [Simulated(pilot, system, metric) for system in range(len(pilot.systems))]
 
     def by_draw(trials: int) -> Expected:
-        rng = np.random.default_rng(0)
-        variances = [
-            _simulated_votes(ballots, lost, metric.k, prior, trials, weight, rng)
-            for ballots, lost in zip(pilots, silent, strict=True)
-        ]
-        return [
-            [
-                replace(variance, value=float(value))
-                for variance, value in zip(variances, drawn, strict=True)
-            ]
-            for drawn in zip(*means, strict=True)
-        ]
+        if trials == 1 and metric.k > 1:
+            return []
+        return list(zip(*(system.measured(trials) for system in systems), strict=True))
 
-    return by_draw, systems
+    return by_draw, len(systems)
 
 
-def _population(pilot: list[Ballots], metric: Metric, prior: AnswerPrior, weight: Array) -> Array:
-    """Draws of the metric for questions like the pilot's."""
-    rng = np.random.default_rng(1)
-    drawn = VoteModel(pilot, prior, _VOTES, rng, weight).fit([metric]).draw(DRAWS, rng, False)
-    return drawn.metrics[:, 0, 1]
+@dataclass(frozen=True, eq=False)
+class Simulated:
+    """Evaluations of new questions of a system, whose trials follow the model of a pilot.
 
+    No sum over counts says what trials teach about votes or a verifier's choice, so data like those
+    planned are drawn and evaluated. A new question has the covariates and weight of a pilot's.
 
-def _simulated_votes(
-    pilot: list[Ballots],
-    lost: Ints,
-    k: int,
-    prior: AnswerPrior,
-    trials: int,
-    weight: Array,
-    rng: Rng,
-) -> Independent:
-    """Elections on questions like the pilot's; ``lost`` counts its trials that gave no answer."""
-    rounds = -(-200 // len(pilot))  # 200 elections, at least one of every question of the pilot
-    simulated = [
-        _redrawn(ballots, prior, _answered(ballots, missed, trials, rng), rng)
-        for ballots, missed in zip(pilot, lost.tolist(), strict=True)
-        for _ in range(rounds)
-    ]
-    moments = answer_moments(simulated, [k], prior, _VOTES, rng)
-    mean, variance = moments.mean[:, 0], moments.variance[:, 0]
-    share = np.repeat(weight, rounds) / (rounds * weight.sum())
-    value = float(share @ mean)
-    square = share**2 * len(share)
-    return Independent(value, float(square @ variance), float(square @ (mean - value) ** 2))
-
-
-def _answered(ballots: Ballots, lost: int, trials: int, rng: Rng) -> int:
-    """How many of so many trials give an answer that counts."""
-    if not lost:
-        return trials
-    had = int(ballots.count.sum())
-    if trials <= had + lost:
-        return int(rng.hypergeometric(had, lost, trials))
-    return had + int(rng.binomial(trials - had - lost, rng.beta(had + 1.0, lost + 1.0)))
-
-
-def _redrawn(ballots: Ballots, prior: AnswerPrior, trials: int, rng: Rng) -> Ballots:
-    """Answers to such a question: some of its own, or all of them and more from its posterior.
-
-    Some of its own have the distribution of fewer trials, whatever the prior.
+    Parameters
+    ----------
+    pilot : Result
+    system : int
+    metric : Metric
     """
-    possible_votes = possible(ballots, prior)
-    silent = [] if possible_votes.nobody is None else [possible_votes.nobody]
-    had = np.append(possible_votes.count, silent).astype(np.int64)
-    if trials <= had.sum():
-        drawn = rng.multivariate_hypergeometric(had, trials)
-    else:
-        drawn = had + rng.multinomial(trials - had.sum(), rng.dirichlet(had + prior.concentration))
-    count = drawn[: len(possible_votes.count)]
-    has_votes = count > 0
-    return Ballots(
-        count[has_votes], possible_votes.correct[has_votes], drawn[-1].item() if silent else None
-    )
+
+    pilot: Result
+    system: int
+    metric: Metric
+
+    @cached_property
+    def _model(self) -> PooledVotes | BestOfModel | WeightedVotes:
+        """The model of the pilot."""
+        rng = np.random.default_rng(1)
+        if self.metric.verified:
+            return verified_model(self.pilot, self.system, self.metric, _DRAWS, rng)
+        votes = Declared.of_result(self.pilot).votes(self.system, _DRAWS, rng)
+        assert isinstance(votes, PooledVotes)  # the table of capabilities asks for pooling
+        return votes
+
+    @cached_property
+    def _values(self) -> list[float]:
+        """Draws of the metric for questions like the pilot's."""
+        drawn = self._model.fit([self.metric]).draw(DRAWS, np.random.default_rng(1), False)
+        return [float(value) for value in drawn.metrics[:, 0, 1]]
+
+    def measured(self, trials: int) -> list[Measured]:
+        """Return what evaluations with so many trials of a question leave, by draw of the value."""
+        questions = self.pilot.counts.shape[1]
+        size = min(questions, _QUESTIONS)
+        rng, total = np.random.default_rng([trials, self.system]), np.zeros(2)
+        drawn = TrialDraws.of(self._model, _ROUNDS, rng)
+        for number in track(range(_ROUNDS), f"evaluations with {trials} trials"):
+            kept = np.flatnonzero(rng.permutation(questions) < size)
+            answered = self._answered(kept, trials, rng)
+            of_questions = [
+                drawn.of_question(number, question, n, rng)
+                for question, n in zip(kept.tolist(), answered, strict=True)
+            ]
+            total += size * self._variance(kept, of_questions, rng)
+        return [Measured(value, total / _ROUNDS) for value in self._values]
+
+    def _answered(self, kept: Indices, trials: int, rng: Rng) -> list[int]:
+        """How many trials of questions give an answer that counts."""
+        answers = self.pilot.data.answers
+        if not self.metric.voted or answers is None or answers.rules.unanswered == "nobody":
+            return [trials] * len(kept)
+        lost = answers.unanswered[self.system, kept]
+        had = self.pilot.trials[self.system, kept] - lost
+        share = np.where(lost > 0, rng.beta(had + 1.0, lost + 1.0), 1.0)
+        return [int(number) for number in rng.binomial(trials, share)]
+
+    def _variance(self, kept: Indices, tried: Sequence[NewTrials], rng: Rng) -> Array:
+        """Posterior variance of the metric given these trials; (targets,)."""
+        among = np.zeros(self.pilot.counts.shape[1], bool)
+        among[kept] = True
+        counts = np.array([[(~new.right).sum(), new.right.sum()] for new in tried])
+        declared = Declared.of_result(self.pilot, among).among([self.system])
+        declared = replace(declared, counts=counts[None])
+        if declared.ballots:
+            declared = replace(declared, ballots=[[new.ballots for new in tried]])
+        model: PooledVotes | VoteModel | BestOfModel | WeightedVotes
+        if self.metric.verified:
+            question = np.repeat(np.arange(len(tried)), [len(new.right) for new in tried])
+            right, score, answer = (np.concatenate(column) for column in zip(*tried, strict=True))
+            scores = counted_scores(
+                question, right.astype(np.int8), score, (1, len(tried), 3),
+                answer if self.metric.weighted else None,
+            )  # fmt: skip
+            model = declared.verified(0, self.metric.weighted, scores, _DRAWS, rng)
+        else:
+            model = declared.votes(0, _DRAWS, rng)
+        posterior = model.fit([self.metric])
+        return np.asarray(posterior.variance_trial + posterior.variance_question)[0]
 
 
 def by_labels(source: object, labels: object, plan: Callable[[int], pd.DataFrame]) -> pd.DataFrame:
