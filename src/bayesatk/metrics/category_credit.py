@@ -14,7 +14,7 @@ from bayesatk._tools.arrays import Array, Indices, Ints
 from bayesatk._tools.messages import ArgumentError
 from bayesatk.metrics.credit import check_k
 
-_MOST_REACHED = 50  # categories of which the probability to reach them is worked out
+_MOST_REACHED = 20  # categories of which the probability to reach them is worked out
 
 ValueFunction = Callable[[Ints, Array], Array]
 
@@ -185,6 +185,8 @@ def by_score(scores: Array, values: Array) -> tuple[Array, Array]:
     ([0.0, 1.0], [0.25, 0.75])
     """
     scale, score_index = np.unique(scores, return_inverse=True)
+    if np.array_equal(scale, scores):
+        return scale, values
     if len(scale) == len(scores):
         return scale, values[..., np.argsort(scores)]
     return scale, values @ (score_index[:, None] == np.arange(len(scale))).astype(values.dtype)
@@ -201,14 +203,14 @@ def _best(ascending: Array, missed: Array) -> Array:
 def reachable(scores: ArrayLike) -> Indices:
     """Positions of the categories above the lowest score: reaching the others is certain.
 
-    Of more than fifty, fifty that are evenly spread over the order of scores.
+    Of more than twenty, twenty that are evenly spread over the order of scores.
 
     Examples
     --------
     >>> reachable([0.5, 0.0, 1.0]).tolist()
     [0, 2]
     >>> reachable(np.arange(101.0)).tolist()[:3]
-    [1, 3, 5]
+    [1, 6, 11]
     """
     scores = np.asarray(scores, float)
     above = np.flatnonzero(scores > scores.min())
@@ -229,11 +231,6 @@ class Judged:
     def k(self) -> int:
         """Trials judged."""
         return self.credit.k
-
-    @property
-    def linear(self) -> bool:
-        """Whether the value is the mean of the scores of one trial."""
-        return self.credit.k == 1 and self.credit.value is None
 
     def latent(self, p: Array) -> Array:
         """Value at known probabilities, shape (..., categories)."""
@@ -263,9 +260,26 @@ def _whole_power(x: Array, k: int) -> Array:
         x = x * x
 
 
-def linear_metrics(metrics: Sequence[Judged]) -> list[int]:
-    """Return the positions of metrics that are mean scores of one trial."""
-    return [k for k, metric in enumerate(metrics) if metric.linear]
+def latent_values(metrics: Sequence[Judged], p: Array) -> Array:
+    """Return values at known probabilities (..., categories); (..., metrics).
+
+    Examples
+    --------
+    >>> scores = np.array([0.0, 1.0])
+    >>> both = [Judged(CategoryCredit(k), scores) for k in (1, 2)]
+    >>> latent_values(both, np.array([[0.5, 0.5]])).tolist()
+    [[0.5, 0.75]]
+    """
+    values = np.empty((*p.shape[:-1], len(metrics)))
+    credits = [metric.credit for metric in metrics]
+    linear = [i for i, credit in enumerate(credits) if credit.k == 1 and credit.value is None]
+    if linear:  # all at once
+        scores = np.stack([metrics[i].scores for i in linear], axis=1)
+        lowest = scores.min(axis=0)
+        values[..., linear] = lowest + p @ (scores - lowest)
+    for i in sorted(set(range(len(metrics))).difference(linear)):
+        values[..., i] = metrics[i].latent(p)
+    return values
 
 
 def reaching(scores: Array) -> list[Judged]:

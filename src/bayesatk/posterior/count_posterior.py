@@ -22,7 +22,7 @@ from bayesatk.core.program.moments import Metrics, Moments, Summed
 from bayesatk.core.program.predictor import Predictor
 from bayesatk.core.question.bernstein import latent_means
 from bayesatk.judge_error import RATES, JudgeError
-from bayesatk.metrics.category_credit import CategoryCredit, Judged, linear_metrics
+from bayesatk.metrics.category_credit import CategoryCredit, Judged, latent_values
 from bayesatk.metrics.grid import one_metric
 from bayesatk.posterior.draws import correlated_normals, effects_at
 from bayesatk.posterior.posterior import (
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 _WORK = (1.2e5, 8e5)  # points times cells of moments: plain, and with structure
 _BY_QUESTION = 1000  # points of moments by question, with structure
 _POINTS = ((200, 20_000), (200, 3000))  # of moments, fewest and most: plain, and with structure
+_SCORED = 1500  # the most of scores, and of each law's hyperparameters: probabilities are many
 _FEW = 25  # questions up to which intervals come from draws of p
 _FEW_SKEWED = 2000  # the same where means are very skew
 _SKEWED = 0.5  # skewness given the points, in parts of an sd, up to which matched gammas were tried
@@ -151,6 +152,7 @@ class CountPosterior:
         structured = cells.grouped or cells.rows.shape[1] > 0
         work, (fewest, most) = _WORK[structured], _POINTS[structured]
         width = len(cells.count) if cells.rows.shape[1] else cells.groups + len(cells.states)
+        most = most if self.model.scores is None else min(most, _SCORED)
         number = int(np.clip(self.share * work / width, fewest, most))
         parts = []
         for fit, share in self.model.counted:
@@ -411,6 +413,10 @@ class CountPosterior:
     def _hyper_points(self) -> tuple[Array, dict[str, Array]]:
         """Weights of all points of all laws, and what is reported there."""
         counted = self.model.counted
+        if self.model.scores is not None:
+            counted = [
+                (replace(fit, points=fit.points.at_most(_SCORED)), share) for fit, share in counted
+            ]
         weight = np.concatenate([share * fit.points.weight for fit, share in counted])
         each = [self.hyper(fit, fit.points.theta) for fit, _ in counted]
         return weight, {name: np.concatenate([one[name] for one in each]) for name in each[0]}
@@ -616,50 +622,42 @@ class CountPosterior:
             most = 4 * _EVERY
         if not keep_p and size * questions > max(most, size * _FEW):
             return self._matched_means(part, place, offset, rng), None
-        state, means = (
-            cells.state[cells.which],
-            np.zeros((size, cells.groups, len(self.metrics), 2)),
-        )
+        state, group = cells.state[cells.which], cells.group[cells.which]
+        means = np.zeros((size, cells.groups, len(self.metrics), 2))
         total, kept = np.zeros((size, cells.groups)), []
-        step = max(1, _CHUNK // (size * (1 if model.scores is None else len(model.scores))))
-        group, tried = cells.group[cells.which], cells.questions_tried
+        at_nodes = isinstance(observation, Levels) and not keep_p and questions > _FEW
+        width = 1 if model.scores is None or at_nodes else len(model.scores)
+        step = max(1, _CHUNK // (size * width))
         for start in range(0, questions, step):
             span = slice(start, start + step)
-            p = observation.draw(theta, offset[:, cells.which[span]], state[span], rng)
+            share = np.zeros((len(state[span]), cells.groups))
+            share[np.arange(len(share)), group[span]] = cells.question_share[span]
+            factors, moved = [np.ones((1, 1))], offset[:, cells.which[span]]
+            if model.resampled:
+                factors.append(rng.standard_exponential((size, len(share))))
+                factors[1] *= cells.questions_tried[span]
+                total += factors[1] @ share
+            if isinstance(observation, Levels) and at_nodes:
+                means[..., : len(factors)] += observation.draw_means(
+                    self.metrics, theta, moved, state[span], share, factors, rng
+                )
+                continue
+            p = observation.draw(theta, moved, state[span], rng)
             if keep_p:
                 kept.append(p)
-            share = np.zeros((p.shape[1], cells.groups))
-            share[np.arange(p.shape[1]), group[span]] = cells.question_share[span]
-            drawn = None
-            if model.resampled:
-                drawn = rng.standard_exponential(p.shape[:2]) * tried[span]
-                total += drawn @ share
-            self._add_means(means, p, share, drawn)
+            for j, factor in enumerate(factors):
+                means[..., j] += self._sums(p, share, factor)
         if model.resampled:
             means[..., 1] /= np.where(total > 0.0, total, np.nan)[..., None]
         return means, np.concatenate(kept, axis=1) if keep_p else None
 
-    def _add_means(self, means: Array, p: Array, share: Array, drawn: Array | None) -> None:
-        """Add what questions with probabilities p add to means of groups, as of `_group_means`."""
-        linear = [] if self.model.scores is None else linear_metrics(self.metrics)
-        if linear:  # of mean vectors, all at once
-            scores = np.stack([self.metrics[k].scores for k in linear])
-            by_group = np.einsum("dqc,qg->dgc", p, share, optimize=True)
-            means[:, :, linear, 0] += by_group @ scores.T
-            if drawn is not None:
-                by_group = np.einsum("dqc,dq,qg->dgc", p, drawn, share, optimize=True)
-                means[:, :, linear, 1] += by_group @ scores.T
-        if self.model.scores is None:
-            credits = [metric.credit for metric in self.metrics]
-            means[..., 0] += latent_means(credits, p, share)
-            if drawn is not None:
-                means[..., 1] += latent_means(credits, p, share, drawn)
-            return
-        for k in sorted(set(range(len(self.metrics))).difference(linear)):
-            values = self.metrics[k].latent(p)
-            means[..., k, 0] += values @ share
-            if drawn is not None:
-                means[..., k, 1] += (values * drawn) @ share
+    def _sums(self, p: Array, share: Array, factor: Array) -> Array:
+        """Return sums of metrics over questions with probabilities p, by group."""
+        if self.model.scores is not None:
+            weighted = latent_values(self.metrics, p) * factor[..., None]
+            return np.asarray(np.einsum("dqk,qg->dgk", weighted, share, optimize=True))
+        credits = [metric.credit for metric in self.metrics]
+        return latent_means(credits, p, share, None if factor.size == 1 else factor)
 
     def _matched_means(self, part: Part, place: Indices, offset: Array, rng: Rng) -> Array:
         """Return the same of very many questions, by their cumulants given each point."""
@@ -696,7 +694,10 @@ class CountPosterior:
         which = rng.choice(len(cells.which), min(_SOME, len(cells.which)), replace=False)
         cell, offset = cells.which[which], part.fit.predictor.offsets(theta)
         p = part.fit.predictor.observation.draw(theta, offset[:, cell], cells.state[cell], rng)
-        values = np.stack([metric.latent(p) for metric in self.metrics], axis=-1)
+        if self.model.scores is not None:
+            values = latent_values(self.metrics, p)
+        else:
+            values = np.stack([metric.latent(p) for metric in self.metrics], axis=-1)
         centred = (values - values.mean(axis=0)).reshape(-1, len(self.metrics))
         covariance = centred.T @ centred
         scale = np.sqrt(np.maximum(np.diag(covariance), 1e-300))

@@ -116,7 +116,8 @@ class Points:
         where tails are heavy, by the kurtosis.
         """
         centred = values - self.weight @ values
-        second, fourth = self.weight @ centred**2, self.weight @ centred**4
+        square = centred * centred
+        second, fourth = self.weight @ square, self.weight @ (square * square)
         kurtosis = np.maximum(fourth / np.maximum(second**2, 1e-300), 3.0)
         number = np.full(len(kurtosis), self.effective_draws)
         of_sds = np.maximum(2.0 / (kurtosis - 1.0) * number, 1.0)

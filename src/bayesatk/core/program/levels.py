@@ -20,10 +20,10 @@ from bayesatk.core.pooling.levels import scaled_scores, shape_functions
 from bayesatk.core.pooling.states import States
 from bayesatk.core.program.laws import DifficultyLaw
 from bayesatk.core.program.observations import Observation
-from bayesatk.metrics.category_credit import Judged, linear_metrics
+from bayesatk.metrics.category_credit import Judged, latent_values
 
-_STEP = 0.43  # step of logits over the inverse root of trials: two thirds of the narrowest width
-_WIDEST_STEP = 0.25
+_STEPS = (0.3, 0.7)  # of logits, in widths of a question's likelihood: least, and most
+_WIDEST_STEP = 0.8  # of logits
 _DEEP = 300.0  # trials of a question, times 4 p (1 - p), from which its mean is known to be normal
 _BASE = 10.0  # logits further out to which a base may move the expected score at a tilt
 _WIDENING = 4.0  # logits from which steps are longer, where likelihoods hardly change
@@ -94,6 +94,30 @@ class _Alike(NamedTuple):
     logs: Array
 
 
+class _Drawn(NamedTuple):
+    """Nodes of questions at some points.
+
+    Parameters
+    ----------
+    rows : ndarray of int
+        Places of the draws among all.
+    theta : ndarray, shape (points, hyperparameters)
+        Distinct.
+    point : ndarray of int, shape (draws,)
+        Of each draw among these.
+    node : ndarray of int, shape (draws, questions)
+    tilted : Tilted
+    weight : ndarray, shape (points, offsets, nodes)
+    """
+
+    rows: Indices
+    theta: Array
+    point: Indices
+    node: Indices
+    tilted: Tilted
+    weight: Array
+
+
 @dataclass(frozen=True)
 class Levels(Observation):
     """Trials in scored levels, whose expected score has a law of difficulty.
@@ -141,33 +165,81 @@ class Levels(Observation):
         return np.asarray(4.0 * rate * (1.0 - rate) * trials > _DEEP)
 
     @cached_property
+    def _spreads(self) -> tuple[float, float]:
+        """Variance of marks of a question, at most, and that of means of questions, at least.
+
+        By the method of moments, with two standard errors.
+        """
+        trials, total = self._sums
+        tried = trials > 0.0
+        count, trials, total = self.states.count[tried], trials[tried], total[tried]
+        squares, rate = self.states.evidence[tried] @ self._scaled**2, total / trials
+        questions, marks = max(float(count.sum()), 1.0), max(float(count @ trials), 1.0)
+        mean = (count @ rate) / questions
+        whole = (count @ squares) / marks - mean**2
+        freedom, within = marks - questions, whole
+        if freedom > 0.0:
+            within = (count @ (squares - total * rate)) / freedom
+            within *= 1.0 + 2.0 * np.sqrt(2.0 / freedom)
+        between = (count @ (rate - mean) ** 2) / max(questions - 1.0, 1.0)
+        between *= 1.0 - 2.0 * np.sqrt(2.0 / max(questions - 1.0, 1.0))
+        between -= within * (count @ (1.0 / trials)) / questions
+        least = 0.25 / (len(np.unique(self._scaled)) - 1.0) ** 2
+        return float(max(min(within, whole), least)), float(max(between, 0.0))
+
+    @cached_property
     def _tilts(self) -> tuple[Array, Array]:
-        """Tilts at steps of the logit of the expected score that widen outwards, and distances."""
+        """Tilts at steps of what a question's trials tell, and the distances between them.
+
+        Where that is little, at steps of the logit of the expected score that widen outwards.
+        """
+        farthest = (self._end + 8.0 + np.ptp(self._reference)) / self._scaled_gap
+        fine = np.sinh(np.linspace(-np.arcsinh(farthest), np.arcsinh(farthest), 4001))
+        logits, _, density = self._density(fine)
+        inside = np.abs(logits) < self._end
+        logits, density = np.maximum.accumulate(logits[inside]), density[inside]
+        steps = np.diff(logits) * 0.5 * (density[1:] + density[:-1])
+        nodes = np.cumsum(np.append(0.0, steps)) + 1e-12 * np.arange(len(logits))
+        number = int(np.ceil(nodes[-1]))
+        tilts = np.interp(np.linspace(0.0, nodes[-1], number + 1), nodes, fine[inside])
+        _, slope, density = self._density(tilts)
+        return tilts, nodes[-1] / number / (density * slope)
+
+    @cached_property
+    def _end(self) -> float:
+        """Farthest logit of an expected score."""
+        rarest = max(float(self._sums[0].max(initial=0.0)), 1.0) / (_NEGLIGIBLE * self._scaled_gap)
+        return float(np.log(rarest)) + _BASE
+
+    def _density(self, tilts: Array) -> tuple[Array, Array, Array]:
+        """Return logits of expected scores at tilts, their slopes, and nodes to a logit."""
         trials, total = self._sums
         rate = total / np.maximum(trials, 1.0)
-        narrow = np.where(self._deep, 0.0, 4.0 * rate * (1.0 - rate) * trials).max(initial=0.0)
-        step = min(_STEP / np.sqrt(max(narrow, 1.0)), _WIDEST_STEP)
-        rarest, levels = self._scaled_gap, self._scaled
-        end = np.log(max(trials.max(initial=0.0), 1.0) / (_NEGLIGIBLE * rarest)) + _BASE
-        # Tilts as a function of logits: found on a fine grid, then joined.
-        widest = (end + 8.0 + np.ptp(self._reference)) / rarest
-        fine = np.sinh(np.linspace(-np.arcsinh(widest), np.arcsinh(widest), 20_001))
-        vector = softmax(fine[:, None] * levels + self._reference, axis=1)
-        logits = np.log(vector @ levels + _LEAST) - np.log(vector @ (1.0 - levels) + _LEAST)
-        number = np.ceil(_WIDENING * np.arcsinh(end / _WIDENING) / step)
-        places = step * np.arange(-number, number + 1) / _WIDENING
-        logits = np.maximum.accumulate(logits + 1e-12 * np.arange(len(logits)))
-        tilts = np.interp(_WIDENING * np.sinh(places), logits, fine)
-        vector = softmax(tilts[:, None] * levels + self._reference, axis=1)
-        up, down = vector @ levels, vector @ (1.0 - levels)
-        squares = vector @ levels**2, vector @ (1.0 - levels) ** 2
-        return tilts, step * np.cosh(places) / _relative_variance(up, down, *squares)
+        most = np.where(self._deep, 0.0, trials).max(initial=1.0)
+        sharpest = np.where(self._deep, 0.0, rate * (1.0 - rate) * trials).max(initial=0.25)
+        within, between = self._spreads
+        # It need not be finer than laws are by which questions certainly differ.
+        step = np.clip(np.sqrt(between * most / within), *_STEPS)
+        s = self._scaled
+        vector = softmax(tilts[:, None] * s + self._reference, axis=1)
+        p, q = vector @ s + _LEAST, vector @ (1.0 - s) + _LEAST
+        slope = _relative_variance(p, q, vector @ s**2, vector @ (1.0 - s) ** 2)
+        logits = np.log(p) - np.log(q)
+        smooth = _WIDEST_STEP**-2.0 / (1.0 + (logits / _WIDENING) ** 2)
+        return logits, slope, np.sqrt(smooth + np.minimum(most * p * q, sharpest) / slope) / step
 
     @cached_property
     def _reference(self) -> Array:
-        """Log of a base near those of the posterior: how often levels were seen."""
+        """Log of a base near those of the posterior: how often levels were seen.
+
+        Times a normal around the mean, so that its variance is that of marks of a question.
+        """
         seen = self.states.count @ self.states.evidence
-        return np.asarray(np.log((seen + 0.5) / (seen.sum() + 0.5 * len(seen))))
+        share = (seen + 0.5) / (seen.sum() + 0.5 * len(seen))
+        mean = share @ self._scaled
+        narrower = 0.5 / self._spreads[0] - 0.5 / (share @ (self._scaled - mean) ** 2)
+        narrower = np.clip(narrower, 0.0, 200.0 / max(mean, 1.0 - mean) ** 2)
+        return np.asarray(np.log(share) - narrower * (self._scaled - mean) ** 2)
 
     @cached_property
     def _of_reference(self) -> tuple[Array, Array]:
@@ -345,16 +417,16 @@ class Levels(Observation):
         tilted = self._tilted(theta)
         weight = self.weights(theta, offset, tilted)
         values = self._values(metrics, theta, self._within(weight, tilted))
-        powers = np.concatenate([np.ones((*values.shape[:2], 1)), values, values**2, values**3], 2)
+        square = values * values
+        powers = np.concatenate([np.ones_like(values[..., :1]), values, square, square * values], 2)
         observed = np.empty((*offset.shape, len(self.states), len(metrics), 3))
         for alike, factors in self._likelihoods(tilted):
             parts = _on_one_scale(factors)
             for j in range(offset.shape[1]):
                 raw = sum(
-                    np.swapaxes(powers[:, run] * (weight[:, j, run] * points)[..., None], 1, 2)
-                    @ sums * scale[:, None] for run, points, sums, scale in parts
+                    np.swapaxes((weight[:, j, run] * points)[..., None] * sums, 1, 2)
+                    @ powers[:, run] * scale[..., None] for run, points, sums, scale in parts
                 )  # fmt: skip
-                raw = np.swapaxes(raw, 1, 2)
                 raw = raw[..., 1:] / np.maximum(raw[..., :1], _LEAST)
                 observed[:, j, alike.states] = _cumulants(raw, len(metrics))[:, alike.place]
         deep = np.flatnonzero(self._deep)
@@ -401,18 +473,10 @@ class Levels(Observation):
 
     def _values(self, metrics: Sequence[Judged], theta: Array, nodes: Flags) -> Array:
         """Metrics at some nodes, on scales from 0 to 1; (points, nodes, metrics), 0 at others."""
-        vectors = self.vectors(theta, nodes)
         lowest, width = self._span(metrics)
-        values = np.empty((*vectors.shape[:2], len(metrics)))
-        linear = linear_metrics(metrics)
-        if linear:  # all at once
-            scores = np.stack([metrics[i].scores - lowest[i] for i in linear], axis=1)
-            values[..., linear] = vectors @ scores / width[linear]
-        for i in sorted(set(range(len(metrics))).difference(linear)):
-            values[..., i] = (metrics[i].latent(vectors) - lowest[i]) / width[i]
-        every = np.zeros((len(theta), len(nodes), len(metrics)))
-        every[:, nodes] = values
-        return every
+        values = np.zeros((len(theta), len(nodes), len(metrics)))
+        values[:, nodes] = (latent_values(metrics, self.vectors(theta, nodes)) - lowest) / width
+        return values
 
     def floats(self, columns: int) -> int:
         """As of `Observation`: some arrays have a number for each node."""
@@ -491,72 +555,114 @@ class Levels(Observation):
     def draw(self, theta: Array, offset: Array, state: Indices, rng: Rng) -> Array:
         """As of `Observation`; with one more dimension of levels."""
         drawn = np.empty((*offset.shape, len(self.scores)))
-        nodes, wide = len(self._tilts[0]) + 2, 4 * len(self.scores) * len(state)
-        if offset.any():
-            step = max(1, _BLOCK // (2 * nodes * len(state) + wide))
-            for start in range(0, len(theta), step):
-                rows = np.arange(start, min(start + step, len(theta)))
-                drawn[rows] = self._draw(theta[rows], offset[rows], state, np.arange(len(rows)),
-                                         np.arange(len(state)), rng)  # fmt: skip
-            return drawn
-        # Draws of one point, and questions of the same sum of scores, have the same probabilities.
-        points, point = np.unique(theta, axis=0, return_inverse=True)
-        kinds, column = np.unique(self._kinds[1][state], return_inverse=True)
-        first = self._kinds[0][kinds]
-        step = max(1, _BLOCK // (2 * nodes * len(kinds)))
-        order = np.argsort(point.ravel(), kind="stable")
-        ends = np.searchsorted(point.ravel()[order], np.arange(0, len(points) + step, step))
-        for number, (low, high) in enumerate(pairwise(ends)):
-            block = points[number * step : (number + 1) * step]
-            for start in range(low, high, max(1, _BLOCK // wide)):
-                rows = order[start : min(start + max(1, _BLOCK // wide), high)]
-                node = point.ravel()[rows] - number * step
-                drawn[rows] = self._draw(block, np.zeros((len(block), 1)), first, node, column, rng)
+        tilts, gaps = self._tilts
+        for at in self._nodes(theta, offset, state, rng, True):
+            inside = np.minimum(at.node, len(tilts) - 1)
+            tilt = tilts[inside] + gaps[inside] * (rng.random(at.node.shape) - 0.5)
+            deep = np.flatnonzero(self._deep[state])
+            if len(deep):
+                tilt[:, deep] = self._deep_tilts(at, state[deep], rng)
+            base = at.tilted.log_base[at.point][:, None]
+            vector = softmax(base + tilt[..., None] * self._scaled, axis=2)
+            for number, end in enumerate((0.0, 1.0)):
+                at_end = (at.node == len(tilts) + number) & ~self._deep[state]
+                if at_end.any():
+                    sure = softmax(np.where(self._scaled == end, base, -np.inf), axis=2)
+                    vector = np.where(at_end[..., None], sure, vector)
+            drawn[at.rows] = vector
         return drawn
 
-    def _draw(
-        self, theta: Array, offset: Array, state: Indices, point: Indices, column: Indices,
-        rng: Rng,
+    def draw_means(
+        self, metrics: Sequence[Judged], theta: Array, offset: Array, state: Indices,
+        share: Array, factors: Sequence[Array], rng: Rng,
     ) -> Array:  # fmt: skip
-        """Draw at points, for questions whose state is that of a column."""
-        tilted = self._tilted(theta)
-        chance = self.weights(theta, offset, tilted)
-        chance = np.repeat(chance, len(state) // chance.shape[1], axis=1)
+        """Draw sums of metrics over questions, by their nodes; (points, groups, metrics, factors).
+
+        Parameters
+        ----------
+        metrics, theta, offset, state, rng
+            As of `draw`.
+        share : ndarray, shape (questions, groups)
+        factors : sequence of ndarray, shape (points or 1, questions or 1)
+            By which shares are multiplied.
+        """
+        deep = np.flatnonzero(self._deep[state])
+        drawn = np.empty((len(theta), share.shape[1], len(metrics), len(factors)))
+        nodes, (lowest, width) = len(self._tilts[0]) + 2, self._span(metrics)
+        for at in self._nodes(theta, offset, state, rng, False):
+            values = self._values(metrics, at.theta, self._within(at.weight, at.tilted))
+            values = (lowest + width * values)[at.point]
+            if len(deep):
+                base = at.tilted.log_base[at.point][:, None]
+                tilt = self._deep_tilts(at, state[deep], rng)
+                vector = softmax(base + tilt[..., None] * self._scaled, axis=2)
+                of_deep = latent_values(metrics, vector)
+            entry = np.arange(len(at.rows))[:, None] * nodes + at.node
+            for j, factor in enumerate(factors):
+                factor = np.broadcast_to(factor, offset.shape)[at.rows]
+                for group, of_group in enumerate(share.T):
+                    counted = factor * of_group
+                    shallow = np.where(self._deep[state], 0.0, counted).ravel()
+                    sums = np.bincount(entry.ravel(), shallow, len(entry) * nodes)
+                    total = sums.reshape(len(entry), 1, nodes) @ values
+                    if len(deep):
+                        total += counted[:, None, deep] @ of_deep
+                    drawn[at.rows, group, :, j] = total[:, 0]
+        return drawn
+
+    def _nodes(
+        self, theta: Array, offset: Array, state: Indices, rng: Rng, spread: bool
+    ) -> Iterator["_Drawn"]:
+        """Yield nodes of questions, some points at a time; less those that spread out around them.
+
+        Draws of one point, and questions of the same sum of scores, have the same probabilities.
+        """
+        alike = not offset.any()
+        first, column, points, point = state, np.arange(len(state)), theta, np.arange(len(theta))
+        if alike:
+            points, point = np.unique(theta, axis=0, return_inverse=True)
+            kinds, column = np.unique(self._kinds[1][state], return_inverse=True)
+            first, point = self._kinds[0][kinds], point.ravel()
+        nodes = len(self._tilts[0]) + 2
+        step = max(1, _BLOCK // (8 * nodes * max(len(first), len(self.scores))))
+        order = np.argsort(point, kind="stable")
+        ends = np.searchsorted(point[order], np.arange(0, len(points) + step, step))
+        for number, (low, high) in enumerate(pairwise(ends)):
+            block, rows = points[number * step : (number + 1) * step], order[low:high]
+            tilted = self._tilted(block)
+            weight = self.weights(
+                block, np.zeros((len(block), 1)) if alike else offset[rows], tilted
+            )
+            cumulative = np.cumsum(self._chances(tilted, weight, first, spread), axis=2)
+            cumulative /= np.maximum(cumulative[..., -1:], _LEAST)
+            # All rows are searched at once, each with a whole number of its own.
+            numbers = np.arange(cumulative[..., 0].size).reshape(cumulative.shape[:2])
+            edges = (np.minimum(cumulative, 1.0) + numbers[..., None]).ravel()
+            of_block = point[rows] - number * step
+            row = of_block[:, None] * len(first) + column
+            node = np.searchsorted(edges, row + rng.random(row.shape)) - row * nodes
+            node = np.clip(node, 0, nodes - 1)
+            yield _Drawn(rows, block, of_block, node, tilted, weight)
+
+    def _chances(self, tilted: Tilted, weight: Array, state: Indices, spread: bool) -> Array:
+        """Return posterior probabilities of nodes, times a constant; (points, states, nodes)."""
+        chance = np.repeat(weight, len(state) // weight.shape[1], axis=1)
         for alike, factors in self._likelihoods(tilted):
             columns = np.flatnonzero(np.isin(state, alike.states))
-            node = alike.place[np.searchsorted(alike.states, state[columns])]
-            for run, points, sums, scale in _on_one_scale(factors):
-                chance[:, columns, run] *= points[:, None] * sums[:, node].T * scale[:, node, None]
-        cumulative = np.cumsum(chance, axis=2)
-        cumulative /= np.maximum(cumulative[..., -1:], _LEAST)
-        nodes = cumulative.shape[2]
-        # All rows are searched at once, each with a whole number of its own.
-        numbers = np.arange(cumulative[..., 0].size).reshape(cumulative.shape[:2])
-        edges = (np.minimum(cumulative, 1.0) + numbers[..., None]).ravel()
-        row = point[:, None] * len(state) + column
-        node = np.searchsorted(edges, row + rng.random(row.shape)) - row * nodes
-        node = np.clip(node, 0, nodes - 1)
-        tilts, gaps = self._tilts
-        inside = np.minimum(node, len(tilts) - 1)
-        tilt = tilts[inside] + gaps[inside] * (rng.random(node.shape) - 0.5)
-        deep = np.flatnonzero(self._deep[state][column])
-        if len(deep):
-            centre, width = self._deep_tilts(tilted, state[column[deep]])
-            tilt[:, deep] = centre[point] + width[point] * rng.standard_normal(tilt[:, deep].shape)
-            node[:, deep] = 0
-        base = tilted.log_base[point][:, None]
-        vector = softmax(base + tilt[..., None] * self._scaled, axis=2)
-        for number, end in enumerate((0.0, 1.0)):
-            at_end = node == len(tilts) + number
-            if at_end.any():
-                sure = softmax(np.where(self._scaled == end, base, -np.inf), axis=2)
-                vector = np.where(at_end[..., None], sure, vector)
-        return np.asarray(vector)
+            sums = alike.place[np.searchsorted(alike.states, state[columns])]
+            for run, of_points, of_sums, scale in _on_one_scale(factors):
+                likelihood = of_points[:, None] * of_sums[:, sums].T * scale[:, sums, None]
+                chance[:, columns, run] *= likelihood
+        if spread:  # around nodes, by which they vary more (Sheppard's correction)
+            bend = np.diff(chance[..., :-2], 2) / 24.0
+            chance[..., 1:-3] = np.maximum(chance[..., 1:-3] - bend, 0.0)
+        return chance
 
-    def _deep_tilts(self, tilted: Tilted, state: Indices) -> tuple[Array, Array]:
-        """Tilts of questions of very many trials, and their widths; (points, questions)."""
-        tilt, _, variance = self._solved(tilted, state)
-        return tilt, 1.0 / np.sqrt(self._sums[0][state] * variance)
+    def _deep_tilts(self, at: "_Drawn", state: Indices, rng: Rng) -> Array:
+        """Draw tilts of questions of very many trials; (points, questions)."""
+        tilt, _, variance = self._solved(at.tilted, state)
+        noise = rng.standard_normal((len(at.rows), len(state)))
+        return tilt[at.point] + noise / np.sqrt(self._sums[0][state] * variance[at.point])
 
 
 def _runs(logs: Array) -> list[slice]:
