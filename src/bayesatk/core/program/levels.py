@@ -185,7 +185,8 @@ class Levels(Observation):
         between *= 1.0 - 2.0 * np.sqrt(2.0 / max(questions - 1.0, 1.0))
         between -= within * (count @ (1.0 / trials)) / questions
         least = 0.25 / (len(np.unique(self._scaled)) - 1.0) ** 2
-        return float(max(min(within, whole), least)), float(max(between, 0.0))
+        spread = max(min(float(within), float(whole)), least)
+        return spread, max(float(between), 0.0)
 
     @cached_property
     def _tilts(self) -> tuple[Array, Array]:
