@@ -197,7 +197,7 @@ def test_one_heavy_tail_does_not_blunt_what_is_said_of_others() -> None:
         found, other = (each["closed_form"][name].attrs["sd_draws"] for each in (alone, both))
         assert other == pytest.approx(found, rel=0.2)
     assert both["closed_form"]["bayes"].attrs["sd_draws"] > 400
-    assert 1.0 <= both["closed_form"]["max_at_k"].attrs["sd_draws"] < 10.0
+    assert 1.0 <= both["closed_form"]["max_at_k"].attrs["sd_draws"] < 100.0
 
 
 def metropolis(counts: np.ndarray, size: int, rng: np.random.Generator) -> tuple:
