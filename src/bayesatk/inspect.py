@@ -186,18 +186,13 @@ def _outcomes(epochs: list[SampleScore], scores: Scores, group: str | None) -> "
 def _rows(epochs: list[SampleScore], scores: Scores, group: str | None) -> Iterator[dict[str, Any]]:
     """Yield question, outcome and group of every scored epoch."""
     from bayesatk.data.validation import shown
-    from bayesatk.io.inspect_stopping import USUAL_SCORES
+    from bayesatk.io.inspect_stopping import USUAL_SCORES, score_of
 
     score_of_mark = USUAL_SCORES if scores is None else scores
     for epoch in epochs:
         value: Any = epoch.score.value
         if isinstance(score_of_mark, Mapping):
-            if not isinstance(value, str | int | float) or value not in score_of_mark:
-                raise bk.OutcomeError(
-                    f"scores must have a score for every mark; got {shown(value)} of sample "
-                    f"{shown(epoch.sample_id)}, and know {list(score_of_mark)}. Pass "
-                    "scores={'C': 1, 'P': 0.5, 'I': 0}, say, or scores='numbers'."
-                )
+            score_of(value, score_of_mark, f"sample {shown(epoch.sample_id)}")
         row = {"question": str(epoch.sample_id), "outcome": value}
         if group is not None:
             metadata = epoch.sample_metadata or {}

@@ -66,7 +66,7 @@ def test_a_column_must_not_vary_within_a_question(tmp_path):
 
 def test_a_group_is_known_of_every_question_or_refused():
     table = TABLE.assign(domain=["law", None, None, None, "law", "law"])
-    with pytest.raises(bk.OutcomeError, match=r"column 'domain' .* question 'b'"):
+    with pytest.raises(bk.OutcomeError, match=r"group must name .* 'b'"):
         bk.tally(table, group="domain")
     # One row that says it is enough, and a missing cell contradicts none.
     table = TABLE.assign(domain=["law", None, None, "art", "law", "law"])

@@ -44,8 +44,8 @@ def test_weights_come_from_columns_lists_and_mappings(kind, tmp_path) -> None:
     ("weight", "said"),
     [
         ("spent", r"column 'spent' must be the same .* row 0 has 3.0 and row 1 has 4.0"),
-        ("name", r"column 'name' must have weights, positive .* row 0 has 'x'"),
-        ("none", r"column 'none' must have weights, positive .* row 2 has 0"),
+        ("name", r"weight must have positive .* that of 'a' is 'x'"),
+        ("none", r"weight must have positive .* is 0"),
         ("nowhere", "nowhere"),
         ([1, 2], "each of the 3 questions"),
         ([1, -2, 1], "that of 'b' is -2"),
@@ -63,7 +63,7 @@ def test_what_is_no_weight_is_refused(weight, said) -> None:
 
 def test_a_question_without_a_weight_is_named() -> None:
     table = TABLE.assign(use=[2.0, None, None, None, 1.0])
-    with pytest.raises(bk.OutcomeError, match=r"'use' must give the weight .* 'b' has none"):
+    with pytest.raises(bk.OutcomeError, match=r"weight must have positive .* 'b' is None"):
         bk.tally(table, weight="use")
     with pytest.raises(bk.OutcomeError, match="weight"):
         bk.tally(TABLE, covariates={"weight": [1, 2, 3]})

@@ -232,9 +232,6 @@ def arranged(data: object, name: str, within: str = "") -> list[Block]:
             f"{within and f' within {within[:-2]}'}. One row of trials is [[...]]."
         )
     sizes = np.array([[len(row) for row in data]], np.int64)
-    kinds = {row.dtype if isinstance(row, np.ndarray) else None for row in data}
-    if len(kinds) == 1 and None not in kinds:  # of one type, which joining them keeps
-        return [Block(np.concatenate(data), sizes, within)]
     rows = (_listed(row) if isinstance(row, np.ndarray) else row for row in data)
     cells = np.fromiter(chain.from_iterable(rows), object, int(sizes.sum()))
     return [Block(cells, sizes, within)]
@@ -349,20 +346,13 @@ def _counts(values: object, name: str) -> tuple[Ints, OwnLabels]:
 
 def _counts_by_system(values: Mapping[Any, object], name: str) -> tuple[Ints, OwnLabels]:
     """Stack a mapping {system: counts}; a number of trials stands for all questions."""
-    rows, labels = [], dict[str, Any]()
-    for system, counts in values.items():
-        whose = f"{name} of {shown(system)}"
-        row, row_labels = (
-            (check_counts(counts, whose), {})
-            if isinstance(counts, Mapping)
-            else _counts(counts, whose)
+    pairs = [_counts(counts, f"{name} of {shown(system)}") for system, counts in values.items()]
+    rows, questions = [row for row, _ in pairs], [labels.get("question") for _, labels in pairs]
+    if any(labels != questions[0] for labels in questions):
+        raise OutcomeError(
+            f"{name} of every system must have the same labels in the same order; got "
+            f"{shown(questions, 200)}. Reindex one like the other."
         )
-        rows.append(row)
-        if labels.setdefault("question", row_labels.get("question")) != row_labels.get("question"):
-            raise OutcomeError(
-                f"{name} of every system must have the same labels in the same order; those of "
-                f"{shown(system)} are {row_labels!s:.200}. Reindex one like the other."
-            )
     shapes = {row.shape for row in rows if row.ndim or name == "successes"}
     if not rows or len(shapes) > 1 or any(len(shape) != 1 for shape in shapes):
         raise OutcomeError(
@@ -370,11 +360,8 @@ def _counts_by_system(values: Mapping[Any, object], name: str) -> tuple[Ints, Ow
             f"got shapes {shown([row.shape for row in rows])}. For systems that answered different "
             "questions pass a table with columns system, question, trials and successes."
         )
-    shared_labels = {dim: texts for dim, texts in labels.items() if texts}
-    return np.stack(np.broadcast_arrays(*map(np.atleast_1d, rows))), {
-        "system": list(values),
-        **shared_labels,
-    }
+    labels = {"system": list(values)} | ({"question": questions[0]} if questions[0] else {})
+    return np.stack(np.broadcast_arrays(*map(np.atleast_1d, rows))), labels
 
 
 def _labels(values: xr.DataArray | xr.Dataset) -> OwnLabels:

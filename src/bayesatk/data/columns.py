@@ -105,6 +105,8 @@ class Columns:
         Digest of every cell of the columns that say what was asked, by name.
     others : tuple
         Names of the columns that nothing is made of.
+    at : callable, optional
+        Where a row is, for a message, if not by its number.
     """
 
     roles: Mapping[str, Any]
@@ -114,6 +116,7 @@ class Columns:
     content: Mapping[Any, Sequence[int]] = field(default_factory=dict)
     others: tuple[Any, ...] = ()
     ending: str = ""
+    at: Callable[[int], str] | None = None
 
     def __len__(self) -> int:
         return len(self.values["question"])
@@ -139,7 +142,7 @@ class Columns:
 
     def place(self, row: int) -> str:
         """Return where a row is, for a message."""
-        return f"{self.word} {self.number(row)}{self.ending}"
+        return self.at(row) if self.at else f"{self.word} {self.number(row)}{self.ending}"
 
     def value(self, role: str, row: int) -> Any:
         """Return a value as Python writes it."""
@@ -372,10 +375,9 @@ def _check_told(names: Labels, columns: object) -> None:
         for role, name in columns.items()
     )
     if not valid or not isinstance(columns, Mapping):
-        got = dict(columns) if isinstance(columns, Mapping) else columns
         raise OutcomeError(
-            f"columns must map {', '.join(ROLES)} to names in the table; got {shown(got)} for a "
-            f"table with columns {shown(list(names), 400)}."
+            f"columns must map {', '.join(ROLES)} to names in the table; got {shown(columns)} for "
+            f"a table with columns {shown(list(names), 400)}."
         )
     roles, used = set(columns), [name for role, name in columns.items() if role != "content"]
     for is_wrong, rule, remedy in (
@@ -404,7 +406,11 @@ def labels(table: Columns, role: str) -> tuple[Ints, list[Any]]:
     values = table.values[role]
     if isinstance(values, list | tuple):
         values = _object_labels(table, role, list(values))
-    codes, distinct = pd.factorize(values)
+    try:
+        codes, distinct = pd.factorize(values)
+    except TypeError:  # lists and objects have no hash
+        row = next(row for row, label in enumerate(values) if label_fault(label))
+        raise _no_label(table, role, row, values[row]) from None
     texts = list(distinct.tolist())
     if isinstance(values, np.ndarray) and values.dtype != object:
         return np.asarray(codes, np.int64), texts
@@ -427,10 +433,6 @@ def _object_labels(table: Columns, role: str, values: list[Any]) -> NDArray[Any]
             f"column {table.roles[role]!r} must not mix true/false with numbers, which are equal "
             f"to them, as {role} labels. Write them as text."
         )
-    if not types <= {str, int}:
-        for row, label in enumerate(values):
-            if is_missing(label) or label_fault(label):
-                raise _no_label(table, role, row, label)
     return np.fromiter(values, object, len(values))
 
 

@@ -230,13 +230,11 @@ class Design:
         unit = columns / largest
         centre = unit.mean(axis=0)
         centred = unit - centre
-        spread = np.abs(centred).max(axis=0)
-        differs = spread > 1e-13  # of the largest value; smaller differences are rounding
-        spread = np.where(differs, spread, 1.0)
-        centred = np.where(differs, centred / spread, 0.0)
         centred -= centred.mean(axis=0)  # of values far from 0 the first mean was rounded
-        sd = np.where(differs, np.sqrt((centred**2).mean(axis=0)), 1.0)
-        return centred / sd, centre * largest, sd * spread * largest
+        sd = np.sqrt((centred**2).mean(axis=0))
+        differs = sd > 1e-13  # of the largest value; smaller differences are rounding
+        sd = np.where(differs, sd, 1.0)
+        return np.where(differs, centred / sd, 0.0), centre * largest, sd * largest
 
     @cached_property
     def basis(self) -> Basis:

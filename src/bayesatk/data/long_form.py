@@ -36,7 +36,6 @@ from bayesatk.data.validation import (
 from bayesatk.data.verifier import VERIFIER, VerifierScores, counted_scores
 
 MissingPolicy = Literal["error", "ignore", "wrong", "bounds"]
-_BLOCK = 2**17  # cells encoded or counted at a time: they stay in the cache of a processor
 _HASHED = frozenset({int, bool, str})  # looked up without a check: none of these can be missing
 
 
@@ -79,7 +78,7 @@ class LongForm:
     answer: list[str | None] | None = None
     rules: AnswerRules = field(default_factory=AnswerRules)
     notes: tuple[str, ...] = ()
-    columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    columns: Mapping[str, Any] = field(default_factory=dict)
     by_trial: Mapping[str, Array] = field(default_factory=dict)
 
     def labelled(self, systems: object, questions: object) -> "LongForm":
@@ -215,14 +214,7 @@ def count_codes(codes: Codes, slots: Sequence[int]) -> Ints:
     >>> count_codes(np.array([[0, 1, -1], [1, 1, 1]]), range(-1, 2)).tolist()
     [[1, 1, 1], [0, 0, 3]]
     """
-    rows = codes.reshape(math.prod(codes.shape[:-1]), codes.shape[-1])
-    counts = np.zeros((len(rows), len(slots)), np.int64)
-    step = max(1, _BLOCK // max(1, rows.shape[1]))
-    for start in range(0, len(rows), step):
-        block = rows[start : start + step]
-        for column, slot in enumerate(slots):
-            counts[start : start + step, column] = (block == slot).sum(axis=1, dtype=np.int32)
-    return counts.reshape(*codes.shape[:-1], -1)
+    return np.stack([(codes == slot).sum(axis=-1) for slot in slots], axis=-1)
 
 
 def encode(values: NDArray[Any] | list[Any], scores: Scores) -> Codes:
@@ -241,29 +233,18 @@ def encode(values: NDArray[Any] | list[Any], scores: Scores) -> Codes:
     if values.dtype.kind in "OT":
         return _encode_objects(values.ravel().tolist(), scores, kind).reshape(values.shape)
     codes = np.full(values.shape, CODE_INVALID, kind)
-    if values.dtype.kind in "biufU":  # no dates, durations, bytes, complex numbers, records
-        _encode_array(values, codes, scores)
-    return codes
-
-
-def _encode_array(values: NDArray[Any], codes: Codes, scores: Scores) -> None:
-    """Write the codes of an array of numbers or text, block by block."""
-    if values.size > _BLOCK and values.ndim > 1:
-        step = max(1, len(values) * _BLOCK // values.size)
-        for start in range(0, len(values), step):
-            at = slice(start, start + step) if len(values) > 1 else 0
-            _encode_array(values[at], codes[at], scores)
-        return
-    kind = values.dtype.kind
-    if kind == "f":  # arithmetic is faster than writing through a mask
+    if values.dtype.kind == "f":
         codes += np.isnan(values)
-    for code, label in enumerate(scores):
-        if isinstance(label, str) == (kind == "U"):
+    # No dates, durations, bytes, complex numbers, records.
+    for code, label in enumerate(scores if values.dtype.kind in "biufU" else ()):
+        if isinstance(label, str) == (values.dtype.kind == "U"):
             try:
                 same = np.asarray(values == label, dtype=bool)
             except OverflowError:  # an integer that no float reaches
                 continue
+            # Faster than writing through a mask.
             np.maximum(codes, same * codes.dtype.type(code + 2) - codes.dtype.type(2), out=codes)
+    return codes
 
 
 def _encode_objects(values: list[Any], scores: Scores, kind: Any) -> Codes:
@@ -304,8 +285,10 @@ def refuse(
     if isinstance(scores, NumberScale):
         allowed, remedy = scores.words, ("Correct it, or change ", Argument("scores"), ".")
     elif is_category(value) and value not in (math.inf, -math.inf):
-        # A duration is compared with numbers under a warning: it stands here by its text.
-        keys = dict.fromkeys(_as_key(mark) for mark in (value, *values) if is_category(mark))
+        marks = (mark for mark in (value, *values) if is_category(mark))
+        keys = dict.fromkeys(
+            mark.item() if isinstance(mark, np.generic) else mark for mark in marks
+        )
         keys = {key: ... for key in keys if key not in scores}
         most = 8  # that a message lists
         remedy = ()
@@ -336,15 +319,8 @@ def _threshold(values: Sequence[Any]) -> tuple[str | Argument, ...]:
 
 def _number(value: Any) -> float | None:
     """Return the number that an outcome is, or that its text is; durations are none."""
-    odd = isinstance(value, bool | np.bool_ | np.timedelta64) or not is_category(value)
+    odd = isinstance(value, bool | np.bool_) or not is_category(value)
     return None if odd else number_of(value)
-
-
-def _as_key(value: Any) -> Any:
-    """Return an outcome as a key of scores."""
-    if isinstance(value, np.timedelta64):
-        return str(value)
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def marks_of(codes: NDArray[Any], scores: Scores) -> Ints:

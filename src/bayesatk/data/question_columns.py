@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.arrays import Array, Ints
 from bayesatk._tools.messages import Argument
-from bayesatk.data.columns import COVARIATE, GROUP, UNKNOWN, WEIGHT, Columns, is_right_answer
+from bayesatk.data.columns import (
+    COVARIATE,
+    GROUP,
+    UNKNOWN,
+    WEIGHT,
+    Columns,
+    canonical,
+    is_right_answer,
+)
 from bayesatk.data.validation import Labels, OutcomeError, is_absent, number_of, shown
 
 # Names that counts and results give to something of their own.
@@ -99,13 +107,20 @@ def question_coordinates(dataset: xr.Dataset) -> dict[str, NDArray[Any]]:
     }
 
 
-def question_column(name: str, values: object, questions: Labels) -> NDArray[Any]:
-    """Return a group, weights or a covariate that were given, checked."""
-    argument = Argument(name if name in (GROUP, WEIGHT) else "covariates")
-    rows = by_question(argument, name, values, questions)
+def question_column(name: str, values: Labels | Array, questions: Labels) -> NDArray[Any]:
+    """Return groups, weights or a covariate as they are kept, or refuse the first that is none.
+
+    Examples
+    --------
+    >>> question_column("weight", [2, "0.5"], ["a", "b"]).tolist()
+    [2.0, 0.5]
+    """
     if name == WEIGHT:
-        return weights(rows, questions)
-    for label, value in zip(questions, rows, strict=True):
+        return weights(values, questions)
+    if isinstance(values, np.ndarray) and name != GROUP:  # a coordinate
+        return values
+    argument = argument_of(name)
+    for label, value in zip(questions, values, strict=True):
         if isinstance(value, list | dict | set | tuple | np.ndarray):
             raise OutcomeError(
                 argument, f" must be one text or number for every question; {name!r} of "
@@ -116,7 +131,12 @@ def question_column(name: str, values: object, questions: Labels) -> NDArray[Any
                 argument, f" must name the group of every question; that of {shown(label)} is "
                 f"{shown(value)}. Write one, such as 'other'.",
             )  # fmt: skip
-    return _of_one_kind([None if is_absent(value) else value for value in rows], name == GROUP)
+    return _of_one_kind([None if is_absent(value) else value for value in values], name == GROUP)
+
+
+def argument_of(name: str) -> Argument:
+    """Return the argument by which a column of the questions is asked for."""
+    return Argument(name if name in (GROUP, WEIGHT) else "covariates")
 
 
 class Agreement:
@@ -128,7 +148,7 @@ class Agreement:
     >>> agreement = Agreement()
     >>> agreement.add(Columns(roles, {"group": ["law", None]}), np.array([0, 1]), ["a", "b"])
     >>> agreement.add(Columns(roles, {"group": ["art"]}), np.array([1]), ["a", "b"])
-    >>> agreement.columns(["a", "b"])["group"].tolist()
+    >>> agreement.columns(["a", "b"])["group"]
     ['law', 'art']
     """
 
@@ -145,8 +165,11 @@ class Agreement:
         for role, name in table.roles.items():
             if role in (GROUP, WEIGHT) or role.startswith(COVARIATE):
                 values = [None if is_absent(value) else value for value in table.listed(role)]
-                values = _weights_of_rows(table, values) if role == WEIGHT else values
-                codes = _distinct(table, role, values)
+                if role == WEIGHT:
+                    values = [value and (number_of(value) or value) for value in values]
+                plain = (canonical(value) if isinstance(value, list | dict) else value
+                         for value in values)  # fmt: skip
+                codes = pd.factorize(np.fromiter(plain, object, len(values)))[0]
                 self.compare(table, (role, name), values, codes, question, questions)
 
     def compare(
@@ -179,22 +202,13 @@ class Agreement:
         first_values = self._first.get(key, {})
         return [first_values.get(position, (absent,))[0] for position in range(len(questions))]
 
-    def columns(self, questions: Labels) -> dict[str, NDArray[Any]]:
+    def columns(self, questions: Labels) -> dict[str, list[Any]]:
         """Return groups, weights and covariates by the name under which they are kept."""
-        columns = {}
-        for role, name in self._first:
-            if role in ("content", "reference"):
-                continue
-            values = self.values((role, name), questions)
-            if role in (GROUP, WEIGHT) and None in values:
-                remedy = "Write one" + ", such as 'other'" * (role == GROUP)
-                remedy += ", or do not name the column"
-                raise OutcomeError(
-                    f"column {name!r} must give the {role} of every question; question "
-                    f"{shown(questions[values.index(None)])} has none in any row. {remedy}."
-                )
-            columns[role.removeprefix(COVARIATE)] = _of_one_kind(values, role == GROUP)
-        return columns
+        return {
+            role.removeprefix(COVARIATE): self.values((role, name), questions)
+            for role, name in self._first
+            if role not in ("content", "reference")
+        }
 
     def notes(self, questions: Labels) -> tuple[str, ...]:
         """Return a note where two questions have one content."""
@@ -258,60 +272,22 @@ def _several_contents(
     )  # fmt: skip
 
 
-def _weights_of_rows(table: Columns, values: list[Any]) -> list[float | None]:
-    """Return weights as numbers, or refuse the first that is none."""
-    numbers = [None if value is None else _weight(value) for value in values]
-    if 0.0 in numbers:
-        row = numbers.index(0.0)
-        raise OutcomeError(
-            f"column {table.roles[WEIGHT]!r} must have weights, positive finite numbers; "
-            f"{table.place(row)} has {shown(values[row])}. Leave out questions that shall not "
-            "count, or name another column."
-        )
-    return numbers
-
-
-def _weight(value: object) -> float:
-    """Return a weight; 0 if it is none."""
-    number = number_of(value) or 0.0
-    return number if 0.0 < number < np.inf else 0.0
-
-
-def weights(values: Labels, questions: Labels) -> Array:
-    """Return the weights of the questions, or refuse the first that is none.
-
-    Examples
-    --------
-    >>> weights([2, "0.5"], ["a", "b"]).tolist()
-    [2.0, 0.5]
-    """
-    numbers = [_weight(value) for value in values]
-    if 0.0 in numbers:
-        position = numbers.index(0.0)
-        raise OutcomeError(
-            WEIGHT, " must have positive finite numbers, one for each question; that of "
-            f"{shown(questions[position])} is {shown(values[position])}. Leave out questions "
-            "that shall not count: data.sel(question=[...]); or rename a column or coordinate that "
-            "is no weight.",
-        )  # fmt: skip
+def weights(values: Labels | Array, questions: Labels) -> Array:
+    """Return the weights of the questions, or refuse the first that is none."""
+    numbers = [number_of(value) or 0.0 for value in values]
+    for label, value, number in zip(questions, values, numbers, strict=True):
+        if not 0.0 < number < np.inf:
+            raise OutcomeError(
+                WEIGHT, " must have positive finite numbers, one for each question; that of "
+                f"{shown(label)} is {shown(value)}. Leave out questions that shall not count: "
+                "data.sel(question=[...]); or rename a column or coordinate that is no weight.",
+            )  # fmt: skip
     return np.array(numbers)
 
 
 def unequal(weight: Array) -> Array | None:
     """Return weights if they differ; those that are all the same are none."""
     return None if (weight == weight[0]).all() else weight
-
-
-def _distinct(table: Columns, role: str, values: list[Any]) -> Ints:
-    """Return a number for every distinct value, -1 where there is none."""
-    try:
-        return np.asarray(pd.factorize(np.fromiter(values, object, len(values)))[0], np.int64)
-    except TypeError:
-        row = next(i for i, value in enumerate(values) if isinstance(value, list | dict | set))
-        raise OutcomeError(
-            f"column {table.roles[role]!r} must have one text or number for every question; "
-            f"{table.place(row)} has {shown(values[row])}. Name another column."
-        ) from None
 
 
 def _of_one_kind(values: list[Any], labels: bool) -> NDArray[Any]:

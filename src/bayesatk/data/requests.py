@@ -19,7 +19,7 @@ from bayesatk._tools.messages import Argument, one_of
 from bayesatk.data.arrays import arranged_like
 from bayesatk.data.columns import BY_TRIAL, COST, COVARIATE, GROUP, TRUTH, WEIGHT
 from bayesatk.data.long_form import LongForm
-from bayesatk.data.question_columns import OWN, question_column
+from bayesatk.data.question_columns import OWN, argument_of, by_question
 from bayesatk.data.validation import Codes, Labels, OutcomeError, number_of, shown
 from bayesatk.data.verifier import VERIFIER, read_verifier
 
@@ -107,14 +107,12 @@ class Request:
         for role, name in self.roles.items():
             kept_name = role.removeprefix(COVARIATE)
             if role in (GROUP, WEIGHT) and name in columns:  # of an array, under its name
-                columns[kept_name] = question_column(
-                    kept_name, columns.pop(name).tolist(), long.questions
-                )
+                columns[kept_name] = columns.pop(name)
             if kept_name not in columns and role not in by_trial:
                 raise _not_there(role, name)
         for name, values in self.given.items():
             if name not in READERS:
-                columns[name] = question_column(name, values, long.questions)
+                columns[name] = by_question(argument_of(name), name, values, long.questions)
             elif long.counted is not None:
                 raise OutcomeError(
                     name, " must be left out for counts, which do not say which trials "

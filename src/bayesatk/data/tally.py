@@ -23,11 +23,11 @@ from bayesatk.data.arrays import (
     read_nested,
     read_successes,
 )
-from bayesatk.data.columns import GROUP, TRUTH, WEIGHT
+from bayesatk.data.columns import GROUP, TRUTH
 from bayesatk.data.long_form import LongForm, MissingPolicy
 from bayesatk.data.outcomes import Outcomes, with_costs, with_truth
 from bayesatk.data.panels import as_panel, pattern_scores, read_panel
-from bayesatk.data.question_columns import weights, with_group_name
+from bayesatk.data.question_columns import question_column, with_group_name
 from bayesatk.data.requests import MissingCost, Request
 from bayesatk.data.tables import read_rows
 from bayesatk.data.validation import (
@@ -376,9 +376,9 @@ def _with_truths(
 
 def _coordinates(long: LongForm, scale: Scores, better: Better) -> dict[str, Any]:
     """Labels of systems, questions and categories, and what is known of the questions."""
-    columns = dict(long.columns)
-    if WEIGHT in columns:
-        columns[WEIGHT] = weights(columns[WEIGHT].tolist(), long.questions)
+    columns = {
+        name: question_column(name, values, long.questions) for name, values in long.columns.items()
+    }
     return {
         "system": as_coordinate(long.systems, "systems"),
         "question": as_coordinate(long.questions, "questions"),

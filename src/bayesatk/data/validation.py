@@ -107,7 +107,8 @@ def number_of(value: Any) -> float | None:
 
 def is_category(value: object) -> bool:
     """Whether a value may be an outcome: text, a real number, or true/false."""
-    return isinstance(value, str | Real | Decimal | np.bool_)
+    odd = isinstance(value, np.timedelta64)  # which NumPy counts among the integers
+    return isinstance(value, str | Real | Decimal | np.bool_) and not odd
 
 
 def check_scores(scores: object) -> Scores:

@@ -424,10 +424,9 @@ def _claim(number: int, table: Mapping[str, Any], defaults: Mapping[str, Any]) -
         raise ValueError(f"{where} ({says!r}) must have keys from {', '.join(keys)}; {fault}.")
     shared = {key: value for key, value in defaults.items() if key in keys}
     claim = Claim(**{"number": number, **shared, **table})
-    for name in ("by", "within", "share", "spend"):
-        real_number(f"{where}: {name}", getattr(claim, name))
-    for name, least in (("by", claim.by), ("within", claim.within), ("spend", claim.spend)):
-        if least < 0.0 or (name in kind.needs and least == 0.0):
+    for name in ("share", "by", "within", "spend"):
+        value = real_number(f"{where}: {name}", getattr(claim, name))
+        if name != "share" and (value < 0.0 or (name in kind.needs and value == 0.0)):
             raise claim.refuse(name, "be above 0" if name in kind.needs else "be 0 or more", "")
     whole_number(f"{where}: top", claim.top)
     if claim.k is not None:

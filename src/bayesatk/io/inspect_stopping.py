@@ -19,6 +19,17 @@ from bayesatk.results.selection import outcomes_of
 USUAL_SCORES = {"C": 1.0, "I": 0.0, True: 1.0, False: 0.0}
 
 
+def score_of(mark: object, scores: Mapping[Any, float], where: str) -> float:
+    """Return the score of a mark, or refuse one that has none."""
+    if isinstance(mark, str | int | float) and mark in scores:
+        return scores[mark]
+    raise OutcomeError(
+        f"scores must have a score for every mark; got {shown(mark)} of {where}, and know "
+        f"{list(scores)}. Pass scores={{'C': 1, 'P': 0.5, 'I': 0}}, say, or for numbers of metrics "
+        "scores='numbers'."
+    )
+
+
 class InspectStopping:
     """Stop an Inspect evaluation once a `StoppingRule` has decided, with its error rate.
 
@@ -153,13 +164,7 @@ class InspectStopping:
         name = names[0] if self.scorer is None else self.scorer
         if name not in scores:
             raise OutcomeError(f"scorer must be one of {names}; got {name!r}.")
-        value = scores[name].score.value
-        if isinstance(value, str | int | float) and value in self._scores:
-            return self._scores[value]
-        raise OutcomeError(
-            f"scores must have a score for every mark; got {shown(value)} from {name!r}, and know "
-            f"{list(self._scores)}. Pass scores={{'C': 1, 'P': 0, 'I': 0}}, say."
-        )
+        return score_of(scores[name].score.value, self._scores, f"scorer {name!r}")
 
     def _decide(self) -> str | None:
         """Return what the rule says of what counts so far, or None to go on."""

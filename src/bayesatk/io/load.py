@@ -264,7 +264,7 @@ def load(
     arguments = locals()
     labels = {"systems": systems, "questions": questions}
     request = Request.of(group, covariates, weight, cost, cost_unit, missing_cost, truth, verifier)
-    arguments["marks"] = _columns_of_judges(source, marks)
+    arguments["marks"] = by_name(marks, True) if marks is not None and is_source(source) else {}
     options = ReadOptions.of(arguments, request.roles)
     if not is_source(source):
         refuse_options(replace(options, columns={}), {"data that are no files"})
@@ -279,7 +279,8 @@ def load(
     with in_file(inputs):
         inputs.check()
         if inputs.are_logs:
-            _check_rules_of_logs(answer_rules, answers)
+            if not answers:
+                refuse_given("logs without answers=True", answer_rules=answer_rules)
             rows = read_logs(inputs)
             given_scores = None if scores is None else scale
             long, scale = to_long(rows, given_scores, usual, missing, rules)
@@ -301,19 +302,6 @@ def load(
         done = finish(long, scale, missing, request, success, better)
     sources = tuple((file.name, file.sha256) for file in inputs.sources)
     return replace(as_panel(done, tuple(options.marks)), sources=sources)
-
-
-def _check_rules_of_logs(answer_rules: AnswerRules | None, answers: bool) -> None:
-    """Refuse rules for answers that are not read."""
-    if answer_rules is not None and not answers:
-        raise OutcomeError(
-            "answer_rules must be left out unless ", Argument("answers", True), " is given."
-        )
-
-
-def _columns_of_judges(source: object, marks: object) -> Mapping[Any, Any]:
-    """Return the columns of several judges in files; `tally` reads the marks of other data."""
-    return by_name(marks, True) if marks is not None and is_source(source) else {}
 
 
 def _scores_of_judges(options: ReadOptions, arguments: Mapping[str, Any]) -> Scores:

@@ -29,13 +29,12 @@ from bayesatk.data.columns import (
     fields_with_records,
     find_columns,
 )
-from bayesatk.data.validation import Labels, NumberScale, OutcomeError, Scores, shown
+from bayesatk.data.validation import Labels, NumberScale, OutcomeError, Scores, number_of, shown
 from bayesatk.io.json_stream import at, decoded, members, parsed_lines, parts_of
 from bayesatk.io.sources import largest, opened, too_large, total
 
 # What spreadsheets take for the beginning of a formula (OWASP, CSV injection), behind apostrophes.
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,6})?", re.ASCII | re.IGNORECASE)
 _CSV_LIMIT = threading.RLock()
 SEPARATORS = {"csv": ",", "tsv": "\t"}
 
@@ -43,11 +42,11 @@ SEPARATORS = {"csv": ",", "tsv": "\t"}
 Named = tuple[int, tuple[str, ...], Any]  # number, names and fields of a record
 
 
-def named_columns(columns: Mapping[str, Any]) -> list[Any]:
+def named_columns(columns: Mapping[str, Any]) -> list[str]:
     """Return all columns that are named, one by one where outcomes stand side by side."""
     several = (name if isinstance(name, tuple) else (name, *str(name).split(","))
                for name in columns.values())  # fmt: skip
-    return list(dict.fromkeys(name for names in several for name in names))
+    return [*dict.fromkeys(name for names in several for name in names if isinstance(name, str))]
 
 
 def text_blocks(
@@ -56,7 +55,7 @@ def text_blocks(
     """Yield the columns that matter of some records of a file of text after the other."""
     word = {"jsonl": "line", "json": "record"}.get(kind, "row")
     # Fields within fields, such as reward_info.reward, are read where they are named.
-    nested = [name for name in named_columns(columns) if isinstance(name, str) and "." in name]
+    nested = [name for name in named_columns(columns) if "." in name]
     picked: Any = None  # of the first record
     checked, first_names = set(), None
     block: list[tuple[Any, ...]] = []
@@ -303,7 +302,7 @@ def _numbers(scores: Scores) -> dict[Decimal, object]:
 
 def is_number(text: str) -> bool:
     """Whether a text is a decimal number."""
-    return _NUMBER.fullmatch(text) is not None
+    return text.strip() == text != "" and number_of(text) is not None
 
 
 def _from_text(text: str, scores: Scores, numbers: Mapping[Decimal, object]) -> object:

@@ -164,13 +164,9 @@ class Totals:
 
     def fits(self, read: "Totals") -> bool:
         """Whether what was read is what is stated."""
-        pairs = (self.questions, read.questions), (self.trials, read.trials)
-        same = all(stated in (None, number) for stated, number in pairs)
-        return (
-            same
-            and self.repeats in (None, read.repeats)
-            and (not self.repeats or read.least == read.repeats)
-        )
+        stated = self.questions, self.trials, self.repeats, self.repeats
+        numbers = read.questions, read.trials, read.repeats, read.least
+        return all(total in (None, number) for total, number in zip(stated, numbers, strict=True))
 
     @property
     def even(self) -> bool:
@@ -301,16 +297,6 @@ def is_correct_incorrect(table: Columns) -> bool:
     return fits and any(isinstance(mark, str) for mark in outcomes)
 
 
-@dataclass(frozen=True)
-class _LogColumns(Columns):
-    """Columns whose rows have their place in a log."""
-
-    source: Rows | None = None
-
-    def place(self, row: int) -> str:
-        return "" if self.source is None else self.source.place(row)
-
-
 def to_columns(rows: Rows, scale: Scores | None = None) -> Columns:
     """Return the trials of all logs as a long table with one label for every question."""
     if not rows.trials and rows.tasks:
@@ -332,7 +318,7 @@ def to_columns(rows: Rows, scale: Scores | None = None) -> Columns:
     if rows.options.answers:
         values["answer"] = [trial.answer for trial in rows.trials]
     values |= {role: _said(rows, role, name) for role, name in rows.roles.items()}
-    return _LogColumns({role: role for role in values} | rows.roles, values, source=rows)
+    return Columns({role: role for role in values} | rows.roles, values, at=rows.place)
 
 
 def _said(rows: Rows, role: str, name: str) -> list[object]:
@@ -456,22 +442,16 @@ def _note_stated(rows: Rows, questions: list[Any]) -> None:
     for log, stated in rows.stated.items():
         if not counts[log] or stated == Totals():
             continue
-        by_system: dict[str, list[int]] = {}
-        for (system, _), number in counts[log].items():
-            by_system.setdefault(system, []).append(number)
-        of_log = Totals.of([number for numbers in by_system.values() for number in numbers])
+        of_log = Totals.of(counts[log].values())
         of_log = replace(of_log, questions=len({question for _, question in counts[log]}))
         if stated.fits(of_log):
             agreeing.append(str(stated))
         else:
-            rows.note(f"CHECK: {rows.names[log]} states {stated}; {_read_words(of_log)} were read")
+            read = f"{of_log} ({of_log.trials} trials) were read"
+            rows.note(f"CHECK: {rows.names[log]} states {stated}; {read}")
     if agreeing:
         words = agreeing[0] if len(set(agreeing)) == 1 else f"in {len(agreeing)} logs"
         rows.note(f"questions and trials are as many as stated: {words}")
-
-
-def _read_words(read: Totals) -> str:
-    return f"{read} ({read.trials} trials)"
 
 
 def _trial_labels(rows: Rows, questions: list[Any]) -> list[int]:

@@ -189,6 +189,7 @@ def _wide_blocks(
             first: Any = next(records, {})
         systems = [name for name in systems if says(first, f"{name}.{within}")]
     columns = {
+        **options.roles,
         "question": question_column,
         "content": options.columns.get("content", question_column),
         "outcome": tuple(name if within is None else f"{name}.{within}" for name in systems),

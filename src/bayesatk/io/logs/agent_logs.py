@@ -5,8 +5,10 @@ the system (its sandbox, the network, its own verifier), the trial has a fault; 
 judged at all, it has no outcome, and the reason is told.
 """
 
+from collections.abc import Collection
 from dataclasses import replace
 
+from bayesatk.io.json_stream import Json
 from bayesatk.io.logs.record_logs import Record, RecordLog, Trials, content_of, fields_of
 from bayesatk.io.rows import EMPTY, Totals
 
@@ -162,14 +164,19 @@ def _verifiers(record: Record) -> Trials:
     beside, which names model and environment, decides by ``num_examples`` and
     ``rollouts_per_example`` what a question is; where it has none, prompt, answer and task do.
     """
-    no_marks = ("id", "example_id", "generation_ms", "scoring_ms", "total_ms", "reward")
+    no_marks = "id", "example_id", "generation_ms", "scoring_ms", "total_ms"
+    failed = {"fault": "an error"} if record("error") else {}
+    yield {"outcome": _rewards(record, no_marks), **failed}
+
+
+def _rewards(record: Record, no_marks: Collection[str]) -> Json:
+    """Return the reward of a rollout, and what else is a number, by name."""
     marks = {
         name: value
         for name, value in record.fields.items()
         if isinstance(value, float | int) and not isinstance(value, bool) and name not in no_marks
     }
-    failed = {"fault": "an error"} if record("error") else {}
-    yield {"outcome": {"reward": record("reward"), **marks}, **failed}
+    return {"reward": record("reward"), **marks}
 
 
 def _verifiers_traces(trace: Record) -> Trials:
@@ -195,13 +202,8 @@ def _nemo_gym(rollout: Record) -> Trials:
 
     ``sample`` of the task has the request and names the agent; no field names the model.
     """
-    no_marks = ("_ng_task_index", "_ng_rollout_index", "reward")
-    marks = {
-        name: value
-        for name, value in rollout.fields.items()
-        if isinstance(value, float | int) and name not in no_marks and "tokens" not in name
-    }
-    yield {"outcome": {"reward": rollout("reward"), **marks}}
+    counted = [name for name in rollout.fields if "tokens" in name]
+    yield {"outcome": _rewards(rollout, ("_ng_task_index", "_ng_rollout_index", *counted))}
 
 
 _REWARDS = ("scorer", "task")
