@@ -119,15 +119,12 @@ def _read_weights(labels: list[Any], weights: object) -> Array | None:
         str(label): real_number("group_weights", value) for label, value in weights.items()
     }
     names = list(map(str, labels))
-    unknown, absent = (
-        [x for x in shares_by_name if x not in names],
-        [x for x in names if x not in shares_by_name],
-    )
-    if unknown or absent:
-        fault = f"has no group {shown(unknown[0])}" if unknown else f"lacks {shown(absent[0])}"
+    for name in sorted(shares_by_name.keys() ^ set(names)):
+        fault = "lacks" if name in names else "has no group"
         raise ArgumentError(
             argument, f" must have a weight for every group of the data and for no other; it "
-            f"{fault}; the groups are {shown(names, 200)}. Give 0 to what does not count.",
+            f"{fault} {shown(name)}; the groups are {shown(names, 200)}. Give 0 to what does not "
+            "count.",
         )  # fmt: skip
     shares = np.array([shares_by_name[name] for name in names])
     if not (np.isfinite(shares).all() and (shares >= 0.0).all() and shares.any()):

@@ -1,6 +1,5 @@
 """Trials beside those of the data: earlier ones of the same questions, and some marked twice."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -244,13 +243,14 @@ def judge_of_table(table: Any) -> JudgeError | dict[Any, JudgeError]:
     mark, truth = (_flags(frame[name].to_list(), name) for name in ("mark", "truth"))
     named = "system" in frame.columns
     systems = frame["system"].to_list() if named else [""] * len(mark)
-    rows = Counter(zip(systems, truth, mark, strict=True))
-    judges = {}
+    rows, judges = list(zip(systems, truth, mark, strict=True)), {}
     for system in dict.fromkeys(systems or [""]):
-        (tp, missed), (fp, refused) = (
-            [rows[system, right, marked] for marked in (True, False)] for right in (True, False)
+        right, wrong = (
+            [marked for of, is_right, marked in rows if of == system and is_right == side]
+            for side in (True, False)
         )
-        judges[system] = JudgeError(tp, tp + missed, fp, fp + refused, str(system))
+        counts = sum(right), len(right), sum(wrong), len(wrong)
+        judges[system] = JudgeError(*counts, str(system))
     return judges if named else judges[""]
 
 

@@ -276,9 +276,9 @@ def as_coordinate(labels: Labels, name: str) -> pd.Index:
                 f"{name} must be labelled by text or numbers; the label {shown(label)} {fault}. "
                 "Replace it by text."
             )
-    whole = int | np.integer  # NumPy counts durations among them
-    if plain or all(isinstance(label, whole) and not isinstance(label, bool | np.timedelta64)
-                    for label in labels):  # fmt: skip
+    odd = bool | np.timedelta64  # NumPy counts durations among the integers
+    if all(issubclass(kind, int | np.integer) and not issubclass(kind, odd)
+           for kind in set(map(type, labels))):  # fmt: skip
         low, high = int(min(labels, default=0)), int(max(labels, default=0))
         fits = (low >= -(2**63) and high < 2**63) or (low >= 0 and high < 2**64)
         kind = np.int64 if high < 2**63 else np.uint64

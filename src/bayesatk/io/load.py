@@ -390,7 +390,6 @@ def blocks(
     inputs: InputFiles, scores: Scores, whole: bool = True
 ) -> Iterator[tuple[Source, Columns]]:
     """Yield the rows of tables, some after the other; files without a system are systems."""
-    roles: dict[str, None] = {}
     several, folders = len(inputs.sources) > 1, Folders()
     options = inputs.options
     for source, file in inputs.opened():
@@ -402,18 +401,11 @@ def blocks(
                     block = named(
                         source, with_system, source, block, inputs.sources, options.same_system
                     )
-                roles = roles or dict.fromkeys(block.roles)
-                if set(block.roles) != set(roles):
-                    raise OutcomeError(
-                        f"{source.name}: files read together must have columns for the same roles; "
-                        f"this has {', '.join(block.roles)}, {inputs.sources[0].name} has "
-                        f"{', '.join(roles)}. Rename its columns, or read the files one by one."
-                    )
                 block = named(source, one_row_a_trial, block)
                 if several and options.same_system == "trials":
                     block = of_runs(block, [f"{source.path} "] * len(block))
                 if several:
-                    folders.check(source, block, options.same_system)
+                    named(source, folders.check, source, block, options.same_system)
                 yield source, block
 
 

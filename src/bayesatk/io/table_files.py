@@ -3,7 +3,6 @@
 A wide table has a column of questions, and one of outcomes for each system.
 """
 
-import math
 import re
 import warnings
 from collections.abc import Generator, Iterable, Mapping, Sequence
@@ -100,22 +99,24 @@ def _of_rates(source: Source, file: BinaryIO, options: ReadOptions) -> Generator
     named = {role: name for role, name in options.columns.items() if role not in ("rate", "trials")}
     columns = {**named, **options.roles, "outcome": column}
     for block in _long_blocks(source, file, columns, options.records, NumberScale()):
-        rates = [number_of(value) for value in block.listed("outcome")]
-        whole = 100.0 if any(rate is not None and rate > 1.0 for rate in rates) else 1.0
-        for row, rate in enumerate(rates):
-            count = math.nan if rate is None else rate / whole * trials
-            # Rates are rounded: a fifth of a trial is more than that takes away.
-            if not (0.0 <= count <= trials and abs(count - round(count)) <= 0.2):
-                raise OutcomeError(
-                    f"column {column!r} must have shares or percentages of {trials:g} trials; "
-                    f"{block.place(row)} has {shown(block.value('outcome', row))}. Correct the "
-                    "number of trials: ", Argument("columns", {"rate": column, "trials": ...}), ".",
-                )  # fmt: skip
-        counts = [round((rate or 0.0) / whole * trials) for rate in rates]
+        rates = np.array([number_of(value) for value in block.listed("outcome")], float)
+        whole = 100.0 if (rates > 1.0).any() else 1.0
+        counts = rates / whole * trials
+        # Rates are rounded: a fifth of a trial is more than that takes away.
+        fit = (counts >= 0.0) & (counts <= trials) & (np.abs(counts - np.round(counts)) <= 0.2)
+        if not fit.all():
+            row = int(np.argmin(fit))
+            raise OutcomeError(
+                f"column {column!r} must have shares or percentages of {trials:g} trials; "
+                f"{block.place(row)} has {shown(block.value('outcome', row))}. Correct the "
+                "number of trials: ", Argument("columns", {"rate": column, "trials": ...}), ".",
+            )  # fmt: skip
         kind = "percent" if whole > 1.0 else "share"
         table = block.without("outcome")
         table = table.with_column("trials", f"({trials:g} of each)", [int(trials)] * len(rates))
-        yield table.with_column("successes", f"{column} ({kind})", counts)
+        yield table.with_column(
+            "successes", f"{column} ({kind})", np.round(counts).astype(int).tolist()
+        )
 
 
 def with_system(
@@ -322,23 +323,28 @@ class Folders:
     """
 
     def __init__(self) -> None:
-        self._first: dict[str, tuple[Source, dict[str, Any]]] = {}
+        self._first: tuple[Source, dict[str, Any]] | None = None
         self._seen: dict[tuple[Any, Any], Source] = {}
 
     def check(self, source: Source, table: Columns, same_system: str) -> None:
         """Take a table, or the next part of one, with its system column; refuse a misfit."""
-        if not source.folder:
-            return
         names = dict(table.roles)
         if names.get("system") == NAMES_OF_COLUMNS:
             del names["outcome"]  # those of outcomes are systems
-        first_source, first_names = self._first.setdefault(source.folder, (source, names))
-        if names != first_names:
+        first_source, first_names = self._first = self._first or (source, names)
+        rule = "files read together must have columns for the same roles"
+        fits = set(names) == set(first_names)
+        if source.folder and source.folder == first_source.folder:
+            rule = "the tables of a folder must have columns of the same names"
+            fits = names == first_names
+        if not fits:
             raise OutcomeError(
-                f"the tables of a folder must have columns of the same names; {source.name} has "
-                f"{_told(names)}, and {first_source.name} {_told(first_names)}. Name the files "
-                "that are meant, or rename columns."
+                f"{rule}; {source.name} has {_told(names)}, and {first_source.name} "
+                f"{_told(first_names)}. Name the files that are meant, rename columns, or read the "
+                "files one by one."
             )
+        if not source.folder:
+            return
         if "trial" in table.roles or same_system == "trials":
             return  # a repeated trial is refused as in one table
         for system, question in _pairs(table):
