@@ -9,7 +9,6 @@ positions too, and in an array its place says them, so that 10^8 trials cost a b
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import repeat
 from typing import Any, Literal
 
 import numpy as np
@@ -250,8 +249,6 @@ def encode(values: NDArray[Any] | list[Any], scores: Scores) -> Codes:
 def _encode_objects(values: list[Any], scores: Scores, kind: Any) -> Codes:
     """Return the codes of values of any types."""
     codes = dict(zip(scores, range(len(scores)), strict=True))
-    if set(map(type, values)) <= _HASHED:
-        return np.fromiter(map(codes.get, values, repeat(CODE_INVALID)), kind, len(values))
     return np.fromiter((_encode_one(value, codes) for value in values), kind, len(values))
 
 
