@@ -21,7 +21,7 @@ from typer import Exit, Option, Typer
 
 from bayesatk._tools.messages import Argument, Message, source_of
 from bayesatk.cli.terminal import say, terminal
-from bayesatk.io.options import FileOptions
+from bayesatk.io.options import RENAMED, FileOptions, as_option
 
 BAD_INPUT, DISAGREE = 2, 1  # exit codes
 RESULTS = (".nc", ".zarr", ".json", ".csv", ".tex", ".md")  # endings of files
@@ -650,31 +650,7 @@ def _written(argument: Argument, offered: Collection[str]) -> str:
     if name == "source" and "difficulty" in offered and isinstance(value, Mapping):
         stated = ((label, ",".join(map(source_of, pair))) for label, pair in value.items())
         return " ".join(f"--difficulty {label}={pair}" for label, pair in stated)
-    # Parameters of the commands that are not called what the argument is.
-    renamed = {
-        "acc": "accuracy", "budget": "memory", "columns": "column", "covariates": "covariate",
-        "metrics": "metric", "p": "guess", "scores": "score",
-    }  # fmt: skip
-    parameter = renamed.get(name, name)
+    parameter = RENAMED.get(name, name)
     if parameter == "shared" and "only_shared" in offered:  # of a gate, which says what it leaves
         return "--shared"
-    if parameter not in offered:
-        return str(argument)
-    option = f"--{parameter.replace('_', '-')}"
-    if value is None or value is True or (value is ... and name == "answers"):
-        return option
-    if isinstance(value, Mapping):
-        return " ".join(
-            f"{option} {shlex.quote(str(label))}={_value(entry, name)}"
-            for label, entry in value.items()
-        )
-    if isinstance(value, list):
-        return " ".join(f"{option} {_value(element, name)}" for element in value)
-    return f"{option} {_value(value, name)}"
-
-
-def _value(value: object, name: str) -> str:
-    """Write a value for a shell; what the reader knows, in capitals."""
-    if value is ...:
-        return {"columns": "NAME", "scores": "SCORE"}.get(name, name.upper())
-    return shlex.quote(value if isinstance(value, str) else source_of(value))
+    return as_option(name, value) if parameter in offered else str(argument)

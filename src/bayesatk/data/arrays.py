@@ -27,6 +27,7 @@ from bayesatk.data.long_form import (
     invalid,
     of_counts,
     refuse,
+    success_slots,
 )
 from bayesatk.data.question_columns import OWN, by_question
 from bayesatk.data.validation import (
@@ -313,15 +314,8 @@ def read_successes(data: object, trials: object) -> LongForm:
             f"trials must be one number or match successes; got shape {runs.shape} for "
             f"{hits.shape} successes."
         ) from None
-    check_trials(runs, "trials")
-    if (hits > runs).any():
-        where = tuple(np.argwhere(hits > runs)[0].tolist())
-        raise OutcomeError(
-            f"successes must not exceed trials; got {hits[where]} successes in {runs[where]} "
-            f"trials at position {where}. Is the order (successes, trials)?"
-        )
-    hits, runs = np.atleast_2d(hits), np.atleast_2d(runs)
-    long, labels = of_counts(np.stack([0 * hits, runs - hits, hits], axis=-1)), also | labels
+    slots = success_slots(hits, runs, "trials", lambda where: f"position {where}")
+    long, labels = of_counts(slots.reshape(-1, *slots.shape[-2:])), also | labels
     return long.labelled(labels.get("system"), labels.get("question"))
 
 

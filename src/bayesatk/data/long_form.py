@@ -27,6 +27,7 @@ from bayesatk.data.validation import (
     OutcomeError,
     Scores,
     check_labels,
+    check_trials,
     is_category,
     is_missing,
     number_of,
@@ -203,6 +204,19 @@ def of_counts(counted: Ints) -> LongForm:
     """Return counts (system, question, slot) under default labels."""
     systems, questions, _ = counted.shape
     return LongForm(default_systems(systems), range(questions), counted=counted)
+
+
+def success_slots(
+    successes: Ints, trials: Ints, name: str, place: Callable[[tuple[int, ...]], str]
+) -> Ints:
+    """Return counts of missing, wrong and right trials; refuse more successes than trials."""
+    check_trials(trials, name)
+    for where in map(tuple, np.argwhere(successes > trials)[:1].tolist()):
+        raise OutcomeError(
+            f"successes must not exceed trials; got {successes[where]} successes in "
+            f"{trials[where]} trials at {place(where)}. Are they the right ones, in their order?"
+        )
+    return np.stack([0 * successes, trials - successes, successes], axis=-1)
 
 
 def count_codes(codes: Codes, slots: Sequence[int]) -> Ints:

@@ -26,7 +26,7 @@ from bayesatk.data.columns import (
     trial_text,
     usual_names,
 )
-from bayesatk.data.long_form import LongForm, codes_of, encode, invalid, refuse
+from bayesatk.data.long_form import LongForm, codes_of, encode, invalid, refuse, success_slots
 from bayesatk.data.question_columns import Agreement
 from bayesatk.data.requests import READERS
 from bayesatk.data.validation import (
@@ -35,7 +35,6 @@ from bayesatk.data.validation import (
     OutcomeError,
     Scores,
     check_counts,
-    check_trials,
     is_absent,
     number_of,
     shown,
@@ -448,15 +447,9 @@ def _success_slots(table: Columns, scores: Scores) -> Ints:
             f"{shown(dict(scores))}. Leave them out."
         )
     trials, successes = (_whole(table, role) for role in ("trials", "successes"))
-    check_trials(trials, f"column {table.roles['trials']!r}")
-    if (successes > trials).any():
-        row = int(np.argmax(successes > trials))
-        raise OutcomeError(
-            f"successes must not exceed trials; {table.place(row)} has {successes[row]} of "
-            f"{trials[row]}. Are the columns the right ones?"
-        )
+    name = f"column {table.roles['trials']!r}"
+    counts = success_slots(successes, trials, name, lambda where: table.place(where[0]))
     order = [0, *(1 + category for category in np.argsort(list(scores.values())).tolist())]
-    counts = np.stack([np.zeros_like(trials), trials - successes, successes], axis=1)
     slots = np.empty_like(counts)
     slots[:, order] = counts
     return slots

@@ -17,6 +17,7 @@ from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.validation import OutcomeError, is_absent, number_of
 from bayesatk.io.load import find_files, load, reads_files
 from bayesatk.io.logs.formats import LOGS
+from bayesatk.io.options import as_option
 from bayesatk.io.rows import ReadOptions
 from bayesatk.io.saved import load_result
 from bayesatk.io.sources import Source, named_paths, open_source
@@ -307,22 +308,11 @@ def _command(
     words = ["bayesatk", "evaluate"]
     words += [f"{name}={path}" if name else str(path) for name, path in named_paths(source)]
     words += [word for metric in metrics for word in ("-m", metric)]
-    for name, value in options.items():
-        if name != "progress" and value not in (None, False):
-            words += _flags(name, value)
+    given = [
+        as_option(name, ",".join(value) if name == "marks" else value)
+        for name, value in options.items()
+        if name != "progress" and value not in (None, False)
+    ]
     if data.dataset["missing"].values.any() or (data.trials.values == 0).any():
-        words += ["--missing", "ignore"]
-    return shlex.join(words)
-
-
-def _flags(name: str, value: object) -> list[str]:
-    """Return an option of `bayesatk.load` as options of the command."""
-    renamed = {"columns": "--column", "scores": "--score", "covariates": "--covariate"}
-    flag = renamed.get(name, f"--{name.replace('_', '-')}")
-    if isinstance(value, Mapping):
-        return [word for pair in value.items() for word in (flag, f"{pair[0]}={pair[1]}")]
-    if name == "scores" and isinstance(value, tuple):
-        return [flag, ":".join(f"{end:g}" for end in value)]
-    if isinstance(value, list | tuple):
-        return [word for element in value for word in (flag, str(element))]
-    return [flag] if value is True else [flag, str(value)]
+        given.append("--missing ignore")
+    return " ".join([shlex.join(words), *given])

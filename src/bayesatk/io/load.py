@@ -9,7 +9,6 @@ import json
 import os
 import sys
 import tempfile
-import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
-from bayesatk._tools.messages import PACKAGE, Argument, ArgumentError, File
+from bayesatk._tools.messages import Argument, ArgumentError, File
 from bayesatk._tools.progress import watched
 from bayesatk._tools.writing import replacing, replacing_text
 from bayesatk.data.answers import AnswerRules, check_rules
@@ -29,7 +28,7 @@ from bayesatk.data.panels import as_panel, by_name, pattern_scores
 from bayesatk.data.requests import MissingCost, Request
 from bayesatk.data.tables import Counter
 from bayesatk.data.tally import BINARY, Better, check_options, finish, refuse_given, tally
-from bayesatk.data.validation import NumberScale, OutcomeError, OutcomeWarning, Scores, shown
+from bayesatk.data.validation import NumberScale, OutcomeError, Scores, shown
 from bayesatk.io.logs.formats import LOGS, TABLES, detect, kind_in_folder, sniff
 from bayesatk.io.options import QuestionKey
 from bayesatk.io.record_tables import columns_and_rows, defused
@@ -42,6 +41,7 @@ from bayesatk.io.rows import (
     note_uneven,
     to_columns,
     to_long,
+    with_doubt,
 )
 from bayesatk.io.sources import (
     BUDGET,
@@ -421,13 +421,12 @@ def _note_across(long: LongForm, inputs: InputFiles) -> LongForm:
     if not columns:
         return long
     name, values = next(iter(columns.items()))
-    advice = OutcomeWarning(
+    return with_doubt(
+        long,
         f"the rows of a question differ in column {shown(name)} ({shown(values, 60)[1:-1]}), and "
         "are read as trials; is it the system, or the trial? Then name it: ",
         Argument("columns", {"system": name}), ".",
     )  # fmt: skip
-    warnings.warn(advice, skip_file_prefixes=(PACKAGE,))
-    return replace(long, notes=(*long.notes, f"CHECK: {advice}"))
 
 
 def in_parts(inputs: InputFiles, stream: object) -> bool:

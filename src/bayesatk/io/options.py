@@ -3,9 +3,18 @@
 Nothing is imported here that takes time: the shell reads its options before any data.
 """
 
+import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from bayesatk._tools.messages import source_of
+
+# Options of the shell that are not called what the argument is.
+RENAMED = {
+    "acc": "accuracy", "budget": "memory", "columns": "column", "covariates": "covariate",
+    "metrics": "metric", "p": "guess", "scores": "score",
+}  # fmt: skip
 QuestionKey = Literal["id", "content", "unchecked"]
 
 
@@ -24,3 +33,34 @@ class FileOptions:
     same_system: Literal["error", "trials"] = "error"
     empty_output: Literal["marked", "missing"] = "marked"
     strict: bool = False
+
+
+def as_option(name: str, value: object) -> str:
+    """Write an argument as an option of the shell, several times for several values.
+
+    Examples
+    --------
+    >>> as_option("columns", {"answer": "the reply"}), as_option("scores", (0, 1))
+    ("--column answer='the reply'", '--score 0:1')
+    """
+    option = f"--{RENAMED.get(name, name).replace('_', '-')}"
+    if value is None or value is True or (value is ... and name == "answers"):
+        return option
+    if isinstance(value, tuple):  # the ends of numbers
+        value = ":".join(map(source_of, value))
+    if isinstance(value, Mapping):
+        values = [
+            f"{shlex.quote(str(label))}={_value(entry, name)}" for label, entry in value.items()
+        ]
+    else:
+        values = [
+            _value(element, name) for element in (value if isinstance(value, list) else [value])
+        ]
+    return " ".join(f"{option} {text}" for text in values)
+
+
+def _value(value: object, name: str) -> str:
+    """Write a value for a shell; what the reader knows, in capitals."""
+    if value is ...:
+        return {"columns": "NAME", "scores": "SCORE"}.get(name, name.upper())
+    return shlex.quote(value if isinstance(value, str) else source_of(value))

@@ -188,6 +188,13 @@ class Totals:
         return " x ".join(parts)
 
 
+def with_doubt(long: LongForm, *advice: str | Argument) -> LongForm:
+    """Warn of what may be a mistake, and say it on the data card."""
+    warning = OutcomeWarning(*advice)
+    warnings.warn(warning, skip_file_prefixes=(PACKAGE,))
+    return replace(long, notes=(*long.notes, f"CHECK: {warning}"))
+
+
 def several_systems(subject: str, names: Iterable[object]) -> OutcomeError:
     """Refuse one name for several systems."""
     return OutcomeError(

@@ -4,7 +4,6 @@ A wide table has a column of questions, and one of outcomes for each system.
 """
 
 import re
-import warnings
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -14,7 +13,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import pandas as pd
 
-from bayesatk._tools.messages import PACKAGE, Argument
+from bayesatk._tools.messages import Argument
 from bayesatk.data.columns import (
     ASKED,
     CONDITIONS,
@@ -36,7 +35,6 @@ from bayesatk.data.tally import BINARY
 from bayesatk.data.validation import (
     NumberScale,
     OutcomeError,
-    OutcomeWarning,
     Scores,
     number_of,
     shown,
@@ -51,7 +49,7 @@ from bayesatk.io.record_tables import (
     says,
     text_blocks,
 )
-from bayesatk.io.rows import NAMES_OF_COLUMNS, ReadOptions, several_systems
+from bayesatk.io.rows import NAMES_OF_COLUMNS, ReadOptions, several_systems, with_doubt
 from bayesatk.io.sources import Source
 
 # How tools name the parts, or the repetitions, of what belongs together: part-00000-of-00002.
@@ -386,9 +384,7 @@ def note_parts(long: LongForm, scores: Scores, sources: Sequence[Source]) -> Lon
     text = f"each of {len(names)} files is a system, and their names differ in numbers alone"
     common = re.split(r"[-_. ]?\d", names[0])[0] or sources[0].path.resolve().parent.name
     remedy = Argument("source", {common or "system": _named_again(sources, disjoint)}, "load")
-    advice = OutcomeWarning(f"{text}; are they of one system? Then name it: ", remedy, ".")
-    warnings.warn(advice, skip_file_prefixes=(PACKAGE,))
-    return replace(long, notes=(*long.notes, f"CHECK: {advice}"))
+    return with_doubt(long, f"{text}; are they of one system? Then name it: ", remedy, ".")
 
 
 def _named_again(sources: Sequence[Source], disjoint: bool) -> object:
