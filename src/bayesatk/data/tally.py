@@ -263,19 +263,18 @@ def _from_counts(
     """Take counts whose missing policy is applied already, or apply it."""
     outcomes = data if isinstance(data, Outcomes) else Outcomes(data)
     relabelled = any(texts is not None for texts in labels.values())
-    kept: Better = "higher"
-    if "score" in outcomes.dataset.variables and outcomes.direction < 0:
-        kept = "lower"
     if (
         outcomes is data
         and missing == "error"
-        and better in ("higher", kept)
+        and (better == "higher" or outcomes.direction < 0)
         and not (request.roles or request.given or relabelled)
     ):
         return outcomes
-    dataset, notes = outcomes.dataset, outcomes.notes
+    dims = "system", "question", "category", "cost_sum", "truth", "mark"
+    dataset = outcomes.dataset.transpose(*dims, ..., missing_dims="ignore")
     long, scale = read_counts(dataset)
-    long = replace(request.add_to(long.labelled(**labels)), notes=(*notes, *long.notes))
+    notes = *outcomes.notes, *long.notes
+    long = replace(request.add_to(long.labelled(**labels)), notes=notes)
     policy: Any = dataset.attrs.get("missing_policy")
     applied = policy not in (None, "error")
     if applied:
@@ -285,18 +284,15 @@ def _from_counts(
                 f"missing must be left out or {policy!r}, the policy by which these counts were "
                 f"made; got {missing!r}. Use the outcomes themselves for another policy."
             )
-    better = kept if better == "higher" else better
+    better = "lower" if outcomes.direction < 0 else better
     counted = finish(
         long, scale, policy if applied else missing, request, None, better, applied=applied
     )
-    result = counted.dataset
-    if "cost_sums" in dataset:
-        dims = "system", "question", "category", "cost_sum"
-        sums = dataset["cost_sums"].transpose(*dims).values
-        result = with_costs(result, sums, str(dataset.attrs.get("cost_unit", "")))
-    if "truth_count" in dataset:
-        counts = dataset["truth_count"].transpose("system", "question", "truth", "mark").values
-        result = with_truth(result, counts, outcomes.judges)
+    more = ("cost_sums", "cost_sum", "truth_count", "truth", "mark")
+    result = counted.dataset.assign(
+        {name: dataset[name].variable for name in more if name in dataset.variables}
+    ).assign_attrs({name: dataset.attrs[name] for name in ("cost_unit", "numbers")
+                    if name in dataset.attrs})  # fmt: skip
     return replace(counted, dataset=result, answers=outcomes.answers, verifier=outcomes.verifier)
 
 

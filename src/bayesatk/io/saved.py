@@ -210,18 +210,14 @@ def load_result(path: str | Path) -> xr.DataTree:
             f"replaced {_TRIES} times meanwhile. Read it when its writer is done."
         )
     if tree is None:
-        if isinstance(fault, _Refused):
-            raise ValueError(str(fault)) from None
+        if isinstance(fault, ArgumentError):
+            raise fault from None
         text = " ".join(str(fault).split())[:200] or type(fault).__name__
         raise ValueError(
             f"path must be that of a whole result; {path} cannot be read: {text}. It is damaged, "
             "or was written by something else: restore it, or evaluate again."
         ) from None
     return tree
-
-
-class _Refused(ValueError):
-    """A result that is refused for what it says, in a message for whoever named it."""
 
 
 def _identity(path: Path) -> tuple[int, ...]:
@@ -294,10 +290,11 @@ def _read(path: Path) -> xr.DataTree:
         size = sum(group.nbytes for group in opened.subtree)
         most = unpacked(sum(file.stat().st_size for file in [path, *path.rglob("*")]))
         if size > most:
-            raise _Refused(
-                f"path must be that of a result of at most {most} bytes in memory; {path.name} "
+            raise ArgumentError(
+                "path",
+                f" must be that of a result of at most {most} bytes in memory; {path.name} "
                 f"says {size}. Is it damaged, or made to fill the memory? If not, open it lazily: "
-                "xarray.open_datatree."
+                "xarray.open_datatree.",
             )
         read = {
             path: node.to_dataset(inherit=False) for path, node in opened.load().subtree_with_keys
