@@ -274,17 +274,17 @@ def side_by_side(names: Labels, columns: object) -> tuple[Any, ...]:
     >>> side_by_side(["task", "run0", "run1"], {"outcome": "run0, run1"})
     ('run0', 'run1')
     """
-    told = columns.get("outcome") if isinstance(columns, Mapping) else None
-    if isinstance(told, str) and "," in told and told not in names:
-        parts = tuple(part.strip() for part in told.split(","))
+    outcome = columns.get("outcome") if isinstance(columns, Mapping) else None
+    if isinstance(outcome, str) and "," in outcome and outcome not in names:
+        parts = tuple(part.strip() for part in outcome.split(","))
         return parts if {*parts} <= {*names} else ()
-    for name in told if isinstance(told, tuple) else ():
+    for name in outcome if isinstance(outcome, tuple) else ():
         if name not in names:
             raise OutcomeError(
                 "marks", f" must name columns of the table; {shown(name)} is none. It has "
                 f"{shown(list(names), 160)}.",
             )  # fmt: skip
-    return told if isinstance(told, tuple) else ()
+    return outcome if isinstance(outcome, tuple) else ()
 
 
 def beside_unnamed(names: Labels) -> OutcomeError:
