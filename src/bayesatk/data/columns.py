@@ -182,21 +182,22 @@ class Picked:
     @property
     def named(self) -> list[Any]:
         """Names of the columns that have roles."""
-        of_roles = [name for role, name in self.roles.items() if self._is_single(role)]
-        return [*of_roles, *self.beside]
+        return [*self._single.values(), *self.beside]
 
     @property
     def needed(self) -> list[Any]:
         """Names of the columns that are read."""
         return list(dict.fromkeys([*self.named, *self.content]))
 
-    def _is_single(self, role: str) -> bool:
-        return not (self.beside and role == "outcome")
+    @property
+    def _single(self) -> dict[str, Any]:
+        """Columns by role, but for outcomes that stand side by side."""
+        return {role: name for role, name in self.roles.items()
+                if not (self.beside and role == "outcome")}  # fmt: skip
 
     def table(self, read: Callable[[Any, str], Any], **rows: Any) -> Columns:
         """Return the columns, each read by name and role; that of what was asked is "content"."""
-        values = {role: read(name, role) for role, name in self.roles.items()
-                  if self._is_single(role)}  # fmt: skip
+        values = {role: read(name, role) for role, name in self._single.items()}
         if self.beside:
             columns = (listed(read(name, "outcome")) for name in self.beside)
             values["outcome"] = list(map(list, zip(*columns, strict=True)))
