@@ -106,7 +106,6 @@ def test_what_cannot_be_read_or_asked_is_refused() -> None:
         (lambda: bk.tally(MARKS, verifier=[[1, 2]]), r"verifier must be arranged like data"),
         (lambda: bk.tally(([1], [2]), verifier=[[1, 2]]), r"verifier must be left out for counts"),
         (lambda: bk.tally(FRAME, columns={"verifier": "nothing"}), r"columns must map"),
-        (lambda: bk.plan(data, "bon@2", trials=[4]), r"must be of marks, or a vote, for a plan"),
         (lambda: bk.evaluate(bk.tally([[0, 1, 2]], scores={0: 0, 1: 0.5, 2: 1},
                                       verifier=[[1, 2, 3]]), "bon@2"), r"success='score >= 0\.5'"),
         (lambda: bk.evaluate(bk.tally([[1, None]], missing="bounds", verifier=[[1, 2]]), "bon@1"),

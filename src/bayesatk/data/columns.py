@@ -182,21 +182,22 @@ class Picked:
     @property
     def named(self) -> list[Any]:
         """Names of the columns that have roles."""
-        of_roles = [name for role, name in self.roles.items() if self._is_single(role)]
-        return [*of_roles, *self.beside]
+        return [*self._single.values(), *self.beside]
 
     @property
     def needed(self) -> list[Any]:
         """Names of the columns that are read."""
         return list(dict.fromkeys([*self.named, *self.content]))
 
-    def _is_single(self, role: str) -> bool:
-        return not (self.beside and role == "outcome")
+    @property
+    def _single(self) -> dict[str, Any]:
+        """Columns by role, but for outcomes that stand side by side."""
+        return {role: name for role, name in self.roles.items()
+                if not (self.beside and role == "outcome")}  # fmt: skip
 
     def table(self, read: Callable[[Any, str], Any], **rows: Any) -> Columns:
         """Return the columns, each read by name and role; that of what was asked is "content"."""
-        values = {role: read(name, role) for role, name in self.roles.items()
-                  if self._is_single(role)}  # fmt: skip
+        values = {role: read(name, role) for role, name in self._single.items()}
         if self.beside:
             columns = (listed(read(name, "outcome")) for name in self.beside)
             values["outcome"] = list(map(list, zip(*columns, strict=True)))
@@ -274,17 +275,17 @@ def side_by_side(names: Labels, columns: object) -> tuple[Any, ...]:
     >>> side_by_side(["task", "run0", "run1"], {"outcome": "run0, run1"})
     ('run0', 'run1')
     """
-    told = columns.get("outcome") if isinstance(columns, Mapping) else None
-    if isinstance(told, str) and "," in told and told not in names:
-        parts = tuple(part.strip() for part in told.split(","))
+    outcome = columns.get("outcome") if isinstance(columns, Mapping) else None
+    if isinstance(outcome, str) and "," in outcome and outcome not in names:
+        parts = tuple(part.strip() for part in outcome.split(","))
         return parts if {*parts} <= {*names} else ()
-    for name in told if isinstance(told, tuple) else ():
+    for name in outcome if isinstance(outcome, tuple) else ():
         if name not in names:
             raise OutcomeError(
                 "marks", f" must name columns of the table; {shown(name)} is none. It has "
                 f"{shown(list(names), 160)}.",
             )  # fmt: skip
-    return told if isinstance(told, tuple) else ()
+    return outcome if isinstance(outcome, tuple) else ()
 
 
 def beside_unnamed(names: Labels) -> OutcomeError:

@@ -214,7 +214,7 @@ def success_slots(
     for where in map(tuple, np.argwhere(successes > trials)[:1].tolist()):
         raise OutcomeError(
             f"successes must not exceed trials; got {successes[where]} successes in "
-            f"{trials[where]} trials at {place(where)}. Are they the right ones, in their order?"
+            f"{trials[where]} trials at {place(where)}. Check them, and their order."
         )
     return np.stack([0 * successes, trials - successes, successes], axis=-1)
 

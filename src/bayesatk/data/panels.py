@@ -62,10 +62,10 @@ def read_panel(
             "data", f" must be a table of columns, or None, with marks by judge; got "
             f"{shown(data)}. Leave it out: bayesatk.tally(None, marks=...).",
         )  # fmt: skip
-    (_, first), *others = by_judge.items()
+    (_, first), *later = by_judge.items()
     long, cells = read_cells(first, "marks")
-    others_cells = [arranged_like(long, other, f"marks of {judge}") for judge, other in others]
-    codes = encode(_patterns([cells, *others_cells], judges, place_of(long)), scale)
+    later_cells = [arranged_like(long, marks_of, f"marks of {judge}") for judge, marks_of in later]
+    codes = encode(_patterns([cells, *later_cells], judges, place_of(long)), scale)
     return replace(long, code=codes.reshape(long.code.shape)), judges
 
 

@@ -308,11 +308,11 @@ def _command(
     words = ["bayesatk", "evaluate"]
     words += [f"{name}={path}" if name else str(path) for name, path in named_paths(source)]
     words += [word for metric in metrics for word in ("-m", metric)]
-    given = [
+    flags = [
         as_option(name, ",".join(value) if name == "marks" else value)
         for name, value in options.items()
         if name != "progress" and value not in (None, False)
     ]
     if data.dataset["missing"].values.any() or (data.trials.values == 0).any():
-        given.append("--missing ignore")
-    return " ".join([shlex.join(words), *given])
+        flags.append("--missing ignore")
+    return " ".join([shlex.join(words), *flags])

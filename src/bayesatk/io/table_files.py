@@ -195,8 +195,8 @@ def _wide_blocks(
     }  # fmt: skip
     blocks = list(_long_blocks(source, file, columns, options.records, scores)) if systems else []
     role, unmarked = "trial" if trial_columns(systems) == systems else "system", []
-    for place, name in enumerate(systems):
-        marks = ([cells[place] for cells in block.values["outcome"]] for block in blocks)
+    for position, name in enumerate(systems):
+        marks = ([cells[position] for cells in block.values["outcome"]] for block in blocks)
         tables = [
             one_row_a_trial(block.with_column("outcome", name, of_system))
             for block, of_system in zip(blocks, marks, strict=True)
