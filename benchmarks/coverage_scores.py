@@ -19,7 +19,7 @@ from scipy.stats import beta, binom
 from scipy.stats import t as student
 
 import bayesatk as bk
-from bayesatk.core.engine.interval_ends import measured_interval
+from bayesatk.core.engine.distribution import measured_interval
 from bayesatk.metrics.category_credit import CategoryCredit, Judged
 from bayesatk.posterior.model import CountModel
 from bayesatk.priors import DirichletHyperPrior, HyperPrior
