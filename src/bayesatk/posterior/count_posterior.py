@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import expit, logit, ndtri
 
 from bayesatk._tools.arrays import Array, Flags, Indices, Rng
-from bayesatk.core.engine.distribution import Empirical, Quantity
+from bayesatk.core.engine.distribution import Empirical
 from bayesatk.core.engine.matched import known_at_points, matched_quantiles, skewness
 from bayesatk.core.numerics.points import Points
 from bayesatk.core.numerics.weights import reweighted
@@ -307,7 +307,7 @@ class CountPosterior:
             size = int(np.clip(_ENDS / (questions * width), _DRAWS[0], most))
             drawn = self.draw(size, np.random.default_rng(_SEED), False, alone=True).metrics
 
-        def of(k: int, target: int) -> Quantity:
+        def of(k: int, target: int) -> Empirical:
             if from_draws[k, target]:
                 return Empirical(drawn[:, k, target])
             mean, variance, third = whole.values[:, k, target].T

@@ -1,29 +1,11 @@
 """What is known of a number by draws, or by weighted points: quantiles, credible intervals."""
 
-from typing import Protocol
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, logit
 
 from bayesatk._tools.arrays import Array
-
-
-class Quantity(Protocol):
-    """What is known of a number: its distribution function, quantiles, and their error."""
-
-    def cdf(self, x: ArrayLike) -> Array:
-        """Probability of a value at most ``x``."""
-        ...
-
-    def quantile(self, probability: ArrayLike) -> Array:
-        """Value exceeded with probability ``1 - probability``."""
-        ...
-
-    def stated_error(self, probability: ArrayLike) -> Array:
-        """Absolute error of quantiles."""
-        ...
 
 
 class Empirical:
@@ -71,7 +53,7 @@ class Empirical:
         return np.asarray(moved + np.spacing(np.abs(found)))
 
 
-def interval(quantity: Quantity, probability: float, kind: str) -> tuple[float, float]:
+def interval(quantity: Empirical, probability: float, kind: str) -> tuple[float, float]:
     """Equal-tailed (``"eti"``) or highest-density (``"hdi"``) interval.
 
     Examples
@@ -85,7 +67,7 @@ def interval(quantity: Quantity, probability: float, kind: str) -> tuple[float, 
 
 
 def measured_interval(
-    quantity: Quantity, probability: float, kind: str
+    quantity: Empirical, probability: float, kind: str
 ) -> tuple[tuple[float, float], float]:
     """Interval, and the error of its ends: that of the quantiles there."""
     levels = _levels(quantity, probability, kind)
@@ -94,7 +76,7 @@ def measured_interval(
     return (float(low), float(high)), error
 
 
-def _levels(quantity: Quantity, probability: float, kind: str) -> Array:
+def _levels(quantity: Empirical, probability: float, kind: str) -> Array:
     """Probabilities below the ends of an interval; the shortest one's by search."""
     tail = 1.0 - probability
     if kind == "eti":
