@@ -9,10 +9,21 @@ from bayesatk._tools.arrays import Array
 
 
 class Empirical:
-    """Distribution of weighted draws or points.
+    """Distribution of weighted draws or points, interpolated between them.
 
-    Quantiles are interpolated between them. Their stated error is three standard errors, as of as
-    many independent draws as the weights are worth.
+    The stated error of quantiles is three standard errors, as of as many independent draws as the
+    weights are worth, or as said.
+
+    Parameters
+    ----------
+    values, weight : ndarray, shape (points,)
+        Default weights: all alike.
+    draws : float, optional
+        Independent draws that the points are worth.
+    between : float
+        Share of the sd that is between the points.
+    rough : float
+        Error of quantiles besides, in widths of the central 95%.
 
     Examples
     --------
@@ -21,12 +32,16 @@ class Empirical:
     (1.0, 1.0)
     """
 
-    def __init__(self, values: Array, weight: Array | None = None) -> None:
+    def __init__(
+        self, values: Array, weight: Array | None = None, draws: float | None = None,
+        between: float = 1.0, rough: float = 0.0,
+    ) -> None:  # fmt: skip
         weight = np.full(len(values), 1.0 / len(values)) if weight is None else weight
         order = np.argsort(values, kind="stable")
         self._values, own = values[order], weight[order]
         self._levels = np.cumsum(own) - 0.5 * own
-        self._size = 1.0 / float(own @ own)
+        self._size = 1.0 / float(own @ own) if draws is None else max(draws, 1.0)
+        self._between, self._rough = between, rough
 
     def cdf(self, x: ArrayLike) -> Array:
         """Probability of a value at most ``x``, rising linearly between two."""
@@ -42,7 +57,7 @@ class Empirical:
         return np.asarray(np.interp(levels, self._levels, self._values), float)
 
     def stated_error(self, probability: ArrayLike) -> Array:
-        """Error of quantiles: three standard errors, from binomial order statistics."""
+        """Error of quantiles: three standard errors, from binomial order statistics, and more."""
         levels = np.asarray(probability, float)
         # On the logit scale, so that the tails stay in their tails.
         place = logit(np.clip(levels, 0.5 / self._size, 1.0 - 0.5 / self._size))
@@ -50,7 +65,8 @@ class Empirical:
         ends = [self.quantile(expit(place + s * spread)) for s in (-1.0, 1.0)]
         found = self.quantile(levels)
         moved = np.max([np.abs(each - found) for each in ends], axis=0)
-        return np.asarray(moved + np.spacing(np.abs(found)))
+        rough = self._rough * float(np.ptp(self.quantile([0.025, 0.975])))
+        return np.asarray(self._between * moved + rough + np.spacing(np.abs(found)))
 
 
 def interval(quantity: Empirical, probability: float, kind: str) -> tuple[float, float]:

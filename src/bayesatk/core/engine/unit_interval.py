@@ -9,7 +9,8 @@ import numpy as np
 from scipy.interpolate import BarycentricInterpolator
 
 from bayesatk._tools.arrays import Array
-from bayesatk.core.engine.matched import KnownAtPoints
+from bayesatk.core.engine.distribution import Empirical
+from bayesatk.core.engine.matched import TABLE
 
 _NODES = 10  # Gauss nodes: their polynomial of the log density errs by less than its noise
 _OUTSIDE = 1e-5  # probability left outside a shorter interval
@@ -79,9 +80,9 @@ class NodeDensity:
         return x, weight / weight.sum()
 
     @property
-    def distribution(self) -> KnownAtPoints:
+    def distribution(self) -> Empirical:
         """Its distribution."""
-        return KnownAtPoints(*self.points)
+        return Empirical(*self.points, np.inf, rough=TABLE)
 
     @property
     def moments(self) -> tuple[float, float]:
