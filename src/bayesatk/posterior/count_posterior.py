@@ -191,7 +191,7 @@ class CountPosterior:
 
     def posterior(self) -> SystemPosterior:
         """Put the parts together."""
-        model, behind = self.model, self._draws_behind(self.whole.mean[:, :, 1])
+        model, behind = self.model, self._draws_behind(self.weight, self.whole.mean[:, :, 1])
         groups = [
             self._group_posterior(group)
             for group in range(model.cells.groups if model.cells.grouped else 0)
@@ -265,13 +265,12 @@ class CountPosterior:
             "see bayesatk.sample"
         )
 
-    def _draws_behind(self, values: Array) -> dict[str, Array]:
+    def _draws_behind(self, weight: Array, values: Array) -> dict[str, Array]:
+        """Effective draws of statistics of values at weighted points of all laws."""
         if self._exact:
             return {}
-        points = Points(
-            np.zeros((len(self.weight), 0)), self.weight, np.nan, 0.0, self.effective_draws, ""
-        )
-        return points.draws_behind(values)
+        none = np.zeros((len(weight), 0))
+        return Points(none, weight, np.nan, 0.0, self.effective_draws, "").draws_behind(values)
 
     def _group_posterior(self, group: int) -> SystemPosterior:
         """Posterior of one group alone."""
@@ -431,11 +430,8 @@ class CountPosterior:
     @property
     def _hyper_draws(self) -> dict[str, dict[str, float]]:
         weight, values = self._hyper_points
-        if self._exact:
-            return {}
-        points = Points(np.zeros((len(weight), 0)), weight, np.nan, 0.0, self.effective_draws, "")
         return {
-            name: least(points.draws_behind(column.reshape(len(weight), -1)))
+            name: least(self._draws_behind(weight, column.reshape(len(weight), -1)))
             for name, column in values.items()
         }
 
