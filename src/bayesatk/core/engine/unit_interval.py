@@ -16,7 +16,7 @@ _NODES = 10  # Gauss nodes: their polynomial of the log density errs by less tha
 _OUTSIDE = 1e-5  # probability left outside a shorter interval
 _SHORTER = 0.6  # share of an interval, from which a shorter one is worth its nodes
 _ROUNDS = 4  # intervals tried at most
-_FINE = 2001  # values at which the interpolated density is integrated
+_FINE = 20_001  # values at which the interpolated density is integrated
 
 
 def gauss_nodes(low: float, high: float) -> tuple[Array, Array]:
