@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from bayesatk._tools.batches import all_batches
-from bayesatk.core.engine.distribution import Quantity
+from bayesatk.core.engine.distribution import Empirical
 from bayesatk.core.pooling.moment_range import metric_ranges
 from bayesatk.core.pooling.states import States
 from bayesatk.metrics.grid import parse
@@ -86,7 +86,7 @@ def _intervals(model: CountModel) -> np.ndarray:
     return np.stack([_ends(of_target) for of_target in model.fit(METRICS).distributions()])
 
 
-def _ends(distributions: Sequence[Quantity]) -> np.ndarray:
+def _ends(distributions: Sequence[Empirical]) -> np.ndarray:
     return np.stack([one.quantile([0.025, 0.975]) for one in distributions])
 
 

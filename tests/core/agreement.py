@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesatk.core.engine.distribution import Quantity
+from bayesatk.core.engine.distribution import Empirical
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.posterior import Summary, SystemPosterior
@@ -34,7 +34,7 @@ def posterior_of(counts: Counts, metrics: str, prior: Prior = BETA) -> SystemPos
     return modelled(counts, prior).fit(parse(metrics))
 
 
-def of_questions(counts: Counts, metric: str, prior: Prior = BETA) -> Quantity:
+def of_questions(counts: Counts, metric: str, prior: Prior = BETA) -> Empirical:
     """Return the distribution of the mean of a metric over these questions."""
     found = posterior_of(counts, metric, prior).distributions()[0][0]
     assert found is not None
@@ -48,12 +48,12 @@ def summary(posterior: SystemPosterior, name: str) -> Summary:
     return found
 
 
-def width_of(found: Quantity) -> float:
+def width_of(found: Empirical) -> float:
     """Width of the central 95%."""
     return float(np.ptp(found.quantile([0.025, 0.975])))
 
 
-def allowed(found: Quantity, levels: ArrayLike) -> Array:
+def allowed(found: Empirical, levels: ArrayLike) -> Array:
     """Errors that quantiles may have: what is promised and what is stated, and never much."""
     stated, width = found.stated_error(levels), width_of(found)
     assert np.isfinite(stated).all()
@@ -61,7 +61,7 @@ def allowed(found: Quantity, levels: ArrayLike) -> Array:
     return np.minimum(PROMISED * width + stated, LOOSEST * width) + CLOSEST
 
 
-def check_points(found: Quantity, levels: ArrayLike, values: ArrayLike) -> None:
+def check_points(found: Empirical, levels: ArrayLike, values: ArrayLike) -> None:
     """Quantiles are a witness's values."""
     levels = np.atleast_1d(np.asarray(levels, float))
     off = np.abs(found.quantile(levels) - np.asarray(values))
@@ -69,7 +69,7 @@ def check_points(found: Quantity, levels: ArrayLike, values: ArrayLike) -> None:
 
 
 def check_quantiles(
-    found: Quantity,
+    found: Empirical,
     cdf: Callable[[float], float],
     levels: Sequence[float] | Array,
     slack: float = 1e-7,
@@ -81,7 +81,7 @@ def check_quantiles(
         assert low - slack <= level <= high + slack, (level, value, low, high, error)
 
 
-def check_against_draws(found: Quantity, draws: Array, levels: Sequence[float] | Array) -> None:
+def check_against_draws(found: Empirical, draws: Array, levels: Sequence[float] | Array) -> None:
     """Draws below each quantile are as many as asked for, to five standard errors of a share."""
     draws, errors = np.sort(draws), allowed(found, levels)
     for level, value, error in zip(levels, found.quantile(levels), errors, strict=True):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from bayesatk.core.engine.bootstrap import bootstrap_moments, mean_moments
-from bayesatk.core.engine.distribution import Quantity
+from bayesatk.core.engine.distribution import Empirical
 from bayesatk.core.pooling.states import Terms, relative
 from bayesatk.metrics.grid import parse
 from bayesatk.priors import BetaPrior
@@ -23,7 +23,7 @@ def terms_of(weight) -> Terms:
     return Terms(np.arange(len(own)), own, np.ones(len(own)))
 
 
-def weighted(right, trials, weight, metric: str, prior: BetaPrior = FLAT) -> Quantity:
+def weighted(right, trials, weight, metric: str, prior: BetaPrior = FLAT) -> Empirical:
     """Return the distribution of a weighted mean over questions."""
     model = modelled((right, trials), prior, weight=np.asarray(weight, float))
     found = model.fit(parse(metric)).distributions()[0][0]

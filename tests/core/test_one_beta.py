@@ -10,7 +10,7 @@ from scipy.special import betaln, expit, logit
 from scipy.stats import beta as beta_distribution
 
 import bayesatk as bk
-from bayesatk.core.engine.distribution import Quantity, interval
+from bayesatk.core.engine.distribution import Empirical, interval
 from bayesatk.metrics.credit import pass_at, pass_hat
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.posterior import Summary, SystemPosterior
@@ -307,7 +307,7 @@ def test_batting_under_complete_pooling() -> None:
 DISTRIBUTION_CASES = ("one question 3/4", "two questions", "all ones", "ragged", "homogeneous")
 
 
-def population(name: str, metric: str) -> Quantity:
+def population(name: str, metric: str) -> Empirical:
     """Return the distribution of the population target of one of METRICS."""
     row = [one.label for one in parse(METRICS)].index(metric)
     found = library(name).distributions()[1][row]

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import expit, logit, ndtri
 
 from bayesatk._tools.arrays import Array, Flags, Indices, Rng
-from bayesatk.core.engine.distribution import Empirical, Quantity
+from bayesatk.core.engine.distribution import Empirical
 from bayesatk.core.engine.matched import known_at_points, matched_quantiles, skewness
 from bayesatk.core.numerics.points import Points
 from bayesatk.core.numerics.weights import reweighted
@@ -193,7 +193,7 @@ class CountPosterior:
 
     def posterior(self) -> SystemPosterior:
         """Put the parts together."""
-        model, behind = self.model, self._draws_behind(self.whole.mean[:, :, 1])
+        model, behind = self.model, self._draws_behind(self.weight, self.whole.mean[:, :, 1])
         groups = [
             self._group_posterior(group)
             for group in range(model.cells.groups if model.cells.grouped else 0)
@@ -267,13 +267,12 @@ class CountPosterior:
             "see bayesatk.sample"
         )
 
-    def _draws_behind(self, values: Array) -> dict[str, Array]:
+    def _draws_behind(self, weight: Array, values: Array) -> dict[str, Array]:
+        """Effective draws of statistics of values at weighted points of all laws."""
         if self._exact:
             return {}
-        points = Points(
-            np.zeros((len(self.weight), 0)), self.weight, np.nan, 0.0, self.effective_draws, ""
-        )
-        return points.draws_behind(values)
+        none = np.zeros((len(weight), 0))
+        return Points(none, weight, np.nan, 0.0, self.effective_draws, "").draws_behind(values)
 
     def _group_posterior(self, group: int) -> SystemPosterior:
         """Posterior of one group alone."""
@@ -309,7 +308,7 @@ class CountPosterior:
             size = int(np.clip(_ENDS / (questions * width), _DRAWS[0], most))
             drawn = self.draw(size, np.random.default_rng(_SEED), False, alone=True).metrics
 
-        def of(k: int, target: int) -> Quantity:
+        def of(k: int, target: int) -> Empirical:
             if from_draws[k, target]:
                 return Empirical(drawn[:, k, target])
             mean, variance, third = whole.values[:, k, target].T
@@ -437,11 +436,8 @@ class CountPosterior:
     @property
     def _hyper_draws(self) -> dict[str, dict[str, float]]:
         weight, values = self._hyper_points
-        if self._exact:
-            return {}
-        points = Points(np.zeros((len(weight), 0)), weight, np.nan, 0.0, self.effective_draws, "")
         return {
-            name: least(points.draws_behind(column.reshape(len(weight), -1)))
+            name: least(self._draws_behind(weight, column.reshape(len(weight), -1)))
             for name, column in values.items()
         }
 

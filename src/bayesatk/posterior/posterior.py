@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesatk._tools.arrays import Array, Indices, Ints, Rng
-from bayesatk.core.engine.distribution import Empirical, Quantity
+from bayesatk.core.engine.distribution import Empirical
 from bayesatk.core.numerics.weights import total_moments
 from bayesatk.core.pooling.difficulty import Difficulty
 
-Distributions = Sequence[Sequence[Quantity | None]]  # by target
+Distributions = Sequence[Sequence[Empirical | None]]  # by target
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Summary:
 
     mean: float
     sd: float
-    distribution: Quantity
+    distribution: Empirical
 
     @classmethod
     def on_points(cls, weight: Array, values: Array) -> "Summary":

@@ -143,7 +143,7 @@ def _draw_cells(model: CountModel, size: int, rng: Rng) -> Array:
             theta, predictor = fit.points.theta[place], fit.predictor
             offset = predictor.offsets(theta)
             if predictor.effective:
-                effects = effects_at(predictor, theta).draw(np.arange(n), rng)
+                effects = effects_at(predictor, fit.points.theta).draw(place, rng)
                 offset = offset + effects[:, cells.group]
             drawn.append(predictor.observation.draw(theta, offset, cells.state, rng))
     return np.concatenate(drawn)
@@ -204,22 +204,24 @@ def _at_points(model: CountModel, metric: MetricFunction) -> tuple[Array, Array,
     columns = state, state if model.resampled else np.zeros_like(state)
     for fit, probability in model.counted:
         points = fit.points.at_most(max(int(_LEFT_OUT * probability), _FEWEST))
-        place, predictor = np.arange(len(points.weight)), fit.predictor
+        theta, predictor, copies = points.theta, fit.predictor, 1
         if predictor.effective:
-            affordable = _FLOATS / (len(place) * len(state))
-            place = np.repeat(place, int(np.clip(affordable, *_COPIES)))
-        theta = points.theta[place]
-        offset = predictor.offsets(theta)
+            copies = int(np.clip(_FLOATS / (len(theta) * len(state)), *_COPIES))
+        offset = np.repeat(predictor.offsets(theta)[None], copies, axis=0)
         if predictor.effective:
-            effects = effects_at(predictor, points.theta).draw(place, rng)
-            offset = offset + effects[:, model.cells.group]
-        weights.append(probability * points.weight[place] * len(points.weight) / len(place))
-        with np.errstate(divide="ignore"):
-            logs.append(np.log(weights[-1])[:, None] - predictor.log_cells_at(theta, offset))
-        means.append(np.empty((*offset.shape, 2)))
+            place = np.tile(np.arange(len(theta)), copies)
+            effects = effects_at(predictor, theta).draw(place, rng)[:, model.cells.group]
+            offset += effects.reshape(offset.shape)
+        weight, mean = probability * points.weight / copies, np.empty((*offset.shape, 2))
         for rows in predictor.blocks(theta, 2):
             given, new = Metrics(predictor, [metric]).tables(theta[rows])
             tables = given, given if model.resampled else new
-            for target, (table, column) in enumerate(zip(tables, columns, strict=True)):
-                means[-1][rows, :, target] = table.at(offset[rows], column)[:, :, 0, 0]
+            for copy, target in np.ndindex(copies, 2):
+                values = tables[target].at(offset[copy, rows], columns[target])
+                mean[copy, rows, :, target] = values[:, :, 0, 0]
+        for copy in range(copies):
+            with np.errstate(divide="ignore"):
+                logs.append(np.log(weight)[:, None] - predictor.log_cells_at(theta, offset[copy]))
+            weights.append(weight)
+            means.append(mean[copy])
     return np.concatenate(weights), np.concatenate(logs), np.concatenate(means)

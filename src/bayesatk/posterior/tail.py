@@ -7,7 +7,7 @@ import pandas as pd
 
 from bayesatk._tools.arrays import Array
 from bayesatk._tools.messages import proper_probability
-from bayesatk.core.engine.matched import KnownAtPoints
+from bayesatk.core.engine.distribution import Empirical
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.posterior.count_posterior import FamilyFit
 from bayesatk.posterior.model import CountModel
@@ -105,10 +105,10 @@ def _tail(model: CountModel, level: float) -> Array:
     if with_atoms:
         weight, ceiling = _on_points(with_atoms, _ceiling)
         numbers[1] = weight @ ceiling
-        numbers[2:4] = KnownAtPoints(ceiling, weight, np.inf).quantile(ends[1:])
+        numbers[2:4] = Empirical(ceiling, weight).quantile(ends[1:])
     if others:
         weight, values = _on_points(others, _exponent)
-        ratio = KnownAtPoints(values, weight, np.inf).quantile(ends)
+        ratio = Empirical(values, weight).quantile(ends)
         numbers[4:] = ratio / (1.0 - ratio)
     return numbers
 

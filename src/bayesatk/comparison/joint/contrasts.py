@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesatk._tools.arrays import Array, Flags, Indices, Ints
-from bayesatk.core.engine.distribution import Empirical, Quantity, interval
+from bayesatk.core.engine.distribution import Empirical, interval
 from bayesatk.metrics.grid import MetricGrid
 
 Places = Indices
@@ -203,7 +203,7 @@ class ExactMean:
     quantiles: Array
 
     @classmethod
-    def of(cls, mean: float, sd: float, quantity: Quantity) -> "ExactMean":
+    def of(cls, mean: float, sd: float, quantity: Empirical) -> "ExactMean":
         """Look the quantiles of a distribution up."""
         quantiles = np.maximum.accumulate(np.asarray(quantity.quantile(LEVELS), float))
         return cls(mean, sd, float(np.mean(quantity.stated_error(_MIDDLE))) / _STATED, quantiles)

@@ -1,7 +1,5 @@
 """What is known of a number by draws, or by weighted points: quantiles, credible intervals."""
 
-from typing import Protocol
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
@@ -10,27 +8,22 @@ from scipy.special import expit, logit
 from bayesatk._tools.arrays import Array
 
 
-class Quantity(Protocol):
-    """What is known of a number: its distribution function, quantiles, and their error."""
-
-    def cdf(self, x: ArrayLike) -> Array:
-        """Probability of a value at most ``x``."""
-        ...
-
-    def quantile(self, probability: ArrayLike) -> Array:
-        """Value exceeded with probability ``1 - probability``."""
-        ...
-
-    def stated_error(self, probability: ArrayLike) -> Array:
-        """Absolute error of quantiles."""
-        ...
-
-
 class Empirical:
-    """Distribution of weighted draws or points.
+    """Distribution of weighted draws or points, interpolated between them.
 
-    Quantiles are interpolated between them. Their stated error is three standard errors, as of as
-    many independent draws as the weights are worth.
+    The stated error of quantiles is three standard errors, as of as many independent draws as the
+    weights are worth, or as said.
+
+    Parameters
+    ----------
+    values, weight : ndarray, shape (points,)
+        Default weights: all alike.
+    draws : float, optional
+        Independent draws that the points are worth.
+    between : float
+        Share of the sd that is between the points.
+    rough : float
+        Error of quantiles besides, in widths of the central 95%.
 
     Examples
     --------
@@ -39,12 +32,16 @@ class Empirical:
     (1.0, 1.0)
     """
 
-    def __init__(self, values: Array, weight: Array | None = None) -> None:
+    def __init__(
+        self, values: Array, weight: Array | None = None, draws: float | None = None,
+        between: float = 1.0, rough: float = 0.0,
+    ) -> None:  # fmt: skip
         weight = np.full(len(values), 1.0 / len(values)) if weight is None else weight
         order = np.argsort(values, kind="stable")
         self._values, own = values[order], weight[order]
         self._levels = np.cumsum(own) - 0.5 * own
-        self._size = 1.0 / float(own @ own)
+        self._size = 1.0 / float(own @ own) if draws is None else max(draws, 1.0)
+        self._between, self._rough = between, rough
 
     def cdf(self, x: ArrayLike) -> Array:
         """Probability of a value at most ``x``, rising linearly between two."""
@@ -60,7 +57,7 @@ class Empirical:
         return np.asarray(np.interp(levels, self._levels, self._values), float)
 
     def stated_error(self, probability: ArrayLike) -> Array:
-        """Error of quantiles: three standard errors, from binomial order statistics."""
+        """Error of quantiles: three standard errors, from binomial order statistics, and more."""
         levels = np.asarray(probability, float)
         # On the logit scale, so that the tails stay in their tails.
         place = logit(np.clip(levels, 0.5 / self._size, 1.0 - 0.5 / self._size))
@@ -68,10 +65,11 @@ class Empirical:
         ends = [self.quantile(expit(place + s * spread)) for s in (-1.0, 1.0)]
         found = self.quantile(levels)
         moved = np.max([np.abs(each - found) for each in ends], axis=0)
-        return np.asarray(moved + np.spacing(np.abs(found)))
+        rough = self._rough * float(np.ptp(self.quantile([0.025, 0.975])))
+        return np.asarray(self._between * moved + rough + np.spacing(np.abs(found)))
 
 
-def interval(quantity: Quantity, probability: float, kind: str) -> tuple[float, float]:
+def interval(quantity: Empirical, probability: float, kind: str) -> tuple[float, float]:
     """Equal-tailed (``"eti"``) or highest-density (``"hdi"``) interval.
 
     Examples
@@ -85,7 +83,7 @@ def interval(quantity: Quantity, probability: float, kind: str) -> tuple[float, 
 
 
 def measured_interval(
-    quantity: Quantity, probability: float, kind: str
+    quantity: Empirical, probability: float, kind: str
 ) -> tuple[tuple[float, float], float]:
     """Interval, and the error of its ends: that of the quantiles there."""
     levels = _levels(quantity, probability, kind)
@@ -94,7 +92,7 @@ def measured_interval(
     return (float(low), float(high)), error
 
 
-def _levels(quantity: Quantity, probability: float, kind: str) -> Array:
+def _levels(quantity: Empirical, probability: float, kind: str) -> Array:
     """Probabilities below the ends of an interval; the shortest one's by search."""
     tail = 1.0 - probability
     if kind == "eti":

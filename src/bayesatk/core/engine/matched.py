@@ -7,7 +7,6 @@ nearly none, where a Beta is not (Pearson's type III).
 """
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import gammaincinv, ndtr, ndtri
 
 from bayesatk._tools.arrays import Array, Indices
@@ -17,48 +16,14 @@ _PARTS, _OUTER = 50, 4.5  # of a mixture to either side, even in normal quantile
 _WITHIN = 60  # quantiles of a part
 _SKEW, _MOST_SKEW = 0.25, 20.0  # skewness at which that error doubles, and that counts at most
 _GENTLE = 0.4  # skewness below which the cube root of a gamma is normal, to 1e-4 of its probability
-_SHAPE, _TABLE = 5e-3, 1e-3  # of the width of an interval: error of the shape given a point, and
+_SHAPE, TABLE = 5e-3, 1e-3  # of the width of an interval: error of the shape given a point, and
 # of so many parts
-
-
-class KnownAtPoints(Empirical):
-    """A number that is known at weighted points, worth so many independent draws.
-
-    The stated error of quantiles is three standard errors as of so many draws, as far as the number
-    differs between the points, and a share of the width of the central 95%.
-
-    Parameters
-    ----------
-    values, weight : ndarray, shape (points,)
-    draws : float
-    between : float
-        Share of the sd that is between the points.
-    rough : float
-        Share of the width.
-    """
-
-    def __init__(
-        self, values: Array, weight: Array, draws: float = np.inf, between: float = 1.0,
-        rough: float = _TABLE,
-    ) -> None:  # fmt: skip
-        super().__init__(values, weight)
-        self._draws, self._between, self._rough = draws, between, rough
-
-    def stated_error(self, probability: ArrayLike) -> Array:
-        """Error of quantiles."""
-        levels = np.asarray(probability, float)
-        width = float(np.ptp(self.quantile([0.025, 0.975])))
-        spread = 3.0 * np.sqrt(levels * (1.0 - levels) / max(self._draws, 1.0))
-        near = [self.quantile(np.clip(levels + sign * spread, 0.0, 1.0)) for sign in (-1.0, 1.0)]
-        value = self.quantile(levels)
-        moved = np.max([np.abs(end - value) for end in near], axis=0)
-        return np.asarray(self._between * (moved + np.spacing(np.abs(value))) + self._rough * width)
 
 
 def known_at_points(
     weight: Array, mean: Array, variance: Array, third: Array, ends: tuple[float, float],
     draws: float,
-) -> KnownAtPoints:  # fmt: skip
+) -> Empirical:  # fmt: skip
     """Return the distribution of a number by its first cumulants at weighted points.
 
     Each matched gamma is taken at quantiles that are even in normal scores. The error for the
@@ -73,7 +38,7 @@ def known_at_points(
         Independent draws that the points are worth.
     """
     if not variance.any():
-        return KnownAtPoints(mean, weight, draws)
+        return Empirical(mean, weight, draws, rough=TABLE)
     between, within = float(weight @ (mean - weight @ mean) ** 2), float(weight @ variance)
     inside = within / (between + within)
     squares = float(weight @ skewness(variance, third).clip(-_MOST_SKEW, _MOST_SKEW) ** 2)
@@ -83,9 +48,9 @@ def known_at_points(
     score = ndtri(0.5 * (upto[1:] + upto[:-1]))
     share, *cumulants = _merged(weight, mean, variance, third)
     values = matched_quantiles(score, *(cumulant[:, None] for cumulant in cumulants))
-    return KnownAtPoints(
+    return Empirical(
         np.clip(values, *ends).ravel(), np.outer(share, np.diff(upto)).ravel(), draws,
-        np.sqrt(1.0 - inside), _TABLE + rough,
+        np.sqrt(1.0 - inside), TABLE + rough,
     )  # fmt: skip
 
 

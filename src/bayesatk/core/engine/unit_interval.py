@@ -9,13 +9,14 @@ import numpy as np
 from scipy.interpolate import BarycentricInterpolator
 
 from bayesatk._tools.arrays import Array
-from bayesatk.core.engine.matched import KnownAtPoints
+from bayesatk.core.engine.distribution import Empirical
+from bayesatk.core.engine.matched import TABLE
 
 _NODES = 10  # Gauss nodes: their polynomial of the log density errs by less than its noise
 _OUTSIDE = 1e-5  # probability left outside a shorter interval
 _SHORTER = 0.6  # share of an interval, from which a shorter one is worth its nodes
 _ROUNDS = 4  # intervals tried at most
-_FINE = 2001  # values at which the interpolated density is integrated
+_FINE = 20_001  # values at which the interpolated density is integrated
 
 
 def gauss_nodes(low: float, high: float) -> tuple[Array, Array]:
@@ -79,9 +80,9 @@ class NodeDensity:
         return x, weight / weight.sum()
 
     @property
-    def distribution(self) -> KnownAtPoints:
+    def distribution(self) -> Empirical:
         """Its distribution."""
-        return KnownAtPoints(*self.points)
+        return Empirical(*self.points, np.inf, rough=TABLE)
 
     @property
     def moments(self) -> tuple[float, float]:

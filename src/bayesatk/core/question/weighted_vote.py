@@ -111,8 +111,8 @@ def _sets(trials: int, k: int) -> Indices:
     if comb(trials, k) <= _SETS:
         listed = np.array(list(combinations(range(trials), k)), np.intp)
         return listed.reshape(-1, k)
-    order = np.random.default_rng(20260101).random((_SETS, trials))
-    return np.argpartition(order, k - 1, axis=1)[:, :k]
+    rng = np.random.default_rng(20260101)
+    return np.array([rng.choice(trials, k, replace=False) for _ in range(_SETS)])
 
 
 def running_tops(
