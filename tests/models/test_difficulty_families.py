@@ -319,8 +319,6 @@ def test_what_has_no_families_is_refused() -> None:
     quiet = {"progress": False}
     with pytest.raises(ValueError, match="difficulty must be left out"):
         bk.sample(data, "pass@1", pooling="none", difficulty="beta", **quiet)
-    with pytest.raises(ValueError, match="difficulty must be left out for form='crossed'"):
-        bk.sample(data, "pass@1", form="crossed", difficulty="beta", **quiet)
     with pytest.raises(ValueError, match="difficulty must be 'averaged', or one"):
         bk.sample(data, "pass@1", difficulty="normal", **quiet)
     with pytest.raises(ValueError, match="difficulty='beta', or leave out form"):

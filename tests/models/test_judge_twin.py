@@ -107,7 +107,5 @@ def test_refusals() -> None:
     judge = bk.JudgeError(tp=55, p=60, fp=5, n=60)
     with pytest.raises(ValueError, match="difficulty must be one family with judge="):
         bk.sample([[1, 0]], "pass@1", difficulty=["beta", "inflated"], judge=judge)
-    with pytest.raises(ValueError, match="judge must be left out for form='crossed'"):
-        bk.sample([[1, 0]], "pass@1", form="crossed", judge=judge)
     model = bk.models.build([[1, 0]], pooling="complete", judge=judge)
     assert {one.name for one in model.free_RVs} == {"mean_p", "judge_rates"}
