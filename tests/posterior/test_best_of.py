@@ -100,7 +100,6 @@ def test_gaps_and_odd_scores_are_named_by_two_rows(change, message: str) -> None
 
 
 def test_what_cannot_be_read_or_asked_is_refused() -> None:
-    data = bk.tally(MARKS, verifier=SCORES)
     for run, message in (
         (lambda: bk.evaluate(MARKS, "bon@2"), r"data have no such scores.*verifier=\.\.\."),
         (lambda: bk.tally(MARKS, verifier=[[1, 2]]), r"verifier must be arranged like data"),
