@@ -364,8 +364,10 @@ def weights_by_target(
     targets: list[Weights] = []
     for values in (weight, of_law):
         share = values if groups is None else groups.question_shares(values)
-        even = share is None or np.ptp(share) <= _EVEN * share.max()
-        targets.append(None if even else (share / share.max(), np.arange(len(share))))
+        if share is None or np.ptp(share) <= _EVEN * share.max():
+            targets.append(None)
+        else:
+            targets.append((share / share.max(), np.arange(len(share))))
     if groups is None:
         return targets
     question = np.ones(len(groups.code)) if weight is None else weight
@@ -394,7 +396,8 @@ def family_free(
     weights : sequence of Weights
         By target.
     """
-    curves, ranges = [metric.latent for metric in metrics], []
+    curves = [metric.latent for metric in metrics]
+    ranges: list[MetricRanges] = []
     for target, weighted in enumerate(weights):
         if target == 1 and weighted is weights[0] is None:
             ranges.append(ranges[0])
