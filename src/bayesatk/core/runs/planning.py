@@ -106,7 +106,7 @@ def difficulty_design(credit: Credit, difficulty: Difficulty, trials: int) -> De
 
     >>> from bayesatk.metrics.credit import pass_at
     >>> design = difficulty_design(pass_at(1), Difficulty.of_beta([0.5], [1 / 3]), 1)
-    >>> round(design.own[0], 12) == round(1 / 18, 12)
+    >>> bool(round(design.own[0], 12) == round(1 / 18, 12))
     True
 
     A fifth of the questions is impossible, the others are uniform: 0.8 times 1/2.
@@ -183,7 +183,7 @@ def category_design(
     Two uniform categories and one trial leave Beta(2, 1) or Beta(1, 2), of variance 1/18.
 
     >>> design = category_design(CategoryCredit(1), [0.0, 1.0], [0.5, 0.5], 1 / 3, 1)
-    >>> round(design.own[0], 12) == round(1 / 18, 12)
+    >>> bool(round(design.own[0], 12) == round(1 / 18, 12))
     True
     """
     mean, scores, categories = np.asarray(mean, float), np.asarray(scores, float), len(mean)
