@@ -127,8 +127,11 @@ def test_plans_need_more_groups_for_new_groups() -> None:
     beyond = plan_table(pilot, "pass@8", width=0.2, trials=[1, 4, 8], questions=[8])["groups"]
     assert np.isinf(beyond[0])  # single trials do not tell how questions differ
     assert beyond[1] > beyond[2]
-    with pytest.raises(ValueError, match="must have the goal"):
+    with pytest.raises(ValueError, match="prob_correct needs two systems"):
         plan_table(pilot, "pass@1", prob_correct=0.9)
+    bought = plan_table(pilot, "pass@1", spend=2000, price=1.5, trials=[4], questions=[2, 8])
+    assert bought["groups"].tolist() == [2000 // 12, 2000 // 48]
+    assert bought["best"].tolist() == [True, False]  # more groups
     with pytest.raises(ValueError, match="must be left out without groups"):
         plan_table((0.5, 0.3), "pass@1", width=0.1, questions=[3])
 

@@ -66,7 +66,7 @@ def extrapolation_range(
 
     Weights of questions, and of groups, count where they do in `bayesatk.evaluate`: for
     ``population`` those of questions only with covariates or ``population="bootstrap"``. Limits of
-    weighted sums are wider: as if of as many questions as the weights are times their largest
+    weighted sums are wider: as if of as many questions as the largest weight goes into their sum
     (Bentkus 2004, Ann. Probab. 32, 1650-1673). For ``new_groups`` a group is one observation, so
     few groups leave a wide range.
 

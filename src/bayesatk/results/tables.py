@@ -397,7 +397,7 @@ def family_free(
         By target.
     """
     curves = [metric.latent for metric in metrics]
-    ranges: list[Any] = []
+    ranges: list[MetricRanges] = []
     for target, weighted in enumerate(weights):
         if target == 1 and weighted is weights[0] is None:
             ranges.append(ranges[0])

@@ -82,10 +82,9 @@ def designs_of(
         return _choices(source, metric)
     if not isinstance(source, Fit):
         questions_by_draw = _stated(source, metric, scores)
-    elif scores is None:
-        questions_by_draw = _of_pilot(Result.of(source), metric, labels)
     else:
-        raise ArgumentError("scores", " must be left out for a pilot, which has them.")
+        check_pilot(Result.of(source), scores)
+        questions_by_draw = _of_pilot(Result.of(source), metric, labels)
     systems = len(questions_by_draw[0])
     alike = isinstance(source, Fit) and Result.of(source).pooling == "complete"
 
@@ -116,9 +115,15 @@ def _check_systems(systems: Sequence[object]) -> None:
         )  # fmt: skip
 
 
+def check_pilot(pilot: Result, scores: object) -> None:
+    """Refuse a pilot without a plan, and scores beside it."""
+    if scores is not None:
+        raise ArgumentError("scores", " must be left out for a pilot, which has them.")
+    pilot.require("plan", "source")
+
+
 def _of_pilot(pilot: Result, metric: Metric, labels: int | None) -> list[list[Question]]:
     """Questions at some draws of the pilot's difficulty distribution, by draw and system."""
-    pilot.require("plan", "source")
     _check_systems(pilot.systems)
     if pilot.judges is not None and len(pilot.judges.groups()) < len(pilot.systems):
         raise ArgumentError(

@@ -21,7 +21,13 @@ from bayesatk._tools.messages import (
     whole_number,
 )
 from bayesatk._tools.threads import one_thread
-from bayesatk.comparison.plans.designs import Designs, Expected, by_labels, designs_of
+from bayesatk.comparison.plans.designs import (
+    Designs,
+    Expected,
+    by_labels,
+    check_pilot,
+    designs_of,
+)
 from bayesatk.comparison.plans.pilots import DRAWS, ComposedPilot, group_designs
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.metrics.grid import Metric, parse
@@ -246,8 +252,7 @@ def _table(
     scores: Sequence[float] | None, price: object, spend: float | None, label_price: float | None,
 ) -> pd.DataFrame:  # fmt: skip
     """Return the table of `plan`, for so many trials to mark by hand."""
-    more = [prob_correct, scores, price, spend, correlation or None]
-    pilot = _with_groups(source, width, questions, more)
+    pilot = None if metric.voted else _with_groups(source, questions, scores)
     targets = TARGETS if pilot is None else GROUPED_TARGETS
     one_of("target", target, targets)
     goal = _Goal(width, prob_correct, targets.index(target), ci_prob, correlation)
@@ -267,11 +272,10 @@ def _table(
         if money and trial_cost:
             # With more trials than labels, or with all trials marked by hand.
             for_trials = money - label_cost * (labels or 0)
-            affordable = max(
-                for_trials // (trial_cost * n), money // ((trial_cost + label_cost) * n)
-            )
+            affordable = max(for_trials / (trial_cost * n), money / ((trial_cost + label_cost) * n))
         for size, by_draw in designs(n).items():
-            number, width_reached, correct = _number(goal, by_draw, affordable)
+            money_buys = None if affordable is None else affordable // size
+            number, width_reached, correct = _number(goal, by_draw, money_buys)
             names = {"trials": n, "questions": number}
             if pilot is not None:
                 names = {"trials": n, "questions": size, "groups": number}
@@ -330,8 +334,9 @@ def _label_cost(price: object, trial_cost: float | None) -> float:
 def _with_choice(table: pd.DataFrame, of_money: bool) -> pd.DataFrame:
     """Return a plan with the design to choose: the best that money buys, or the cheapest."""
     if of_money:
-        values = -table["width"] if table["prob_correct"].isna().all() else table["prob_correct"]
-        return table.assign(best=(values == values.max()) & (table["questions"] >= 1.0))
+        correct = table.get("prob_correct", table["width"] * np.nan)
+        values = -table["width"] if correct.isna().all() else correct
+        return table.assign(best=(values == values.max()) & (table["total"] >= 1.0))
     least = table["cost" if "cost" in table else "total"]
     return table.assign(cheapest=(least == least.min()) & np.isfinite(least))
 
@@ -350,9 +355,7 @@ def _number(goal: _Goal, designs: Expected, affordable: float | None) -> tuple[f
     return number, *goal.reached(designs, min(number, _MOST))
 
 
-def _with_groups(
-    source: object, width: float | None, questions: object, other_options: Sequence[object]
-) -> Result | None:
+def _with_groups(source: object, questions: object, scores: object) -> Result | None:
     """Return a pilot with groups, if it is one; and refuse what does not go with it."""
     pilot = Result.of(source) if isinstance(source, Fit) else None
     if pilot is None or pilot.grouping is None or pilot.pooling == "complete":
@@ -360,12 +363,7 @@ def _with_groups(
             rule = f" must be left out without groups; got {questions!r:.80}. Plans say how many."
             raise ArgumentError("questions", rule)
         return None
-    if width is None or any(option is not None for option in other_options):
-        raise ArgumentError(
-            "the plan of a pilot with groups must have the goal ", Argument("width", 0.1),
-            " and no option of two systems, of scores or of prices. Leave them out.",
-        )  # fmt: skip
-    pilot.require("plan", "source")
+    check_pilot(pilot, scores)
     return pilot
 
 
