@@ -37,6 +37,15 @@ def test_an_estimate_is_the_mean_over_the_questions_with_k_trials() -> None:
     assert "3 of 4" in str(bk.table(fit))
 
 
+def test_the_best_of_single_scores_is_said_to_rest_on_the_prior() -> None:
+    scores = [[0.2], [0.5], [0.9], [0.4]]
+    for rows, noted in ((scores, True), ([[0.2, 0.3], *scores[1:]], False)):
+        fit = bk.evaluate(bk.tally(rows, scores=(0, 1)), "bayes max@2", rng=1, draws=20)
+        found = [note for note in bk.notes(fit) if "max@2 and their intervals" in note]
+        assert bool(found) == noted
+        assert not noted or "bayes" not in found[0]
+
+
 def test_weights_are_those_of_the_questions_with_k_trials() -> None:
     data = bk.tally(MARKS, weight=[1.0, 2.0, 3.0, 10.0])
     rows = _estimates(bk.evaluate(data, "pass@2,3", rng=1, draws=20))

@@ -9,6 +9,7 @@ import numpy as np
 
 from bayesatk._tools.arrays import Array, Rng
 from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk.data.scales import RightWrong
 from bayesatk.data.study import Study
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.answers import VoteModel
@@ -25,6 +26,7 @@ from bayesatk.posterior.remarks import (
     outside_note,
     partly_observed_note,
     proxy_note,
+    single_trials_note,
     weight_note,
 )
 from bayesatk.posterior.weighted_votes import WeightedVotes
@@ -266,6 +268,8 @@ class Analysis:
         self.remarks += partly_observed_note(
             self._name, study.metrics, self.estimate[requested], trials
         )
+        if not isinstance(study.scale, RightWrong):
+            self.remarks += single_trials_note(self._name, study.metrics, trials)
         if study.judges is not None:  # whose estimate is of marks, and the interval of success
             note: list[str] = []
         else:

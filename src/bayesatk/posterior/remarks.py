@@ -61,6 +61,24 @@ def partly_observed_note(
     return [f"{system}: the estimate {', '.join(parts)}."] if parts else []
 
 
+def single_trials_note(system: object, requested: Sequence[Metric], trials: Ints) -> list[str]:
+    """Say that best and worst of k scores rest on the prior where questions have one trial each.
+
+    Examples
+    --------
+    >>> from bayesatk.metrics.grid import parse
+    >>> single_trials_note("base", parse("bayes max@4"), np.array([1, 1]))[0][:66]
+    'base: one trial of each question does not say how its scores vary,'
+    """
+    labels = [metric.label for metric in requested if metric.of_marks and metric.k > 1]
+    if not labels or trials.max(initial=0) > 1:
+        return []
+    return [
+        f"{system}: one trial of each question does not say how its scores vary, so "
+        f"{', '.join(labels)} and their intervals rest on the prior. Run a second trial."
+    ]
+
+
 def weight_note(
     system: object,
     pooling: Pooling,

@@ -280,8 +280,8 @@ class Simulated:
         else:
             model = declared.votes(0, _DRAWS, rng)
         posterior = model.fit([self.metric])
-        variance: Array = (posterior.variance_trial + posterior.variance_question)[0]
-        return variance
+        variance: Array = posterior.variance_trial + posterior.variance_question
+        return np.asarray(variance[0], float)
 
 
 def by_labels(source: object, labels: object, plan: Callable[[int], pd.DataFrame]) -> pd.DataFrame:
