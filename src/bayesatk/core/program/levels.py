@@ -28,6 +28,7 @@ _DEEP = 300.0  # trials of a question, times 4 p (1 - p), from which its mean is
 _BASE = 30.0  # logits further out to which a base may move the expected score at a tilt
 _NEGLIGIBLE = 1e-4  # expected marks of another level, at the ends of the grid
 _NARROWEST = 0.7  # sd of a law in steps of the grid: what is narrower is as good as a point
+_LEAP = 0.9  # probability of a law that nodes have, below which it is known to be lost
 _ARRAYS = 4  # over the nodes that are held at once
 _SAFE = 600.0  # log of numbers whose product is a number
 _NEWTON_STEPS, _NEWTON_STEP = 6, 2.0  # to a tilt, and the longest, in logs of level ratios
@@ -184,7 +185,8 @@ class Levels:
         between *= 1.0 - 2.0 * np.sqrt(2.0 / max(questions - 1.0, 1.0))
         between -= within * (count @ (1.0 / trials)) / questions
         least = 0.25 / (len(np.unique(self._scaled)) - 1.0) ** 2
-        return float(max(min(within, whole), least)), float(max(between, 0.0))
+        within = np.clip(within, least, max(float(whole), least))
+        return float(within), max(float(between), 0.0)
 
     @cached_property
     def _tilts(self) -> tuple[Array, Array]:
@@ -328,10 +330,10 @@ class Levels:
         logs[..., -1] = inner[..., -1] - (beta * half)[..., 1] - np.log(beta[..., 0])
         top = logs.max(axis=2, keepdims=True)
         density = np.exp(logs - top)
-        # A base for which scores leap from one node to the next loses what lies between.
+        total = density.sum(axis=2, keepdims=True)
+        # A base for which scores leap from one node to the next loses what lies between, if much.
         whole = np.exp(np.clip(betaln(alpha, beta) - top, -_SAFE, _SAFE))
-        whole = np.maximum(density.sum(axis=2, keepdims=True), whole)
-        return np.asarray(share * density / whole)
+        return np.asarray(share * density / np.where(total < _LEAP * whole, whole, total))
 
     def _no_narrower(self, alpha: Array, beta: Array, tilted: Tilted) -> tuple[Array, Array]:
         """Return parameters of Betas that the grid can tell from a point, of the same mean."""
