@@ -689,7 +689,7 @@ def _family_fit(
         points = _evidence_of(on_lattice(log_density, _starts(model, fields)), fields)
     elif model.pooling != "partial" and model.marking is None:
         points = model.conjugate_points(fields)
-    elif not predictor.observation.law.parts and "shape" not in fields.slices:
+    elif not predictor.observation.law.parts:
         same = family == "beta" and message is None
         laplace = _mode(model) if same else located(log_density, _starts(model, fields))
         points = around(log_density, laplace, seed, last)
