@@ -562,7 +562,7 @@ def test_scores_of_many_levels_are_reached_with_probabilities_that_fall(levels) 
     data = bk.tally(raw, scores={level: level / (levels - 1) for level in range(levels)})
     fit = bk.evaluate(data, "bayes", pooling="none", draws=50, rng=1)
     rows = bk.table(fit, "categories").query("target == 'questions'")
-    assert len(rows) == 51
+    assert len(rows) == 21
     assert rows["score"].iloc[0] == 1.0
     assert rows["score"].iloc[-1] == 0.0
     assert rows["mean"].is_monotonic_increasing

@@ -241,6 +241,34 @@ def test_offsets_move_the_expected_score_as_a_logit() -> None:
     np.testing.assert_allclose(drawn.expected(judged), mean[:, 0], atol=1e-6)
 
 
+@pytest.mark.parametrize("shape", [(0.0, -1.8, 0.0, 0.0, 0.0), (0.0, 1.8, 0.0, 0.0, 0.0)])
+def test_bases_with_holes_and_spikes_at_the_ends_are_integrated(shape) -> None:
+    """Of 101 levels, at a point far from how often levels were seen: a sum over fine tilts."""
+    scores = tuple(np.arange(101) / 100.0)
+    marks = np.array([[100, 100, 100, 99], [100, 98, 97, 99], [50, 40, 60, 55], [0, 0, 1, 0]])
+    counts = np.stack([(marks == level).sum(axis=1) for level in range(101)], axis=1)
+    observation = (
+        CountModel.of(bk.priors.HyperPrior(families="beta"), counts, scores=scores)
+        .part("beta")[0]
+        .observation
+    )
+    theta = np.array([[0.4, -0.3, *shape]])
+    [(_, alpha, beta)] = observation.law.nodes(theta, np.zeros((1, 1))).components
+    base, s = observation.log_base(theta)[0], np.array(scores)
+    tilt = np.sinh(np.linspace(-12.0, 12.0, 40_001))
+    logs = base + tilt[:, None] * s
+    total = logsumexp(logs, axis=1)
+    vector = np.exp(logs - total[:, None])
+    p, q = (np.maximum(vector @ end, 1e-300) for end in (s, 1.0 - s))
+    variance = np.where(p < 0.5, vector @ s**2 - p**2, vector @ (1.0 - s) ** 2 - q**2)
+    density = alpha * np.log(p) + beta * np.log(q)
+    density += np.log(np.maximum(variance, 1e-300) / (p * q) * np.gradient(tilt))
+    trials = observation.states.evidence @ (logs - total[:, None]).T
+    expected = logsumexp(trials + density, axis=1) - logsumexp(density)
+    logs_of_trials = observation.log_states(theta, np.zeros((1, 1)))[0, 0]
+    np.testing.assert_allclose(logs_of_trials, expected, atol=0.03)
+
+
 @pytest.mark.parametrize("gap", [0.3, 1e-3, 1e-6, 1e-12])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_probabilities_of_all_that_may_be_seen_sum_to_one(family: str, gap: float) -> None:

@@ -22,13 +22,14 @@ from bayesatk.core.program.laws import DifficultyLaw
 from bayesatk.core.program.observations import Observation
 from bayesatk.metrics.category_credit import Judged, latent_values
 
-_STEPS = (0.3, 0.7)  # of logits, in widths of a question's likelihood: least, and most
+_STEPS = (0.3, 0.9)  # of logits, in widths of a question's likelihood: least, and most
 _WIDEST_STEP = 0.8  # of logits
+_GROWTH, _FASTEST = 1.5, 0.15  # of steps: in the root of a mark's share of what is told, and most
 _DEEP = 300.0  # trials of a question, times 4 p (1 - p), from which its mean is known to be normal
-_BASE = 10.0  # logits further out to which a base may move the expected score at a tilt
-_WIDENING = 4.0  # logits from which steps are longer, where likelihoods hardly change
+_BASE = 30.0  # logits further out to which a base may move the expected score at a tilt
 _NEGLIGIBLE = 1e-4  # expected marks of another level, at the ends of the grid
-_NARROWEST = 0.5  # sd of a law in steps of the grid: what is narrower is as good as a point
+_NARROWEST = 0.7  # sd of a law in steps of the grid: what is narrower is as good as a point
+_LEAP = 0.9  # probability of a law that nodes have, below which it is known to be lost
 _ARRAYS = 4  # over the nodes that are held at once
 _SAFE = 600.0  # log of numbers whose product is a number
 _NEWTON_STEPS, _NEWTON_STEP = 6, 2.0  # to a tilt, and the longest, in logs of level ratios
@@ -185,62 +186,49 @@ class Levels(Observation):
         between *= 1.0 - 2.0 * np.sqrt(2.0 / max(questions - 1.0, 1.0))
         between -= within * (count @ (1.0 / trials)) / questions
         least = 0.25 / (len(np.unique(self._scaled)) - 1.0) ** 2
-        spread = max(min(float(within), float(whole)), least)
-        return spread, max(float(between), 0.0)
+        within = np.clip(within, least, max(float(whole), least))
+        return float(within), max(float(between), 0.0)
 
     @cached_property
     def _tilts(self) -> tuple[Array, Array]:
-        """Tilts at steps of what a question's trials tell, and the distances between them.
+        """Tilts at steps of what a question's trials tell, which widen outwards, and the steps.
 
-        Where that is little, at steps of the logit of the expected score that widen outwards.
+        They need not be finer than laws are by which questions certainly differ.
         """
-        farthest = (self._end + 8.0 + np.ptp(self._reference)) / self._scaled_gap
-        fine = np.sinh(np.linspace(-np.arcsinh(farthest), np.arcsinh(farthest), 4001))
-        logits, _, density = self._density(fine)
-        inside = np.abs(logits) < self._end
-        logits, density = np.maximum.accumulate(logits[inside]), density[inside]
-        steps = np.diff(logits) * 0.5 * (density[1:] + density[:-1])
-        nodes = np.cumsum(np.append(0.0, steps)) + 1e-12 * np.arange(len(logits))
-        number = int(np.ceil(nodes[-1]))
-        tilts = np.interp(np.linspace(0.0, nodes[-1], number + 1), nodes, fine[inside])
-        _, slope, density = self._density(tilts)
-        return tilts, nodes[-1] / number / (density * slope)
-
-    @cached_property
-    def _end(self) -> float:
-        """Farthest logit of an expected score."""
-        rarest = max(float(self._sums[0].max(initial=0.0)), 1.0) / (_NEGLIGIBLE * self._scaled_gap)
-        return float(np.log(rarest)) + _BASE
-
-    def _density(self, tilts: Array) -> tuple[Array, Array, Array]:
-        """Return logits of expected scores at tilts, their slopes, and nodes to a logit."""
-        trials, total = self._sums
-        rate = total / np.maximum(trials, 1.0)
+        trials, _ = self._sums
         most = np.where(self._deep, 0.0, trials).max(initial=1.0)
-        sharpest = np.where(self._deep, 0.0, rate * (1.0 - rate) * trials).max(initial=0.25)
-        within, between = self._spreads
-        # It need not be finer than laws are by which questions certainly differ.
-        step = np.clip(np.sqrt(between * most / within), *_STEPS)
-        s = self._scaled
-        vector = softmax(tilts[:, None] * s + self._reference, axis=1)
-        p, q = vector @ s + _LEAST, vector @ (1.0 - s) + _LEAST
-        slope = _relative_variance(p, q, vector @ s**2, vector @ (1.0 - s) ** 2)
-        logits = np.log(p) - np.log(q)
-        smooth = _WIDEST_STEP**-2.0 / (1.0 + (logits / _WIDENING) ** 2)
-        return logits, slope, np.sqrt(smooth + np.minimum(most * p * q, sharpest) / slope) / step
+        (within, between), (reference, centre) = self._spreads, self._centred
+        p = softmax(reference + centre * self._scaled) @ self._scaled
+        relative = within / (p * (1.0 - p))
+        share = np.clip(np.sqrt(between * most / within), *_STEPS)
+        step = share * min(1.0 / np.sqrt(most * within), _WIDEST_STEP / relative)
+        growth = min(_GROWTH * np.sqrt(relative / most), _FASTEST)
+        end = np.log(max(trials.max(initial=0.0), 1.0) / (_NEGLIGIBLE * self._scaled_gap)) + _BASE
+        farthest = end / self._scaled_gap + abs(centre)
+        number = np.ceil(np.arcsinh(farthest * growth / step) / growth)
+        places = growth * np.arange(-number, number + 1)
+        return centre + step / growth * np.sinh(places), step * np.cosh(places)
+
+    @property
+    def _reference(self) -> Array:
+        """Log of a base near those of the posterior."""
+        return self._centred[0]
 
     @cached_property
-    def _reference(self) -> Array:
-        """Log of a base near those of the posterior: how often levels were seen.
+    def _centred(self) -> tuple[Array, float]:
+        """Log of a base near those of the posterior, and the tilt at which its mean is that seen.
 
-        Times a normal around the mean, so that its variance is that of marks of a question.
+        How often levels were seen, times a normal around the mean: of the variance of marks of a
+        question. A base has no slope, which is the tilt.
         """
         seen = self.states.count @ self.states.evidence
         share = (seen + 0.5) / (seen.sum() + 0.5 * len(seen))
-        mean = share @ self._scaled
-        narrower = 0.5 / self._spreads[0] - 0.5 / (share @ (self._scaled - mean) ** 2)
+        s, mean = self._scaled, share @ self._scaled
+        narrower = 0.5 / self._spreads[0] - 0.5 / (share @ (s - mean) ** 2)
         narrower = np.clip(narrower, 0.0, 200.0 / max(mean, 1.0 - mean) ** 2)
-        return np.asarray(np.log(share) - narrower * (self._scaled - mean) ** 2)
+        logs = np.log(share) - narrower * (s - mean) ** 2
+        slope = float((s - s.mean()) @ logs / ((s - s.mean()) @ s))
+        return logs - slope * s, slope
 
     @cached_property
     def _of_reference(self) -> tuple[Array, Array]:
@@ -250,9 +238,9 @@ class Levels(Observation):
 
     @cached_property
     def _weighted(self) -> Array:
-        """Probabilities under the reference, times 1, s, 1 - s and squares; (levels, 5 grid)."""
+        """Probabilities under the reference, times s, 1 - s and s (1 - s); (levels, 3 grid)."""
         s = self._scaled
-        weights = np.stack([np.ones_like(s), s, 1.0 - s, s**2, (1.0 - s) ** 2])
+        weights = np.stack([s, 1.0 - s, s * (1.0 - s)])
         return np.concatenate([(self._of_reference[0] * row).T for row in weights], axis=1)
 
     def log_base(self, theta: Array) -> Array:
@@ -268,14 +256,15 @@ class Levels(Observation):
         ratio = log_base - self._reference
         top = ratio.max(axis=1, keepdims=True)
         base = np.exp(ratio - top)
-        sums = np.maximum(base @ self._weighted, _LEAST)
-        total, *moments = np.split(sums, 5, axis=1)
-        p, q, *squares = (moment / total for moment in moments)
-        log_step = np.log(_relative_variance(p, q, *squares) * self._tilts[1])
+        up, down, product = np.split(np.maximum(base @ self._weighted, _LEAST), 3, axis=1)
+        total = up + down
+        log_step = np.log(_relative_variance(up / total, down / total, product / total))
+        log_step += np.log(self._tilts[1])
         log_scale = np.log(total) + top
         ends = [np.logaddexp.reduce(log_base[:, s == end], axis=1) for end in (0.0, 1.0)]
         log_scale = np.concatenate([log_scale, np.stack(ends, axis=1)], axis=1)
-        return Tilted(log_base, log_scale, np.log(p), np.log(q), log_step)
+        log_p, log_q = np.log(up / total), np.log(down / total)
+        return Tilted(log_base, log_scale, log_p, log_q, log_step)
 
     def vectors(self, theta: Array, nodes: Flags) -> Array:
         """Probabilities of levels at some nodes of points, ends last; (points, nodes, levels)."""
@@ -340,9 +329,12 @@ class Levels(Observation):
         half = 0.5 * np.exp(log_step[..., [0, -1]])
         logs[..., -2] = inner[..., 0] - (alpha * half)[..., 0] - np.log(alpha[..., 0])
         logs[..., -1] = inner[..., -1] - (beta * half)[..., 1] - np.log(beta[..., 0])
-        logs -= logs.max(axis=2, keepdims=True)
-        density = np.exp(logs)
-        return np.asarray(share * density / density.sum(axis=2, keepdims=True))
+        top = logs.max(axis=2, keepdims=True)
+        density = np.exp(logs - top)
+        total = density.sum(axis=2, keepdims=True)
+        # A base for which scores leap from one node to the next loses what lies between, if much.
+        whole = np.exp(np.clip(betaln(alpha, beta) - top, -_SAFE, _SAFE))
+        return np.asarray(share * density / np.where(total < _LEAP * whole, whole, total))
 
     def _no_narrower(self, alpha: Array, beta: Array, tilted: Tilted) -> tuple[Array, Array]:
         """Return parameters of Betas that the grid can tell from a point, of the same mean."""
@@ -691,13 +683,9 @@ def _on_one_scale(factors: "list[_Factors]") -> "list[_Factors]":
     return [factor._replace(scale=np.exp(factor.scale - top)) for factor in factors]
 
 
-def _relative_variance(p: Array, q: Array, square: Array, other: Array) -> Array:
-    """Variance of the score over p q, by mean squares of the score and of its complement.
-
-    From the nearer end, so that nothing cancels.
-    """
-    variance = np.where(p < 0.5, square - p**2, other - q**2)
-    return np.maximum(variance, _LEAST) / np.maximum(p * q, _LEAST)
+def _relative_variance(p: Array, q: Array, product: Array) -> Array:
+    """Variance of the score s over p q, of s (1 - s) that is so much on average."""
+    return np.maximum(1.0 - product / np.maximum(p * q, _LEAST), 1e-9)
 
 
 def _cumulants(raw: Array, metrics: int) -> Array:
