@@ -82,7 +82,8 @@ def test_leaving_out_is_a_ratio_of_evidences(name, pooling) -> None:
     found = whole.predictive()
     assert found.log_evidence == pytest.approx(whole.log_evidence(), abs=1e-12)
     # Evidence on 8192 weighted points has a standard error of 0.01.
-    atol = 0.03 if (name, pooling) == ("three", "partial") else 1e-5
+    # The grid of tilts of two levels is as fine as their trials ask for.
+    atol = {"three": 0.03, "two": 1e-4}.get(name, 1e-5) if pooling == "partial" else 1e-5
     for a in range(len(counts)):
         rest = model(scale, pooling, np.delete(counts, a, axis=0)).log_evidence()
         expected = found.log_evidence - rest + ways[a]

@@ -193,7 +193,7 @@ def test_everything_reads_votes_of_a_result(tmp_path) -> None:
         ),
         ({"metrics": "plurality@201"}, "k <= 200"),
         ({"pooling": "complete"}, "must be left out with"),
-        ({"pooling": "none", "group": list("ab") * 2}, "under partial pooling only"),
+        ({"pooling": "none", "group": list("ab") * 2}, "must be 'partial' for votes in groups"),
     ],
 )
 def test_what_votes_do_not_take_is_named_with_a_remedy(options, message) -> None:

@@ -205,7 +205,6 @@ def test_what_cannot_be_asked_is_refused_with_the_way_on() -> None:
          r"To go on, .*plurality@k"),
         (lambda: bk.evaluate(data, "wvote@2", prior_trials=data), r"counts of marks, without"),
         (lambda: bk.evaluate(data, "wvote@500"), r"must have k <= 200 for votes"),
-        (lambda: bk.plan(data, "wvote@2", trials=[4]), r"must be of marks, or a vote, for a plan"),
         (lambda: bk.metrics.grid.FAMILIES["wvote@"].at(3).credit, r"no value for a success prob"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=message):

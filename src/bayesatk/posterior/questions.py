@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import bdtr, logsumexp
 
 from bayesatk._tools.arrays import Array, Indices, Ints, Rng
+from bayesatk.core.engine.bootstrap import bootstrap_without
 from bayesatk.core.program.moments import Metrics
 from bayesatk.data.scales import MetricFunction
 from bayesatk.metrics.category_credit import CategoryCredit, Judged
@@ -159,18 +160,20 @@ def _influence(model: CountModel, metric: MetricFunction) -> Array:
     cells, number = model.cells, len(model.cells.which)
     if number == 1:
         return np.full((1, 2), np.nan)
-    share, group = np.stack([cells.question_share] * 2, axis=1), cells.group[cells.which]
-    if model.resampled:  # the mean of a sample of those that were tried
-        share[:, 1] *= cells.questions_tried
-        share[:, 1] /= np.bincount(group, share[:, 1], cells.groups)[group]
+    share, group = cells.question_share[:, None], cells.group[cells.which]
     weight, logs, mean = _at_points(model, metric)
-    by_cell = [np.bincount(cells.which, column, len(cells.count)) for column in share.T]
-    groups = cells.by_group(mean * np.stack(by_cell, axis=1))
+    by_cell = np.bincount(cells.which, share[:, 0], len(cells.count))
+    groups, single = cells.by_group(mean * by_cell[:, None]), mean
+    if model.resampled:
+        groups[..., 1], single[..., 1] = _resampled(model, mean[..., 1])
     chance = np.exp(logs - logsumexp(logs, axis=0))
     others = np.einsum("hc,hgt->cgt", chance, groups)[cells.which]
-    single = np.einsum("hc,hct->ct", chance, mean)[cells.which]
+    single = np.einsum("hc,hct->ct", chance, single)[cells.which]
     place = np.arange(number), group
     without = (others[place] - share * single) / np.maximum(1.0 - share, 1e-300)
+    if model.resampled:  # a slope in the share of a question, where it is in the sample
+        in_sample = (share * cells.questions_tried[:, None])[:, 0]
+        without[:, 1] = others[place][:, 1] + in_sample * single[:, 1]
     others[place] = np.where(share < 1.0, without, 0.0)
     of_groups = np.repeat(cells.share[None], number, axis=0)
     given = model.grouping is not None and model.grouping.weight is not None
@@ -185,6 +188,21 @@ def _influence(model: CountModel, metric: MetricFunction) -> Array:
             kept = np.arange(number) != alike[0]
             influence[alike] = total - model.among(kept).fit([metric]).mean[0, :2]
     return np.asarray(influence)
+
+
+def _resampled(model: CountModel, mean: Array) -> tuple[Array, Array]:
+    """Means of groups whose questions are drawn anew, and slopes in the weight of one left out.
+
+    Of means of the metric (points, cells); shapes (points, groups) and (points, cells).
+    """
+    cells, slopes = model.cells, np.zeros_like(mean)
+    groups = np.zeros((len(mean), cells.groups))
+    for group in range(cells.groups):
+        members = np.flatnonzero(cells.group == group)
+        terms = cells.tried(group)
+        terms = terms._replace(state=np.searchsorted(members, terms.state))
+        groups[:, group], slopes[:, members] = bootstrap_without(mean[:, members], terms)
+    return groups, slopes
 
 
 def _at_points(model: CountModel, metric: MetricFunction) -> tuple[Array, Array, Array]:

@@ -75,6 +75,42 @@ def _by_state(values: Array, state: Indices, states: int) -> Array:
     return found
 
 
+def bootstrap_without(mean: Array, terms: Terms) -> tuple[Array, Array]:
+    """Mean of the Bayesian bootstrap with all questions, and without any one of them.
+
+    Parameters
+    ----------
+    mean : ndarray, shape (..., states)
+        Of a metric of a question of each state.
+    terms : Terms
+        Of two questions or more.
+
+    Returns
+    -------
+    whole : ndarray, shape (...)
+    slope : ndarray, shape (..., states)
+        Without a question of a state, with weight w, the mean is ``whole + w slope``.
+
+    Examples
+    --------
+    >>> terms = Terms(np.array([0, 1]), np.ones(2), np.array([2.0, 1.0]))
+    >>> whole, slope = bootstrap_without(np.array([0.0, 0.6]), terms)
+    >>> round(float(whole), 12), (whole + slope).round(12).tolist()  # without a 0, without the 0.6
+    (0.2, [0.3, 0.0])
+    """
+    state, _, count = terms
+    centre, _ = mean_moments(mean[..., None], mean[..., None], terms)
+    centred, own = mean - centre, 0.0
+    whole, slope = np.zeros((2, *mean.shape[:-1]))
+    for t, chance, each in _panels(terms):
+        total = centred @ _by_state(count * each, state, mean.shape[-1]).T
+        whole += total @ chance
+        # Without the question the product over the questions lacks 1 / (1 + t weight).
+        slope += total @ (chance * t)
+        own += float(chance.sum())
+    return centre[..., 0] + whole, slope[..., None] - own * centred
+
+
 def _panels(terms: Terms) -> Iterator[tuple[Array, Array, Array]]:
     """Yield t, the product over questions of 1 / (1 + t w) with the step, and w / (1 + t w)."""
     _, weight, count = terms
