@@ -281,9 +281,8 @@ def load(
         if inputs.are_logs:
             if not answers:
                 refuse_given("logs without answers=True", answer_rules=answer_rules)
-            rows = read_logs(inputs)
             given_scores = None if scores is None else scale
-            long, scale = to_long(rows, given_scores, usual, missing, rules)
+            long, scale = to_long(read_logs(inputs), given_scores, usual, missing, rules)
         else:
             keeps = isinstance(scale, NumberScale) and not stream  # numbers become levels together
             in_blocks = in_parts(inputs, stream) and not keeps
@@ -296,8 +295,7 @@ def load(
         if inputs.are_logs:
             request, long = request.of_logs(), note_uneven(long, scale)
         else:
-            long = note_parts(long, scale, inputs.sources)
-            long = _note_across(long, inputs)
+            long = _note_across(note_parts(long, scale, inputs.sources), inputs)
         long = note_names(long, [str(source.path) for source in inputs.sources])
         done = finish(long, scale, missing, request, success, better)
     sources = tuple((file.name, file.sha256) for file in inputs.sources)
