@@ -64,7 +64,7 @@ def plot_questions(fit: Fit, system: Any = None, *, backend: str | None = None) 
     >>> matplotlib.use("agg")
     >>> fit = bayesatk.evaluate([[1, 1], [0, 0], [0, 1]], "pass@1", pooling="none", rng=1)
     >>> plot = plot_questions(fit)
-    >>> plot.get_viz("mean").get_offsets().tolist()  # (c + 1)/(n + 2)
+    >>> plot.get_viz("mean").get_offsets().round(9).tolist()  # (c + 1)/(n + 2)
     [[1.0, 0.25], [2.0, 0.5], [3.0, 0.75]]
     """
     drawn, fit = Backend.named(backend), Result.of(fit)

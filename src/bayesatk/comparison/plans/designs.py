@@ -188,6 +188,12 @@ def _choices(source: object, metric: Metric) -> tuple[Designs, int]:
             f"bayesatk.evaluate(data, {metric.label!r}).",
         )  # fmt: skip
     pilot.require("plan", "source")
+    if pilot.grouping is not None:
+        raise ArgumentError(
+            "source", f" must be without groups for a plan of {metric.label}, which draws single "
+            f"questions; got {len(pilot.grouping.labels)} groups. Evaluate the same data without ",
+            "group", ".",
+        )  # fmt: skip
     _check_systems(pilot.systems)
     systems = [Simulated(pilot, system, metric) for system in range(len(pilot.systems))]
 
