@@ -390,3 +390,17 @@ def test_a_plan_has_the_width_that_an_evaluation_then_has() -> None:
     assert as_is["questions"].tolist() == [table.loc[0, "questions"]]
     with pytest.raises(ValueError, match=r"labels must be left out without a judge .* got \[0\]"):
         plan_table((0.6, 0.3), "pass@1", width=0.12, labels=[0])
+
+
+def test_prior_trials_of_full_weight_are_as_those_of_almost_that() -> None:
+    """Right trials are counted where weights are whole; else p is integrated on a rule."""
+    rng = np.random.default_rng(0)
+    marks, before = rng.integers(0, 2, (8, 3)), bk.tally(rng.integers(0, 2, (8, 4)))
+    judge = bk.JudgeError(tp=45, p=50, fp=3, n=50)
+    asked = {"prior_trials": before, "judge": judge, "difficulty": "beta", "draws": 50, "rng": 1}
+    whole, almost = (
+        bk.evaluate(marks, "pass@1,3", prior_weight=weight, **asked) for weight in (1.0, 1.0 - 1e-9)
+    )
+    columns = ["mean", "sd"]
+    gap = bk.table(whole)[columns].to_numpy() - bk.table(almost)[columns].to_numpy()
+    assert np.abs(gap).max() < 1e-6
