@@ -58,10 +58,15 @@ def _new_p(predictor: Predictor, theta: Array, rng: Rng) -> Array:
         for rows in predictor.blocks(theta, 2):
             effects = predictor.effects(theta[rows])
             offset[rows] += effects.draw(np.arange(len(rows)), rng)[:, cells.group]
-    states = observation.states
-    untried = replace(states, counts=np.zeros_like(states.counts))
+    # Behind the states that were seen, from which an observation knows how fine its tables must be.
+    states, number = observation.states, len(observation.states)
+    untried = replace(
+        states, counts=np.concatenate([states.counts, np.zeros_like(states.counts)]),
+        prior=np.tile(states.prior, (2, 1)), count=np.append(states.count, np.zeros(number)),
+    )  # fmt: skip
     unseen: Any = replace(observation, states=untried)  # type: ignore[type-var]
-    return np.asarray(unseen.draw(theta, offset[:, cells.which], cells.state[cells.which], rng))
+    new = number + cells.state[cells.which]
+    return np.asarray(unseen.draw(theta, offset[:, cells.which], new, rng))
 
 
 class NewTrials(NamedTuple):

@@ -22,7 +22,7 @@ from bayesatk.core.program.laws import DifficultyLaw
 from bayesatk.core.program.observations import Observation
 from bayesatk.metrics.category_credit import Judged, latent_values
 
-_STEPS = (0.3, 0.9)  # of logits, in widths of a question's likelihood: least, and most
+_STEP = 0.3  # of logits, in widths of a question's likelihood: laws may be as narrow as they like
 _WIDEST_STEP = 0.8  # of logits
 _GROWTH, _FASTEST = 1.5, 0.15  # of steps: in the root of a mark's share of what is told, and most
 _DEEP = 300.0  # trials of a question, times 4 p (1 - p), from which its mean is known to be normal
@@ -166,11 +166,8 @@ class Levels(Observation):
         return np.asarray(4.0 * rate * (1.0 - rate) * trials > _DEEP)
 
     @cached_property
-    def _spreads(self) -> tuple[float, float]:
-        """Variance of marks of a question, at most, and that of means of questions, at least.
-
-        By the method of moments, with two standard errors.
-        """
+    def _variance_within(self) -> float:
+        """Variance of marks of a question, at most: with two standard errors."""
         trials, total = self._sums
         tried = trials > 0.0
         count, trials, total = self.states.count[tried], trials[tried], total[tried]
@@ -182,26 +179,18 @@ class Levels(Observation):
         if freedom > 0.0:
             within = (count @ (squares - total * rate)) / freedom
             within *= 1.0 + 2.0 * np.sqrt(2.0 / freedom)
-        between = (count @ (rate - mean) ** 2) / max(questions - 1.0, 1.0)
-        between *= 1.0 - 2.0 * np.sqrt(2.0 / max(questions - 1.0, 1.0))
-        between -= within * (count @ (1.0 / trials)) / questions
         least = 0.25 / (len(np.unique(self._scaled)) - 1.0) ** 2
-        within = np.clip(within, least, max(float(whole), least))
-        return float(within), max(float(between), 0.0)
+        return float(np.clip(within, least, max(float(whole), least)))
 
     @cached_property
     def _tilts(self) -> tuple[Array, Array]:
-        """Tilts at steps of what a question's trials tell, which widen outwards, and the steps.
-
-        They need not be finer than laws are by which questions certainly differ.
-        """
+        """Tilts at steps of what a question's trials tell, which widen outwards, and the steps."""
         trials, _ = self._sums
         most = np.where(self._deep, 0.0, trials).max(initial=1.0)
-        (within, between), (reference, centre) = self._spreads, self._centred
+        within, (reference, centre) = self._variance_within, self._centred
         p = softmax(reference + centre * self._scaled) @ self._scaled
         relative = within / (p * (1.0 - p))
-        share = np.clip(np.sqrt(between * most / within), *_STEPS)
-        step = share * min(1.0 / np.sqrt(most * within), _WIDEST_STEP / relative)
+        step = _STEP * min(1.0 / np.sqrt(most * within), _WIDEST_STEP / relative)
         growth = min(_GROWTH * np.sqrt(relative / most), _FASTEST)
         end = np.log(max(trials.max(initial=0.0), 1.0) / (_NEGLIGIBLE * self._scaled_gap)) + _BASE
         farthest = end / self._scaled_gap + abs(centre)
@@ -224,7 +213,7 @@ class Levels(Observation):
         seen = self.states.count @ self.states.evidence
         share = (seen + 0.5) / (seen.sum() + 0.5 * len(seen))
         s, mean = self._scaled, share @ self._scaled
-        narrower = 0.5 / self._spreads[0] - 0.5 / (share @ (s - mean) ** 2)
+        narrower = 0.5 / self._variance_within - 0.5 / (share @ (s - mean) ** 2)
         narrower = np.clip(narrower, 0.0, 200.0 / max(mean, 1.0 - mean) ** 2)
         logs = np.log(share) - narrower * (s - mean) ** 2
         slope = float((s - s.mean()) @ logs / ((s - s.mean()) @ s))
