@@ -21,7 +21,8 @@ from bayesatk.results.question_means import Shares, grouped_means
 
 NOBODY = -1
 SHAPE_PRIOR = 0.2  # Dirichlet parameter of every bin, as of `bayesatk.core.pooling.shapes`
-_REPEATS = 64  # of the trials of a question, and new questions, at every draw; in two halves
+_REPEATS = 64  # of the trials of a question at every draw; in two halves
+_NEW = 256  # questions at every draw, which differ by more than trials do; in two halves
 _ABSENT = -1e10  # log probability of a bin that another system has
 
 
@@ -203,12 +204,12 @@ def _means_of_new(
     """Means over new questions of a group, or of new groups, from two halves; (2, draws, ks)."""
     means = np.zeros((2, len(trials.p), len(ks)))
     share = shares.matrix @ shares.outer if group is None else shares.matrix[:, group]
-    for number in range(_REPEATS):
+    for number in range(_NEW):
         question = rng.choice(len(share), size=len(trials.p), p=share / share.sum())
         assert trials.laws is not None  # else questions are drawn anew
         p = new_p(trials.laws, question, group is None, rng)
         credit = trials.credits(question, p, 1, ks, rng, group is None)[:, 0]
-        means[number % 2] += 2.0 / _REPEATS * credit
+        means[number % 2] += 2.0 / _NEW * credit
     return means
 
 
