@@ -300,11 +300,10 @@ class CountModel:
         law = DifficultyLaw(fields, None if alpha is None else (alpha[1], alpha[0]))
         if judge is None:
             return RightWrong(law, states)
-        merged = states.merged()  # prior trials that count fully are trials
-        whole = not (merged.counts % 1).any()
-        if whole and merged.trials.max(initial=0) <= _MOST_RIGHT:
-            return Marked(law, replace(merged, counts=merged.counts.astype(np.int64)), judge)
-        return MarkedOnRule(law, states, judge)
+        evidence = states.evidence  # prior trials that count fully are trials
+        few = evidence.sum(axis=1).max(initial=0.0) <= _MOST_RIGHT
+        simple = few and not (evidence % 1).any()
+        return (Marked if simple else MarkedOnRule)(law, states, judge)
 
     def part(self, family: str) -> tuple[Predictor, Fields]:
         """Return what is known of questions under a law, and the prior of its hyperparameters."""

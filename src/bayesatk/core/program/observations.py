@@ -237,8 +237,13 @@ class Marked(RightWrong):
         return self.judge.rows(self.judge.reported(theta, self.law.fields))
 
     @cached_property
+    def _whole(self) -> States:
+        """States of all trials, those before included, of which each counts fully."""
+        return replace(self._counts, counts=self._counts.counts.astype(np.int64))
+
+    @cached_property
     def _marks(self) -> Marks:
-        return Marks(self.states.counts)
+        return Marks(self._whole.counts)
 
     def _alike(self, theta: Array) -> Iterator[tuple[tuple[int, int, int], Indices, Array]]:
         """Yield unknown, wrong and right trials, the states that have them, and mark chances.
@@ -266,7 +271,7 @@ class Marked(RightWrong):
         """As of `Observation`."""
         nodes = self.law.nodes(theta, offset)
         nodes = replace(nodes, rates=np.repeat(self.rates(theta), offset.shape[1], axis=0))
-        return self._on_nodes(nodes, self.states, metrics, offset)
+        return self._on_nodes(nodes, self._whole, metrics, offset)
 
     def draw(self, theta: Array, offset: Array, state: Indices, rng: Rng) -> Array:
         """As of `Observation`: first how many trials were right, by its probability."""
@@ -286,7 +291,7 @@ class Marked(RightWrong):
             right[:, columns] = trials[2] + sum(
                 u >= upto[:, number, place] for number in range(trials[0])
             )
-        wrong = self.states.trials[state].astype(np.intp) - right
+        wrong = self._whole.trials[state].astype(np.intp) - right
         if not alike_all:
             counted = right.ravel().astype(float), wrong.ravel().astype(float)
             return self._draw_given(theta, offset, *counted, rng)
