@@ -94,7 +94,7 @@ def beta_binomial_moments(
     -------
     mean, complement, variance : ndarray, shape (states, credits)
         For any a, b > 0, however large or small, to about 1e-15. Relative error against exact
-        rationals: means at most 1e-12, variances at most 1e-11 for a + b <= 258 and 1e-9 at
+        rationals: means at most 1e-12, variances at most 1e-11 for a + b <= 258; 1e-11 and 1e-9 at
         a + b = 2002, k = 1000.
 
     Examples
