@@ -1,4 +1,4 @@
-.PHONY: demo test test-long test-all test-fast test-lean test-lowest test-schemas lint docs docs-check \
+.PHONY: demo test test-long test-all test-fast test-lowest test-schemas lint docs docs-check \
 	bench wheel release clean
 
 # The tests run side by side: threads of linear algebra would only wait for each other, and take
@@ -20,8 +20,7 @@ demo:  ## evaluate and verify a published data set, from a bare machine
 test:  ## the tests, with sampling, but for the longest
 	@.ci/environment test
 	@.ci/browser
-	$(PYTEST) --lean only --cov --cov-report=
-	$(PYTEST) --lean skip -m "not long" --cov --cov-append --cov-report=term:skip-covered
+	$(PYTEST) -m "not long" --cov --cov-report=term:skip-covered
 
 test-long:  ## the longest tests, which make test leaves out
 	@.ci/environment test
@@ -32,10 +31,6 @@ test-all: test test-long  ## every test
 test-fast:  ## without the sampling and the longest tests
 	@.ci/environment test
 	$(PYTEST) -m "not slow and not long"
-
-test-lean:  ## closed forms, readers, results and tables, with PyMC, matplotlib and others hidden
-	@.ci/environment test
-	$(PYTEST) --lean only
 
 test-lowest:  ## the fast tests with the lowest supported versions of the dependencies
 	@.ci/lowest

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import settings
 
 import bayesatk as bk
-from tests.lean import Lean
 
 settings.register_profile("default", deadline=None, derandomize=True, max_examples=40)
 settings.load_profile("default")
@@ -28,10 +27,6 @@ def plan_table(source, metric, **options):
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--lean", choices=("only", "skip"),
-        help="only tests that need no PyMC, plots or command line, with these hidden; or the rest",
-    )  # fmt: skip
     parser.addoption("--part", metavar="I/N", help="only part I of N parts of the tests, from 0")
 
 
@@ -46,12 +41,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         (kept if crc32(item.nodeid.encode()) % parts == part else left_out).append(item)
     config.hook.pytest_deselected(items=left_out)
     items[:] = kept
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    choice = config.getoption("lean")
-    if choice is not None:
-        config.pluginmanager.register(Lean(choice))
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-# The public names of `bk`, at most 40: type checkers read this list, and `_tools/shelves.py`
+# The public names of `bk`: type checkers read this list, and `_tools/shelves.py`
 # imports from it on first use. Names of one topic are on a shelf only, with a list of its own.
 
 from . import checks as checks

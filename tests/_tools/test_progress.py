@@ -9,8 +9,6 @@ import pytest
 from bayesatk._tools import progress
 from bayesatk._tools.progress import track
 
-pytestmark = pytest.mark.full  # bars are drawn by rich
-
 
 class Terminal(io.StringIO):
     """Standard error as a person sees it."""

@@ -248,6 +248,26 @@ def test_baseline_of_a_published_accuracy() -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("--help", "Exit codes"),
+        ("evaluate --help", "Example"),
+        ("--version", bk.__version__),
+        ("estimate", "No such command"),
+        ("evaluate", "Missing argument"),
+        ("verify a=none.csv b=none.csv -m pass@1", "there is no such file"),
+        ("plan -m pass@1", "give a pilot FILE or --difficulty"),
+        ("plan Makefile -m pass@1 --difficulty a=0.5,0.1", "one of the two"),
+        ("baseline Makefile --n 10", "either --guess"),
+        ("baseline Makefile --guess 0.5 --n 10", "go without a FILE"),
+        ("cite none.nc", "there is no such file"),
+    ],
+)
+def test_a_line_is_explained_or_refused(line: str, says: str) -> None:
+    assert says in run(*line.split()).output
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--n", "10"], "either --guess"),

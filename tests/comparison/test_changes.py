@@ -130,7 +130,6 @@ def test_probabilities_are_right_as_often_as_they_say() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.full
 def test_pymc_finds_the_same_days_and_shift() -> None:
     import arviz as az
     import pymc as pm

@@ -1,6 +1,5 @@
 """Distributions of means over questions: integrals, inverted transforms, simulation, and laws."""
 
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -551,40 +550,3 @@ def test_stated_errors_hold_against_draws() -> None:
             checked += 2
             wrong += [(seed, metric, ends, least, most, limit)] * int(off.sum())
     assert len(wrong) <= checked / 100, wrong
-
-
-# ------------------------------------------------------------------ cost
-
-
-@pytest.fixture(scope="module")
-def unit() -> float:
-    """CPU seconds of ten million additions in a loop, from two: what this machine is worth."""
-    bk.evaluate([[1, 0], [1, 1]], "pass@1 pass^2", rng=1)  # imports
-    start, total = time.process_time(), 0
-    for number in range(2_000_000):
-        total += number
-    return 5.0 * (time.process_time() - start)
-
-
-def ragged_counts() -> tuple[Array, Array]:
-    """A hundred questions with 1 to 32 trials, most of them easy."""
-    rng = np.random.default_rng(33)
-    trials = rng.integers(1, 33, 100)
-    return rng.binomial(trials, rng.beta(5, 0.5, 100)), trials
-
-
-COSTS = {
-    "ragged": (ragged_counts(), ["pass@1,4,16", "pass^4"]),
-    "single trials": (([1] * 83 + [0] * 17, [1] * 100), ["pass@1,4", "pass^2"]),
-    "all right": (([4] * 50, [4] * 50), ["pass@1,4", "pass^2"]),
-    "huge k": (([0] * 3, [1] * 3), ["pass@1,1000,20000"]),
-}
-
-
-@pytest.mark.parametrize("name", COSTS)
-def test_an_evaluation_costs_little(unit: float, name: str) -> None:
-    """At most five times its budget of 1.5 units, so that a busy machine does not fail it."""
-    counts, metrics = COSTS[name]
-    start = time.process_time()
-    bk.evaluate(counts, metrics, rng=1)
-    assert time.process_time() - start < 5.0 * 1.5 * unit

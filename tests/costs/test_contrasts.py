@@ -132,7 +132,6 @@ def test_plans_in_money_that_cannot_be_are_refused(costs: xr.DataTree) -> None:
             plan_table(source, "pass@1", **options)
 
 
-@pytest.mark.full
 def test_the_plot_shows_means_and_regions(costs: xr.DataTree) -> None:
     plot = bk.plots.plot_cost(costs, k=3, backend="matplotlib")
     means = costs["posterior"].to_dataset().sel(k=3, target="population", system="large").mean()

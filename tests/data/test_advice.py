@@ -87,7 +87,6 @@ def test_questions_never_run_are_not_advised_to_count_as_wrong() -> None:
         bk.tally(runs, missing="wrong")
 
 
-@pytest.mark.full
 @pytest.mark.parametrize(("data", "advice", "filled"), ADVISED.values(), ids=ADVISED.keys())
 def test_advice_works_as_written(data, advice, filled) -> None:
     for name, door in DOORS.items():
@@ -117,7 +116,6 @@ def test_what_cannot_be_scored_is_to_be_written_otherwise(value) -> None:
         bk.tally([[1, value]])
 
 
-@pytest.mark.full
 def test_success_is_said_by_every_function() -> None:
     data = bk.tally([["a", "b"], ["c", "a"]], scores={"a": 0, "b": 0.5, "c": 1})
     with pytest.raises(ValueError, match=r"as in success='score >= 0\.5'"):
@@ -125,7 +123,6 @@ def test_success_is_said_by_every_function() -> None:
     bk.models.build(data, success="score >= 0.5")
 
 
-@pytest.mark.full
 def test_votes_need_answers() -> None:
     data, answers = [[0, 1, 1]], [["4", "5", "5"]]
     advice = "bayesatk.tally(data, answers=...)"

@@ -157,7 +157,6 @@ def test_a_wrong_distribution_of_guessers_is_caught(wrong) -> None:
     assert bk.verify(exact, sampled).verdict == "disagree"
 
 
-@pytest.mark.full
 def test_simulated_guessers_need_whole_numbers() -> None:
     with pytest.raises(ValueError, match="whole number"):
         bk.models.build_random_guessers(4, 0.5, t=2.5)
@@ -165,7 +164,6 @@ def test_simulated_guessers_need_whole_numbers() -> None:
         bk.guessing.random_baseline_distribution(4, 0.5, ci_prob=1.0)
 
 
-@pytest.mark.full
 def test_new_runs_of_every_family_are_those_of_redrawn_questions() -> None:
     """Mean and variance of the number correct, against draws of every question's p."""
     counts, trials = np.array([0, 0, 0, 0, 5, 6, 4, 3, 6, 1]), np.array([6] * 9 + [1])

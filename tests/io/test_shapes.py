@@ -437,7 +437,6 @@ def test_a_compressed_file_that_is_cut_or_a_bomb(tmp_path, ending):
     refused(lambda: bk.load(path), "file type must be one of", r"\.eval\.")
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("ending", ["", *PACKINGS])
 def test_standard_input_may_be_compressed(ending):
     from typer.testing import CliRunner

@@ -163,7 +163,6 @@ def test_a_file_of_something_else(tmp_path):
     refused(path, "DataTree made by bayesatk")
 
 
-@pytest.mark.full
 def test_the_command_says_one_line_and_leaves_with_2(fits, tmp_path):
     from typer.testing import CliRunner
 

@@ -9,7 +9,6 @@ from bayesatk.data.study import read_study
 from bayesatk.models.program import build_program
 from bayesatk.verification.replications import Forward
 
-pytestmark = pytest.mark.full
 SIZE = 2000
 ERROR = 4.5 / np.sqrt(SIZE)
 

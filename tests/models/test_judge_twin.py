@@ -13,8 +13,6 @@ from bayesatk.models.question_draws import p_given
 from bayesatk.results.question_laws import QuestionLaws
 from tests.conftest import FALSE_ALARM
 
-pytestmark = pytest.mark.full
-
 
 @pytest.mark.long
 def test_the_sampled_model_of_two_systems_agrees_with_the_closed_form() -> None:

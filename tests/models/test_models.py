@@ -238,7 +238,6 @@ def test_chains_that_have_not_mixed_are_noted() -> None:
     assert "50 of 4000 transitions" in note
 
 
-@pytest.mark.full
 @pytest.mark.parametrize(
     ("values", "said"),
     [

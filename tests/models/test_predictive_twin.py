@@ -14,7 +14,6 @@ GROUPS = ("prior", "log_prior", "prior_predictive", "posterior_predictive", "log
 
 @pytest.mark.long
 @pytest.mark.slow
-@pytest.mark.full
 @pytest.mark.parametrize(
     "options",
     [

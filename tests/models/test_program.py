@@ -13,7 +13,6 @@ from bayesatk.data.study import Study, read_study
 from bayesatk.models.marks import beta_nodes
 from bayesatk.models.program import build_program
 
-pytestmark = pytest.mark.full
 QUESTIONS, GROUPS, WEIGHT = 8, 3, 0.5
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=QUESTIONS)

@@ -1,7 +1,6 @@
 """Scored categories through evaluate, sample and verify."""
 
 import json
-from time import process_time
 
 import arviz as az
 import numpy as np
@@ -492,7 +491,6 @@ def test_where_importance_sampling_fails_markov_chains_take_over(monkeypatch) ->
         assert one == pytest.approx(other, abs=0.15 * cell(weighted, "bayes", "sd"))
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("pooling", POOLINGS)
 @pytest.mark.parametrize("scores", [{0: 2.0, 1: 2.0}, {0: 0.3, 1: 0.3, 2: 0.3}])
 def test_equal_scores_are_a_known_mean(scores, pooling, tmp_path) -> None:
@@ -514,7 +512,6 @@ def test_equal_scores_are_a_known_mean(scores, pooling, tmp_path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.full
 def test_equal_scores_are_sampled() -> None:
     data = bk.tally([[0, 1], [1, 1]], scores={0: 2.0, 1: 2.0})
     options = {"draws": 20, "tune": 20, "chains": 2, "progress": False, "rng": 1}
@@ -542,9 +539,7 @@ def test_scores_out_of_a_hundred_in_steps_of_two_are_answered() -> None:
     data = bk.tally(runs.tolist(), scores={i: i / 100.0 for i in range(0, 101, 2)})
     ordered = bk.table(bk.evaluate(data, "bayes", difficulty="beta", rng=1)).iloc[0]
     assert ordered["mean"] == pytest.approx(runs.mean() / 100.0, abs=0.01)
-    start = process_time()
     fit = bk.evaluate(data, "bayes", prior=UNORDERED["partial"], rng=1)
-    assert process_time() - start < 40.0  # 5 on an ordinary core
     assert any("Markov chains worth" in note for note in bk.notes(fit))
     row = fit["closed_form"]["bayes"].sel(target="questions").isel(system=0)
     low, high = (float(row.sel(statistic=name)) for name in ("ci_lower", "ci_upper"))

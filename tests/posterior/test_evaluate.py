@@ -264,7 +264,6 @@ def test_arviz_works_on_it(fit) -> None:
     assert az.extract(fit, var_names=["bayes"]).sizes["sample"] == 4000
 
 
-@pytest.mark.full
 def test_plot_forest_draws(fit) -> None:
     import matplotlib as mpl
 

@@ -333,7 +333,6 @@ def test_the_antibody_survey_of_santa_clara_has_its_published_interval() -> None
     assert _statistic(fit, "pass_at_k", 1, statistic="ci_upper") == pytest.approx(0.018, abs=6e-4)
 
 
-@pytest.mark.full
 def test_a_short_calibration_of_the_closed_form_finds_it_right() -> None:
     from benchmarks.calibration_kinds import Studied
 

@@ -87,7 +87,6 @@ def test_a_question_that_was_never_tried_has_no_influence_on_the_population() ->
     assert_allclose(rows["influence"][:4], left, atol=1e-9)
 
 
-@pytest.mark.full
 def test_draws_of_other_models_leave_them_out_too() -> None:
     from bayesatk.results.question_means import Shares, SystemMetrics, stored
 

@@ -422,7 +422,6 @@ def test_what_is_of_single_questions_or_of_their_distribution_has_no_weights() -
     xr.testing.assert_equal(*(fit["log_likelihood"].to_dataset() for fit in fits))
 
 
-@pytest.mark.full
 def test_metrics_of_any_draws_are_weighted() -> None:
     for pooling in ("none", "partial"):
         fit = bk.evaluate(DATA, "pass@1,2", pooling=pooling, keep=["p"], draws=50, rng=1)
@@ -433,7 +432,6 @@ def test_metrics_of_any_draws_are_weighted() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.full
 @pytest.mark.parametrize("population", ["law", "bootstrap"])
 def test_the_sampled_twin_weighs_them_alike(population) -> None:
     rng = np.random.default_rng(2)

@@ -22,7 +22,7 @@ from types import SimpleNamespace
 import pytest
 
 import bayesatk as bk
-from tests.lean import HIDDEN
+from tests.project.test_dependencies import HIDDEN
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/_static/browser"

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.lean import HIDDEN
-
 ROOT = Path(__file__).parents[2]
+HIDDEN = ("bokeh", "matplotlib", "nutpie", "plotly", "pymc", "pytensor", "rich", "typer")
 ARVIZ = ("arviz", "arviz_base", "arviz_stats", "arviz_plots", "h5netcdf")
 HIDE = "import sys; sys.modules.update(dict.fromkeys({names!r}))\n"
 EVERYDAY = """

@@ -13,7 +13,7 @@ from bayesatk.cli.app import app
 from bayesatk.io.logs.formats import LOGS, detect
 from bayesatk.io.sources import Source
 
-pytestmark = [pytest.mark.full, pytest.mark.filterwarnings("ignore::bayesatk.OutcomeWarning")]
+pytestmark = pytest.mark.filterwarnings("ignore::bayesatk.OutcomeWarning")
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "logs.md").read_text()
 ROWS = re.findall(r"^\| ([^|]+) \| `(bayesatk [^`]+)` \|$", PAGE, re.MULTILINE)

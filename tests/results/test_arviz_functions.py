@@ -137,7 +137,6 @@ LONG = {
 
 
 @pytest.mark.long
-@pytest.mark.full
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", [pytest.param(kind, marks=[pytest.mark.long] * (kind in LONG)) for kind in KINDS]
