@@ -37,9 +37,9 @@ test-lowest:  ## the fast tests with the lowest supported versions of the depend
 
 test-schemas:  ## what is written for other programs, judged by packages of theirs
 	@BAYESATK_VENV=.venv-schemas .ci/environment schemas
-	.venv-schemas/bin/python -c "import every_eval_ever.eval_types, lm_eval, posteriordb"
+	.venv-schemas/bin/python -c "import every_eval_ever.eval_types, lm_eval"
 	.venv-schemas/bin/python -m pytest tests/io/test_every_eval_ever.py \
-		tests/io/test_lm_eval_metrics.py tests/project/test_reference_posteriors.py
+		tests/io/test_lm_eval_metrics.py
 
 lint:  ## format, style, types, layers
 	@BAYESATK_VENV=.venv-lint .ci/environment lint

@@ -9,10 +9,6 @@ from pathlib import Path
 # Case studies live beside the documentation; Sphinx reads below its own folder only.
 _HERE = Path(__file__).parent
 shutil.copytree(_HERE.parent / "case_studies", _HERE / "case_studies", dirs_exist_ok=True)
-# The page that runs the library in a browser takes it from a file beside it.
-shutil.make_archive(
-    str(_HERE / "_static/browser/bayesatk"), "zip", _HERE.parent / "src", "bayesatk"
-)
 
 sys.path.insert(0, str(_HERE / "_extensions"))
 

@@ -18,6 +18,8 @@ from inspect_ai.scorer import Metric, SampleScore, metric  # noqa: E402
 # Inspect imports this module whenever it looks for a metric, so the library is imported by what
 # computes: `bk` imports names when they are used.
 Scores = Mapping[Any, float] | Literal["numbers"] | None
+# Scores of the marks of Inspect; 1 and 0 are equal to True and False.
+_USUAL_SCORES = {"C": 1.0, "I": 0.0, True: 1.0, False: 0.0}
 _SEED = 0  # of draws: rescoring a log gives the same numbers
 
 
@@ -66,7 +68,6 @@ def evaluate(
     See Also
     --------
     bayesatk.evaluate : computes them.
-    bayesatk.decide.InspectStopping : stops a task early.
 
     Notes
     -----
@@ -186,13 +187,16 @@ def _outcomes(epochs: list[SampleScore], scores: Scores, group: str | None) -> "
 def _rows(epochs: list[SampleScore], scores: Scores, group: str | None) -> Iterator[dict[str, Any]]:
     """Yield question, outcome and group of every scored epoch."""
     from bayesatk.data.validation import shown
-    from bayesatk.io.inspect_stopping import USUAL_SCORES, score_of
 
-    score_of_mark = USUAL_SCORES if scores is None else scores
+    score_of_mark = _USUAL_SCORES if scores is None else scores
     for epoch in epochs:
         value: Any = epoch.score.value
-        if isinstance(score_of_mark, Mapping):
-            score_of(value, score_of_mark, f"sample {shown(epoch.sample_id)}")
+        if isinstance(score_of_mark, Mapping) and value not in score_of_mark:
+            raise bk.OutcomeError(
+                f"scores must have a score for every mark; got {shown(value)} of sample "
+                f"{shown(epoch.sample_id)}, and know {list(score_of_mark)}. Pass scores={{'C': 1, "
+                "'P': 0.5, 'I': 0}, say, or for numbers of metrics scores='numbers'."
+            )
         row = {"question": str(epoch.sample_id), "outcome": value}
         if group is not None:
             metadata = epoch.sample_metadata or {}

@@ -14,7 +14,7 @@ CELL = re.compile(r"```\{code-cell\} python\n(?::[^\n]*\n)*(.*?)```", re.DOTALL)
 LONG = {
     "01_classics", "02_random_baseline", "03_stochastic_solver", "05_certificate",
     "06_comparing_systems", "07_majority_or_plurality", "08_horizon_of_a_solver",
-    "10_published_boards",
+    "10_published_boards", "11_exact_posteriors",
 }  # fmt: skip
 
 
