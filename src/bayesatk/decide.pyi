@@ -12,4 +12,3 @@ from .comparison.order.stopping import StoppingRule as StoppingRule
 from .comparison.order.stopping import StoppingStudy as StoppingStudy
 from .comparison.pairs.crossings import crossing as crossing
 from .comparison.pairs.horizons import horizon as horizon
-from .io.claims import check_claims as check_claims

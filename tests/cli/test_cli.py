@@ -295,7 +295,7 @@ def test_compare_prints_pairs_and_sentences(runs) -> None:
 LOGS = Path(__file__).parents[1] / "logs"
 COMMANDS = [
     "evaluate", "verify", "compare", "plan", "baseline", "gate", "report", "doctor",
-    "convert", "cite", "demo", "claims",
+    "convert", "cite", "demo",
 ]  # fmt: skip
 
 

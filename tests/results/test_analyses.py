@@ -97,7 +97,7 @@ def test_a_result_without_an_analysis_says_who_makes_it(name) -> None:
     fit = bk.evaluate([[1, 0]], "pass@1", rng=1, draws=2)
     maker = name.partition("_pairs")[0].partition("_curves")[0].partition("_observed")[0]
     maker = "next_labels" if maker.startswith("labels") else maker
-    maker = {"certificate": "certify", "claims": "check_claims"}.get(maker, maker)
+    maker = {"certificate": "certify"}.get(maker, maker)
     maker = maker if maker in bk.__all__ else rf"decide\.{maker}"
     with pytest.raises(ValueError, match=rf"must have the group {name!r}.*bayesatk\.{maker}\("):
         bk.table(fit, name)

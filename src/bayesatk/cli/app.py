@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from typer import Exit, Option, Typer
 
 from bayesatk._tools.packages import REPORT, SAMPLING, require
-from bayesatk.cli.decisions import baseline, claims, gate, plan, ranked
+from bayesatk.cli.decisions import baseline, gate, plan, ranked
 from bayesatk.cli.options import (
     BAD_INPUT,
     DEFAULT_T,
@@ -37,8 +37,8 @@ from bayesatk.cli.terminal import (
 
 app = Typer(
     help="Exact Bayesian statistics of repeated-trial evaluation, verified by sampling.",
-    epilog="Exit codes: 0 done, 1 closed form and sampler disagree, a gate fails or a claim is "
-    "refuted, 2 bad input, 3 a gate is inconclusive or a claim open.",
+    epilog="Exit codes: 0 done, 1 closed form and sampler disagree, a gate fails, "
+    "2 bad input, 3 a gate is inconclusive.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -166,7 +166,6 @@ command(
     optional_files=True,
     without=("shared",),
 )(gate)
-command(app, "Example: bayesatk claims claims.toml runs/ --cost usd --cost-unit USD")(claims)
 
 
 @command(app, "Example: bayesatk report logs/ -o report.html --guess 0.25", without=("judge",))

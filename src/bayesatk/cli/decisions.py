@@ -26,7 +26,6 @@ from bayesatk.cli.options import (
     working,
 )
 from bayesatk.cli.terminal import (
-    print_comparison,
     print_published_baseline,
     print_table,
     print_tables,
@@ -217,53 +216,6 @@ def _published_baseline(
         p_value = law.p_value(accuracy, t, decimals=decimals, correlation=correlation)
         answer |= {"accuracy": accuracy, "p_value": p_value}
     return answer
-
-
-def claims(reading: Reading, evaluation: Evaluation, delivery: Delivery) -> None:
-    """Check claims of a TOML file; exit code 0 all hold, 1 one is refuted, 3 one is open.
-
-    Parameters
-    ----------
-    files
-        First the claims (.toml), then the data: tables or logs, as other commands take them.
-    """
-    from bayesatk.io.claims import OF_COSTS, asked_of_costs, check_claims, read_claims
-
-    file, *runs = reading.files
-    if not runs:
-        raise ValueError("give the claims and the data: bayesatk claims claims.toml FILE.")
-    check_file(file)
-    read, reading = read_claims(file), replace(reading, files=runs)
-    about_costs = [claim for claim in read if claim.says in OF_COSTS]
-    if about_costs and reading.cost is None:
-        raise ValueError(
-            f"claim {about_costs[0].number} ({about_costs[0].says!r}) needs costs: name their "
-            "column with --cost."
-        )
-    data, seed = reading.load(delivery.output), evaluation.seed
-    fit = costs = None
-    if len(about_costs) < len(read):
-        named = [claim.metric for claim in read if claim.metric is not None]
-        metric = evaluation.metric or list(dict.fromkeys(named)) or None
-        asked = replace(evaluation, metric=metric).on(data)
-        fit = asked.evaluate(data, asked.model(data, reading), delivery.progress)
-        with working("Ranking ...", delivery.silent):
-            fit = ranked(fit, 0.0, seed, False, delivery.progress)
-    if about_costs:
-        from bayesatk.costs.evaluation import evaluate_cost
-
-        costs = evaluate_cost(data, *asked_of_costs(read), rng=seed, progress=delivery.progress)
-    checked = check_claims(file, fit, costs)
-
-    def show(console: Any, checked: Any) -> None:
-        if fit is not None:
-            print_comparison(console, checked)
-        if costs is not None:
-            print_tables(console, costs, "costs")
-        print_tables(console, checked, "claims")
-
-    delivery.deliver(checked, show, data)
-    raise Exit(int(checked["claims"].attrs["exit_code"]))
 
 
 def ranked(fit: Any, rope: float, seed: int | None, pairs_too: bool, progress: bool | None) -> Any:

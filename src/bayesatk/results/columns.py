@@ -248,7 +248,6 @@ TITLES = {
     "leaderboard": "Leaderboard",
     "gate": "Gate",
     "certificate": "Certificate of a gate",
-    "claims": "Claims",
     "change_point": "Has it changed?",
     "plan": "{counted} needed for {metric}",
     "horizon": "Where success falls to a level",

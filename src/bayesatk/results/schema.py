@@ -254,7 +254,7 @@ def check_result(result: object, group: str | None = "posterior") -> xr.DataTree
 # Groups that are a table each (`bayesatk.results.result`), in the order in which they are shown.
 ANALYSES = (
     "leaderboard", "gate", "horizon", "horizon_pairs", "horizon_curves", "horizon_observed",
-    "change_point", "plan", "labels", "labels_chosen", "labels_trials", "certificate", "claims",
+    "change_point", "plan", "labels", "labels_chosen", "labels_trials", "certificate",
 )  # fmt: skip
 _COMPARED = "bayesatk.compare(fit): compare first", "differences between systems"
 _BASELINE = "bayesatk.guessing.random_baseline(fit, p)", "a random baseline"
@@ -269,7 +269,6 @@ OF_ALL_SYSTEMS = (
     "change_point",
     "plan",
     "certificate",
-    "claims",
 )
 _MAKERS = {
     "change_point": ("bayesatk.decide.change_point(outcomes_by_day)", "a change between days"),
@@ -278,7 +277,6 @@ _MAKERS = {
         ("horizon", "horizon_pairs", "horizon_curves", "horizon_observed"),
         ("bayesatk.decide.horizon(fit, covariate)", "where a metric crosses a level"),
     ),
-    "claims": ("bayesatk.decide.check_claims(claims, fit)", "claims with their probabilities"),
     "certificate": ("bayesatk.decide.certify(baseline, policy)", "rates of a gate's verdicts"),
     "gate": ("bayesatk.decide.gate(new, baseline, policy)", "the verdict on a new system"),
     **dict.fromkeys(

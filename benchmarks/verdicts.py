@@ -1,6 +1,6 @@
 """How often the verdicts of `bayesatk.claim` are right, on simulated systems whose truth is known.
 
-    python -m benchmarks.claims [--replications 300] [--boards 75] [--questions 200] [--trials 8]
+    python -m benchmarks.verdicts [--replications 300] [--boards 75] [--questions 200] [--trials 8]
 
 Difficulties are logit-normal. Pairs have difficulties correlated at 0.8 and a normal difference of
 skill; identical systems have the same success probability on every question. Boards are of eight
@@ -11,7 +11,6 @@ import argparse
 from collections import Counter
 
 import numpy as np
-import pandas as pd
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -75,63 +74,12 @@ def identical(replications: int, count: int, questions: int, trials: int) -> dic
     return {target: named[target] / replications for target in named}
 
 
-def solved_for(p: np.ndarray, cost: np.ndarray, spend: float) -> float:
-    """Return the share of questions solved if each is tried until it is, for a mean spend."""
-    failed = (1.0 - p) ** np.arange(200)[:, None]
-    paid = (cost * (1.0 - failed) / p).mean(axis=1)
-    return float(np.interp(spend, paid, 1.0 - failed.mean(axis=1)))
-
-
-def of_costs(
-    replications: int, questions: int = 60, trials: int = 4
-) -> list[tuple[str, float, bool]]:
-    """Return the kind and stated probability of claims about cost, and whether each is true.
-
-    Both systems answer the same questions; harder ones cost more, and trials of a question differ
-    by a lognormal factor. The truth is the mean over these questions: of one try of each, or of as
-    many as a spend pays for.
-    """
-    said: list[tuple[str, float, bool]] = []
-    for seed in track(range(replications), description="costs"):
-        rng = np.random.default_rng([4, seed])
-        skill, price = rng.normal(0.3, 0.4, 2), np.exp(rng.normal(0.0, 0.25, 2))
-        p, truth = systems(rng, skill, CORRELATION, questions)
-        level = price[:, None] * np.exp(-0.3 * (p - 0.5) + 0.4 * rng.standard_normal(p.shape))
-        marks = (rng.random((*p.shape, trials)) < p[..., None]).astype(int)
-        paid = level[..., None] * np.exp(rng.normal(-0.125, 0.5, marks.shape))
-        names = ("a", "b")
-        data = bk.tally(
-            dict(zip(names, marks, strict=True)), cost=dict(zip(names, paid, strict=True))
-        )
-        share, spend = rng.uniform(0.4, 0.9), float(rng.uniform(0.5, 3.0))
-        costs = bk.costs.evaluate_cost(data, [1], [spend], rng=1)
-        pair, (solved, mean) = [(0, 1), (1, 0)], (truth[0], level.mean(axis=1))
-        on = {"target": "questions", "k": 1}
-        claims = [
-            {"says": "not worse and cheaper than", "system": names[i], "other": names[j], **on}
-            for i, j in pair
-        ] + [{"says": "on the Pareto front", "system": names[i], **on} for i, _ in pair]
-        claims += [
-            {"says": "solves more than", "system": name, "target": "questions", "share": share,
-             "spend": spend}
-            for name in names
-        ]  # fmt: skip
-        table = bk.table(bk.decide.check_claims(claims, None, costs), "claims")
-        true = [solved[i] >= solved[j] and mean[i] < mean[j] for i, j in pair]
-        true += [solved[i] > solved[j] or mean[i] < mean[j] for i, j in pair]
-        true += [solved_for(*row, spend) > share for row in zip(p, level, strict=True)]
-        kinds = [claim["says"] for claim in claims]
-        said += zip(kinds, table["probability"].tolist(), map(bool, true), strict=True)
-    return said
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--replications", type=int, default=300, help="pairs of either kind")
     parser.add_argument("--boards", type=int, default=75, help="of eight identical systems")
     parser.add_argument("--questions", type=int, default=200)
     parser.add_argument("--trials", type=int, default=8)
-    parser.add_argument("--costs", type=int, default=60, help="pairs with costs")
     options = parser.parse_args()
     design, console = (options.questions, options.trials), Console(width=120)
     for target, counts in pairs(options.replications, *design).items():
@@ -145,10 +93,6 @@ def main() -> None:
         if boards:
             found = identical(boards, count, *design)
             console.print(f"{count} identical systems, some pair called ahead: {found}")
-    said = pd.DataFrame(of_costs(options.costs), columns=["kind", "said", "true"])
-    said["kind"] = said["kind"].where(said["kind"] == "solves more than", "cheaper, front")
-    said["bin"] = np.digitize(said["said"], (0.05, 0.2, 0.5, 0.8, 0.95))
-    console.print(said.groupby(["kind", "bin"]).agg(["mean", "size"]).round(3).to_string())
 
 
 if __name__ == "__main__":
