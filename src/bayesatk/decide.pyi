@@ -6,9 +6,6 @@ from .comparison.gates.gate import gate as gate
 from .comparison.gates.policy import GatePolicy as GatePolicy
 from .comparison.gates.policy import gate_design as gate_design
 from .comparison.order.anytime import e_value as e_value
-from .comparison.order.changes import change_point as change_point
-from .comparison.order.growing import simulate_stopping as simulate_stopping
 from .comparison.order.stopping import StoppingRule as StoppingRule
-from .comparison.order.stopping import StoppingStudy as StoppingStudy
 from .comparison.pairs.crossings import crossing as crossing
 from .comparison.pairs.horizons import horizon as horizon

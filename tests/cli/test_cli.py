@@ -302,7 +302,7 @@ COMMANDS = [
 def test_every_command_has_an_example_in_its_help() -> None:
     done = run("--help")
     said = " ".join(done.output.split())
-    assert "Exit codes: 0 done, 1 closed form and sampler disagree, a gate fails or a" in said
+    assert "Exit codes: 0 done, 1 closed form and sampler disagree, a gate fails, 2" in said
     for command in COMMANDS:
         assert f" {command} " in done.output
         assert "Example" in run(command, "--help").output

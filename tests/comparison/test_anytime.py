@@ -226,25 +226,6 @@ def test_a_rule_by_hand_and_what_it_says() -> None:
     assert wide.decide(runs)["reason"].tolist()[2] == "precise enough"
 
 
-@pytest.mark.long
-@pytest.mark.slow
-def test_a_study_answers_rules_of_both_kinds() -> None:
-    options = {"trials": 2, "correlation": 1.0, "replications": 20, "progress": False}
-    far = {"a": (0.8, 0.3), "b": (0.5, 0.3)}
-    rule = bk.decide.StoppingRule("pass@1", ci_prob=0.975)
-    study = bk.decide.simulate_stopping(far, rule, [50], **options)
-    kept = {"kind": "anytime", "trials": 2}
-    for metric in ("pass@1", None):
-        found = study.summary(bk.decide.StoppingRule(metric, **kept))
-        assert found["right"] > 0.6
-        assert found["wrong"] == 0.0
-    strict = study.summary(bk.decide.StoppingRule("pass@1", alpha=1e-9, **kept))
-    assert strict["undecided"] > 0.5
-    for wrong in ({"trials": 3}, {"sd": 2.0}, {"threshold": 0.5, "metric": "pass@1"}):
-        with pytest.raises(ValueError, match="trials and the sd of the study"):
-            study.summary(bk.decide.StoppingRule(**{**kept, **wrong}))
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -278,10 +259,3 @@ def test_rules_of_kind_anytime_must_be_possible() -> None:
         bk.decide.StoppingRule("pass@1", kind="exact")
     with pytest.raises(ValueError, match="metric must be given with threshold"):
         bk.decide.StoppingRule(kind="anytime", trials=3, threshold=0.5)
-    pairs = {"a": (0.7, 0.3), "b": (0.5, 0.3)}
-    options = {"trials": 2, "correlation": 1.0}
-    with pytest.raises(ValueError, match="trials must be at least the k of pass@4"):
-        bk.decide.simulate_stopping(pairs, bk.decide.StoppingRule("pass@4"), [5], **options)
-    rule = bk.decide.StoppingRule(kind="anytime", trials=2)
-    with pytest.raises(ValueError, match="rule must have a metric"):
-        bk.decide.simulate_stopping(pairs, rule, [5], **options)

@@ -88,8 +88,6 @@ def every_plot(fit, compared, backend=None):
     yield plots.plot_verification(found, backend=backend)
     yield plots.plot_verification(found, fit, fit, backend=backend)
     yield plots.plot_calibration(calibration, backend=backend)
-    days = {"Mon": [[1, 1]] * 5, "Tue": [[1, 0]] * 5}
-    yield plots.plot_change_point(bk.decide.change_point(days, rng=1), backend=backend)
 
 
 def texts(plot):

@@ -305,7 +305,7 @@ def test_what_takes_marks_as_they_are_refuses_trials_of_known_truth() -> None:
                     cost={"a": 1 + marks, "b": 1 + marks})  # fmt: skip
     for run in (
         lambda: bk.decide.e_value(data),
-        lambda: bk.decide.change_point(data), lambda: bk.checks.extrapolation_range(data, "pass@8"),
+        lambda: bk.checks.extrapolation_range(data, "pass@8"),
         lambda: bk.models.build_crossed(data), lambda: bk.models.build_one_factor(data),
         lambda: bk.models.compile_beta_binomial(data), lambda: bk.costs.evaluate_cost(data, k=[1]),
     ):  # fmt: skip

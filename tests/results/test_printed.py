@@ -45,8 +45,6 @@ def test_an_analysis_without_a_posterior_prints_its_table() -> None:
     plan = bk.plan((0.6, 0.3), "pass@1", width=0.2)
     assert str(plan).startswith("Questions needed for pass@1")
     assert str(plan).endswith("Next: bayesatk.table(fit, 'plan'), fit.tree")
-    days = bk.decide.change_point({"Mon": MARKS["old"], "Tue": MARKS["new"]}, rng=1)
-    assert str(days).startswith("2 systems x 25 questions, 200 trials\nHas it changed?\nday ")
     assert str(bk.one_system(FIT, "new")).startswith("<xarray.DataTree>")
 
 

@@ -19,7 +19,7 @@ Capability = Literal[
 Operation = Literal[
     "table", "compare", "exact_loo", "leaderboard", "criticise", "plan", "question_table",
     "noise_floor", "e_value", "claim", "gate", "extrapolation_range", "evidence", "equality",
-    "random_baseline", "tail_exponent", "change_point", "difficulty_plot", "shrinkage_plot",
+    "random_baseline", "tail_exponent", "difficulty_plot", "shrinkage_plot",
     "chance", "horizon", "shared_difficulty", "board_questions", "sample", "certify",
 ]  # fmt: skip
 OPERATIONS: tuple[Operation, ...] = get_args(Operation)
@@ -180,7 +180,6 @@ REFUSED = _pairs(
             "e_value": "it bets on marks, which are evidence about the judge as much as about "
             "the systems",
             "extrapolation_range": "a range of marks is none of success",
-            "change_point": "it bets on marks, and a change of them may be one of the judge",
             "certify": "how often such a gate errs depends on how the judge will mark the next "
             "system, and on which of its trials will be marked by hand, which the data of a "
             "baseline do not say; a plan with labels= says how wide its interval will be",
@@ -226,7 +225,6 @@ REFUSED = _pairs(
             "judge": "which trials are right must be known to learn how the verifier scores them, "
             "and marks of a judge that errs leave it open",
             "e_value": "its bets are on marks, one trial after the other",
-            "change_point": "its bets are on marks",
             "random_baseline": "a guesser has no verifier",
             "chance": "a guesser has no verifier",
             "extrapolation_range": "its limits are of functions of the success probability alone",
@@ -244,7 +242,6 @@ REFUSED = _pairs(
             "extrapolation_range": _RATE,
             "tail_exponent": _RATE,
             "e_value": "its bets are on which of two systems is right where the other is wrong",
-            "change_point": "its bets are on right and wrong",
             "random_baseline": "a guesser is right or wrong",
             "difficulty_plot": _RATE,
             "shrinkage_plot": _RATE,
@@ -319,7 +316,7 @@ _WORDS: Mapping[Operation, str] = {
     "noise_floor": "a noise floor", "extrapolation_range": "a range over difficulty distributions",
     "exact_loo": "leave-one-out", "evidence": "evidence", "claim": "a claim", "gate": "a gate",
     "equality": "the evidence that systems are equal", "random_baseline": "a random baseline",
-    "tail_exponent": "the law of large k", "change_point": "a change point",
+    "tail_exponent": "the law of large k",
     "difficulty_plot": "one distribution of difficulties", "shrinkage_plot": "a plot of shrinkage",
     "chance": "a comparison with guessing", "table": "a table", "compare": "a comparison",
     "horizon": "a horizon", "shared_difficulty": "difficulties that systems share",

@@ -1,7 +1,6 @@
 from .checks import plot_baseline as plot_baseline
 from .checks import plot_calibration as plot_calibration
 from .checks import plot_verification as plot_verification
-from .curves import plot_change_point as plot_change_point
 from .curves import plot_cost as plot_cost
 from .curves import plot_curve as plot_curve
 from .curves import plot_horizon as plot_horizon

@@ -1,4 +1,4 @@
-"""Curves: a metric against k and against a covariate, success against cost, rates over days."""
+"""Curves: a metric against k and against a covariate, success against cost."""
 
 from itertools import pairwise
 from typing import Any
@@ -14,7 +14,6 @@ from bayesatk._tools.messages import proper_probability
 from bayesatk.costs.tables import chosen_k
 from bayesatk.metrics.grid import Metric
 from bayesatk.plots.canvas import (
-    COLORS,
     DARK,
     Backend,
     Canvas,
@@ -28,7 +27,7 @@ from bayesatk.plots.canvas import (
     upright,
 )
 from bayesatk.results.costs import read_result
-from bayesatk.results.result import Fit, Result, analysis_table
+from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import TARGET_NAMES
 from bayesatk.results.tables import ranges_beyond
 
@@ -517,59 +516,3 @@ def _regions(draws: xr.Dataset, probability: float) -> tuple[xr.DataArray, xr.Da
     means = draws.mean("sample")
     like = means["pass_at_k"].expand_dims(point=len(angle), axis=-1)
     return like.copy(data=np.exp(around[0])), like.copy(data=expit(around[1]))
-
-
-def plot_change_point(fit: Fit, *, backend: str | None = None) -> Any:
-    """Plot success rates by day, the probability of a change on each, and the alarm.
-
-    Parameters
-    ----------
-    fit : xarray.DataTree
-        From `bayesatk.decide.change_point`.
-    backend : {"matplotlib", "plotly", "bokeh"}, optional
-        Default: ArviZ's ``rcParams["plot.backend"]``.
-
-    Returns
-    -------
-    arviz_plots.PlotCollection
-        With visuals ``line`` and ``points``, dims ``panel``, and ``threshold``.
-
-    See Also
-    --------
-    bayesatk.decide.change_point : computes the results that are shown.
-
-    Examples
-    --------
-    >>> import bayesatk, matplotlib
-    >>> matplotlib.use("agg")
-    >>> days = {"Mon": [[1, 1]] * 9, "Tue": [[1, 0]] * 9}
-    >>> plot = plot_change_point(bayesatk.decide.change_point(days, rng=1))
-    >>> plot.get_viz("line", panel="rate").get_ydata().tolist()
-    [1.0, 0.5]
-    """
-    drawn, table = Backend.named(backend), analysis_table(fit, "change_point")
-    titles = {
-        "rate": "observed success rate",
-        "probability": "probability that a change came on this day",
-        "log_e": "alarm: log of the evidence against no change so far",
-    }
-    numbers = table[list(titles)].to_numpy(float)
-    y = xr.DataArray(numbers.T, {"panel": list(titles)}, ("panel", "day"))
-    x = xr.DataArray(np.arange(len(table), dtype=float), dims="day")
-    canvas = Canvas(drawn, y.to_dataset(name="value"), (6.4, 7.4), rows=["panel"])
-    canvas.line("line", x, y, color=COLORS[0], width=1.6)
-    canvas.scatter("points", x, y, color=COLORS[0], area=26.0)
-    level = -np.log(float(table.attrs["alpha"]))
-    threshold = xr.full_like(y, level).where(y["panel"] == "log_e")
-    canvas.line(
-        "threshold", x, threshold, color=DARK, width=1.2,
-        linestyle="dashed",
-    )  # fmt: skip
-    labels = shortened(table["day"].tolist(), 16)
-    day_step = -(-sum(len(label) + 2 for label in labels) // 64)  # characters beside each other
-    ticks = x.values[::day_step].tolist(), labels[::day_step]
-    canvas.label("day", titles=list(titles.values()), xticks=ticks)
-    return canvas.finish(
-        "Has it changed?", *table.sentences,
-        f"Dashed: the alarm is raised above log(1/alpha) = {level:.2f}.",
-    )  # fmt: skip

@@ -220,10 +220,6 @@ _OF_TABLE: dict[str, dict[str, Column]] = {
         "prob_correct": _chance("P(right call)", "prob_correct", KEPT),
         "width": Column("width", leaves=KEPT),
     },
-    "change_point": {
-        "probability": _chance("P(change began)", "probability", KEPT),
-        "log_e": _decimals("evidence (log e)", "log_e", ".2f"), "day": _text("day"),
-    },
 }  # fmt: skip
 # Columns of frames that print as tables, the others in the frame alone.
 PRINTED = {
@@ -248,7 +244,6 @@ TITLES = {
     "leaderboard": "Leaderboard",
     "gate": "Gate",
     "certificate": "Certificate of a gate",
-    "change_point": "Has it changed?",
     "plan": "{counted} needed for {metric}",
     "horizon": "Where success falls to a level",
     "horizon_pairs": "Differences of where success falls to a level",

@@ -254,7 +254,7 @@ def check_result(result: object, group: str | None = "posterior") -> xr.DataTree
 # Groups that are a table each (`bayesatk.results.result`), in the order in which they are shown.
 ANALYSES = (
     "leaderboard", "gate", "horizon", "horizon_pairs", "horizon_curves", "horizon_observed",
-    "change_point", "plan", "labels", "labels_chosen", "labels_trials", "certificate",
+    "plan", "labels", "labels_chosen", "labels_trials", "certificate",
 )  # fmt: skip
 _COMPARED = "bayesatk.compare(fit): compare first", "differences between systems"
 _BASELINE = "bayesatk.guessing.random_baseline(fit, p)", "a random baseline"
@@ -266,12 +266,10 @@ OF_ALL_SYSTEMS = (
     "tiers",
     "leaderboard",
     "gate",
-    "change_point",
     "plan",
     "certificate",
 )
 _MAKERS = {
-    "change_point": ("bayesatk.decide.change_point(outcomes_by_day)", "a change between days"),
     "plan": ("bayesatk.plan(source, metric, width=0.1)", "sizes of evaluations"),
     **dict.fromkeys(
         ("horizon", "horizon_pairs", "horizon_curves", "horizon_observed"),

@@ -1,22 +1,15 @@
-"""Parts of a result that are results; outcomes of a result, of data, of successive days."""
+"""Parts of a result that are results; outcomes of a result or of data."""
 
 import json
-from collections.abc import Mapping, Sequence
-from datetime import date, datetime
-from itertools import chain
-from typing import Any
 
 import xarray as xr
 
-from bayesatk._tools.arrays import Ints
-from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.capabilities import Operation, require
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.study import outcome_values, text_of_systems
 from bayesatk.data.tally import tally
 from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import OF_ALL_SYSTEMS
-from bayesatk.results.schema import outcomes_of as outcomes_of_groups
 from bayesatk.results.tree import ResultTree
 
 
@@ -136,115 +129,3 @@ def outcomes_of(data: object, operation: Operation, success: str | None = None) 
     outcomes = outcomes if success is None else outcomes.with_success(success)
     require(operation, outcome_values(outcomes), "data")
     return outcomes
-
-
-def read_days(
-    data: object, days: Sequence[object] | None = None
-) -> tuple[list[Any], list[Any], Ints, Ints]:
-    """Return questions, days, and successes and trials (question, day).
-
-    Parameters
-    ----------
-    data : mapping {day: data of one system}, or data whose systems are the days
-    days : sequence, optional
-        In their order; see `outcomes_by_day`.
-
-    Examples
-    --------
-    >>> questions, days, successes, trials = read_days({"Mon": [[1, 0]], "Tue": [[1]]})
-    >>> questions, days, successes.tolist(), trials.tolist()
-    ([0], ['Mon', 'Tue'], [[1, 1]], [[2, 1]])
-    """
-    outcomes = outcomes_by_day(data, days)
-    dims = "question", "system"
-    successes, trials = (
-        table.transpose(*dims).values for table in (outcomes.successes, outcomes.trials)
-    )
-    return outcomes.dataset["question"].values.tolist(), outcomes.systems, successes, trials
-
-
-def _in_order(
-    read: list[tuple[Any, Outcomes]], days: Sequence[object] | None
-) -> list[tuple[Any, Outcomes]]:
-    """Sort days by time, or as they were named."""
-    labels = [day for day, _ in read]
-    if days is not None:
-        unknown = next((day for day in days if day not in labels), None)
-        if unknown is not None or len(set(days)) < len(days):
-            fault = f"got {unknown!r}" if unknown is not None else "one comes twice"
-            rule = f" must name days of the data, each once, of {labels!r:.200}; {fault}."
-            raise ArgumentError("days", rule)
-        return [read[labels.index(day)] for day in days]
-    times = _times(labels)
-    if times is None:
-        return read
-    return [read[place] for place in sorted(range(len(read)), key=times.__getitem__)]
-
-
-def _times(labels: Sequence[Any]) -> list[Any] | None:
-    """Return dates or numbers by which days are sorted; None if they are names.
-
-    Examples
-    --------
-    >>> _times(["2026-02-01", "2026-01-31"])[0] > _times(["2026-02-01", "2026-01-31"])[1]
-    True
-    >>> _times([10, 9]), _times(["Mon", "Tue"])
-    ([10, 9], None)
-    """
-    if all(isinstance(label, int | float) and not isinstance(label, bool) for label in labels):
-        return [*labels]
-    try:
-        return [
-            (label if isinstance(label, date) else datetime.fromisoformat(label)).timetuple()[:6]
-            for label in labels
-        ]
-    except (TypeError, ValueError):
-        return None
-
-
-def outcomes_by_day(data: object, days: Sequence[object] | None = None) -> Outcomes:
-    """Return right and wrong on successive days, which are its systems, in their order.
-
-    Dates and numbers are sorted. Other names have the order of a mapping or of `days`; the order of
-    systems in data says nothing of time.
-    """
-    if isinstance(data, Mapping) and not isinstance(data, xr.DataTree):  # which is a mapping too
-        read = [(day, outcomes_of(outcomes, "change_point")) for day, outcomes in data.items()]
-        many = next((day for day, outcomes in read if len(outcomes.systems) != 1), None)
-        if many is not None:
-            raise ValueError(
-                f"outcomes_by_day must have data of one system for each day; day {many!r} has "
-                "several. Pass those of one system."
-            )
-    else:
-        whole = outcomes_of(data, "change_point")
-        if days is None and len(whole.systems) > 1 and _times(whole.systems) is None:
-            raise ArgumentError(
-                "days", " must say the order of systems that are no dates; got None for "
-                f"{whole.systems!r:.200}. If they are one system on successive days, name them in "
-                "their order: ", Argument("days", whole.systems[:2]), "; if they are dates, write "
-                "them as 2026-01-31.",
-            )  # fmt: skip
-        read = [(day, whole) for day in whole.systems]
-    read = _in_order(read, days)
-    if len(read) < 2:
-        raise ValueError(
-            f"outcomes_by_day must have at least two days; got {len(read)}. Pass "
-            "{day: outcomes, ...}, or data whose systems are the days."
-        )
-    columns = []
-    for day, outcomes in read:
-        row = outcomes.systems.index(day) if len(outcomes.systems) > 1 else 0
-        counts = xr.Dataset(
-            {"successes": outcomes.successes, "trials": outcomes.trials,
-             "missing": outcomes.dataset["missing"]}
-        )  # fmt: skip
-        columns.append(counts.isel(system=row).reset_coords(drop=True))
-    labels = [column["question"].values.tolist() for column in columns]
-    questions = list(dict.fromkeys(chain(*labels)))
-    aligned = [column.reindex(question=questions, fill_value=0) for column in columns]
-    table = xr.concat(aligned, dim="system").assign_coords(system=[day for day, _ in read])
-    notes = dict.fromkeys(note for _, outcomes in read for note in outcomes.notes)
-    sources = dict.fromkeys(source for _, outcomes in read for source in outcomes.sources)
-    attrs = {"assumptions": json.dumps([*notes]), "input_files": json.dumps([*sources])}
-    return outcomes_of_groups(table[["successes"]], table[["trials", "missing"]], attrs)

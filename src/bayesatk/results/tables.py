@@ -38,7 +38,7 @@ def table(
     what : str
         ``"results"``: the metrics, described below; or the group that an analysis added:
         ``"leaderboard"``, ``"gate"``, ``"horizon"``, ``"horizon_pairs"``, ``"horizon_curves"``,
-        ``"horizon_observed"``, ``"change_point"``, ``"plan"`` or ``"certificate"``.
+        ``"horizon_observed"``, ``"plan"`` or ``"certificate"``.
         The function that made it describes its columns. Printed it is shown as a person reads it.
         ``"categories"``, of scored categories: the probability that a trial reaches each score, or
         a better one.

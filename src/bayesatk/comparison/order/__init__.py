@@ -1,1 +1,1 @@
-"""Trials in their order: rules for stopping early, changes on the way."""
+"""Evidence that may be looked at while an evaluation grows."""

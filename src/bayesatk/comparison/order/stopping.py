@@ -1,4 +1,4 @@
-"""When to stop an evaluation that grows: a rule, and what it does in the long run, simulated."""
+"""When to stop an evaluation that grows: a rule."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,9 +8,8 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import NDArray
 
-from bayesatk._tools.arrays import Array, Indices, Ints
+from bayesatk._tools.arrays import Array, Ints
 from bayesatk._tools.messages import one_of, positive_number, proper_probability
 from bayesatk.comparison.order.anytime import check_asked, e_value
 from bayesatk.metrics.grid import one_metric
@@ -23,7 +22,7 @@ class StoppingRule:
     """A rule that stops an evaluation when one system is ahead, or the interval is narrow enough.
 
     There are two kinds. ``"posterior"``: a system is ahead with a given posterior probability; the
-    error rate grows with the number of looks, and `bayesatk.decide.simulate_stopping` estimates it.
+    error rate grows with the number of looks.
     ``"anytime"``: the e-value of `bayesatk.decide.e_value` reaches ``1/alpha``; the probability,
     over the trials, of ever calling one of two equal systems ahead is at most `alpha` for any
     number of looks.
@@ -57,7 +56,6 @@ class StoppingRule:
     See Also
     --------
     bayesatk.decide.e_value : the evidence behind kind "anytime".
-    bayesatk.decide.simulate_stopping : error rates of a rule.
 
     Examples
     --------
@@ -194,151 +192,3 @@ class StoppingRule:
         """Whether a system is ahead on the target, and leads on the questions that were asked."""
         ahead = float(prob_greater.sel(target=self.target)) >= self.ci_prob
         return ahead and float(prob_greater.sel(target="questions")) > 0.5
-
-
-@dataclass(frozen=True)
-class StoppingStudy:
-    """Simulated evaluations with repeated looks at the data, made by `simulate_stopping`.
-
-    Parameters
-    ----------
-    metric, target : str
-        What was simulated; a rule about anything else is refused.
-    looks : tuple of int
-        Number of questions at every look.
-    prob_greater, mean, lower, upper, truth : ndarray, shape (replications, looks)
-        Posterior of the difference (the first system minus the second) and its true value.
-    log_e : ndarray, shape (replications, looks, 2, 2), optional
-        Log e-values against identical systems and against equal means (third axis), for the first
-        and for the second system being better (last axis). Rules of kind "anytime" need them.
-    trials : int, optional
-        Trials of every question and system; rules of kind "anytime" must have the same.
-    sd : float
-        Sd of the prior of the log odds ratio; rules of kind "anytime" must have the same.
-
-    See Also
-    --------
-    StoppingRule : the rules that it evaluates.
-    """
-
-    metric: str
-    target: str
-    looks: tuple[int, ...]
-    prob_greater: Array
-    mean: Array
-    lower: Array
-    upper: Array
-    truth: Array
-    log_e: Array | None = None
-    trials: int | None = None
-    sd: float = 1.0
-
-    def table(self, rule: StoppingRule) -> pd.DataFrame:
-        """Return the state of the simulated evaluations at each look.
-
-        Returns
-        -------
-        pandas.DataFrame
-            ``questions``; the shares of all evaluations that up to this look have been decided for
-            the better system (``right``), for the worse or between equal ones (``wrong``), have
-            stopped as ``precise`` enough, or are still ``running``.
-        """
-        stop_look, kind = self._outcome(rule)
-        rows = []
-        for look, questions in enumerate(self.looks):
-            by_then = stop_look <= look
-            rows.append(
-                {
-                    "questions": questions,
-                    **{
-                        name: float((by_then & (kind == name)).mean())
-                        for name in ("right", "wrong", "precise")
-                    },
-                    "running": float(1.0 - (by_then & (kind != "running")).mean()),
-                }
-            )
-        return pd.DataFrame(rows)
-
-    def summary(self, rule: StoppingRule) -> pd.Series:
-        """Return the operating characteristics of the rule.
-
-        Returns
-        -------
-        pandas.Series
-            ``right``, ``wrong`` and ``undecided`` at the end; mean number of ``questions``;
-            ``coverage`` of the 95% interval and ``bias`` of the mean where the evaluation stopped;
-            ``right_at_end`` and ``wrong_at_end`` with a single look, at the end.
-        """
-        stop_look, kind = self._outcome(rule)
-        rows = np.arange(len(stop_look))
-        truth = self.truth[rows, stop_look]
-        inside = (self.lower[rows, stop_look] <= truth) & (truth <= self.upper[rows, stop_look])
-        last = self._calls(rule)[:, -1]
-        better = np.sign(self.truth[:, -1])
-        return pd.Series(
-            {
-                "right": float((kind == "right").mean()),
-                "wrong": float((kind == "wrong").mean()),
-                "undecided": float(np.isin(kind, ["running", "precise"]).mean()),
-                "questions": float(np.array(self.looks)[stop_look].mean()),
-                "coverage": float(inside.mean()),
-                "bias": float((self.mean[rows, stop_look] - truth).mean()),
-                "right_at_end": float(((last != 0) & (last == better)).mean()),
-                "wrong_at_end": float(((last != 0) & (last != better)).mean()),
-            }
-        )
-
-    def threshold(self, alpha: float = 0.05) -> float:
-        """Return the smallest ``ci_prob`` at which at most a share ``alpha`` is decided.
-
-        For a study of equal systems, where every decision is wrong: it is the ``ci_prob`` that
-        keeps the error rate at ``alpha`` with all these looks.
-        """
-        proper_probability("alpha", alpha)
-        furthest = np.maximum(self.prob_greater, 1.0 - self.prob_greater).max(axis=1)
-        allowed = int(np.floor(alpha * len(furthest)))
-        quantile = np.sort(furthest)[len(furthest) - 1 - allowed]
-        return float(min(np.nextafter(quantile, 2.0), 1.0 - 1e-12))
-
-    def _calls(self, rule: StoppingRule) -> Ints:
-        """1 where the first is ahead, -1 where the second is, 0 else; (replications, looks)."""
-        if rule.metric is not None:
-            target = rule.target if rule.kind == "posterior" else "population"
-            if (one_metric(rule.metric).label, target) != (self.metric, self.target):
-                raise ValueError(
-                    f"rule must be about {self.metric} on target {self.target!r}, which this study "
-                    f"simulated; got {rule.metric!r} on {target!r}. Simulate it anew."
-                )
-        if rule.kind == "anytime":
-            return self._anytime_calls(rule)
-        ahead = self.prob_greater >= rule.ci_prob
-        return ahead.astype(np.int64) - (self.prob_greater <= 1.0 - rule.ci_prob)
-
-    def _anytime_calls(self, rule: StoppingRule) -> Ints:
-        rule_settings = (rule.trials, rule.sd, rule.threshold)
-        if (
-            self.log_e is None
-            or rule_settings != (self.trials, self.sd, None)
-            or rule.width is not None
-        ):
-            raise ValueError(
-                "rule of kind 'anytime' must have the trials and the sd of the study, no threshold "
-                f"and no width; the study has trials={self.trials}, sd={self.sd:g}, the rule "
-                f"trials={rule.trials}, sd={rule.sd:g}, threshold={rule.threshold}, "
-                f"width={rule.width}. Simulate it anew, or change the rule."
-            )
-        return rule.call(self.log_e[:, :, 0 if rule.metric is None else 1])
-
-    def _outcome(self, rule: StoppingRule) -> tuple[Indices, NDArray[np.str_]]:
-        """Look at which every evaluation ends, and how."""
-        calls = self._calls(rule)
-        narrow = np.zeros(calls.shape, bool)
-        if rule.width is not None:
-            narrow = self.upper - self.lower <= rule.width
-        stops = (calls != 0) | narrow
-        stop_look = np.where(stops.any(axis=1), stops.argmax(axis=1), len(self.looks) - 1)
-        rows = np.arange(len(stop_look))
-        call, better = calls[rows, stop_look], np.sign(self.truth[rows, stop_look])
-        kind = np.where(call == better, "right", "wrong")
-        kind = np.where(call == 0, np.where(narrow[rows, stop_look], "precise", "running"), kind)
-        return stop_look, kind

@@ -171,7 +171,6 @@ def plan(
 
     See Also
     --------
-    bayesatk.decide.simulate_stopping : error rates and savings of looks at the data as they arrive.
     bayesatk.decide.StoppingRule : when to stop.
 
     Notes

@@ -8,12 +8,10 @@ the widest, so one set of nodes serves all counts, all prior shapes and all cred
 converges geometrically. ``log p`` and ``log(1-p)`` are kept apart: neither end loses digits.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.interpolate import CubicSpline, PchipInterpolator
 
 from bayesatk._tools.arrays import Array
 
@@ -24,8 +22,6 @@ _SPREAD = 2.0  # s: below pi, so that the strip of analyticity in t stays wide
 _TAIL = 45.0  # exponential decay kept at both ends: exp(-45) ~ 3e-20
 _MINUS_LOG_ZERO = 1e15  # any multiple of it is still a number, 0 times it 0
 _COARSEST = 0.2  # step of t for families with no narrow density
-_DENSE = 4  # points per step at which a curve is looked at
-_BACKWARD_SHARE = 1e-4  # share of the speed of a curve at which going back is no rounding error
 
 
 @dataclass(frozen=True)
@@ -76,47 +72,6 @@ def beta_rule(lowest_a: float, lowest_b: float, degree: float) -> BetaRule:
     """
     step, left, right = _reach(lowest_a, lowest_b, degree)
     return _rule(step * np.arange(-np.ceil(left / step), np.ceil(right / step) + 1), step)
-
-
-def beta_rule_along(
-    lowest_a: float,
-    lowest_b: float,
-    degree: float,
-    curve: Callable[[BetaRule], Array],
-    spacing: float,
-) -> BetaRule:
-    """Return a rule whose points lie at most so far apart on a curve, too.
-
-    The density of points is that of `beta_rule` plus the speed of the curve: a smooth change of
-    variables, under which the trapezoid rule stays as accurate as it was.
-
-    Parameters
-    ----------
-    lowest_a, lowest_b, degree : float
-        As for `beta_rule`.
-    curve : callable
-        ``curve(rule)`` is a smooth function of p at the points of a rule.
-    spacing : float
-        Largest distance of neighbouring points on the curve.
-
-    Returns
-    -------
-    BetaRule
-    """
-    step, left, right = _reach(lowest_a, lowest_b, degree)
-    t = np.arange(-np.ceil(left / step), np.ceil(right / step) + 1, 1.0 / _DENSE) * step
-    slope = np.gradient(curve(_rule(t, step)), t)
-    speed = np.abs(slope)
-    if min(-slope.min(), slope.max()) > _BACKWARD_SHARE * speed.max():
-        speed[:] = speed.max()  # where it turns its speed is not smooth
-    density = 1.0 / step + speed / spacing
-    position = np.cumsum(0.5 * (density[1:] + density[:-1]) * np.diff(t))
-    # Any smooth change of variables does: that its spline is the map itself keeps the rule exact.
-    knots, count = np.append(0.0, position), np.arange(float(position[-1]) // 1.0 + 1.0)
-    place: CubicSpline | PchipInterpolator = CubicSpline(knots, t)
-    if place(count, 1).min() <= 0.0:
-        place = PchipInterpolator(knots, t)
-    return _rule(np.asarray(place(count)), np.asarray(place(count, 1)))
 
 
 def _reach(lowest_a: float, lowest_b: float, degree: float) -> tuple[float, float, float]:
