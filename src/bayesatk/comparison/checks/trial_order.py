@@ -78,6 +78,10 @@ def check_trial_order(
         If the data have no order: counts, trials with names instead of numbers, or no question with
         two trials.
 
+    See Also
+    --------
+    bayesatk.checks.criticise : checks of the difficulty distribution.
+
     Notes
     -----
     Drift: the sum over questions of the places of the successes (Mann and Whitney 1947).
