@@ -226,7 +226,7 @@ def test_gates_that_cannot_be_are_refused() -> None:
     scored = bk.tally([["a", "b"]], scores={"a": 0.5, "b": 2.0})
     with pytest.raises(ValueError, match="must have the scores of baseline"):
         bk.decide.gate(scored, runs, metric="bayes", margin=0.1)
-    with pytest.raises(ValueError, match="for votes and best of k evaluate both systems"):
+    with pytest.raises(ValueError, match="for votes evaluate both systems"):
         bk.decide.gate(runs, runs, metric="plurality@3", margin=0.1)
     policy = bk.decide.GatePolicy("pass@4", margin=0.1)
     with pytest.raises(ValueError, match="trials must be given"):

@@ -209,65 +209,6 @@ def test_planned_widths_of_levels_in_order_are_those_of_evaluations(target) -> N
     assert found == pytest.approx(0.06, rel=0.1)
 
 
-def _voted(rng, questions, trials, lost=0.0):
-    """Answers with shares of their own, and scores that are higher where trials are right."""
-    answer = np.array([rng.choice(4, trials, p=rng.dirichlet([2, 1, 1, 0.5]))
-                       for _ in range(questions)])  # fmt: skip
-    scores = 1 / (1 + np.exp(-rng.standard_normal(answer.shape) - (answer == 0)))
-    rows = np.where(rng.random(answer.shape) < lost, None, answer.astype(str)).tolist()
-    rules = bk.AnswerRules(unanswered="exclude")
-    return bk.tally(
-        None, answers=rows, reference=["0"] * questions, verifier=scores, answer_rules=rules
-    )
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("metric", "trials", "lost", "target"),
-    [
-        ("plurality@3", 3, 0.0, "questions"), ("plurality@3", 10, 0.4, "population"),
-        ("bon@4", 4, 0.0, "population"), ("wvote@4", 6, 0.0, "questions"),
-    ],
-)  # fmt: skip
-def test_planned_widths_of_choices_are_those_of_evaluations(metric, trials, lost, target) -> None:
-    """From a pilot of five trials: fewer of them, and more; some give no answer that counts."""
-    pilot = bk.evaluate(_voted(np.random.default_rng(9), 200, 5, lost), metric, rng=1)
-    row = plan_table(pilot, metric, width=0.12, target=target, trials=[trials]).iloc[0]
-    questions = int(row["questions"])
-    found = _widths(lambda rng: _voted(rng, questions, trials, lost), metric, target)
-    assert found == pytest.approx(0.12, rel=0.12)
-
-
-@pytest.mark.long
-def test_choices_are_planned_from_a_pilot_of_two_systems() -> None:
-    rows = {
-        "weak": [list("abb")] * 6 + [list("aab")] * 4,
-        "strong": [list("aab")] * 9 + [list("abb")],
-    }
-    data = bk.tally(None, answers=rows, reference=["a"] * 10)
-    table = plan_table(data, "plurality@3", prob_correct=0.8, trials=[1, 3])
-    assert np.isinf(table["questions"][0])
-    assert table["prob_correct"][1] >= 0.8
-    assert 2 <= table["questions"][1] <= 10**4
-
-
-def test_a_plan_of_choices_needs_a_pilot() -> None:
-    pooled = bk.evaluate([[1, 0]], "bayes", rng=1)
-    for source in ((0.5, 0.3), pooled):
-        with pytest.raises(ValueError, match="source must be a pilot evaluated for plurality@3"):
-            plan_table(source, "plurality@3", width=0.1)
-    with pytest.raises(ValueError, match="scores must be left out for votes"):
-        plan_table(pooled, "plurality@3", width=0.1, scores=SCORES)
-    rows = [list("ab")] * 4
-    data = bk.tally(None, answers=rows, reference=["a"] * 4, group=list("xxyy"))
-    grouped = bk.evaluate(data, "plurality@3", group="group", rng=1)
-    with pytest.raises(ValueError, match=r"source must be without groups .* got 2 groups"):
-        plan_table(grouped, "plurality@3", width=0.1)
-    alone = bk.evaluate(data, "plurality@3", pooling="none", rng=1)
-    with pytest.raises(ValueError, match="source must be without pooling='none' for a plan"):
-        plan_table(alone, "plurality@3", width=0.1)
-
-
 def test_stated_categories_need_shares_and_scores() -> None:
     for source, scores in (
         ((0.5, 0.3), SCORES),

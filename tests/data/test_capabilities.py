@@ -27,7 +27,6 @@ OF_DATA: dict[str, dict[str, Any]] = {
     "group": {"group": list("abc") * 4},
     "weight": {"weight": list(range(1, QUESTIONS + 1))},
     "covariates": {"covariates": {"size": list(range(QUESTIONS))}},
-    "verifier": {"verifier": {name: RNG.random((QUESTIONS, 4)) for name in MARKS}},
 }
 OF_EVALUATE: dict[str, dict[str, Any]] = {
     "group": {"group": "group"},
@@ -46,7 +45,9 @@ OPERATIONS: dict[str, Callable[[Any], object]] = {
     "exact_loo": bk.checks.exact_loo,
     "leaderboard": lambda fit: bk.leaderboard(fit, rng=1),
     "criticise": lambda fit: bk.checks.criticise(fit, rng=1),
-    "plan": lambda fit: bk.plan(_one(fit), metric_of(fit), width=0.4, trials=[2]),
+    "plan": lambda fit: bk.plan(
+        _one(fit), metric_of(fit).replace("plurality", "pass"), width=0.4, trials=[2]
+    ),
     "question_table": bk.checks.question_table,
     "noise_floor": bk.decide.noise_floor,
     "e_value": bk.decide.e_value,
@@ -74,8 +75,6 @@ def study_with(*names: str, systems: tuple[str, ...] = ("a", "b")) -> dict[str, 
     scored = {"scores": SCORES} if "categories" in names else {}
     marks = {name: (GRADES if scored else MARKS)[name] for name in systems}
     columns = {key: value for name in names for key, value in OF_DATA.get(name, {}).items()}
-    if "verifier" in names:
-        columns["verifier"] = {name: columns["verifier"][name] for name in systems}
     options = {key: value for name in names for key, value in OF_EVALUATE.get(name, {}).items()}
     if "votes" in names:
         answers = {name: np.where(marks[name] == 1, "x", "y").tolist() for name in systems}
@@ -86,7 +85,7 @@ def study_with(*names: str, systems: tuple[str, ...] = ("a", "b")) -> dict[str, 
     if earlier:
         options["prior_trials"] = bk.tally(marks, **scored)
     of_votes = "votes" in names and "categories" not in names
-    metrics = "plurality@1" if of_votes else "bon@2" if "verifier" in names else "bayes"
+    metrics = "plurality@1" if of_votes else "bayes"
     if earlier and not {"categories", "votes"} & set(names):
         metrics = "pass@1"  # of 'bayes' alone they are scored categories
     if names == ("votes",):
@@ -107,9 +106,7 @@ def fit_with(name: str, systems: tuple[str, ...] = ("a", "b")) -> Any:
 
 def _one(fit: Any) -> Any:
     """Return the same of one system: plans of groups and labels take no more."""
-    names = [
-        name for name in (*COMBINED, "cut judge", "verifier", "plain") if fit_with(name) is fit
-    ]
+    names = [name for name in (*COMBINED, "cut judge", "plain") if fit_with(name) is fit]
     return fit_with(names[0], ("a",))
 
 
@@ -145,7 +142,7 @@ def test_a_pair_is_refused_where_the_table_says_so(pair) -> None:
         assert "".join(map(str, FEATURES[name].without)) in str(refusal.value)
 
 
-@pytest.mark.parametrize("name", [*COMBINED, "cut judge", "verifier"])
+@pytest.mark.parametrize("name", [*COMBINED, "cut judge"])
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_an_operation_is_refused_where_the_table_says_so(name, operation) -> None:
     fit = fit_with(name)

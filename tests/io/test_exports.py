@@ -154,7 +154,7 @@ def test_everything_that_a_result_cites_has_an_entry() -> None:
 
     data = [[1, 0, 1, 1], [0, 0, 1, 0]]
     words = [f"{name}2" if name[-1] in "@^" else name for name in FAMILIES
-             if not name.startswith(("plur", "bon", "wvote"))]  # fmt: skip
+             if not name.startswith("plur")]  # fmt: skip
     words = [f"{word}:0.5" if word.startswith("g-") else word for word in words]
     for pooling in ("none", "partial", "complete"):
         fit = bk.guessing.random_baseline(

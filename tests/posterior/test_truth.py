@@ -355,11 +355,11 @@ def test_truth_is_read_from_columns_and_arrays_and_shown() -> None:
 def test_what_is_counted_by_marks_does_not_stay_beside_truth() -> None:
     rng = np.random.default_rng(1)
     marks, truth, right = simulated(rng, 12, 3, 20)
-    whole = bk.tally(marks, truth=right, cost=1 + marks, verifier=rng.random(marks.shape))
+    whole = bk.tally(marks, truth=right, cost=1 + marks)
     settled = whole.settled()
     assert settled is not None
     assert "cost_sums" not in settled.dataset
-    assert settled.verifier is settled.answers is None
+    assert settled.answers is None
     with pytest.raises(ValueError, match=r"must be without trials of known truth"):
         bk.costs.evaluate_cost(whole, k=[1])
     with pytest.raises(ValueError, match=r"success must be given where marks"):

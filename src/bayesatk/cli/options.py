@@ -182,8 +182,6 @@ class Reading(FileOptions):
         errors of the judge.
     marks
         Columns with the marks of several judges: judge_a,judge_b.
-    verifier
-        Column with a verifier's score of a trial, for bon@k and wvote@k.
     records
         Path of the records in a JSON document, or within each line: output.runs.
     wide
@@ -228,7 +226,6 @@ class Reading(FileOptions):
     missing_cost: Literal["error", "ignore"] = "error"
     truth: Text = None
     marks: Text = None
-    verifier: Text = None
     shared: bool = False
     memory: Text = None
 

@@ -265,7 +265,7 @@ def group(
     rules: AnswerRules,
     shape: tuple[int, int],
     questions: Sequence[Any],
-) -> tuple[Answers, tuple[str, ...], Ints]:
+) -> tuple[Answers, tuple[str, ...]]:
     """Count the distinct answers of each system and question.
 
     Parameters
@@ -285,8 +285,6 @@ def group(
     answers : Answers
         Entries in the order in which they first appear.
     notes : tuple of str
-    place : ndarray of int, shape (trials,)
-        Position of a trial's answer among those of its system and question; -1 without a vote.
     """
     trials = pd.DataFrame({"cell": cell, "question": cell % shape[1], "mark": mark})
     texts = list(dict.fromkeys(text for text in answer if text is not None))
@@ -308,8 +306,9 @@ def group(
     if rules.merge_correct:
         votes = votes.assign(answer=votes["answer"].where(~correct, len(texts)))
         texts.append("right answers")
-    entries = votes.assign(correct=correct).groupby(["cell", "answer", "correct"], sort=False)
-    counts = entries.size().reset_index(name="count")
+    keys = ["cell", "answer", "correct"]
+    counts = votes.assign(correct=correct).groupby(keys, sort=False).size()
+    counts = counts.reset_index(name="count")
     at = counts["cell"].to_numpy(np.int64)
     answers = Answers(
         at // shape[1], at % shape[1], [texts[code] for code in counts["answer"]],
@@ -317,10 +316,7 @@ def group(
         unanswered.reshape(shape), rules,
     )  # fmt: skip
     note = f"{overruled} marks overruled by the majority of equal answers (plurality only)"
-    among = counts.groupby("cell").cumcount().to_numpy(np.int64)
-    place = np.full(len(trials), -1)
-    place[votes.index] = among[entries.ngroup().to_numpy(np.int64)]
-    return answers, (rules.describe(), *[note] * bool(overruled)), place
+    return answers, (rules.describe(), *[note] * bool(overruled))
 
 
 def _decided(

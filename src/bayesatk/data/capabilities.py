@@ -12,7 +12,7 @@ from bayesatk._tools.messages import Argument, ArgumentError
 
 Capability = Literal[
     "group", "covariates", "judge", "weight", "prior trials", "pooling none", "pooling complete",
-    "categories", "votes", "verifier", "weighted votes", "families", "truth", "success metrics",
+    "categories", "votes", "families", "truth", "success metrics",
     "pooling partial", "cut judge", "costs", "crossed", "law", "bootstrap", "estimated weight",
     "several marks", "shared prior trials",
 ]  # fmt: skip
@@ -100,14 +100,6 @@ FEATURES: Mapping[Capability, Feature] = {
          ", with metrics of right and wrong, such as 'pass@1'"),
     ),
     "votes": Feature("votes between answers", Argument("metrics"), (_APART,)),
-    "verifier": Feature(
-        "a verifier's scores", Argument("metrics"),
-        ("ask for metrics of marks alone, such as 'pass@k'",),
-    ),
-    "weighted votes": Feature(
-        "votes weighted by a verifier", Argument("metrics"),
-        ("ask for votes that all count the same: 'plurality@k'",),
-    ),
     "families": Feature(
         "difficulty families", Argument("difficulty"), ("leave out ", Argument("difficulty"))
     ),
@@ -221,19 +213,6 @@ REFUSED = _pairs(
             "shared_difficulty": "systems may agree on wrong answers, which the difficulty of a "
             "question does not say",
         },
-        "verifier": {
-            "judge": "which trials are right must be known to learn how the verifier scores them, "
-            "and marks of a judge that errs leave it open",
-            "e_value": "its bets are on marks, one trial after the other",
-            "random_baseline": "a guesser has no verifier",
-            "chance": "a guesser has no verifier",
-            "extrapolation_range": "its limits are of functions of the success probability alone",
-            "shared_difficulty": "how a verifier scores the trials of one system says nothing of "
-            "those of another",
-        },
-        "weighted votes": {
-            "pooling none": "scores of a question have no pooled distribution to come from then",
-        },
         "families": {
             "pooling none": _NO_LAW,
             "pooling complete": _ONE_P + " by any distribution",
@@ -282,7 +261,6 @@ REFUSED = _pairs(
                     "judge",
                     "categories",
                     "votes",
-                    "verifier",
                     "families",
                     "prior trials",
                     "pooling none",

@@ -27,14 +27,13 @@ from bayesatk.data.validation import (
     number_of,
     shown,
 )
-from bayesatk.data.verifier import VERIFIER
 
 GROUP = "group"
 WEIGHT = "weight"
 COST = "cost"
 TRUTH = "truth"
 TRUTHS, MARKS = ("wrong", "right"), ("none", "wrong", "right")  # of trials of known truth
-BY_TRIAL = (COST, TRUTH, VERIFIER)  # roles of numbers of trials beside their outcomes
+BY_TRIAL = (COST, TRUTH)  # roles of numbers of trials beside their outcomes
 COVARIATE = "covariate "  # role of a column that is one, before its name
 
 # Names by meaning, however they are written (`meaning`): those of a line are preferred to those of
@@ -69,7 +68,6 @@ ROLES: dict[str, tuple[str, ...]] = {
     "content": (),  # what was asked, or what is right: must agree wherever the question does
     COST: (),  # of the trial; never guessed, since it has a unit
     TRUTH: (),  # what is true of a trial that a judge marked; never guessed
-    VERIFIER: (),  # score of the trial; never guessed: "score" is an outcome
     GROUP: (),  # of the question; never guessed: a group may be one of trials, or of systems
     WEIGHT: (),  # likewise
 }

@@ -33,7 +33,6 @@ from bayesatk.data.validation import (
     number_of,
     shown,
 )
-from bayesatk.data.verifier import VERIFIER, VerifierScores, counted_scores
 
 MissingPolicy = Literal["error", "ignore", "wrong", "bounds"]
 _HASHED = frozenset({int, bool, str})  # looked up without a check: none of these can be missing
@@ -65,8 +64,7 @@ class LongForm:
     columns : mapping of str to ndarray, shape (question,)
         What is known of the questions: their group, weight, covariates.
     by_trial : mapping of str to ndarray, shape (rows,)
-        Cost, truth and a verifier's score of every trial, where they are read; NaN where one is
-        unknown.
+        Cost and truth of every trial, where they are read; NaN where one is unknown.
     """
 
     systems: Labels
@@ -126,10 +124,10 @@ class LongForm:
         codes = codes.reshape(self.code.shape)
         return replace(self, code=codes, notes=(*self.notes, *notes)), scale
 
-    def grouped(self, scores: Scores) -> tuple[Answers | None, tuple[str, ...], Ints | None]:
-        """Count the distinct answers, if there are any; with notes, and their place by trial."""
+    def grouped(self, scores: Scores) -> tuple[Answers | None, tuple[str, ...]]:
+        """Count the distinct answers, if there are any; with notes."""
         if self.answer is None:
-            return None, (), None
+            return None, ()
         cell, _, code = self.rows()
         shape, marks = (len(self.systems), len(self.questions)), marks_of(code, scores)
         return group(cell, marks, self.answer, self.rules, shape, self.questions)
@@ -143,25 +141,10 @@ class LongForm:
             counted[..., 1 + category] += counted[..., 0]
             return replace(self, counted=counted)
         missing = self.rows()[2] < 0
-        unscored = int(np.isnan(self.by_trial[VERIFIER]).sum()) if VERIFIER in self.by_trial else 0
-        if unscored:  # only those without an outcome may be
-            raise OutcomeError(
-                Argument("missing", "wrong"), " counts trials without an outcome as wrong: best of "
-                f"k then needs their verifier scores too; {unscored} of {int(missing.sum())} have "
-                "none. Give them scores, or leave the trials out: ",
-                Argument("missing", "ignore", "tally"), ".",
-            )  # fmt: skip
         answer = self.answer
         if answer is not None:
             answer = [None if gap else text for gap, text in zip(missing, answer, strict=True)]
         return replace(self, code=np.where(self.code < 0, category, self.code), answer=answer)
-
-    def scored(self, shape: tuple[int, ...], place: Ints | None) -> VerifierScores | None:
-        """Count trials with an outcome by the verifier's score and answer."""
-        if VERIFIER not in self.by_trial:
-            return None
-        cell, _, code = self.rows()
-        return counted_scores(cell, code, self.by_trial[VERIFIER], shape, place)
 
     def cost_sums(self, shape: tuple[int, ...]) -> Array | None:
         """Return number, sum, and sums of logs and squares of known costs; (..., slot, 4)."""

@@ -21,7 +21,6 @@ from bayesatk.data.answers import Answers
 from bayesatk.data.columns import GROUP, MARKS, TRUTHS, WEIGHT
 from bayesatk.data.question_columns import group_name, question_coordinates, unequal
 from bayesatk.data.validation import OutcomeError, shown, succeeding
-from bayesatk.data.verifier import VERIFIER, VerifierScores
 
 
 @dataclass(frozen=True)
@@ -43,8 +42,6 @@ class Outcomes:
         The distinct answers given, for votes between them.
     sources : tuple of (str, str)
         Name and SHA-256 of every file that was read.
-    verifier : VerifierScores, optional
-        The scores that a verifier gave to the trials, for the best of k and weighted votes.
 
     See Also
     --------
@@ -63,7 +60,6 @@ class Outcomes:
     notes: tuple[str, ...] = ()
     answers: Answers | None = None
     sources: tuple[tuple[str, str], ...] = ()
-    verifier: VerifierScores | None = None
 
     def with_dataset(self, dataset: xr.Dataset) -> "Outcomes":
         """Return the outcomes with other counts of the same systems and questions."""
@@ -153,8 +149,7 @@ class Outcomes:
         dataset = self.dataset.drop_dims("category").assign(pairs)
         dataset = dataset.assign_coords(category=["0", "1"], score=("category", [0.0, 1.0]))
         note = f"success is {rule}: {', '.join(map(str, names))}"
-        verifier = self.verifier and self.verifier.merged([~succeeds, succeeds])
-        return replace(self, dataset=dataset, notes=(*self.notes, note), verifier=verifier)
+        return replace(self, dataset=dataset, notes=(*self.notes, note))
 
     @property
     def successes(self) -> xr.DataArray:
@@ -223,59 +218,7 @@ class Outcomes:
             "the truth of every trial is known: marks say nothing more, and are left out with the "
             "costs, answers and scores that are counted by them"
         )
-        return replace(
-            self, dataset=dataset, notes=(*self.notes, note), answers=None, verifier=None
-        )
-
-    @property
-    def by_score(self) -> VerifierScores:
-        """Wrong and right trials by the score of a verifier; the data must be binary and have it.
-
-        Examples
-        --------
-        >>> import bayesatk
-        >>> data = bayesatk.tally([[1, 0, 0]], verifier=[[0.9, 0.2, 0.9]])
-        >>> data.by_score.score.tolist(), data.by_score.count.tolist()
-        ([0.2, 0.9], [[1, 0], [1, 1]])
-        """
-        return self._scored("bon@k takes the trial that a verifier scores highest").of_marks()
-
-    @property
-    def by_answer(self) -> VerifierScores:
-        """The same by score and answer, for votes that scores weight; they must be 0 or more.
-
-        Examples
-        --------
-        >>> import bayesatk
-        >>> scores = [[0.9, 0.2, 0.9]]
-        >>> data = bayesatk.tally([[1, 0, 0]], answers=[["a", "b", "b"]], verifier=scores)
-        >>> data.by_answer.score.tolist(), data.by_answer.answer.tolist()
-        ([0.2, 0.9, 0.9], [1, 0, 1])
-        """
-        scores = self._scored("wvote@k adds the scores of a verifier")
-        negative = np.flatnonzero(scores.score < 0.0)
-        if len(negative):
-            first = " and ".join(f"{score:.4g}" for score in scores.score[negative[:2]].tolist())
-            raise OutcomeError(
-                f"scores of a verifier must be 0 or more where votes are weighted by them; "
-                f"{len(negative)} are not, such as {first}. Turn them into weights first: "
-                "exp(score) of log probabilities, 1 / (1 + exp(-score)) of logits. Best of k takes "
-                "them as they are: 'bon@k'."
-            )
-        return scores
-
-    def _scored(self, what: str) -> VerifierScores:
-        """Return wrong and right trials by score and answer, or refuse."""
-        if self.verifier is None:
-            raise OutcomeError(
-                f"{what}, and the data have no such scores. Use ",
-                Argument(VERIFIER, ..., "tally"), ", or name the column: ",
-                Argument("columns", {VERIFIER: ...}, "tally"),
-                ". The limit for a verifier that never errs is 'pass@k'.",
-            )  # fmt: skip
-        _ = self.successes  # refused here, if there are other scores
-        wrong, right = np.argsort(self.dataset["score"].values)
-        return replace(self.verifier, count=self.verifier.count[:, [wrong, right]])
+        return replace(self, dataset=dataset, notes=(*self.notes, note), answers=None)
 
     def shared(self) -> "Outcomes":
         """Return the outcomes of the questions that every system tried.
@@ -300,10 +243,7 @@ class Outcomes:
         """Return the outcomes of some of the systems on some of the questions."""
         dataset = self.dataset.isel(system=systems, question=questions)
         answers = self.answers and self.answers.selected(systems, questions)
-        verifier = self.verifier and self.verifier.selected(systems, questions)
-        return replace(
-            self, dataset=dataset, notes=(*self.notes, *notes), answers=answers, verifier=verifier
-        )
+        return replace(self, dataset=dataset, notes=(*self.notes, *notes), answers=answers)
 
     def sel(
         self, *, system: object = None, question: object = None, group: object = None
@@ -378,7 +318,7 @@ class Outcomes:
             count[{"category": end}] += missing
             dataset = self.dataset.drop_vars(["cost_sums", "cost_sum"], errors="ignore")
             dataset = dataset.assign(count=count, missing=0 * missing)
-            ends.append(replace(self, dataset=dataset, answers=None, verifier=None))
+            ends.append(replace(self, dataset=dataset, answers=None))
         return ends[0], ends[1]
 
     def sha256(self) -> str:
@@ -474,7 +414,7 @@ def data_card(outcomes: Outcomes) -> str:
         f"Outcomes: {systems} system{'s' * (systems > 1)} x {questions} questions, "
         f"{int(dataset['count'].sum()):,} trials (scores: {_scale(outcomes)})"
     )
-    lines = [part.card() for part in (outcomes.answers, outcomes.verifier) if part is not None]
+    lines = [] if outcomes.answers is None else [outcomes.answers.card()]
     lines += [_costs(dataset)] if "cost_sums" in dataset else []
     lines += _truths(outcomes) if "truth_count" in dataset else []
     columns = [

@@ -21,7 +21,6 @@ from bayesatk.data.columns import BY_TRIAL, COST, COVARIATE, GROUP, TRUTH, WEIGH
 from bayesatk.data.long_form import LongForm
 from bayesatk.data.question_columns import OWN, argument_of, by_question
 from bayesatk.data.validation import Codes, Labels, OutcomeError, number_of, shown
-from bayesatk.data.verifier import VERIFIER, read_verifier
 
 MissingCost = Literal["error", "ignore"]
 _LEAST, _LARGEST = 1e-90, 1e90  # of a cost: sums and ratios of costs stay numbers
@@ -37,7 +36,7 @@ class Request:
     Parameters
     ----------
     roles : dict of str to str
-        Names of columns by role: ``"group"``, ``"weight"``, ``"cost"``, ``"verifier"``, or
+        Names of columns by role: ``"group"``, ``"weight"``, ``"cost"``, or
         ``"covariate NAME"``.
     given : dict of str to values
         Values by the name under which they are kept.
@@ -61,7 +60,6 @@ class Request:
         unit: object = None,
         missing_cost: object = "error",
         truth: object = None,
-        verifier: object = None,
     ) -> "Request":
         """Read the arguments of `bayesatk.tally`.
 
@@ -75,7 +73,7 @@ class Request:
         if not isinstance(unit, str | None):
             raise OutcomeError("cost_unit", f" must be text; got {shown(unit)}.")
         one_of("missing_cost", missing_cost, get_args(MissingCost), OutcomeError)
-        arguments = {GROUP: group, WEIGHT: weight, COST: cost, TRUTH: truth, VERIFIER: verifier}
+        arguments = {GROUP: group, WEIGHT: weight, COST: cost, TRUTH: truth}
         values = {name: value for name, value in arguments.items() if value is not None}
         roles = {name: own for name, own in values.items() if isinstance(own, str)}
         if isinstance(covariates, pd.DataFrame):
@@ -249,5 +247,4 @@ Reader = Callable[[Labels, Codes, Callable[[int], str], str], Array]
 READERS: Mapping[str, Reader] = {
     COST: read_costs,
     TRUTH: read_truths,
-    VERIFIER: read_verifier,
 }

@@ -106,16 +106,6 @@ class Study:
         """Votes between answers."""
         return [metric for metric in self.metrics if metric.voted]
 
-    @property
-    def on_answers(self) -> bool:
-        """Whether some metric is a vote between answers, weighted or not."""
-        return any(metric.family.on_answers for metric in self.metrics)
-
-    @property
-    def verified(self) -> list[Metric]:
-        """Metrics by a verifier's scores."""
-        return [metric for metric in self.metrics if metric.verified]
-
     @cached_property
     def grid(self) -> MetricGrid:
         """Of the metrics."""
@@ -283,7 +273,7 @@ def as_marked(data: object) -> Outcomes:
 def declared_values(declaration: Mapping[str, Any]) -> dict[Capability, object]:
     """Return the capabilities that a declaration turns on, with the values of messages."""
     metrics, judges, pooling = (declaration[name] for name in ("metrics", "judges", "pooling"))
-    votes = [metric.label for metric in metrics if metric.family.on_answers]
+    votes = [metric.label for metric in metrics if metric.voted]
     successes = [
         metric.label for metric in metrics if metric.of_marks and metric.family.category is None
     ]
@@ -296,8 +286,6 @@ def declared_values(declaration: Mapping[str, Any]) -> dict[Capability, object]:
         "judge": judges and judges.by_system[0],
         "cut judge": cut and cut[0],
         "votes": ", ".join(votes),
-        "verifier": ", ".join(metric.label for metric in metrics if metric.verified),
-        "weighted votes": ", ".join(metric.label for metric in metrics if metric.weighted),
         "success metrics": ", ".join(successes),
         "crossed": isinstance(prior, CrossedPrior) and "form='crossed'",
         "families": ", ".join(families) if families != ["beta"] else "",
@@ -499,11 +487,11 @@ def _check_priors(
     answer_prior: VotePrior | None,
 ) -> None:
     """Refuse priors of the wrong kind, and those that would have no effect."""
-    voted = [metric.label for metric in requested if metric.family.on_answers]
+    voted = [metric.label for metric in requested if metric.voted]
     if answer_prior is not None and not voted:
         raise ArgumentError(
             "answer_prior", " must be left out without a vote between answers; got "
-            f"{answer_prior!r}. Votes are 'plurality@k' and 'wvote@k'.",
+            f"{answer_prior!r}. Votes are 'plurality@k'.",
         )  # fmt: skip
     kind = _VOTE_PRIORS.get(pooling, AnswerPrior)
     if answer_prior is not None and not isinstance(answer_prior, kind):
@@ -512,9 +500,7 @@ def _check_priors(
             Argument("pooling", pooling), f"; got {answer_prior!r:.80}. Pass "
             f"bayesatk.{kind.__name__}(), or leave it out for that default.",
         )  # fmt: skip
-    far = [
-        metric.label for metric in requested if metric.family.on_answers and metric.k > _MOST_VOTES
-    ]
+    far = [metric.label for metric in requested if metric.voted and metric.k > _MOST_VOTES]
     if far and pooling == "partial":
         raise ArgumentError(
             "metrics", f" must have k <= {_MOST_VOTES} for votes with ",

@@ -65,7 +65,6 @@ def tally(
     cost_unit: str | None = None,
     missing_cost: MissingCost = "error",
     truth: object = None,
-    verifier: object = None,
     marks: object = None,
 ) -> Outcomes:
     """Count the outcomes of repeated trials by system, question and category.
@@ -143,10 +142,6 @@ def tally(
         A trial of known truth without a mark (None under ``missing="ignore"``) counts as known.
         With `scores` of more than right and wrong the outcomes are the grades of a judge, and what
         is evaluated is right and wrong.
-    verifier : str, array_like or mapping, optional
-        Score that a verifier gave to every trial, for the best of k, ``"bon@4"``, and votes
-        weighted by it, ``"wvote@4"``: the name of a
-        column, or finite numbers arranged like `data`, the higher the better.
     marks : sequence of str, or mapping, optional
         Marks of several judges of the same trials, each 0 or 1, and None or empty where a judge did
         not mark a trial: names of columns of the table, or ``{judge: marks}`` arranged like data,
@@ -182,11 +177,11 @@ def tally(
         scale = NumberScale.beside(BINARY.values())  # the rule takes the numbers that are there
     labels = {"systems": systems, "questions": questions}
     rules = check_rules(answer_rules)
-    request = Request.of(group, covariates, weight, cost, cost_unit, missing_cost, truth, verifier)
+    request = Request.of(group, covariates, weight, cost, cost_unit, missing_cost, truth)
     if marks is not None:
         refuse_given(
             "marks of several judges", trials=trials, scores=scores, success=success,
-            answers=answers, reference=reference, cost=cost, verifier=verifier,
+            answers=answers, reference=reference, cost=cost,
         )  # fmt: skip
         long, judges = read_panel(data, marks, {**(columns or {}), **request.roles})
         long = request.add_to(long.labelled(**labels))
@@ -199,7 +194,6 @@ def tally(
     if isinstance(data, Outcomes | xr.Dataset) and trials is None:
         refuse_given(
             "data that are counts already", scores=scores, columns=columns, cost=cost, truth=truth,
-            verifier=verifier,
         )  # fmt: skip
         counted = _from_counts(data, missing, request, labels, better)
         return counted if success is None else counted.with_success(success)
@@ -295,7 +289,7 @@ def _from_counts(
         {name: dataset[name].variable for name in more if name in dataset.variables}
     ).assign_attrs({name: dataset.attrs[name] for name in ("cost_unit", "numbers")
                     if name in dataset.attrs})  # fmt: skip
-    return replace(counted, dataset=result, answers=outcomes.answers, verifier=outcomes.verifier)
+    return replace(counted, dataset=result, answers=outcomes.answers)
 
 
 def finish(
@@ -322,9 +316,8 @@ def finish(
     if missing == "wrong" and not applied:
         long = long.with_missing_as(scale, min if better == "higher" else max)
         slots = long.slots(scale)
-    answers, remarks, place = long.grouped(scale)
+    answers, remarks = long.grouped(scale)
     costs = long.cost_sums(slots.shape)
-    verifier = long.scored(slots.shape, place)
     notes = (*long.notes, *remarks, *missing_notes)
     count = np.ascontiguousarray(slots[..., 1:])
     if costs is not None:
@@ -339,7 +332,7 @@ def finish(
     if costs is not None:
         dataset = with_costs(dataset, costs[:, :, 1:], request.unit)
     dataset = with_group_name(dataset, request.roles.get(GROUP))
-    outcomes = Outcomes(dataset, notes, answers, verifier=verifier)
+    outcomes = Outcomes(dataset, notes, answers)
     if success is not None:
         outcomes = outcomes.with_success(success)
     elif outcomes.binary and better == "lower":

@@ -122,7 +122,6 @@ def load(
     missing_cost: MissingCost = "error",
     truth: object = None,
     marks: object = None,
-    verifier: object = None,
     format: str | None = None,
     scorer: str | None = None,
     filter: str | None = None,
@@ -179,8 +178,6 @@ def load(
         `bayesatk.tally`.
     marks : sequence of str, or mapping {judge: column}, optional
         Columns of tables with the marks of several judges, as in `bayesatk.tally`.
-    verifier : str, optional
-        Column, or field of records, with the score that a verifier gave to a trial.
     records : str, optional
         Path of the records in a JSON document, if it is not one of the usual names: ``"runs"``, or
         ``"output.runs"``; or within each line of JSON Lines.
@@ -263,7 +260,7 @@ def load(
     """
     arguments = locals()
     labels = {"systems": systems, "questions": questions}
-    request = Request.of(group, covariates, weight, cost, cost_unit, missing_cost, truth, verifier)
+    request = Request.of(group, covariates, weight, cost, cost_unit, missing_cost, truth)
     arguments["marks"] = by_name(marks, True) if marks is not None and is_source(source) else {}
     options = ReadOptions.of(arguments, request.roles)
     if not is_source(source):
@@ -304,7 +301,7 @@ def load(
 
 def _scores_of_judges(options: ReadOptions, arguments: Mapping[str, Any]) -> Scores:
     """Return the scores of what several judges say, and refuse what does not go with them."""
-    names = "scores success cost verifier answer_rules answers wide".split()
+    names = "scores success cost answer_rules answers wide".split()
     beside = {name: arguments[name] or None for name in names}
     refuse_given("marks of several judges", **beside)
     return pattern_scores(len(options.marks))
@@ -524,7 +521,6 @@ def convert(
     covariates: Sequence[str] | None = None,
     weight: str | None = None,
     cost: str | None = None,
-    verifier: str | None = None,
     records: str | None = None,
     wide: bool = False,
     format: str | None = None,
@@ -548,7 +544,7 @@ def convert(
     path : path
         ``.csv``, ``.jsonl`` or ``.parquet``; an existing file is replaced once all is written.
         Columns ``system``, ``question``, ``trial``, ``outcome``; ``answer`` if asked for;
-        ``group``, ``weight``, ``cost``, ``verifier`` and covariates that are named; ``reason`` why
+        ``group``, ``weight``, ``cost`` and covariates that are named; ``reason`` why
         an outcome is missing, if some are. In CSV, text that a spreadsheet would run as a formula
         begins with an apostrophe, which `bayesatk.load` takes off.
     columns, records, wide, format, scorer, filter, task, answers, question_key, same_system
@@ -557,8 +553,6 @@ def convert(
         Names of columns, or of what logs say of their questions, as for `bayesatk.load`.
     cost : str, optional
         Name of the column, or of what logs say, of what a trial cost.
-    verifier : str, optional
-        The same, of the score that a verifier gave to a trial.
     empty_output, strict, progress, budget
         As for `bayesatk.load`.
 
@@ -589,7 +583,7 @@ def convert(
     arguments, path = locals(), Path(path)
     if path.suffix not in (".csv", ".jsonl", ".parquet"):
         raise OutcomeError(f"path must end in .csv, .jsonl, .parquet; got {path.name!r}.")
-    request = Request.of(group, covariates, weight, cost, verifier=verifier)
+    request = Request.of(group, covariates, weight, cost)
     request.refuse_given_by_trial()
     inputs = find_files(source, ReadOptions.of(arguments, request.roles))
     if any(path.exists() and os.path.samefile(file.path, path) for file in inputs.sources):

@@ -37,9 +37,6 @@ class Family:
         categories too; ``credit`` is then the same metric for the scores 0 and 1.
     on_answers : bool
         Whether the metric judges the answers themselves (a vote); it then has no credit.
-    on_verifier : bool
-        Whether a verifier's scores choose the trial that counts, or with `on_answers` weight the
-        votes; it then has no credit.
     unit : str
         What an axis calls its values.
     meaning, formula : str
@@ -68,7 +65,6 @@ class Family:
     has_tau: bool = False
     category: Callable[[int], CategoryCredit] | None = None
     on_answers: bool = False
-    on_verifier: bool = False
     unit: str = "score"
     meaning: str = "a metric of your own"
     formula: str = ""
@@ -102,23 +98,13 @@ class Metric:
 
     @property
     def voted(self) -> bool:
-        """Whether it is a vote between answers that all count the same."""
-        return self.family.on_answers and not self.family.on_verifier
-
-    @property
-    def weighted(self) -> bool:
-        """Whether it is a vote between answers that a verifier's scores weight."""
-        return self.family.on_answers and self.family.on_verifier
-
-    @property
-    def verified(self) -> bool:
-        """Whether a verifier's scores choose the trial that counts, or weight the votes."""
-        return self.family.on_verifier
+        """Whether it is a vote between answers."""
+        return self.family.on_answers
 
     @property
     def of_marks(self) -> bool:
         """Whether it is a function of marks alone: right and wrong, or scores."""
-        return not (self.voted or self.verified)
+        return not self.voted
 
     @property
     def credit(self) -> Credit:
@@ -205,20 +191,6 @@ def _no_credit(k: int) -> Credit:
     )
 
 
-def _no_credit_of_weights(k: int) -> Credit:
-    raise ValueError(
-        f"wvote@{k} is a vote that a verifier's scores weight: it has no value for a success "
-        "probability alone. The strict majority of right marks is 'maj@k'."
-    )
-
-
-def _no_credit_of_choice(k: int) -> Credit:
-    raise ValueError(
-        f"bon@{k} is the best of {k} trials by a verifier's score: it has no value for a success "
-        "probability alone. Its limit for a verifier that never errs is 'pass@k'."
-    )
-
-
 _G_PASS = "Findings of ACL 2025, 905"
 FAMILIES: dict[str, Family] = {family.symbol: family for family in (
     Family(
@@ -271,24 +243,6 @@ FAMILIES: dict[str, Family] = {family.symbol: family for family in (
             "the probability that the most frequent answer of k new trials is right, ties at random"
         ),
         formula="E[P(the plurality of k answers is right)]",
-    ),
-    Family(
-        "bon_at_k", "bon@", _no_credit_of_choice, on_verifier=True, unit="probability",
-        source="arXiv:2110.14168",
-        meaning=(
-            "the probability that of k new trials the one that the verifier scores highest is "
-            "right, ties at random"
-        ),
-        formula="E[P(the best scored of k trials is right)]",
-    ),
-    Family(
-        "wvote_at_k", "wvote@", _no_credit_of_weights, on_answers=True, on_verifier=True,
-        unit="probability", source="arXiv:2206.02336",
-        meaning=(
-            "the probability that of the answers in k new trials the one with the largest sum of "
-            "the verifier's scores is right, ties at random"
-        ),
-        formula="E[P(the answer with the largest sum of k scores is right)]",
     ),
     Family(
         "bayes", "bayes", lambda k: credits.pass_at(1), has_k=False, category=CategoryCredit,

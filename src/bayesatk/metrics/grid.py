@@ -23,8 +23,7 @@ _MEAN = ("bayes", "avg", "mean", "average", "accuracy")
 _HELP = (
     "Known metrics: 'pass@1,4', 'pass^4', 'maj@5', 'g-pass@8:0.5', 'mg-pass@8', 'auc@8', "
     "'bayes' (mean score; also 'mean', 'avg@n', 'accuracy'), 'max@4' and 'min@4' (highest and "
-    "lowest score of k), 'plurality@5' (majority vote on answers), 'bon@4' (best of k by a "
-    "verifier's score), 'wvote@4' (vote weighted by that score); several ks or taus "
+    "lowest score of k), 'plurality@5' (majority vote on answers); several ks or taus "
     "are separated by commas."
 )
 
@@ -95,7 +94,7 @@ def check_sizes(metrics: Iterable[Metric]) -> None:
     >>> check_sizes(parse("max@2"))
     """
     for metric in metrics:
-        most = 1000 if metric.family.on_answers else 20_000
+        most = 1000 if metric.voted else 20_000
         if metric.k > most:
             raise ArgumentError(
                 "k", f" must be at most {most} for {metric.family.symbol}k; got "
@@ -280,11 +279,6 @@ class MetricGrid:
     def voted(self) -> dict[int, Metric]:
         """Votes between answers, by position."""
         return {i: metric for i, metric in enumerate(self) if metric.voted}
-
-    @cached_property
-    def verified(self) -> dict[int, Metric]:
-        """Metrics by a verifier's scores, by position."""
-        return {i: metric for i, metric in enumerate(self) if metric.verified}
 
     @property
     def coords(self) -> dict[str, list[int] | list[float]]:

@@ -157,11 +157,6 @@ class CountDraws:
     variables: dict[str, tuple[tuple[str, ...], Array]]
     by_group: Array | None = None
 
-    def of_none(self) -> "CountDraws":
-        """Return the other variables alone."""
-        by_group = None if self.by_group is None else self.by_group[:, :, :, :0]
-        return CountDraws(self.values[:, :, :, :0], self.variables, by_group)
-
 
 def count_draws(
     study: Study,
@@ -245,19 +240,6 @@ def traced_p(
         return partial(stored, flat_draws(posterior["p"], system))
     assert laws is not None
     return partial(probabilities, laws, trials)
-
-
-def p_and_laws(
-    study: Study, posterior: xr.Dataset, difficulties: Sequence[Difficulty] | None,
-    rng: Rng, system: int,
-) -> tuple[Array, QuestionLaws | None]:  # fmt: skip
-    """Draw p of every question of a system, and return the laws of questions like these."""
-    counts = all_trials(study)[system]
-    laws = traced_laws(study, posterior, system, difficulties[system] if difficulties else None)
-    p = traced_p(posterior, system, laws, counts)(np.arange(len(counts)), rng)
-    if study.pooling == "complete":
-        laws = QuestionLaws(study, mean=flat_draws(posterior["mean_p"], system))
-    return p, laws
 
 
 def hyper_variables(

@@ -8,7 +8,7 @@ the Ewens law, enumerated.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -23,7 +23,6 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.answers import Ballots
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.study import Study
-from bayesatk.data.verifier import ScoreBins
 from bayesatk.metrics.credit import Credit
 from bayesatk.metrics.families import Family, Metric
 from bayesatk.metrics.grid import parse
@@ -38,16 +37,6 @@ from bayesatk.models.metric_draws import (
 )
 from bayesatk.models.program import Form, all_trials, variable
 from bayesatk.models.question_draws import traced_laws
-from bayesatk.models.verifier import (
-    NOBODY,
-    DrawnTrials,
-    ScoreDraws,
-    added_votes,
-    build_scores,
-    categories,
-    drawn_means,
-    new_p,
-)
 from bayesatk.models.votes import ballots_of, vote_means
 from bayesatk.priors import AnswerHyperPrior, HyperPrior
 from bayesatk.priors.fields import Field
@@ -113,8 +102,7 @@ def pooled_vote_draws(
         Samples a model.
     rng : numpy.random.Generator
     """
-    weighted = [metric.k for metric in study.grid.verified.values() if metric.weighted]
-    most = max([*weighted, *(metric.k for metric in study.grid.voted.values())])
+    most = max(metric.k for metric in study.grid.voted.values())
     if most > _MOST:
         raise ArgumentError(
             "metrics", f" must have k <= {_MOST} for sampled votes with ",
@@ -130,20 +118,14 @@ def pooled_vote_draws(
     silent_draws, more = _abstentions(study, run, most, rng)
     more["agreement"] = agreement
     draws = _Draws(study, agreement["posterior"].to_dataset(), rng)
-    if weighted:
-        more["vote_weights"] = run(build_scores(study, draws.bins))
     by_system: list[tuple[Any, ...]] = []
-    votes: list[Array] = []
     for system in range(len(study.outcomes.systems)):
         of_right = _system(right, source, averaged, most, rng, system)
         of_silent = None if silent_draws is None else silent_draws(system)
-        means, simulated = draws.means(system, of_right, of_silent, more.get("vote_weights"))
-        votes += simulated
-        by_system.append((*means, of_right.variables))
-    values, grouped, variables = zip(*by_system, strict=True)
+        by_system.append((*draws.of(system, of_right, of_silent), of_right.variables))
+    values, grouped, votes, variables = zip(*by_system, strict=True)
     named = named_draws(right, source, variables)
-    if votes:
-        named["plurality_votes_at_k"] = ((*DRAWS, "k"), by_chain(source, votes))
+    named["plurality_votes_at_k"] = ((*DRAWS, "k"), by_chain(source, votes))
     for name in _sides(study):
         named[name] = DRAWS, agreement["posterior"].to_dataset()[name].values
     by_group = np.stack(grouped, axis=1) if study.grouping is not None else None
@@ -266,45 +248,11 @@ class _Draws:
             whole = np.concatenate([whole, new[..., None]], axis=-1)
         return whole, by_group, np.einsum("dgk,g->dk", votes, shares.outer)
 
-    @cached_property
-    def bins(self) -> list[ScoreBins]:
-        """Weights of the votes of every system."""
-        scores = self.study.outcomes.by_answer
-        return [
-            scores.of(system).votes_in_bins([ballot.correct for ballot in ballots])
-            for system, ballots in enumerate(ballots_of(self.study.outcomes))
-        ]
-
-    def weighted(
-        self, system: int, right: _Shares, silent: _Shares | None, scores: xr.Dataset
-    ) -> "_WeightedTrials":
-        """Return what draws trials of a system whose votes are weighted, with draws of scores."""
-        drawn = ScoreDraws.of(scores, system, self.bins[system])
-        ballots = ballots_of(self.study.outcomes)[system]
-        return _WeightedTrials(
-            right.p, right.laws, drawn, self, ballots, silent, self._thetas(system)
-        )
-
     def _thetas(self, system: int) -> dict[bool, Array]:
         """Draws of how much answers of each side differ."""
         names = _sides(self.study)
         drawn = {SIDES[name]: flat_draws(self.agreement[name], system) for name in names}
         return {side: (1.0 - agreement) / agreement for side, agreement in drawn.items()}
-
-    def means(
-        self, system: int, right: _Shares, silent: _Shares | None, scores: xr.DataTree | None
-    ) -> tuple[list[Array], list[Array]]:
-        """Draws of votes and of weighted votes, as of `drawn_means`; and of simulated votes."""
-        parts: list[tuple[Array, Array]] = []
-        votes: list[Array] = []
-        if self.study.grid.voted:
-            whole, of_groups, simulated = self.of(system, right, silent)
-            parts, votes = [(whole, of_groups)], [simulated]
-        if scores is not None:
-            trials = self.weighted(system, right, silent, scores["posterior"].to_dataset())
-            ks = [metric.k for metric in self.study.grid.verified.values() if metric.weighted]
-            parts.append(drawn_means(trials, self.study, ks, self.rng))
-        return [np.concatenate(arrays, axis=-2) for arrays in zip(*parts, strict=True)], votes
 
     def answers(
         self, ballot: Ballots, p: Array, nobody: Array, thetas: Mapping[bool, Array]
@@ -348,39 +296,6 @@ class _Draws:
                         assert right.new_groups is not None
                         new[:, column] += right.new_groups[:, k, r] * credit
         return like, new
-
-
-@dataclass(frozen=True)
-class _WeightedTrials(DrawnTrials):
-    """Trials whose answers have votes that scores weight."""
-
-    draws: _Draws
-    ballots: Sequence[Ballots]
-    silent: _Shares | None
-    thetas: Mapping[bool, Array]
-
-    def credits(
-        self, question: int | Ints, p: Array, repeats: int, ks: Sequence[int],
-        rng: Rng, new_group: bool = False,
-    ) -> Array:  # fmt: skip
-        """As of `DrawnTrials`."""
-        nobody, ballot = np.zeros(len(p)), Ballots(np.zeros(0, int), np.zeros(0, bool), None)
-        if isinstance(question, int):
-            ballot = self.ballots[question]
-        if self.silent is not None and any(ballot.nobody for ballot in self.ballots):
-            nobody = (1.0 - p) * (
-                self.silent.p[:, question]
-                if isinstance(question, int)
-                else new_p(self.silent.laws, question, new_group, rng)
-            )
-        chance, correct = self.draws.answers(ballot, p[:, None], nobody[:, None], self.thetas)
-        answer = categories(chance, (len(p), repeats, max(ks)), rng)
-        right = np.append(correct, False)[answer]
-        answer = np.where(answer == len(correct), NOBODY, answer)
-        _, weight = self.scores.draw(right, question, rng)
-        return np.stack([
-            added_votes(answer[..., :k], right[..., :k], weight[..., :k]) for k in ks
-        ], axis=-1)  # fmt: skip
 
 
 def _partitions(n: int, most: int) -> Iterator[list[int]]:

@@ -23,7 +23,7 @@ from bayesatk._tools.messages import ArgumentError, one_of
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.data.study import Study, read_study
 from bayesatk.metrics.category_credit import reachable
-from bayesatk.metrics.grid import MetricSpec, parse
+from bayesatk.metrics.grid import MetricSpec
 from bayesatk.models.building import (
     build_models,
     check_crossed,
@@ -31,10 +31,9 @@ from bayesatk.models.building import (
     one_latent_family,
 )
 from bayesatk.models.evidence import Averaged, average
-from bayesatk.models.metric_draws import CountDraws, by_chain, count_draws, p_and_laws
+from bayesatk.models.metric_draws import CountDraws, count_draws
 from bayesatk.models.pooled_votes import pooled_vote_draws
 from bayesatk.models.program import Form
-from bayesatk.models.verifier import best_draws
 from bayesatk.models.votes import answer_draws, build_answers
 from bayesatk.priors import (
     AnswerPrior,
@@ -342,12 +341,11 @@ def _drawn(
     compilers: Callable[[str], Compile | None],
 ) -> tuple[CountDraws, Averaged | None, dict[str, xr.DataTree]]:  # fmt: skip
     """Sample all models of a study: draws of metrics, families averaged, and traces by name."""
-    best = [cell for cell, metric in study.grid.verified.items() if not metric.weighted]
 
     def run(model: pm.Model) -> xr.DataTree:
         return how.run(model, int(generator.integers(2**31)))
 
-    models = build_models(study, form) if study.judged or best else {}
+    models = build_models(study, form) if study.judged else {}
     traces = {
         family: how.run(model, int(generator.integers(2**31)), compilers(family))
         for family, model in models.items()
@@ -355,25 +353,17 @@ def _drawn(
     posteriors = {family: trace["posterior"].to_dataset() for family, trace in traces.items()}
     parts: list[tuple[list[int], CountDraws]] = []
     averaged: Averaged | None = None
-    if study.on_answers:
+    if study.votes:
         votes, averaged, of_votes = _sampled_votes(study, form, run, generator)
-        weighted = [cell for cell, metric in study.grid.verified.items() if metric.weighted]
-        parts.append(([*study.grid.voted, *weighted], votes))
+        parts.append((list(study.grid.voted), votes))
         traces |= of_votes
     if posteriors:
         if isinstance(study.prior, HyperPrior):
             averaged = average(study, posteriors, generator)
         difficulties = averaged.difficulties if averaged else None
         source = next(iter(posteriors.values()))
-        marks = study if study.judged else replace(study, metrics=parse("pass@1"))
-        counts = count_draws(marks, source, keep_p, generator, difficulties)
-        parts.append((list(study.grid.judged), counts if study.judged else counts.of_none()))
-    if best:
-        of_marks = partial(p_and_laws, study, source, difficulties, generator)
-        means, traces["verifier"] = best_draws(study, run, of_marks, generator)
-        whole, of_groups = zip(*means, strict=True)
-        grouped = None if study.grouping is None else np.stack(of_groups, axis=1)
-        parts.append((best, CountDraws(by_chain(source, whole), {}, grouped)))
+        counts = count_draws(study, source, keep_p, generator, difficulties)
+        parts.append((list(study.grid.judged), counts))
     return _joined(parts), averaged, traces
 
 

@@ -1,6 +1,6 @@
 """The closed-form analysis of one system, as a task that another process can do."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -11,10 +11,8 @@ from bayesatk._tools.arrays import Array, Rng
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.scales import RightWrong
 from bayesatk.data.study import Study
-from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.answers import VoteModel
 from bayesatk.posterior.assembly import quantile_table, statistics_table
-from bayesatk.posterior.best_of import BestOfModel
 from bayesatk.posterior.judge_results import judge_notes
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.models_of import Declared
@@ -29,7 +27,6 @@ from bayesatk.posterior.remarks import (
     single_trials_note,
     weight_note,
 )
-from bayesatk.posterior.weighted_votes import WeightedVotes
 from bayesatk.results.points import Laws
 
 
@@ -149,15 +146,11 @@ class Analysis:
             parts.append(self._judged(index))
         if study.grid.voted:
             parts.append(self._voted(index, rng))
-        for weighted in (False, True):
-            of_kind = {i: m for i, m in study.grid.verified.items() if m.weighted == weighted}
-            if of_kind:
-                parts.append(self._verified(index, of_kind, weighted, rng))
         self.posterior = parts[0][1] if len(parts) == 1 else _joined(parts)
 
     def _fitted(
         self,
-        model: CountModel | VoteModel | PooledVotes | BestOfModel | WeightedVotes,
+        model: CountModel | VoteModel | PooledVotes,
         places: list[int],
         metrics: Sequence[Any],
         more: Sequence[Any] = (),
@@ -210,7 +203,13 @@ class Analysis:
     def _voted(self, index: int, rng: Rng) -> tuple[list[int], SystemPosterior]:
         """Votes between answers."""
         study, outcomes = self._study, self._study.outcomes
-        self._need_answers("plurality@k")
+        if outcomes.answers is None:
+            raise ArgumentError(
+                "plurality@k is a vote between answers, and the data have none. Use ",
+                Argument("answers", ..., "tally"), ", or name the column of a table: ",
+                Argument("columns", {"answer": ...}, "tally"),
+                ". The strict majority of right marks is 'maj@k'.",
+            )  # fmt: skip
         places, metrics = list(study.grid.voted), list(study.grid.voted.values())
         declared = Declared.of_study(study, self._judge_seed)
         posterior = self._fitted(declared.votes(index, self._draws, rng), places, metrics)
@@ -221,30 +220,6 @@ class Analysis:
         c, n = outcomes.successes.values[index], outcomes.trials.values[index]
         self.remarks.extend(proxy_note(self._name, c, n, voted))
         return places, posterior
-
-    def _need_answers(self, label: str) -> None:
-        """Refuse votes between answers that the data do not have."""
-        if self._study.outcomes.answers is None:
-            raise ArgumentError(
-                f"{label} is a vote between answers, and the data have none. Use ",
-                Argument("answers", ..., "tally"), ", or name the column of a table: ",
-                Argument("columns", {"answer": ...}, "tally"),
-                ". The strict majority of right marks is 'maj@k'.",
-            )  # fmt: skip
-
-    def _verified(
-        self, index: int, metrics: Mapping[int, Metric], weighted: bool, rng: Rng
-    ) -> tuple[list[int], SystemPosterior]:
-        """Best of k by a verifier's scores, or votes that these weight."""
-        study, outcomes = self._study, self._study.outcomes
-        if weighted:
-            self._need_answers("wvote@k")
-        scores = (outcomes.by_answer if weighted else outcomes.by_score).of(index)
-        declared = Declared.of_study(study, self._judge_seed)
-        model = declared.verified(index, weighted, scores, self._draws, rng)
-        if study.pooling == "partial" and not self.points:
-            self.points = [(fit.name, fit.points) for fit in declared.model(index).families]
-        return list(metrics), self._fitted(model, list(metrics), list(metrics.values()))
 
     def of_groups(self, drawn: Draws) -> tuple[Array, Array] | None:
         """Return statistics and quantiles (group, metrics, target, ...) of groups of questions."""

@@ -1,13 +1,13 @@
 """The posterior of metrics under the declared model: a mixture over weighted points."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit, logit, ndtri
+from scipy.special import logit
 
 from bayesatk._tools.arrays import Array, Flags, Indices, Rng
 from bayesatk.core.engine.distribution import Empirical
@@ -508,50 +508,6 @@ class CountPosterior:
         node = np.searchsorted(nodes, weight)
         level = (np.cumsum(share) / share.sum())[node] - rng.random(len(weight)) * share[node]
         hyper[PRIOR_WEIGHT] = self.model.weight_density.distribution.quantile(level)
-
-    def draw_like(self, drawn: Draws, questions: int, rng: Rng) -> Iterator[Array]:
-        """Draw p of new questions at each draw, spread evenly over the law; (draws, questions).
-
-        Of every group in turn, with covariates of its questions; after groups with effects those
-        of new groups.
-        """
-        model, hyper, shape = self.model, drawn.hyper, (len(drawn.metrics), questions)
-        cells, difficulty = model.cells, drawn.difficulty
-        for group in range(cells.groups + cells.grouped):
-            if model.pooling == "complete":
-                yield np.broadcast_to(hyper["mean_p"][:, None], shape)
-                continue
-            if difficulty is None and model.basis is not None:
-                typical = expit(model.basis.logits(hyper["coefficients"])[:, 0])
-                difficulty = Difficulty.of_beta(typical, hyper["icc"])
-            if difficulty is None:
-                typical = hyper["typical_p" if cells.grouped else "mean_p"]
-                difficulty = Difficulty.of_beta(typical, hyper["icc"])
-            offset = self._offset_of_new(drawn, group, shape, rng) if model.structured else None
-            yield difficulty.spread_p(questions, rng, offset)
-
-    def _offset_of_new(self, drawn: Draws, group: int, shape: tuple[int, int], rng: Rng) -> Array:
-        """Offsets of new questions of a group, or of new groups where there is none of the number.
-
-        Their covariates are those of questions drawn in proportion to their shares.
-        """
-        cells, basis, offset = self.model.cells, self.model.basis, np.zeros(shape)
-        even = (np.arange(shape[1]) + 0.5) / shape[1]
-        if cells.grouped and group == cells.groups:
-            z = rng.permuted(np.broadcast_to(ndtri(even), shape), axis=1)
-            offset += drawn.hyper["group_sd"][:, None] * z
-        elif cells.grouped:
-            assert drawn.groups is not None
-            assert drawn.groups.effect is not None
-            offset += drawn.groups.effect[:, group, None]
-        if basis is not None:
-            share = cells.shares @ cells.share if group == cells.groups else cells.shares[:, group]
-            edges = np.cumsum(share if share.any() else cells.question_share)
-            level = even + (rng.random((shape[0], 1)) - 0.5) / shape[1]
-            member = np.searchsorted(edges[:-1] / edges[-1], level, side="right")
-            slopes = basis.logits(drawn.hyper["coefficients"])[:, 1:]
-            offset += np.einsum("dqs,ds->dq", cells.rows[cells.which[member]], slopes)
-        return offset
 
     def _order(self, hyper: dict[str, Array], shuffle: Indices) -> Indices:
         """Random order of the draws: the same of rates for all systems that share a judge."""

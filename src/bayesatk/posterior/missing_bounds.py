@@ -36,11 +36,11 @@ def _ends(
 ) -> xr.Dataset:
     """Return the statistics of both ends, along a dimension of them."""
     own = Result.of(fit)
-    if own.voted or own.verified:
+    if own.voted:
         raise OutcomeError(
             Argument("missing", "bounds"),
-            " must be left out for votes between answers and the best of k: what a missing trial "
-            "would have answered, or scored, decides either way. Use ",
+            " must be left out for votes between answers: what a missing trial would have "
+            "answered decides either way. Use ",
             Argument("missing", "ignore"), ".",
         )  # fmt: skip
     seed = str(fit.attrs.get("seed"))

@@ -14,14 +14,11 @@ from bayesatk.data.grouping import Grouping
 from bayesatk.data.other_trials import Earlier
 from bayesatk.data.scales import RIGHT_WRONG, RightWrong, Scale
 from bayesatk.data.study import Study
-from bayesatk.data.verifier import VerifierScores
 from bayesatk.judge_error import Judges
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.answers import VoteModel, finite_estimates
-from bayesatk.posterior.best_of import BestOfModel
 from bayesatk.posterior.model import CountModel, Marking
 from bayesatk.posterior.pooled_answers import PooledVotes
-from bayesatk.posterior.weighted_votes import WeightedVotes
 from bayesatk.priors import (
     AnswerPrior,
     BetaPrior,
@@ -91,7 +88,7 @@ class Declared:
     @classmethod
     def of_study(cls, study: Study, seed: int = 0) -> "Declared":
         """Return what a study declares."""
-        answers = study.outcomes.answers if study.on_answers else None
+        answers = study.outcomes.answers if study.votes else None
         return cls(
             study.scale, study.pooling, study.prior, study.counts, study.prior_by_kind,
             None if study.design is None else study.design.basis,
@@ -160,27 +157,6 @@ class Declared:
         if nobody.any():
             silent = CountModel.of(HyperPrior(families="beta"), np.stack([wrong, nobody], axis=1))
         return PooledVotes(ballots, model, silent, prior, self.several_right, rng)
-
-    def verified(
-        self, system: int, weighted: bool, scores: VerifierScores, draws: int,
-        rng: Rng,
-    ) -> BestOfModel | WeightedVotes:  # fmt: skip
-        """Return the model of best-of-k of a system, or of votes weighted by a verifier's scores.
-
-        Parameters
-        ----------
-        system : int
-        weighted : bool
-        scores : VerifierScores
-            Of the system.
-        draws : int
-        rng : numpy.random.Generator
-        """
-        if not weighted:
-            return BestOfModel(self.model(system), scores, draws, rng)
-        votes = self.votes(system, draws, rng)
-        assert isinstance(votes, PooledVotes)  # the table of capabilities asks for pooling
-        return WeightedVotes(votes, scores, draws, rng)
 
     def _with_answers(self, answers: Answers | None, prior: VotePrior) -> "Declared":
         """Return it with the answers to the questions of every system, if there are votes."""
@@ -264,28 +240,6 @@ def model_of(result: Result, system: int, kept: Flags | None = None) -> CountMod
     return model.recall(stored_points(result.tree, system, sizes))
 
 
-def verified_model(
-    result: Result, system: int, metric: Metric, size: int, rng: Rng,
-    kept: Flags | None = None,
-) -> BestOfModel | WeightedVotes:  # fmt: skip
-    """Return the model of a metric by a verifier's scores; other parameters as of `model_of`.
-
-    Parameters
-    ----------
-    result, system, metric, kept
-    size : int
-        Draws.
-    rng : numpy.random.Generator
-    """
-    keep = np.ones(result.counts.shape[1], bool) if kept is None else kept
-    data, declared = result.data, Declared.of_result(result, keep)
-    scores = data.by_answer if metric.weighted else data.by_score
-    return declared.verified(
-        system, metric.weighted, scores.of(system).selected(np.ones(system + 1, bool), keep), size,
-        rng,
-    )  # fmt: skip
-
-
 def observed_value(
     result: Result,
     system: int,
@@ -322,9 +276,6 @@ def observed_value(
         weight = None if result.weight is None else result.weight[kept]
         ballots = answers.on_questions(kept).of(system)
         return float(finite_estimates(ballots, [metric.k], weight)[0])
-    if metric.verified:
-        model = verified_model(result, system, metric, 1, np.random.default_rng(0), kept)
-        return float(model.estimate([metric])[0])
     # Of the marks as they are, if a judge errs.
     marks = replace(
         Declared.of_result(result, kept), counts=result.counts[:, kept], before=None, judges=None

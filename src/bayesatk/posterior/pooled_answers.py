@@ -26,7 +26,6 @@ from bayesatk.core.pooling.agreement import (
 from bayesatk.core.program.points import on_lattice
 from bayesatk.core.question.ballot import Side, credit_table
 from bayesatk.core.question.laws import hypergeometric_pmf
-from bayesatk.core.question.weighted_vote import vote_credit
 from bayesatk.data.answers import Ballots
 from bayesatk.metrics.credit import Credit, log_binomials
 from bayesatk.metrics.grid import Metric
@@ -353,7 +352,7 @@ class VotePosterior:
                 w = np.arange(size - r)
             of_right = (top[..., r, None] for top in right)
             of_wrong = (top[..., w] for top in wrong)
-            tables[:, r, w] = vote_credit(*of_right, *of_wrong).mean(axis=1)
+            tables[:, r, w] = _tops_credit(*of_right, *of_wrong).mean(axis=1)
         return tables
 
     def _at(self, tables: Array, place: Indices, p: Array, silence: Array | None) -> Array:
@@ -507,6 +506,14 @@ def answers_of(ballot: Ballots, right: bool) -> Counts:
     """Return counts of the answers of one side that were given, the most frequent first."""
     counts = ballot.count[(ballot.correct == right) & (ballot.count > 0)]
     return np.asarray(np.sort(counts)[::-1])
+
+
+def _tops_credit(right: Array, tied_right: Array, wrong: Array, tied_wrong: Array) -> Array:
+    """Return the credit of elections, by the winner's votes on both sides and who has as many."""
+    won, equal = (right > wrong).astype(float), (right == wrong) & (right >= 0.0)
+    if equal.any():
+        won = np.where(equal, tied_right / np.maximum(tied_right + tied_wrong, 1.0), won)
+    return won
 
 
 def _binomial(k: int, p: Array) -> Array:

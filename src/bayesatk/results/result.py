@@ -206,11 +206,6 @@ class Result:
         return list(self.grid.voted.values())
 
     @cached_property
-    def verified(self) -> list[Metric]:
-        """The metrics of the grid by a verifier's scores."""
-        return list(self.grid.verified.values())
-
-    @cached_property
     def judged(self) -> list[Metric]:
         """The metrics asked for that judge trials."""
         return [metric for metric in self.metrics if metric.of_marks]

@@ -25,7 +25,6 @@ from bayesatk.data.grouping import Grouping
 from bayesatk.data.outcomes import Outcomes, with_truth
 from bayesatk.data.scales import Scored
 from bayesatk.data.study import Study
-from bayesatk.data.verifier import NO_ANSWER, VerifierScores
 from bayesatk.metrics.grid import Metric, MetricGrid
 from bayesatk.results.tree import ResultTree
 
@@ -337,8 +336,7 @@ def data_groups(study: Study) -> dict[str, xr.Dataset]:
     """Return ``observed_data`` and ``constant_data``.
 
     Successes with trials and missing; or counts by category, with the scores and prior trials;
-    and answers, one entry for each distinct (system, question, answer); and a verifier's scores,
-    one for each distinct (system, question, score), for weighted votes with the answer.
+    and answers, one entry for each distinct (system, question, answer).
     """
     data, scale = study.outcomes, study.scale
     constant = xr.Dataset({"trials": data.trials, "missing": data.dataset["missing"]})
@@ -353,7 +351,7 @@ def data_groups(study: Study) -> dict[str, xr.Dataset]:
         marks = Scored.of(data)
         observed = observed.assign(count=marks.observed(data))
         constant = constant.assign(marks.constants(data))
-    if study.on_answers and data.answers is not None:
+    if study.votes and data.answers is not None:
         entries = data.answers
         columns = {
             "answer_count": entries.count,
@@ -365,17 +363,6 @@ def data_groups(study: Study) -> dict[str, xr.Dataset]:
         observed = observed.assign_coords(answer=entries.label)
         rule = {"rule": entries.rules.unanswered}
         constant = constant.assign(unanswered=(("system", "question"), entries.unanswered, rule))
-    if study.verified:
-        weighted = any(metric.weighted for metric in study.metrics)
-        scores = data.by_answer if weighted else data.by_score
-        by_score = {
-            "verified_system": scores.system, "verified_question": scores.question,
-            "verified_score": scores.score,
-            "verified_wrong": scores.count[:, 0], "verified_right": scores.count[:, 1],
-        }  # fmt: skip
-        if weighted:
-            by_score["verified_answer"] = scores.answer
-        observed = observed.assign({name: ("verified", v) for name, v in by_score.items()})
     return {"observed_data": observed, "constant_data": constant}
 
 
@@ -422,8 +409,7 @@ def outcomes_of(observed: xr.Dataset, constant: xr.Dataset, attrs: Mapping[Any, 
     answers = _answers(observed, constant) if "answer_count" in observed else None
     notes, files = (json.loads(attrs.get(name, "[]")) for name in ("assumptions", "input_files"))
     sources = tuple((str(name), str(digest)) for name, digest in files)
-    verifier = _verifier(observed) if "verified_score" in observed else None
-    return Outcomes(dataset, tuple(notes), answers, sources, verifier)
+    return Outcomes(dataset, tuple(notes), answers, sources)
 
 
 def of_questions(constant: xr.Dataset) -> dict[str, NDArray[Any]]:
@@ -433,17 +419,6 @@ def of_questions(constant: xr.Dataset) -> dict[str, NDArray[Any]]:
         for name, column in constant.coords.items()
         if column.dims == ("question",) and name != "question"
     }
-
-
-def _verifier(observed: xr.Dataset) -> VerifierScores:
-    kinds = [observed[f"verified_{kind}"].values for kind in ("wrong", "right")]
-    answer = np.full(observed.sizes["verified"], NO_ANSWER)
-    if "verified_answer" in observed:
-        answer = observed["verified_answer"].values
-    return VerifierScores(
-        observed["verified_system"].values, observed["verified_question"].values,
-        observed["verified_score"].values, np.stack(kinds, axis=1), answer,
-    )  # fmt: skip
 
 
 def _answers(observed: xr.Dataset, constant: xr.Dataset) -> Answers:

@@ -51,7 +51,7 @@ def exact_loo(fit: Fit) -> "az.ELPDDataLOO":
     pooling it is Beta-binomial given the counts of the other questions. Under partial pooling it is
     ``1 / E[1 / p(c | hyperparameters)]`` over their posterior, with difficulty families averaged;
     where leaving the question out changes that posterior much, the integral is computed again
-    without it. Of votes and of a verifier's choice it is that of the marks: answers and scores are
+    without it. Of votes it is that of the marks: answers are
     as probable under every law of difficulty, so differences of models are those of all the data.
     It agrees with refits to 1e-8 under the Beta. Under other families, and for three
     scored categories or more, the error is that of the points on which hyperparameters are

@@ -346,7 +346,7 @@ def gate(
         return with_analyses(found.compared.tree, {"gate": found.group()})
     if not policy.asked.of_marks:
         raise ArgumentError(
-            "metric", " must judge marks or scores here; for votes and best of k evaluate both "
+            "metric", " must judge marks or scores here; for votes evaluate both "
             "systems together, and pass the result and the label of the baseline.",
         )  # fmt: skip
     found = gate_of(together(new, baseline), policy, shared=shared, judge=judge, rng=rng)

@@ -1,7 +1,7 @@
 """Draws of every system's metrics on some questions, however its result was made."""
 
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -14,7 +14,7 @@ from bayesatk._tools.batches import in_batches
 from bayesatk.comparison.joint.contrasts import ExactMean
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.answers import VoteModel, answer_draws
-from bayesatk.posterior.models_of import Declared, verified_model
+from bayesatk.posterior.models_of import Declared
 from bayesatk.posterior.pooled_answers import PooledVotes, VoteDraws
 from bayesatk.posterior.posterior import Draws
 from bayesatk.results.result import Result
@@ -71,19 +71,13 @@ def data_keys(fit: Result, part: Subset) -> list[bytes]:
     if fit.judges is not None:
         marked_by = fit.judges.among(part.systems).by_system
         keys = [key + repr(judge).encode() for key, judge in zip(keys, marked_by, strict=True)]
-    if fit.study.on_answers and fit.data.answers is not None:
+    if fit.voted and fit.data.answers is not None:
         answers = fit.data.answers.on_questions(part.kept)
         for row, system in enumerate(part.systems):
             columns = np.stack([answers.question, answers.correct, answers.count])
             entries = columns[:, answers.system == system]
             entries = entries[:, np.lexsort(entries[::-1])]
             keys[row] += entries.tobytes() + answers.unanswered[system].tobytes()
-    if fit.verified:
-        scores = fit.data.by_answer if fit.study.on_answers else fit.data.by_score
-        for row, system in enumerate(part.systems):
-            own = scores.of(system)
-            keys[row] += own.question.tobytes() + own.score.tobytes() + own.count.tobytes()
-            keys[row] += own.answer.tobytes()
     return keys
 
 
@@ -217,7 +211,9 @@ def _closed_form(fit: Result, part: Subset, place: int, seed: int, rng: Rng) -> 
     if drawn.groups is not None:
         of_groups = np.empty((*drawn.groups.metrics.shape[:2], len(fit.grid), 2))
         of_groups[:, :, list(judged)] = drawn.groups.metrics[:, :, : len(judged)]
-    for cells, votes in _by_draws(fit, part, declared, place, size, rng):
+    if fit.voted:
+        votes = _votes(fit, declared.votes(place, size, rng), part.share(fit), size, rng)
+        cells = list(fit.grid.voted)
         means[:, :, cells] = np.moveaxis(votes.drawn.metrics, -1, 0)
         for cell, of_questions in zip(cells, np.moveaxis(votes.values, -1, 0), strict=True):
             values[cell] = of_questions[:_COVARIANCES]
@@ -258,21 +254,6 @@ def _votes(
     by_vote = np.moveaxis(values, -1, 0)
     both = [[of_vote @ share, _bootstrap(of_vote, share, rng)] for of_vote in by_vote]
     return VoteDraws(values, Draws(np.array(both).transpose(2, 0, 1), {}))
-
-
-def _by_draws(
-    fit: Result, part: Subset, declared: Declared, place: int, size: int, rng: Rng
-) -> Iterator[tuple[list[int], VoteDraws]]:
-    """Yield draws of votes, of the best by a verifier, and of weighted votes, and their cells."""
-    for weighted in (False, True):
-        of_kind = {cell: m for cell, m in fit.grid.verified.items() if m.weighted == weighted}
-        if of_kind:
-            metrics = list(of_kind.values())
-            model = verified_model(fit, part.systems[place], metrics[0], size, rng, part.kept)
-            yield list(of_kind), model.draw(metrics, size, rng)
-    if fit.voted:
-        votes = _votes(fit, declared.votes(place, size, rng), part.share(fit), size, rng)
-        yield list(fit.grid.voted), votes
 
 
 def stored_draws(variables: xr.Dataset, fit: Result, dims: tuple[str, ...]) -> Array:

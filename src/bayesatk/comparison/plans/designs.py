@@ -1,30 +1,17 @@
 """What an evaluation that is planned would teach, from a pilot or a stated difficulty."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from bayesatk._tools.arrays import Array, Indices, Rng
+from bayesatk._tools.arrays import Array
 from bayesatk._tools.messages import Argument, ArgumentError, real_number, whole_number
-from bayesatk._tools.progress import track
 from bayesatk.comparison.plans.pilots import DRAWS, ComposedPilot
-from bayesatk.data.verifier import counted_scores
 from bayesatk.metrics.grid import Metric
-from bayesatk.posterior.answers import VoteModel
-from bayesatk.posterior.best_of import BestOfModel
-from bayesatk.posterior.models_of import Declared, verified_model
-from bayesatk.posterior.pooled_answers import PooledVotes
-from bayesatk.posterior.replicates import NewTrials, TrialDraws
-from bayesatk.posterior.weighted_votes import WeightedVotes
 from bayesatk.results.result import Fit, Result
-
-_QUESTIONS, _ROUNDS = 100, 4  # of an evaluation that is simulated, at most; evaluations
-_DRAWS = 250  # behind the variance of an evaluation
 
 
 class ExpectedVariance(Protocol):
@@ -48,25 +35,6 @@ Expected = Sequence[Sequence[ExpectedVariance]]
 Designs = Callable[[int], Expected]
 
 
-@dataclass(frozen=True)
-class Measured:
-    """Posterior variance of evaluations that were simulated.
-
-    Parameters
-    ----------
-    value : float
-    by_question : ndarray, shape (targets,)
-        Variances times the number of questions.
-    """
-
-    value: float
-    by_question: Array
-
-    def variance(self, number: float) -> Array:
-        """Posterior variance with so many questions: for these, and for questions like these."""
-        return self.by_question / number
-
-
 def designs_of(
     source: object, metric: Metric, scores: Sequence[float] | None, labels: int | None = None
 ) -> tuple[Designs, int]:
@@ -76,10 +44,6 @@ def designs_of(
     """
     if scores is not None:
         scores = _checked_scores(scores)
-    if not metric.of_marks:
-        if scores is not None:
-            raise ArgumentError("scores", " must be left out for votes between answers.")
-        return _choices(source, metric)
     if not isinstance(source, Fit):
         questions_by_draw = _stated(source, metric, scores)
     else:
@@ -174,120 +138,6 @@ def _stated(source: Any, metric: Metric, scores: Sequence[float] | None) -> list
         ComposedPilot.stated(metric, scores, _inside(mean), float(_inside(icc))).questions()[0]
         for mean, icc in pairs
     ]]  # fmt: skip
-
-
-def _choices(source: object, metric: Metric) -> tuple[Designs, int]:
-    """Designs of votes and of a verifier's choice: evaluations of a pilot's model, simulated."""
-    pilot = Result.of(source) if isinstance(source, Fit) else None
-    families = [] if pilot is None else [known.family for known in pilot.metrics]
-    if pilot is None or metric.family not in families:
-        got = f"{source!r:.80}" if pilot is None else " ".join(m.label for m in pilot.metrics)
-        raise ArgumentError(
-            "source", f" must be a pilot evaluated for {metric.label}: answers, and scores of a "
-            f"verifier, have no distribution to state; got {got}. Evaluate its data: "
-            f"bayesatk.evaluate(data, {metric.label!r}).",
-        )  # fmt: skip
-    pilot.require("plan", "source")
-    if pilot.grouping is not None:
-        raise ArgumentError(
-            "source", f" must be without groups for a plan of {metric.label}, which draws single "
-            f"questions; got {len(pilot.grouping.labels)} groups. Evaluate the same data without ",
-            "group", ".",
-        )  # fmt: skip
-    _check_systems(pilot.systems)
-    systems = [Simulated(pilot, system, metric) for system in range(len(pilot.systems))]
-
-    def by_draw(trials: int) -> Expected:
-        if trials == 1 and metric.k > 1:
-            return []
-        return list(zip(*(system.measured(trials) for system in systems), strict=True))
-
-    return by_draw, len(systems)
-
-
-@dataclass(frozen=True, eq=False)
-class Simulated:
-    """Evaluations of new questions of a system, whose trials follow the model of a pilot.
-
-    No sum over counts says what trials teach about votes or a verifier's choice, so data like those
-    planned are drawn and evaluated. A new question has the covariates and weight of a pilot's.
-
-    Parameters
-    ----------
-    pilot : Result
-    system : int
-    metric : Metric
-    """
-
-    pilot: Result
-    system: int
-    metric: Metric
-
-    @cached_property
-    def _model(self) -> PooledVotes | BestOfModel | WeightedVotes:
-        """The model of the pilot."""
-        rng = np.random.default_rng(1)
-        if self.metric.verified:
-            return verified_model(self.pilot, self.system, self.metric, _DRAWS, rng)
-        votes = Declared.of_result(self.pilot).votes(self.system, _DRAWS, rng)
-        assert isinstance(votes, PooledVotes)  # the table of capabilities asks for pooling
-        return votes
-
-    @cached_property
-    def _values(self) -> list[float]:
-        """Draws of the metric for questions like the pilot's."""
-        drawn = self._model.fit([self.metric]).draw(DRAWS, np.random.default_rng(1), False)
-        return [float(value) for value in drawn.metrics[:, 0, 1]]
-
-    def measured(self, trials: int) -> list[Measured]:
-        """Return what evaluations with so many trials of a question leave, by draw of the value."""
-        questions = self.pilot.counts.shape[1]
-        size = min(questions, _QUESTIONS)
-        rng, total = np.random.default_rng([trials, self.system]), np.zeros(2)
-        drawn = TrialDraws.of(self._model, _ROUNDS, rng)
-        for number in track(range(_ROUNDS), f"evaluations with {trials} trials"):
-            kept = np.flatnonzero(rng.permutation(questions) < size)
-            answered = self._answered(kept, trials, rng)
-            of_questions = [
-                drawn.of_question(number, question, n, rng)
-                for question, n in zip(kept.tolist(), answered, strict=True)
-            ]
-            total += size * self._variance(kept, of_questions, rng)
-        return [Measured(value, total / _ROUNDS) for value in self._values]
-
-    def _answered(self, kept: Indices, trials: int, rng: Rng) -> list[int]:
-        """How many trials of questions give an answer that counts."""
-        answers = self.pilot.data.answers
-        if not self.metric.voted or answers is None or answers.rules.unanswered == "nobody":
-            return [trials] * len(kept)
-        lost = answers.unanswered[self.system, kept]
-        had = self.pilot.trials[self.system, kept] - lost
-        share = np.where(lost > 0, rng.beta(had + 1.0, lost + 1.0), 1.0)
-        return [int(number) for number in rng.binomial(trials, share)]
-
-    def _variance(self, kept: Indices, tried: Sequence[NewTrials], rng: Rng) -> Array:
-        """Posterior variance of the metric given these trials; (targets,)."""
-        among = np.zeros(self.pilot.counts.shape[1], bool)
-        among[kept] = True
-        counts = np.array([[(~new.right).sum(), new.right.sum()] for new in tried])
-        declared = Declared.of_result(self.pilot, among).among([self.system])
-        declared = replace(declared, counts=counts[None])
-        if declared.ballots:
-            declared = replace(declared, ballots=[[new.ballots for new in tried]])
-        model: PooledVotes | VoteModel | BestOfModel | WeightedVotes
-        if self.metric.verified:
-            question = np.repeat(np.arange(len(tried)), [len(new.right) for new in tried])
-            right, score, answer = (np.concatenate(column) for column in zip(*tried, strict=True))
-            scores = counted_scores(
-                question, right.astype(np.int8), score, (1, len(tried), 3),
-                answer if self.metric.weighted else None,
-            )  # fmt: skip
-            model = declared.verified(0, self.metric.weighted, scores, _DRAWS, rng)
-        else:
-            model = declared.votes(0, _DRAWS, rng)
-        posterior = model.fit([self.metric])
-        variance: Array = posterior.variance_trial + posterior.variance_question
-        return np.asarray(variance[0], float)
 
 
 def by_labels(source: object, labels: object, plan: Callable[[int], pd.DataFrame]) -> pd.DataFrame:

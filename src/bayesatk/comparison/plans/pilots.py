@@ -477,11 +477,6 @@ def group_designs(
     """
     grouping = pilot.grouping
     assert grouping is not None
-    if not metric.of_marks:
-        raise ArgumentError(
-            "source", f" must be without groups for a plan of {metric.label}; got "
-            f"{len(grouping.labels)} groups. Evaluate the same data without ", "group", ".",
-        )  # fmt: skip
     if len(pilot.systems) != 1:
         raise ArgumentError(
             "source", f" must be a pilot of one system where it has groups; got "

@@ -109,10 +109,9 @@ def plan(
         The difficulties: a pilot evaluated with ``pooling="partial"`` (the plan averages over its
         posterior), or its data, which are evaluated so (without groups or covariates); a stated
         mean and intraclass correlation ``(mean, icc)``; or ``{system: (mean, icc)}`` of one or two
-        systems. With two systems the plan is for their difference. Votes
-        between answers and a verifier's choice need a pilot.
+        systems. With two systems the plan is for their difference.
     metric : str or Metric
-        One metric at one k.
+        One metric of marks or scores at one k.
     width : float, optional
         Desired width of the credible interval, in units of the metric.
     prob_correct : float, optional
@@ -178,11 +177,8 @@ def plan(
     Preposterior analysis in closed form: expected posterior variances over the counts to come, with
     the uncertainty of the difficulty distribution from its Fisher information and the prior; the
     posterior is taken to be normal. Each draw of a pilot has its own difficulty family. If there
-    are over 2000 possible counts of categories, some are drawn. For votes, the best of k and
-    weighted votes there is no such sum: four evaluations of at most 100 questions like the pilot's
-    are simulated for every number of trials, which takes seconds; planned
-    widths were within 12% of those of evaluations that were then run.
-    Seeds are fixed, so equal arguments give equal plans, accurate to a few per cent.
+    are over 2000 possible counts of categories, some are drawn. Seeds are fixed, so equal arguments
+    give equal plans, accurate to a few per cent.
 
     The Fisher information is that at the stated difficulties. Plans are accurate to 10% for an icc
     between 0.05 and 0.95, means not close to 0 or 1, and 30 questions or more. Nearer the edges the
@@ -252,7 +248,7 @@ def _table(
     scores: Sequence[float] | None, price: object, spend: float | None, label_price: float | None,
 ) -> pd.DataFrame:  # fmt: skip
     """Return the table of `plan`, for so many trials to mark by hand."""
-    pilot = None if metric.voted else _with_groups(source, questions, scores)
+    pilot = _with_groups(source, questions, scores)
     targets = TARGETS if pilot is None else GROUPED_TARGETS
     one_of("target", target, targets)
     goal = _Goal(width, prob_correct, targets.index(target), ci_prob, correlation)
@@ -290,11 +286,11 @@ def _table(
 
 def _one_metric(metric: str | Metric) -> Metric:
     (parsed_metric, *more_metrics) = parse(metric)
-    if more_metrics:
+    if more_metrics or parsed_metric.voted:
         raise ArgumentError(
-            "metric",
-            f" must be one metric at one k; got {metric!r}. Plan for the one that matters most.",
-        )
+            "metric", f" must be one metric of marks or scores at one k; got {metric!r}. Plan for "
+            "the one that matters most; in place of a vote for its strict majority, 'maj@k'.",
+        )  # fmt: skip
     return parsed_metric
 
 

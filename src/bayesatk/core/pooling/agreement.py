@@ -11,9 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bayesatk._tools.arrays import Array, Ints, Rng
+from bayesatk._tools.arrays import Array, Indices, Ints, Rng
 from bayesatk.core.question.dirichlet_multinomial import draw_probabilities
-from bayesatk.core.question.weighted_vote import running_tops
 
 Counts = Ints
 _DUST = 0.02  # share of the answers not seen below which they never agree
@@ -88,6 +87,20 @@ def simulated_tops(
     chosen = np.empty((draws, repeats * k), np.intp)
     for row, ends in enumerate(upto):
         chosen[row] = np.searchsorted(ends, rng.random(repeats * k) * (ends[-1:].sum() + dust[row]))
-    tops = running_tops(chosen.reshape(-1, k), np.ones((draws * repeats, k)), answers + 1, answers)
+    tops = _running_tops(chosen.reshape(-1, k), answers)
     best, tied = (top.reshape(draws, repeats, k + 1) for top in tops)
+    return best, tied
+
+
+def _running_tops(answer: Indices, differing: int) -> tuple[Array, Array]:
+    """Return `simulated_tops` of elections (elections, k); votes for `differing` never agree."""
+    elections, k = answer.shape
+    rows, held = np.arange(elections), np.zeros((elections, differing + 1))
+    best, tied = np.full((elections, k + 1), -1.0), np.zeros((elections, k + 1))
+    for vote in range(k):
+        place, top = answer[:, vote], best[:, vote]
+        votes = np.where(place == differing, 0.0, held[rows, place]) + 1.0
+        held[rows, place] = votes
+        tied[:, vote + 1] = np.where(votes > top, 1.0, tied[:, vote] + (votes == top))
+        best[:, vote + 1] = np.maximum(top, votes)
     return best, tied

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betainc, betaincinv, expit, gammaln
+from scipy.special import betainc, gammaln
 
 from bayesatk._tools.arrays import Array, Indices, Ints, Rng
 from bayesatk.core.pooling.nodes import Nodes
@@ -120,48 +120,12 @@ class Difficulty:
 
     def draw_p(self, questions: int, rng: Rng) -> Array:
         """Success probabilities of new questions; shape (draws, questions)."""
-        atom, _, alpha, beta = self._parts(rng.random((len(self), questions)))
-        return np.where(atom < 0, rng.beta(alpha, beta), atom)
-
-    def _parts(self, u: Array) -> tuple[Array, Array, Array, Array]:
-        """Parts of the law at levels u (draws, questions): their atoms, and Betas at levels.
-
-        Returns
-        -------
-        p : ndarray
-            Of an atom 0 or 1; -1 of a Beta.
-        level, alpha, beta : ndarray
-            Levels of the Betas, and their parameters.
-        """
-        ends = np.column_stack([np.zeros(len(self)), self.share, self.never, self.always])
-        ends = ends.cumsum(axis=1)
-        ends /= ends[:, -1:]
-        size = self.share.shape[1]
-        which = np.minimum((u[..., None] >= ends[:, None, 1:]).sum(axis=-1), size + 1)
+        ends = np.column_stack([self.share, self.never, self.always]).cumsum(axis=1)
+        u, size = rng.random((len(self), questions)), self.share.shape[1]
+        which = np.minimum((u[..., None] >= (ends / ends[:, -1:])[:, None]).sum(axis=-1), size + 1)
         row, part = np.arange(len(self))[:, None], np.minimum(which, size - 1)
-        width = np.maximum(ends[row, which + 1] - ends[row, which], _LEAST)
-        level = np.clip((u - ends[row, which]) / width, 0.0, 1.0)
-        atom = np.maximum(which - size, -1).astype(float)
-        return atom, level, self.alpha[row, part], self.beta[row, part]
-
-    def spread_p(self, questions: int, rng: Rng, offset: Array | None = None) -> Array:
-        """Success probabilities of new questions, one from each of as many equal parts of the law.
-
-        With an offset of each question (draws, questions), which moves the means of Betas on the
-        logit scale, the parts are in random order.
-
-        Examples
-        --------
-        >>> even = Difficulty.of_beta([0.5], [1 / 3])  # uniform: one from each quarter
-        >>> np.floor(4 * even.spread_p(4, np.random.default_rng(1))).tolist()
-        [[0.0, 1.0, 2.0, 3.0]]
-        """
-        u = (np.arange(questions) + rng.random((len(self), questions))) / questions
-        atom, level, alpha, beta = self._parts(u if offset is None else rng.permuted(u, axis=1))
-        if offset is not None:
-            mean = expit(np.log(alpha) - np.log(beta) + offset)
-            alpha, beta = (np.maximum(s * (alpha + beta), _LEAST) for s in (mean, 1.0 - mean))
-        return np.where(atom < 0, betaincinv(alpha, beta, level), atom)
+        p = rng.beta(self.alpha[row, part], self.beta[row, part])
+        return np.where(which < size, p, which - size)
 
     def draw_counts(self, trials: Ints, rng: Rng) -> Ints:
         """Successes of new questions, each with so many trials; shape (draws, questions)."""
