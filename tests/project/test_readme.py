@@ -1,14 +1,26 @@
-"""The README and the pages like it are true: their Python runs and prints what they show."""
+"""The README and the pages like it are true: commands and Python run and print what they show."""
 
 import contextlib
 import io
+import os
 import re
+import shutil
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-README = Path(__file__).parents[2] / "README.md"
+import bayesatk as bk
 
+README = Path(__file__).parents[2] / "README.md"
+CONSOLE = dict.fromkeys(
+    block
+    for page in ("README.md", "docs/index.md")
+    for block in re.findall(r"```console\n(.*?)```", (README.parent / page).read_text(), re.DOTALL)
+)
 
 NUMBER = re.compile(r"\d+(?:\.(\d+))?")
 
@@ -45,6 +57,45 @@ def test_code_blocks_run_and_print_what_is_shown(page, outputs, tmp_path, monkey
     for name in re.findall(r'savefig\("(.+?)"\)', (README.parent / page).read_text()):
         assert (tmp_path / name).stat().st_size > 10_000
         assert (README.parent / "docs/_static" / name).exists(), "shown, and made by this code"
+
+
+def shell(line: str, folder: Path) -> str:
+    """Run a line as it stands, with the commands of this environment first; return its output."""
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    done = subprocess.run(
+        ["bash", "-c", line], capture_output=True, text=True, cwd=folder, check=False,
+        env=os.environ | {"PATH": path},
+    )  # fmt: skip
+    assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", CONSOLE, ids=lambda block: block.split()[0])
+def test_console_blocks_run_as_they_stand(block: str, tmp_path: Path) -> None:
+    """But for pip, which `.ci/wheel` runs, and for make, of which the targets are looked up."""
+    shutil.copy(README.parent / "runs.csv", tmp_path)
+    extras = tomllib.loads((README.parent / "pyproject.toml").read_text())["project"]
+    for line in block.splitlines():
+        if line.startswith("pip install"):
+            (extra,) = re.findall(r"pip install '\.\[(\w+)\]'", line)
+            assert extra in extras["optional-dependencies"]
+        elif line.startswith("make "):
+            assert shell(line.replace("make", "make --dry-run", 1), README.parent)
+        else:
+            assert line.startswith("bayesatk "), line
+            assert shell(line, tmp_path)
+    if "bayesatk report" in block:
+        assert "tuned is ahead of base" in (tmp_path / "report.html").read_text()
+
+
+def test_the_runs_to_try_are_those_of_the_first_example() -> None:
+    code, *_ = re.findall(r"```python\n(.*?)data = ", README.read_text(), flags=re.DOTALL)
+    names: dict[str, dict[str, np.ndarray]] = {}
+    exec(compile(code, "README.md", "exec"), names)
+    data = bk.load(README.parent / "runs.csv")
+    for system, marks in names["marks"].items():
+        assert data.successes.sel(system=system).values.tolist() == marks.sum(axis=1).tolist()
 
 
 def test_links_lead_somewhere() -> None:

@@ -168,11 +168,11 @@ command(
 )(gate)
 
 
-@command(app, "Example: bayesatk report logs/ -o report.html --guess 0.25", without=("judge",))
+@command(app, "Example: bayesatk report logs/ --guess 0.25", without=("judge",))
 def report(
     reading: Reading,
-    output: Path,
     evaluation: Evaluation,
+    output: Path = Path("report.html"),
     rope: float = 0.0,
     guess: float | None = None,
     t: float | None = None,

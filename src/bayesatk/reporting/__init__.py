@@ -39,7 +39,7 @@ _LONG = 100_000  # bytes from which a file in the page is compressed
 
 def report(
     fit: Fit,
-    path: str | Path,
+    path: str | Path = "report.html",
     *,
     data: Outcomes | None = None,
     verification: Verification | None = None,
@@ -59,7 +59,7 @@ def report(
     fit : xarray.DataTree
         From `bayesatk.evaluate` or `bayesatk.sample`; after `bayesatk.compare` and
         `bayesatk.guessing.random_baseline` the page has those too.
-    path : path
+    path : path, default "report.html"
         Of the page, ``.html``; an existing file is replaced once all is written.
     data : Outcomes, optional
         What was evaluated, for the data card.
