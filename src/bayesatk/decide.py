@@ -1,4 +1,4 @@
-"""Decisions: gates, stopping rules, e-values, changes, horizons, the noise of a rerun."""
+"""Decisions: gates, stopping rules, e-values, horizons, the noise of a rerun."""
 
 from bayesatk._tools.shelves import shelf
 

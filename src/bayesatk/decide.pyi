@@ -7,5 +7,4 @@ from .comparison.gates.policy import GatePolicy as GatePolicy
 from .comparison.gates.policy import gate_design as gate_design
 from .comparison.order.anytime import e_value as e_value
 from .comparison.order.stopping import StoppingRule as StoppingRule
-from .comparison.pairs.crossings import crossing as crossing
 from .comparison.pairs.horizons import horizon as horizon

@@ -28,9 +28,7 @@ def apart():
     return data, bk.evaluate(data, "pass@1,2", rng=1, draws=10)
 
 
-@pytest.mark.parametrize(
-    "name", ["compare", "leaderboard", "decide.crossing", "decide.next_questions"]
-)
+@pytest.mark.parametrize("name", ["compare", "leaderboard", "decide.next_questions"])
 def test_systems_without_a_common_question_are_refused(apart, name) -> None:
     with pytest.raises(ValueError, match="must have two systems that tried the same") as raised:
         attrgetter(name)(bk)(apart[1])
@@ -48,9 +46,7 @@ def test_a_gate_of_different_questions_is_refused(apart, shared) -> None:
     assert _line(raised).endswith("Run both on the same questions.")
 
 
-@pytest.mark.parametrize(
-    "name", ["compare", "leaderboard", "decide.crossing", "checks.suspicious_questions"]
-)
+@pytest.mark.parametrize("name", ["compare", "leaderboard", "checks.suspicious_questions"])
 def test_one_system_cannot_be_compared(name) -> None:
     fit = bk.evaluate([[1, 0], [1, 1]], "pass@1,2", rng=1, draws=10)
     with pytest.raises(ValueError, match="at least two systems to compare; got one") as raised:

@@ -180,18 +180,16 @@ def test_predictions_average_to_the_population(kind) -> None:
     rows = bk.predict(fit, {"size": list(range(6))}, metric).query("question == 'average'")
     exact = bk.table(fit).set_index("target").loc["population", "mean"]
     assert rows["mean"].mean() == pytest.approx(exact, abs=0.005)
-    place = bk.decide.horizon(fit, "size", metric, rng=1)["horizon"]["median"].values[0]
+    place = bk.decide.horizon(fit, "size", metric)["median"].iloc[0]
     again = bk.predict(fit, {"size": [place]}, metric).query("question == 'average'")
     assert again["mean"].iloc[0] == pytest.approx(0.5, abs=0.02)
 
 
 @pytest.mark.long
-def test_medians_of_scored_questions_are_refused() -> None:
+def test_predictions_of_scored_questions_are_of_scores() -> None:
     size = list(range(6)) * 4
     data = bk.tally([[s % 3, 2] for s in size], scores=SCORES, covariates={"size": size})
     fit = bk.evaluate(data, "bayes", covariates=["size"], draws=50, rng=1)
-    with pytest.raises(ValueError, match="question must be 'average' for scores"):
-        bk.decide.horizon(fit, "size", "bayes", question="typical")
     with pytest.raises(ValueError, match="must be of scores; got pass@1"):
         bk.predict(fit, {"size": 1}, "pass@1")
 

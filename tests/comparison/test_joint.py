@@ -1,4 +1,4 @@
-"""One joint posterior behind compare, leaderboard, claim, crossing and report."""
+"""One joint posterior behind compare, leaderboard, claim and report."""
 
 from dataclasses import replace
 
@@ -78,12 +78,6 @@ def test_no_table_or_sentence_contradicts_another(model, seed) -> None:
             assert f"{where} questions {first} is ahead of".replace(
                 "questions questions", "questions"
             ) in row["sentence"].replace("questions like these", "questions")
-    crossing = bk.decide.crossing(compared, "pass@").table
-    first = pairs[pairs["metric"] == "pass@1"].set_index(["system", "other", "target"])
-    for row in crossing.to_dict("records"):
-        alike = first.loc[(row["system"], row["other"], row["target"])]
-        most = 1.0 - alike["prob_greater"] + alike["prob_tie"]
-        assert row["prob_always"] <= most + 4.0 * row["monte_carlo_error"] + 1e-9
     assert tables_of(board)["leaderboard"].equals(bk.table(board, "leaderboard"))
 
 

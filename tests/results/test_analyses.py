@@ -70,11 +70,11 @@ def test_labels_keep_the_order_of_the_result() -> None:
 
 def test_an_analysis_replaces_its_earlier_groups() -> None:
     one = analysis_group(pd.DataFrame({"system": ["a"], "x": [1]}), ["system"], {})
-    tree = with_analyses(tree_of(None, "by hand"), {"horizon": one, "horizon_pairs": one})
-    later = with_analyses(tree, {"horizon": one.assign(x=("system", [2]))})
-    assert list(later.children) == ["horizon"]
-    assert later["horizon"]["x"].item() == 2
-    assert list(tree.children) == ["horizon", "horizon_pairs"]  # as it was
+    tree = with_analyses(tree_of(None, "by hand"), {"labels": one, "labels_chosen": one})
+    later = with_analyses(tree, {"labels": one.assign(x=("system", [2]))})
+    assert list(later.children) == ["labels"]
+    assert later["labels"]["x"].item() == 2
+    assert list(tree.children) == ["labels", "labels_chosen"]  # as it was
 
 
 def test_rows_show_themselves_as_the_table_does_and_other_columns_as_they_are() -> None:
@@ -95,8 +95,7 @@ def test_rows_show_themselves_as_the_table_does_and_other_columns_as_they_are() 
 @pytest.mark.parametrize("name", ANALYSES)
 def test_a_result_without_an_analysis_says_who_makes_it(name) -> None:
     fit = bk.evaluate([[1, 0]], "pass@1", rng=1, draws=2)
-    maker = name.partition("_pairs")[0].partition("_curves")[0].partition("_observed")[0]
-    maker = "next_labels" if maker.startswith("labels") else maker
+    maker = "next_labels" if name.startswith("labels") else name
     maker = {"certificate": "certify"}.get(maker, maker)
     maker = maker if maker in bk.__all__ else rf"decide\.{maker}"
     with pytest.raises(ValueError, match=rf"must have the group {name!r}.*bayesatk\.{maker}\("):

@@ -20,7 +20,7 @@ Operation = Literal[
     "table", "compare", "exact_loo", "leaderboard", "criticise", "plan", "question_table",
     "noise_floor", "e_value", "claim", "gate", "extrapolation_range", "evidence", "equality",
     "random_baseline", "tail_exponent", "difficulty_plot", "shrinkage_plot",
-    "chance", "horizon", "shared_difficulty", "board_questions", "sample", "certify",
+    "chance", "shared_difficulty", "board_questions", "sample", "certify",
 ]  # fmt: skip
 OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 
@@ -297,7 +297,7 @@ _WORDS: Mapping[Operation, str] = {
     "tail_exponent": "the law of large k",
     "difficulty_plot": "one distribution of difficulties", "shrinkage_plot": "a plot of shrinkage",
     "chance": "a comparison with guessing", "table": "a table", "compare": "a comparison",
-    "horizon": "a horizon", "shared_difficulty": "difficulties that systems share",
+    "shared_difficulty": "difficulties that systems share",
     "board_questions": "single questions of a board",
     "sample": "a model to sample", "certify": "a certificate of a gate",
 }  # fmt: skip

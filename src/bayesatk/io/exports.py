@@ -53,7 +53,7 @@ def tables_of(fit: Exportable, *, questions: bool = False) -> dict[str, pd.DataF
     -------
     dict of str to pandas.DataFrame
         ``results``; ``categories`` of scored categories; ``coefficients`` of covariates;
-        ``leaderboard``, ``gate``, ``horizon`` and ``plan`` after the functions of
+        ``leaderboard``, ``gate`` and ``plan`` after the functions of
         these names; ``comparison``, ``ranks`` and
         ``tiers`` after `compare`; ``baseline`` after `random_baseline`; ``questions`` if requested;
         ``verification``; ``table`` for a table that was given itself.

@@ -3,7 +3,6 @@ from .checks import plot_calibration as plot_calibration
 from .checks import plot_verification as plot_verification
 from .curves import plot_cost as plot_cost
 from .curves import plot_curve as plot_curve
-from .curves import plot_horizon as plot_horizon
 from .questions import plot_difficulty as plot_difficulty
 from .questions import plot_questions as plot_questions
 from .questions import plot_shrinkage as plot_shrinkage

@@ -14,7 +14,6 @@ from bayesatk._tools.messages import proper_probability
 from bayesatk.costs.tables import chosen_k
 from bayesatk.metrics.grid import Metric
 from bayesatk.plots.canvas import (
-    DARK,
     Backend,
     Canvas,
     chosen_curve,
@@ -325,101 +324,6 @@ def simultaneous_band(draws: ArrayLike, probability: float) -> tuple[Array, Arra
     # Ties can let a draw count beyond the middle; from there on every level gives the same band.
     c = min(c, (size + 1) // 2)
     return ordered[c - 1], ordered[size - c]
-
-
-def plot_horizon(fit: Fit, *, backend: str | None = None) -> Any:
-    """Plot a metric against a covariate, by system, and where it crosses the level.
-
-    Parameters
-    ----------
-    fit : xarray.DataTree
-        From `bayesatk.decide.horizon`.
-    backend : {"matplotlib", "plotly", "bokeh"}, optional
-        Default: ArviZ's ``rcParams["plot.backend"]``.
-
-    Returns
-    -------
-    arviz_plots.PlotCollection
-        With visuals ``band`` and ``line``, dims ``system``; ``level``; ``horizon`` and ``median``,
-        the interval of the crossing and its median, as far as they are in the picture; ``observed``
-        rates of questions of about equal values, for pass@1.
-
-    See Also
-    --------
-    bayesatk.decide.horizon : computes the horizons that are shown.
-    bayesatk.predict : the numbers of the curves.
-
-    Examples
-    --------
-    >>> import bayesatk, matplotlib
-    >>> matplotlib.use("agg")
-    >>> size = [1, 2, 3, 4, 5, 6] * 6
-    >>> runs = bayesatk.tally([[x < 4, x < 3, x < 5] for x in size], covariates={"size": size})
-    >>> fit = bayesatk.evaluate(runs, "pass@1", covariates=["size"], rng=1)
-    >>> plot = plot_horizon(bayesatk.decide.horizon(fit, "size", rng=1))
-    >>> plot.get_viz("level").get_ydata().tolist()
-    [0.5, 0.5]
-    """
-    drawn, read = Backend.named(backend), Result.of(fit, "horizon")
-    attrs, group = read.group("horizon").attrs, read.group("horizon_curves")
-    values = group["value"].values
-    low, high = float(values.min()), float(values.max())
-    logarithmic = low > 0.0 and high > 8.0 * low
-    curves = group.rename(value="point").drop_vars("point").assign(value=("point", values))
-    systems = curves["system"].values.tolist()
-    names = shortened(systems)
-    canvas = Canvas(
-        drawn, curves[["mean"]], (5.6 + legend_width(names), 4.4),
-        drawn.distinct("system", range(len(systems))),
-    )  # fmt: skip
-    _draw_horizon(canvas, read, curves, logarithmic)
-    left, right = (np.log2([low, high]) if logarithmic else np.array([low, high])).tolist()
-    powers = np.arange(np.ceil(left), np.floor(right) + 1)
-    powers = powers[:: max(1, -(-len(powers) // 8))]  # few enough to be read
-    canvas.label(
-        f"{attrs['covariate']}{' (log scale)' * logarithmic}",
-        f"{attrs['metric']}, {attrs['question']} question",
-        xlim=spaced(left, right), ylim=(-0.03, 1.03),
-        xticks=(powers.tolist(), [f"{2.0**power:g}" for power in powers]) if logarithmic else None,
-    )  # fmt: skip
-    canvas.legend("system", dict(zip(systems, names, strict=True)), "system")
-    percent = f"{100 * attrs['ci_prob']:g}%"
-    details = [
-        f"Line and band: posterior mean and {percent} interval at each value.",
-        f"Thick: {percent} interval of where {attrs['level']:g} is crossed, within the picture.",
-    ]
-    if read.has("horizon_observed"):
-        details.append("Open markers: observed rates of questions of about equal values.")
-    return canvas.finish(f"{attrs['metric']} against {attrs['covariate']}", *details)
-
-
-def _draw_horizon(canvas: Canvas, fit: Result, curves: xr.Dataset, logarithmic: bool) -> None:
-    """Draw bands below lines below crossings."""
-    horizon = fit.group("horizon")
-    level = float(horizon.attrs["level"])
-
-    def on_axis(values: xr.DataArray) -> xr.DataArray:
-        with np.errstate(divide="ignore"):
-            return xr.DataArray(np.log2(values)) if logarithmic else values
-
-    x = on_axis(curves["value"])
-    curves = curves.rename(ci_lower="lower", ci_upper="upper")
-    _draw_band(canvas, x, curves)
-    canvas.line("line", x, curves["mean"], width=1.8)
-    ends = x.isel(point=[0, -1])
-    canvas.line("level", ends, level, color=DARK, width=0.8, linestyle="dotted")
-    sides = xr.concat([horizon["ci_lower"], horizon["ci_upper"]], dim="side")
-    sides = on_axis(sides).clip(float(x.min()), float(x.max()))
-    canvas.line("horizon", sides, level, width=4.5, alpha=0.6, linestyle="solid")
-    middle = on_axis(horizon["median"])
-    middle = middle.where((middle >= x.min()) & (middle <= x.max()))
-    canvas.scatter("median", middle, level, area=50.0)
-    if fit.has("horizon_observed"):
-        observed = fit.group("horizon_observed").rename(bin="point")
-        canvas.scatter(
-            "observed", on_axis(observed["value"]), observed["rate"], area=34.0,
-            facecolor=canvas.backend.invisible, width=1.1,
-        )  # fmt: skip
 
 
 def plot_cost(

@@ -127,7 +127,6 @@ def regression_design(result: Result) -> Design:
             "depends on, as in bayesatk.evaluate(data, metrics, ",
             Argument("covariates", "~ log2(minutes)"), ").",
         )  # fmt: skip
-    result.require("horizon")
     return design
 
 

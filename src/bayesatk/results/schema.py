@@ -252,7 +252,7 @@ def check_result(result: object, group: str | None = "posterior") -> xr.DataTree
 
 # Groups that are a table each (`bayesatk.results.result`), in the order in which they are shown.
 ANALYSES = (
-    "leaderboard", "gate", "horizon", "horizon_pairs", "horizon_curves", "horizon_observed",
+    "leaderboard", "gate",
     "plan", "labels", "labels_chosen", "labels_trials", "certificate",
 )  # fmt: skip
 _COMPARED = "bayesatk.compare(fit): compare first", "differences between systems"
@@ -270,10 +270,6 @@ OF_ALL_SYSTEMS = (
 )
 _MAKERS = {
     "plan": ("bayesatk.plan(source, metric, width=0.1)", "sizes of evaluations"),
-    **dict.fromkeys(
-        ("horizon", "horizon_pairs", "horizon_curves", "horizon_observed"),
-        ("bayesatk.decide.horizon(fit, covariate)", "where a metric crosses a level"),
-    ),
     "certificate": ("bayesatk.decide.certify(baseline, policy)", "rates of a gate's verdicts"),
     "gate": ("bayesatk.decide.gate(new, baseline, policy)", "the verdict on a new system"),
     **dict.fromkeys(

@@ -7,7 +7,7 @@ are those of the regression, with its residuals, over all replayed runs (regress
 two-phase sample: Cochran 1977, Sampling Techniques, chapter 12).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from typing import Any
@@ -20,7 +20,6 @@ from bayesatk._tools.batches import in_batches
 from bayesatk.comparison.gates.floors import worst_floors
 from bayesatk.comparison.gates.gate import compared_by, contrast_of, probability_above
 from bayesatk.comparison.gates.policy import GatePolicy
-from bayesatk.comparison.pairs.curve_scale import bisected
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.results.result import Result
@@ -178,6 +177,22 @@ def shifted(p: Array, effect: float, metric: Metric, share: Array) -> Array:
         )
 
     return np.asarray(expit(logits + bisected(reached, wanted.shape, 45.0)[..., None]))
+
+
+def bisected(above: Callable[[Array], Flags], shape: int | tuple[int, ...], reach: float) -> Array:
+    """Return where each of so many conditions begins to be met, between two opposite numbers.
+
+    Examples
+    --------
+    >>> bisected(lambda x: x >= np.array([0.25, -2.0]), 2, 3.0).round(9).tolist()
+    [0.25, -2.0]
+    """
+    low, high = np.full(shape, -reach), np.full(shape, reach)
+    for _ in range(70):
+        middle = 0.5 * (low + high)
+        met = above(middle)
+        low, high = np.where(met, low, middle), np.where(met, middle, high)
+    return np.asarray(0.5 * (low + high))
 
 
 @dataclass(frozen=True)

@@ -287,20 +287,6 @@ def reordered(values: Array, like: Array) -> Array:
     return paired
 
 
-def correlated_order(values: Array, correlation: Array, rng: Rng) -> Array:
-    """Return independent columns of draws in an order with these rank correlations.
-
-    Parameters
-    ----------
-    values : ndarray, shape (draws, columns)
-    correlation : ndarray, shape (columns, columns)
-        The nearest that is possible is used.
-    rng : numpy.random.Generator
-    """
-    root = _root(_possible(correlation[None]))[0]
-    return reordered(values, rng.standard_normal(values.shape) @ root)
-
-
 def drawn_together(
     questions: Array,
     population: Array,
