@@ -1,4 +1,4 @@
-.PHONY: demo test test-long test-all test-fast test-lowest test-schemas lint docs docs-check \
+.PHONY: demo test test-long test-all test-fast test-lowest test-lm-eval lint docs docs-check \
 	bench wheel release clean
 
 # The tests run side by side: threads of linear algebra would only wait for each other, and take
@@ -35,11 +35,10 @@ test-fast:  ## without the sampling and the longest tests
 test-lowest:  ## the fast tests with the lowest supported versions of the dependencies
 	@.ci/lowest
 
-test-schemas:  ## what is written for other programs, judged by packages of theirs
-	@BAYESATK_VENV=.venv-schemas .ci/environment schemas
-	.venv-schemas/bin/python -c "import every_eval_ever.eval_types, lm_eval"
-	.venv-schemas/bin/python -m pytest tests/io/test_every_eval_ever.py \
-		tests/io/test_lm_eval_metrics.py
+test-lm-eval:  ## the metrics for lm-eval, in lm-eval itself
+	@BAYESATK_VENV=.venv-lm-eval .ci/environment lm-eval
+	.venv-lm-eval/bin/python -c "import lm_eval"
+	.venv-lm-eval/bin/python -m pytest tests/io/test_lm_eval_metrics.py
 
 lint:  ## format, style, types, layers
 	@BAYESATK_VENV=.venv-lint .ci/environment lint
@@ -69,4 +68,4 @@ release:  ## from a tag: the source and wheel files to publish, checked
 	@.ci/release
 
 clean:
-	rm -rf .venv .venv-bench .venv-docs .venv-lint .venv-lowest .venv-release .venv-schemas .venv-wheel docs/_build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-bench .venv-docs .venv-lint .venv-lowest .venv-release .venv-lm-eval .venv-wheel docs/_build dist .pytest_cache .mypy_cache .ruff_cache

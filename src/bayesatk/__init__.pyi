@@ -21,9 +21,7 @@ from .data.outcomes import Outcomes as Outcomes
 from .data.tally import tally as tally
 from .data.validation import OutcomeError as OutcomeError
 from .data.validation import OutcomeWarning as OutcomeWarning
-from .io.exports import export as export
 from .io.exports import provenance as provenance
-from .io.exports import tables_of as tables_of
 from .io.load import convert as convert
 from .io.load import load as load
 from .io.saved import load_result as load_result

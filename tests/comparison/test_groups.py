@@ -62,9 +62,7 @@ def test_tables_and_sentences_have_all_targets(compared) -> None:
                                                     target="new_groups")  # fmt: skip
     of_groups = bk.comparison_table(compared, by="group")
     assert len(of_groups) == 3 * 8 * 2
-    tables = bk.tables_of(compared)
-    assert len(tables["groups"]) == 3 * 8 * 2
-    assert len(tables["group_comparison"]) == 3 * 8 * 2
+    assert len(bk.table(compared, by="group")) == 3 * 8 * 2
 
 
 @pytest.mark.long

@@ -3,7 +3,6 @@
 import json
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.special import ndtr
 from scipy.stats import beta as beta_distribution
@@ -13,6 +12,7 @@ from typer.testing import CliRunner
 import bayesatk as bk
 from bayesatk.cli.app import app
 from bayesatk.comparison.plans import pilots
+from bayesatk.io.exports import tables_of
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.model import CountModel
 from tests.conftest import plan_table
@@ -288,7 +288,7 @@ def test_the_command_plans_from_a_pilot_and_from_stated_difficulties(tmp_path) -
     assert "fewest trials" in found.output
     stated = ["--difficulty", "a=0.6,0.3", "--difficulty", "b=0.65,0.3"]
     found = runner.invoke(app, ["plan", "-m", "pass@1", *stated, "--prob-correct", "0.9", "--json"])
-    rows = json.loads(found.output)["tables"]["table"]
+    rows = json.loads(found.output)["tables"]["plan"]
     assert min(row["prob_correct"] for row in rows) >= 0.9
     found = runner.invoke(app, ["plan", "-m", "pass@1", "--width", "0.1"])
     assert found.exit_code == 2
@@ -353,10 +353,9 @@ def test_a_plan_is_a_group_of_its_pilot_or_stands_alone(tmp_path, ending) -> Non
         assert tree["plan"]["total"].sel(trials=4) == table["total"][1]
         assert "Questions needed for pass@2" in str(table)
         assert "no number is enough" in str(table)  # of single trials, for k = 2
-        path = bk.export(again, tmp_path / "plan.csv", table="plan")
-        assert pd.read_csv(path)["trials"].tolist() == [1, 4]
-    assert list(bk.tables_of(stated)) == ["plan"]
-    assert list(bk.tables_of(pilot)) == ["results", "plan"]
+        assert bk.table(again, "plan")["trials"].tolist() == [1, 4]
+    assert list(tables_of(stated)) == ["plan"]
+    assert list(tables_of(pilot)) == ["results", "plan"]
     assert of_data["posterior"]["system"].values.tolist() == ["a"]
     assert stated["plan"].attrs["source"] == "(0.6, 0.3)"
     with pytest.raises(ValueError, match="trials must name every number once"):

@@ -159,6 +159,5 @@ def test_verifying_needs_the_same_prior_of_costs(costs: xr.DataTree) -> None:
 
 
 def test_exports_hold_the_table_of_costs(costs: xr.DataTree, tmp_path: Any) -> None:
-    table = bk.tables_of(costs)["costs"]
+    table = bk.table(costs, "costs")
     assert set(table["quantity"]) >= {"cost_of_pass", "coverage_at_budget"}
-    assert bk.export(costs, tmp_path / "costs.json").exists()

@@ -16,7 +16,6 @@ from itertools import cycle
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pyarrow.parquet  # noqa: F401  (once, not in every fork)
 
 import bayesatk as bk
@@ -139,18 +138,12 @@ def kill_study(folder, rng):
 def main(folder):
     rng = np.random.default_rng(1)
     fits, tables = results(), [table(folder, i) for i in range(2)]
-    pd.DataFrame({"x": ["y"]}).to_latex()  # imports what every fork would import anew
-    frames = [pd.DataFrame({"mean": np.arange(2000) + i}) for i in range(2)]
     reporting.pictures = lambda *_: []  # seconds, in every fork
     interrupted = 0
     for name, write, things, read in (
         ("page.html", report, fits, without_time),
         ("fit.nc", bk.save, list(map(short, fits)), saved),
         ("fit.zarr", bk.save, list(map(short, fits)), saved),
-        *(
-            (f"tables{end}", bk.export, frames, Path.read_bytes)
-            for end in (".json", ".csv", ".tex")
-        ),
         *(
             (f"runs{end}", bk.convert, tables, Path.read_bytes)
             for end in (".csv", ".jsonl", ".parquet")

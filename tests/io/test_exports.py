@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import math
 import re
 
 import numpy as np
@@ -10,6 +9,7 @@ import pandas as pd
 import pytest
 
 import bayesatk as bk
+from bayesatk.io.exports import as_json, tables_of, write_tables
 from bayesatk.metrics.grid import FAMILIES
 from bayesatk.results.citations import entries
 
@@ -30,10 +30,10 @@ def compared():
 
 
 def test_json_holds_every_table_with_its_numbers_and_provenance(compared, tmp_path) -> None:
-    path = bk.export(compared, tmp_path / "fit.json")
-    found = json.loads(path.read_text(encoding="utf-8"))
+    write_tables(compared, tmp_path / "fit.json", "results")
+    found = json.loads((tmp_path / "fit.json").read_text(encoding="utf-8"))
     assert found["schema"] == "bayesatk-tables/1"
-    assert list(found["tables"]) == ["results", "comparison", "ranks", "tiers"]
+    assert list(found["tables"]) == ["results", "comparison"]
     expected = bk.table(compared)
     assert [row["system"] for row in found["tables"]["results"]] == expected["system"].tolist()
     means = [row["mean"] for row in found["tables"]["results"]]
@@ -47,87 +47,44 @@ def test_json_holds_every_table_with_its_numbers_and_provenance(compared, tmp_pa
     assert "Rubin 1981" in " ".join(origin["citations"])
 
 
-def test_infinities_and_gaps_are_json(tmp_path) -> None:
-    frame = pd.DataFrame({"x": [math.inf, -math.inf, math.nan, 1.5], "n": np.arange(4)})
-    found = json.loads(bk.export(frame, tmp_path / "t.json").read_text())
-    assert [row["x"] for row in found["tables"]["table"]] == ["inf", "-inf", None, 1.5]
-    assert [row["n"] for row in found["tables"]["table"]] == [0, 1, 2, 3]
+def test_infinities_and_gaps_are_json() -> None:
+    stated = bk.plan((0.6, 0.3), "pass@2", width=0.2, trials=[1, 4])
+    (single, repeated) = as_json(stated)["tables"]["plan"]
+    assert single["questions"] == "inf"  # of single trials, for k = 2
+    assert repeated["questions"] == bk.table(stated, "plan")["questions"][1]
+    beyond = as_json(bk.evaluate([[1, 0]], "pass@8", rng=1))["tables"]["results"][0]
+    assert beyond["estimate"] is None
 
 
-@pytest.mark.parametrize("name", ["results", "comparison", "ranks", "tiers", "questions"])
-def test_csv_reads_back_beside_its_provenance(compared, tmp_path, name) -> None:
-    path = bk.export(compared, tmp_path / "t.csv", table=name)
-    frame = pd.read_csv(path)
-    assert "questions" not in bk.tables_of(compared)
-    expected = bk.tables_of(compared, questions=True)[name]
+@pytest.mark.parametrize("name", ["results", "comparison"])
+def test_csv_reads_back(compared, tmp_path, name) -> None:
+    write_tables(compared, tmp_path / "t.csv", name)
+    frame = pd.read_csv(tmp_path / "t.csv")
+    expected = {"results": bk.table, "comparison": bk.comparison_table}[name](compared)
     expected = expected.replace({"^=": "'="}, regex=True)  # no formula in a spreadsheet
     assert name == "comparison" or "'=1+1" in expected["system"].tolist()
-    assert frame["system"].tolist() == expected["system"].tolist()
-    pd.testing.assert_frame_equal(frame, expected, check_dtype=False)
-    origin = json.loads((tmp_path / "t.csv.provenance.json").read_text(encoding="utf-8"))
-    assert origin["input_sha256"] == compared.attrs["input_sha256"]
+    pd.testing.assert_frame_equal(frame, pd.DataFrame(expected), check_dtype=False)
 
 
-def test_latex_escapes_names_and_brackets_intervals(compared, tmp_path) -> None:
-    text = bk.export(compared, tmp_path / "t.tex").read_text(encoding="utf-8")
-    body = text[text.index("\\begin{tabular}") :]
-    assert r"50\% \& \$x\_1\textasciicircum{}2\$ \textbackslash{} \{b\}" in body
-    assert "two lines" in body
-    row = bk.table(compared).iloc[0]
-    assert f"[{row['ci_lower']:.3f}, {row['ci_upper']:.3f}]" in body
-    assert all(line.startswith("% ") for line in text[: text.index("\\begin")].splitlines())
-    assert r"\toprule" in body
-
-
-def test_tables_of_papers_have_no_technical_columns_but_those_that_are_named(
-    compared, tmp_path
-) -> None:
-    text = bk.export(compared, tmp_path / "t.tex").read_text(encoding="utf-8")
-    body = text[text.index("\\begin{tabular}") :]
-    for words in ("[, ]", "nan", "ci error", "variance", "if\\_"):
-        assert words not in body
-    asked = ["system", "metric", "ci_error", "ci_lower", "ci_upper"]
-    path = bk.export(compared, tmp_path / "t.md", columns=asked)
-    lines = path.read_text(encoding="utf-8").split("-->")[1].strip().splitlines()
-    assert lines[2] == "| system | metric | ci error | 95% interval |"
-    assert len(lines) == 4 + len(bk.table(compared))
-    row = bk.table(compared).iloc[0]
-    assert f"[{row['ci_lower']:.3f}, {row['ci_upper']:.3f}]" in lines[4]
-    for columns in (["mean", "men"], "men"):
-        with pytest.raises(ValueError, match=r"columns must be a list of columns .*; got men\."):
-            bk.export(compared, tmp_path / "t.md", columns=columns)
-
-
-def test_export_says_what_it_cannot_write(compared, tmp_path) -> None:
-    with pytest.raises(ValueError, match=r"must end in \.json, \.csv, \.tex, \.md; got 'fit\.xls'"):
-        bk.export(compared, tmp_path / "fit.xls")
-    with pytest.raises(ValueError, match="table must be one of results, comparison"):
-        bk.export(compared, tmp_path / "fit.csv", table="nope")
-    with pytest.raises(ValueError, match=r"left out for \.json"):
-        bk.export(compared, tmp_path / "fit.json", table="ranks")
-
-
-def test_ranks_and_tiers_tabulate_the_groups(compared) -> None:
-    ranks = bk.tables_of(compared)["ranks"]
-    chances = ranks[[name for name in ranks if name.startswith("prob_rank")]].to_numpy()
-    np.testing.assert_allclose(chances.sum(axis=1), 1.0, atol=1e-9)
-    np.testing.assert_allclose(ranks["expected_rank"], chances @ np.arange(1, 6), atol=1e-12)
-    group = compared["tiers"]["pass_at_k"].sel(k=2, target="population")
-    own = bk.tables_of(compared)["tiers"].query("metric == 'pass@2' and target == 'population'")
-    assert own["tier"].tolist() == group.values.tolist()
+def test_pandas_writes_tables_for_papers(compared, tmp_path) -> None:
+    rows = bk.table(compared)[["system", "metric", "mean"]]
+    assert r"\toprule" in rows.to_latex(index=False)
+    assert "<td>pass@1</td>" in rows.to_html(index=False)
+    rows.to_csv(tmp_path / "t.csv", index=False)
+    assert pd.read_csv(tmp_path / "t.csv")["mean"].tolist() == rows["mean"].tolist()
 
 
 def test_other_results_have_tables_too() -> None:
     fit = bk.evaluate([[1, 0, 1], [0, 0, 1]], "bayes", rng=1)
-    assert list(bk.tables_of(bk.guessing.random_baseline(fit, 0.5, 10, rng=1))) == [
+    assert list(tables_of(bk.guessing.random_baseline(fit, 0.5, 10, rng=1))) == [
         "results",
         "baseline",
     ]
     scored = bk.evaluate(
         bk.tally([["b", "a", "b"]], scores={"c": 0, "b": 0.5, "a": 1}), "bayes", rng=1
     )
-    assert list(bk.tables_of(scored)) == ["results", "categories"]
-    assert "score" in bk.tables_of(scored, questions=True)["questions"]
+    assert list(tables_of(scored)) == ["results", "categories"]
+    assert "score" in tables_of(scored, questions=True)["questions"]
 
 
 def test_the_hash_is_of_counts_labels_and_scores(tmp_path) -> None:

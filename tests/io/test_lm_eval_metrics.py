@@ -1,6 +1,6 @@
 """Metrics of lm-evaluation-harness: through its call protocol, and with the real harness.
 
-The last test needs lm-eval, which has an environment of its own: `make test-schemas`.
+The last test needs lm-eval, which has an environment of its own: `make test-lm-eval`.
 """
 
 import json
@@ -96,7 +96,7 @@ def test_the_metrics_need_no_lm_eval() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-@pytest.mark.skipif(find_spec("lm_eval") is None, reason="needs lm-eval: run make test-schemas")
+@pytest.mark.skipif(find_spec("lm_eval") is None, reason="needs lm-eval: run make test-lm-eval")
 def test_the_real_lm_eval_writes_them(tmp_path) -> None:
     script = ROOT / "tests" / "logs" / "score_lm_eval.py"
     done = subprocess.run(
@@ -115,12 +115,12 @@ def test_the_real_lm_eval_writes_them(tmp_path) -> None:
     assert data.successes.values.tolist() == [[sum(row) for row in MARKS]]
 
 
-@pytest.mark.skipif(find_spec("lm_eval") is None, reason="needs lm-eval: run make test-schemas")
+@pytest.mark.skipif(find_spec("lm_eval") is None, reason="needs lm-eval: run make test-lm-eval")
 def test_the_version_range_holds_what_is_installed() -> None:
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
     (least,) = {
         re.fullmatch(r"lm-eval>=([\d.]+)", requirement)[1]
-        for group in ("schemas", "logs")
+        for group in ("lm-eval", "logs")
         for requirement in groups[group]
         if requirement.startswith("lm-eval")
     }

@@ -47,7 +47,7 @@ def test_a_result_says_what_it_rests_on(fit, tmp_path) -> None:
     assert (abs(draws - exact) < 0.1 * closed["coefficients"].sel(statistic="sd")).all()
     table = coefficient_table(fit)
     assert table["coefficient"].tolist() == names * 2
-    assert bk.tables_of(fit)["coefficients"].equals(table)
+    assert bk.table(fit, "coefficients").equals(table)
     again = bk.load_result(bk.save(fit, tmp_path / "fit.nc"))
     assert again.identical(fit)
     assert bk.table(again).equals(bk.table(fit))

@@ -20,8 +20,8 @@ fit = bk.compare(fit, rng=1)
 assert "a" in str(bk.comparison_table(fit))
 fit = bk.guessing.random_baseline(fit, 0.25, t=10, rng=1)
 assert len(bk.guessing.baseline_table(fit)) == 2
-for name in ("fit.json", "fit.csv", "fit.tex"):
-    bk.export(fit, name)
+bk.table(fit).to_csv("fit.csv")
+assert "tabular" in bk.table(fit).to_latex()
 bk.convert("runs.csv", "again.jsonl")
 assert bk.one_system(fit, "a")
 assert (bk.checks.log_evidence(fit) < 0).all()

@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 
 import bayesatk as bk
 from bayesatk.cli.app import app
+from bayesatk.io.exports import tables_of
 from bayesatk.plots.rows import _shade
 from bayesatk.reporting.pictures import _shaded
 from bayesatk.reporting.sentences import levels
@@ -113,7 +114,7 @@ def test_the_numbers_can_be_taken_away(page, fit) -> None:
         held[name.removesuffix(".gz")] = gzip.decompress(content) if long else content
     tables, expected = (
         json.loads(held["bayesatk.json"])["tables"],
-        bk.tables_of(fit, questions=True),
+        tables_of(fit, questions=True),
     )
     assert tables.keys() == expected.keys()
     influence = [row["influence"] for row in tables["questions"]]

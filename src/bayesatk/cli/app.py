@@ -29,7 +29,6 @@ from bayesatk.cli.options import (
 from bayesatk.cli.terminal import (
     print_comparison,
     print_result,
-    print_tables,
     print_verification,
     say,
     terminal,
@@ -68,7 +67,7 @@ def evaluate(reading: Reading, evaluation: Evaluation, delivery: Delivery) -> No
     evaluation = evaluation.on(data)
     model = evaluation.model(data, reading)
     fit = evaluation.evaluate(data, model, delivery.progress)
-    delivery.deliver(fit, print_result, data)
+    delivery.deliver(fit, "results", print_result, data)
 
 
 _OF_METRICS = ("metric", "group_weight", "population", "judge", "prior_trials", "prior_weight")
@@ -102,7 +101,7 @@ def cost_of_success(
         ci_prob=evaluation.ci_prob, ci_kind=evaluation.ci_kind, rng=evaluation.seed,
         progress=delivery.progress,
     )  # fmt: skip
-    delivery.deliver(fit, lambda console, costs: print_tables(console, costs, "costs"), data)
+    delivery.deliver(fit, "costs", data=data)
 
 
 @command(
@@ -141,7 +140,8 @@ def compare(
     fit = evaluation.evaluate(data, model, delivery.progress)
     with working("Ranking ...", delivery.silent):
         result = ranked(fit, rope, evaluation.seed, pairs, delivery.progress)
-    delivery.deliver(result, print_comparison, data)
+    table = "leaderboard" if "leaderboard" in result.children else "comparison"
+    delivery.deliver(result, table, print_comparison, data)
 
 
 command(

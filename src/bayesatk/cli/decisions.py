@@ -27,8 +27,6 @@ from bayesatk.cli.options import (
 )
 from bayesatk.cli.terminal import (
     print_published_baseline,
-    print_table,
-    print_tables,
     terminal,
 )
 
@@ -94,7 +92,6 @@ def plan(
     from bayesatk.comparison.plans.planning import plan as draw_up
     from bayesatk.metrics.grid import parse
     from bayesatk.posterior.evaluate import evaluate
-    from bayesatk.results.result import analysis_table
 
     source: Any = {name: list(map(float, text.split(","))) for name, text in stated.items()}
     if data is not None:
@@ -111,7 +108,7 @@ def plan(
             questions=None if questions is None else whole_numbers(questions),
             labels=None if labels is None else whole_numbers(labels), label_price=label_price,
         )  # fmt: skip
-    delivery.deliver(analysis_table(tree, "plan"), print_table)
+    delivery.deliver(tree, "plan")
 
 
 def baseline(
@@ -175,7 +172,7 @@ def baseline(
         result = random_baseline(
             fit, p, t, correlation=correlation, alpha=alpha, rng=evaluation.seed
         )
-    delivery.deliver(result, lambda console, fit: print_tables(console, fit, "baseline"))
+    delivery.deliver(result, "baseline")
 
 
 def _chances(guess: float | None, labels: list[str] | None) -> float | dict[int, int]:

@@ -20,11 +20,11 @@ from rich.console import Console
 from typer import Exit, Option, Typer
 
 from bayesatk._tools.messages import Argument, Message, source_of
-from bayesatk.cli.terminal import say, terminal
+from bayesatk.cli.terminal import print_tables, say, terminal
 from bayesatk.io.options import RENAMED, FileOptions, as_option
 
 BAD_INPUT, DISAGREE = 2, 1  # exit codes
-RESULTS = (".nc", ".zarr", ".json", ".csv", ".tex", ".md")  # endings of files
+RESULTS = (".nc", ".zarr", ".json", ".csv")  # endings of files
 DEFAULT_T = 10.0
 
 Text = str | None
@@ -447,7 +447,7 @@ class Delivery:
     as_json : --json
         Print JSON instead of tables.
     output : -o
-        Save as .nc, .zarr (whole), .json, .csv, .tex, .md (tables).
+        Save as .nc, .zarr (whole), .json (all tables), .csv (one).
     quiet : -q
         No progress, no data card.
     """
@@ -466,30 +466,45 @@ class Delivery:
         """Whether to show the progress of long work; None: where somebody watches."""
         return False if self.silent else None
 
-    def deliver(self, result: Any, show: Callable[[Console, Any], None], data: Any = None) -> None:
-        """Save a result and print it: as JSON, or as tables below the card of its data."""
+    def deliver(
+        self,
+        result: Any,
+        table: str,
+        show: Callable[[Console, Any], None] | None = None,
+        data: Any = None,
+    ) -> None:
+        """Save a result and print it: as JSON, or as a table below the card of its data.
+
+        `show` prints something else in place of the table.
+        """
         from bayesatk.io.exports import as_json
 
         if self.as_json:
-            self.save(result)
+            self.save(result, table)
             print_json(as_json(result))
             return
         console = terminal()
         if data is not None and not self.quiet:
             say(console, data.card())
-        show(console, result)
-        self.save(result)
+        if show is None:
+            print_tables(console, result, table)
+        else:
+            show(console, result)
+        self.save(result, table)
         if self.output is not None:
             say(console, f"Saved {self.output}")
 
-    def save(self, result: Any) -> None:
-        """Save a result in the format that the ending of the name shows."""
-        from bayesatk.io.exports import export
+    def save(self, result: Any, table: str = "results") -> None:
+        """Save a result in the format that the ending of the name shows; of CSV this table."""
+        from bayesatk.io.exports import write_tables
         from bayesatk.io.saved import save
 
-        if self.output is not None:
-            write = export if self.output.suffix in RESULTS[2:] else save
-            write(result, self.output)
+        if self.output is None:
+            return
+        if self.output.suffix in (".json", ".csv"):
+            write_tables(result, self.output, table)
+        else:
+            save(result, self.output)
 
 
 _COMMON = {

@@ -55,7 +55,7 @@ def save(fit: Fit, path: str | Path) -> Path:
     See Also
     --------
     bayesatk.load_result : reads it back.
-    bayesatk.export : tables for other programs.
+    bayesatk.table : tables, which pandas writes for other programs.
 
     Examples
     --------

@@ -89,7 +89,6 @@ def report(
 
     See Also
     --------
-    bayesatk.export : tables in other formats.
     bayesatk.claim : the sentences of the report.
 
     Examples
@@ -103,9 +102,7 @@ def report(
     require(*REPORT)
     path = Path(path)
     if path.suffix not in (".html", ".htm"):
-        raise ValueError(
-            f"path must end in .html; got {path.name!r}. bayesatk.export writes other formats."
-        )
+        raise ValueError(f"path must end in .html; got {path.name!r}.")
     fit = Result.of(fit)
     template, script = _template()
     numbers = as_json(fit, questions=has_question_laws(fit))

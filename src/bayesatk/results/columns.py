@@ -248,8 +248,6 @@ TITLES = {
     "comparison": "Differences between systems",
     "groups": "Groups of questions",
     "group_comparison": "Differences between systems on groups of questions",
-    "ranks": "Ranks",
-    "tiers": "Tiers: groups of systems that are not separated",
     "baseline": "Against the best of {t:g} random guessers",
     "questions": "What each question says",
     "verification": "Closed form against PyMC",
@@ -276,7 +274,7 @@ TARGET_MEANINGS = {
 }
 
 
-def declared(frame: pd.DataFrame, name: str, chosen: bool = False) -> dict[str, Column]:
+def declared(frame: pd.DataFrame, name: str) -> dict[str, Column]:
     """Return the columns that a table shows, by the name of the first column that each is of.
 
     Parameters
@@ -285,8 +283,6 @@ def declared(frame: pd.DataFrame, name: str, chosen: bool = False) -> dict[str, 
         Its attributes may say ``ci_prob``, and ``rope``: 0 if nobody asked for one.
     name : str
         Of the table.
-    chosen : bool
-        Whether its columns were chosen one by one, so that those of `FILES` are shown too.
     """
     known = _COLUMNS | _OF_TABLE.get(name, {})
     probability = frame.attrs.get("ci_prob")
@@ -300,7 +296,7 @@ def declared(frame: pd.DataFrame, name: str, chosen: bool = False) -> dict[str, 
         if label == "other" or (label.endswith("_rope") and not frame.attrs.get("rope", 1.0)):
             continue
         column = known.get(label)
-        if column is None or (chosen and column is _HIDDEN):
+        if column is None:
             words = (ends if paired else label).replace("_", " ")
             heading = f"P({words[5:]})" if label.startswith("prob_") else words
             column = Column(f"{heading} interval" if paired else heading)

@@ -67,7 +67,6 @@ def table(
     See Also
     --------
     bayesatk.notes : what to know about the numbers.
-    bayesatk.export : tables in files.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Tables as people read them, from their columns: text of any width, HTML, Markdown, LaTeX."""
+"""Tables as people read them, from their columns: text of any width, or HTML."""
 
 import json
 import shutil
@@ -142,30 +142,11 @@ class View:
             lines.append(_GAP.join(line).rstrip())
         return lines
 
-    @property
-    def frame(self) -> pd.DataFrame:
-        """The cells as a table of text."""
-        return pd.DataFrame(self.rows, columns=self.headings)
-
     def html(self, most: int | None = None) -> str:
         """Return the table with its title, as HTML."""
-        page = self.frame.to_html(index=False, max_rows=most, justify="left")
+        cells = pd.DataFrame(self.rows, columns=self.headings)
+        page = cells.to_html(index=False, max_rows=most, justify="left")
         return f"<p>{escape(self.title)}</p>{page}" if self.title else page
-
-    def markdown(self) -> str:
-        """Return the table as Markdown has it."""
-        marks = ["---" if column.left else "---:" for column in self.columns]
-        rows = [self.headings, marks, *self.rows]
-        lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
-        return "\n".join([*filter(None, [self.title and f"**{self.title}**\n"]), *lines]) + "\n"
-
-    def latex(self) -> str:
-        """Return the table as a ``tabular`` for booktabs."""
-        cells = self.frame.map(latex_text).rename(columns=latex_text)
-        # A bracket or star that begins a row would be an argument of the row before.
-        cells.isetitem(0, cells.iloc[:, 0].str.replace(r"^(?=[\[*])", "{}", regex=True).to_numpy())
-        places = "".join("l" if column.left else "r" for column in self.columns)
-        return cells.to_latex(index=False, escape=False, column_format=places)
 
 
 def cell_width(text: str) -> int:
@@ -195,28 +176,7 @@ def _total(widths: Sequence[int]) -> int:
     return sum(widths) + len(_GAP) * max(len(widths) - 1, 0)
 
 
-# What has a meaning in LaTeX, or is printed as another sign by its usual encoding.
-_SIGNS = str.maketrans(
-    {sign: f"\\{sign}" for sign in "&%$#_{}"}
-    | {
-        "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-        "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
-    }
-)  # fmt: skip
-
-
-def latex_text(text: str) -> str:
-    r"""Return text as LaTeX prints it.
-
-    Examples
-    --------
-    >>> print(latex_text("50% <x_1> a--b"))
-    50\% \textless{}x\_1\textgreater{} a-{}-b
-    """
-    return text.translate(_SIGNS).replace("--", "-{}-").replace("--", "-{}-")
-
-
-def view(frame: pd.DataFrame, name: str | None = None, *, chosen: bool = False) -> View:
+def view(frame: pd.DataFrame, name: str | None = None) -> View:
     """Return a table as people read it.
 
     Parameters
@@ -225,8 +185,6 @@ def view(frame: pd.DataFrame, name: str | None = None, *, chosen: bool = False) 
         ``sentence`` has what is said of a row.
     name : str, optional
         Of the table; default: what its attribute ``analysis`` says.
-    chosen : bool
-        Whether its columns were chosen one by one; else those that only files have are left out.
 
     Examples
     --------
@@ -244,10 +202,10 @@ def view(frame: pd.DataFrame, name: str | None = None, *, chosen: bool = False) 
     0.500  [0.300, 0.700]
     """
     name = str(frame.attrs.get("analysis", "")) if name is None else name
-    if name in PRINTED and not chosen:
+    if name in PRINTED:
         named = dict.fromkeys([*PRINTED[name].split(), "sentence", "target"])
         frame = frame[[column for column in named if column in frame]]
-    columns = declared(frame, name, chosen)
+    columns = declared(frame, name)
     shared = {"_form": form_of(name), "_draws": frame.attrs.get("effective_draws") or np.inf}
     described = frame.assign(**shared).to_dict("records")
     rows = [
