@@ -100,8 +100,6 @@ def test_a_saved_result_keeps_its_bracket(tmp_path):
     path = bk.save(fit, tmp_path / "fit.nc")
     again = bk.table(bk.load_result(path))
     np.testing.assert_array_equal(again["mean_if_wrong"], bk.table(fit)["mean_if_wrong"])
-    bk.export(fit, tmp_path / "fit.csv")
-    assert "estimate_if_right" in (tmp_path / "fit.csv").read_text()
 
 
 def differences(data, metrics, **options):
