@@ -99,46 +99,6 @@ def test_parity_with_the_published_package(matrix, data) -> None:
 
 @settings(max_examples=40)
 @given(
-    matrix=st.tuples(st.integers(1, 6), st.integers(1, 8)).flatmap(
-        lambda shape: arrays(np.int64, shape, elements=st.integers(0, 1))
-    ),
-    data=st.data(),
-)
-def test_parity_of_spectra_and_blends(matrix, data) -> None:
-    k = data.draw(st.integers(1, matrix.shape[1]))
-    w = np.array(data.draw(st.lists(st.floats(0.0, 1.0), min_size=k, max_size=k)))
-    w /= max(w.sum(), 1.0) * (1.0 + 1e-9)
-    powers = data.draw(st.tuples(st.floats(0.0, 2.0), st.floats(0.1, 2.0)))
-    lam = data.draw(st.floats(0.0, 1.0))
-    for name, arguments in (
-        ("threshold_spectrum_at_k", (w,)), ("threshold_spectrum_at_k_ci", (w, 0.9)),
-        ("geom_at_k", powers), ("geom_ds_at_k", powers), ("geo_spectrum_at_k", (lam, w)),
-        ("geo_spectrum_at_k", (lam,)), ("geo_spectrum_star_at_k", ()), ("tailpass_empirical", ()),
-    ):  # fmt: skip
-        ours, theirs = (
-            getattr(package, name)(matrix, k, *arguments) for package in (bk.published, published)
-        )
-        np.testing.assert_allclose(ours, theirs, rtol=1e-8, atol=2e-8)
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments", "message"),
-    [
-        ("threshold_spectrum_at_k", ([0.5],), r"weights must be k = 2 numbers.*got shape \(1,\)"),
-        ("threshold_spectrum_at_k", ([0.9, 0.2],), r"sum 1\.1\. Divide them by their sum"),
-        ("threshold_spectrum_at_k_ci", ([-0.1, 0.2],), r"numbers of 0 or more"),
-        ("geom_at_k", (0.0, 0.0), r"not both 0; got 0\.0 and 0\.0"),
-        ("geom_ds_at_k", (-1.0, 0.5), r"must be 0 or more.*-1\.0"),
-        ("geo_spectrum_at_k", (1.5,), r"lam must be in \[0, 1\]; got 1\.5"),
-    ],
-)
-def test_odd_weights_and_powers_are_refused(name, arguments, message) -> None:
-    with pytest.raises(ValueError, match=message):
-        getattr(bk.published, name)(R, 2, *arguments)
-
-
-@settings(max_examples=40)
-@given(
     graded=arrays(np.int64, (4, 6), elements=st.integers(0, 3)),
     prior=arrays(np.int64, (4, 3), elements=st.integers(0, 3)),
 )

@@ -5,10 +5,6 @@ from .right_wrong import g_pass_at_k as g_pass_at_k
 from .right_wrong import g_pass_at_k_ci as g_pass_at_k_ci
 from .right_wrong import g_pass_at_k_tau as g_pass_at_k_tau
 from .right_wrong import g_pass_at_k_tau_ci as g_pass_at_k_tau_ci
-from .right_wrong import geo_spectrum_at_k as geo_spectrum_at_k
-from .right_wrong import geo_spectrum_star_at_k as geo_spectrum_star_at_k
-from .right_wrong import geom_at_k as geom_at_k
-from .right_wrong import geom_ds_at_k as geom_ds_at_k
 from .right_wrong import maj_at_k as maj_at_k
 from .right_wrong import maj_at_k_ci as maj_at_k_ci
 from .right_wrong import mg_pass_at_k as mg_pass_at_k
@@ -17,9 +13,6 @@ from .right_wrong import pass_at_k as pass_at_k
 from .right_wrong import pass_at_k_ci as pass_at_k_ci
 from .right_wrong import pass_hat_k as pass_hat_k
 from .right_wrong import pass_hat_k_ci as pass_hat_k_ci
-from .right_wrong import tailpass_empirical as tailpass_empirical
-from .right_wrong import threshold_spectrum_at_k as threshold_spectrum_at_k
-from .right_wrong import threshold_spectrum_at_k_ci as threshold_spectrum_at_k_ci
 from .right_wrong import unanimous_at_k as unanimous_at_k
 from .right_wrong import unanimous_at_k_ci as unanimous_at_k_ci
 from .scores import avg as avg
