@@ -9,19 +9,18 @@ _OTHERS = {
 
 
 def to_install(text: str) -> str:
-    r"""Arguments of ``pip install``, in a clone of the repository, for the code of a page.
+    """Arguments of ``pip install``, in a clone of the repository, for the code of a page.
 
     Examples
     --------
     >>> to_install("import bayesatk as bk")
     "'.[plots]' jupyterlab"
-    >>> to_install('from sklearn.svm import SVC\ncovariates="~ log2(x)"')
-    "'.[plots,formulas]' scikit-learn jupyterlab"
+    >>> to_install("from sklearn.svm import SVC")
+    "'.[plots]' scikit-learn jupyterlab"
     """
-    extras = "plots,formulas" if '"~ ' in text else "plots"
     others = [
         package
         for name, package in _OTHERS.items()
         if re.search(rf"^\s*(?:from|import) {name}\b", text, re.MULTILINE)
     ]
-    return " ".join([f"'.[{extras}]'", *others, "jupyterlab"])
+    return " ".join(["'.[plots]'", *others, "jupyterlab"])

@@ -41,7 +41,7 @@ def test_groups_covariates_judge_earlier_trials_weights_and_atoms(family) -> Non
         weight=WEIGHT.tolist(),
     )  # fmt: skip
     fit = bk.sample(
-        data, "pass@1", group="group", covariates="~ x", judge=JUDGE, difficulty=family,
+        data, "pass@1", group="group", covariates=["x"], judge=JUDGE, difficulty=family,
         prior_trials=bk.tally(BEFORE[0], trials=BEFORE[1]), group_weights="equal",
         sample_kwargs={"target_accept": 0.95, "cores": 2}, **LONG,
     )  # fmt: skip
@@ -128,7 +128,7 @@ def test_categories_in_groups_with_covariates() -> None:
     data = bk.tally(
         marks, scores=dict(enumerate(scores)), group=GROUP.tolist(), covariates={"x": X.tolist()}
     )
-    fit = bk.sample(data, "bayes", group="group", covariates="~ x",
+    fit = bk.sample(data, "bayes", group="group", covariates=["x"],
                     prior=bk.priors.DirichletHyperPrior(),
                     sample_kwargs={"target_accept": 0.95, "cores": 2}, **LONG)  # fmt: skip
     mean, icc = rng.dirichlet(np.ones(3), SIZE), rng.random(SIZE)

@@ -28,8 +28,8 @@ PRIOR = bk.priors.HyperPrior(
     group_sd=0.7,
 )  # fmt: skip
 STRUCTURES = [
-    {}, {"group": "group"}, {"covariates": "~ x + second"},
-    {"group": "group", "covariates": "~ x + second"},
+    {}, {"group": "group"}, {"covariates": ["x", "second"]},
+    {"group": "group", "covariates": ["x", "second"]},
 ]  # fmt: skip
 JUDGES = [None, ONE, {"a": ONE, "b": OTHER}]
 
@@ -312,7 +312,7 @@ def test_the_rule_of_logits_integrates_any_beta(a, b) -> None:
 @pytest.mark.parametrize(
     ("metric", "options", "words"),
     [
-        ("pass@1", {"covariates": "~ x", "pooling": "none"}, "must be left out with"),
+        ("pass@1", {"covariates": "x", "pooling": "none"}, "must be left out with"),
         ("pass@1", {"group": "group", "prior": bk.priors.HyperPrior.bda3()}, "must be proper"),
         (
             "pass@1",

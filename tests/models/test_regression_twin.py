@@ -18,10 +18,10 @@ SEEDS = (
 @pytest.mark.long
 def test_nuts_agrees_on_the_seeds() -> None:
     """Crowder 1978: 21 plates, two kinds of seed, two extracts."""
-    pytest.importorskip("formulaic")
     c, n, seed, root = SEEDS
-    data = bk.tally(c, trials=n, covariates={"seed": seed, "root": root})
-    options = {"covariates": "~ seed * root", "rng": 3}
+    both = [a * b for a, b in zip(seed, root, strict=True)]  # the interaction
+    data = bk.tally(c, trials=n, covariates={"seed": seed, "root": root, "both": both})
+    options = {"covariates": ["seed", "root", "both"], "rng": 3}
     exact = bk.evaluate(data, "pass@1,2 pass^4", **options)
     sampled = bk.sample(
         data, "pass@1,2 pass^4", chains=2, draws=3000, progress=False,

@@ -31,8 +31,6 @@ def test_case_study(
 ) -> None:
     notebook = STUDIES / folder / f"{folder[3:]}.md"
     monkeypatch.chdir(notebook.parent)  # as Jupyter does
-    if 'covariates="~' in notebook.read_text():
-        pytest.importorskip("formulaic")
     names: dict[str, object] = {}
     exec(compile("\n".join(CELL.findall(notebook.read_text())), str(notebook), "exec"), names)
     expected = json.loads((STUDIES / folder / "expected.json").read_text())

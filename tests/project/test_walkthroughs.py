@@ -42,8 +42,6 @@ def run(page: str) -> dict[str, object]:
     """Execute a page, with its own line numbers in tracebacks; return its names."""
     import matplotlib.pyplot as plt
 
-    if any('covariates="~' in code for _, _, code in cells(page)):
-        pytest.importorskip("formulaic")
     names: dict[str, object] = {"__name__": "page"}
     try:
         for _, line, code in cells(page):

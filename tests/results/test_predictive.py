@@ -38,7 +38,7 @@ def test_prior_predictive_without_pooling_is_beta_binomial() -> None:
     np.testing.assert_allclose(counts.var(axis=0), law.var(), rtol=0.25)
 
 
-@pytest.mark.parametrize("options", [{}, {"covariates": "~ x"}, {"group": GROUP.tolist()}])
+@pytest.mark.parametrize("options", [{}, {"covariates": ["x"]}, {"group": GROUP.tolist()}])
 def test_prior_mean_of_success_is_one_half(options) -> None:
     data = bk.tally(RIGHT, trials=TRIALS, covariates={"x": X.tolist()})
     fit = bk.evaluate(data, "pass@1", draws=50, rng=1, **options)
@@ -97,7 +97,7 @@ def brute_force(grouped: bool, judged: bool) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize(("grouped", "judged"), [(True, False), (False, True)])
 def test_posterior_predictive_of_structure_against_brute_force(grouped, judged) -> None:
     data = bk.tally(RIGHT, trials=TRIALS, covariates={"x": X.tolist()})
-    options = {"group": GROUP.tolist()} if grouped else {"covariates": "~ x"}
+    options = {"group": GROUP.tolist()} if grouped else {"covariates": ["x"]}
     fit = bk.evaluate(
         data, "pass@1", difficulty="beta", draws=2000, rng=1, judge=JUDGE if judged else None,
         **options,
@@ -110,7 +110,7 @@ def test_posterior_predictive_of_structure_against_brute_force(grouped, judged) 
 
 def test_log_prior_of_covariates_is_the_density_of_their_coordinates() -> None:
     data = bk.tally(RIGHT, trials=TRIALS, covariates={"x": X.tolist()})
-    fit = bk.evaluate(data, "pass@1", covariates="~ x", difficulty="beta", draws=50, rng=1)
+    fit = bk.evaluate(data, "pass@1", covariates=["x"], difficulty="beta", draws=50, rng=1)
     intercept, slope = flat(fit["posterior"]["coefficients"]).T  # x has mean 0
     expected = logit_density(expit(intercept)) + norm.logpdf(slope * X.std(), 0.0, 2.5)
     np.testing.assert_allclose(flat(fit["log_prior"]["coefficients"]), expected, rtol=1e-8)

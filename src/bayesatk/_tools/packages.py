@@ -6,7 +6,6 @@ from importlib.util import find_spec
 COMMAND = ("the bayesatk command", "typer", "rich")
 PLOTS = ("bayesatk.plots", "matplotlib")
 REPORT = ("a report", "matplotlib")
-FORMULAS = ("a formula (covariates='~ ...')", "formulaic")
 INSPECT = ("bayesatk.inspect", "inspect_ai")
 SAMPLING = ("sampling (bayesatk.sample and bayesatk.models)", "pymc", "nutpie")
 

@@ -63,7 +63,7 @@ def options(
 @command(app, "Example: bayesatk evaluate runs.csv -m pass@1,4 -m pass^4")
 def evaluate(reading: Reading, evaluation: Evaluation, delivery: Delivery) -> None:
     """Compute the exact posterior of metrics."""
-    data = reading.load(delivery.output, with_formula=True)
+    data = reading.load(delivery.output)
     evaluation = evaluation.on(data)
     model = evaluation.model(data, reading)
     fit = evaluation.evaluate(data, model, delivery.progress)
@@ -110,7 +110,7 @@ def cost_of_success(
 def verify(reading: Reading, evaluation: Evaluation, delivery: Delivery) -> None:
     """Compare the closed form with PyMC; exit code 1 if they disagree."""
     require(*SAMPLING)
-    data = reading.load(delivery.output, with_formula=True)
+    data = reading.load(delivery.output)
     _compare_with_sampler(data, evaluation.on(data), delivery, reading)
 
 
@@ -134,7 +134,7 @@ def compare(
     rope
         Half-width of the region of practical equivalence.
     """
-    data = reading.load(delivery.output, with_formula=True)
+    data = reading.load(delivery.output)
     evaluation = evaluation.on(data)
     model = evaluation.model(data, reading)
     fit = evaluation.evaluate(data, model, delivery.progress)
@@ -202,7 +202,7 @@ def report(
     require(*REPORT)
     if with_pymc:
         require(*SAMPLING)
-    data = reading.load(output, endings=(".html", ".htm"), with_formula=True)
+    data = reading.load(output, endings=(".html", ".htm"))
     from bayesatk.guessing.baseline import random_baseline
     from bayesatk.reporting import report as write_page
 

@@ -99,7 +99,7 @@ def plan(
         source = evaluate(
             data, metric, pooling="none" if voted else "partial",
             difficulty=families(difficulty), population=population, rng=0,
-            **structure(data, None, group_weight),
+            **structure(data, reading.covariate, group_weight),
         )  # fmt: skip
     with working("Planning ...", delivery.silent):
         tree = draw_up(

@@ -167,8 +167,7 @@ class Reading(FileOptions):
     better
         Which scores are better; lower: seconds, errors, costs.
     covariate
-        Column with a property of every question; or the covariates of success, as a formula
-        of such columns: '~ log2(minutes)'.
+        Column with a property of every question, on which success depends.
     weight
         Column with the weight of every question.
     cost
@@ -229,16 +228,6 @@ class Reading(FileOptions):
     shared: bool = False
     memory: Text = None
 
-    @property
-    def formula(self) -> str | None:
-        """The formula among the covariates: one at most."""
-        formulas = [text for text in self.covariate or () if text.lstrip().startswith("~")]
-        if len(formulas) > 1:
-            raise ValueError(
-                f"--covariate must be one formula at most; got {' and '.join(formulas)}."
-            )
-        return formulas[0] if formulas else None
-
     def options(self) -> dict[str, Any]:
         """Return the options of `bayesatk.load` that differ from its own."""
         changed = {
@@ -246,16 +235,11 @@ class Reading(FileOptions):
             for field in fields(self)
             if (value := vars(self)[field.name]) != field.default and field.name not in _NOT_OF_LOAD
         }
-        columns = [name for name in self.covariate or () if name != self.formula]
-        if self.formula is not None:
-            from bayesatk.data.design import covariates_of
-
-            columns += sorted(covariates_of(self.formula))
         texts = {
             "scores": _scores(self.score),
             "columns": pairs(self.column, "--column"),
             "marks": [name.strip() for name in (self.marks or "").split(",") if name.strip()],
-            "covariates": list(dict.fromkeys(columns)),
+            "covariates": list(self.covariate or ()),
             "budget": _bytes(self.memory),
         }
         silent = {"progress": False} if self.quiet else {}
@@ -267,15 +251,12 @@ class Reading(FileOptions):
         *,
         read: Callable[..., Any] | None = None,
         endings: Collection[str] = RESULTS,
-        with_formula: bool = False,
     ) -> Any:
         """Load the data, or what `read` makes of them; warnings become lines on standard error.
 
         An output that could not be written, or is an input, is refused before.
         """
         check_output(output, self.files, endings)
-        if self.formula is not None and not with_formula:
-            raise ValueError(f"--covariate is a column here, no formula; got {self.formula}.")
         options, source = self.options(), _source(self.files)
         from bayesatk.io.load import load  # takes a second to import, errors before it do not
 
@@ -401,12 +382,12 @@ class Evaluation:
 
     def model(self, data: Any, reading: Reading | None = None) -> dict[str, Any]:
         """Return the options that `bayesatk.evaluate` and `bayesatk.sample` share."""
-        formula = None if reading is None else reading.formula
+        covariates = None if reading is None else reading.covariate
         return {
             "pooling": self.pooling, "difficulty": families(self.difficulty),
             "judge": self.judge, "rng": self.seed, "population": self.population,
             "prior_trials": self._earlier(data, reading), "prior_weight": self._weight,
-            **structure(data, formula, self.group_weight),
+            **structure(data, covariates, self.group_weight),
         }  # fmt: skip
 
     @property
@@ -556,17 +537,17 @@ def working(status: str, quiet: bool) -> Any:
     return Console(stderr=True).status(status)
 
 
-def structure(data: Any, formula: Any, weights: list[str] | None) -> dict[str, Any]:
-    """Return the covariates or the groups of questions, as options of `bayesatk.evaluate`."""
-    has_groups = "group" in data.dataset.coords
-    if weights and (formula is not None or not has_groups):
-        raise ValueError("--group-weight must be left out without --group, or with a formula.")
-    if formula is not None or not has_groups:
-        return {"covariates": formula}
+def structure(data: Any, covariates: list[str] | None, weights: list[str] | None) -> dict[str, Any]:
+    """Return the covariates and the groups of questions, as options of `bayesatk.evaluate`."""
+    asked: dict[str, Any] = {"covariates": covariates}
+    if "group" not in data.dataset.coords:
+        if weights:
+            raise ValueError("--group-weight must be left out without --group.")
+        return asked
     if weights is None or weights in (["equal"], ["questions"]):
-        return {"group": "group", "group_weights": weights and weights[0]}
+        return asked | {"group": "group", "group_weights": weights and weights[0]}
     shares = {name: float(value) for name, value in pairs(weights, "--group-weight").items()}
-    return {"group": "group", "group_weights": shares}
+    return asked | {"group": "group", "group_weights": shares}
 
 
 def families(difficulty: list[str] | None) -> str | list[str] | None:

@@ -1,19 +1,10 @@
-"""Covariates of questions as columns of numbers: from a formula, or from names.
+"""Covariates of questions as columns of numbers: numbers as they are, text as categories."""
 
-A formula is read by formulaic, which evaluates Python. A result keeps its formula as text, and a
-file that is loaded may come from anywhere: so what a formula may call is a short list, and nothing
-beyond it is evaluated.
-"""
-
-import ast
-import re
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,7 +13,6 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.arrays import Array
 from bayesatk._tools.messages import Argument
-from bayesatk._tools.packages import FORMULAS, require
 from bayesatk.data.question_columns import question_coordinates
 from bayesatk.data.validation import OutcomeError, shown
 
@@ -60,28 +50,22 @@ class Basis:
 
 @dataclass(frozen=True)
 class Design:
-    """A formula, or names of covariates, and the covariates of all questions.
+    """Covariates of all questions.
 
     Parameters
     ----------
-    formula : str
-        Empty where there are only names.
     frame : pandas.DataFrame
-        The covariates that are used, a row for each question.
+        The covariates, a row for each question.
 
     Examples
     --------
     >>> frame = pd.DataFrame({"minutes": [1, 4, 16], "domain": ["law", "art", "law"]})
-    >>> design = Design("", frame)
+    >>> design = Design(frame)
     >>> design.names, design.columns(frame).tolist()
     (['minutes', 'domain[T.law]'], [[1.0, 1.0], [4.0, 0.0], [16.0, 1.0]])
     """
 
-    formula: str
     frame: pd.DataFrame
-
-    def __hash__(self) -> int:
-        return hash((self.formula, tuple(self.frame.columns)))
 
     @classmethod
     def of(cls, dataset: xr.Dataset, covariates: object) -> "Design":
@@ -92,22 +76,14 @@ class Design:
         dataset : xarray.Dataset
             With coordinates of questions.
         covariates : str, or sequence of str
-            A formula, which begins with ``~``, or names of columns.
+            Names of columns.
         """
         coordinates = question_coordinates(dataset)
-        formula = covariates.strip() if isinstance(covariates, str) else ""
-        if formula.startswith("~"):
-            names = sorted(covariates_of(formula))
-        else:
-            listed = isinstance(covariates, Sequence) and not isinstance(covariates, str)
-            names = list(covariates) if listed else [formula] * (formula in coordinates)  # type: ignore[call-overload]
-            formula = ""
-        if not names or len(set(map(str, names))) < len(names):
+        names = [covariates] if isinstance(covariates, str) else covariates
+        if not isinstance(names, Sequence) or not names or len({*map(str, names)}) < len(names):
             raise OutcomeError(
-                "covariates", " must be a formula, which begins with ~, or different "
-                f"names of columns of the questions; got {shown(covariates)}. Write ",
-                Argument("covariates", "~ log2(minutes)"), " or ",
-                Argument("covariates", ["minutes"]), ".",
+                "covariates", " must be different names of columns of the questions; got "
+                f"{shown(covariates)}. Write ", Argument("covariates", ["minutes"]), ".",
             )  # fmt: skip
         for name in names:
             if name not in coordinates:
@@ -115,7 +91,8 @@ class Design:
                 raise OutcomeError(
                     "covariates", " must be columns that the data keep of their questions"
                     f" (they have {has}); got {shown(name)}. Name it when the data are read: ",
-                    Argument("covariates", [name], "tally"), ".",
+                    Argument("covariates", [name], "tally"), ". A function of a column is a "
+                    "column that you compute before.",
                 )  # fmt: skip
         frame = pd.DataFrame({name: coordinates[name] for name in names})
         questions = dataset["question"].values.tolist()
@@ -128,37 +105,14 @@ class Design:
                     f"missing for {shown(questions[absent[0]])} ({len(absent)} of {len(frame)} "
                     "questions). Add it, or leave these questions out: data.sel(question=...).",
                 )  # fmt: skip
-        design = cls(formula, frame)
+        design = cls(frame)
         design._check(questions)
         return design
-
-    @property
-    def asked(self) -> str | tuple[str, ...]:
-        """Return the formula, or the names, from which `of` reads it again."""
-        return self.formula or tuple(str(name) for name in self.frame.columns)
-
-    @property
-    def text(self) -> str:
-        """Return the formula, or the names as one."""
-        return self.formula or "~ " + " + ".join(map(str, self.frame.columns))
-
-    @cached_property
-    def _spec(self) -> Any:
-        require(*FORMULAS)
-        from formulaic import model_matrix
-
-        with _evaluating(self.formula):
-            matrix = model_matrix(self.formula, self.frame, context=FUNCTIONS, na_action="ignore")
-        return matrix.model_spec
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out what formulaic made: another process makes its own."""
-        return {"formula": self.formula, "frame": self.frame}
 
     @cached_property
     def names(self) -> list[str]:
         """Names of the columns, without the intercept."""
-        return [str(name) for name in self._matrix(self.frame).columns if name != INTERCEPT]
+        return list(self._columns(self.frame))
 
     @property
     def coefficients(self) -> list[str]:
@@ -167,17 +121,10 @@ class Design:
 
     def columns(self, frame: pd.DataFrame) -> Array:
         """Columns of questions with these covariates; (rows, columns)."""
-        matrix = self._matrix(frame).drop(columns=INTERCEPT, errors="ignore")
-        return matrix.to_numpy(float)
+        return pd.DataFrame(self._columns(frame)).to_numpy(float)
 
-    def _matrix(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return the columns by name, with the intercept of a formula."""
-        if self.formula:
-            spec = self._spec
-            with _evaluating(self.formula):
-                return pd.DataFrame(
-                    spec.get_model_matrix(frame, context=FUNCTIONS, na_action="ignore")
-                )
+    def _columns(self, frame: pd.DataFrame) -> dict[str, "pd.Series[Any]"]:
+        """Return the columns by name: a number, or whether a text is of a category."""
         columns = {}
         for name, column in self.frame.items():
             levels = _levels(column)
@@ -185,7 +132,7 @@ class Design:
                 columns[str(name)] = frame[name] == "" if levels else frame[name]
             for level in levels[1:]:
                 columns[f"{name}[T.{level}]"] = frame[name] == level
-        return pd.DataFrame(columns)
+        return columns
 
     @cached_property
     def _own(self) -> Array:
@@ -199,14 +146,8 @@ class Design:
             row, column = strange[0]
             raise OutcomeError(
                 "covariates", f" must give finite numbers; {self.names[column]!r} is "
-                f"{columns[row, column]} for question {shown(questions[row])}, whose covariates "
-                f"are {shown(self.frame.iloc[row].to_dict())}. Use another function of it, such as "
-                "log1p, or leave the question out.",
-            )  # fmt: skip
-        if not columns.shape[1] or (self.formula and INTERCEPT not in self._spec.column_names):
-            raise OutcomeError(
-                "covariates", " must have an intercept and a column beside it; got "
-                f"{self.formula!r}. Write ", Argument("covariates", "~ log2(minutes)"), ".",
+                f"{columns[row, column]} for question {shown(questions[row])}. Leave the question "
+                "out: data.sel(question=...).",
             )  # fmt: skip
         scaled, _, _ = self._scaled
         unexplained = np.zeros(len(self.names))  # by the columns before: Gram and Schmidt
@@ -308,97 +249,6 @@ class Design:
         return values
 
 
-@contextmanager
-def _evaluating(formula: str) -> Iterator[None]:
-    """Say what is wrong with a formula that cannot be worked out."""
-    from formulaic.errors import FormulaicError
-
-    try:
-        with np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    except FormulaicError as error:
-        raise OutcomeError(
-            "covariates", f": {formula!r} cannot be worked out for these covariates; "
-            f"{str(error).splitlines()[0]:.200} Is a text used as a number, or a value outside of "
-            "the range that a spline was made for?",
-        ) from error  # fmt: skip
-
-
 def _levels(column: Any) -> list[Any]:
     """Categories of a text, in order; none of a number."""
     return [] if pd.api.types.is_numeric_dtype(column) else sorted(set(column))
-
-
-_FUNCTIONS = {"log", "log2", "log10", "exp", "center", "scale", "poly", "bs", "cr", "I", "C"}
-FUNCTIONS = {"sqrt": np.sqrt, "log1p": np.log1p}  # beside those of formulaic
-_NODES = (
-    ast.Expression, ast.Call, ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.keyword, ast.Load,
-    ast.Add, ast.Sub, ast.Mult, ast.Div, ast.USub, ast.UAdd,
-)  # fmt: skip
-
-
-def covariates_of(formula: str) -> set[str]:
-    """Return the covariates of a formula, or refuse what it may not say.
-
-    Parameters
-    ----------
-    formula : str
-        Begins with ``~``.
-    """
-    if len(formula) > 500 or "**" in formula or "^" in formula or "." in re.sub(
-        r"\d+\.\d*|\.\d+", "", formula
-    ) or len(re.findall(r"[*/:]", formula)) > 8:  # fmt: skip
-        _refuse(formula, "powers, dots and many crossed terms are not read; a square is poly(x, 2)")
-    require(*FORMULAS)
-    from formulaic import Formula
-    from formulaic.errors import FormulaicError
-
-    try:
-        terms = list(Formula(formula))
-        factors = {
-            factor.expr: str(factor.eval_method) for term in terms for factor in term.factors
-        }
-    except (FormulaicError, AttributeError, TypeError, ValueError) as error:
-        lines = [line for line in str(error).splitlines() if line.strip()]
-        _refuse(formula, lines[0] if lines else "it has no terms")
-    names = set()
-    for text, method in factors.items():
-        if method.endswith("LOOKUP"):
-            names.add(text)
-        elif method.endswith("PYTHON"):
-            names |= _names_of(text, formula)
-    return names
-
-
-def _names_of(text: str, formula: str) -> set[str]:
-    """Return the covariates in an expression that calls nothing but what is listed."""
-    try:
-        nodes = list(ast.walk(ast.parse(text, mode="eval")))
-    except SyntaxError:
-        _refuse(formula, f"{text!r} cannot be read")
-    functions, called, arguments = {*_FUNCTIONS, *FUNCTIONS}, set[ast.AST](), set[ast.AST]()
-    if not all(isinstance(node, _NODES) for node in nodes):
-        _refuse(formula, f"{text!r} may hold names, numbers, + - * / and functions only")
-    for node in nodes:
-        if isinstance(node, ast.Call):
-            if not isinstance(node.func, ast.Name):
-                _refuse(formula, f"{text!r} may call functions by their names only")
-            if node.func.id not in functions:
-                rule = f"{node.func.id!r} is none of the functions that it may call: "
-                _refuse(formula, rule + ", ".join(sorted(functions)))
-            called.add(node.func)
-            arguments |= {*node.args, *(keyword.value for keyword in node.keywords)}
-        if isinstance(node, ast.Constant):
-            # A whole number as an argument may be the degree of a polynomial.
-            whole = isinstance(node.value, int) and node in arguments
-            if not isinstance(node.value, int | float) or (whole and abs(node.value) > 20):
-                _refuse(formula, f"{node.value!r} is no number that {text!r} may hold")
-    return {node.id for node in nodes if isinstance(node, ast.Name) and node not in called}
-
-
-def _refuse(formula: str, reason: str) -> NoReturn:
-    raise OutcomeError(
-        "covariates", f" must be a formula such as '~ log2(minutes) + domain'; in "
-        f"{shown(formula)}: {reason}.",
-    )  # fmt: skip

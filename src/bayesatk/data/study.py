@@ -66,8 +66,8 @@ class Study:
         Prior trials, discounted by a weight that is known.
     earlier : Earlier
         Their weight, and whether systems share them.
-    covariates : str or tuple of str, optional
-        That success depends on: a formula, which begins with ~, or names.
+    covariates : tuple of str, optional
+        Names of columns that success depends on.
     group_weights : "questions", "equal", or mapping {group: weight}, optional
         Of the groups of questions; None: the model has no groups.
     judges : Judges, optional
@@ -88,7 +88,7 @@ class Study:
     answer_prior: VotePrior = field(default_factory=AnswerHyperPrior)
     prior_counts: Array | None = None
     earlier: Earlier = field(default_factory=Earlier)
-    covariates: str | tuple[str, ...] | None = None
+    covariates: tuple[str, ...] | None = None
     group_weights: str | Mapping[str, float] | None = None
     judges: Judges | None = None
     population: Population = "law"
@@ -326,7 +326,7 @@ def declaration_of(text: str) -> dict[str, Any]:
         "prior": prior_from(plain["prior"]),
         "answer_prior": prior_from({"kind": "AnswerPrior"} | plain["answer_prior"]),
         "earlier": Earlier(**plain.get("earlier", {})),
-        "covariates": tuple(names) if isinstance(names, list) else names,
+        "covariates": names and tuple(names),
         "judges": judges and Judges.from_description(judges),
     }
 
@@ -377,7 +377,11 @@ def read_study(
     _check_priors(requested, pooling, prior_trials, prior_weight, answer_prior)
     prior_counts, earlier, notes = read_prior_trials(outcomes, prior_trials, prior_weight)
     weights_of_groups, more = _groups(outcomes, group, group_weights)
-    names = None if covariates is None else Design.of(outcomes.dataset, covariates).asked
+    names = (
+        None
+        if covariates is None
+        else tuple(map(str, Design.of(outcomes.dataset, covariates).frame))
+    )
     families = "beta" if difficulty is None else difficulty  # until the prior is known
     study = Study(
         outcomes=outcomes, metrics=requested, pooling=pooling, prior=HyperPrior(families=families),

@@ -158,8 +158,9 @@ def evaluate(
         Bayesian bootstrap, within groups if there are any, and new groups are these groups drawn
         anew. Default: the law, except without pooling, which fits none.
     covariates : str or sequence of str, optional
-        Covariates of the success probability of a question: a formula of question columns, such as
-        ``"~ log2(minutes) + domain"``, or names of columns. `bayesatk.predict` and
+        Names of columns of the questions on which the success probability of a question depends.
+        Numbers are taken as they are: transform your own columns, such as the logarithm of a
+        duration. A text has an effect for each category. `bayesatk.predict` and
         `bayesatk.decide.horizon` then give results for chosen values of the covariates.
     ci_prob : float
         Probability of the credible interval, strictly between 0 and 1.

@@ -202,7 +202,7 @@ def _summary(result: Result) -> str:
         groups = f" in {number} group{'s' * (number > 1)}"
     shape = f"; difficulty families: {families}" if families else ""
     if result.design is not None:
-        shape = f"; success depends on {result.design.text.removeprefix('~').strip()}"
+        shape = f"; success depends on {' and '.join(result.covariates or ())}"
     design = design_words(result.trials, result.weight is not None) + groups
     return f"{systems} system{'s' * (systems > 1)} on {design}; {result.pooling} pooling{shape}."
 

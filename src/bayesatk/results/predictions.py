@@ -125,7 +125,7 @@ def regression_design(result: Result) -> Design:
         raise ArgumentError(
             "fit", " must have covariates; it was evaluated without. Name what success "
             "depends on, as in bayesatk.evaluate(data, metrics, ",
-            Argument("covariates", "~ log2(minutes)"), ").",
+            Argument("covariates", ["minutes"]), ").",
         )  # fmt: skip
     return design
 

@@ -255,8 +255,8 @@ class Result:
         return None if self.covariates is None else self.study.design
 
     @property
-    def covariates(self) -> str | tuple[str, ...] | None:
-        """The formula, or the names of covariates, that success depends on in this result."""
+    def covariates(self) -> tuple[str, ...] | None:
+        """Names of the covariates that success depends on in this result."""
         covariates = self._declaration.get("covariates")
         return covariates
 
