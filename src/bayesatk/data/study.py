@@ -377,11 +377,8 @@ def read_study(
     _check_priors(requested, pooling, prior_trials, prior_weight, answer_prior)
     prior_counts, earlier, notes = read_prior_trials(outcomes, prior_trials, prior_weight)
     weights_of_groups, more = _groups(outcomes, group, group_weights)
-    names = (
-        None
-        if covariates is None
-        else tuple(map(str, Design.of(outcomes.dataset, covariates).frame))
-    )
+    design = None if covariates is None else Design.of(outcomes.dataset, covariates)
+    names = None if design is None else tuple(map(str, design.frame))
     families = "beta" if difficulty is None else difficulty  # until the prior is known
     study = Study(
         outcomes=outcomes, metrics=requested, pooling=pooling, prior=HyperPrior(families=families),
