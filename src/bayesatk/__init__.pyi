@@ -27,6 +27,7 @@ from .io.load import load as load
 from .io.saved import load_result as load_result
 from .io.saved import save as save
 from .judge_error import JudgeError as JudgeError
+from .models.own import from_draws as from_draws
 from .models.sampling import sample as sample
 from .posterior.evaluate import evaluate as evaluate
 from .reporting import report as report

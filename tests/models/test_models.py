@@ -8,7 +8,9 @@ from scipy.special import expit
 from scipy.stats import betabinom
 
 import bayesatk as bk
-from bayesatk.models.sampling import mixing_notes
+from bayesatk.metrics.grid import parse
+from bayesatk.models.mixing import mixing_notes
+from bayesatk.models.question_draws import population_mean
 from tests.conftest import FALSE_ALARM, METRICS
 
 SHORT = {"difficulty": "beta", "draws": 500, "tune": 500, "progress": False}
@@ -69,7 +71,7 @@ def test_a_users_own_model_gives_metrics(ragged) -> None:
         model=model, nuts_sampler="nutpie", draws=500, tune=800, chains=4, cores=2, random_seed=1,
         progressbar=False,
     )  # fmt: skip
-    found = bk.models.metrics_from_draws(tree, "pass@1,4 bayes")["posterior"].to_dataset()
+    found = bk.from_draws(tree, ragged, "pass@1,4 bayes", rng=1)["posterior"].to_dataset()
     assert found["pass_at_k"].dims == ("chain", "draw", "system", "k", "target")
     beta = bk.evaluate(ragged, "pass@1,4 bayes", difficulty="beta", rng=1)["closed_form"]
     # Another shape of difficulty: close to the Beta's answer, within its own uncertainty.
@@ -122,30 +124,23 @@ def test_options_are_checked(ragged) -> None:
         bk.models.build(ragged, form="half")
     with pytest.raises(TypeError, match="must be a BetaPrior"):
         bk.models.build(ragged, pooling="none", prior=bk.priors.HyperPrior())
-    with pytest.raises(ValueError, match="draws of 'p'"):
-        bk.models.metrics_from_draws(
-            xr.DataTree.from_dict({"/posterior": xr.Dataset({"q": ("draw", [0.5])})}), "pass@1"
-        )
 
 
 def test_population_of_a_logit_normal() -> None:
     """Against 10^6 simulated questions."""
-    shape = (1, 2, 1)
     posterior = xr.Dataset(
         {
-            "p": (("chain", "draw", "question"), np.full(shape, 0.5)),
             "mu": (("chain", "draw"), np.array([[0.4, -1.0]])),
             "sigma": (("chain", "draw"), np.array([[1.5, 4.0]])),
         }
     )
-    tree = xr.DataTree.from_dict({"/posterior": posterior})
-    found = bk.models.metrics_from_draws(tree, "pass@4")["posterior"]["pass_at_k"].sel(
-        target="population"
-    )
+    expected = population_mean(posterior, 0)
+    assert expected is not None
+    found = expected(parse("pass@4")[0])
     z = np.random.default_rng(0).standard_normal(1_000_000)
     for draw, (mu, sigma) in enumerate([(0.4, 1.5), (-1.0, 4.0)]):
         simulated = 1 - (1 - 1 / (1 + np.exp(-(mu + sigma * z)))) ** 4
-        assert abs(float(found.isel(draw=draw).squeeze()) - simulated.mean()) < 5 * 0.5 / 1000
+        assert abs(found[draw] - simulated.mean()) < 5 * 0.5 / 1000
 
 
 @pytest.mark.long

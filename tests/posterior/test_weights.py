@@ -425,7 +425,7 @@ def test_what_is_of_single_questions_or_of_their_distribution_has_no_weights() -
 def test_metrics_of_any_draws_are_weighted() -> None:
     for pooling in ("none", "partial"):
         fit = bk.evaluate(DATA, "pass@1,2", pooling=pooling, keep=["p"], draws=50, rng=1)
-        again = bk.models.metrics_from_draws(fit, "pass@1,2", rng=1)
+        again = bk.from_draws(fit, DATA, "pass@1,2", rng=1)
         chosen = {"target": "questions"}
         one, two = (each["posterior"]["pass_at_k"].sel(chosen) for each in (fit, again))
         np.testing.assert_allclose(one, two.transpose(*one.dims), atol=1e-12)

@@ -31,7 +31,7 @@ def sampled(data):
     tree = xr.DataTree.from_dict(
         {"/posterior": xr.Dataset({"p": (("chain", "draw", "question"), p)})}
     )
-    return bk.models.metrics_from_draws(tree, METRICS, rng=3)
+    return bk.from_draws(tree, data, METRICS, rng=3)
 
 
 def test_correct_formulas_agree(exact, sampled) -> None:

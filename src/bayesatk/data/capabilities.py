@@ -14,7 +14,7 @@ Capability = Literal[
     "group", "covariates", "judge", "weight", "prior trials", "pooling none", "pooling complete",
     "categories", "votes", "families", "truth", "success metrics",
     "pooling partial", "cut judge", "costs", "crossed", "law", "bootstrap", "estimated weight",
-    "several marks", "shared prior trials",
+    "several marks", "shared prior trials", "pooling own",
 ]  # fmt: skip
 Operation = Literal[
     "table", "compare", "exact_loo", "leaderboard", "criticise", "plan", "question_table",
@@ -113,6 +113,9 @@ FEATURES: Mapping[Capability, Feature] = {
     "crossed": Feature("form='crossed'", Argument("form"), ("leave out ", Argument("form"))),
     "law": _of_population("law"),
     "bootstrap": _of_population("bootstrap"),
+    "pooling own": Feature(
+        "draws of your own model", Argument("fit"), ("bayesatk.evaluate(data, metrics)",)
+    ),
     "costs": Feature("costs", Argument("fit"), ("use bayesatk.evaluate",)),
 }  # fmt: skip
 Pair = tuple[Capability, Capability | Operation]
@@ -123,6 +126,7 @@ _CUT = "a cut posterior is not the posterior of one model, so it has no evidence
 _RATE = "it is about a success probability, and trials with scores have several probabilities"
 _GUESSES = "how a judge marks guesses is not known: its error rates are of what systems answer"
 _TWO_KINDS = "what one more trial reduces is known by a covariance if it is right or wrong alone"
+_OWN = "the library does not know the law of questions of your own model"
 _LOGIT_NORMAL = "its logit-normal difficulties have no closed likelihood of a question"
 
 
@@ -279,6 +283,24 @@ REFUSED = _pairs(
             "plan": _LOGIT_NORMAL,
             "random_baseline": _LOGIT_NORMAL,
             "criticise": _LOGIT_NORMAL,
+        },
+        "pooling own": {
+            **dict.fromkeys(
+                (
+                    "shared_difficulty",
+                    "criticise",
+                    "plan",
+                    "question_table",
+                    "evidence",
+                    "equality",
+                    "tail_exponent",
+                    "difficulty_plot",
+                    "horizon",
+                    "chance",
+                ),
+                _OWN,
+            ),
+            "exact_loo": _OWN + "; az.loo and az.compare read its log likelihood",
         },
         "costs": {
             operation: "it is a posterior of costs and successes together, not of metrics"

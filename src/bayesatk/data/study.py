@@ -57,9 +57,10 @@ class Study:
     outcomes : Outcomes
         With the group, weight and covariates of the questions.
     metrics : tuple of Metric
-    pooling : Pooling
-    prior : ModelPrior
-        Of the structure and scale.
+    pooling : Pooling, or "own"
+        Of draws of a model that is not the library's.
+    prior : ModelPrior, optional
+        Of the structure and scale; None of a model that is not the library's.
     answer_prior : VotePrior
         Of votes between answers.
     prior_counts : ndarray, shape (system, question, category), optional
@@ -83,8 +84,8 @@ class Study:
 
     outcomes: Outcomes
     metrics: tuple[Metric, ...]
-    pooling: Pooling
-    prior: ModelPrior
+    pooling: Any
+    prior: ModelPrior | None
     answer_prior: VotePrior = field(default_factory=AnswerHyperPrior)
     prior_counts: Array | None = None
     earlier: Earlier = field(default_factory=Earlier)
@@ -197,6 +198,8 @@ class Study:
     def population_words(self) -> str:
         """Over whom the population is."""
         weighted = "weight" in self.values
+        if self.pooling == "own" and not self.bootstrapped:
+            return "the new questions of your model"
         if self.bootstrapped:
             within = ", within groups" if self.grouping is not None else ""
             drawn = ", with their weights" if weighted else ""
@@ -309,7 +312,7 @@ def text_of(declaration: Mapping[str, Any]) -> str:
     plain = {
         **declaration,
         "metrics": " ".join(metric.label for metric in declaration["metrics"]),
-        "prior": describe_prior(prior),
+        "prior": prior and describe_prior(prior),
         "answer_prior": describe_prior(declaration["answer_prior"]),
         "earlier": asdict(declaration["earlier"]),
         "judges": judges and judges.described(),
@@ -323,7 +326,7 @@ def declaration_of(text: str) -> dict[str, Any]:
     names, judges = plain["covariates"], plain["judges"]
     return {
         **plain,
-        "prior": prior_from(plain["prior"]),
+        "prior": plain["prior"] and prior_from(plain["prior"]),
         "answer_prior": prior_from({"kind": "AnswerPrior"} | plain["answer_prior"]),
         "earlier": Earlier(**plain.get("earlier", {})),
         "covariates": names and tuple(names),

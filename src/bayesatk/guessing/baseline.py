@@ -15,7 +15,7 @@ from bayesatk.data.chances import success_probabilities
 from bayesatk.guessing.distributions import PoissonBinomial
 from bayesatk.guessing.max_random import MaxOrderStatisticPoissonBinomial, skill_if_selected
 from bayesatk.metrics.grid import parse
-from bayesatk.posterior.models_of import model_of
+from bayesatk.posterior.models_of import draws_of_p, model_of
 from bayesatk.results.citations import YAUNEY
 from bayesatk.results.difficulty import flat_draws
 from bayesatk.results.result import Fit, Result
@@ -241,9 +241,8 @@ def _new_runs(fit: Result, system: int, trials: Ints, rng: Rng) -> Ints:
     """Posterior predictive number correct of new runs, as many trials of each question."""
     # Of many questions a run is nearly certain; ten million probabilities are drawn.
     size = int(np.clip(1e7 / len(trials), 200, fit.size))
-    drawn = model_of(fit, system).fit(parse("bayes")).draw(size, rng, True)
-    assert drawn.p is not None  # they were asked to be kept
-    return rng.binomial(trials, drawn.p).sum(axis=1)
+    p, _ = draws_of_p(fit, system, parse("bayes"), size, rng)
+    return rng.binomial(trials, p).sum(axis=1)
 
 
 def baseline_table(fit: Fit) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Metrics from draws of success probabilities, whoever made the draws.
+"""Metrics from draws of the library's models.
 
 Only definitions are used: the latent value ``g(p)`` of each metric on draws of p, averaged over
 the questions; for the population and for new groups, under the law of difficulties or, without
@@ -14,131 +14,20 @@ import numpy as np
 import xarray as xr
 
 from bayesatk._tools.arrays import Array, Indices, Rng
-from bayesatk._tools.messages import ArgumentError, one_of
 from bayesatk.core.pooling.difficulty import Difficulty
-from bayesatk.data.columns import WEIGHT
-from bayesatk.data.question_columns import unequal, weights
 from bayesatk.data.study import Study
 from bayesatk.judge_error import LEVEL_AXES
-from bayesatk.metrics.grid import MetricGrid, MetricSpec
 from bayesatk.models.program import all_trials
 from bayesatk.models.question_draws import (
     population_mean,
     probabilities,
-    traced_difficulty,
     traced_laws,
 )
-from bayesatk.priors import HyperPrior, Population
-from bayesatk.results.difficulty import ATOMS, difficulty_draws, flat_draws
+from bayesatk.priors import HyperPrior
+from bayesatk.results.difficulty import ATOMS, flat_draws
 from bayesatk.results.question_laws import QuestionLaws
 from bayesatk.results.question_means import Shares, SystemMetrics, stored
-from bayesatk.results.schema import DRAWS, TARGETS, metric_dataset
-
-
-def metrics_from_draws(
-    tree: xr.DataTree,
-    metrics: MetricSpec,
-    *,
-    population: Population | None = None,
-    rng: Rng | int | None = None,
-) -> xr.DataTree:
-    """Add metric variables to the posterior of any model that has draws of ``p``.
-
-    Parameters
-    ----------
-    tree : xarray.DataTree
-        Group ``posterior`` with ``p(chain, draw, [system,] question)``. Where present, the group
-        ``difficulty`` of a result, or the hyperparameters of a model of this library (``mean_p``
-        and ``icc``, those of another family, or ``mu`` and ``sigma``), are a law of questions like
-        these. A coordinate ``weight`` of the questions, in ``p`` or in the group
-        ``constant_data``, gives their weights.
-    metrics : str, Metric, or iterable of them
-        As in `bayesatk.evaluate`.
-    population : {"law", "bootstrap"}, optional
-        As in `bayesatk.evaluate`. Default: the law, where the tree has one.
-    rng : Generator, int or None
-        For the Bayesian bootstrap only.
-
-    Returns
-    -------
-    xarray.DataTree
-        A copy with the metric variables, dims ``(chain, draw, system, [k], [tau], target)``, in
-        ``posterior``.
-
-    See Also
-    --------
-    bayesatk.sample : samples the library's own models.
-    bayesatk.verify : compares with a closed form.
-
-    Examples
-    --------
-    >>> p = xr.DataArray(np.full((2, 3, 1), 0.5), dims=("chain", "draw", "question"))
-    >>> tree = xr.DataTree.from_dict({"/posterior": xr.Dataset({"p": p})})
-    >>> found = metrics_from_draws(tree, "pass@2", rng=0)["posterior"]["pass_at_k"]
-    >>> round(float(found.mean()), 12)
-    0.75
-    """
-    posterior = tree["posterior"].to_dataset()
-    if population is not None:
-        one_of("population", population, ("law", "bootstrap"))
-    if "group_mean" in posterior:
-        raise ValueError(
-            "tree must be of questions without groups; it has draws of 'group_mean'. "
-            "bayesatk.sample(data, metrics, group=...) works out the metrics of groups."
-        )
-    p = _success_probabilities(posterior)
-    grid, weight, flat = MetricGrid.of(metrics), _weights(tree, p), flat_draws(p)
-    generator, shares = np.random.default_rng(rng), Shares.of(flat.shape[2], weight)
-    by_system = []
-    for system in range(flat.shape[1]):
-        difficulty = (
-            difficulty_draws(tree, system)
-            if "difficulty" in tree.children
-            else traced_difficulty(posterior, system)
-        )
-        law = population_mean(posterior, system, difficulty)
-        if law is None and population == "law":
-            raise ArgumentError(
-                "population", " must be 'bootstrap' or left out for draws of p without a "
-                f"law of difficulty; got 'law', and a posterior of {list(posterior.data_vars)}.",
-            )  # fmt: skip
-        of_system = SystemMetrics(
-            list(grid), shares, partial(stored, flat[:, system]), alike=law,
-            resampled=population == "bootstrap" or law is None,
-        )  # fmt: skip
-        by_system.append(of_system.draw(False, generator).whole)
-    coords = {
-        **{name: p[name] for name in DRAWS if name in p.coords},
-        "target": list(TARGETS),
-    }
-    drawn = metric_dataset(grid, by_chain(p, by_system), DRAWS, ("target",), coords)
-    result = tree.copy()
-    result["posterior"] = xr.DataTree(posterior.assign(drawn.variables).assign_coords(drawn.coords))
-    return result
-
-
-def _success_probabilities(posterior: xr.Dataset) -> xr.DataArray:
-    """Return the draws of p (chain, draw, system, question)."""
-    if "p" not in posterior:
-        raise ValueError(
-            f"tree must have draws of 'p' in its posterior; got {list(posterior.data_vars)}. "
-            "Name the success probability of your model 'p'."
-        )
-    p = posterior["p"]
-    if "system" not in p.dims:
-        p = p.expand_dims(system=["system"])
-    return p.transpose("chain", "draw", "system", "question")
-
-
-def _weights(tree: xr.DataTree, p: xr.DataArray) -> Array | None:
-    """Return the weights of the questions, where there are any."""
-    groups = [p, *(tree[name] for name in ("constant_data",) if name in tree.children)]
-    for group in groups:
-        if WEIGHT in group.coords:
-            return unequal(
-                weights(group.coords[WEIGHT].values.tolist(), range(p.sizes["question"]))
-            )
-    return None
+from bayesatk.results.schema import DRAWS
 
 
 @dataclass(frozen=True)
@@ -185,7 +74,7 @@ def count_draws(
     for system, trials in enumerate(counts):
         difficulty = difficulties[system] if difficulties else None
         laws = traced_laws(study, posterior, system, difficulty)
-        alike = population_mean(posterior, system, None) if laws is None else None
+        alike = population_mean(posterior, system) if laws is None else None
         p = traced_p(posterior, system, laws, trials)
         tried = trials.any(axis=-1)
         of_system = SystemMetrics(metrics, shares, p, tried, laws, alike, study.bootstrapped)

@@ -5,7 +5,6 @@ given trials, which the closed forms have in ways of their own.
 """
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import xarray as xr
@@ -25,7 +24,6 @@ from bayesatk.results.question_laws import (
     QuestionLaws,
     concentration,
     drawn_p,
-    expected_metric,
 )
 from bayesatk.results.question_means import Expectation
 from bayesatk.results.result import Result
@@ -82,22 +80,16 @@ def traced_laws(
 # Expectations of new questions
 
 
-def population_mean(
-    posterior: xr.Dataset, system: int, difficulty: Difficulty | None
-) -> Expectation | None:
+def population_mean(posterior: xr.Dataset, system: int) -> Expectation | None:
     """Return the expected metric of a new question in each draw, where the model defines it.
 
     Parameters
     ----------
     posterior : xarray.Dataset
-        Draws of the hyperparameters of other models.
+        Draws of the hyperparameters of logit-normal difficulties, or of one p of all questions.
     system : int
-    difficulty : Difficulty, optional
-        Of all draws, where that is how difficult questions are.
     """
-    if difficulty is not None:
-        return partial(expected_metric, difficulty)
-    names = ("mu", "sigma", "mean_p", "icc")
+    names = ("mu", "sigma", "mean_p")
     drawn = {name: flat_draws(posterior[name], system) for name in names if name in posterior}
     if {"mu", "sigma"} <= set(drawn):
         z = np.linspace(-8.5, 8.5, 171)
@@ -106,10 +98,7 @@ def population_mean(
         return lambda metric: np.asarray(metric.latent(points) @ (weight / weight.sum()))
     if "mean_p" not in drawn:
         return None
-    if "icc" not in drawn:
-        return lambda metric: np.asarray(metric.latent(drawn["mean_p"]))
-    alpha = drawn["mean_p"] * ((1.0 - drawn["icc"]) / drawn["icc"])[:, None]
-    return lambda metric: np.asarray(metric.predictive(alpha))
+    return lambda metric: np.asarray(metric.latent(drawn["mean_p"]))
 
 
 def log_parts(difficulty: Difficulty, states: Array) -> Array:

@@ -6,13 +6,12 @@ thread.
 """
 
 import json
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from time import perf_counter
 from typing import Any, Literal
 
-import arviz as az
 import numpy as np
 import nutpie
 import pymc as pm
@@ -32,6 +31,7 @@ from bayesatk.models.building import (
 )
 from bayesatk.models.evidence import Averaged, average
 from bayesatk.models.metric_draws import CountDraws, count_draws
+from bayesatk.models.mixing import mixing_notes
 from bayesatk.models.pooled_votes import pooled_vote_draws
 from bayesatk.models.program import Form
 from bayesatk.models.votes import answer_draws, build_answers
@@ -50,7 +50,6 @@ from bayesatk.results.checking import checking_groups
 from bayesatk.results.citations import HOFFMAN
 from bayesatk.results.difficulty import difficulty_group, flat_draws, has_difficulty_group
 from bayesatk.results.schema import (
-    MAX_RHAT,
     build,
     data_groups,
     group_draws,
@@ -64,7 +63,6 @@ _OWN = ("blocking", "chains", "draws", "progress_bar", "return_raw_trace", "save
         "tune")  # fmt: skip
 _RECORDED = ("inference_library", "inference_library_version", "sampling_time")
 _TEXT_STATISTICS = ("divergence_message",)  # object arrays: netCDF cannot give them back
-_DIVERGING = 0.01  # share of transitions from which results are doubted though chains agree
 
 
 @dataclass(frozen=True)
@@ -238,7 +236,7 @@ def sample(
         Show progress.
     sample_kwargs : mapping, optional
         More arguments for `nutpie.sample`, such as ``{"cores": 1, "target_accept": 0.95}``. For
-        another sampler: `bayesatk.models.build`, and `bayesatk.models.metrics_from_draws`.
+        another sampler: `bayesatk.models.build`, and `bayesatk.from_draws`.
 
     Returns
     -------
@@ -253,7 +251,7 @@ def sample(
     --------
     bayesatk.models.build : the model itself, to change.
     bayesatk.models.compile_beta_binomial : compile once, sample many data sets.
-    bayesatk.models.metrics_from_draws : metrics of any model that has ``p``.
+    bayesatk.from_draws : a result of the draws of any other model.
     bayesatk.evaluate : the exact counterpart, in less than a second.
     bayesatk.verify : compares the two.
 
@@ -440,51 +438,3 @@ def sampler_statistics(traces: Mapping[str, xr.DataTree]) -> dict[str, xr.Datase
             trace["sample_stats"].to_dataset().drop_vars(_TEXT_STATISTICS, errors="ignore")
         for name, trace in traces.items()
     }  # fmt: skip
-
-
-def mixing_notes(posterior: xr.Dataset, statistics: Iterable[xr.Dataset]) -> list[str]:
-    """Say whether draws are those of the posterior, by R-hat and divergent transitions.
-
-    Parameters
-    ----------
-    posterior : xarray.Dataset
-        Metrics and hyperparameters. Success probabilities of questions are left out.
-    statistics : iterable of xarray.Dataset
-        Of the sampler, by model.
-    """
-    worst = {
-        str(name): _largest_rhat(draws)
-        for name, draws in posterior.drop_vars("p", errors="ignore").data_vars.items()
-    }
-    name = max(worst, key=worst.__getitem__)
-    diverging = np.concatenate([model["diverging"].values.ravel() for model in statistics])
-    unmixed = worst[name] > MAX_RHAT
-    if not unmixed and diverging.mean() <= _DIVERGING:
-        return []
-    rhat = f"{worst[name]:.3g}" if np.isfinite(worst[name]) else "infinite or unknown"
-    finding = f"R-hat is {rhat} for {name}" if unmixed else "R-hat is at most 1.01"
-    return [
-        f"the chains {'have not mixed' if unmixed else 'may have missed a part of the posterior'}: "
-        f"{finding}, and {diverging.sum()} of {diverging.size} transitions diverged. Sample again "
-        "with more tune=, more draws=, or sample_kwargs={'target_accept': 0.95}."
-    ]
-
-
-def _largest_rhat(draws: xr.DataArray) -> float:
-    """Largest R-hat of any number in a variable; one chain is judged by its halves.
-
-    Infinite where draws vary and are too few to tell, 1 where none varies: known exactly.
-    """
-    draws = draws.transpose("chain", "draw", ...)
-    values = draws.values.reshape(*draws.shape[:2], -1)
-    if len(values) == 1:
-        half = values.shape[1] // 2
-        values = np.stack([values[0, :half], values[0, half : 2 * half]])
-    if not values.size:
-        return np.inf
-    values = values[:, :, np.ptp(values, axis=(0, 1)) > 0.0]
-    if not values.size:
-        return 1.0
-    with np.errstate(invalid="ignore", divide="ignore"):
-        rhat = az.rhat(values, chain_axis=0, draw_axis=1)
-    return float(np.where(np.isnan(rhat), np.inf, rhat).max())

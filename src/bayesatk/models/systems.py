@@ -47,7 +47,7 @@ def build_logit_normal(data: object, *, mu_sd: float = 1.5, sigma_sd: float = 2.
 
     See Also
     --------
-    bayesatk.models.metrics_from_draws : metrics of its draws.
+    bayesatk.from_draws : a result of its draws.
     bayesatk.models.build : Beta difficulties, with an exact posterior.
 
     Examples

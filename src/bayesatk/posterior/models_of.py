@@ -1,6 +1,6 @@
 """The model of a system's counts, as data are read or a result stores them, and its estimates."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -28,6 +28,7 @@ from bayesatk.priors import (
     Pooling,
     VotePrior,
 )
+from bayesatk.results.difficulty import flat_draws
 from bayesatk.results.points import stored_points
 from bayesatk.results.result import Result
 
@@ -219,6 +220,35 @@ def right_wrong_model(result: Result, system: int, kept: Flags | None = None) ->
         wrong, right = prior.vector(2).tolist()
         prior = BetaPrior(right, wrong)
     return replace(declared, scale=RIGHT_WRONG, prior=prior).model(system)
+
+
+def draws_of_p(
+    result: Result, system: int, metrics: Sequence[Any], size: int, rng: Rng
+) -> tuple[Array, Mapping[str, Array]]:
+    """Draw the probabilities of all questions of a system, and its hyperparameters.
+
+    Of draws of a model that is not the library's these are taken as they are, in any order.
+
+    Parameters
+    ----------
+    result : Result
+    system : int
+        Position of the system.
+    metrics : sequence of MetricFunction
+        That the model of the library is fitted for.
+    size : int
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    tuple (ndarray, shape (size, questions, ...), mapping {name: ndarray})
+    """
+    if result.own:
+        p = flat_draws(result.posterior["p"], system)
+        return p[np.resize(rng.permutation(len(p)), size)], {}
+    drawn = model_of(result, system).fit(metrics).draw(size, rng, True)
+    assert drawn.p is not None  # they were asked to be kept
+    return drawn.p, drawn.hyper
 
 
 def model_of(result: Result, system: int, kept: Flags | None = None) -> CountModel:

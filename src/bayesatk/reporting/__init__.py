@@ -204,7 +204,8 @@ def _summary(result: Result) -> str:
     if result.design is not None:
         shape = f"; success depends on {' and '.join(result.covariates or ())}"
     design = design_words(result.trials, result.weight is not None) + groups
-    return f"{systems} system{'s' * (systems > 1)} on {design}; {result.pooling} pooling{shape}."
+    model = "a model of its own" if result.own else f"{result.pooling} pooling"
+    return f"{systems} system{'s' * (systems > 1)} on {design}; {model}{shape}."
 
 
 def _criticism(result: Result, client: Any) -> list[str]:

@@ -229,6 +229,7 @@ POOLINGS = {
         "No pooling: every question's p has its own prior, independent of other questions. With "
         "few trials and many questions the bias of the prior does not average out."
     ),
+    "own": "The posterior is that of a model that is not the library's, known by its draws.",
     "complete": "Complete pooling: all questions share one p; they differ by chance alone.",
 }
 

@@ -59,7 +59,7 @@ def citations(result: Fit | None = None) -> list[str]:
     if fit.has("random_baseline"):
         references.append(YAUNEY)
     if fit.sampled:
-        references += [HOFFMAN, _PYMC]
+        references += [_PYMC] if fit.own else [HOFFMAN, _PYMC]
     return list(dict.fromkeys([*references, _ARVIZ, _SELF]))
 
 

@@ -117,13 +117,13 @@ class Result:
 
     @cached_property
     def method(self) -> str:
-        """How the posterior was found: "conjugate", "quadrature", "nuts", ..."""
+        """How the posterior was found: "conjugate", "quadrature", "nuts", "draws", ..."""
         return self._text("method")
 
     @property
     def sampled(self) -> bool:
         """Whether the posterior is known by draws of a sampler."""
-        return self.method == "nuts"
+        return self.method in ("nuts", "draws")
 
     @cached_property
     def pooling(self) -> Any:
@@ -141,9 +141,14 @@ class Result:
         return self._text("model_form", "closed")
 
     @property
+    def own(self) -> bool:
+        """Whether it is of draws of a model that is not the library's."""
+        return bool(self.pooling == "own")
+
+    @property
     def joint(self) -> bool:
-        """Whether the draws of the systems are joint: the model was crossed."""
-        return self.form == "crossed"
+        """Whether the draws of the systems are joint, as their model made them."""
+        return self.form in ("crossed", "own")
 
     @cached_property
     def families(self) -> dict[str, float]:

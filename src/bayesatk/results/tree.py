@@ -67,7 +67,8 @@ def _lines(tree: xr.DataTree) -> list[str]:
     if evaluated:
         fit = Result.of(tree)
         lines[0] += f"; {' '.join(metric.label for metric in fit.metrics)}"
-        lines.append(f"pooling={fit.pooling}; {fit.method}; {100 * fit.ci_prob:g}% intervals")
+        model = "draws of your own model" if fit.own else f"pooling={fit.pooling}; {fit.method}"
+        lines.append(f"{model}; {100 * fit.ci_prob:g}% intervals")
         shown = view(table(fit), "results")
         lines += replace(shown, title="").text(most=_FIRST_ROWS).splitlines()
         if len(shown.rows) > _FIRST_ROWS:

@@ -86,8 +86,7 @@ def verify(exact: Fit, sampled: Fit, *, alpha: float = 0.01) -> Verification:
     exact : xarray.DataTree
         From `bayesatk.evaluate`, or `bayesatk.guessing.random_baseline_distribution`.
     sampled : xarray.DataTree
-        From `bayesatk.sample`, or any tree whose ``posterior`` has the same variables, such as
-        one from `bayesatk.models.metrics_from_draws`; or from
+        From `bayesatk.sample`, or of your own model from `bayesatk.from_draws`; or from
         `bayesatk.models.sample_random_baseline`.
     alpha : float
         Upper bound on the probability, over the sampler's randomness, that any correct quantity is
@@ -161,7 +160,7 @@ def _refuse_closed_form(sampled: Result) -> None:
 
 def _check_same_question(exact: Result, sampled: Result) -> None:
     pair = exact, sampled
-    declared = all("study" in result.tree.attrs for result in pair)
+    declared = all("study" in result.tree.attrs and not result.own for result in pair)
     fields = ["pooling", "prior", "covariates", "judges", "population"]
     observed = [result.group("observed_data") for result in pair if result.has("observed_data")]
     if any("answer_count" in data for data in observed):

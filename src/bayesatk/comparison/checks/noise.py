@@ -15,7 +15,7 @@ from bayesatk.core.question.categorical import category_finite
 from bayesatk.core.question.laws import finite
 from bayesatk.data.scales import RightWrong
 from bayesatk.metrics.grid import Metric
-from bayesatk.posterior.models_of import model_of, question_shares
+from bayesatk.posterior.models_of import draws_of_p, question_shares
 from bayesatk.results.result import Fit, Result
 from bayesatk.results.views import ShownTable
 
@@ -123,18 +123,16 @@ def _differences(
 
     By draws: of p of all questions, and of pairs of runs given these.
     """
-    scale, model, rng = result.scale, model_of(result, system), np.random.default_rng(_SEED)
+    scale, rng = result.scale, np.random.default_rng(_SEED)
     judged: list[Any] = [scale.judged(metric) for metric in metrics]
     share, questions = question_shares(result), result.counts.shape[1]
     size, pairs = (
         int(np.clip(work / questions, fewest, most)) for fewest, most, work in
         (_PROBABILITIES, _PAIRS)
     )  # fmt: skip
-    drawn = model.fit(judged).draw(size, rng, True)
-    p = drawn.p
-    assert p is not None  # they were asked to be kept
-    if model.marking is not None:
-        s, f = question_rates(result.study.flag_rates(system, drawn.hyper), p.shape[1], rng)
+    p, hyper = draws_of_p(result, system, judged, size, rng)
+    if result.judges is not None:
+        s, f = question_rates(result.study.flag_rates(system, hyper), p.shape[1], rng)
         p = f + (s - f) * p
 
     right, full = np.arange(trials + 1), np.full(trials + 1, trials)

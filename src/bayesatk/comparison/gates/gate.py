@@ -326,7 +326,8 @@ def gate(
                 ".",
             )
         policy = GatePolicy(metric, margin, rule, ci_prob, target, effect)
-        policy = policy if fit is None else replace(policy, pooling=fit.pooling)
+        if fit is not None and not fit.own:
+            policy = replace(policy, pooling=fit.pooling)
     elif not isinstance(policy, GatePolicy):
         raise ArgumentError(
             "policy", f" must be a GatePolicy; got {policy!r:.80}. Without one state the "
@@ -468,7 +469,7 @@ def gate_of_result(
             NEW, f" must be a result of two systems; it has {len(fit.systems)}. Choose two: "
             f"bayesatk.select_systems(fit, {fit.systems[:2]!r:.80}).",
         )  # fmt: skip
-    for name in ("pooling", "ci_prob"):
+    for name in ("ci_prob",) if fit.own else ("pooling", "ci_prob"):
         stated, declared = getattr(policy, name), getattr(fit, name)
         if stated != declared:
             raise ArgumentError(

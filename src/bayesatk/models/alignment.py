@@ -1,0 +1,109 @@
+"""Which dimension and which entry of a trace belongs to which system and question of the data."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bayesatk._tools.arrays import Array
+from bayesatk._tools.messages import Argument, ArgumentError
+
+SAMPLE_DIMS = ("chain", "draw")
+Labels = Mapping[str, Sequence[Any]]  # of the systems, the questions, and the categories
+
+
+def aligned(values: xr.DataArray, labels: Labels, argument: str) -> Array:
+    """Return a variable of a trace in the order of the data.
+
+    Parameters
+    ----------
+    values : xarray.DataArray
+    labels : mapping {dimension: labels}
+        Of the data: ``system``, ``question``, and further ones that the variable must have.
+    argument : str
+        Whose value the variable is, for messages.
+
+    Returns
+    -------
+    ndarray, shape ([chain, draw,] system, question, ...)
+
+    Examples
+    --------
+    >>> p = xr.DataArray([0.1, 0.9], {"item": ["b", "a"]}, "item")
+    >>> aligned(p, {"system": ["x"], "question": ["a", "b"]}, "p").tolist()
+    [[0.9, 0.1]]
+    """
+    sample = [dim for dim in SAMPLE_DIMS if dim in values.dims]
+    names = dimensions(values, labels, argument)
+    values = values.rename(names)
+    for dim in set(labels) - set(values.dims):  # one system, or a single question
+        values = values.expand_dims({dim: list(labels[dim])})
+    traced = {of_data: of_trace for of_trace, of_data in names.items()}
+    for dim, wanted in labels.items():
+        values = values.isel({dim: places(values, dim, wanted, traced.get(dim, dim), argument)})
+    return np.asarray(values.transpose(*sample, *labels).values)
+
+
+def dimensions(values: xr.DataArray, labels: Labels, argument: str) -> dict[str, str]:
+    """Return what the dimensions of a variable are in the data, by their names in the trace.
+
+    Those named like the dimensions of the data are these. Others are in the order of the data:
+    systems, questions, categories, without those of length one that are left out.
+    """
+    found = [str(dim) for dim in values.dims if dim not in SAMPLE_DIMS]
+    lacking = [dim for dim in labels if dim not in found]
+    others = [dim for dim in found if dim not in labels]
+    if 0 < len(others) < len(lacking):
+        several = [dim for dim in lacking if len(labels[dim]) > 1]
+        lacking = several if len(several) == len(others) else lacking[-len(others) :]
+    sizes = {dim: len(labels[dim]) for dim in labels}
+    names = dict(zip(others, lacking, strict=False))
+    matched = {names.get(dim, dim) for dim in found}
+    absent = {dim for dim, size in sizes.items() if size > 1} - matched
+    if len(others) > len(lacking) or absent:
+        shape = dict(zip(map(str, values.dims), values.shape, strict=True))
+        raise ArgumentError(
+            argument, f" must have the dimensions chain, draw and {' and '.join(map(repr, sizes))} "
+            f"of the data, of sizes {tuple(sizes.values())}; got {shape}. {_remedy(absent)}",
+        )  # fmt: skip
+    return names
+
+
+def _remedy(absent: set[str]) -> str:
+    if absent == {"system"}:
+        return "If the draws are of one system, name it: system='...'."
+    return "In PyMC: pm.Deterministic('p', ..., dims='question')."
+
+
+def places(
+    values: xr.DataArray, dim: str, wanted: Sequence[Any], name: str, argument: str
+) -> list[int]:
+    """Return where the entries of the data are along a dimension of the trace.
+
+    Parameters
+    ----------
+    values : xarray.DataArray
+    dim : str
+        Of `values`, and of the data in messages.
+    wanted : sequence
+        Labels of the data.
+    name, argument : str
+        Of the dimension in the trace, and of the argument, for messages.
+    """
+    size = values.sizes[dim]
+    numbered = list(range(size))
+    labels = values[dim].values.tolist() if dim in values.coords else numbered
+    for as_text in (False, True):
+        held, asked = ([str(x) for x in row] if as_text else list(row) for row in (labels, wanted))
+        whole = size == len(wanted) or labels != numbered  # numbers are no names of a part
+        if whole and len(set(held)) == size and set(asked) <= set(held):
+            at = {label: place for place, label in enumerate(held)}
+            return [at[label] for label in asked]
+    if size == len(wanted) and (labels == numbered or size == 1):  # without labels: in this order
+        return numbered
+    raise ArgumentError(
+        argument, f" must have the {len(wanted)} labels of the data along {name!r}, or none; got "
+        f"{size}: {labels[:3]}..., where the data have {list(wanted)[:3]}.... Build the model with "
+        f"coords={{'{dim}': ", Argument("data"), f".dataset['{dim}'].values}}.",
+    )  # fmt: skip

@@ -1,0 +1,357 @@
+"""`from_draws`: a result of the draws of anybody's model.
+
+Only definitions are used: the value of each metric at the drawn success probabilities, its mean
+over the questions of the data, and its mean over new questions, which the model draws or which are
+those of the data drawn anew.
+"""
+
+import json
+from functools import partial
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from bayesatk._tools.arrays import Array, Rng
+from bayesatk._tools.messages import ArgumentError, proper_probability
+from bayesatk._tools.seeding import RandomSource, resolve_rng
+from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.study import Study, as_marked
+from bayesatk.metrics.category_credit import reachable
+from bayesatk.metrics.grid import Metric, MetricSpec, check_sizes, parse
+from bayesatk.models.alignment import SAMPLE_DIMS, Labels, aligned, dimensions, places
+from bayesatk.models.mixing import mixing_notes
+from bayesatk.results.citations import RUBIN
+from bayesatk.results.question_means import Shares, SystemMetrics, stored
+from bayesatk.results.schema import (
+    DRAWS,
+    SAMPLE,
+    build,
+    data_groups,
+    posterior_group,
+    root_attributes,
+)
+
+_RECORDED = ("inference_library", "inference_library_version", "sampling_time")
+_NEW_GROUPS = ("posterior", "predictions", "posterior_predictive")  # where new questions may be
+_NOISE = 0.03  # share of an sd from which the noise of few new questions is said
+_FEWEST = 100  # new questions a draw that are asked for where there are too few
+_OF_COUNTS = ("log_likelihood", "posterior_predictive", "prior_predictive")
+
+
+def from_draws(
+    trace: xr.DataTree,
+    data: object,
+    metrics: MetricSpec,
+    *,
+    p: str = "p",
+    new: str = "p_new",
+    system: object = None,
+    ci_prob: float = 0.95,
+    rng: RandomSource = None,
+) -> xr.DataTree:
+    """Make a result of the draws of your own model, which every function of a result takes.
+
+    Parameters
+    ----------
+    trace : xarray.DataTree
+        What ``pm.sample()`` returns, or any InferenceData: the group ``posterior`` has draws of the
+        success probability of every question.
+    data : Outcomes, or anything `bayesatk.tally` accepts
+        The trials that the model was fitted to.
+    metrics : str, Metric, or iterable of them
+        As in `bayesatk.evaluate`; metrics that judge trials.
+    p : str
+        Variable of the success probabilities, (chain, draw, [system,] question); of scored
+        categories with a last dimension of these. Dimensions of other names are in this order.
+        Entries are matched with the data by their labels, and by their order where the trace has
+        none.
+    new : str
+        Variable of the success probabilities of new questions, (chain, draw, [system,] any), in
+        the group ``posterior``, ``predictions`` or ``posterior_predictive``. Some hundreds a draw
+        keep their noise small. Without it questions like these are those of the data drawn anew by
+        the Bayesian bootstrap.
+    system : label, optional
+        The system that the draws are of, where they have no dimension of systems and the data
+        have several.
+    ci_prob : float
+        Probability of the credible interval, strictly between 0 and 1.
+    rng : int, numpy.random.Generator or None
+        Seed of the Bayesian bootstrap.
+
+    Returns
+    -------
+    xarray.DataTree
+        The groups that `bayesatk.sample` returns: ``posterior`` with the metrics and ``p``,
+        ``observed_data``, ``constant_data`` and, as far as the trace has them, ``sample_stats``,
+        ``log_likelihood``, ``posterior_predictive`` and ``prior_predictive`` of the counts by
+        question. `bayesatk.notes` names what the trace does not have, and says where chains have
+        not mixed.
+
+    Raises
+    ------
+    ValueError
+        If the dimensions or labels of `p` are not those of the data, if it is no probability, or if
+        the counts that the trace observed are other ones.
+
+    See Also
+    --------
+    bayesatk.sample : samples the library's own models.
+    bayesatk.verify : compares the draws with those, or with an exact result.
+
+    Notes
+    -----
+    A metric is the mean over questions of its value at their probabilities, with the weights of
+    the data, in every draw. Draws of several systems stay joint, as the model has them: differences
+    between systems come from these draws.
+
+    Examples
+    --------
+    Two questions of success probability 1/2 and 1, known exactly: pass@2 is (3/4 + 1)/2.
+
+    >>> import bayesatk
+    >>> p = np.tile([0.5, 1.0], (2, 50, 1))
+    >>> trace = xr.DataTree.from_dict(
+    ...     {"posterior": xr.Dataset({"p": (("chain", "draw", "question"), p)})}
+    ... )
+    >>> mine = from_draws(trace, [[0, 1], [1, 1]], "pass@2", rng=1)
+    >>> rows = bayesatk.table(mine).query("target == 'questions'")
+    >>> rows["mean"].tolist()
+    [0.875]
+    """
+    posterior, asked = _posterior_of(trace), _asked(metrics)
+    proper_probability("ci_prob", ci_prob, 0.95)
+    outcomes = _outcomes_of(data, posterior, p, system)
+    group, lines = _new_questions(trace, new)
+    study = Study(
+        outcomes=outcomes, metrics=asked, pooling="own", prior=None, ci_prob=float(ci_prob),
+        population="bootstrap" if group is None else "law",
+    )  # fmt: skip
+    axes = ("system", "question", *study.scale.axes)
+    labels = {name: outcomes.dataset[name].values.tolist() for name in axes}
+    drawn, later = _probabilities(aligned(posterior[p], labels, "p"), p), None
+    if group is not None:
+        later = _by_system(group[new], new, labels, posterior[p])
+        lines = _noise_note(study, later)
+    generator, seed = resolve_rng(rng)
+    metric_draws = _metrics(study, drawn, later, generator)
+    of_counts, more = _count_groups(trace, study, labels)
+    groups = {"posterior": _group(study, posterior, metric_draws, drawn)} | of_counts
+    if "sample_stats" in trace.children:
+        groups["sample_stats"] = _sample_stats(trace)
+    mixing = mixing_notes(groups["posterior"], [groups[n] for n in groups if n == "sample_stats"])
+    sources = [family.source for family in study.grid.families] + [RUBIN] * study.bootstrapped
+    attributes = root_attributes(
+        "draws", study.as_text(), seed, outcomes, tuple(dict.fromkeys(sources)), model_form="own",
+        notes=json.dumps([*lines, *more, *mixing]),
+    )  # fmt: skip
+    return build(groups | data_groups(study), attributes)
+
+
+def _sample_stats(trace: xr.DataTree) -> xr.Dataset:
+    """Return the sampler's own statistics, without texts, which netCDF cannot give back."""
+    group = trace["sample_stats"].to_dataset()
+    return group.drop_vars([name for name in group if group[name].dtype == object])
+
+
+def _posterior_of(trace: object) -> xr.Dataset:
+    if not isinstance(trace, xr.DataTree) or "posterior" not in trace.children:
+        raise ArgumentError(
+            "trace", " must be a DataTree with the group 'posterior', as pm.sample() returns; got "
+            f"{type(trace).__name__}. Arrays become one by "
+            "az.from_dict({'posterior': {'p': array}}), dimensions (chain, draw, question).",
+        )  # fmt: skip
+    return trace["posterior"].to_dataset()
+
+
+def _asked(metrics: MetricSpec) -> tuple[Metric, ...]:
+    asked = parse(metrics)
+    check_sizes(asked)
+    others = [metric.label for metric in asked if not metric.of_marks]
+    if others:
+        raise ArgumentError(
+            "metrics", " must judge trials, which have success probabilities; got "
+            f"{', '.join(others)}. bayesatk.evaluate has a model of answers.",
+        )  # fmt: skip
+    return asked
+
+
+def _outcomes_of(data: object, posterior: xr.Dataset, p: str, system: object) -> Outcomes:
+    """Return the data of the systems that the draws are of."""
+    if p not in posterior:
+        raise ArgumentError(
+            "p", f" must name a variable of the posterior, {[*map(str, posterior)]!r:.200}; got "
+            f"{p!r}. Name success probabilities in the model: pm.Deterministic({p!r}, ...).",
+        )  # fmt: skip
+    outcomes = as_marked(data)
+    return outcomes if system is None else outcomes.sel(system=system)
+
+
+def _probabilities(values: Array, name: str) -> Array:
+    """Return the values, (draws, system, question, ...), if they are probabilities."""
+    least, most = float(values.min()), float(values.max())
+    if not (least >= 0.0 and most <= 1.0):  # nor is NaN one
+        raise ArgumentError(
+            "p", f" must be a probability of every question; {name!r} is between {least:.4g} and "
+            f"{most:.4g}. Of a logit take pm.Deterministic('p', pm.math.sigmoid(logit)).",
+        )  # fmt: skip
+    return values.reshape(-1, *values.shape[2:])
+
+
+def _new_questions(trace: xr.DataTree, new: str) -> tuple[xr.Dataset | None, list[str]]:
+    """Return the group that has new questions, and a line where none has."""
+    for name in _NEW_GROUPS:
+        if name in trace.children and new in trace[name].data_vars:
+            return trace[name].to_dataset(), []
+    if new != "p_new":
+        rule = f" must name a variable of {', '.join(_NEW_GROUPS)}; got {new!r}. Leave it out, or "
+        raise ArgumentError("new", rule, "name a variable that is there.")
+    return None, [
+        "The draws have no new questions (p_new): questions like these are these drawn anew by the "
+        "Bayesian bootstrap."
+    ]
+
+
+def _by_system(values: xr.DataArray, name: str, labels: Labels, p: xr.DataArray) -> list[Array]:
+    """Return probabilities of new questions of every system, (draws, new questions, ...)."""
+    traced = dimensions(p, labels, "p")
+    dim = next((old for old, of_data in traced.items() if of_data == "system"), "system")
+    others = [str(other) for other in values.dims if other not in SAMPLE_DIMS]
+    if dim not in values.dims and len(labels["system"]) == 1:
+        values = values.expand_dims(dim)
+    elif dim not in values.dims and others:  # without names: in the order of p
+        values = values.rename({others[0]: dim})
+    alike = all(values.sizes.get(sample) == p.sizes[sample] for sample in SAMPLE_DIMS)
+    if dim not in values.dims or not alike:
+        shape = dict(zip(map(str, values.dims), values.shape, strict=True))
+        raise ArgumentError(
+            "new", " must have the chains and draws of p and, of several systems, their dimension "
+            f"{dim!r}; {name!r} has {shape}. Draw it with the same trace: "
+            f"pm.sample_posterior_predictive(trace, var_names=[{name!r}]).",
+        )  # fmt: skip
+    values = values.isel({dim: places(values, dim, labels["system"], dim, "new")})
+    drawn = _probabilities(values.transpose(*SAMPLE_DIMS, dim, ...).values, name)
+    axes = [len(labels[axis]) for axis in labels if axis not in ("system", "question")]
+    return [of_system.reshape(len(drawn), -1, *axes) for of_system in np.moveaxis(drawn, 1, 0)]
+
+
+def _metrics(study: Study, p: Array, new: list[Array] | None, rng: Rng) -> Array:
+    """Return draws of metrics, (draws, system, metric, target)."""
+    metrics = [study.scale.judged(metric) for metric in study.grid]
+    metrics += study.scale.reaching()
+    shares = Shares.of(p.shape[2], study.outcomes.weight)
+    tried = study.outcomes.trials.transpose("system", "question").values > 0
+    by_system = []
+    for system, has_trials in enumerate(tried):
+        alike = None if new is None else partial(_mean_of, new[system])
+        of_system = SystemMetrics(
+            metrics, shares, partial(stored, p[:, system]), has_trials, alike=alike,
+            resampled=new is None,
+        )  # fmt: skip
+        by_system.append(of_system.draw(False, rng).whole)
+    return np.stack(by_system, axis=1)
+
+
+def _mean_of(p: Array, metric: Any) -> Array:
+    return np.asarray(metric.latent(p).mean(axis=1))
+
+
+def _noise_note(study: Study, new: list[Array]) -> list[str]:
+    """Say where so few new questions are drawn that their noise is in the sd.
+
+    The mean of m of them has their variance over m beside that of what it estimates.
+    """
+    number, worst = new[0].shape[1], 0.0
+    for metric in study.grid:
+        for p in new:
+            values = study.scale.judged(metric).latent(p)
+            noise = values.var(axis=1).mean() / max(number - 1, 1)
+            of_all = values.mean(axis=1).var()
+            if noise > 0.0:
+                worst = max(worst, 1.0 - np.sqrt(max(1.0 - noise / of_all, 0.0)))
+    if worst <= _NOISE and number > 1:
+        return []
+    wanted = max(int(np.ceil(number * worst / _NOISE)), _FEWEST)
+    return [
+        f"{number} new questions a draw are few: {100 * worst:.0f}% of the sd for questions like "
+        f"these is their noise. Give p_new {wanted} of them or more."
+    ]
+
+
+def _group(study: Study, posterior: xr.Dataset, metrics: Array, p: Array) -> xr.Dataset:
+    """Return the group ``posterior``: metrics, and success probabilities."""
+    dataset, axes = study.outcomes.dataset, study.scale.axes
+    shape = posterior.sizes["chain"], posterior.sizes["draw"]
+    values, reach = np.split(metrics, [len(study.grid)], axis=2)
+    extra = {"p": ((*DRAWS, "question", *axes), p.reshape(*shape, *p.shape[1:]))}
+    coords: dict[str, Any] = {name: dataset[name].values for name in ("question", *axes)}
+    if reach.shape[2]:
+        moved = np.moveaxis(reach, 2, 3)
+        extra["reach_probability"] = (
+            (*DRAWS, "target", "reached"), moved.reshape(*shape, *moved.shape[1:])
+        )  # fmt: skip
+        coords["reached"] = dataset["category"].values[reachable(study.outcomes.utility)]
+    attrs = {name: posterior.attrs[name] for name in _RECORDED if name in posterior.attrs}
+    group = posterior_group(
+        study.grid, values.reshape(*shape, *values.shape[1:]), dataset["system"].values, extra,
+        attrs | {"sampling": "own model"},
+    )  # fmt: skip
+    return group.assign_coords(coords)
+
+
+def _count_groups(
+    trace: xr.DataTree, study: Study, labels: Labels
+) -> tuple[dict[str, xr.Dataset], list[str]]:
+    """Return what the trace has of the counts of questions, by group, and a line of what it lacks.
+
+    The variable of the counts is the one observed variable with a number for each question.
+    """
+    held = {name: trace[name].to_dataset() for name in map(str, trace.children)}
+    observed = {
+        str(name): counts for name, values in held.get("observed_data", xr.Dataset()).items()
+        if (counts := _fitting(values, labels)) is not None
+    }  # fmt: skip
+    groups = {}
+    for name, counts in observed.items() if len(observed) == 1 else ():
+        _check_counts(name, counts, study)
+        for group in _OF_COUNTS:
+            of_counts = held.get(group, xr.Dataset()).get(name)
+            own = {"system": labels["system"], "question": labels["question"]}
+            own = own if group == "log_likelihood" else dict(labels)
+            values = None if of_counts is None else _fitting(of_counts, own)
+            if values is not None:
+                at = {
+                    dim: np.arange(size)
+                    for dim, size in zip(SAMPLE_DIMS, values.shape, strict=False)
+                }
+                data = {study.scale.variable: ((*SAMPLE_DIMS, *own), values)}
+                groups[group] = xr.Dataset(data, at | own, SAMPLE)
+    if "log_likelihood" in groups:
+        return groups, []
+    return groups, [
+        "The draws have no log likelihood of the counts of questions, for leave-one-out: "
+        "pm.compute_log_likelihood(trace) adds it."
+    ]
+
+
+def _fitting(values: xr.DataArray, labels: Labels) -> Array | None:
+    """Return a variable in the order of the data, or nothing if it is of something else."""
+    try:
+        return aligned(values, labels, "trace")
+    except ArgumentError:
+        return None
+
+
+def _check_counts(name: str, counts: Array, study: Study) -> None:
+    """Refuse draws given other counts, or the same in another order."""
+    dims = "system", "question", *study.scale.axes
+    ours = study.scale.observed(study.outcomes).transpose(*dims).values
+    if not np.array_equal(counts, ours):
+        differing = int((counts != ours).any(axis=tuple(range(2, ours.ndim))).sum())
+        raise ArgumentError(
+            "trace", " must be of the same counts as ", "data", f"; {name!r} differs from the "
+            f"data in {differing} of {ours[..., 0].size if ours.ndim > 2 else ours.size} cells. "
+            "Label the questions of the model with those of the data, "
+            "coords={'question': data.dataset['question'].values}, or pass the data that it was "
+            "fitted to.",
+        )  # fmt: skip

@@ -1,0 +1,285 @@
+"""Results of hand-written PyMC models: `bayesatk.from_draws`."""
+
+import arviz as az
+import numpy as np
+import pandas as pd
+import pymc as pm
+import pytest
+import xarray as xr
+
+import bayesatk as bk
+
+QUICK = {"draws": 1000, "tune": 500, "chains": 4, "cores": 1, "progressbar": False,
+         "nuts_sampler": "nutpie", "random_seed": 1}  # fmt: skip
+METRICS = "pass@1,4 pass^2"
+QUESTIONS = 20
+
+
+@pytest.fixture(scope="module")
+def data() -> bk.Outcomes:
+    rng = np.random.default_rng(1)
+    p = rng.beta(0.8, 0.8, QUESTIONS)
+    names = [f"q{number}" for number in range(QUESTIONS)]
+    marks = {"old": p, "new": p**0.7}
+    return bk.tally(pd.concat([
+        pd.DataFrame({"system": system, "question": names, "outcome": rng.binomial(1, chance)})
+        for system, chance in marks.items() for _ in range(4)
+    ]))  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def beta_binomial(data) -> xr.DataTree:
+    """Two systems, named dimensions, new questions, a log likelihood."""
+    n, y = data.trials.values, data.successes.values
+    with pm.Model(coords={"system": data.systems, "question": data.successes["question"].values}):
+        mean = pm.Beta("mean", 1, 1, dims="system")
+        icc = pm.Beta("icc", 1, 1, dims="system")
+        shapes = [(x * (1 / icc - 1))[:, None] for x in (mean, 1 - mean)]
+        p = pm.Beta("p", *shapes, dims=("system", "question"))
+        pm.Binomial("y", n, p, observed=y, dims=("system", "question"))
+        trace = pm.sample(target_accept=0.9, **QUICK)
+        pm.compute_log_likelihood(trace, progressbar=False)
+        pm.Beta("p_new", *shapes, shape=(2, 400))
+        return pm.sample_posterior_predictive(
+            trace, var_names=["p_new"], extend_inferencedata=True, progressbar=False, random_seed=1
+        )
+
+
+@pytest.fixture(scope="module")
+def logistic(data) -> xr.DataTree:
+    """One system, no names of anything, no new questions, no log likelihood."""
+    own = data["old"]
+    with pm.Model():
+        mu, sigma = pm.Normal("mu", 0, 1.5), pm.HalfNormal("sigma", 2)
+        logit = mu + sigma * pm.Normal("z", size=QUESTIONS)
+        p = pm.Deterministic("chance", pm.math.sigmoid(logit))
+        pm.Binomial("y", own.trials.values[0], p, observed=own.successes.values[0])
+        return pm.sample(**QUICK)
+
+
+@pytest.fixture(scope="module")
+def of_two(beta_binomial, data) -> xr.DataTree:
+    return bk.from_draws(beta_binomial, data, METRICS, rng=1)
+
+
+@pytest.fixture(scope="module")
+def of_one(logistic, data) -> xr.DataTree:
+    return bk.from_draws(logistic, data, METRICS, p="chance", system="old", rng=1)
+
+
+def test_metrics_are_those_of_the_draws(beta_binomial, of_two) -> None:
+    p = beta_binomial["posterior"]["p"].values
+    new = beta_binomial["posterior_predictive"]["p_new"].values
+    for values, target in ((p, "questions"), (new, "population")):
+        found = of_two["posterior"].sel(target=target)
+        for variable, k, worked_out in (
+            ("pass_at_k", 4, 1 - (1 - values) ** 4), ("pass_hat_k", 2, values**2)
+        ):  # fmt: skip
+            drawn = found[variable].sel(k=k).transpose("chain", "draw", "system")
+            np.testing.assert_allclose(drawn.values, worked_out.mean(-1), atol=1e-12)
+    np.testing.assert_array_equal(of_two["posterior"]["p"].values, p)
+    assert bk.notes(of_two) == []
+
+
+def test_the_model_written_from_the_page_agrees_with_the_exact_result(of_two, data) -> None:
+    exact = bk.evaluate(data, METRICS, difficulty="beta", rng=1)
+    found = bk.verify(exact, of_two, alpha=1e-4)
+    assert found.verdict == "agree", found.table
+    assert set(found.table["variable"]) == {"pass_at_k", "pass_hat_k"}
+    skewed = bk.evaluate(data, METRICS, prior=bk.priors.HyperPrior(icc=(1, 9)), difficulty="beta")
+    assert bk.verify(skewed, of_two).verdict == "disagree"
+
+
+def test_without_new_questions_these_are_drawn_anew(of_one, logistic, data) -> None:
+    notes = bk.notes(of_one)
+    assert [note[:31] for note in notes] == [
+        "The draws have no new questions",
+        "The draws have no log likelihoo",
+    ]
+    rows = bk.table(of_one).query("metric == 'pass@1'").set_index("target")
+    p = logistic["posterior"]["chance"].values.reshape(-1, QUESTIONS)
+    weight = np.random.default_rng(5).dirichlet(np.ones(QUESTIONS), len(p))
+    anew = (p * weight).sum(axis=1)
+    assert rows.loc["population", "mean"] == pytest.approx(anew.mean(), abs=4 * anew.std() / 60)
+    assert rows.loc["population", "sd"] == pytest.approx(anew.std(), rel=0.1)
+    assert rows.loc["questions", "sd"] == pytest.approx(p.mean(axis=1).std(ddof=1), rel=1e-9)
+
+
+def _compared(fit):
+    return bk.compare(fit, rng=1)
+
+
+OPERATIONS = {
+    "print": str,
+    "table": bk.table,
+    "notes": bk.notes,
+    "claim": lambda fit: bk.claim(fit, system=fit["posterior"]["system"].values[0]),
+    "noise floor": bk.decide.noise_floor,
+    "random baseline": lambda fit: bk.guessing.random_baseline(fit, 0.25, t=3),
+    "provenance": bk.provenance,
+    "cite": bk.cite,
+    "plot_curve": lambda fit: bk.plots.plot_curve(fit, "pass@"),
+    "plot_systems": bk.plots.plot_systems,
+    "plot_shrinkage": bk.plots.plot_shrinkage,
+    "summary": lambda fit: az.summary(fit, var_names=["pass_at_k"]),
+    "forest": lambda fit: az.plot_forest(fit, var_names=["pass_at_k"]),
+}
+OF_PAIRS = {
+    "compare": lambda fit: bk.comparison_table(_compared(fit)),
+    "leaderboard": lambda fit: bk.table(bk.leaderboard(fit), "leaderboard"),
+    "claim": lambda fit: bk.claim(_compared(fit)),
+    "gate": lambda fit: bk.table(bk.decide.gate(fit, "old", metric="pass@1", margin=0.05), "gate"),
+    "plot_difference": lambda fit: bk.plots.plot_difference(_compared(fit)),
+    "loo": az.loo,
+}
+UNDEFINED = {
+    "plan": lambda fit: bk.plan(fit, "pass@1", width=0.1),
+    "criticise": bk.checks.criticise,
+    "question_table": bk.checks.question_table,
+    "exact_loo": bk.checks.exact_loo,
+    "log_evidence": bk.checks.log_evidence,
+    "tail_exponent": bk.checks.tail_exponent,
+    "plot_difficulty": bk.plots.plot_difficulty,
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_operations_take_one_system_and_two(of_one, of_two, name) -> None:
+    for fit in (of_one, of_two):
+        assert OPERATIONS[name](fit) is not None
+
+
+@pytest.mark.filterwarnings("ignore:Estimated shape parameter of Pareto")
+@pytest.mark.parametrize("name", OF_PAIRS)
+def test_operations_of_pairs_take_it(of_two, name) -> None:
+    assert OF_PAIRS[name](of_two) is not None
+
+
+@pytest.mark.parametrize("name", UNDEFINED)
+def test_what_needs_the_law_of_questions_says_so(of_two, name) -> None:
+    with pytest.raises(ValueError, match="must be without draws of your own model") as refused:
+        UNDEFINED[name](of_two)
+    assert str(refused.value).endswith("bayesatk.evaluate(data, metrics).")
+
+
+def test_it_is_reported_saved_and_loaded(of_two, of_one, tmp_path) -> None:
+    page = bk.report(_compared(of_two), tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "known by its draws" in page
+    for number, fit in enumerate((of_two, of_one)):
+        for ending in ("nc", "zarr"):
+            path = bk.save(fit, tmp_path / f"{number}.{ending}")
+            loaded = bk.load_result(path)
+            assert loaded.identical(fit)
+            pd.testing.assert_frame_equal(bk.table(loaded), bk.table(fit))
+
+
+def test_differences_are_those_of_the_joint_draws(of_two) -> None:
+    rows = bk.comparison_table(_compared(of_two), of="new", against="old")
+    drawn = of_two["posterior"]["pass_at_k"].sel(k=4)
+    for target in ("questions", "population"):
+        gap = drawn.sel(target=target, system="new") - drawn.sel(target=target, system="old")
+        row = rows.query("metric == 'pass@4' and target == @target").iloc[0]
+        assert row["mean"] == pytest.approx(float(gap.mean()), abs=1e-9)
+        assert row["sd"] == pytest.approx(float(gap.std(ddof=1)), rel=1e-3)
+        assert row["prob_greater"] == pytest.approx(float((gap > 0).mean()), abs=1e-9)
+
+
+def test_systems_with_the_same_counts_may_differ_by_the_model() -> None:
+    rng = np.random.default_rng(1)
+    p = np.stack([rng.beta(8, 2, (4, 200, 5)), rng.beta(2, 8, (4, 200, 5))], axis=2)
+    dims = ("chain", "draw", "system", "question")
+    trace = xr.DataTree.from_dict({"posterior": xr.Dataset({"p": (dims, p)})})
+    fit = bk.from_draws(trace, {"a": [[1, 0]] * 5, "b": [[1, 0]] * 5}, "pass@1", rng=1)
+    rows = bk.comparison_table(_compared(fit), of="a", against="b")
+    assert (rows["prob_greater"] > 0.99).all()
+
+
+def test_the_log_likelihood_is_compared_with_the_librarys(of_two, data) -> None:
+    """Of y given p and not of y alone, so that only its sum over questions is looked at."""
+    group = of_two["log_likelihood"]["successes"]
+    assert group.dims == ("chain", "draw", "system", "question")
+    from scipy.stats import binom
+
+    p = of_two["posterior"]["p"].values
+    exact = binom.logpmf(data.successes.values, data.trials.values, p)
+    np.testing.assert_allclose(group.values, exact, atol=1e-6)
+
+
+def _trace(p, dims=("chain", "draw", "question"), coords=None, **groups) -> xr.DataTree:
+    posterior = xr.Dataset({"p": (dims, p)}, coords or {})
+    return xr.DataTree.from_dict({"posterior": posterior, **groups})
+
+
+def test_questions_are_matched_by_label_and_weighted() -> None:
+    data = bk.tally(
+        pd.DataFrame({"question": list("abc") * 2, "outcome": [1, 0, 1, 1, 1, 0]}),
+        weight={"a": 1.0, "b": 2.0, "c": 5.0},
+    )
+    p = np.full((2, 10, 3), [0.1, 0.5, 0.9])
+    trace = _trace(p, coords={"question": ["c", "b", "a"]})
+    rows = bk.table(bk.from_draws(trace, data, "pass@1", rng=1)).set_index("target")
+    assert rows.loc["questions", "mean"] == pytest.approx((0.9 + 2 * 0.5 + 5 * 0.1) / 8)
+    unlabelled = bk.table(bk.from_draws(_trace(p), data, "pass@1", rng=1)).set_index("target")
+    assert unlabelled.loc["questions", "mean"] == pytest.approx((0.1 + 2 * 0.5 + 5 * 0.9) / 8)
+    part = bk.table(bk.from_draws(trace, data.sel(question=["a", "c"]), "pass@1", rng=1))
+    assert part["mean"][0] == pytest.approx((0.9 + 5 * 0.1) / 6)
+
+
+def test_scored_categories_have_a_vector_for_each_question() -> None:
+    data = bk.tally([["b", "a"], ["c", "a"]], scores={"c": 0.0, "b": 0.5, "a": 1.0})
+    names = data.dataset["category"].values.tolist()
+    vector = {"a": 0.2, "b": 0.3, "c": 0.5}
+    p = np.broadcast_to([vector[name] for name in names], (2, 10, 2, 3))
+    fit = bk.from_draws(_trace(p, ("chain", "draw", "item", "level")), data, "bayes max@2", rng=1)
+    rows = bk.table(fit).query("target == 'questions'").set_index("metric")
+    assert rows.loc["bayes", "mean"] == pytest.approx(0.2 + 0.15)
+    assert rows.loc["max@2", "mean"] == pytest.approx(1 - 0.8**2 + 0.5 * (0.8**2 - 0.5**2))
+    reached = bk.table(fit, "categories").query("target == 'questions'").set_index("category")
+    assert reached.loc["b", "mean"] == pytest.approx(0.5)
+
+
+def test_few_new_questions_are_noted() -> None:
+    rng = np.random.default_rng(1)
+    mean = rng.beta(20, 20, (4, 500, 1))
+    p_new = (rng.random((4, 500, 12)) < mean).astype(float)
+    new = xr.Dataset({"p_new": (("chain", "draw", "new"), p_new)})
+    fit = bk.from_draws(_trace(np.repeat(mean, 3, 2), predictions=new), [[1, 0]] * 3, "pass@1")
+    note = bk.notes(fit)[0]
+    assert note.startswith("12 new questions a draw are few: ")
+    share = 1 - mean.std() / np.hypot(mean.std(), 0.5 / np.sqrt(12))
+    assert float(note.split(": ")[1].split("%")[0]) == pytest.approx(100 * share, abs=2)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"p": "q"}, r"p must name a variable of the posterior, \['p'\]; got 'q'"),
+        ({"new": "later"}, "new must name a variable of .*; got 'later'"),
+        ({"metrics": "plurality@3"}, "metrics must judge trials"),
+        ({"ci_prob": 1.0}, "ci_prob must lie strictly between"),
+        ({"system": "c"}, "system must be among the labels"),
+        ({"system": None}, "p must have the dimensions .*name it: system='...'"),
+        ({"data": {"a": [[1, 0]] * 4}}, "p must have the 4 labels of the data along 'question'"),
+        ({"data": [[0, 0], [1, 1], [1, 1]], "system": None}, "differs from the data in 2 of 3"),
+        ({"trace": xr.Dataset()}, "trace must be a DataTree with the group 'posterior'"),
+        ({"trace": _trace(np.full((2, 5, 3), 1.5))}, r"between 1.5 and 1.5.*sigmoid"),
+        ({"trace": _trace(np.full((2, 5, 3), np.nan))}, "must be a probability"),
+        ({"trace": _trace(np.full((2, 5, 3, 3), 0.5), ("chain", "draw", "a", "b"))},
+         "p must have the 1 labels of the data along 'a'"),
+        ({"trace": _trace(np.full((2, 5, 3), 0.5), coords={"question": ["x", "y", "z"]})},
+         r"labels of the data along 'question', or none; got 3: \['x'"),
+        ({"trace": _trace(
+            np.full((2, 5, 3), 0.5),
+            predictions=xr.Dataset({"p_new": (("chain", "draw", "n"), np.full((2, 4, 9), 0.5))}),
+        )}, "new must have the chains and draws of p"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused(change, message) -> None:
+    observed = xr.Dataset({"y": ("question", [1, 2, 0])})
+    marks = [[1, 0], [1, 1], [0, 0]]
+    given = {
+        "trace": _trace(np.full((2, 5, 3), 0.5), observed_data=observed),
+        "data": {"a": marks, "b": marks}, "metrics": "pass@1", "system": "a", **change,
+    }  # fmt: skip
+    with pytest.raises(ValueError, match=message):
+        bk.from_draws(given.pop("trace"), given.pop("data"), given.pop("metrics"), **given)
