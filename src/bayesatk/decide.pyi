@@ -1,10 +1,10 @@
 from .comparison.boards.questions import next_questions as next_questions
 from .comparison.checks.labels import next_labels as next_labels
 from .comparison.checks.noise import noise_floor as noise_floor
-from .comparison.gates.certificate import certify as certify
 from .comparison.gates.gate import gate as gate
 from .comparison.gates.policy import GatePolicy as GatePolicy
 from .comparison.gates.policy import gate_design as gate_design
+from .comparison.gates.rates import gate_rates as gate_rates
 from .comparison.order.anytime import e_value as e_value
 from .comparison.order.stopping import StoppingRule as StoppingRule
 from .comparison.pairs.horizons import horizon as horizon

@@ -160,8 +160,7 @@ command(
 command(
     app,
     "Examples: bayesatk gate new/ --baseline main/ --policy gate.toml; bayesatk gate --policy "
-    "gate.toml --design --difficulty 0.6,0.3 --questions 200 --trials 4; bayesatk gate --policy "
-    "gate.toml --certify --baseline main/; bayesatk gate runs.csv "
+    "gate.toml --design --difficulty 0.6,0.3 --questions 200 --trials 4; bayesatk gate runs.csv "
     "--system tuned --system base --metric pass@1 --margin 0.02; bayesatk gate --init",
     optional_files=True,
     without=("shared",),

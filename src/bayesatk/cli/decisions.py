@@ -237,12 +237,9 @@ def gate(
     policy: Path | None = None,
     init: bool = False,
     design: bool = False,
-    certify: bool = False,
     difficulty: str | None = None,
     questions: int | None = None,
     trials: int | None = None,
-    most_wrong: float = 0.02,
-    most_inconclusive: float = 0.15,
     only_shared: bool = False,
     system: list[str] | None = None,
     seed: int = 0,
@@ -266,19 +263,12 @@ def gate(
         Write a file of rules to fill in: --policy, or gate.toml.
     design
         Before any data: how often verdicts change, and power.
-    certify
-        Before any release: replay the baseline (--baseline, or --difficulty), and say how often
-        the gate errs, is inconclusive and flips; exit code 1 if too often.
     difficulty
-        For --design and --certify: MEAN,ICC of the baseline.
+        For --design: MEAN,ICC of the baseline.
     questions
-        For --difficulty: number of questions of a run.
+        For --design: number of questions of a run.
     trials
-        For --difficulty: trials of each question; for --certify also in place of the baseline's.
-    most_wrong
-        For --certify: largest acceptable rate of wrong verdicts if nothing changed.
-    most_inconclusive
-        For --certify: the same of inconclusive ones.
+        For --design: trials of each question.
     only_shared : --shared
         Use the questions that both systems tried.
     system
@@ -302,18 +292,14 @@ def gate(
     for file in filter(None, (policy, baseline)):
         check_file(file)
     stated = [difficulty, questions, trials]
-    _check_gate(reading, baseline, system or [], stated, design, certify)
+    _check_gate(reading, baseline, system or [], stated, design)
     check_output(output, reading.files, _GATE_ENDINGS)
     from bayesatk.comparison.gates.policy import GatePolicy, gate_design
 
     rules = GatePolicy(metric or "", margin or 0.0) if policy is None else GatePolicy.read(policy)
     silent, code = reading.quiet or as_json, 0
     answer: Any
-    if certify:
-        limits = most_wrong, most_inconclusive
-        answer = _certificate(reading, rules, baseline, stated, seed, silent, limits)
-        code = answer.exit_code
-    elif difficulty is None:
+    if difficulty is None:
         answer = _gate(reading, rules, baseline, system, only_shared, seed, output, silent)
         code = answer.exit_code
     else:
@@ -366,25 +352,6 @@ def _both(baseline: Path | None, systems: list[str] | None) -> Callable[..., Any
     return read_both
 
 
-def _certificate(
-    reading: Reading, rules: Any, baseline: Path | None, stated: list[Any], seed: int, silent: bool,
-    limits: tuple[float, float],
-) -> Any:  # fmt: skip
-    """Return the certificate of a gate, for a baseline or stated difficulties."""
-    from bayesatk.comparison.gates.certificate import certificate_of
-
-    difficulty, questions, trials = stated
-    source: Any
-    if difficulty is not None:
-        source = tuple(_mean_and_icc(difficulty))
-    else:
-        source = replace(reading, files=[str(baseline)]).load()
-    return certificate_of(
-        source, rules, questions=questions, trials=trials, rng=seed,
-        most_wrong=limits[0], most_inconclusive=limits[1], progress=False if silent else None,
-    )  # fmt: skip
-
-
 def _give(answer: Any, output: Path | None, as_json: bool, markdown: bool) -> None:
     """Write and print a verdict, or a design."""
     if output is not None:
@@ -433,27 +400,11 @@ def _as_new_and_baseline(data: Any, systems: list[str]) -> Any:
 
 
 def _check_gate(
-    reading: Reading, baseline: Path | None, system: list[str], stated: list[Any], design: bool,
-    certify: bool,
+    reading: Reading, baseline: Path | None, system: list[str], stated: list[Any], design: bool
 ) -> None:  # fmt: skip
     """Refuse what does not go together, before anything is read."""
-    difficulty, questions, trials = stated
     of_file = reading.files or system
-    decides = not (certify or design)
     for is_wrong, message in (
-        (
-            certify and (design or of_file or (baseline is None) == (difficulty is None)),
-            "--certify takes --baseline FILE, or --difficulty MEAN,ICC with --questions and "
-            "--trials; and no FILE, --system or --design.",
-        ),
-        (
-            certify and baseline is not None and questions is not None,
-            "--questions must be left out with --baseline, which has them.",
-        ),
-        (
-            certify and baseline is None and None in (questions, trials),
-            "--difficulty must have --questions and --trials with --certify.",
-        ),
         (
             design and (of_file or baseline is not None or None in stated),
             "--design takes --difficulty MEAN,ICC, --questions and --trials, and no FILE.",
@@ -464,7 +415,7 @@ def _check_gate(
             f"without --baseline; got {', '.join(system)}. Write --system NEW --system BASELINE.",
         ),
         (
-            decides and (not reading.files or (baseline is None and not system) or any(stated)),
+            not design and (not reading.files or (baseline is None and not system) or any(stated)),
             "give FILE of the new system and --baseline FILE, or FILE of both and --system NEW "
             "--system BASELINE; or --design, which alone takes --difficulty, --questions and "
             "--trials.",

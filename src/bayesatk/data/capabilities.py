@@ -20,7 +20,7 @@ Operation = Literal[
     "table", "compare", "exact_loo", "leaderboard", "criticise", "plan", "question_table",
     "noise_floor", "e_value", "claim", "gate", "extrapolation_range", "evidence", "equality",
     "random_baseline", "tail_exponent", "difficulty_plot", "shrinkage_plot",
-    "chance", "shared_difficulty", "board_questions", "sample", "certify",
+    "chance", "shared_difficulty", "board_questions", "sample", "gate_rates",
 ]  # fmt: skip
 OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 
@@ -176,9 +176,8 @@ REFUSED = _pairs(
             "e_value": "it bets on marks, which are evidence about the judge as much as about "
             "the systems",
             "extrapolation_range": "a range of marks is none of success",
-            "certify": "how often such a gate errs depends on how the judge will mark the next "
-            "system, and on which of its trials will be marked by hand, which the data of a "
-            "baseline do not say; a plan with labels= says how wide its interval will be",
+            "gate_rates": "how often such a gate errs depends on how the judge will mark the next "
+            "system, which the data of a baseline do not say",
             "equality": "the marks of one system tell of the judge of the other, so neither has "
             "evidence of its own",
             "random_baseline": _GUESSES,
@@ -230,8 +229,8 @@ REFUSED = _pairs(
             "shrinkage_plot": _RATE,
             "chance": "a guesser is right or wrong",
             "board_questions": _TWO_KINDS,
-            "certify": "it says what a loss does to verdicts, and a loss of a mean score may come "
-            "from any of the scores",
+            "gate_rates": "they say what a loss does to verdicts, and a loss of a mean score may "
+            "come from any of the scores",
         },
         "cut judge": {
             "exact_loo": _CUT,
@@ -321,7 +320,7 @@ _WORDS: Mapping[Operation, str] = {
     "chance": "a comparison with guessing", "table": "a table", "compare": "a comparison",
     "shared_difficulty": "difficulties that systems share",
     "board_questions": "single questions of a board",
-    "sample": "a model to sample", "certify": "a certificate of a gate",
+    "sample": "a model to sample", "gate_rates": "rates of simulated gates",
 }  # fmt: skip
 
 

@@ -243,7 +243,6 @@ TITLES = {
     "pareto": "Pareto set of pass@{k} and its cost{unit}",
     "leaderboard": "Leaderboard",
     "gate": "Gate",
-    "certificate": "Certificate of a gate",
     "plan": "{counted} needed for {metric}",
     "comparison": "Differences between systems",
     "groups": "Groups of questions",

@@ -253,7 +253,7 @@ def check_result(result: object, group: str | None = "posterior") -> xr.DataTree
 # Groups that are a table each (`bayesatk.results.result`), in the order in which they are shown.
 ANALYSES = (
     "leaderboard", "gate",
-    "plan", "labels", "labels_chosen", "labels_trials", "certificate",
+    "plan", "labels", "labels_chosen", "labels_trials",
 )  # fmt: skip
 _COMPARED = "bayesatk.compare(fit): compare first", "differences between systems"
 _BASELINE = "bayesatk.guessing.random_baseline(fit, p)", "a random baseline"
@@ -266,11 +266,9 @@ OF_ALL_SYSTEMS = (
     "leaderboard",
     "gate",
     "plan",
-    "certificate",
 )
 _MAKERS = {
     "plan": ("bayesatk.plan(source, metric, width=0.1)", "sizes of evaluations"),
-    "certificate": ("bayesatk.decide.certify(baseline, policy)", "rates of a gate's verdicts"),
     "gate": ("bayesatk.decide.gate(new, baseline, policy)", "the verdict on a new system"),
     **dict.fromkeys(
         ("labels", "labels_chosen", "labels_trials"),

@@ -37,7 +37,7 @@ def table(
         From `bayesatk.evaluate` (exact statistics) or `bayesatk.sample` (statistics of the draws).
     what : str
         ``"results"``: the metrics, described below; or the group that an analysis added:
-        ``"leaderboard"``, ``"gate"``, ``"plan"`` or ``"certificate"``.
+        ``"leaderboard"``, ``"gate"`` or ``"plan"``.
         The function that made it describes its columns. Printed it is shown as a person reads it.
         ``"categories"``, of scored categories: the probability that a trial reaches each score, or
         a better one.

@@ -13,11 +13,10 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import bdtr, bdtrc, rel_entr
 
-from bayesatk._tools.arrays import Flags, Ints
+from bayesatk._tools.arrays import Flags
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.words import number_words, probability_words
 from bayesatk.comparison.gates.policy import GatePolicy
-from bayesatk.core.question.laws import finite
 from bayesatk.data.columns import GROUP
 from bayesatk.posterior.models_of import observed_value, question_shares
 from bayesatk.results.result import Result
@@ -86,6 +85,7 @@ def check_floors(result: Result, system: int, policy: GatePolicy) -> tuple[Floor
     """Check a system's floors, all of them together at its probability."""
     checks = []
     confidences = pooled_probabilities if policy.pooled_floors else own_confidences
+    level = 1.0 - (1.0 - policy.ci_prob) / max(len(policy.floors), 1)
     if policy.floors and result.judges is not None and not policy.pooled_floors:
         raise ArgumentError(
             "pooled_floors", " must be True where a judge errs: the marks of a few "
@@ -95,18 +95,15 @@ def check_floors(result: Result, system: int, policy: GatePolicy) -> tuple[Floor
     for label, floor in policy.floors.items():
         kept = questions_of(result, policy, str(label))
         value, above, below = confidences(result, system, policy, kept, float(floor))
-        verdict = floor_verdict(policy, *(above, below)[:: result.scale.direction])
+        kept_to, broken = (above, below)[:: result.scale.direction]
+        verdict: Verdict = (
+            "pass" if kept_to >= level else "fail" if broken >= level else "inconclusive"
+        )
         checks.append(FloorCheck(
             str(label), float(floor), value, above, below, verdict, policy.pooled_floors,
             "floor" if result.scale.direction > 0 else "ceiling",
         ))  # fmt: skip
     return tuple(checks)
-
-
-def floor_verdict(policy: GatePolicy, kept_to: float, broken: float) -> Verdict:
-    """Return the verdict on one floor of a policy, from the confidence of both sides."""
-    level = 1.0 - (1.0 - policy.ci_prob) / len(policy.floors)
-    return "pass" if kept_to >= level else "fail" if broken >= level else "inconclusive"
 
 
 def questions_of(result: Result, policy: GatePolicy, label: str) -> Flags:
@@ -156,60 +153,14 @@ def own_confidences(
     others: `mean_tails`.
     """
     value = observed_value(result, system, policy.asked, kept, of_all=True)
-    single = int(kept.sum()) == 1 and policy.asked.of_marks and not result.scale.axes
-    right = int(result.right_of_all("gate")[0][system][kept][0]) if single else None
-    return value, *_confidences(result, policy, kept, floor, result.trials[system], value, right)
-
-
-def worst_floors(result: Result, policy: GatePolicy, right: Ints, trials: Ints) -> Ints:
-    """Return the worst verdict on the floors of other counts: 0 pass, 1 inconclusive, 2 fail.
-
-    Parameters
-    ----------
-    result : Result
-        Of right and wrong on these questions.
-    policy : GatePolicy
-        Without pooled floors.
-    right : ndarray of int, shape (..., questions)
-    trials : ndarray of int, shape (questions,)
-
-    Returns
-    -------
-    ndarray of int, shape (...)
-    """
-    worst, metric = np.zeros(right.shape[:-1], np.int64), policy.asked
-    for label, floor in policy.floors.items():
-        of_floor = questions_of(result, policy, str(label))
-        values = finite(metric.credit, right[..., of_floor], trials[of_floor])
-        values = values @ question_shares(result, of_floor)
-        single = int(of_floor.sum()) == 1
-        seen, first, index = np.unique(
-            right[..., of_floor][..., 0] if single else np.round(values, 12),
-            return_index=True, return_inverse=True,
-        )  # fmt: skip
-        severity = []
-        for key, value in zip(seen.tolist(), values.ravel()[first].tolist(), strict=True):
-            of_key = int(key) if single else None
-            sides = _confidences(result, policy, of_floor, float(floor), trials, value, of_key)
-            verdict = floor_verdict(policy, *sides[:: result.scale.direction])
-            severity.append(("pass", "inconclusive", "fail").index(verdict))
-        worst = np.maximum(worst, np.array(severity)[index].reshape(worst.shape))
-    return worst
-
-
-def _confidences(
-    result: Result, policy: GatePolicy, kept: Flags, floor: float, trials: Ints,
-    value: float, right: int | None,
-) -> tuple[float, float]:  # fmt: skip
-    """Return the confidence of both sides of a floor: by a value, or by right trials of one."""
-    metric, trials = policy.asked, trials[kept]
+    metric, trials = policy.asked, result.trials[system][kept]
     right_wrong = metric.of_marks and not result.scale.axes
-    if right is not None:
-        least = _success_probability(result, policy, floor)
-        tails = _binomial_tails(right, int(trials[0]), least)
-        return 1.0 - tails[0], 1.0 - tails[1]
+    if right_wrong and len(trials) == 1:
+        right = int(result.right_of_all("gate")[0][system][kept][0])
+        tails = _binomial_tails(right, int(trials[0]), _success_probability(result, policy, floor))
+        return value, 1.0 - tails[0], 1.0 - tails[1]
     if np.isnan(value):
-        return 0.0, 0.0
+        return value, 0.0, 0.0
     # Share of an independent evaluation of the metric.
     unit = question_shares(result, kept) / (trials // metric.k)
     number = int((trials // metric.k).sum())
@@ -220,12 +171,12 @@ def _confidences(
     low, high = float(corners.min()), float(corners.max())
     mean, least = (value - low) / (high - low), (floor - low) / (high - low)
     if not 0.0 < least <= 1.0:  # a floor that every value keeps, or none
-        return float(least <= 0.0), float(least > 1.0)
+        return value, float(least <= 0.0), float(least > 1.0)
     if right_wrong and metric.k == 1 and np.ptp(unit) <= 1e-12 * unit.max():
         above, below = total_tails(round(mean * number), number, least)
     else:
         above, below = mean_tails(mean, number, least, float(unit.max()))
-    return 1.0 - above, 1.0 - below
+    return value, 1.0 - above, 1.0 - below
 
 
 def _success_probability(result: Result, policy: GatePolicy, floor: float) -> float:

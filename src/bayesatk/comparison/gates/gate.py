@@ -9,7 +9,7 @@ import pandas as pd
 import xarray as xr
 from scipy.special import ndtri
 
-from bayesatk._tools.arrays import Array, Flags, Ints
+from bayesatk._tools.arrays import Array, Flags
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.seeding import RandomSource
 from bayesatk._tools.threads import one_thread
@@ -23,9 +23,7 @@ from bayesatk.comparison.gates.policy import (
     design_of,
     run_noise,
 )
-from bayesatk.comparison.joint.contrasts import CONTRASTS, Settings
-from bayesatk.comparison.joint.paired import pair_contrasts
-from bayesatk.comparison.joint.posterior import Joint, drawn_seed, joint_posterior
+from bayesatk.comparison.joint.posterior import Joint
 from bayesatk.comparison.pairs.systems import compared as compare_joint
 from bayesatk.comparison.pairs.verdicts import PairSentences
 from bayesatk.data.capabilities import require
@@ -536,39 +534,6 @@ def compared_by(
     )  # fmt: skip
     tree, joint = compare_joint(fit, policy.margin, rng=rng, progress=False)
     return Result.of(tree), joint
-
-
-def contrast_of(
-    compared: Result, policy: GatePolicy, right: Ints, trials: Ints
-) -> dict[str, float]:
-    """Return the contrast that decides, of other counts than those of a comparison.
-
-    Only the joint posterior is computed: with the counts of the comparison the contrast is the one
-    that `gate_of` finds there.
-
-    Parameters
-    ----------
-    compared : Result
-        Of `compared_by`, with the default seed.
-    policy : GatePolicy
-    right, trials : ndarray of int, shape (2, questions)
-        Of the new system and of the baseline.
-    """
-    order = [(NEW, BASELINE).index(str(system)) for system in compared.systems]
-    tree = compared.tree.copy()
-    for group, name, counts in (
-        ("observed_data", "successes", right), ("constant_data", "trials", trials)
-    ):  # fmt: skip
-        held = tree[group].to_dataset()
-        tree[group] = xr.DataTree(held.assign({name: (("system", "question"), counts[order])}))
-    result = Result.of(tree)
-    joint = joint_posterior(result, drawn_seed(np.random.default_rng(0)))
-    settings = Settings(result.ci_prob, result.ci_kind, policy.margin)
-    cells = len(result.grid), len(joint.drawn)
-    table = pair_contrasts(result.grid, joint.drawn, np.zeros((*cells, 2, 2), bool), settings)
-    i, j = (joint.systems.index(order.index(place)) for place in (0, 1))
-    of_target = table[i, j, 0, TARGETS.index(policy.target)]
-    return dict(zip(CONTRASTS, of_target.tolist(), strict=True))
 
 
 def probability_above(policy: GatePolicy, contrast: Mapping[str, float]) -> float:

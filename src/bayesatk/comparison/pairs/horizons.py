@@ -149,9 +149,9 @@ def _logit_of_level(average: Callable[[Array], Array], level: float, draws: int)
     low, high = np.full(draws, -LOGIT_MAX), np.full(draws, LOGIT_MAX)
     for _ in range(BISECTIONS):
         middle = 0.5 * (low + high)
-        reached = average(middle) >= level
+        reached: Flags = average(middle) >= level
         low, high = np.where(reached, low, middle), np.where(reached, middle, high)
-    return 0.5 * (low + high)
+    return np.asarray(0.5 * (low + high))
 
 
 def _crossings(

@@ -1,0 +1,220 @@
+"""How often a gate passes, fails and stays inconclusive: the gate itself, on simulated runs."""
+
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import brentq
+from scipy.special import expit, logit
+
+from bayesatk._tools.arrays import Array, Flags, Ints, Rng
+from bayesatk._tools.batches import in_batches
+from bayesatk._tools.messages import Argument, ArgumentError, one_of, whole_number
+from bayesatk._tools.seeding import RandomSource, resolve_rng
+from bayesatk._tools.words import share_error
+from bayesatk.comparison.gates.gate import EXIT_CODES, gate_of, together
+from bayesatk.comparison.gates.policy import GatePolicy
+from bayesatk.data.columns import GROUP, WEIGHT
+from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.tally import tally
+from bayesatk.metrics.grid import Metric
+from bayesatk.posterior.models_of import Declared, question_shares
+from bayesatk.posterior.replicates import draw_new_p
+from bayesatk.results.result import Fit, Result
+from bayesatk.results.schema import TARGETS
+from bayesatk.results.views import ShownTable
+
+SHIFT_MAX = 40.0  # logits by which success probabilities may move
+
+
+def gate_rates(
+    fit: Fit,
+    policy: GatePolicy,
+    *,
+    target: Literal["questions", "population"] = "questions",
+    trials: int | None = None,
+    gates: int = 100,
+    rng: RandomSource = 0,
+    progress: bool | None = None,
+    client: Any = None,
+) -> pd.DataFrame:
+    """Simulate repetitions of a gate, and count its verdicts: the long run, before any release.
+
+    In every repetition success probabilities are drawn from the posterior of the baseline; trials
+    of the baseline and of a new system are drawn with them; and `bayesatk.decide.gate` decides.
+
+    Parameters
+    ----------
+    fit : xarray.DataTree
+        Of the baseline alone, right and wrong, from `bayesatk.evaluate`; for these questions with
+        ``keep=["p"]``.
+    policy : GatePolicy
+        The rules. The new system is the same as the baseline; where the policy has an ``effect``
+        there is a second row, in which the new system differs by it.
+    target : {"questions", "population"}
+        ``"questions"``: new trials of these questions; ``"population"``: in every repetition new
+        questions like these, for a result with ``pooling="partial"``.
+    trials : int, optional
+        Trials of each question in a repetition. Default: those of the result.
+    gates : int
+        Repetitions of each row, about half a second each.
+    rng : int, numpy.random.Generator or None
+        Seed of the repetitions.
+    progress : bool, optional
+        Show a progress bar. Default: after two seconds, if the output is a terminal.
+    client : dask.distributed.Client, optional
+        Run gates as tasks of this cluster.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each ``difference`` (new minus baseline): ``questions``, ``trials`` (their mean),
+        ``gates``, and the rates ``prob_pass``, ``prob_fail`` and ``prob_inconclusive``, each with
+        its binomial standard error (``_error``), and a ``sentence``. Two independent gates differ
+        with probability one minus the sum of the squared rates.
+
+    Raises
+    ------
+    ValueError
+        If the result is of several systems, lacks the draws, or leaves no room for the effect.
+
+    See Also
+    --------
+    bayesatk.decide.gate : the verdict on a new system.
+    bayesatk.decide.gate_design : the rates by a normal approximation, at once, also without data.
+
+    Notes
+    -----
+    Both systems of a repetition have the same success probabilities. At a difference the odds of
+    all questions are multiplied by one number, so that the metric, averaged over the questions,
+    differs by it. Rates are averages over what the baseline leaves open. The gate sees counts,
+    weights and groups of the questions; its model is that of the policy.
+
+    Examples
+    --------
+    >>> import bayesatk
+    >>> runs = [[1, 1, 1, 1]] * 12 + [[0, 0, 0, 1]] * 8
+    >>> fit = bayesatk.evaluate(runs, "pass@1", keep=["p"], rng=1)
+    >>> policy = bayesatk.decide.GatePolicy("pass@1", margin=0.3, pooling="none")
+    >>> row = gate_rates(fit, policy, gates=10).iloc[0]
+    >>> bool(row["prob_pass"] > 0.9), float(row["prob_fail"])
+    (True, 0.0)
+    """
+    result = _baseline(fit, policy)
+    one_of("target", target, TARGETS)
+    whole_number("gates", gates)
+    kept = np.full(result.trials.shape[1], True) if trials else result.trials[0] > 0
+    numbers = np.full(len(kept), whole_number("trials", trials)) if trials else result.trials[0]
+    numbers, share = numbers[kept], question_shares(result, kept)
+    generator, seed = resolve_rng(rng)
+    p = drawn_probabilities(result, target, gates, generator)[:, kept]
+    template, rows = _template(result, kept, numbers), []
+    for difference in dict.fromkeys([0.0, policy.effect or 0.0]):
+        new = shifted(p, difference, policy.asked, share)
+        right = generator.binomial(numbers, np.stack([new, p], axis=1))  # (gates, 2, questions)
+        decide = partial(_verdict, template, policy, right, numbers)
+        found = in_batches(decide, range(gates), client, "Simulating gates", progress)
+        verdicts = [verdict for _, verdict in found]
+        row: dict[str, Any] = {
+            "difference": difference, "questions": len(numbers), "trials": numbers.mean(),
+            "gates": gates,
+        }  # fmt: skip
+        for name in EXIT_CODES:
+            rate = verdicts.count(name) / gates
+            row |= {f"prob_{name}": rate, f"prob_{name}_error": share_error(rate, gates)}
+        rows.append(row | {"sentence": _sentence(row)})
+    return ShownTable.of(rows, "gate_rates", seed=seed, policy_sha256=policy.sha256)
+
+
+def _baseline(fit: Fit, policy: object) -> Result:
+    """Return the result of a baseline, or refuse what is no policy or cannot be simulated."""
+    if not isinstance(policy, GatePolicy):
+        raise ArgumentError(
+            "policy", f" must be a GatePolicy; got {type(policy).__name__}. Use "
+            "GatePolicy('pass@1', margin=0.02), or GatePolicy.read('gate.toml').",
+        )  # fmt: skip
+    result = Result.of(fit)
+    if len(result.systems) != 1:
+        rule = f" must be a result of the baseline alone; it has {len(result.systems)} systems."
+        raise ArgumentError("fit", rule)
+    result.require("gate_rates")
+    return result
+
+
+def drawn_probabilities(result: Result, target: str, size: int, rng: Rng) -> Array:
+    """Draw success probabilities (size, questions): of these questions, or of new ones like them.
+
+    A new question has the group, the covariates and the number of trials of the one it replaces.
+    """
+    if target == TARGETS[1]:
+        if result.pooling != "partial":
+            raise ArgumentError(
+                "fit", " must have a law from which new questions come; got "
+                f"pooling={result.pooling!r}. Evaluate with ", Argument("pooling", "partial"), ".",
+            )  # fmt: skip
+        return draw_new_p(Declared.of_result(result).model(0), size, rng)[0]
+    if "p" not in result.posterior:
+        raise ArgumentError(
+            "fit", " must have the draws of p of these questions. Evaluate the same data with ",
+            Argument("keep", ["p"]), ", or pass ", Argument("target", TARGETS[1]), ".",
+        )  # fmt: skip
+    p = result.posterior["p"].isel(system=0).transpose("chain", "draw", "question").values
+    drawn = p.reshape(-1, p.shape[-1])
+    return np.clip(drawn[rng.choice(len(drawn), size, len(drawn) < size)], 0.0, 1.0)
+
+
+def shifted(p: Array, difference: float, metric: Metric, share: Array) -> Array:
+    """Return success probabilities (draws, questions) whose mean metric differs by so much.
+
+    Examples
+    --------
+    >>> from bayesatk.metrics.grid import parse
+    >>> p = np.array([[0.5, 0.5]])
+    >>> shifted(p, -0.1, parse("pass@1")[0], np.array([0.5, 0.5])).round(6).tolist()
+    [[0.4, 0.4]]
+    """
+    if difference == 0.0:
+        return p
+
+    def excess(move: float, logits: Array, wanted: float) -> float:
+        return float(metric.latent(expit(logits + move)) @ share) - wanted
+
+    moved = np.empty_like(p)
+    for row, logits in enumerate(logit(np.clip(p, 1e-9, 1.0 - 1e-9))):
+        wanted = float(metric.latent(p[row]) @ share) + difference
+        ends = [excess(end, logits, wanted) for end in (-SHIFT_MAX, SHIFT_MAX)]
+        if ends[0] * ends[1] >= 0.0:
+            raise ArgumentError(
+                "effect", f" must leave the metric between its ends; got {difference:+g}, where "
+                f"{metric.label} of the baseline is {wanted - difference:.2f}. Take a smaller one.",
+            )  # fmt: skip
+        moved[row] = expit(logits + brentq(excess, -SHIFT_MAX, SHIFT_MAX, (logits, wanted)))
+    return moved
+
+
+def _template(result: Result, kept: Flags, trials: Ints) -> Outcomes:
+    """Return outcomes of two systems on the questions of a baseline, whose counts are replaced."""
+    dataset = result.data.dataset.isel(question=np.flatnonzero(kept))
+    columns = {name: dataset[name].values for name in (WEIGHT, GROUP) if name in dataset.coords}
+    own = tally((trials, trials), questions=dataset["question"].values.tolist(), **columns)
+    return together(own, own)
+
+
+def _verdict(template: Outcomes, policy: GatePolicy, right: Ints, trials: Ints, index: int) -> str:
+    """Return the verdict of one gate, on successes (2, questions) of the new and the old system."""
+    counts = np.stack([trials - right[index], right[index]], axis=-1)
+    dataset = template.dataset.assign(count=(("system", "question", "category"), counts))
+    return gate_of(Outcomes(dataset, template.notes), policy).verdict
+
+
+def _sentence(row: dict[str, Any]) -> str:
+    passes, fails, undecided = (
+        f"{row[f'prob_{name}']:.3f} ± {row[f'prob_{name}_error']:.3f}" for name in EXIT_CODES
+    )
+    who = f"differs by {row['difference']:+g}" if row["difference"] else "is the same"
+    return (
+        f"{row['questions']} questions, {row['trials']:.3g} trials each: a system that {who} "
+        f"passes with probability {passes}, fails with {fails}, and is inconclusive with "
+        f"{undecided} ({row['gates']} gates)."
+    )
