@@ -28,7 +28,6 @@ SCORES = (0.0, 0.5, 1.0)
 BETA = {"difficulty": "beta"}
 VOTES = {"pooling": "none", "prior": bk.priors.AnswerPrior(choices=4)}
 ONE_BETA = bk.priors.HyperPrior(families="beta")
-NORMAL = bk.priors.CrossedPrior()
 JUDGE = bk.JudgeError(tp=27, p=30, fp=4, n=32)
 UNIFORM = bk.priors.BetaPrior()
 MODERATE = bk.priors.HyperPrior((2.0, 2.0), (2.0, 6.0), families="beta")
@@ -113,10 +112,6 @@ SAMPLED = [
     ),
     Run("pymc-complete", "pooling complete", (6, 3), "pass@2", 200, {"pooling": "complete"}),
     Run(
-        "pymc-crossed", "crossed, two systems", (6, 4), "pass@1,3", 200,
-        {"normal": "crossed", "prior": NORMAL}, Studied,
-    ),
-    Run(
         "pymc-categories", "three categories, partial, marginal", (6, 3), "bayes max@2", 200,
         {"scores": SCORES, "prior": bk.priors.DirichletHyperPrior()},
     ),
@@ -142,10 +137,6 @@ SAMPLED = [
         {"structure": "groups"}, Studied,
     ),
     Run("pymc-votes", "votes, four choices", (6, 5), "plurality@1,3", 200, VOTES, Votes),
-    Run(
-        "pymc-normal", "logit-normal", (6, 4), "pass@1,3", 200,
-        {"normal": "logit_normal", "prior": NORMAL}, Studied,
-    ),
 ]  # fmt: skip
 
 

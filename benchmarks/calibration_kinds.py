@@ -1,10 +1,10 @@
-"""What is calibrated beside marks and scores: votes, costs, judges, structure, normal difficulties.
+"""What is calibrated beside marks and scores: votes, costs, judges, structure.
 
 Each is a `bayesatk.verification.replications.Replications` whose kind draws truth and data, and
 draws from their posterior.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -21,10 +21,8 @@ from bayesatk.data.study import population_of
 from bayesatk.data.tally import tally
 from bayesatk.judge_error import JudgeError, Judges
 from bayesatk.metrics.grid import Metric, parse
-from bayesatk.models.building import build_models
 from bayesatk.models.costs import cost_draws, cost_program
 from bayesatk.models.question_draws import traced_difficulty
-from bayesatk.models.systems import build_logit_normal
 from bayesatk.models.votes import answer_draws as sampled_votes
 from bayesatk.models.votes import (
     build_answers,
@@ -59,7 +57,7 @@ _COSTS = ("mean_cost", "cost_of_pass", "cost_if_right", "pass_at_k", "cost_to_su
 
 @dataclass(frozen=True)
 class Studied(Replications):
-    """Marks by a judge, questions with structure, or several systems with normal difficulties.
+    """Marks by a judge, or questions with structure.
 
     Parameters
     ----------
@@ -67,13 +65,10 @@ class Studied(Replications):
     structure : {"covariates", "groups"}, optional
         Questions are in groups of four; or their success depends on a trend and on a kind, of
         which every third one is.
-    normal : {"crossed", "logit_normal"}, optional
-        Of two systems whose difficulties are correlated, or of one.
     """
 
     judge: JudgeError | None = None
     structure: str | None = None
-    normal: str | None = None
 
     def kind(self) -> CountKind:
         """As of `Replications`."""
@@ -86,41 +81,12 @@ class Studied(Replications):
             columns["covariates"] = {"trend": trend.tolist(), "third": third.tolist()}
             asked["covariates"] = ("trend", "third")
         study = count_study(
-            self.questions, self.trials, self.scores, 2 if self.normal == "crossed" else 1,
-            columns, metrics=parse(self.metrics), pooling=self.pooling, prior=self.prior,
-            judges=self.judge and Judges((self.judge,)), population=population_of(self.pooling),
+            self.questions, self.trials, self.scores, columns, metrics=parse(self.metrics),
+            pooling=self.pooling, prior=self.prior, judges=self.judge and Judges((self.judge,)),
+            population=population_of(self.pooling),
             **asked,
         )  # fmt: skip
-        return NormalKind(study, "crossed") if self.normal else CountKind(study, self.form)
-
-
-class NormalKind(CountKind):
-    """Logit-normal difficulties, of one system or correlated between two; they have no closed form.
-
-    Their prior is a `bayesatk.priors.CrossedPrior`.
-    """
-
-    def _models(self, study: Any) -> Mapping[str, Any]:
-        if len(study.outcomes.systems) > 1:
-            return build_models(study, "crossed")
-        prior = study.prior
-        return {"": build_logit_normal(
-            study.outcomes, mu_sd=prior.mu_sd, sigma_sd=prior.sigma_sd
-        )}  # fmt: skip
-
-    def _simulated(self, family: str) -> Any:
-        return self._models(self.study)[family]
-
-    def _named(
-        self, metrics: Sequence[Metric], values: Array, variables: Mapping[str, Array]
-    ) -> Quantities:
-        """With the difference of two systems."""
-        quantities = super()._named(metrics, values, variables)
-        if values.shape[1] == 2:
-            gaps = values[:, :1] - values[:, 1:]
-            named = super()._named(metrics, gaps, {})
-            quantities |= {f"{name} difference": drawn for name, drawn in named.items()}
-        return quantities
+        return CountKind(study, self.form)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@ from .comparison.checks.criticism import criticise as criticise
 from .comparison.checks.model_comparison import compare_models as compare_models
 from .comparison.checks.model_comparison import exact_loo as exact_loo
 from .comparison.checks.model_comparison import log_bayes_factor_chance as log_bayes_factor_chance
-from .comparison.checks.model_comparison import log_bayes_factor_equal as log_bayes_factor_equal
 from .comparison.checks.model_comparison import log_evidence as log_evidence
 from .comparison.checks.question_table import question_table as question_table
 from .comparison.checks.trial_order import check_trial_order as check_trial_order

@@ -195,15 +195,6 @@ def test_evidence_with_prior_trials_is_that_of_all_less_that_of_prior_trials(kin
     assert elpd[3] == pytest.approx(gap + ways, abs=0.05)
 
 
-def test_equal_systems_share_their_prior_trials():
-    runs, before = {"a": [[1, 1]], "b": [[0, 1]]}, {"a": [[1]], "b": [[1]]}
-    fit = bk.evaluate(runs, "bayes", pooling="none", prior_trials=bk.tally(before), rng=1)
-    factor = bk.checks.log_bayes_factor_equal(fit).values[0, 1]
-    # After a success p is Beta(2, 1): 2/3 3/4 for a, 1/3 2/4 for b in order; after two, Beta(3, 1)
-    apart = np.exp(betaln(4, 1) - betaln(2, 1) + betaln(3, 2) - betaln(2, 1))
-    assert factor == pytest.approx(np.log(apart) - (betaln(6, 2) - betaln(3, 1)), abs=1e-9)
-
-
 @pytest.mark.long
 def test_categories_with_prior_trials_are_predicted_with_these():
     rng = np.random.default_rng(2)

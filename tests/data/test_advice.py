@@ -69,7 +69,6 @@ DOORS = {
     "evaluate": lambda data: bk.evaluate(data, "bayes", pooling="none", draws=2, rng=1),
     "sample": lambda data: bk.sample(data, "bayes"),
     "build": lambda data: bk.models.build(data),
-    "build_crossed": lambda data: bk.models.build_crossed(data),
     "prior_trials": lambda data: bk.evaluate(
         [[0, 1], [1, 1]], "bayes", prior_trials=data, pooling="none", draws=2, rng=1
     ),

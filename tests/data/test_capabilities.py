@@ -57,7 +57,6 @@ OPERATIONS: dict[str, Callable[[Any], object]] = {
     "evidence": bk.checks.log_evidence,
     "random_baseline": lambda fit: bk.guessing.random_baseline(fit, 0.25, rng=1),
     "tail_exponent": bk.checks.tail_exponent,
-    "equality": bk.checks.log_bayes_factor_equal,
     "chance": lambda fit: bk.checks.log_bayes_factor_chance(fit, 0.25),
 }
 

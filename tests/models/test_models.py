@@ -8,9 +8,7 @@ from scipy.special import expit
 from scipy.stats import betabinom
 
 import bayesatk as bk
-from bayesatk.metrics.grid import parse
 from bayesatk.models.mixing import mixing_notes
-from bayesatk.models.question_draws import population_mean
 from tests.conftest import FALSE_ALARM, METRICS
 
 SHORT = {"difficulty": "beta", "draws": 500, "tune": 500, "progress": False}
@@ -63,26 +61,6 @@ def test_same_seed_gives_the_same_draws(ragged) -> None:
     xr.testing.assert_equal(one["posterior"].to_dataset(), two["posterior"].to_dataset())
 
 
-@pytest.mark.long
-@pytest.mark.slow
-def test_a_users_own_model_gives_metrics(ragged) -> None:
-    model = bk.models.build_logit_normal(ragged)
-    tree = pm.sample(
-        model=model, nuts_sampler="nutpie", draws=500, tune=800, chains=4, cores=2, random_seed=1,
-        progressbar=False,
-    )  # fmt: skip
-    found = bk.from_draws(tree, ragged, "pass@1,4 bayes", rng=1)["posterior"].to_dataset()
-    assert found["pass_at_k"].dims == ("chain", "draw", "system", "k", "target")
-    beta = bk.evaluate(ragged, "pass@1,4 bayes", difficulty="beta", rng=1)["closed_form"]
-    # Another shape of difficulty: close to the Beta's answer, within its own uncertainty.
-    for target in ("questions", "population"):
-        exact = beta["bayes"].sel(target=target)
-        gap = found["bayes"].sel(target=target).mean(("chain", "draw")) - exact.sel(
-            statistic="mean"
-        )
-        assert float(np.abs(gap / exact.sel(statistic="sd")).max()) < 1.0
-
-
 def test_models_have_names_and_coordinates(ragged) -> None:
     partial = bk.models.build(ragged, form="full")
     assert [rv.name for rv in partial.free_RVs] == ["mean_p", "icc", "p"]
@@ -94,20 +72,6 @@ def test_models_have_names_and_coordinates(ragged) -> None:
     assert [rv.name for rv in complete.free_RVs] == ["mean_p"]
     improper = bk.models.build(ragged, prior=bk.priors.HyperPrior.bda3())
     assert "improper_icc_prior" in improper.named_vars
-
-
-def test_marginal_likelihood_is_the_integrated_full_one() -> None:
-    data = bk.tally(([2, 0, 3], [3, 1, 5]))
-    model = bk.models.build(data)
-    point = {"mean_p_logodds__": np.array([0.3]), "icc_logodds__": np.array([-0.4])}
-    logp = model.compile_logp(vars=model.potentials)(point)
-    mean, icc = 1 / (1 + np.exp(-0.3)), 1 / (1 + np.exp(0.4))
-    total = (1 - icc) / icc
-    p = (np.arange(200_000) + 0.5) / 200_000
-    density = p ** (mean * total - 1) * (1 - p) ** ((1 - mean) * total - 1)
-    density /= density.sum()
-    likelihoods = [(density @ (p**c * (1 - p) ** (n - c))) for c, n in [(2, 3), (0, 1), (3, 5)]]
-    assert abs(float(logp) - np.log(likelihoods).sum()) < 2e-3
 
 
 def test_prior_predictive_works_on_the_full_form(ragged) -> None:
@@ -124,23 +88,6 @@ def test_options_are_checked(ragged) -> None:
         bk.models.build(ragged, form="half")
     with pytest.raises(TypeError, match="must be a BetaPrior"):
         bk.models.build(ragged, pooling="none", prior=bk.priors.HyperPrior())
-
-
-def test_population_of_a_logit_normal() -> None:
-    """Against 10^6 simulated questions."""
-    posterior = xr.Dataset(
-        {
-            "mu": (("chain", "draw"), np.array([[0.4, -1.0]])),
-            "sigma": (("chain", "draw"), np.array([[1.5, 4.0]])),
-        }
-    )
-    expected = population_mean(posterior, 0)
-    assert expected is not None
-    found = expected(parse("pass@4")[0])
-    z = np.random.default_rng(0).standard_normal(1_000_000)
-    for draw, (mu, sigma) in enumerate([(0.4, 1.5), (-1.0, 4.0)]):
-        simulated = 1 - (1 - 1 / (1 + np.exp(-(mu + sigma * z)))) ** 4
-        assert abs(found[draw] - simulated.mean()) < 5 * 0.5 / 1000
 
 
 @pytest.mark.long

@@ -6,13 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.special import betaln, expit, logit
 from scipy.stats import beta
 
 import bayesatk as bk
-from bayesatk.data.scales import Scored
 from bayesatk.data.study import read_study
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.models_of import Declared
@@ -45,40 +42,6 @@ def test_without_pooling_everything_is_a_weighted_sum() -> None:
         assert own.std() == pytest.approx(sd, rel=0.07)
 
 
-def test_partial_pooling_by_a_grid_over_mean_and_icc() -> None:
-    """Hyperparameters are those of the counts alone; the mean over questions is weighted."""
-    fit = bk.evaluate(bk.tally(RUNS[:1], weight=WEIGHT), "pass@1", difficulty="beta", rng=1)
-    right, trials = RUNS[0].sum(axis=1), 3
-    side = (np.arange(400) + 0.5) / 400
-    mean, icc = (each.ravel() for each in np.meshgrid(side, side))
-    a, b = mean * (1 - icc) / icc, (1 - mean) * (1 - icc) / icc
-    log = sum(betaln(a + c, b + trials - c) - betaln(a, b) for c in right)
-    chance = np.exp(log - log.max())
-    chance /= chance.sum()
-    own = [beta(a + c, b + trials - c) for c in right]
-    given_mean = sum(s * one.mean() for s, one in zip(SHARE, own, strict=True))
-    given_var = sum(s**2 * one.var() for s, one in zip(SHARE, own, strict=True))
-    expected = chance @ given_mean
-    sd = np.sqrt(chance @ (given_var + (given_mean - expected) ** 2))
-    found = values(fit, k=1, target="questions", statistic=["mean", "sd"])
-    np.testing.assert_allclose(found, [expected, sd], atol=2e-4)
-    found = values(fit, k=1, target="population", statistic=["mean", "sd"])
-    sd = np.sqrt(chance @ mean**2 - (chance @ mean) ** 2)
-    np.testing.assert_allclose(found, [chance @ mean, sd], atol=2e-4)
-    # These drawn anew: draw hyperparameters, p, and Dirichlet weights times the weights.
-    fit = bk.evaluate(bk.tally(RUNS[:1], weight=WEIGHT), "pass@1", difficulty="beta", rng=1,
-                      population="bootstrap")  # fmt: skip
-    rng = np.random.default_rng(3)
-    place = rng.choice(len(chance), 40_000, p=chance)
-    p = rng.beta(a[place, None] + right, b[place, None] + trials - right)
-    share = rng.standard_exponential(p.shape) * WEIGHT
-    drawn = (p * share).sum(axis=1) / share.sum(axis=1)
-    found = values(fit, k=1, target="population", statistic=["mean", "sd"])
-    np.testing.assert_allclose(found, [drawn.mean(), drawn.std()], atol=4e-3)
-    mine = fit["posterior"]["pass_at_k"].sel(k=1, target="population").values
-    np.testing.assert_allclose(found, [mine.mean(), mine.std()], atol=1.2e-2)
-
-
 @pytest.mark.parametrize("pooling", POOLINGS)
 def test_equal_weights_are_none(pooling) -> None:
     one, two = (
@@ -88,48 +51,6 @@ def test_equal_weights_are_none(pooling) -> None:
     )  # fmt: skip
     for group in ("posterior", "closed_form", "closed_form_quantiles"):
         xr.testing.assert_equal(one[group].dataset, two[group].dataset)
-
-
-counts = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=6)
-
-
-@pytest.mark.parametrize("pooling", POOLINGS)
-@settings(max_examples=10, deadline=None)
-@given(counts=counts, seed=st.integers(0, 99), scale=st.sampled_from([1e-200, 0.3, 7.0, 1e200]))
-def test_scale_and_order_of_weights_do_not_matter(pooling, counts, seed, scale) -> None:
-    """Nor whether right and wrong are two scored categories."""
-    table = np.array(counts)
-    table[0, 0] += 1
-    rng = np.random.default_rng(seed)
-    weight, order = rng.lognormal(0, 1, len(table)), rng.permutation(len(table))
-    scored = Scored((0.0, 1.0))
-
-    def fitted(way, counts, weight):
-        prior = way.resolve_prior(pooling, None)
-        prior = (
-            bk.priors.HyperPrior(families="beta")
-            if isinstance(prior, bk.priors.HyperPrior)
-            else prior
-        )
-        model = Declared(way, pooling, prior, np.asarray(counts)[None], weight=weight).model(0)
-        metrics = [way.judged(one) for one in parse("bayes max@2")]
-        found = model.fit(metrics)
-        return found.mean, found.sd
-
-    one = fitted(scored, table, weight)
-    for other, error in (
-        (fitted(scored, table[order], scale * weight[order]), 1e-6),
-        # Levels are summed on another grid, under partial pooling.
-        (fitted(bk_right_wrong(), table, scale * weight), 1e-4 if pooling == "partial" else 1e-6),
-    ):
-        np.testing.assert_allclose(one[0], other[0], rtol=error, atol=1e-9)
-        np.testing.assert_allclose(one[1], other[1], rtol=100.0 * error, atol=1e-9)
-
-
-def bk_right_wrong():
-    from bayesatk.data.scales import RIGHT_WRONG
-
-    return RIGHT_WRONG
 
 
 def test_a_weight_of_two_is_not_a_question_asked_twice() -> None:
@@ -411,7 +332,6 @@ def test_what_is_of_single_questions_or_of_their_distribution_has_no_weights() -
     for function in (
         bk.checks.exact_loo,
         bk.checks.log_evidence,
-        bk.checks.log_bayes_factor_equal,
         bk.checks.tail_exponent,
     ):
         one, two = (function(fit) for fit in fits)

@@ -104,7 +104,6 @@ TWINS = [
     ("compare", "plots.plot_difference"), ("compare", "plots.plot_ranks"),
     ("leaderboard", "plots.plot_leaderboard"), ("decide.gate", "plots.plot_gate"),
     ("evaluate", "plots.plot_curve"), ("checks.criticise", "plots.plot_difficulty"),
-    ("models.build_crossed", "models.compile_crossed"),
 ]  # fmt: skip
 
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.special import expit
 
 import bayesatk as bk
 from tests.conftest import FALSE_ALARM
@@ -27,28 +26,3 @@ def test_rat_tumours_under_the_books_prior() -> None:
         theta = draws["p"].mean("sample").values
         assert abs(theta[-1] - 0.2109) < error * 0.075 + 5e-5
         assert abs(theta[0] - 0.0636) < error * 0.045 + 5e-5
-
-
-@pytest.mark.long
-def test_surgical_mortality_under_the_logit_normal() -> None:
-    """The BUGS example's posterior means: mu -2.554, population .073, hospitals A .053, H .123."""
-    import pymc as pm
-
-    model = bk.models.build_logit_normal(bk.datasets.surgical(), mu_sd=100.0, sigma_sd=1000.0)
-    with model:  # the published prior: precision ~ Gamma(.001, .001), in place of a flat sigma
-        sigma = model["sigma"]
-        pm.Potential("gamma_precision", (-1.002 * pm.math.log(sigma) - 0.001 / sigma**2).sum())
-    trace = pm.sample(
-        model=model, nuts_sampler="nutpie", draws=3000, tune=1500, chains=4, cores=2,
-        random_seed=4, progressbar=False,
-    )  # fmt: skip
-    draws = trace["posterior"].to_dataset().isel(system=0).stack(sample=("chain", "draw"))
-    p = draws["p"].mean("sample").values
-    assert abs(float(draws["mu"].mean()) - -2.554) < 0.01
-    assert abs(float(expit(draws["mu"]).mean()) - 0.073) < 0.0015
-    assert abs(p[0] - 0.053) < 0.002
-    assert abs(p[7] - 0.123) < 0.002
-    # The Beta family tells the same story of every hospital, within 0.6 of a posterior sd.
-    fit = bk.evaluate(bk.datasets.surgical(), "bayes", difficulty="beta", keep=["p"], rng=1)
-    beta = fit["posterior"]["p"].isel(system=0).mean(("chain", "draw")).values
-    assert (np.abs(beta - p) < 0.6 * draws["p"].std("sample").values).all()

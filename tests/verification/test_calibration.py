@@ -132,17 +132,6 @@ def test_pooled_votes_are_calibrated(monkeypatch, agreement) -> None:
     assert names <= set(found.table.index)
 
 
-@pytest.mark.slow
-@pytest.mark.long
-def test_logit_normal_difficulties_are_calibrated() -> None:
-    found = calibration(
-        Studied, (6, 4), "pass@2", 60, 5, "pymc", FALSE_ALARM, normal="logit_normal",
-        prior=bk.priors.CrossedPrior(),
-    )  # fmt: skip
-    assert found.verdict == "calibrated", found.table.to_string()
-    assert {"mu", "sigma", "p_first", "pass@2 population"} <= set(found.table.index)
-
-
 def test_a_planted_bug_in_categories_is_caught(monkeypatch) -> None:
     right = replications.Declared.of_study
     prior = bk.priors.DirichletPrior((3.0, 1.0, 1.0))
@@ -221,8 +210,8 @@ def test_what_cannot_be_simulated_is_refused() -> None:
         bk.checks.calibrate(3, 2, engine="stan")
     with pytest.raises(ValueError, match="form must be left out"):
         bk.checks.calibrate(3, 2, form="full")
-    with pytest.raises(ValueError, match="form must be 'marginal' or 'full'; got 'crossed'"):
-        bk.checks.calibrate(3, 2, form="crossed", engine="pymc")
+    with pytest.raises(ValueError, match="form must be 'marginal' or 'full'; got 'half'"):
+        bk.checks.calibrate(3, 2, form="half", engine="pymc")
     with pytest.raises(ValueError, match=r"metrics must be of marks .*got plurality@1"):
         bk.checks.calibrate(3, 2, "plurality@1 pass@1")
     for scores in ((1.0, 0.0), (0.0, float("nan")), (0.0, float("inf")), "ab", 3):

@@ -13,12 +13,12 @@ from bayesatk._tools.messages import Argument, ArgumentError
 Capability = Literal[
     "group", "covariates", "judge", "weight", "prior trials", "pooling none", "pooling complete",
     "categories", "votes", "families", "truth", "success metrics",
-    "pooling partial", "cut judge", "costs", "crossed", "law", "bootstrap", "estimated weight",
+    "pooling partial", "cut judge", "costs", "law", "bootstrap", "estimated weight",
     "several marks", "shared prior trials", "pooling own",
 ]  # fmt: skip
 Operation = Literal[
     "table", "compare", "exact_loo", "leaderboard", "criticise", "plan", "question_table",
-    "noise_floor", "e_value", "claim", "gate", "extrapolation_range", "evidence", "equality",
+    "noise_floor", "e_value", "claim", "gate", "extrapolation_range", "evidence",
     "random_baseline", "tail_exponent", "difficulty_plot", "shrinkage_plot",
     "chance", "shared_difficulty", "board_questions", "sample", "gate_rates",
 ]  # fmt: skip
@@ -110,7 +110,6 @@ FEATURES: Mapping[Capability, Feature] = {
     "cut judge": Feature(
         "a judge with updated=False", Argument("judge"), ("pass a JudgeError with updated=True",)
     ),
-    "crossed": Feature("form='crossed'", Argument("form"), ("leave out ", Argument("form"))),
     "law": _of_population("law"),
     "bootstrap": _of_population("bootstrap"),
     "pooling own": Feature(
@@ -127,7 +126,6 @@ _RATE = "it is about a success probability, and trials with scores have several 
 _GUESSES = "how a judge marks guesses is not known: its error rates are of what systems answer"
 _TWO_KINDS = "what one more trial reduces is known by a covariance if it is right or wrong alone"
 _OWN = "the library does not know the law of questions of your own model"
-_LOGIT_NORMAL = "its logit-normal difficulties have no closed likelihood of a question"
 
 
 def _pairs(
@@ -176,10 +174,16 @@ REFUSED = _pairs(
             "e_value": "it bets on marks, which are evidence about the judge as much as about "
             "the systems",
             "extrapolation_range": "a range of marks is none of success",
+<<<<<<< HEAD
             "gate_rates": "how often such a gate errs depends on how the judge will mark the next "
             "system, which the data of a baseline do not say",
             "equality": "the marks of one system tell of the judge of the other, so neither has "
             "evidence of its own",
+=======
+            "certify": "how often such a gate errs depends on how the judge will mark the next "
+            "system, and on which of its trials will be marked by hand, which the data of a "
+            "baseline do not say; a plan with labels= says how wide its interval will be",
+>>>>>>> 2927092e (The crossed and the logit-normal model and the Bayes factor of equal systems go: a model of one's own has its metrics from its draws)
             "random_baseline": _GUESSES,
             "chance": _GUESSES,
             "difficulty_plot": "the rates that it shows beside the distribution are of marks",
@@ -235,7 +239,6 @@ REFUSED = _pairs(
         "cut judge": {
             "exact_loo": _CUT,
             "evidence": _CUT,
-            "equality": _CUT,
             "plan": _CUT,
             "question_table": _CUT,
             "shared_difficulty": "the marks of all systems inform the judge's rates there",
@@ -256,33 +259,6 @@ REFUSED = _pairs(
             "pooling complete": _ONE_P + " when they are drawn anew",
             "shared_difficulty": "its questions come from a law of difficulty, not from these",
         },
-        "crossed": {
-            **dict.fromkeys(
-                (
-                    "group",
-                    "covariates",
-                    "judge",
-                    "categories",
-                    "votes",
-                    "families",
-                    "prior trials",
-                    "pooling none",
-                    "pooling complete",
-                ),
-                "its difficulties are logit-normal, of right and wrong, and nothing moves them",
-            ),
-            "shared_difficulty": "the crossed model has difficulties of its own",
-            "tail_exponent": "logit-normal difficulties follow no power law near zero",
-            "difficulty_plot": "its difficulties are of all systems together",
-            "exact_loo": _LOGIT_NORMAL,
-            "evidence": _LOGIT_NORMAL,
-            "equality": _LOGIT_NORMAL,
-            "question_table": _LOGIT_NORMAL,
-            "noise_floor": _LOGIT_NORMAL,
-            "plan": _LOGIT_NORMAL,
-            "random_baseline": _LOGIT_NORMAL,
-            "criticise": _LOGIT_NORMAL,
-        },
         "pooling own": {
             **dict.fromkeys(
                 (
@@ -291,10 +267,8 @@ REFUSED = _pairs(
                     "plan",
                     "question_table",
                     "evidence",
-                    "equality",
                     "tail_exponent",
                     "difficulty_plot",
-                    "horizon",
                     "chance",
                 ),
                 _OWN,
@@ -314,7 +288,7 @@ _WORDS: Mapping[Operation, str] = {
     "plan": "a plan", "question_table": "laws of single questions", "e_value": "an e-value",
     "noise_floor": "a noise floor", "extrapolation_range": "a range over difficulty distributions",
     "exact_loo": "leave-one-out", "evidence": "evidence", "claim": "a claim", "gate": "a gate",
-    "equality": "the evidence that systems are equal", "random_baseline": "a random baseline",
+    "random_baseline": "a random baseline",
     "tail_exponent": "the law of large k",
     "difficulty_plot": "one distribution of difficulties", "shrinkage_plot": "a plot of shrinkage",
     "chance": "a comparison with guessing", "table": "a table", "compare": "a comparison",

@@ -7,15 +7,11 @@ from typing import Any, Literal
 import pymc as pm
 
 from bayesatk._tools.messages import ArgumentError, one_of
-from bayesatk.data.capabilities import Capability, require_together
 from bayesatk.data.study import Study, read_study
 from bayesatk.metrics.grid import MetricSpec
 from bayesatk.models.program import Form, build_program
-from bayesatk.models.systems import build_crossed
 from bayesatk.priors import (
     DIFFICULTY_FAMILIES,
-    CrossedPrior,
-    Families,
     HyperPrior,
     ModelPrior,
     Pooling,
@@ -112,9 +108,6 @@ def build_models(study: Study, form: Form, distinct: bool = True) -> Models:
     distinct : bool
         As of `bayesatk.models.program.build_program`.
     """
-    if form == "crossed":
-        assert isinstance(study.prior, CrossedPrior)
-        return {"": build_crossed(study.outcomes, prior=study.prior)}
     families = study.prior.family_prior if isinstance(study.prior, HyperPrior) else [""]
     return {name: build_program(study, name, form, distinct) for name in families}
 
@@ -122,18 +115,6 @@ def build_models(study: Study, form: Form, distinct: bool = True) -> Models:
 def default_form(pooling: Pooling) -> Form:
     """Return the form of a model that mixes best for its cost."""
     return "marginal" if pooling == "partial" else "full"
-
-
-def check_crossed(study: Study, difficulty: Families, keep: Sequence[str]) -> None:
-    """Refuse what the crossed model, whose prior the study has, cannot give."""
-    families: dict[Capability, object] = {} if difficulty is None else {"families": difficulty}
-    require_together({**study.values, **families})
-    if set(keep) - {"p"}:
-        raise ArgumentError(
-            "keep",
-            " must be empty or ['p'] for form='crossed', which has no closed likelihood of a "
-            f"question; got {list(keep)}.",
-        )
 
 
 def one_latent_family[Kind](prior: Kind, form: str, by_default: bool, judged: bool = False) -> Kind:

@@ -18,7 +18,6 @@ from bayesatk.models.program import Form
 from bayesatk.models.sampling import Sampling, sampled_result, with_data_of
 from bayesatk.priors import (
     CategoryPrior,
-    CrossedPrior,
     DirichletHyperPrior,
     Families,
     ModelPrior,
@@ -26,7 +25,6 @@ from bayesatk.priors import (
     Prior,
 )
 from bayesatk.priors.choice import (
-    prior_of,
     resolve_category_prior,
     resolve_prior,
     with_families,
@@ -43,7 +41,7 @@ class CompiledModel:
         Options of the model.
     systems, questions, categories : int
         Sizes of the data with which it was compiled. New data must have as many systems and
-        categories and, if p is sampled (``form="full"`` or ``"crossed"``), as many questions.
+        categories and, if p is sampled (``form="full"``), as many questions.
     programs : dict
         Compiled program of each difficulty family.
 
@@ -106,7 +104,7 @@ class CompiledModel:
         marginal = " Under partial pooling a model of form='marginal' takes any number."
         compiled = [("category", self.categories, "categories", "")]
         compiled += [("system", self.systems, "system(s)", another)]
-        if self.form in ("full", "crossed"):
+        if self.form == "full":
             compiled += [("question", self.questions, "question(s)", another + marginal)]
         for dim, size, words, remedy in compiled:
             present = outcomes.dataset.sizes[dim]
@@ -200,32 +198,6 @@ def compile_dirichlet_multinomial(
             "of their scores are sampled by bayesatk.sample."
         )
     return _compiled(Scored, data, pooling, resolved, form or default_form(pooling))
-
-
-def compile_crossed(data: object, *, prior: CrossedPrior | None = None) -> CompiledModel:
-    """Compile the model of systems crossed with questions once, to sample many data sets.
-
-    Parameters
-    ----------
-    data : Outcomes or anything `bayesatk.tally` accepts
-        Sets the number of systems and of questions.
-    prior : CrossedPrior, optional
-
-    Returns
-    -------
-    CompiledModel
-
-    See Also
-    --------
-    bayesatk.models.build_crossed : the model that is compiled.
-    bayesatk.sample : one data set.
-
-    Examples
-    --------
-    >>> model = compile_crossed(data)  # doctest: +SKIP
-    """
-    prior = prior_of(CrossedPrior, prior, "for form='crossed'")
-    return _compiled(RightWrong, data, "partial", prior, "crossed")
 
 
 def _compiled(

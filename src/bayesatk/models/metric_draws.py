@@ -108,7 +108,6 @@ def named_draws(
     dims = {
         "mean_p": axes, "p": ("question", *axes), "coefficients": ("coefficient",),
         "shape": ("function",), "group_effect": ("group",), "group_mean": ("group", *axes),
-        "correlation": ("other",),
     }  # fmt: skip
     if study.outcomes.graded:
         dims |= {name: (axis,) for name, axis in LEVEL_AXES.items()}
@@ -137,7 +136,7 @@ def hyper_variables(
     """Return hyperparameters of one system, by the names that results have."""
     if laws is None:
         of_judge = () if study.judges is None else study.judge_rates(system).names
-        names = ("mean_p", "mu", "sigma", "correlation", *of_judge)
+        names = ("mean_p", *of_judge)
         return {name: flat_draws(posterior[name], system) for name in names if name in posterior}
     variables = laws.variables(scored=False)
     absent = set() if study.grouping is not None else {"typical_p"}

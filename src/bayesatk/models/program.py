@@ -38,7 +38,7 @@ from bayesatk.priors import DirichletHyperPrior, HyperPrior
 from bayesatk.priors.fields import Beta, Dirichlet, Field, Fields, HalfNormal, StudentT
 from bayesatk.results.question_laws import concentration, declared_fields
 
-Form = Literal["full", "marginal", "crossed"]
+Form = Literal["full", "marginal"]
 Tensor = Any  # a symbolic array: PyTensor has no types to check
 KINDS = ("never", "always", "between")  # of questions, where a law has atoms
 COMPONENTS = ("first", "second")

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import xarray as xr
-from scipy.special import expit, xlogy
+from scipy.special import xlogy
 from scipy.stats import betabinom, binom
 
 from bayesatk._tools.arrays import Array, Indices, Rng
@@ -86,19 +86,13 @@ def population_mean(posterior: xr.Dataset, system: int) -> Expectation | None:
     Parameters
     ----------
     posterior : xarray.Dataset
-        Draws of the hyperparameters of logit-normal difficulties, or of one p of all questions.
+        Draws of one p of all questions, if there is one.
     system : int
     """
-    names = ("mu", "sigma", "mean_p")
-    drawn = {name: flat_draws(posterior[name], system) for name in names if name in posterior}
-    if {"mu", "sigma"} <= set(drawn):
-        z = np.linspace(-8.5, 8.5, 171)
-        weight = np.exp(-0.5 * z**2)
-        points = expit(drawn["mu"][:, None] + drawn["sigma"][:, None] * z)
-        return lambda metric: np.asarray(metric.latent(points) @ (weight / weight.sum()))
-    if "mean_p" not in drawn:
+    if "mean_p" not in posterior:
         return None
-    return lambda metric: np.asarray(metric.latent(drawn["mean_p"]))
+    p = flat_draws(posterior["mean_p"], system)
+    return lambda metric: np.asarray(metric.latent(p))
 
 
 def log_parts(difficulty: Difficulty, states: Array) -> Array:

@@ -25,7 +25,6 @@ from bayesatk.metrics.category_credit import reachable
 from bayesatk.metrics.grid import MetricSpec
 from bayesatk.models.building import (
     build_models,
-    check_crossed,
     default_form,
     one_latent_family,
 )
@@ -37,7 +36,6 @@ from bayesatk.models.program import Form
 from bayesatk.models.votes import answer_draws, build_answers
 from bayesatk.priors import (
     AnswerPrior,
-    CrossedPrior,
     Families,
     HyperPrior,
     ModelPrior,
@@ -45,7 +43,6 @@ from bayesatk.priors import (
     Population,
     VotePrior,
 )
-from bayesatk.priors.choice import prior_of
 from bayesatk.results.checking import checking_groups
 from bayesatk.results.citations import HOFFMAN
 from bayesatk.results.difficulty import difficulty_group, flat_draws, has_difficulty_group
@@ -223,13 +220,10 @@ def sample(
     judge : JudgeError, mapping {system: JudgeError}, table or text, optional
         As in `bayesatk.evaluate`. The rates of every judge are then sampled too. With a judge,
         groups or covariates there is one difficulty family at a time; default: ``"beta"``.
-    form : {"marginal", "full", "crossed"}, optional
+    form : {"marginal", "full"}, optional
         Partial pooling only. ``"marginal"`` (default): integrate p out while sampling and draw it
         afterwards from its conjugate conditional distribution, which takes seconds instead of
-        minutes. ``"full"``: sample every p; for the family ``"beta"`` alone. ``"crossed"``:
-        logit-normal difficulties that are correlated between systems
-        (`bayesatk.models.build_crossed`, with a `bayesatk.priors.CrossedPrior`); `bayesatk.compare`
-        uses its joint draws.
+        minutes. ``"full"``: sample every p; for the family ``"beta"`` alone.
     draws, tune, chains : int
         Draws kept and tuning steps per chain, and chains.
     progress : bool
@@ -274,21 +268,18 @@ def sample(
     True
     """
     form = form or default_form(pooling)
-    one_of("form", form, ("marginal", "full", "crossed"))
-    crossed = prior_of(CrossedPrior, prior, "for form='crossed'") if form == "crossed" else None
+    one_of("form", form, ("marginal", "full"))
     study = read_study(
-        data, metrics, pooling=pooling, prior=None if crossed else prior,
-        difficulty=None if crossed else difficulty, success=success, prior_trials=prior_trials,
+        data, metrics, pooling=pooling, prior=prior,
+        difficulty=difficulty, success=success, prior_trials=prior_trials,
         prior_weight=prior_weight, answer_prior=answer_prior, ci_prob=ci_prob, keep=keep,
         covariates=covariates, group=group, group_weights=group_weights, population=population,
         judge=judge, combined=True,
     )  # fmt: skip
-    if crossed:
-        check_crossed(replace(study, prior=crossed), difficulty, keep)
     by_default = prior is None and difficulty is None
     alone = any(value is not None for value in (study.judges, study.design, study.grouping))
     alone |= bool(study.scale.axes)
-    resolved = crossed or one_latent_family(study.prior, form, by_default, alone)
+    resolved = one_latent_family(study.prior, form, by_default, alone)
     how = Sampling(draws, tune, chains, progress, sample_kwargs or {})
     study = replace(study, prior=resolved)
     return sampled_result(study, form, how, rng, keep, partial(compiler_of, study, form))
@@ -402,7 +393,6 @@ def _posterior(study: Study, counts: CountDraws) -> xr.Dataset:
     group = posterior_group(study.grid, counts.values, labels["system"], variables, {})
     if study.grouping is not None:
         labels["group"] = np.array(study.grouping.labels)
-    labels["other"] = labels["system"]
     if study.design is not None:
         labels["coefficient"] = np.array(study.design.coefficients, object)
     if study.judges is not None:

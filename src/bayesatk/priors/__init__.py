@@ -9,7 +9,6 @@ from bayesatk.priors.counts import INFLATION as INFLATION
 from bayesatk.priors.counts import AnswerHyperPrior as AnswerHyperPrior
 from bayesatk.priors.counts import AnswerPrior as AnswerPrior
 from bayesatk.priors.counts import BetaPrior as BetaPrior
-from bayesatk.priors.counts import CrossedPrior as CrossedPrior
 from bayesatk.priors.counts import DirichletHyperPrior as DirichletHyperPrior
 from bayesatk.priors.counts import DirichletPrior as DirichletPrior
 from bayesatk.priors.counts import HyperPrior as HyperPrior
@@ -19,7 +18,6 @@ __all__ = [
     "AnswerHyperPrior",
     "AnswerPrior",
     "BetaPrior",
-    "CrossedPrior",
     "DirichletHyperPrior",
     "DirichletPrior",
     "HyperPrior",
@@ -30,6 +28,6 @@ Pooling = Literal["none", "partial", "complete"]
 Population = Literal["law", "bootstrap"]
 Prior = BetaPrior | HyperPrior
 CategoryPrior = DirichletPrior | DirichletHyperPrior
-ModelPrior = Prior | CategoryPrior | CrossedPrior
+ModelPrior = Prior | CategoryPrior
 VotePrior = AnswerPrior | AnswerHyperPrior
 AnyPrior = ModelPrior | VotePrior

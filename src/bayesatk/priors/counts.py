@@ -407,41 +407,6 @@ class AnswerHyperPrior:
 
 
 @dataclass(frozen=True)
-class CrossedPrior:
-    """Prior of correlated logit-normal difficulties of several systems.
-
-    ``mu ~ Normal(0, mu_sd)`` and ``sigma ~ HalfNormal(sigma_sd)`` for every system; the correlation
-    of their difficulties is ``LKJ(eta)``.
-
-    Parameters
-    ----------
-    mu_sd, sigma_sd : float
-        Prior scales of the mean and of the sd of the logits of the success probabilities, > 0.
-        With ``mu_sd=1.5`` the success probability of a question of average difficulty is nearly
-        uniform.
-    eta : float
-        LKJ parameter: 1 is uniform over correlation matrices, a larger value prefers weak
-        correlations.
-
-    See Also
-    --------
-    bayesatk.models.build_crossed : the model.
-
-    Examples
-    --------
-    >>> CrossedPrior()
-    CrossedPrior(mu_sd=1.5, sigma_sd=2.5, eta=1.0)
-    """
-
-    mu_sd: float = 1.5
-    sigma_sd: float = 2.5
-    eta: float = 1.0
-
-    def __post_init__(self) -> None:
-        positive_numbers(self, "mu_sd", "sigma_sd", "eta")
-
-
-@dataclass(frozen=True)
 class LeaderboardPrior:
     """Prior of systems that share the difficulty of questions, for `bayesatk.leaderboard`.
 

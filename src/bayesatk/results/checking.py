@@ -17,7 +17,7 @@ from scipy.special import digamma, gammaln
 from bayesatk._tools.arrays import Array, Indices, Rng
 from bayesatk.data.study import Study
 from bayesatk.metrics.grid import MetricGrid
-from bayesatk.priors import DIFFICULTY_FAMILIES, CrossedPrior, HyperPrior
+from bayesatk.priors import DIFFICULTY_FAMILIES, HyperPrior
 from bayesatk.priors.fields import Beta, Dirichlet, Field, Fields
 from bayesatk.results.difficulty import field_values
 from bayesatk.results.question_laws import QuestionLaws, concentration, declared_fields
@@ -67,12 +67,12 @@ def checking_groups(
     Notes
     -----
     There are no draws of an improper prior. Of votes between answers, whose data are answers and
-    not counts, and of crossed models there is a likelihood only if it is given.
+    not counts, there is a likelihood only if it is given.
     """
     posterior, systems = groups["posterior"], range(len(study.outcomes.systems))
     at = {name: posterior[name].values for name in ("chain", "draw")}
     results, laws = {}, []
-    if study.judged and not isinstance(study.prior, CrossedPrior):
+    if study.judged:
         laws = [QuestionLaws.of_result(study, groups, system, p) for system in systems]
     if laws and (study.pooling != "none" or p is not None):
         results = _predictive_groups(study, posterior, laws, at, keep, rng)

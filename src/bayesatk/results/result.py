@@ -145,11 +145,6 @@ class Result:
         """Whether it is of draws of a model that is not the library's."""
         return bool(self.pooling == "own")
 
-    @property
-    def joint(self) -> bool:
-        """Whether the draws of the systems are joint, as their model made them."""
-        return self.form in ("crossed", "own")
-
     @cached_property
     def families(self) -> dict[str, float]:
         """Families of the difficulty distribution with their prior probabilities."""

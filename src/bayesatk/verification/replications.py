@@ -236,7 +236,7 @@ class CountKind:
         """Draw a family, and hyperparameters, probabilities and counts."""
         family = drawn_family(self.study.prior, rng)
         if family not in self._forward:
-            self._forward[family] = Forward(self._simulated(family))
+            self._forward[family] = Forward(build_program(self.study, family, "full"))
         return family, self._forward[family].draw(rng)
 
     def simulate(self, rng: Rng) -> tuple[Quantities, Any]:
@@ -266,20 +266,13 @@ class CountKind:
 
     def sampled(self, data: Study, rng: Rng) -> Quantities:
         """Draw with NUTS from the models of the form."""
+        structured = data.grouping is not None or data.design is not None
+        models = build_models(data, self.form, distinct=not structured)
         posteriors = {
             family: nuts_draws(model, self._programs, family, rng)
-            for family, model in self._models(data).items()
+            for family, model in models.items()
         }
         return thinned(self.quantities(data, posteriors, rng))
-
-    def _simulated(self, family: str) -> Any:
-        """Return the model that is drawn from."""
-        return build_program(self.study, family, "full")
-
-    def _models(self, study: Study) -> Mapping[str, Any]:
-        """Return the models that NUTS samples, by family."""
-        structured = study.grouping is not None or study.design is not None
-        return build_models(study, self.form, distinct=not structured)
 
     def quantities(
         self, study: Study, posteriors: Mapping[str, xr.Dataset], rng: Rng
@@ -332,17 +325,17 @@ class CountKind:
             return dict(zip(design.coefficients, drawn.T, strict=True))
         columns = {
             "mean_p": {"mean_p lowest": 0, "mean_p highest": -1},
-            "group_mean": {"group_mean_first": 0}, "correlation": {"correlation": 1},
+            "group_mean": {"group_mean_first": 0},
         }  # fmt: skip
         return {label: drawn[:, column] for label, column in columns.get(name, {}).items()}
 
 
 def count_study(
-    questions: int, trials: int, scores: tuple[float, ...] | None = None, systems: int = 1,
+    questions: int, trials: int, scores: tuple[float, ...] | None = None,
     columns: Mapping[str, Any] | None = None, **asked: Any,
 ) -> Study:  # fmt: skip
     """Return a study of the right size, whose data are to be drawn; `columns` are of `tally`."""
-    counts = np.zeros((systems, questions, len(scores or (0.0, 1.0))), int)
+    counts = np.zeros((1, questions, len(scores or (0.0, 1.0))), int)
     counts[..., 0] = trials
     if scores is None:
         outcomes = tally((counts[..., 1], counts.sum(axis=2)), **(columns or {}))

@@ -187,7 +187,7 @@ def leaderboard(
         `other`, and ``prob_rank(metric, target, system, place)``, the probability of every rank.
         Attributes of the group: ``method`` of the joint draws (``"importance"`` sampling;
         ``"slice"`` sampling where its weights are unreliable; ``"paired"``, where every system has
-        its own model; ``"crossed"``, of a sampled model), ``effective_draws`` (independent draws
+        its own model; ``"own"``, of a user's model), ``effective_draws`` (independent draws
         behind all probabilities) and ``k_hat`` (Pareto shape of the largest importance weights; at
         0.7 or more, ``"slice"`` is used).
 

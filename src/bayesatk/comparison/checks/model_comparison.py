@@ -1,7 +1,6 @@
 """Which model of the questions is better: exact leave-one-out and exact evidence."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +12,7 @@ from bayesatk._tools.arrays import Indices
 from bayesatk._tools.messages import ArgumentError
 from bayesatk.data.chances import success_probabilities
 from bayesatk.posterior.model import Predictive
-from bayesatk.posterior.models_of import Declared, model_of
+from bayesatk.posterior.models_of import model_of
 from bayesatk.results.checking import UNIT
 from bayesatk.results.result import Fit, Result
 
@@ -268,66 +267,6 @@ def log_bayes_factor_chance(fit: Fit, guess: object) -> xr.DataArray:
     chance = success_probabilities(trials.shape[1], guess)
     null = (xlogy(successes, chance) + xlog1py(trials - successes, -chance)).sum(axis=1)
     return (evidence - xr.DataArray(null, dims="system")).rename("log_bayes_factor")
-
-
-def log_bayes_factor_equal(fit: Fit) -> xr.DataArray:
-    """Return the log Bayes factor of two different systems against two identical systems.
-
-    Different systems have independent success probabilities. Identical systems have the same
-    success probability on every question, so their counts add up to those of one system under the
-    same pooling and prior. Prior trials are given: both kinds of systems have learned from them.
-
-    Parameters
-    ----------
-    fit : xarray.DataTree
-        With two systems or more.
-
-    Returns
-    -------
-    xarray.DataArray
-        By ``system, other``; positive values favour different systems; 0 on the diagonal.
-
-    See Also
-    --------
-    bayesatk.compare : probabilities of differences.
-    bayesatk.decide.e_value : evidence that stays valid under repeated looks.
-
-    Examples
-    --------
-    >>> import bayesatk
-    >>> runs = {"a": [[1, 1, 1, 1]], "b": [[0, 0, 0, 0]]}
-    >>> fit = bayesatk.evaluate(runs, "bayes", pooling="none", rng=1)
-    >>> factor = log_bayes_factor_equal(fit).sel(system="a", other="b")
-    >>> round(float(np.exp(factor)), 6)  # (1/5)^2 / B(5, 5)
-    25.2
-    """
-    result = Result.of(fit)
-    result.require("equality")
-    evidence = log_evidence(result)
-    declared, size = Declared.of_result(result), len(result.systems)
-    if size < 2:
-        raise ArgumentError(
-            "fit",
-            " must have at least two systems; got one. Evaluate them together: "
-            "bayesatk.evaluate({'a': ..., 'b': ...}, metrics).",
-        )
-    table = np.zeros((size, size))
-    for i in range(size):
-        for j in range(i):
-            counts = declared.counts[[i]] + declared.counts[[j]]
-            before = declared.before
-            if before is not None:  # trials that both systems share count once
-                before = before[[i]] + (0.0 if declared.earlier.shared else before[[j]])
-            both = replace(declared, counts=counts, before=before)
-            merged = both.model(0).log_evidence()
-            table[i, j] = table[j, i] = float(evidence[i] + evidence[j]) - merged
-    systems = evidence["system"].values
-    return xr.DataArray(
-        table,
-        dims=("system", "other"),
-        coords={"system": systems, "other": systems},
-        name="log_bayes_factor",
-    )
 
 
 def check_units(fits: Mapping[str, Result]) -> None:

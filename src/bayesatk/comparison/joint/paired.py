@@ -54,9 +54,8 @@ def paired_draws(
 ) -> tuple[Drawn, ...]:  # fmt: skip
     """Return joint draws of a part by target: of these questions, of others, of new groups."""
     alike, direction = alike_systems(fit, part), fit.scale.direction
-    if fit.own:  # by whose model systems with the same data may differ
+    if fit.own:  # its draws are joint, and systems with the same data may differ by its model
         alike = np.arange(len(part.systems))
-    if fit.joint:
         stored = (_stored(fit, part, target) for target in range(len(fit.targets)))
         return tuple(replace(joint, alike=alike, direction=direction) for joint in stored)
     systems = (sampler or SystemSampler(fit, rng)).of(part, client)

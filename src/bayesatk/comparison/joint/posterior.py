@@ -5,7 +5,7 @@ partial pooling and the default prior, share the difficulty of questions: one mo
 (`bayesatk.core.one_factor`). Where something else is declared (groups, covariates, votes, a prior,
 no pooling), every system
 keeps the posterior of its own model; those are paired by the correlation of the observed rates
-(`bayesatk.comparison.joint.paired`). A crossed model that was sampled has joint draws already.
+(`bayesatk.comparison.joint.paired`). Draws of a user's own model are joint already.
 """
 
 import json
@@ -29,7 +29,7 @@ from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGET_NAMES, metric_values
 
 MUCH = 0.2  # sds between means of the joint model and of a system alone that are said
-JointModel = Literal["shared difficulty", "paired", "crossed"]
+JointModel = Literal["shared difficulty", "paired", "own"]
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Joint:
 
     Parameters
     ----------
-    model : {"shared difficulty", "paired", "crossed"}
+    model : {"shared difficulty", "paired", "own"}
     drawn : tuple of Drawn
         By target. Empty where no question was tried by all systems and they are paired.
     systems : list of int
@@ -95,8 +95,8 @@ def drawn_seed(rng: Rng) -> int:
 
 def joint_model(fit: Result, prior: LeaderboardPrior | None = None) -> JointModel:
     """Return which model all systems of a result are compared in; a prior asks for the shared."""
-    if fit.joint:
-        return "crossed"
+    if fit.own:
+        return "own"
     default, alike = fit.scale.resolve_prior("partial", None), False
     if not isinstance(default, HyperPrior):  # scores that are all the same, which have no order
         return "paired"
@@ -135,7 +135,7 @@ def joint_posterior(
             for values in board.values.transpose(0, 1, 3, 2)
         )  # fmt: skip
         return Joint(model, drawn, subset.systems, subset.kept, seed, sampler, board, prior)
-    common = tried.all(axis=0) | (model == "crossed")
+    common = tried.all(axis=0) | (model == "own")
     if not common.any():
         return Joint(model, (), everything.systems, common, seed, sampler)
     subset = Subset.ordered(fit, everything.systems, common)

@@ -97,7 +97,6 @@ def e_value(
     See Also
     --------
     bayesatk.decide.StoppingRule : stops by it, with ``kind="anytime"``.
-    bayesatk.checks.log_bayes_factor_equal : the Bayesian evidence at one look.
 
     Notes
     -----

@@ -143,8 +143,8 @@ def compare(
     Systems may lack questions (``shared_questions`` counts those that both tried). Systems that
     keep their own posterior are then compared in pairs on the questions that both tried, with
     posteriors computed from these alone (NaN for a pair that shares none), and ranked on the
-    questions that all tried (NaN, and tier 0, if there are none). A result sampled with
-    ``form="crossed"`` has joint draws of all systems and questions, which are used as they are.
+    questions that all tried (NaN, and tier 0, if there are none). A result of
+    `bayesatk.from_draws` has joint draws of all systems and questions, which are used as they are.
 
     Examples
     --------

@@ -153,7 +153,7 @@ class PairSentences:
         """Say what both scored on the questions that both tried."""
         trials = self._result.trials[[i, j]]
         both = (trials > 0).all(axis=0)
-        if not both.any():  # a crossed model compares them all the same
+        if not both.any():  # compared through systems that share questions with both
             return ""
         partly = "" if both.all() else f" of {both.size}, those that both tried"
         enough = (trials >= metric.k).all(axis=0)

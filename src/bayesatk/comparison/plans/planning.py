@@ -129,8 +129,8 @@ def plan(
         Probability of the interval.
     correlation : float
         Correlation of the two systems' difficulties over questions, in [0, 1): the larger it is,
-        the more certain their difference. `bayesatk.models.build_crossed` estimates it from a
-        pilot.
+        the more certain their difference. The correlation of the success rates of a pilot is a
+        cautious choice: noise of trials makes it smaller.
     scores : sequence of float, optional
         Scores of categories, for stated difficulties: ``mean`` is then one probability for each.
     price : float or result of `bayesatk.costs.evaluate_cost`, optional

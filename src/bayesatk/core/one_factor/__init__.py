@@ -1,1 +1,1 @@
-"""Systems crossed with questions: logit-normal difficulties that systems share in part."""
+"""Logit-normal difficulties of questions that systems share in part."""
