@@ -174,16 +174,8 @@ REFUSED = _pairs(
             "e_value": "it bets on marks, which are evidence about the judge as much as about "
             "the systems",
             "extrapolation_range": "a range of marks is none of success",
-<<<<<<< HEAD
             "gate_rates": "how often such a gate errs depends on how the judge will mark the next "
             "system, which the data of a baseline do not say",
-            "equality": "the marks of one system tell of the judge of the other, so neither has "
-            "evidence of its own",
-=======
-            "certify": "how often such a gate errs depends on how the judge will mark the next "
-            "system, and on which of its trials will be marked by hand, which the data of a "
-            "baseline do not say; a plan with labels= says how wide its interval will be",
->>>>>>> 2927092e (The crossed and the logit-normal model and the Bayes factor of equal systems go: a model of one's own has its metrics from its draws)
             "random_baseline": _GUESSES,
             "chance": _GUESSES,
             "difficulty_plot": "the rates that it shows beside the distribution are of marks",
