@@ -9,69 +9,16 @@ import pytensor.tensor as pt
 import pytest
 import xarray as xr
 from pytensor import function, grad
-from scipy.special import expit, gammaln, logsumexp
-from scipy.stats import beta as beta_law
-from scipy.stats import betabinom, dirichlet
+from scipy.special import gammaln, logsumexp
+from scipy.stats import betabinom
 
 import bayesatk as bk
 from bayesatk.core.pooling.difficulty import Difficulty
-from bayesatk.core.pooling.legendre import part_shares
 from bayesatk.models.program import log_rising
 from bayesatk.models.question_draws import success_p
 from bayesatk.priors import DIFFICULTY_FAMILIES
 from bayesatk.results.difficulty import difficulty_draws, draw_prior
-from tests.conftest import FALSE_ALARM, METRICS
-
-C, N = np.array([0, 3, 1, 4, 0]), np.array([3, 3, 7, 4, 0])
-DATA = bk.tally((C, N), missing="ignore")  # one question was never run
-WAYS = gammaln(N + 1) - gammaln(C + 1) - gammaln(N - C + 1)
-PRIOR = bk.priors.HyperPrior(
-    mean=(1.5, 2.0), icc=(1.2, 3.0), atoms=(1.0, 2.0, 6.0), share=(3.0, 1.5)
-)
-
-
-def _beta(mean: float, icc: float):
-    total = (1.0 - icc) / icc
-    return betabinom.logpmf(C, N, mean * total, (1.0 - mean) * total) - WAYS
-
-
-def _log_prior(names: str, values: list[float]) -> float:
-    """Of the logits of Beta variates."""
-    laws = {"m": PRIOR.mean, "r": PRIOR.icc, "s": PRIOR.share}
-    found = [
-        beta_law.logpdf(x, *laws[name]) + np.log(x * (1 - x))
-        for name, x in zip(names, values, strict=True)
-    ]
-    return float(np.sum(found))
-
-
-@pytest.mark.parametrize("point", [(0.3, -0.4, -1.0, -2.0), (-2.0, 2.5, 1.0, 0.2)])
-def test_the_inflated_density_is_that_of_its_definition(point) -> None:
-    model = bk.models.build(DATA, prior=PRIOR, difficulty="inflated")
-    mean, icc, never, rest = expit(point)
-    shares = np.array([never, (1 - never) * rest, (1 - never) * (1 - rest)])
-    likelihood = shares[2] * np.exp(_beta(mean, icc))
-    likelihood += np.where(C == 0, shares[0], 0.0) + np.where(C == N, shares[1], 0.0)
-    expected = np.log(likelihood).sum() + _log_prior("mr", [mean, icc])
-    expected += dirichlet.logpdf(shares, PRIOR.atoms)
-    expected -= np.log(mean * (1 - mean) * icc * (1 - icc))  # on their own scales
-    at = {"mean_p_logodds__": [point[0]], "icc_logodds__": [point[1]]}
-    logs = np.log(shares)[None]
-    at["atoms_simplex__"] = (logs - logs.mean(axis=1, keepdims=True))[:, :-1]
-    assert float(model.compile_logp(jacobian=False)(at)) == pytest.approx(expected, abs=1e-9)
-
-
-@pytest.mark.parametrize("means", [(-0.5, 1.2), (1.2, -0.5)])
-def test_the_mixture_density_is_that_of_its_definition(means) -> None:
-    """Half of the density of ordered parts, at either order; the share is that of the lower."""
-    model = bk.models.build(DATA, prior=PRIOR, difficulty="mixture")
-    icc, logit = (-0.3, -2.0), 0.7
-    (m, n), (r, q), first = expit(means), expit(icc), expit(logit)
-    lower = first if m < n else 1 - first
-    likelihood = np.logaddexp(np.log(first) + _beta(m, r), np.log(1 - first) + _beta(n, q))
-    expected = likelihood.sum() + _log_prior("mmrrs", [m, n, r, q, lower])
-    at = {"mean_p_logodds__": [means], "icc_logodds__": [icc], "share_logodds__": [logit]}
-    assert float(model.compile_logp()(at)) == pytest.approx(expected, abs=1e-9)
+from tests.conftest import METRICS
 
 
 def test_draws_of_the_prior_have_its_families_and_shapes() -> None:
@@ -256,19 +203,6 @@ def test_likelihoods_and_replicates_are_of_the_drawn_difficulties(sampled, data)
 
 
 @pytest.mark.long
-@pytest.mark.slow
-def test_a_single_beta_has_no_group_of_difficulties(data) -> None:
-    sampled = bk.sample(
-        data, "pass@1", difficulty="beta", rng=1, draws=1000, tune=500, progress=False
-    )
-    assert not {"difficulty", "families"} & set(sampled.children)
-    assert {"sample_stats", "log_prior"} <= set(sampled.children)
-    assert "never_solved" not in sampled["posterior"]
-    fit = bk.evaluate(data, "pass@1", difficulty="beta", rng=1)
-    assert bk.verify(fit, sampled, alpha=FALSE_ALARM).verdict != "disagree"
-
-
-@pytest.mark.long
 @pytest.mark.parametrize("family", ["inflated", "mixture", "averaged"])
 def test_closed_forms_agree_with_their_twins(compiled, data, family) -> None:
     """To a tenth of a posterior sd: the closed form integrates on a thousand weighted points."""
@@ -287,29 +221,6 @@ def test_closed_forms_agree_with_their_twins(compiled, data, family) -> None:
         ours, theirs = fit["closed_form"].to_dataset(), sampled["families"].to_dataset()
         for name in ("family_log_evidence", "family_probability"):
             assert float(np.abs(ours[name] - theirs[name]).max()) < 0.1
-
-
-@pytest.mark.long
-def test_question_probabilities_are_those_of_weighted_prior_draws(compiled) -> None:
-    """Posterior means of p by importance sampling from the prior, averaged over families."""
-    counts = np.array([[0, 2, 3, 0], [1, 1, 2, 1]])
-    small = bk.tally(counts, trials=np.full((2, 4), 3))
-    p = compiled.sample(small, "pass@1", keep=["p"], rng=9)["posterior"]["p"]
-    drawn, _ = draw_prior(
-        bk.priors.HyperPrior(families="averaged"), 200_000, np.random.default_rng(5)
-    )
-    for system, c in enumerate(counts):
-        weight = np.exp(drawn.log_counts(c, np.full(4, 3)).sum(axis=1))
-        weight /= weight.sum()
-        for question, own in enumerate(c):
-            parts = part_shares(drawn.nodes, np.array([own]), np.array([3 - own]))[..., 0].T
-            mean = (drawn.alpha + own) / (drawn.alpha + drawn.beta + 3)
-            given = (parts[:, :2] * mean).sum(axis=1) + parts[:, 3]
-            expected = float(weight @ given)
-            error = np.sqrt(weight**2 @ (given - expected) ** 2)
-            values = p.isel(system=system, question=question)
-            allowed = 4.5 * np.hypot(float(az.mcse(values.reset_coords(drop=True))), error) + 0.002
-            assert abs(float(values.mean()) - expected) < allowed
 
 
 def test_what_has_no_families_is_refused() -> None:

@@ -63,23 +63,6 @@ def test_other_families_agree_with_the_closed_form(family) -> None:
     assert {"pass_at_k", "sensitivity", "false_positive_rate"} <= set(agree)
 
 
-@pytest.mark.parametrize("difficulty", ["beta", "inflated", "mixture"])
-def test_marginal_models_have_the_probability_of_marks(difficulty) -> None:
-    """All marks of one question add up to one, at the model's initial point."""
-    judge = bk.JudgeError(tp=55, p=60, fp=5, n=60)
-    total = 0.0
-    for marks in range(4):
-        model = bk.models.build(
-            (np.array([marks]), np.array([3])), difficulty=difficulty, judge=judge
-        )
-        (potential,) = [one for one in model.potentials if one.name == "log_likelihood"]
-        (value,) = model.replace_rvs_by_values([potential])
-        ways = np.log([1, 3, 3, 1])[marks]
-        logs = model.compile_fn(value, inputs=model.value_vars, on_unused_input="ignore")
-        total += np.exp(logs(model.initial_point()).sum() + ways)
-    assert total == pytest.approx(1.0, abs=1e-9)
-
-
 def test_p_given_marks_is_what_bayes_says() -> None:
     """Against draws of new questions that have the same marks."""
     rng = np.random.default_rng(2)

@@ -212,14 +212,6 @@ def test_hdi_is_shorter_and_covers_as_much(ragged) -> None:
     assert float(np.abs(share - 0.95).max()) < 0.02
 
 
-def test_keep_p_stores_every_question(ragged) -> None:
-    fit = bk.evaluate(ragged, "pass@1", difficulty="beta", keep=["p"], draws=50, rng=1)
-    p = fit["posterior"]["p"]
-    assert p.dims == ("chain", "draw", "system", "question")
-    mean = fit["posterior"]["pass_at_k"].sel(k=1, target="questions").mean(("chain", "draw"))
-    np.testing.assert_allclose(p.mean(("chain", "draw", "question")), mean, atol=0.05)
-
-
 def test_many_questions_are_drawn_as_sums() -> None:
     rng = np.random.default_rng(8)
     successes = rng.binomial(16, rng.beta(0.4, 0.7, 30_000))
@@ -264,31 +256,8 @@ def test_arviz_works_on_it(fit) -> None:
     assert az.extract(fit, var_names=["bayes"]).sizes["sample"] == 4000
 
 
-def test_plot_forest_draws(fit) -> None:
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    az.plot_forest(fit, var_names=["bayes"], backend="matplotlib")
-    plt.close("all")
-
-
-@pytest.mark.parametrize("suffix", [".nc", ".zarr"])
-def test_files_give_back_the_same(fit, tmp_path, suffix) -> None:
-    path = bk.save(fit, tmp_path / f"fit{suffix}")
-    assert bk.load_result(path).identical(fit)
-
-
-@pytest.mark.parametrize("suffix", [".nc", ".zarr"])
-def test_files_are_overwritten(tmp_path, suffix) -> None:
-    path = tmp_path / f"fit{suffix}"
-    for metrics in ("pass@1,2", "bayes"):
-        fit = bk.evaluate([[1, 0], [1, 1]], metrics, pooling="none", draws=5, rng=1)
-        assert bk.load_result(bk.save(fit, path)).identical(fit)
-
-
-def test_groups_are_plain_netcdf_groups(fit, tmp_path) -> None:
+def test_groups_are_plain_netcdf_groups(tmp_path) -> None:
+    fit = bk.evaluate([[1, 0], [1, 1]], "bayes", pooling="none", rng=1)
     path = bk.save(fit, tmp_path / "fit.nc")
     with xr.open_dataset(path, group="posterior", engine="h5netcdf") as group:
         assert group["bayes"].dims == ("chain", "draw", "system", "target")
@@ -315,14 +284,6 @@ def test_bad_options_are_refused(options, message) -> None:
 def test_improper_posterior_is_refused() -> None:
     with pytest.raises(ValueError, match="improper"):
         bk.evaluate(([1], 1), "pass@1", prior=bk.priors.HyperPrior.bda3())
-
-
-def test_graded_data_need_a_mapping() -> None:
-    graded = bk.tally([[0, 1, 2]], scores={0: 0, 1: 0.5, 2: 1})
-    with pytest.raises(ValueError, match="pass@1 judges right and wrong"):
-        bk.evaluate(graded, "pass@1")
-    with pytest.raises(bk.OutcomeError, match="two categories, scored 0 and 1"):
-        _ = graded.successes
 
 
 @pytest.mark.parametrize("bad", [42, xr.DataTree()])

@@ -189,31 +189,6 @@ def test_scored_calls_of_the_published_package_run_here(arguments) -> None:
     same(bk.published.avg_ci(*arguments[:2], **inside), published.avg_ci(*arguments[:2], **inside))
 
 
-REFUSED = [
-    ("pass_at_k", ([], 1)), ("pass_at_k", (np.empty((0, 2), int), 1)),
-    ("pass_at_k", (np.empty((2, 0), int), 1)), ("pass_at_k", ([[0, 1], [1]], 1)),
-    ("pass_at_k", ([[[0, 1]]], 1)), ("pass_at_k", ([["a", "b"]], 1)), ("pass_at_k", ([[1j, 0]], 1)),
-    ("pass_at_k", ([[0.5, 1]], 1)), ("pass_at_k", ([[np.nan, 1]], 1)), ("pass_at_k", ([0, 2], 1)),
-    ("pass_at_k", (R, 6)), ("pass_at_k", (R, 0)), ("maj_at_k_ci", (R, 6)), ("auc_at_k_ci", (R, -1)),
-    ("g_pass_at_k_tau", (R, 2, -0.1)), ("g_pass_at_k_tau_ci", (R, 2, np.nan)),
-    ("pass_at_k_ci", (R, 2, 1.5)), ("pass_at_k_ci", (R, 2, 0.9, (1.0, 0.0))),
-    ("pass_at_k_ci", (R, 2, 0.9, (0.0, 1.0), np.inf)), ("pass_at_k_ci", (R, 2, 0.9, (0, 1), 1, 0)),
-    ("bayes", (GRADED,)), ("bayes", (R, [])), ("bayes", (R, ["0", "1"])),
-    ("bayes", (R, [0, np.inf])), ("bayes", (R, [[0, 1]])), ("bayes", (R, [0, 1j])),
-    ("bayes", (R, None, [0, 1, 1])),
-    ("bayes", (R, None, [[0, 1]])), ("bayes", (R, None, [[0], [2]])), ("avg", (GRADED,)),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments"), REFUSED, ids=[f"{i}-{row[0]}" for i, row in enumerate(REFUSED)]
-)
-def test_what_the_published_package_refuses_is_refused(name, arguments) -> None:
-    for package in (published, bk.published):
-        with pytest.raises(ValueError, match=r"\w"):
-            getattr(package, name)(*arguments)
-
-
 def test_a_number_of_trials_is_a_whole_number() -> None:
     for k in (1.0, 1.5, True, "1"):
         for package in (published, bk.published):
