@@ -88,7 +88,7 @@ def test_what_is_declared_decides_the_joint_model() -> None:
                               {"prior_trials": runs}],
         "paired": [
             {"pooling": "none"}, {"prior": bk.priors.HyperPrior(mean=(2.0, 2.0))},
-            {"population": "bootstrap"}, {"prior_trials": runs["a"]}, {"group": ["x", "x", "y"]},
+            {"population": "bootstrap"}, {"group": ["x", "x", "y"]},
             {"judge": bk.JudgeError(tp=90, p=100, fp=10, n=100, updated=False)},
         ],
     }  # fmt: skip

@@ -15,7 +15,7 @@ from bayesatk.posterior import count_posterior
 
 COMBINED = (
     "group", "covariates", "judge", "weight", "prior trials", "pooling none", "pooling complete",
-    "categories", "votes", "families", "bootstrap", "estimated weight",
+    "categories", "votes", "families", "bootstrap",
 )  # fmt: skip
 RNG = np.random.default_rng(3)
 QUESTIONS = 12
@@ -37,7 +37,6 @@ OF_EVALUATE: dict[str, dict[str, Any]] = {
     "pooling complete": {"pooling": "complete"},
     "families": {"difficulty": "averaged"},
     "bootstrap": {"population": "bootstrap"},
-    "estimated weight": {"prior_weight": "estimated"},
 }
 OPERATIONS: dict[str, Callable[[Any], object]] = {
     "table": bk.table,
@@ -80,7 +79,7 @@ def study_with(*names: str, systems: tuple[str, ...] = ("a", "b")) -> dict[str, 
         data = bk.tally(None, answers=answers, reference=["x"] * QUESTIONS, **columns)
     else:
         data = bk.tally(marks, **scored, **columns)
-    earlier = {"prior trials", "estimated weight"} & set(names)
+    earlier = "prior trials" in names
     if earlier:
         options["prior_trials"] = bk.tally(marks, **scored)
     of_votes = "votes" in names and "categories" not in names
@@ -111,11 +110,7 @@ def _one(fit: Any) -> Any:
 
 def possible(pair: tuple[str, str]) -> bool:
     """Return whether two capabilities can be asked for at once at all."""
-    return pair not in {
-        ("pooling none", "pooling complete"), ("categories", "votes"),
-        ("votes", "estimated weight"),  # votes take no prior trials at all
-        ("prior trials", "estimated weight"),
-    }  # fmt: skip
+    return pair not in {("pooling none", "pooling complete"), ("categories", "votes")}
 
 
 @pytest.mark.parametrize("name", COMBINED)
@@ -124,7 +119,7 @@ def test_what_is_alone_is_evaluated_and_declared(name) -> None:
     assert name in fit.study.capabilities
     assert fit.study.capabilities <= {
         name, "pooling partial", "pooling none", "pooling complete", "families", "success metrics",
-        "law", "bootstrap", *(["prior trials"] if name == "estimated weight" else []),
+        "law", "bootstrap",
     }  # fmt: skip
 
 

@@ -157,6 +157,23 @@ def test_prior_trials_of_weight_0_are_none() -> None:
     assert bk.evaluate(runs, "pass@1", prior_trials=runs, prior_weight=0, draws=5, rng=1)
 
 
+@pytest.mark.parametrize("weight", ["often", "", -0.1, 1.5, float("nan"), None, [0.5]])
+def test_weights_of_prior_trials_that_are_none_are_refused(weight) -> None:
+    with pytest.raises(ValueError, match="prior_weight must lie in") as refusal:
+        bk.evaluate([[1, 0]], "pass@1", prior_trials=[[1]], prior_weight=weight)
+    assert repr(weight) in str(refusal.value)
+
+
+def test_every_system_has_prior_trials_of_its_own() -> None:
+    runs, before = {"a": [[1, 1]], "b": [[0, 1]]}, [[1, 0]]
+    with pytest.raises(bk.OutcomeError, match=r"the same systems as the data.*\{system: trials\}"):
+        bk.evaluate(runs, "pass@1", prior_trials=before)
+    own = dict.fromkeys(runs, before)
+    fit = bk.evaluate(runs, "pass@1", pooling="none", prior_trials=own, rng=1)
+    means = bk.table(fit).query("target == 'questions'")["mean"]  # of Beta(4, 2) and Beta(3, 3)
+    assert means.to_numpy() == pytest.approx([4 / 6, 3 / 6])
+
+
 def test_conflict_of_prior_trials_is_said() -> None:
     good = bk.tally([["pass"] * 6] * 20, scores=SCORES)
     bad = bk.tally([["fail"] * 6] * 20, scores=SCORES)

@@ -8,7 +8,7 @@ import shlex
 import sys
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from functools import wraps
 from itertools import takewhile
@@ -354,10 +354,9 @@ class Evaluation:
         columns mark and truth, and system if error rates may differ between systems. With
         --truth: system (default), shared or pooled, whose error rates these trials tell.
     prior_trials
-        Earlier trials of the same questions: a table or log like the data, of one system or
-        of the same ones.
+        Earlier trials of the same questions by the same systems: a table or log like the data.
     prior_weight
-        Weight of an earlier trial, from 0 to 1, or 'estimated'.
+        Weight of an earlier trial, from 0 to 1.
     """
 
     metric: Texts = None
@@ -370,7 +369,7 @@ class Evaluation:
     ci_kind: Literal["eti", "hdi"] = "eti"
     judge: Text = None
     prior_trials: Path | None = None
-    prior_weight: str = "1"
+    prior_weight: float = 1.0
 
     def on(self, data: Any) -> "Evaluation":
         """Return what is asked of these data: without metrics, the usual ones."""
@@ -386,16 +385,9 @@ class Evaluation:
         return {
             "pooling": self.pooling, "difficulty": families(self.difficulty),
             "judge": self.judge, "rng": self.seed, "population": self.population,
-            "prior_trials": self._earlier(data, reading), "prior_weight": self._weight,
+            "prior_trials": self._earlier(data, reading), "prior_weight": self.prior_weight,
             **structure(data, covariates, self.group_weight),
         }  # fmt: skip
-
-    @property
-    def _weight(self) -> float | str:
-        """Weight of earlier trials, as `bayesatk.evaluate` takes it."""
-        with suppress(ValueError):
-            return float(self.prior_weight)
-        return self.prior_weight
 
     def _earlier(self, data: Any, reading: Reading | None) -> Any:
         """Return the earlier trials of the questions of the data, some of which may have none."""

@@ -13,14 +13,14 @@ from bayesatk._tools.messages import Argument, ArgumentError
 Capability = Literal[
     "group", "covariates", "judge", "weight", "prior trials", "pooling none", "pooling complete",
     "categories", "votes", "families", "truth", "success metrics",
-    "pooling partial", "cut judge", "costs", "law", "bootstrap", "estimated weight",
-    "several marks", "shared prior trials", "pooling own",
+    "pooling partial", "cut judge", "costs", "law", "bootstrap",
+    "several marks", "pooling own",
 ]  # fmt: skip
 Operation = Literal[
     "table", "compare", "exact_loo", "leaderboard", "criticise", "plan", "question_table",
     "noise_floor", "e_value", "claim", "gate", "extrapolation_range", "evidence",
     "random_baseline", "tail_exponent", "difficulty_plot", "shrinkage_plot",
-    "chance", "shared_difficulty", "board_questions", "sample", "gate_rates",
+    "chance", "shared_difficulty", "board_questions", "gate_rates",
 ]  # fmt: skip
 OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 
@@ -84,14 +84,6 @@ FEATURES: Mapping[Capability, Feature] = {
     ),
     "weight": Feature("weights", Argument("weight"), ("use data.unweighted()",)),
     "prior trials": _left_out("prior trials", "prior_trials"),
-    "estimated weight": Feature(
-        "an estimated weight of prior trials", Argument("prior_weight", "estimated"),
-        ("pass ", Argument("prior_weight", 1.0)),
-    ),
-    "shared prior trials": Feature(
-        "prior trials of one system for all", Argument("prior_trials"),
-        ("pass ", Argument("prior_trials"), " of each system"),
-    ),
     "pooling none": _pooled("none", "partial"),
     "pooling complete": _pooled("complete", "partial"),
     "categories": Feature(
@@ -189,18 +181,6 @@ REFUSED = _pairs(
             "board_questions": "they may count fractions of a trial, and no question with "
             "fractions can be simulated",
         },
-        "shared prior trials": {
-            "shared_difficulty": "they are one system's, and would tell of the difficulty of a "
-            "question once for every system",
-        },
-        "estimated weight": {
-            "shared_difficulty": "each system has a weight of its own, by which its earlier trials "
-            "would count for the difficulty of a question",
-            "judge": "the evidence of prior trials at a weight is an integral over error rates, "
-            "which systems share",
-            "sample": "the density of a weight is divided by an integral over all other "
-            "parameters, which no draw has a number for",
-        },
         "several marks": {
             "prior trials": "earlier trials have one mark each, which does not say what several "
             "judges, or grades, it stands for",
@@ -286,7 +266,7 @@ _WORDS: Mapping[Operation, str] = {
     "chance": "a comparison with guessing", "table": "a table", "compare": "a comparison",
     "shared_difficulty": "difficulties that systems share",
     "board_questions": "single questions of a board",
-    "sample": "a model to sample", "gate_rates": "rates of simulated gates",
+    "gate_rates": "rates of simulated gates",
 }  # fmt: skip
 
 

@@ -1,10 +1,9 @@
 """Trials beside those of the data: earlier ones of the same questions, and some marked twice."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -276,60 +275,37 @@ def check_trials(outcomes: Outcomes, pooling: Pooling) -> None:
         )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Earlier:
-    """How prior trials count.
-
-    Parameters
-    ----------
-    weight : float or "estimated"
-        Of a prior trial; estimated: one for all questions of a system, uniform between 0 and 1.
-    shared : bool
-        Whether the same trials, of one system, are the prior trials of several systems.
-    """
-
-    weight: float | Literal["estimated"] = 1.0
-    shared: bool = False
-
-    @property
-    def estimated(self) -> bool:
-        """Whether the weight is not known."""
-        return self.weight == "estimated"
-
-
 def check_weight(weight: object) -> None:
-    """Refuse a weight of prior trials that is neither a number in [0, 1] nor "estimated"."""
-    number = isinstance(weight, Real) and 0.0 <= float(weight) <= 1.0
-    if not (number or (isinstance(weight, str) and weight == "estimated")):
+    """Refuse a weight of prior trials that is no number in [0, 1]."""
+    if not (isinstance(weight, Real) and 0.0 <= float(weight) <= 1.0):
         raise ArgumentError(
-            "prior_weight", f" must lie in [0, 1] or be 'estimated'; got {weight!r:.40}. "
-            "With 0.5 a prior trial counts as half a trial.",
+            "prior_weight", f" must lie in [0, 1]; got {weight!r:.40}. With 0.5 a prior trial "
+            "counts as half a trial.",
         )  # fmt: skip
 
 
 def read_prior_trials(
-    outcomes: Outcomes, prior_trials: object, weight: float | Literal["estimated"]
-) -> tuple[Array | None, Earlier, list[str]]:
+    outcomes: Outcomes, prior_trials: object, weight: float
+) -> tuple[Array | None, list[str]]:
     """Return discounted prior trials, aligned with the data, and how well they agree with it.
 
     Parameters
     ----------
     outcomes : Outcomes
     prior_trials : Outcomes or anything `bayesatk.tally` accepts
-        Of one system, for all, or of the same systems; the same questions.
-    weight : float or "estimated"
-        Weight of a prior trial, in [0, 1]; with 0 there are none, and estimated they count fully.
+        Of the same systems and questions.
+    weight : float
+        Weight of a prior trial, in [0, 1]; with 0 there are none.
 
     Returns
     -------
     counts : ndarray, shape (system, question, category), or None
-    earlier : Earlier
     notes : list of str
         One per system.
     """
     check_weight(weight)
     if prior_trials is None or weight == 0.0:
-        return None, Earlier(), []
+        return None, []
     if outcomes.graded:
         raise ArgumentError(
             "prior_trials", " must be left out where several judges marked trials, or "
@@ -349,20 +325,18 @@ def read_prior_trials(
                 "bayesatk.tally(data, scores=..., questions=...) for both; a question without "
                 "prior trials is a row of None, with missing='ignore'."
             )
-    if len(before.systems) != 1 and before.systems != outcomes.systems:
+    alone = len(before.systems) == len(outcomes.systems) == 1  # whatever their names
+    if before.systems != outcomes.systems and not alone:
         raise OutcomeError(
-            "prior_trials must be of one system, for all, or of the same systems; got "
-            f"{shown(before.systems)} for {shown(outcomes.systems)}."
+            f"prior_trials must be of the same systems as the data, {shown(outcomes.systems)}; got "
+            f"{shown(before.systems)}. Give every system its own, as {{system: trials}}."
         )
-    counts = np.broadcast_to(before.dataset["count"].values, dataset["count"].shape)
+    counts = before.dataset["count"].values
     notes = [
         _conflict_note(system, new, old, dataset["score"].values, weight)
         for system, new, old in zip(outcomes.systems, dataset["count"].values, counts, strict=True)
     ]
-    shared = len(before.systems) == 1 < len(outcomes.systems)
-    if weight == "estimated":
-        return counts.astype(float), Earlier("estimated", shared), notes
-    return counts * float(weight), Earlier(float(weight), shared), notes
+    return counts * float(weight), notes
 
 
 def _tallied(prior_trials: object, scores: dict[str, float]) -> Outcomes:
@@ -387,19 +361,13 @@ def _number(text: str) -> object:
     return text
 
 
-def _conflict_note(
-    name: object,
-    new: Ints,
-    old: Ints,
-    scores: Array,
-    weight: float | Literal["estimated"],
-) -> str:
+def _conflict_note(name: object, new: Ints, old: Ints, scores: Array, weight: float) -> str:
     """Compare new trials with prior ones.
 
     If a question's old and new trials are alike, which of them are new is a matter of chance: the
     mean score of the new ones has a known mean and variance given all (sampling without
     replacement). And the log Bayes factor of one vector of probabilities for both, at the weight
-    given (at weight 1 where it is estimated), against two.
+    given, against two.
     """
     both = (new.sum(axis=1) > 0) & (old.sum(axis=1) > 0)
     new, old = new[both], old[both]
@@ -409,19 +377,14 @@ def _conflict_note(
     variance = spread / trials * (total - trials) / np.maximum(total - 1.0, 1.0)
     gap, sd = float((new @ scores / trials - mean).sum()), float(np.sqrt(variance.sum()))
     z = gap / sd if sd > 0.0 else 0.0
-    estimated, full = weight == "estimated", 1.0 if isinstance(weight, str) else weight
-    factor = float((log_ordered(1.0 + full * old, new) - log_ordered(1.0, new)).sum())
+    factor = float((log_ordered(1.0 + weight * old, new) - log_ordered(1.0, new)).sum())
     p_value = 2.0 * float(ndtr(-abs(z)))
     verdict = "no conflict"
     if factor < -np.log(10.0) or p_value < 0.01:
-        verdict = "the prior trials conflict with the data: leave them out" + (
-            " (an estimated weight hardly sees a change that all questions have in common)"
-            if estimated else ", or lower prior_weight"
-        )  # fmt: skip
-    counted = "with full weight" if estimated else f"weight {weight:g}"
+        verdict = "the prior trials conflict with the data: leave them out, or lower prior_weight"
     return (
-        f"{name}: prior trials are worth {full * old.sum(axis=1).mean():.4g} trials per question "
-        f"({counted}); if old and new trials were alike, the new mean score would be "
+        f"{name}: prior trials are worth {weight * old.sum(axis=1).mean():.4g} trials per question "
+        f"(weight {weight:g}); if old and new trials were alike, the new mean score would be "
         f"{z:+.1f} sds from its expectation (p = {p_value:.2g}); log Bayes factor of agreement "
         f"{factor:+.1f}: {verdict}."
     )

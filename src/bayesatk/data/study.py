@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -12,12 +12,11 @@ from bayesatk._tools.arrays import Array, Ints
 from bayesatk._tools.messages import Argument, ArgumentError, one_of, proper_probability
 from bayesatk.core.pooling.judges import JudgeRates, judge_rates
 from bayesatk.core.pooling.marks import of_flags
-from bayesatk.data.capabilities import Capability, require, require_together
+from bayesatk.data.capabilities import Capability, require_together
 from bayesatk.data.columns import GROUP
 from bayesatk.data.design import Design
 from bayesatk.data.grouping import Grouping, ungrouped_note, with_groups
 from bayesatk.data.other_trials import (
-    Earlier,
     check_trials,
     label_notes,
     read_judges,
@@ -63,9 +62,7 @@ class Study:
     answer_prior : VotePrior
         Of votes between answers.
     prior_counts : ndarray, shape (system, question, category), optional
-        Prior trials, discounted by a weight that is known.
-    earlier : Earlier
-        Their weight, and whether systems share them.
+        Prior trials, discounted by their weight.
     covariates : tuple of str, optional
         Names of columns that success depends on.
     group_weights : "questions", "equal", or mapping {group: weight}, optional
@@ -87,7 +84,6 @@ class Study:
     prior: ModelPrior | None
     answer_prior: VotePrior = field(default_factory=AnswerHyperPrior)
     prior_counts: Array | None = None
-    earlier: Earlier = field(default_factory=Earlier)
     covariates: tuple[str, ...] | None = None
     group_weights: str | Mapping[str, float] | None = None
     judges: Judges | None = None
@@ -222,10 +218,6 @@ class Study:
             values["group"] = f"{len(self.grouping.labels)} groups"
         if self.prior_counts is not None:
             values["prior trials"] = f"{self.prior_counts.sum():.4g} trials"
-            if self.earlier.estimated:
-                values["estimated weight"] = "prior_weight='estimated'"
-            if self.earlier.shared:
-                values["shared prior trials"] = "those of one system"
         if "truth" in values:  # which has the reasons of a judge
             values.pop("judge", None)
         if isinstance(self.prior, CategoryPrior):  # of two categories, as a model may take them
@@ -312,7 +304,6 @@ def text_of(declaration: Mapping[str, Any]) -> str:
         "metrics": " ".join(metric.label for metric in declaration["metrics"]),
         "prior": prior and describe_prior(prior),
         "answer_prior": describe_prior(declaration["answer_prior"]),
-        "earlier": asdict(declaration["earlier"]),
         "judges": judges and judges.described(),
     }
     return json.dumps(plain)
@@ -326,7 +317,6 @@ def declaration_of(text: str) -> dict[str, Any]:
         **plain,
         "prior": plain["prior"] and prior_from(plain["prior"]),
         "answer_prior": prior_from({"kind": "AnswerPrior"} | plain["answer_prior"]),
-        "earlier": Earlier(**plain.get("earlier", {})),
         "covariates": names and tuple(names),
         "judges": judges and Judges.from_description(judges),
     }
@@ -349,7 +339,7 @@ def read_study(
     difficulty: object = None,
     success: str | None,
     prior_trials: object,
-    prior_weight: float | Literal["estimated"],
+    prior_weight: float,
     answer_prior: VotePrior | None,
     ci_prob: float,
     ci_kind: str = "eti",
@@ -359,12 +349,8 @@ def read_study(
     covariates: object = None,
     judge: object = None,
     population: Population | None = None,
-    combined: bool = False,
 ) -> Study:
-    """Return what was asked, or refuse what contradicts itself; parameters of `evaluate`.
-
-    For sampled models it is `combined`.
-    """
+    """Return what was asked, or refuse what contradicts itself; parameters of `evaluate`."""
     outcomes = with_groups(data, group)
     outcomes = outcomes.settled() or outcomes
     proper_probability("ci_prob", ci_prob, 0.95)
@@ -376,7 +362,7 @@ def read_study(
     if success is not None:
         outcomes = _with_success(outcomes, success, requested)
     _check_priors(requested, pooling, prior_trials, prior_weight, answer_prior)
-    prior_counts, earlier, notes = read_prior_trials(outcomes, prior_trials, prior_weight)
+    prior_counts, notes = read_prior_trials(outcomes, prior_trials, prior_weight)
     weights_of_groups, more = _groups(outcomes, group, group_weights)
     design = None if covariates is None else Design.of(outcomes.dataset, covariates)
     names = None if design is None else tuple(map(str, design.frame))
@@ -384,7 +370,7 @@ def read_study(
     study = Study(
         outcomes=outcomes, metrics=requested, pooling=pooling, prior=HyperPrior(families=families),
         answer_prior=answer_prior or _VOTE_PRIORS.get(pooling, AnswerPrior)(),
-        prior_counts=prior_counts, earlier=earlier, covariates=names,
+        prior_counts=prior_counts, covariates=names,
         group_weights=weights_of_groups, judges=read_judges(judge, outcomes),
         population=population_of(pooling, population), ci_prob=float(ci_prob), ci_kind=ci_kind,
         notes=(*notes, *([] if names else more)),
@@ -396,8 +382,6 @@ def read_study(
             "questions share; got 'none'. Pass ", Argument("pooling", "partial"),
             ", or leave out ", Argument("group"), ".",
         )  # fmt: skip
-    if combined:
-        require("sample", study.values, "data")
     if study.judges is not None:
         check_trials(outcomes, pooling)
         study = replace(study, notes=(*study.notes, *label_notes(study.judges, outcomes)))
@@ -423,9 +407,8 @@ def _resolved_prior(study: Study, prior: object, difficulty: object) -> ModelPri
     """Return the prior that was asked for, checked, or the default of structure and scale."""
     structured = not study.values.keys().isdisjoint({"group", "covariates", "several marks"})
     earlier = {"prior trials", "pooling partial"} <= study.capabilities
-    # Where averaging takes minutes: marks on rules, and levels at every node of a weight.
-    costly = {"judge"}, {"truth"}, {"estimated weight", "categories"}
-    simple = structured or (earlier and any(names <= study.capabilities for names in costly))
+    # Marks on rules are where averaging takes minutes.
+    simple = structured or (earlier and not study.capabilities.isdisjoint({"judge", "truth"}))
     resolved = study.scale.resolve_prior(study.pooling, prior)
     if not (structured or earlier) or not isinstance(resolved, HyperPrior):
         return resolved if difficulty is None else with_families(resolved, difficulty)
@@ -485,7 +468,7 @@ def _check_priors(
     requested: tuple[Metric, ...],
     pooling: Pooling,
     prior_trials: object,
-    prior_weight: float | Literal["estimated"],
+    prior_weight: float,
     answer_prior: VotePrior | None,
 ) -> None:
     """Refuse priors of the wrong kind, and those that would have no effect."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import pymc as pm
 
@@ -31,7 +31,7 @@ def build(
     success: str | None = None,
     judge: object = None,
     prior_trials: object = None,
-    prior_weight: float | Literal["estimated"] = 1.0,
+    prior_weight: float = 1.0,
     covariates: str | Sequence[str] | None = None,
     group: object = None,
 ) -> pm.Model:
@@ -79,7 +79,7 @@ def build(
     study = read_study(
         data, metrics, pooling=pooling, prior=prior, difficulty=difficulty, success=success,
         prior_trials=prior_trials, prior_weight=prior_weight, answer_prior=None, ci_prob=0.95,
-        keep=(), covariates=covariates, group=group, judge=judge, combined=True,
+        keep=(), covariates=covariates, group=group, judge=judge,
     )  # fmt: skip
     model_form: Any = form or default_form(pooling)
     one_of("form", model_form, ("marginal", "full"))

@@ -186,7 +186,7 @@ def sample(
     success: str | None = None,
     judge: object = None,
     prior_trials: object = None,
-    prior_weight: float | Literal["estimated"] = 1.0,
+    prior_weight: float = 1.0,
     answer_prior: VotePrior | None = None,
     covariates: str | Sequence[str] | None = None,
     group: object = None,
@@ -274,7 +274,7 @@ def sample(
         difficulty=difficulty, success=success, prior_trials=prior_trials,
         prior_weight=prior_weight, answer_prior=answer_prior, ci_prob=ci_prob, keep=keep,
         covariates=covariates, group=group, group_weights=group_weights, population=population,
-        judge=judge, combined=True,
+        judge=judge,
     )  # fmt: skip
     by_default = prior is None and difficulty is None
     alone = any(value is not None for value in (study.judges, study.design, study.grouping))

@@ -19,7 +19,6 @@ from bayesatk.posterior.models_of import Declared
 from bayesatk.posterior.pooled_answers import PooledVotes
 from bayesatk.posterior.posterior import Distributions, Draws, SystemPosterior
 from bayesatk.posterior.remarks import (
-    estimated_weight_note,
     family_note,
     outside_note,
     partly_observed_note,
@@ -174,13 +173,7 @@ class Analysis:
         reach = study.scale.reaching()
         posterior = self._fitted(model, places, metrics, reach)
         self._sensitive = partial(model.prior_sensitivity, metrics, posterior)
-        if not model.estimated:  # whose points at all nodes of the weight would be too many
-            self.points = [(fit.name, fit.points) for fit in model.families]
-        if model.estimated:
-            each = float(model.states.count @ model.states.prior.sum(axis=1))
-            self.remarks.append(estimated_weight_note(
-                self._name, model.weight_density, each / model.states.questions, study.ci_prob
-            ))  # fmt: skip
+        self.points = [(fit.name, fit.points) for fit in model.families]
         if posterior.warning is not None:
             self.remarks.append(f"{self._name}: {posterior.warning}.")
         if study.design is None:

@@ -35,7 +35,6 @@ from bayesatk.posterior.posterior import (
 )
 from bayesatk.priors import DIFFICULTY_FAMILIES
 from bayesatk.priors.fields import Fields
-from bayesatk.results.schema import PRIOR_WEIGHT
 
 if TYPE_CHECKING:
     from bayesatk.posterior.model import CountModel
@@ -72,9 +71,6 @@ class FamilyFit:
     points : Points
     log_prior : float
         Log prior probability of the law.
-    prior_weight : float, optional
-        Of prior trials, a node of the estimated weight; `log_prior` is then that of the law and the
-        node, divided by the evidence of prior trials at this weight.
     """
 
     name: str
@@ -82,7 +78,6 @@ class FamilyFit:
     fields: Fields
     points: Points
     log_prior: float = 0.0
-    prior_weight: float | None = None
 
     def rates(self, theta: Array) -> Array:
         """Rates of the judge at points; (points, 2)."""
@@ -202,8 +197,7 @@ class CountPosterior:
             *_numbers(self.whole), self._distributions, self.draw, self._question_p,
             self._summaries, self._diagnostics,
             families=model.described,
-            # Another prior changes the evidence of prior trials at every weight, too.
-            sd_under=self.sd_under if model.pooling == "partial" and not model.estimated else None,
+            sd_under=self.sd_under if model.pooling == "partial" else None,
             method=self._method, warning=self._warning, effective_draws=behind,
             hyper_draws=self._hyper_draws, groups=groups,
             judge_share=None if model.marking is None else self._judge_share(),
@@ -374,7 +368,7 @@ class CountPosterior:
         values: dict[str, Array] = {}
         if model.pooling != "partial":
             values = {} if model.pooling == "none" else {"mean_p": fit.typical(theta)[0]}
-            return values | self._rates(fit, theta) | self._weights(fit, theta)
+            return values | self._rates(fit, theta)
         mean, icc = fit.typical(theta)
         if model.basis is not None and model.scores is None:
             slopes = theta[:, fit.fields.slices["slopes"]]
@@ -396,12 +390,7 @@ class CountPosterior:
         if "inflated" in model.family_prior:
             atoms = fit.nodes(theta).atoms
             values |= {"never_solved": atoms[:, 0], "always_solved": atoms[:, 1]}
-        return values | self._rates(fit, theta) | self._weights(fit, theta)
-
-    def _weights(self, fit: FamilyFit, theta: Array) -> dict[str, Array]:
-        """Weight of prior trials at points, where it is estimated."""
-        weight = fit.prior_weight
-        return {} if weight is None else {PRIOR_WEIGHT: np.full(len(theta), weight)}
+        return values | self._rates(fit, theta)
 
     def _rates(self, fit: FamilyFit, theta: Array) -> dict[str, Array]:
         """Rates of the judge at points, where one errs."""
@@ -423,15 +412,11 @@ class CountPosterior:
     @cached_property
     def _summaries(self) -> dict[str, Summary | list[Summary]]:
         weight, values = self._hyper_points
-        summaries: dict[str, Summary | list[Summary]] = {
+        return {
             name: Summary.on_points(weight, column) if column.ndim == 1
             else [Summary.on_points(weight, single) for single in column.T]
             for name, column in values.items()
         }  # fmt: skip
-        if self.model.estimated:
-            density = self.model.weight_density
-            summaries[PRIOR_WEIGHT] = Summary(*density.moments, density.distribution)
-        return summaries
 
     @property
     def _hyper_draws(self) -> dict[str, dict[str, float]]:
@@ -491,23 +476,11 @@ class CountPosterior:
             if drawn[-1].family is not None:
                 nodes.append(part.fit.nodes(part.points.theta[place]))
         joined = Draws.joined(drawn)
-        if PRIOR_WEIGHT in joined.hyper:
-            self._between_nodes(joined.hyper, rng)
         if nodes:
             every = Nodes.joined(nodes, [n / size for _, n in pairs])
             joined = replace(joined, difficulty=Difficulty.of_nodes(every))
         order = self._order(joined.hyper, shuffle)
         return joined.among(order)
-
-    def _between_nodes(self, hyper: dict[str, Array], rng: Rng) -> None:
-        """Draw weights of prior trials around their nodes: the share of a node is an interval."""
-        weight = hyper[PRIOR_WEIGHT]
-        of_part = np.array([part.fit.prior_weight for part in self.parts], float)
-        nodes, row = np.unique(of_part, return_inverse=True)
-        share = np.bincount(row, [part.share for part in self.parts])
-        node = np.searchsorted(nodes, weight)
-        level = (np.cumsum(share) / share.sum())[node] - rng.random(len(weight)) * share[node]
-        hyper[PRIOR_WEIGHT] = self.model.weight_density.distribution.quantile(level)
 
     def _order(self, hyper: dict[str, Array], shuffle: Indices) -> Indices:
         """Random order of the draws: the same of rates for all systems that share a judge."""

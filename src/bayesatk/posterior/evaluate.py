@@ -39,7 +39,7 @@ from bayesatk.priors import (
     VotePrior,
 )
 from bayesatk.results.checking import checking_groups, replicated
-from bayesatk.results.citations import GELMAN_CARPENTER, NORMALISED, POWER_PRIOR, RUBIN
+from bayesatk.results.citations import GELMAN_CARPENTER, POWER_PRIOR, RUBIN
 from bayesatk.results.difficulty import difficulty_group
 from bayesatk.results.points import points_group
 from bayesatk.results.schema import (
@@ -70,7 +70,7 @@ def evaluate(
     success: str | None = None,
     judge: object = None,
     prior_trials: object = None,
-    prior_weight: float | Literal["estimated"] = 1.0,
+    prior_weight: float = 1.0,
     answer_prior: VotePrior | None = None,
     covariates: str | Sequence[str] | None = None,
     group: object = None,
@@ -131,14 +131,11 @@ def evaluate(
         prior knowledge of a system's rates, as far as rates of systems agree). At most 256 trials
         of a question, except under complete pooling.
     prior_trials : Outcomes or anything `bayesatk.tally` accepts, optional
-        Earlier trials of the same questions, either by one system (used for all systems) or by the
-        same systems. They enter the posterior but not ``estimate``. With marks of a judge, and
-        with scored categories if their weight is estimated, the default difficulty is ``"beta"``.
-    prior_weight : float or "estimated"
+        Earlier trials of the same questions by the same systems. They enter the posterior but not
+        ``estimate``. With marks of a judge the default difficulty is ``"beta"``.
+    prior_weight : float
         Weight of a prior trial relative to a new trial, in [0, 1]: a power prior (Ibrahim and Chen
-        2000). With 0 there are none. ``"estimated"``: one weight for all questions of a system,
-        with a uniform prior, is integrated like a hyperparameter (a normalised power prior), and is
-        reported as ``prior_weight``.
+        2000). With 0 there are none.
     answer_prior : AnswerHyperPrior or AnswerPrior, optional
         Prior of the answers to a question, for ``plurality@k``: of how often wrong ones agree under
         partial pooling, and of their probabilities without pooling.
@@ -217,11 +214,7 @@ def evaluate(
 
     Prior trials of weight a enter as ``L_earlier(p)^a``: a question with y of n right has a y right
     and a (n - y) wrong trials more. Difficulty families have their posterior probabilities after
-    these and the new trials; evidence is that of the new trials given these. An estimated weight
-    has the density ``C(a)^-1 integral of prior L_earlier^a L_now``, where ``C(a) = integral of
-    prior L_earlier^a`` over p, hyperparameters and families (normalised power prior: Duan, Ye and
-    Smith 2006). It is integrated on Gauss nodes, with errors of its mean below 1e-3 where
-    hyperparameters are integrated by quadrature.
+    these and the new trials; evidence is that of the new trials given these.
 
     Questions without trials (``missing="ignore"``) belong to these questions: each has the
     posterior that the others give it, without pooling its prior. They are no sample of questions
@@ -385,5 +378,5 @@ def _citations(study: Study) -> tuple[str, ...]:
     if study.judges is not None:
         sources.append(GELMAN_CARPENTER)
     if study.prior_counts is not None:
-        sources.append(NORMALISED if study.earlier.estimated else POWER_PRIOR)
+        sources.append(POWER_PRIOR)
     return tuple(dict.fromkeys(source for source in sources if source))

@@ -14,13 +14,6 @@ from numpy.typing import NDArray
 from scipy.special import logit, logsumexp
 
 from bayesatk._tools.arrays import Array, Flags, Ints
-from bayesatk._tools.messages import Argument, ArgumentError
-from bayesatk.core.engine.unit_interval import (
-    NodeDensity,
-    density_between_0_and_1,
-    gauss_nodes,
-    interval_of,
-)
 from bayesatk.core.numerics.importance import TRUSTED, spread_evenly
 from bayesatk.core.numerics.points import Points
 from bayesatk.core.numerics.tilts import Tilt
@@ -157,9 +150,6 @@ class CountModel:
     marking : Marking, optional
     resampled : bool
         Whether questions like these are these drawn anew, and do not follow the law.
-    estimated : bool
-        Whether prior trials have one weight that is not known, uniform between 0 and 1; those of
-        the states then count fully.
     """
 
     pooling: Pooling
@@ -171,7 +161,6 @@ class CountModel:
     grouping: Grouping | None = None
     marking: Marking | None = None
     resampled: bool = False
-    estimated: bool = False
 
     @classmethod
     def of(
@@ -187,7 +176,6 @@ class CountModel:
         grouping: Grouping | None = None,
         marking: Marking | None = None,
         resampled: bool = False,
-        estimated: bool = False,
     ) -> "CountModel":
         """Find the questions that are alike.
 
@@ -197,7 +185,7 @@ class CountModel:
         counts : ndarray of int, shape (questions, categories)
         before : ndarray, shape (questions, categories), optional
             Prior trials, discounted.
-        scores, basis, grouping, marking, resampled, estimated
+        scores, basis, grouping, marking, resampled
             As of the class; without pooling there is no law.
         weight : ndarray, shape (questions,), optional
             In means over them.
@@ -212,9 +200,7 @@ class CountModel:
             count=cells.count, which=cells.which,
         )  # fmt: skip
         resampled = resampled or pooling == "none"
-        return cls(
-            pooling, by_cell, prior, cells, scores, basis, grouping, marking, resampled, estimated
-        )
+        return cls(pooling, by_cell, prior, cells, scores, basis, grouping, marking, resampled)
 
     def among(self, kept: Flags) -> "CountModel":
         """Return the model of some of the questions."""
@@ -228,7 +214,7 @@ class CountModel:
             pooling=self.pooling, scores=self.scores,
             basis=None if self.basis is None else self.basis.among(kept),
             weight=weight[kept], grouping=None if grouping is None else grouping.among(kept),
-            marking=self.marking, resampled=self.resampled, estimated=self.estimated,
+            marking=self.marking, resampled=self.resampled,
         )  # fmt: skip
 
     # What was observed
@@ -335,7 +321,7 @@ class CountModel:
         error = None if marking is None else marking.error
         return (
             content, self.pooling, self.prior, self.scores, cells.grouped, error, others,
-            marking is not None and marking.varying, self.estimated,
+            marking is not None and marking.varying,
         )  # fmt: skip
 
     def recall(self, laws: Laws | None) -> "CountModel":
@@ -346,13 +332,11 @@ class CountModel:
 
     @cached_property
     def families(self) -> list[FamilyFit]:
-        """Every law with its points; with an estimated weight, at each of its nodes."""
-        fits = []
-        for fit in _fitted(_Asked(self._key, self)):
-            states = replace(self.cells.states, prior=fit.predictor.cells.states.prior)
-            cells = replace(self.cells, states=states)
-            fits.append(replace(fit, predictor=replace(fit.predictor, cells=cells)))
-        return fits
+        """Every law with its points."""
+        return [
+            replace(fit, predictor=replace(fit.predictor, cells=self.cells))
+            for fit in _fitted(_Asked(self._key, self))
+        ]
 
     @cached_property
     def family_share(self) -> tuple[Array, Array, float]:
@@ -377,35 +361,11 @@ class CountModel:
         if not isinstance(self.prior, HyperPrior) or self.pooling != "partial":
             return {}
         share, error, _ = self.family_share
-        shares = {}
-        for name, probability in self.family_prior.items():
-            rows = [row for row, fit in enumerate(self.families) if fit.name == name]
-            fits = [self.families[row] for row in rows]
-            terms = [fit.points.log_evidence + fit.log_prior for fit in fits]
-            shares[name] = FamilyShare(
-                float(share[rows].sum()), float(np.sqrt(error[rows] @ error[rows])),
-                float(logsumexp(terms) - np.log(probability)),
-                max(fit.points.k_hat for fit in fits),
-            )  # fmt: skip
-        return shares
-
-    @property
-    def weight_density(self) -> NodeDensity:
-        """Posterior density of the estimated weight of prior trials."""
-        nodes = np.array([fit.prior_weight for fit in self.families], float)
-        distinct, row = np.unique(nodes, return_inverse=True)
-        ends, total = interval_of(distinct), np.bincount(row, self.family_share[0])
-        with np.errstate(divide="ignore"):
-            return NodeDensity(*ends, np.log(total) - gauss_nodes(*ends)[1])
-
-    def at_weight(self, weight: float) -> "CountModel":
-        """Return the model with a known weight of prior trials."""
-        states, cells = self.states, self.cells
-        of_cells = replace(cells.states, prior=weight * cells.states.prior)
-        return replace(
-            self, states=replace(states, prior=weight * states.prior),
-            cells=replace(cells, states=of_cells), estimated=False,
-        )  # fmt: skip
+        rows = zip(self.families, share.tolist(), error.tolist(), strict=True)
+        return {
+            fit.name: FamilyShare(p, error_of_p, fit.points.log_evidence, fit.points.k_hat)
+            for fit, p, error_of_p in rows
+        }
 
     def fit(self, metrics: Sequence[Any]) -> SystemPosterior:
         """Return the posterior of metrics: of all questions, and of each group."""
@@ -498,7 +458,7 @@ class CountModel:
         if self.informed:
             return np.nan
         total = self.family_share[2]
-        if self.estimated or not self.states.prior.any():
+        if not self.states.prior.any():
             return total
         return total - self._before().family_share[2]
 
@@ -526,11 +486,10 @@ class CountModel:
             terms = logs - left_out
             inverse.append(np.log(share) + logsumexp(terms, axis=0))
             fitted.append(np.log(share) + logsumexp(logs + new, axis=0))
-            model = self if family.prior_weight is None else self.at_weight(family.prior_weight)
             outside = _OUTSIDE if family.points.method == "quadrature" else np.inf
             without = np.exp(terms - logsumexp(terms, axis=0))
             for cell in self.unsure(family.points.weight, without, outside):
-                again = model._without_trials(cell).refitted(family.name)
+                again = self._without_trials(cell).refitted(family.name)
                 gap = family.points.log_evidence - again.points.log_evidence
                 if np.isfinite(gap):
                     inverse[-1][cell] = np.log(share) - gap
@@ -632,11 +591,6 @@ def _fitted(asked: _Asked) -> list[FamilyFit]:
         return [
             FamilyFit(name, *model.part(name), points, chance[name]) for name, points in asked.laws
         ]
-    return _at_weights(model) if model.estimated else _laws(model)
-
-
-def _laws(model: CountModel) -> list[FamilyFit]:
-    """Integrate the hyperparameters of every law."""
     message = _message_to(model) if model.informed else None
     fits: list[FamilyFit] = []
     best = -np.inf
@@ -646,37 +600,6 @@ def _laws(model: CountModel) -> list[FamilyFit]:
         if np.isfinite(fits[-1].points.log_evidence):
             best = max(best, fits[-1].points.log_evidence + np.log(probability))
     return fits
-
-
-def _at_weights(model: CountModel) -> list[FamilyFit]:
-    """Every law at nodes of the weight of prior trials, whose prior is uniform.
-
-    The power prior is normalised (Duan, Ye and Smith 2006): the prior probability of a law at a
-    weight is divided by the evidence of prior trials at this weight, with hyperparameters and
-    laws integrated.
-    """
-    at_node: dict[float, list[FamilyFit]] = {}
-
-    def log_density(weight: float) -> float:
-        weighed = model.at_weight(weight)
-        fits, constant = _laws(weighed), _shares(_laws(weighed._before()))[2]
-        at_node[weight] = [
-            replace(fit, log_prior=fit.log_prior - constant, prior_weight=weight) for fit in fits
-        ]
-        return _shares(fits)[2] - constant
-
-    density = density_between_0_and_1(log_density)
-    if not np.isfinite(density.log_density).any():
-        raise ArgumentError(
-            "prior_weight", " must be a number for these data; got 'estimated', and the "
-            "evidence of a weight is not known, because importance weights of the hyperparameters "
-            "cannot be trusted. Pass ", Argument("prior_weight", 0.5), ".",
-        )  # fmt: skip
-    return [
-        replace(fit, log_prior=fit.log_prior + log_weight)
-        for node, log_weight in zip(*gauss_nodes(density.low, density.high), strict=True)
-        for fit in at_node[float(node)]
-    ]
 
 
 def _family_fit(

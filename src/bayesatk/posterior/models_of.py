@@ -1,7 +1,7 @@
 """The model of a system's counts, as data are read or a result stores them, and its estimates."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,6 @@ from bayesatk.core.pooling.marks import truth_alone
 from bayesatk.data.answers import Answers, Ballots
 from bayesatk.data.design import Basis
 from bayesatk.data.grouping import Grouping
-from bayesatk.data.other_trials import Earlier
 from bayesatk.data.scales import RIGHT_WRONG, RightWrong, Scale
 from bayesatk.data.study import Study
 from bayesatk.judge_error import Judges
@@ -57,8 +56,6 @@ class Declared:
         Whether questions like these are these drawn anew, and do not follow the law.
     seed : int
         Of the order in which rates of judges are drawn.
-    earlier : Earlier
-        How prior trials count.
     ballots : sequence of sequence of Ballots
         Answers to the questions of every system; empty without votes between them.
     several_right : bool
@@ -80,7 +77,6 @@ class Declared:
     judges: Judges | None = None
     resampled: bool = False
     seed: int = 0
-    earlier: Earlier = field(default_factory=Earlier)
     ballots: Sequence[Sequence[Ballots]] = ()
     several_right: bool = False
     answer_prior: VotePrior | None = None
@@ -94,7 +90,7 @@ class Declared:
             study.scale, study.pooling, study.prior, study.counts, study.prior_by_kind,
             None if study.design is None else study.design.basis,
             study.outcomes.weight, study.grouping, study.judges,
-            study.bootstrapped, seed, study.earlier, rates_vary=study.rates_vary,
+            study.bootstrapped, seed, rates_vary=study.rates_vary,
         )._with_answers(answers, study.answer_prior)  # fmt: skip
 
     @classmethod
@@ -179,7 +175,6 @@ class Declared:
             None if self.before is None else self.before[system], pooling=self.pooling,
             scores=scores,
             basis=self.basis, weight=self.weight, grouping=self.grouping, resampled=self.resampled,
-            estimated=self.earlier.estimated,
         )  # fmt: skip
 
 

@@ -6,7 +6,6 @@ import numpy as np
 from scipy.special import betainc
 
 from bayesatk._tools.arrays import Array, Ints
-from bayesatk.core.engine.unit_interval import NodeDensity
 from bayesatk.core.numerics.importance import TRUSTED
 from bayesatk.core.question.laws import finite
 from bayesatk.metrics.credit import maj_at
@@ -174,28 +173,6 @@ def outside_note(
         f"outside its interval for these questions, {low[worst]:.3f} to {high[worst]:.3f}: "
         f"{_WHY[pooling]}."
     ]
-
-
-def estimated_weight_note(
-    system: object, weight: NodeDensity, per_question: float, ci_prob: float
-) -> str:
-    """Say what is known of the weight of prior trials, and how many trials that is.
-
-    Parameters
-    ----------
-    system : label
-    weight : NodeDensity
-    per_question : float
-        Prior trials per question.
-    ci_prob : float
-    """
-    mean, _ = weight.moments
-    low, high = weight.distribution.quantile([0.5 - 0.5 * ci_prob, 0.5 + 0.5 * ci_prob]).tolist()
-    return (
-        f"{system}: the weight of prior trials is estimated to be {mean:.2f} ({100 * ci_prob:g}% "
-        f"interval {low:.2f} to {high:.2f}): the {per_question:.4g} prior trials of a question "
-        f"count as {mean * per_question:.2g}."
-    )
 
 
 FAMILY_WORDS = {"beta": "Beta", "inflated": "inflated", "mixture": "mixture of two Betas"}

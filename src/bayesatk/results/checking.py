@@ -25,7 +25,6 @@ from bayesatk.results.question_means import Shares, SystemMetrics, stored
 from bayesatk.results.schema import (
     DRAWS,
     GROUPED_TARGETS,
-    PRIOR_WEIGHT,
     SAMPLE,
     draws_dataset,
     metric_dataset,
@@ -211,15 +210,11 @@ def _log_prior(
     else:
         unpooled = study.pooling == "none"
         logs = np.stack([
-            _log_dirichlet(study.scale.vectors(p), concentration(study, system, law.prior_weight))
+            _log_dirichlet(study.scale.vectors(p), concentration(study, system))
             for system, law in enumerate(laws)
             if (p := law.p if unpooled else law.mean) is not None
         ], axis=1)  # fmt: skip
         variables["p" if unpooled else "mean_p"] = (("question",) * unpooled, logs)
-    weights = [law.prior_weight for law in laws if law.prior_weight is not None]
-    if weights:
-        drawn = np.stack(weights, axis=1)
-        variables[PRIOR_WEIGHT] = ((), np.log(drawn) + np.log1p(-drawn))
     return draws_dataset(variables, at, **_labels(study))
 
 

@@ -14,7 +14,6 @@ YAUNEY = "Yauney and Mimno 2024, arXiv:2404.13020 (max random baseline)"
 GELMAN = "Gelman et al. 2013, Bayesian Data Analysis, 3rd edition, chapter 5"
 GELMAN_CARPENTER = "Gelman and Carpenter 2020, JRSS C 69(5), 1269-1283 (imperfect tests)"
 POWER_PRIOR = "Ibrahim and Chen 2000, Statistical Science 15(1), 46-60 (power prior)"
-NORMALISED = "Duan, Ye and Smith 2006, Environmetrics 17(1), 95-106 (normalised power prior)"
 CROWDER = "Crowder 1978, Applied Statistics 27(1), 34-37 (beta-binomial regression)"
 _PYMC, _ARVIZ, _SELF = "PyMC", "ArviZ", "bayesatk"
 

@@ -24,7 +24,6 @@ from bayesatk.data.study import Study
 from bayesatk.priors import BetaPrior, DirichletHyperPrior, HyperPrior
 from bayesatk.priors.fields import Fields
 from bayesatk.results.difficulty import ATOMS, difficulty_draws, draw_prior, flat_draws
-from bayesatk.results.schema import PRIOR_WEIGHT
 
 _LEAST, _MOST = 1e-300, 1.0 - 1e-16  # of a probability whose logit is taken
 _NEAREST = 1e-9  # of a mean to 0 or 1 that was moved: beyond it expected metrics lose digits
@@ -57,8 +56,6 @@ class QuestionLaws:
         Sensitivity and false positive rate of the judge.
     shape : ndarray, shape (draws, functions), optional
         Of the base of scored levels, whose expected score has the difficulty.
-    prior_weight : ndarray, shape (draws,), optional
-        Of prior trials, where it is estimated.
     system : int
         Position of the system.
     """
@@ -74,7 +71,6 @@ class QuestionLaws:
     group_effect: Array | None = None
     judge: Mapping[str, Array] | None = None
     shape: Array | None = None
-    prior_weight: Array | None = None
     system: int = 0
 
     @classmethod
@@ -95,7 +91,7 @@ class QuestionLaws:
         posterior, slopes = groups["posterior"], None
         judge = None if study.judges is None else study.judge_rates(system)
         names = ("mean_p", "icc", "typical_p", "coefficients", "group_sd", "group_effect", "shape",
-                 PRIOR_WEIGHT, *(() if judge is None else judge.names))  # fmt: skip
+                 *(() if judge is None else judge.names))  # fmt: skip
         drawn = {name: flat_draws(posterior[name], system) for name in names if name in posterior}
         if study.design is not None:
             logits = study.design.basis.logits(drawn["coefficients"])
@@ -122,7 +118,7 @@ class QuestionLaws:
             study, None, alike.get("mean_p"), alike.get("icc"), difficulty, None,
             drawn.get("slopes"), drawn.get("group_sd"), drawn.get("group_effect"),
             None if judge is None else {name: drawn[name] for name in judge.names},
-            shape_draws(study, difficulty, drawn.get("shape")), drawn.get(PRIOR_WEIGHT), system,
+            shape_draws(study, difficulty, drawn.get("shape")), system,
         )  # fmt: skip
 
     @classmethod
@@ -133,18 +129,14 @@ class QuestionLaws:
         hyperparameters.
         """
         laws = cls(study, system=system)
-        if study.earlier.estimated:
-            laws = replace(laws, prior_weight=rng.random(size))
         if study.judges is not None:
             judge = study.judge_rates(system)
             of_judge = Fields(judge.fields)
             theta = of_judge.from_uniform(rng.random((size, of_judge.size)))
             laws = replace(laws, judge=judge.reported(theta, of_judge))
         if study.pooling != "partial":
-            alpha = concentration(study, system, laws.prior_weight)
-            if laws.prior_weight is None:
-                alpha = np.broadcast_to(alpha, (size, *alpha.shape))
-            drawn = drawn_p(alpha, rng, study)
+            alpha = concentration(study, system)
+            drawn = drawn_p(np.broadcast_to(alpha, (size, *alpha.shape)), rng, study)
             unpooled = study.pooling == "none"
             return replace(laws, p=drawn) if unpooled else replace(laws, mean=drawn)
         fields = declared_fields(study)
@@ -181,12 +173,12 @@ class QuestionLaws:
         """Log probability of the counts of questions, of any p, in every draw.
 
         Of marks by a judge, given the drawn rates. Without pooling it is a known constant, (1,
-        questions), of which discounted earlier trials are part, unless their weight is estimated.
+        questions), of which discounted earlier trials are part.
         """
         if self.rates is not None:
             return self._log_marks(self.rates, States.of_counts(counts))
         if self.mean is None and self.difficulty is None:
-            alpha = concentration(self.study, system, self.prior_weight)
+            alpha = concentration(self.study, system)
             total = alpha.sum(axis=-1)
             logs = log_counts(counts, alpha / total[..., None], 1.0 / total)
             return np.atleast_2d(logs)
@@ -349,15 +341,7 @@ class QuestionLaws:
                 "group_effect": self.group_effect,
                 "group_mean": np.stack(means, axis=1),
             }
-        return values | self._of_trials
-
-    @property
-    def _of_trials(self) -> dict[str, Array]:
-        """Rates of a judge, and the weight of prior trials; (draws,)."""
-        values = dict(self.judge or {})
-        if self.prior_weight is not None:
-            values[PRIOR_WEIGHT] = self.prior_weight
-        return values
+        return values | dict(self.judge or {})
 
 
 def expected_metric(difficulty: Difficulty, metric: Any) -> Array:
@@ -386,18 +370,14 @@ def declared_fields(study: Study, family: str = "beta") -> Fields:
     return study.prior.fields(family, slopes, grouped, shapes)
 
 
-def concentration(study: Study, system: int, weight: Array | None = None) -> Array:
+def concentration(study: Study, system: int) -> Array:
     """Dirichlet parameters of the prior without hyperparameters; ([questions], categories).
 
-    Discounted earlier trials are part of it, unless a judge marked them. Drawn weights of these
-    (draws,) are another first axis.
+    Discounted earlier trials are part of it, unless a judge marked them.
     """
     prior: Any = study.prior
     alpha = np.asarray(prior.vector(len(study.scale.scores)))
     earlier = None if study.judges is not None else study.prior_counts
-    if weight is not None and earlier is not None:
-        counts = earlier[system].sum(axis=0) if study.pooling == "complete" else earlier[system]
-        return np.asarray(alpha + np.multiply.outer(weight, counts))
     if study.pooling == "complete":
         return alpha if earlier is None else alpha + earlier[system].sum(axis=0)
     shape = (study.outcomes.dataset.sizes["question"], len(alpha))

@@ -51,7 +51,6 @@ QUANTILE_LEVELS = np.round(np.concatenate([[0.005], np.arange(0.01, 1.0, 0.01), 
 MAX_RHAT = 1.01  # above which chains have not mixed
 DRAWS = ("chain", "draw", "system")  # first dimensions of draws
 SAMPLE = {"sample_dims": ["chain", "draw"]}  # attributes of draws, for ArviZ
-PRIOR_WEIGHT = "prior_weight"  # of prior trials where it is estimated, as a variable of a result
 MOST_GROUP_DRAWS = 10_000_000  # draws of metrics of groups that are kept: 80 MB
 CHAINS = 4  # that exact draws are laid out as, so that ArviZ takes them
 _PACKAGES = ("bayesatk", "numpy", "scipy", "xarray", "arviz", "pymc", "nutpie")

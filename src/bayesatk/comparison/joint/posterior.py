@@ -185,16 +185,9 @@ def _check_shared(fit: Result, tried: Flags) -> None:
 
 def joint_note(fit: Result, joint: Joint, comparison: xr.Dataset) -> str:
     """Say what a reader of a comparison should know of the joint posterior."""
-    if joint.board is not None:
-        return " ".join(filter(None, (_chains_note(joint.board), _moved_note(fit, comparison))))
-    if not fit.study.earlier.shared:
+    if joint.board is None:
         return ""
-    return (
-        "The prior trials are of one system, and are in the posterior of every system as if each "
-        "had trials of its own: differences are drawn towards zero, and the noise that systems "
-        "share by these trials does not cancel in them. Compare without prior_trials, or with "
-        "those of each system."
-    )
+    return " ".join(filter(None, (_chains_note(joint.board), _moved_note(fit, comparison))))
 
 
 def _chains_note(board: Board) -> str:
