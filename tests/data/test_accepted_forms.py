@@ -212,12 +212,16 @@ def test_counts_agree_with_sums(values):
 def test_missing_policies(gap):
     rows = [[1, gap, gap], [0, 1, 1]]
     refused(
-        lambda: bk.tally(rows), "question 0", "2 missing", "missing='ignore'", "missing='wrong'"
+        lambda: bk.tally(rows), "question 0", "2 missing", "missing='ignore'", "missing='wrong'",
+        "missing='right'", "evaluate twice",
+    )  # fmt: skip
+    ignored, wrong, right = (
+        bk.tally(rows, missing=policy) for policy in ("ignore", "wrong", "right")
     )
-    ignored, wrong = bk.tally(rows, missing="ignore"), bk.tally(rows, missing="wrong")
+    assert list(counts(right).values()) == [(0, 3), (1, 2)]
     assert list(counts(ignored).values()) == [(0, 1), (1, 2)]
     assert list(counts(wrong).values()) == [(2, 1), (1, 2)]
-    for policy, data in {"ignore": ignored, "wrong": wrong}.items():
+    for policy, data in {"ignore": ignored, "wrong": wrong, "right": right}.items():
         assert data.dataset["missing"].values.tolist() == [[2, 0]]
         assert data.dataset.attrs["missing_policy"] == policy
         assert f"missing='{policy}'" in data.card()

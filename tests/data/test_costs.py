@@ -83,7 +83,8 @@ def test_missing_outcomes_take_their_costs_with_them() -> None:
     assert ignored.dataset["cost_sums"].values[0, ..., 1].tolist() == [[0.0, 1.0], [3.0, 4.0]]
     wrong = bk.tally([[1, None], [0, 1]], missing="wrong", **given)
     assert wrong.dataset["cost_sums"].values[0, ..., 1].tolist() == [[2.0, 1.0], [3.0, 4.0]]
-    assert bk.tally([[1, None], [0, 1]], missing="bounds", **given).bounds()[0].trials.sum() == 4
+    right = bk.tally([[1, None], [0, 1]], missing="right", **given)
+    assert right.dataset["cost_sums"].values[0, ..., 1].tolist() == [[0.0, 3.0], [3.0, 4.0]]
 
 
 def test_missing_costs_are_refused_or_told() -> None:

@@ -166,15 +166,6 @@ def test_one_group_is_none(data) -> None:
     assert not any("group" in note for note in bk.notes(plain))
 
 
-@pytest.mark.long
-def test_missing_trials_are_bracketed(data) -> None:
-    runs = [[1, None, 0], [1, 1, 1], [0, 0, None], [1, 0, 1]]
-    own = bk.tally(runs, missing="bounds", group=list("aabb"))
-    rows = bk.table(bk.evaluate(own, "pass@1", group="group", draws=5, rng=1))
-    assert (rows["mean_if_wrong"] < rows["mean"]).all()
-    assert (rows["mean"] < rows["mean_if_right"]).all()
-
-
 def test_an_answer_says_that_it_ignores_groups(data) -> None:
     plain = bk.evaluate(data, "pass@1", difficulty="beta", draws=5, rng=1)
     assert "though the data know 3 groups of them" in bk.notes(plain)[0]

@@ -378,7 +378,6 @@ def test_truth_of_a_trial_without_a_mark_counts() -> None:
     [
         ([[1, 0]], {"truth": [[2, None]]}, r"must be 0 or 1 .* got 2 in 'truth' at system"),
         ([[1, 0]], {"truth": [[1]]}, "must be arranged like data"),
-        ([[1, None]], {"truth": [[1, 0]], "missing": "bounds"}, "must be left out with truth"),
         (([1], [2]), {"truth": [[1, 0]]}, "truth must be left out for counts"),
     ],
 )

@@ -211,7 +211,7 @@ class Reading(FileOptions):
 
     files: list[str]
     system: Texts = None
-    missing: Literal["error", "ignore", "wrong", "bounds"] = "error"
+    missing: Literal["error", "ignore", "wrong", "right"] = "error"
     score: Texts = None
     column: Texts = None
     group: Text = None

@@ -34,7 +34,7 @@ from bayesatk.data.validation import (
     shown,
 )
 
-MissingPolicy = Literal["error", "ignore", "wrong", "bounds"]
+MissingPolicy = Literal["error", "ignore", "wrong", "right"]
 _HASHED = frozenset({int, bool, str})  # looked up without a check: none of these can be missing
 
 

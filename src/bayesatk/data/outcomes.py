@@ -302,25 +302,6 @@ class Outcomes:
     def __getitem__(self, system: object) -> "Outcomes":
         return self.sel(system=system)
 
-    def bounds(self) -> "tuple[Outcomes, Outcomes]":
-        """Return the outcomes with every missing one at the worst score, and at the best.
-
-        Examples
-        --------
-        >>> import bayesatk
-        >>> data = bayesatk.tally([[1, None], [0, 1]], missing="bounds")
-        >>> [each.successes.values.tolist() for each in data.bounds()]
-        [[[1, 1]], [[2, 1]]]
-        """
-        missing, ends = self.dataset["missing"], []
-        for end in (int(self.utility.argmin()), int(self.utility.argmax())):
-            count = self.dataset["count"].copy()
-            count[{"category": end}] += missing
-            dataset = self.dataset.drop_vars(["cost_sums", "cost_sum"], errors="ignore")
-            dataset = dataset.assign(count=count, missing=0 * missing)
-            ends.append(replace(self, dataset=dataset, answers=None))
-        return ends[0], ends[1]
-
     def sha256(self) -> str:
         """Return a digest of the counts with their labels, scores, and weights of questions."""
         digest = hashlib.sha256()
@@ -444,7 +425,7 @@ def _rows(outcomes: Outcomes) -> list[str]:
         cells = spread, str(gaps.sum()), _mean_of_questions(total, runs, weight)
         aligned = map(str.rjust, cells, map(len, _COLUMNS))
         lines.append(f"{name!s:<{width}}  {'  '.join(aligned)}")
-        if gaps.any() and dataset.attrs["missing_policy"] in ("ignore", "bounds"):
+        if gaps.any() and dataset.attrs["missing_policy"] == "ignore":
             ends = np.sort(outcomes.utility)[[0, -1]] * outcomes.direction
             worst, best = (
                 _mean_of_questions(total + gaps * end, runs + gaps, weight) for end in ends

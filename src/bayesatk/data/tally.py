@@ -93,12 +93,12 @@ def tally(
         Whether higher or lower scores are better; ``"lower"`` for seconds, errors or costs. It is
         kept with the data, and by it results say which system is better. It is no part of right and
         wrong, which `success` makes.
-    missing : {"error", "ignore", "wrong", "bounds"}
+    missing : {"error", "ignore", "wrong", "right"}
         What to do with an outcome that is NaN or None. ``"error"``: raise. ``"ignore"``: leave the
-        trial out. ``"wrong"``: count it as the worst score. ``"bounds"``: leave it out, and let
-        `bayesatk.evaluate` also compute all results with every missing outcome wrong, and with
-        every one right. A question that a system never ran is left out under ``"ignore"`` and
-        ``"bounds"`` and is an error otherwise, because its number of trials is not known.
+        trial out. ``"wrong"``: count it as the worst score. ``"right"``: count it as the best
+        score; two evaluations, with ``"wrong"`` and with ``"right"``, say what missing outcomes may
+        change. A question that a system never ran is left out under ``"ignore"`` and is an error
+        otherwise, because its number of trials is not known.
     columns : mapping, optional
         Names of the table's columns by role: ``{"system": ..., "question": ..., "trial": ...,
         "outcome": ...}``. Default: columns with common names such as ``question``, ``task_id`` or
@@ -313,8 +313,9 @@ def finish(
     slots = long.slots(scale)
     gaps = slots[..., 0]
     missing_notes = () if applied else _missing_notes(long, slots, missing)
-    if missing == "wrong" and not applied:
-        long = long.with_missing_as(scale, min if better == "higher" else max)
+    if missing in ("wrong", "right") and not applied:
+        lowest = (missing == "wrong") == (better == "higher")
+        long = long.with_missing_as(scale, min if lowest else max)
         slots = long.slots(scale)
     answers, remarks = long.grouped(scale)
     costs = long.cost_sums(slots.shape)
@@ -340,11 +341,11 @@ def finish(
             Argument("better", "lower"), " is of scores, and these are 0 and 1, which are wrong "
             "and right. Say what a success is: ", Argument("success", "score <= 0"), ".",
         )  # fmt: skip
-    return _with_truths(outcomes, long, scale, missing, success)
+    return _with_truths(outcomes, long, scale, success)
 
 
 def _with_truths(
-    outcomes: Outcomes, long: LongForm, scale: Scores, missing: MissingPolicy, success: str | None
+    outcomes: Outcomes, long: LongForm, scale: Scores, success: str | None
 ) -> Outcomes:
     """Add counts of trials of known truth by mark, or say why they cannot be."""
     if TRUTH not in long.by_trial:
@@ -354,12 +355,6 @@ def _with_truths(
     if success is not None or sorted(scores.tolist()) == [0.0, 1.0]:
         right = scores == 1.0 if success is None else succeeding(success, scores)
         level = right.astype(np.int64)
-    if missing == "bounds":
-        raise OutcomeError(
-            Argument("missing", missing), " must be left out with ", TRUTH,
-            ": bounds of marks are none of what is true. Use ",
-            Argument("missing", "ignore", "tally"), ".",
-        )  # fmt: skip
     counts = long.truth_counts(level)
     assert counts is not None  # there are truths
     return replace(outcomes, dataset=with_truth(outcomes.dataset, counts))
@@ -383,25 +378,35 @@ def _coordinates(long: LongForm, scale: Scores, better: Better) -> dict[str, Any
     }
 
 
+def worst_or_best(function: Literal["", "tally"] = "") -> tuple[Argument | str, ...]:
+    """Say how missing outcomes are counted, and what they may change, by two evaluations."""
+    wrong, right = (Argument("missing", policy, function) for policy in ("wrong", "right"))
+    return (
+        wrong, " counts them as the worst score and ", right, " as the best: evaluate twice, with "
+        "both, to see what they may change.",
+    )  # fmt: skip
+
+
 def _missing_notes(long: LongForm, slots: Ints, missing: MissingPolicy) -> tuple[str, ...]:
-    """Refuse missing outcomes, or say how many are left out or counted as the worst score."""
+    """Refuse missing outcomes, or say how many are left out or counted as a score."""
+    counted = missing in ("wrong", "right")
     gaps, absent = slots[..., 0], ~slots.any(axis=-1)
     outcomes, cells = int(gaps.sum()), int(absent.sum())
     if not outcomes and not cells:
         return ()
-    if missing != "error" and not (missing == "wrong" and cells):
+    if missing != "error" and not (counted and cells):
         return (
             f"missing={missing!r}: {outcomes} outcomes missing, {cells} (system, question) cells "
             "never run",
         )
-    s, q = np.argwhere(absent if missing == "wrong" else absent | (gaps > 0))[0].tolist()
+    s, q = np.argwhere(absent if counted else absent | (gaps > 0))[0].tolist()
     fault = "has no trials" if absent[s, q] else f"has {gaps[s, q]} missing outcomes"
-    ignored, wrong = (Argument("missing", policy, "tally") for policy in ("ignore", "wrong"))
+    ignored = Argument("missing", "ignore", "tally")
     remedy: tuple[str | Argument, ...] = ("Say what they mean: ", ignored, " leaves them out")
-    remedy += (".",) if cells else (", ", wrong, " counts them as the worst score.")
-    if missing == "wrong":
+    remedy += (".",) if cells else (", ", *worst_or_best("tally"))
+    if counted:
         remedy = (
-            "The number of trials to count as wrong is not known. Use ", ignored,
+            f"The number of trials to count as {missing} is not known. Use ", ignored,
             ", or give the missing outcomes as None.",
         )  # fmt: skip
     raise OutcomeError(

@@ -18,7 +18,7 @@ from bayesatk.data.answers import AnswerRules
 from bayesatk.data.columns import BY_TRIAL, GROUP, ROLES, WEIGHT, Columns
 from bayesatk.data.long_form import LongForm, MissingPolicy
 from bayesatk.data.tables import read_rows
-from bayesatk.data.tally import BINARY
+from bayesatk.data.tally import BINARY, worst_or_best
 from bayesatk.data.validation import (
     NumberScale,
     OutcomeError,
@@ -588,8 +588,7 @@ def _check_missing(rows: Rows, missing: MissingPolicy) -> None:
         raise OutcomeError(
             f"missing: {len(gaps)} of {len(rows.trials)} trials have no outcome ({reason_text}); "
             f"the first is {rows.place(gaps[0])}. Say what they mean: ",
-            Argument("missing", "ignore"), " leaves them out, ", Argument("missing", "wrong"),
-            " counts them as the worst score.",
+            Argument("missing", "ignore"), " leaves them out, ", *worst_or_best(),
         )  # fmt: skip
     rows.note(f"without outcome: {reason_text}")
 

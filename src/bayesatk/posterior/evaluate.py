@@ -28,7 +28,6 @@ from bayesatk.posterior.assembly import (
     question_statistics,
 )
 from bayesatk.posterior.judge_results import judge_groups
-from bayesatk.posterior.missing_bounds import brackets_missing
 from bayesatk.posterior.posterior import Draws
 from bayesatk.priors import (
     CategoryPrior,
@@ -59,7 +58,6 @@ Keep = Literal["p", "log_likelihood", "predictive"]
 
 @one_thread()
 @np.errstate(under="ignore")  # what vanishes below 1e-308 is zero here, however strict the caller
-@brackets_missing
 def evaluate(
     data: object,
     metrics: MetricSpec,
@@ -224,9 +222,6 @@ def evaluate(
     w. Of questions like these the law has none, and takes weights and difficulty to be unrelated;
     ``population="bootstrap"`` is E[w g] / E[w], by the Bayesian bootstrap of pairs of a weight and
     a question (Rubin 1981), whatever their relation. The likelihood has no weights.
-
-    For data with ``missing="bounds"`` the group ``missing_bounds`` has the same statistics with all
-    missing trials counted as wrong, and with all counted as right; `bayesatk.table` shows them.
 
     With ``group=`` questions have Beta difficulties around the mean of their group, and the logits
     of these means are normal around a common one; its sd, one intraclass correlation within all

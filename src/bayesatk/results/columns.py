@@ -94,12 +94,6 @@ def _questions_observed(row: Row) -> str:
     return f"{known:.0f} of {tried:.0f}" if 0 < known < tried else ""
 
 
-def _if_missing(row: Row) -> str:
-    known = row["estimate_if_wrong"] == row["estimate_if_wrong"]
-    statistic = "estimate" if known else "mean"
-    return _ends(row[f"{statistic}_if_wrong"], row[f"{statistic}_if_right"], ".3f")
-
-
 def _ends(low: float, high: float, form: str) -> str:
     return "" if low != low else f"[{_number(low, form)}, {_number(high, form)}]"
 
@@ -147,11 +141,6 @@ _COLUMNS: dict[str, Column] = {
         "sd under a weaker prior, divided by the sd; far from 1, a value for k > trials depends "
         "mostly on the prior.",
     ),
-    "estimate_if_wrong": Column(
-        "if missing", _if_missing, KEPT,
-        "the estimate (the mean where k>n) with every missing outcome wrong, and with every one "
-        "right.", once=True,
-    ),
     "range_lower": Column(
         "any shape", leaves=1,
         meaning="where k exceeds the trials, the range over all difficulty distributions that "
@@ -191,10 +180,9 @@ _COLUMNS: dict[str, Column] = {
     **dict.fromkeys((
         "tried_questions", "ci_error", "variance_trial", "variance_question", "monte_carlo_error",
         "sentence",
-        "mean_if_wrong", "mean_if_right", "estimate_if_right", "ci_lower_if_wrong",
-        "ci_upper_if_right", "unit", "k", "tau", "budget", "prob_tie", "prob_ties",
+        "unit", "k", "tau", "budget", "prob_tie", "prob_ties",
         "prob_beats_error", "expected_loss", "ratio_median", "ratio_lower", "sd_unpaired",
-        "mean_system", "mean_other", "mean_if_worst", "mean_if_best", "band_lower", "declared",
+        "mean_system", "mean_other", "band_lower", "declared",
         "smallest_significant", "largest_significant_t", "selected_ci_lower",
     ), _HIDDEN),
 }  # fmt: skip

@@ -59,10 +59,7 @@ def table(
         ``variance_trial`` and ``variance_question``. Where some questions have fewer than k trials,
         ``estimate_questions`` of ``tried_questions`` have them. Where less than half do,
         ``range_lower`` and ``range_upper`` are the range of `bayesatk.checks.extrapolation_range`
-        at the confidence ``ci_prob``, which does not assume a family of difficulties. For data with
-        ``missing="bounds"``: ``estimate_if_wrong``, ``estimate_if_right``, ``mean_if_wrong``,
-        ``mean_if_right``, ``ci_lower_if_wrong`` and ``ci_upper_if_right``, with all missing trials
-        wrong, or right.
+        at the confidence ``ci_prob``, which does not assume a family of difficulties.
 
     See Also
     --------
@@ -108,16 +105,6 @@ def table(
     ranges = ranges_beyond(fit, fit.metrics)
     if not np.isnan(ranges).all():
         columns["range_lower"], columns["range_upper"] = ((dims, ranges[..., i]) for i in (0, 1))
-    if fit.has("missing_bounds"):
-        bounds = _of_metrics(fit, fit.group("missing_bounds"))
-        for statistic, ends in (
-            ("estimate", ("wrong", "right")), ("mean", ("wrong", "right")),
-            ("ci_lower", ("wrong",)), ("ci_upper", ("right",)),
-        ):  # fmt: skip
-            for end in ends:
-                columns[f"{statistic}_if_{end}"] = bounds.sel(
-                    statistic=statistic, missing_trials=end, drop=True
-                )
     frame = columns.to_dataframe(dims).reset_index()
     return ShownTable.of(frame, "results", ci_prob=fit.ci_prob)
 

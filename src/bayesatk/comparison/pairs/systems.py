@@ -24,7 +24,6 @@ from bayesatk.comparison.joint.paired import (
 )
 from bayesatk.comparison.joint.posterior import Joint, drawn_seed, joint_note, joint_posterior
 from bayesatk.comparison.pairs.verdicts import TURNED, PairSentences
-from bayesatk.metrics.grid import Metric
 from bayesatk.priors import LeaderboardPrior
 from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import TARGETS, metric_values
@@ -316,11 +315,7 @@ def comparison_table(
         number that both tried; pairs that share none have no row), and ``verdict`` and
         ``sentence`` as `bayesatk.claim` has them, where ``verdict`` is about ``system`` (so also
         ``"behind"`` and ``"behind by more than the ROPE"``) and a sentence names the leader on
-        these questions first. Of data with ``missing="bounds"`` also
-        ``mean_if_worst`` and ``mean_if_best``: the mean difference if every missing trial of
-        ``system`` was wrong and of ``other`` right, and the reverse; NaN unless both have trials of
-        all questions. On questions like these the mean moves as the means of the systems do, on
-        these questions or on others, whichever is more.
+        these questions first.
 
     See Also
     --------
@@ -355,16 +350,13 @@ def comparison_table(
                 strict=True,
             ):  # fmt: skip
                 verdict = led if pair.i == i else TURNED.get(led, led)
-                row: dict[str, Any] = {
+                rows.append({
                     "system": systems[0], "other": systems[1], "metric": metric.label,
                     "target": target, **contrasts, "questions": int(shared[i, j]),
                     "verdict": verdict, "sentence": sentence,
-                }  # fmt: skip
-                if shared[i, j] == fit.trials.shape[1]:  # else it is of other questions
-                    row |= _if_missing(fit, metric, target, systems, contrasts["mean"])
-                rows.append(row)
+                })  # fmt: skip
     columns = ["system", "other", "metric", "target", *CONTRASTS]
-    columns += ["questions", "verdict", "sentence", *_ENDS * fit.has("missing_bounds")]
+    columns += ["questions", "verdict", "sentence"]
     attrs = {"ci_prob": fit.ci_prob, **fit.group("comparison").attrs}
     return ShownTable.of(pd.DataFrame(rows, columns=columns), "comparison", **attrs)
 
@@ -395,30 +387,3 @@ def _group_rows(fit: Result, pairs: Sequence[tuple[int, int]]) -> pd.DataFrame:
                 rows.append(row | {"metric": metric.label, "target": target} | dict(numbers))
     attrs = {"ci_prob": fit.ci_prob, **data.attrs}
     return ShownTable.of(pd.DataFrame(rows), "group_comparison", **attrs)
-
-
-_ENDS = ("mean_if_worst", "mean_if_best")
-
-
-def _if_missing(
-    fit: Result, metric: Metric, target: str, systems: tuple[Any, Any], mean: float
-) -> dict[str, float]:
-    """Return the mean difference with missing trials all against the system, and all for it.
-
-    What two systems share of the way from these questions to others is taken out of the difference
-    on others (`joint.paired.drawn_together`), which so lies between those of their two means.
-    """
-    if not fit.has("missing_bounds"):
-        return {}
-    targets = {"target": list(dict.fromkeys(("questions", target)))}
-    means, bounds = (
-        metric_values(fit.group(name), metric).sel(targets | {"statistic": "mean"})
-        for name in ("closed_form", "missing_bounds")
-    )
-    wrong, right = (bounds.sel(missing_trials=end) - means for end in ("wrong", "right"))
-    system, rival = systems
-    worst = wrong.sel(system=system) - right.sel(system=rival)
-    best = right.sel(system=system) - wrong.sel(system=rival)
-    if fit.scale.direction < 0:
-        return dict(zip(_ENDS, (mean + float(worst.max()), mean + float(best.min())), strict=True))
-    return dict(zip(_ENDS, (mean + float(worst.min()), mean + float(best.max())), strict=True))
