@@ -144,7 +144,7 @@ LONG = {
 def test_functions_work_where_the_table_says(kind) -> None:
     import matplotlib.pyplot as plt
 
-    fit = bk.one_system(fitted(kind))
+    fit = bk.select_systems(fitted(kind), "system")
     wrong = []
     for name, call in CALLS.items():
         if name.startswith("plot") and kind in ("weights", "prior trials"):

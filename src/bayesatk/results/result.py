@@ -59,7 +59,7 @@ class Result:
     See Also
     --------
     bayesatk.table : the numbers as a table.
-    bayesatk.one_system : the result of one system.
+    bayesatk.select_systems : the result of some systems, or of one.
 
     Examples
     --------
@@ -312,8 +312,8 @@ class Result:
     def _by_system(observed: xr.Dataset) -> xr.Dataset:
         if "system" not in observed.dims:
             raise ValueError(
-                "fit must keep its dimension of systems; bayesatk.one_system takes it away, "
-                "for ArviZ's plots. Use the whole result."
+                "fit must keep its dimension of systems; bayesatk.select_systems takes it away "
+                "of one name, for ArviZ's plots. Use the whole result, or name it as a list."
             )
         return observed
 

@@ -1,6 +1,7 @@
 """Parts of a result that are results; outcomes of a result or of data."""
 
 import json
+from collections.abc import Collection
 
 import xarray as xr
 
@@ -13,61 +14,13 @@ from bayesatk.results.schema import OF_ALL_SYSTEMS
 from bayesatk.results.tree import ResultTree
 
 
-def one_system(fit: Fit, system: object = None) -> xr.DataTree:
-    """Return a result of one system, without the dimension of systems.
-
-    ArviZ's plots of counts (``az.plot_ppc_rootogram``, ``az.plot_ppc_pit`` and others) need
-    observations along one dimension, the questions.
-
-    Parameters
-    ----------
-    fit : xarray.DataTree
-        From `bayesatk.evaluate` or `bayesatk.sample`.
-    system : label, optional
-        The system; it may be left out if there is only one.
-
-    Returns
-    -------
-    xarray.DataTree
-        The same groups without the dimension ``system``.
-
-    Raises
-    ------
-    ValueError
-        If there are several systems and none is named, or the name is unknown.
-
-    See Also
-    --------
-    bayesatk.Outcomes.sel : the same for data.
-
-    Examples
-    --------
-    >>> import bayesatk
-    >>> fit = bayesatk.evaluate({"a": [[1, 0]], "b": [[1, 1]]}, "bayes", rng=1)
-    >>> one_system(fit, "b")["observed_data"]["successes"].values.tolist()
-    [2]
-    """
-    fit = Result.of(fit)
-    tree, (index, *further) = fit.tree, fit.positions(system)
-    if further:
-        raise ValueError(f"system must be one of {fit.systems}; got {system!r}.")
-    groups = {}
-    for name, node in tree.children.items():
-        group = node.to_dataset()
-        groups[f"/{name}"] = (
-            group.isel(system=index, drop=True) if "system" in group.dims else group
-        )
-    selected = ResultTree.from_dict(groups)
-    selected.attrs.update(tree.attrs)
-    selected.attrs["study"] = text_of_systems(tree.attrs["study"], [index])
-    return selected
-
-
 def select_systems(fit: Fit, system: object) -> xr.DataTree:
-    """Return a result of some of its systems.
+    """Return a result of some of its systems, or of one without the dimension of systems.
 
     Their posteriors stay as they are. Comparisons, ranks and leaderboards depend on which systems
-    there are, so they are left out: compare again.
+    there are, so they are left out: compare again. As in xarray, one label takes the dimension away
+    and a list keeps it. ArviZ's plots of counts (``az.plot_ppc_rootogram``, ``az.plot_ppc_pit`` and
+    others) need observations along one dimension, the questions.
 
     Parameters
     ----------
@@ -88,7 +41,6 @@ def select_systems(fit: Fit, system: object) -> xr.DataTree:
     See Also
     --------
     bayesatk.Outcomes.sel : the same for data.
-    bayesatk.one_system : one system, without the dimension of systems.
 
     Examples
     --------
@@ -97,9 +49,24 @@ def select_systems(fit: Fit, system: object) -> xr.DataTree:
     >>> fit = bayesatk.evaluate(runs, "bayes", pooling="none", rng=1)
     >>> select_systems(fit, ["a", "c"])["posterior"]["system"].values.tolist()
     ['a', 'c']
+    >>> select_systems(fit, "b")["observed_data"]["successes"].values.tolist()
+    [2]
     """
     fit = Result.of(fit)
-    positions = fit.positions(system)
+    selected = of_systems(fit, fit.positions(system))
+    if isinstance(system, Collection) and not isinstance(system, str | bytes):
+        return selected
+    groups = {
+        f"/{name}": group.isel(system=0, drop=True) if "system" in group.dims else group
+        for name, group in ((name, node.to_dataset()) for name, node in selected.children.items())
+    }
+    alone = ResultTree.from_dict(groups)
+    alone.attrs.update(selected.attrs)
+    return alone
+
+
+def of_systems(fit: Result, positions: list[int]) -> xr.DataTree:
+    """Return a result of the systems at some positions, with the dimension of systems."""
     groups = {"/": fit.tree.to_dataset()}
     for name in fit.tree.children:
         group = fit.group(name)

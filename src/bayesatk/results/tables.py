@@ -95,8 +95,8 @@ def table(
         return _of_groups(fit)
     if "system" not in fit.posterior.dims:
         raise ValueError(
-            "fit must have its dimension of systems to be tabulated; bayesatk.one_system takes "
-            "it away. Tabulate the whole result."
+            "fit must have its dimension of systems to be tabulated; bayesatk.select_systems "
+            "takes it away of one name. Tabulate the whole result, or name it as a list."
         )
     dims = ["system", "metric", "target"]
     columns = _of_metrics(fit, fit.statistics).to_dataset("statistic")

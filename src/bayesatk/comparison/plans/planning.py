@@ -34,7 +34,7 @@ from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.evaluate import evaluate
 from bayesatk.results.result import Fit, Result, analysis_group, tree_of, with_analyses
 from bayesatk.results.schema import GROUPED_TARGETS, TARGETS
-from bayesatk.results.selection import select_systems
+from bayesatk.results.selection import of_systems
 
 _MOST = 10**7  # questions beyond which a design is out of reach
 _METHOD = "expected posterior variance"
@@ -312,7 +312,8 @@ def _pilot_of(source: object, metric: Metric, system: object) -> object:
     if not isinstance(source, Fit):
         rule = f" must be left out for stated difficulties; got {system!r:.80}."
         raise ArgumentError("system", rule)
-    return select_systems(source, system)
+    fit = Result.of(source)
+    return of_systems(fit, fit.positions(system))
 
 
 def _label_cost(price: object, trial_cost: float | None) -> float:
