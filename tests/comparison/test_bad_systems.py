@@ -28,7 +28,7 @@ def apart():
     return data, bk.evaluate(data, "pass@1,2", rng=1, draws=10)
 
 
-@pytest.mark.parametrize("name", ["compare", "leaderboard", "decide.next_questions"])
+@pytest.mark.parametrize("name", ["compare", "leaderboard"])
 def test_systems_without_a_common_question_are_refused(apart, name) -> None:
     with pytest.raises(ValueError, match="must have two systems that tried the same") as raised:
         attrgetter(name)(bk)(apart[1])

@@ -121,8 +121,6 @@ def test_weights_move_means_over_these_questions_alone() -> None:
     alone = bk.table(weighted).set_index(["target", "system"])["mean"].sort_index()["questions"]
     truth = heavy @ p / heavy.sum()
     assert (abs(after["questions"] - truth) < 0.6 * abs(alone - truth)).all()
-    again = bk.decide.next_questions(weighted, 8)["question"]
-    assert (again < 10).all()
     assert len(bk.checks.suspicious_questions(weighted, rng=1)) == 40
 
 

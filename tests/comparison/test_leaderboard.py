@@ -5,15 +5,12 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import expit
 from scipy.stats import kstest
 
 import bayesatk as bk
 from bayesatk.comparison.boards.leaderboard import rank
 from bayesatk.comparison.joint.contrasts import rank_draws, separated, tiers_of
-from bayesatk.core.one_factor.model import Counts
-from bayesatk.core.one_factor.questions import Cells
-from tests.core.test_one_factor import on, simulate, with_shares
+from tests.core.test_one_factor import simulate
 
 
 def _fit(c, n, metrics="pass@1", **more):
@@ -148,47 +145,6 @@ def test_refusals() -> None:
         bk.table(fit, "leaderboard")
     with pytest.raises(ValueError, match=r"what must be 'results'.*got 'board'"):
         bk.table(fit, "board")
-
-
-@pytest.mark.long
-def test_next_questions_say_what_a_trial_will_tell(board) -> None:
-    """Against draws: p of a cell is drawn, then a trial, and the means by its outcome compared."""
-    found = bk.decide.next_questions(board, None)
-    assert sorted(found["question"]) == list(range(50))
-    assert found["reduction"].is_monotonic_decreasing
-    assert found["reduction"].between(0, 0.2).all()
-    # Cells without trials are those that are known least.
-    alone = bk.decide.next_questions(board, 15, systems=[2])
-    assert (alone["question"] < 25).mean() > 0.9
-    assert len(bk.decide.next_questions(board, 3, target="population")) == 3
-    with pytest.raises(ValueError, match="systems must be different"):
-        bk.decide.next_questions(board, systems=[0, 0])
-    with pytest.raises(ValueError, match="target must be"):
-        bk.decide.next_questions(board, target="both")
-
-
-def test_cells_and_the_rule_of_one_more_trial_against_draws() -> None:
-    rng = np.random.default_rng(12)
-    c, n, theta = simulate(rng, 2, 6, 3)
-    n[1, 2] = c[1, 2] = 0
-    theta = with_shares(theta)
-    likelihood = on(Counts.of(c, n), 0.1)
-    cells = Cells.given(likelihood, theta)
-    z = likelihood.draw_difficulties(np.repeat(theta[None], 6000, axis=0), rng)
-    mu, log_a, log_r = theta[:, :2, None, None]
-    m = expit(mu + np.exp(log_a) * z)
-    total = np.exp(-log_r)
-    p = rng.beta(m * total + c[:, None], (1 - m) * total + (n - c)[:, None])
-    error = p.std(axis=1) / np.sqrt(6000)
-    assert (abs(cells.mean - p.mean(axis=1)) < 5 * error).all()
-    assert cells.variance == pytest.approx(p.var(axis=1), rel=0.1)
-    assert (abs(cells.difficulty + z.mean(axis=0)) < 5 * z.std(axis=0) / np.sqrt(6000)).all()
-    # One more trial of the first cell: variance of p by its outcome.
-    own = p[0, :, 0]
-    y = rng.random(len(own)) < own
-    left = own[y].var() * y.mean() + own[~y].var() * (~y).mean()
-    mean, variance = cells.mean[0, 0], cells.variance[0, 0]
-    assert variance - variance**2 / (mean * (1 - mean)) == pytest.approx(left, rel=0.1)
 
 
 @pytest.mark.long

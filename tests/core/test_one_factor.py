@@ -11,7 +11,7 @@ from scipy.stats import beta, norm
 
 from bayesatk.core.one_factor.model import Counts, Likelihood
 from bayesatk.core.one_factor.posterior import Chains, Fit, Laplace, Normal, Spread
-from bayesatk.core.one_factor.questions import Cells, QuestionMeans, population_means
+from bayesatk.core.one_factor.questions import QuestionMeans, population_means
 from bayesatk.metrics.grid import parse
 from bayesatk.priors import LeaderboardPrior
 
@@ -181,7 +181,7 @@ def test_means_over_questions_by_brute_force() -> None:
 
 
 def test_weighted_means_over_questions() -> None:
-    """Parts of the questions make the whole; the mean is that of cells given the parameters."""
+    """Parts of the questions make the whole, and the mean weighs single questions."""
     rng = np.random.default_rng(9)
     c, n, theta = simulate(rng, 2, 30, 3)
     likelihood = on(Counts.of(c, n), 0.1)
@@ -196,8 +196,14 @@ def test_weighted_means_over_questions() -> None:
         for by in (None, part + 0.0, ~part + 0.0, weight)
     )
     assert 0.4 * first + 0.6 * second == pytest.approx(whole)
-    expected = Cells.given(likelihood, same[0]).mean @ weight / weight.sum()
-    error = heavy.std(axis=0) / np.sqrt(len(heavy))
+    single = [
+        QuestionMeans(likelihood, c, n, [metric.credit], np.arange(30) == question).draw(
+            same, [metric.latent], np.random.default_rng(question)
+        )[..., 0]
+        for question in range(30)
+    ]
+    expected = weight @ np.mean(single, axis=1) / weight.sum()
+    error = heavy.std(axis=0) * np.sqrt(2.0 / len(heavy))  # of both means
     assert (abs(heavy.mean(axis=0) - expected) < 4.5 * error).all()
 
 

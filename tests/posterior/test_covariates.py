@@ -149,7 +149,7 @@ def test_what_has_no_regression_is_refused(options, says) -> None:
 
 @pytest.mark.parametrize(
     "consumer",
-    [bk.decide.next_questions, bk.checks.tail_exponent],
+    [bk.checks.suspicious_questions, bk.checks.tail_exponent],
 )
 def test_what_would_ignore_covariates_refuses_them(fit, consumer) -> None:
     with pytest.raises(ValueError, match="must be without covariates for"):

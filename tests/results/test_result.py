@@ -136,7 +136,7 @@ def test_prior_trials_are_named_where_they_are_refused() -> None:
     runs = {"a": marks, "b": marks}
     fit = bk.evaluate(bk.tally(runs), "bayes", prior_trials=bk.tally(runs), rng=1)
     with pytest.raises(ValueError, match="without prior trials"):
-        bk.decide.next_questions(fit)
+        bk.checks.suspicious_questions(fit)
 
 
 def test_scored_categories_are_named_where_they_are_refused() -> None:

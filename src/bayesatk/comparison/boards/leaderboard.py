@@ -200,7 +200,6 @@ def leaderboard(
     --------
     bayesatk.compare : differences of pairs of systems, by the same joint posterior.
     bayesatk.claim : the sentence about its tiers.
-    bayesatk.decide.next_questions : the most informative questions to try again.
     bayesatk.plots.plot_leaderboard, bayesatk.plots.plot_ranks : the table as a picture.
     bayesatk.models.build_one_factor : the same model in PyMC.
 

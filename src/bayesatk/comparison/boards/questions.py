@@ -1,159 +1,18 @@
-"""The questions of a leaderboard: which to ask again, and which do not fit the others."""
+"""Questions of a leaderboard that do not fit the others."""
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 import pandas as pd
 
-from bayesatk._tools.arrays import Array
-from bayesatk._tools.messages import ArgumentError, whole_number
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.comparison.boards.leaderboard import rank
 from bayesatk.comparison.joint.posterior import joint_attrs
-from bayesatk.core.one_factor.posterior import Draws
 from bayesatk.core.one_factor.questions import (
-    Cells,
-    mark_rates,
     misfit,
-    population_means,
     simulate_counts,
 )
-from bayesatk.metrics.credit import pass_at
 from bayesatk.results.result import Fit, Result
-
-
-def next_questions(
-    fit: Fit,
-    count: int | None = 10,
-    *,
-    systems: Sequence[object] | None = None,
-    target: Literal["questions", "population"] = "questions",
-    rng: RandomSource = None,
-) -> pd.DataFrame:
-    """Rank questions by how much one more trial of each would reduce the variance of mean scores.
-
-    It shows which questions are the most informative to try again.
-
-    Parameters
-    ----------
-    fit : xarray.DataTree
-        From `bayesatk.leaderboard`, or a result that it takes.
-    count : int, optional
-        Number of questions to return, the most informative first; None: all.
-    systems : sequence, optional
-        Systems that would try them, once each; default: all.
-    target : {"questions", "population"}
-        ``"questions"``: the means over these questions; ``"population"``: over questions like
-        these.
-    rng : int, numpy.random.Generator or None
-        Seed of the draws; None: those of the leaderboard.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``question``; ``reduction``: expected reduction of the posterior variance of the mean scores
-        by one more trial of each system, as a share of that variance (summed over these systems);
-        ``difficulty`` and ``difficulty_sd`` of the question (standard normal over questions, larger
-        is harder); ``trials`` run so far.
-
-    See Also
-    --------
-    bayesatk.plan : how many questions and trials, before any are chosen.
-
-    Notes
-    -----
-    One more trial y is right or wrong, so the expected reduction of the variance of any quantity T
-    is exactly ``cov(T, y)^2 / (E y (1 - E y))``; with judges that err y is the trial's mark. T is
-    the mean score of the system that would run the trial; the information about other systems is
-    not counted. For questions like these, more trials of the same questions reduce the variance
-    little, and the differences between questions are estimated from draws.
-
-    Examples
-    --------
-    >>> import bayesatk
-    >>> runs = {"a": [[1, 1], [1, 0], [1, 1]], "b": [[1, 1], [0, 1], [1]]}
-    >>> board = bayesatk.leaderboard(bayesatk.evaluate(runs, "pass@1", rng=1), rng=1)
-    >>> next_questions(board, 1)["question"].tolist()  # both had one of two right
-    [1]
-    """
-    ranking = rank(fit, rng=rng)
-    ranking.result.require("board_questions")
-    names = ranking.result.systems
-    system_indices = _indices_of(names, systems)
-    trials = ranking.result.trials
-    if count is not None:
-        count = whole_number("count", count)
-    if target not in ("questions", "population"):
-        raise ArgumentError("target", f" must be 'questions' or 'population'; got {target!r}.")
-    mark, covariance, variance, difficulty, difficulty_sd = _moments(
-        ranking.board.draws, ranking.result.weight, target
-    )
-    rows = [ranking.joint.systems.index(system) for system in system_indices]
-    reduced = (covariance**2 / np.maximum(mark * (1.0 - mark), 1e-12))[rows]
-    share = reduced.sum(axis=0) / max(float(variance[rows].sum()), 1e-12)
-    frame = pd.DataFrame({
-        "question": ranking.result.data.dataset["question"].values,
-        "reduction": np.minimum(share, 1.0),
-        "difficulty": difficulty, "difficulty_sd": difficulty_sd,
-        "trials": trials.sum(axis=0),
-    })  # fmt: skip
-    frame = frame.sort_values("reduction", ascending=False, kind="stable", ignore_index=True)
-    return frame if count is None else frame.head(count)
-
-
-def _indices_of(names: list[object], systems: Sequence[object] | None) -> list[int]:
-    if systems is None:
-        return list(range(len(names)))
-    unknown = [system for system in systems if system not in names]
-    if unknown or not systems or len(set(systems)) < len(systems):
-        raise ArgumentError(
-            "systems", f" must be different ones of {names}; got {list(systems)!r:.80}."
-        )
-    return [names.index(system) for system in systems]
-
-
-def _moments(
-    drawn: Draws, weight: Array | None, target: Literal["questions", "population"]
-) -> tuple[Array, Array, Array, Array, Array]:
-    """Return what is known of success probabilities p and of systems' weighted means T of them.
-
-    Given parameters questions are independent; draws of parameters connect them.
-
-    Returns
-    -------
-    mark, covariance : ndarray, shape (systems, questions)
-        Mean of the mark of one more trial, and its covariance with the mean score of the same
-        system.
-    variance : ndarray, shape (systems,)
-        Of the mean.
-    difficulty, difficulty_sd : ndarray, shape (questions,)
-    """
-    counts = drawn.likelihood.counts
-    number = 300 if counts.observed is None else 100  # which take longer
-    draw_indices = np.linspace(0, len(drawn.theta) - 1, number).astype(int)
-    draws = replace(drawn, theta=drawn.theta[draw_indices])
-    cells = [Cells.given(draws.likelihood, parameters) for parameters in draws.theta]
-    rates = [mark_rates(counts, parameters) for parameters in draws.theta]
-    low, width = np.stack(rates, axis=1)[..., None]
-    p = np.stack([cell.mean for cell in cells])
-    spread = np.stack([cell.variance for cell in cells])
-    share = np.ones(p.shape[2]) if weight is None else weight
-    share = share / share.sum()
-    mark, mean_variance = low + width * p, spread.mean(axis=0) @ share**2
-    within, value = (width * spread).mean(axis=0) * share, p @ share
-    if target == "population":
-        value = population_means([pass_at(1)], draws.likelihood, draws.theta)[:, :, 0]
-        within, mean_variance = 0.0 * within, 0.0 * mean_variance
-    gap = value - value.mean(axis=0)
-    across = np.einsum("ds,dsq->sq", gap, mark - mark.mean(axis=0)) / len(value)
-    difficulty = np.stack([cell.difficulty for cell in cells])
-    difficulty_variance = np.mean([cell.difficulty_variance for cell in cells], axis=0)
-    return (
-        mark.mean(axis=0), within + across, gap.var(axis=0) + mean_variance,
-        difficulty.mean(axis=0), np.sqrt(difficulty_variance + difficulty.var(axis=0)),
-    )  # fmt: skip
 
 
 def suspicious_questions(

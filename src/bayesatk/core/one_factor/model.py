@@ -368,14 +368,6 @@ class Likelihood:
             found[np.ix_(block.rows, block.nodes)] = weight[:, 0]
         return found
 
-    def inner(self, theta: Array) -> tuple[Array, Array]:
-        """Posterior of nodes if some systems could solve a question and some fail; and the nodes.
-
-        Shape (rows, nodes - 2), of parameters (3, columns).
-        """
-        weight = np.maximum(self.difficulties(theta)[:, 1:-1], 1e-300)
-        return weight / weight.sum(axis=1, keepdims=True), self.z[1:-1]
-
     def draw_difficulties(self, theta: Array, rng: Rng) -> Array:
         """Draw difficulties of all questions given parameters (points, 3, columns) and counts.
 

@@ -1,4 +1,4 @@
-"""Questions given the parameters of the systems that share them: cells, misfit, means of metrics.
+"""Questions given the parameters of the systems that share them: misfit, means of metrics.
 
 Given its parameters and a question's difficulty, a system's success probability is Beta, and again
 Beta given its trials: with mean ``(m + c r) / (1 + n r)`` and ``r / (1 + n r)`` in place of m and
@@ -23,93 +23,10 @@ from bayesatk.core.question.bernstein import fewest, latent_means
 from bayesatk.core.question.beta_binomial import beta_of
 from bayesatk.core.question.expected_credit import FARTHEST, ExpectedCredit
 from bayesatk.metrics.credit import Credit
-from bayesatk.metrics.grid import parse
 
 _HELD = 200_000  # success probabilities at once, which then stay in the cache
 _DRAWN = 2.0  # cells for each distinct count and node: with more, means are normal
 _LEAST = 5e-324
-
-
-@dataclass(frozen=True)
-class Cells:
-    """Posterior of questions and of success probabilities, given parameters.
-
-    Parameters
-    ----------
-    difficulty, difficulty_variance : ndarray, shape (questions,)
-        Of ``-z``, larger is harder, if neither all systems nor none solve it.
-    mean, variance : ndarray, shape (systems, questions)
-        Of success probabilities.
-    """
-
-    difficulty: Array
-    difficulty_variance: Array
-    mean: Array
-    variance: Array
-
-    @classmethod
-    def given(cls, likelihood: Likelihood, theta: Array) -> "Cells":
-        """Return them at parameters (3, columns)."""
-        counts, z = likelihood.counts, likelihood.z
-        mean, square = _by_column(counts, theta, z)
-        rows, systems = counts.column.shape
-        untried = len(counts.system) + np.arange(systems)
-        column = np.where(counts.column >= 0, counts.column, untried)
-        weight = likelihood.difficulties(theta)
-        inner, inner_z = likelihood.inner(theta)
-        first_z, second_z = inner @ inner_z, inner @ inner_z**2
-        first, second = np.empty((2, systems, rows))
-        for system, members in enumerate(column.T):
-            first[system] = np.einsum("rk,rk->r", weight, mean[members])
-            second[system] = np.einsum("rk,rk->r", weight, square[members])
-        row = counts.which
-        return cls(
-            -first_z[row], np.maximum(second_z - first_z**2, 0.0)[row],
-            first[:, row], np.maximum(second - first**2, 0.0)[:, row],
-        )  # fmt: skip
-
-
-def _by_column(counts: Counts, theta: Array, z: Array) -> tuple[Array, Array]:
-    """First and second moment of p at every node: of distinct counts, then of no trials."""
-    if counts.observed is not None:
-        mean, variance = _observed_moments(counts, theta, z)
-        return mean, mean**2 + variance
-    systems = np.arange(counts.systems)
-    cells = (
-        np.concatenate([amounts, others])
-        for amounts, others in (
-            (counts.system, systems), (counts.successes, 0 * systems), (counts.trials, 0 * systems)
-        )
-    )  # fmt: skip
-    return _moments(theta, z, *cells)
-
-
-def _observed_moments(counts: Counts, theta: Array, z: Array) -> tuple[Array, Array]:
-    """Mean and variance of p at every node, from the observations of systems."""
-    observed, (metric,) = counts.observed, parse("pass@1")
-    assert observed is not None
-    found = np.empty((2, len(counts.system) + counts.systems, len(z)))
-    for system, observation in enumerate(observed.by_system):
-        at = observed.at_nodes(theta[None], system, z)
-        members = np.flatnonzero(counts.system == system)
-        given = observation.cumulants([metric], *at)[0, :, counts.state[members], 0, :2]
-        found[:, members] = np.moveaxis(given, -1, 0)
-        found[:, len(counts.system) + system] = observation.new_cumulants([metric], *at)[0, :, 0].T
-    mean, variance = found
-    return mean, variance
-
-
-def _moments(
-    theta: Array, z: Array, system: Ints, successes: Ints, trials: Ints
-) -> tuple[Array, Array]:
-    """First and second moment of p given successes, (counts, nodes)."""
-    x = theta[0, system, None] + np.exp(theta[1, system, None]) * z
-    r = np.exp(theta[2, system])[:, None]
-    right, trials = successes[:, None], trials[:, None]
-    mean = (expit(x) + right * r) / (1.0 + trials * r)
-    failure = (expit(-x) + (trials - right) * r) / (1.0 + trials * r)
-    icc = r / (1.0 + trials * r)
-    return mean, mean**2 + mean * failure * icc / (1.0 + icc)
 
 
 def misfit(likelihood: Likelihood, theta: Array, direction: Array) -> Array:
