@@ -1,4 +1,4 @@
-"""Simulation-based calibration of every closed form and of every PyMC model, at length.
+"""Simulation-based calibration of closed forms and PyMC models of marks and scores, at length.
 
     python -m benchmarks.calibration [--workers 2] [--write docs/tables/calibration.csv]
 
@@ -19,26 +19,16 @@ from typing import Any
 import pandas as pd
 
 import bayesatk as bk
-from bayesatk.verification.calibration import calibrated
-from bayesatk.verification.replications import Replications
-from benchmarks.calibration_kinds import CostStudy, PooledVoteStudy, Studied, Votes
 
 RESULTS = Path(__file__).parent / "results" / "calibration"
 SCORES = (0.0, 0.5, 1.0)
 BETA = {"difficulty": "beta"}
-VOTES = {"pooling": "none", "prior": bk.priors.AnswerPrior(choices=4)}
-ONE_BETA = bk.priors.HyperPrior(families="beta")
-JUDGE = bk.JudgeError(tp=27, p=30, fp=4, n=32)
-UNIFORM = bk.priors.BetaPrior()
 MODERATE = bk.priors.HyperPrior((2.0, 2.0), (2.0, 6.0), families="beta")
 
 
 @dataclass(frozen=True)
 class Run:
-    """One study: a name for its file, a title, and the arguments of `bayesatk.checks.calibrate`.
-
-    Of what that does not take: a kind of replications, with its fields.
-    """
+    """One study: a name for its file, a title, and the arguments of `bayesatk.checks.calibrate`."""
 
     name: str
     title: str
@@ -46,7 +36,6 @@ class Run:
     metrics: str
     replications: int
     options: dict[str, Any] = field(default_factory=dict)
-    kind: type[Replications] | None = None
 
 
 CLOSED = [
@@ -57,15 +46,6 @@ CLOSED = [
         for name in ("inflated", "mixture", "averaged")
     ),
     Run("complete", "pooling complete", (6, 3), "pass@1,4 maj@3", 10_000, {"pooling": "complete"}),
-    *(
-        Run(
-            f"judge-{name}", f"a judge that errs, {name}", (6, 3), "pass@1,4", number,
-            {"judge": JUDGE, "pooling": name, "prior": prior}, Studied,
-        )
-        for name, number, prior in (
-            ("none", 200, UNIFORM), ("partial", 100, ONE_BETA), ("complete", 200, UNIFORM),
-        )
-    ),
     Run(
         "categories-none", "three categories, none", (6, 3), "bayes max@3", 10_000,
         {"pooling": "none", "scores": SCORES},
@@ -81,20 +61,6 @@ CLOSED = [
     Run(
         "categories-complete", "three categories, complete", (6, 3), "bayes max@3", 10_000,
         {"pooling": "complete", "scores": SCORES},
-    ),
-    Run(
-        "covariates", "partial, two covariates", (10, 3), "pass@1,4", 500,
-        {"structure": "covariates"}, Studied,
-    ),
-    Run(
-        "groups", "partial, groups of 4", (24, 3), "pass@1,4", 200, {"structure": "groups"},
-        Studied,
-    ),
-    Run("costs", "success and cost", (12, 4), "pass@1,3", 300, {}, CostStudy),
-    Run("votes", "votes, four choices", (6, 5), "plurality@1,3", 10_000, VOTES, Votes),
-    Run(
-        "pooled-votes", "votes, partial", (10, 4), "plurality@3", 200,
-        {"prior": bk.priors.HyperPrior()}, PooledVoteStudy,
     ),
 ]  # fmt: skip
 SAMPLED = [
@@ -128,15 +94,6 @@ SAMPLED = [
         "bayes max@2", 200,
         {"form": "full", "scores": SCORES, "prior": bk.priors.DirichletHyperPrior(icc=(2.0, 6.0))},
     ),
-    Run(
-        "pymc-covariates", "partial, two covariates", (10, 3), "pass@1,4", 100,
-        {"structure": "covariates"}, Studied,
-    ),
-    Run(
-        "pymc-groups", "partial, groups of 4", (24, 3), "pass@1,4", 100,
-        {"structure": "groups"}, Studied,
-    ),
-    Run("pymc-votes", "votes, four choices", (6, 5), "plurality@1,3", 200, VOTES, Votes),
 ]  # fmt: skip
 
 
@@ -157,15 +114,10 @@ def row(run: Run, engine: str, client: Any) -> dict[str, Any]:
     RESULTS.mkdir(parents=True, exist_ok=True)
     start = time.perf_counter()
     path, seed = RESULTS / f"{run.name}.jsonl", 2026
-    if run.kind is None:
-        found = bk.checks.calibrate(
-            *run.size, run.metrics, engine=engine, replications=run.replications, rng=seed,
-            path=path, client=client, **run.options,
-        )  # fmt: skip
-    else:
-        fields = {"pooling": "partial", "prior": ONE_BETA} | run.options
-        study = run.kind(*run.size, run.metrics, engine=engine, seed=seed, **fields)
-        found = calibrated(study, run.replications, path, client)
+    found = bk.checks.calibrate(
+        *run.size, run.metrics, engine=engine, replications=run.replications, rng=seed, path=path,
+        client=client, **run.options,
+    )  # fmt: skip
     table = found.table
     print(f"{engine} {run.title}: {found.verdict}, {time.perf_counter() - start:.0f} s", flush=True)
     return {

@@ -1,10 +1,8 @@
 """The regression on covariates sampled by PyMC, against weighted points."""
 
 import pytest
-from benchmarks.calibration_kinds import Studied
 
 import bayesatk as bk
-from bayesatk.verification.calibration import calibrated
 from tests.conftest import FALSE_ALARM
 
 SEEDS = (
@@ -33,15 +31,3 @@ def test_nuts_agrees_on_the_seeds() -> None:
     other = bk.evaluate(data, "pass@1,2", covariates=["seed", "root"], rng=1)
     with pytest.raises(ValueError, match="same covariates"):
         bk.verify(other, sampled)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("engine", "replications"), [("closed_form", 60), ("pymc", 50)])
-def test_calibration(engine, replications) -> None:
-    study = Studied(
-        10, 3, "pass@1,4", "partial", bk.priors.HyperPrior(families="beta"), engine, 0,
-        structure="covariates",
-    )  # fmt: skip
-    found = calibrated(study, replications, progress=False, alpha=FALSE_ALARM)
-    assert found.verdict == "calibrated", found.table
-    assert {"Intercept", "trend", "icc"} < set(found.table.index)

@@ -7,14 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import xarray as xr
-from benchmarks import calibration_kinds
-from benchmarks.calibration_kinds import CostKind, CostStudy, PooledVoteStudy, Studied, Votes
 
 import bayesatk as bk
-from bayesatk.metrics.grid import parse
 from bayesatk.verification import replications
-from bayesatk.verification.calibration import Calibration, calibrated
-from bayesatk.verification.replications import Replications
 from tests.conftest import FALSE_ALARM
 
 QUIET = {"progress": False}
@@ -23,17 +18,6 @@ SCORES = (0.0, 0.5, 1.0)
 
 
 LONG = pytest.mark.long
-ONE_BETA = bk.priors.HyperPrior(families="beta")
-
-
-def calibration(
-    kind: type[Replications], size, metrics, number, seed, engine="closed_form", alpha=0.01,
-    **fields,
-) -> Calibration:  # fmt: skip
-    """Of what only the repository calibrates."""
-    fields = {"pooling": "partial", "prior": ONE_BETA} | fields
-    study = kind(*size, metrics, engine=engine, seed=seed, **fields)
-    return calibrated(study, number, progress=False, alpha=alpha)
 
 
 @pytest.mark.slow
@@ -90,46 +74,6 @@ def test_scored_categories_are_calibrated(pooling, prior, size) -> None:
     names = set(found.table.index)
     assert ("mean_p lowest" in names) == (pooling != "none")
     assert "max@3 questions" in names
-
-
-@pytest.mark.long
-@pytest.mark.slow
-@pytest.mark.parametrize("engine", ["closed_form", pytest.param("pymc", marks=LONG)])
-def test_votes_of_known_choices_are_calibrated(engine) -> None:
-    found = calibration(
-        Votes, (5, 4), "plurality@1,3", 300 if engine == "closed_form" else 100, 3, engine,
-        FALSE_ALARM, pooling="none", prior=bk.priors.AnswerPrior(0.8, choices=4),
-    )  # fmt: skip
-    assert found.verdict == "calibrated", found.table.to_string()
-    assert {"plurality@3 questions", "plurality@3 first"} <= set(found.table.index)
-
-
-@pytest.mark.long
-def test_votes_under_another_prior_are_not(monkeypatch) -> None:
-    right = calibration_kinds.VoteModel
-
-    def wrong(ballots, prior, draws, rng):
-        return right(ballots, bk.priors.AnswerPrior(3.0, choices=4), draws, rng)
-
-    monkeypatch.setattr(calibration_kinds, "VoteModel", wrong)
-    prior = bk.priors.AnswerPrior(choices=4)
-    found = calibration(Votes, (8, 2), "plurality@1", 300, 3, pooling="none", prior=prior)
-    assert found.verdict == "wrong"
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("agreement", [(1.0, 1.0), (1.0, 6.0)])
-def test_pooled_votes_are_calibrated(monkeypatch, agreement) -> None:
-    """And under another prior of how often wrong answers agree they are not."""
-    right = calibration_kinds.PooledVotes
-    prior = bk.priors.AnswerHyperPrior(agreement=agreement)
-    monkeypatch.setattr(
-        calibration_kinds, "PooledVotes", lambda *parts: replace(right(*parts), prior=prior)
-    )
-    found = calibration(PooledVoteStudy, (6, 3), "plurality@1,3", 100, 3)
-    assert found.verdict == ("calibrated" if agreement == (1.0, 1.0) else "wrong")
-    names = {"wrong_agreement", "plurality@3 questions", "plurality@3 population", "icc"}
-    assert names <= set(found.table.index)
 
 
 def test_a_planted_bug_in_categories_is_caught(monkeypatch) -> None:
@@ -222,32 +166,3 @@ def test_what_cannot_be_simulated_is_refused() -> None:
             bk.checks.calibrate(*size)
     with pytest.raises(ValueError, match="replications must be an integer >= 1"):
         bk.checks.calibrate(3, 2, replications=0)
-
-
-@pytest.mark.long
-def test_costs_are_calibrated_on_data_from_their_prior() -> None:
-    found = calibration(CostStudy, (4, 3), "pass@1,2", 50, 1)
-    assert found.verdict == "calibrated", found.table.to_string()
-    assert {"cost_slope", "mean_p", "cost_of_pass questions"} <= set(found.table.index)
-
-
-@pytest.mark.parametrize("structure", ["groups", "covariates"])
-def test_calibration_asks_for_every_coefficient_and_group(structure) -> None:
-    study = Studied(8, 3, "pass@1,4", "partial", ONE_BETA, "closed_form", 1, structure=structure)
-    truth, data = study.kind().simulate(np.random.default_rng(1))
-    names = {"group_sd", "typical_p", "group_mean_first", "pass@4 new_groups"}
-    names = {"Intercept", "trend", "third"} if structure == "covariates" else names
-    assert names | {"icc", "p_first", "pass@1 questions", "pass@4 population"} <= set(truth)
-    assert all(value.shape == (1,) for value in truth.values())
-    assert (data.outcomes.trials == 3).all()
-
-
-def test_costs_are_simulated_of_every_family() -> None:
-    """Nearly all questions are never solved a priori, whatever the rest is."""
-    prior = bk.priors.HyperPrior(families="inflated", atoms=(900.0, 1.0, 1.0))
-    kind = CostKind(40, 3, parse("pass@1"), prior, bk.costs.CostPrior())
-    truth, costs = kind.simulate(np.random.default_rng(1))
-    assert truth["mean_p"].item() < 0.05
-    assert (costs.trials[:, 1] == 0.0).mean() > 0.9
-    assert (costs.trials.sum(axis=1) == 3.0).all()
-    assert np.isfinite(costs.log_total).all()

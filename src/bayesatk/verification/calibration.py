@@ -173,8 +173,7 @@ def calibrate(
     ``icc``, and ``never_solved`` and ``always_solved``, if the model has them; every metric for
     these questions and, under partial and complete pooling, for questions like these. (Without
     pooling, questions like these are evaluated by the Bayesian bootstrap, which is not the
-    posterior of a model that could be simulated.) Votes, costs, judges, covariates and groups are
-    calibrated by ``python -m benchmarks.calibration``, in the repository.
+    posterior of a model that could be simulated.)
 
     References
     ----------

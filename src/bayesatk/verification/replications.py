@@ -33,7 +33,7 @@ from bayesatk.models.sampling import Sampling, with_data_of
 from bayesatk.posterior.models_of import Declared
 from bayesatk.priors import Families, HyperPrior, Pooling
 from bayesatk.priors.choice import describe_prior, with_families
-from bayesatk.results.schema import GROUPED_TARGETS
+from bayesatk.results.schema import TARGETS
 
 Engine = Literal["closed_form", "pymc"]
 Quantities = dict[str, Array]
@@ -64,21 +64,13 @@ class Replications:
         """All of it, as a file of results holds it."""
         return asdict(self) | {"prior": describe_prior(self.prior)}
 
-    def kind(self) -> Any:
-        """Return what is drawn from and fitted: it draws truth and data, and their posterior."""
-        study = count_study(
-            self.questions, self.trials, self.scores, metrics=parse(self.metrics),
-            pooling=self.pooling, prior=self.prior, population=population_of(self.pooling),
-        )  # fmt: skip
-        return CountKind(study, self.form)
-
     def rng(self, replication: int) -> Rng:
         """Return the randomness of one replication, whatever the others do."""
         return np.random.default_rng([self.seed, replication])
 
     def quantities(self) -> list[str]:
         """Return the names of the places that every replication has."""
-        return sorted(_kind(self).simulate(self.rng(0))[0])
+        return sorted(_model(self).simulate(self.rng(0))[0])
 
     def run_batch(self, start: int) -> dict[str, list[float]]:
         """Places of the truth for one batch of replications."""
@@ -87,16 +79,30 @@ class Replications:
 
     def replicate(self, replication: int) -> dict[str, float]:
         """Places of the truth among draws of its posterior."""
-        rng, kind = self.rng(replication), _kind(self)
-        truth, data = kind.simulate(rng)
-        draws = kind.sampled(data, rng) if self.engine == "pymc" else kind.exact(data, rng)
+        rng, model = self.rng(replication), _model(self)
+        truth, data = model.simulate(rng)
+        draws = model.sampled(data, rng) if self.engine == "pymc" else model.exact(data, rng)
         return {name: _place(value.item(), draws[name], rng) for name, value in truth.items()}
 
 
 @cache
-def _kind(asked: Replications) -> Any:
+def _model(asked: Replications) -> "CalibratedModel":
     """Return what is drawn from and fitted, compiled once in every process."""
-    return asked.kind()
+    size = asked.questions, asked.trials
+    if asked.scores is None:
+        outcomes = tally((np.zeros(size[0], int), np.full(*size)))
+    else:
+        counts = np.zeros((1, asked.questions, len(asked.scores)), int)
+        counts[..., 0] = asked.trials
+        outcomes = tally(xr.Dataset(
+            {"count": (("system", "question", "category"), counts)},
+            coords={"score": ("category", list(asked.scores))},
+        ))  # fmt: skip
+    study = Study(
+        outcomes=outcomes, metrics=parse(asked.metrics), pooling=asked.pooling, prior=asked.prior,
+        population=population_of(asked.pooling),
+    )  # fmt: skip
+    return CalibratedModel(study, asked.form or default_form(study.pooling))
 
 
 def batch_fault(names: list[str], values: Any) -> str:
@@ -216,33 +222,32 @@ class Forward:
         return self._dims[name] or tuple(f"{name}_{axis}" for axis in range(axes))
 
 
-class CountKind:
-    """Marks or scores of one system.
+class CalibratedModel:
+    """The model of a study: it draws truth and data, and from their posterior.
 
     Parameters
     ----------
     study : Study
-        With data of the right size.
-    form : Form, optional
+        Of one system, with data of the right size.
+    form : {"marginal", "full"}
         Of the model that NUTS samples.
     """
 
-    def __init__(self, study: Study, form: Form | None = None) -> None:
-        self.study, self.form = study, form or default_form(study.pooling)
+    def __init__(self, study: Study, form: Form) -> None:
+        self.study, self.form = study, form
         self._forward: dict[str, Forward] = {}
         self._programs: dict[str, Any] = {}
 
-    def forward(self, rng: Rng) -> tuple[str, xr.Dataset]:
-        """Draw a family, and hyperparameters, probabilities and counts."""
-        family = drawn_family(self.study.prior, rng)
-        if family not in self._forward:
-            self._forward[family] = Forward(build_program(self.study, family, "full"))
-        return family, self._forward[family].draw(rng)
-
-    def simulate(self, rng: Rng) -> tuple[Quantities, Any]:
+    def simulate(self, rng: Rng) -> tuple[Quantities, Study]:
         """Draw a family, hyperparameters, probabilities and counts."""
-        study, family, drawn = self.study, *self.forward(rng)
-        truth = self.quantities(study, {family: drawn}, rng)
+        study, family = self.study, ""
+        if isinstance(study.prior, HyperPrior):
+            names, chances = zip(*study.prior.family_prior.items(), strict=True)
+            family = str(rng.choice(names, p=chances))
+        if family not in self._forward:
+            self._forward[family] = Forward(build_program(study, family, "full"))
+        drawn = self._forward[family].draw(rng)
+        truth = self._quantities(study, {family: drawn}, rng)
         values = drawn[study.scale.variable].isel(chain=0, draw=0).values
         counts = study.scale.by_category(values, study.outcomes.trials.values)
         dataset = study.outcomes.dataset
@@ -251,30 +256,34 @@ class CountKind:
 
     def exact(self, data: Study, rng: Rng) -> Quantities:
         """Draw from the closed form."""
-        seed = int(rng.integers(2**31)) if data.judges else 0
-        model = Declared.of_study(data, seed).model(0)
+        model = Declared.of_study(data, 0).model(0)
         drawn = model.fit([data.scale.judged(metric) for metric in data.metrics]).draw(
             DRAWS, rng, True
         )
-        variables: dict[str, Any] = {**drawn.hyper}
-        if drawn.p is not None:
-            variables["p"] = drawn.p
-        if drawn.groups is not None:
-            variables["group_mean"] = drawn.groups.mean
-        by_system = {name: values[:, None] for name, values in variables.items()}
-        return self._named(data.metrics, drawn.metrics[:, None], by_system)
+        assert drawn.p is not None
+        return self._named(data.metrics, drawn.metrics, {**drawn.hyper, "p": drawn.p})
 
     def sampled(self, data: Study, rng: Rng) -> Quantities:
-        """Draw with NUTS from the models of the form."""
-        structured = data.grouping is not None or data.design is not None
-        models = build_models(data, self.form, distinct=not structured)
+        """Draw with NUTS from the models of the form, so far apart that draws are independent."""
         posteriors = {
-            family: nuts_draws(model, self._programs, family, rng)
-            for family, model in models.items()
+            family: self._nuts(model, family, rng)
+            for family, model in build_models(data, self.form, distinct=True).items()
         }
-        return thinned(self.quantities(data, posteriors, rng))
+        quantities = self._quantities(data, posteriors, rng)
+        return {name: drawn[: _THIN * DRAWS : _THIN] for name, drawn in quantities.items()}
 
-    def quantities(
+    def _nuts(self, model: Any, family: str, rng: Rng) -> xr.Dataset:
+        """Sample a model with NUTS; its program is compiled once, and takes other data."""
+        import nutpie
+
+        if family not in self._programs:
+            self._programs[family] = nutpie.compile_pymc_model(model)
+        program = partial(with_data_of, self._programs[family])
+        trace = _NUTS.run(model, int(rng.integers(2**31)), program)
+        posterior: xr.Dataset = trace["posterior"].to_dataset()
+        return posterior
+
+    def _quantities(
         self, study: Study, posteriors: Mapping[str, xr.Dataset], rng: Rng
     ) -> Quantities:
         """Name what draws of every family say of the data; chains one after the other."""
@@ -284,89 +293,37 @@ class CountKind:
         source = next(iter(posteriors.values()))
         drawn = count_draws(study, source, True, rng, difficulties)
 
-        def flat(values: Array) -> Array:
-            return values.reshape(-1, *values.shape[2:])
+        def of_system(values: Array) -> Array:
+            return values.reshape(-1, *values.shape[2:])[:, 0]
 
-        variables = {name: flat(values) for name, (_, values) in drawn.variables.items()}
-        return self._named(list(study.grid), flat(drawn.values), variables)
+        variables = {name: of_system(values) for name, (_, values) in drawn.variables.items()}
+        return self._named(list(study.grid), of_system(drawn.values), variables)
 
     def _named(
         self, metrics: Sequence[Metric], values: Array, variables: Mapping[str, Array]
     ) -> Quantities:
-        """Name draws: of metrics asked for, every hyperparameter, and the first p and group.
+        """Name draws: of metrics asked for, every hyperparameter, and the first p.
 
         Parameters
         ----------
         metrics : sequence of Metric
-        values : ndarray, shape (draws, systems, metrics, target)
-        variables : mapping of ndarray, shape (draws, systems, ...)
+        values : ndarray, shape (draws, metrics, targets)
+        variables : mapping of ndarray, shape (draws, ...)
         """
-        study = self.study
+        study, scale = self.study, self.study.scale
         quantities: Quantities = {}
-        for name, by_system in variables.items():
-            quantities |= self.of_variable(name, by_system[:, 0])
+        for name, drawn in variables.items():
+            if drawn.ndim == 1:
+                quantities[name] = drawn
+            elif name == "p":
+                quantities[f"{scale.rated}_first"] = scale.rate(drawn[:, 0])
+            elif name == "mean_p":  # of scored categories
+                quantities |= {"mean_p lowest": drawn[:, 0], "mean_p highest": drawn[:, -1]}
         labels = [metric.label for metric in metrics]
         for metric in study.metrics:
-            by_target = np.moveaxis(values[:, :, labels.index(metric.label)], -1, 0)
-            for target, drawn in zip(GROUPED_TARGETS, by_target, strict=False):
-                if target == "population" and study.bootstrapped:
+            by_target = values[:, labels.index(metric.label)].T
+            for target, drawn in zip(TARGETS, by_target, strict=True):
+                if target == TARGETS[1] and study.bootstrapped:
                     continue  # by the Bayesian bootstrap, which is no model to simulate
-                quantities[f"{metric.label} {target}"] = drawn[:, 0]
+                quantities[f"{metric.label} {target}"] = drawn
         return quantities
-
-    def of_variable(self, name: str, drawn: Array) -> Quantities:
-        """Name draws (draws, ...) of a variable of the first system; none of a large one."""
-        scale, design = self.study.scale, self.study.design
-        if drawn.ndim == 1:
-            return {name: drawn}
-        if name == "p":
-            return {f"{scale.rated}_first": scale.rate(drawn[:, 0])}
-        if name == "coefficients" and design is not None:
-            return dict(zip(design.coefficients, drawn.T, strict=True))
-        columns = {
-            "mean_p": {"mean_p lowest": 0, "mean_p highest": -1},
-            "group_mean": {"group_mean_first": 0},
-        }  # fmt: skip
-        return {label: drawn[:, column] for label, column in columns.get(name, {}).items()}
-
-
-def count_study(
-    questions: int, trials: int, scores: tuple[float, ...] | None = None,
-    columns: Mapping[str, Any] | None = None, **asked: Any,
-) -> Study:  # fmt: skip
-    """Return a study of the right size, whose data are to be drawn; `columns` are of `tally`."""
-    counts = np.zeros((1, questions, len(scores or (0.0, 1.0))), int)
-    counts[..., 0] = trials
-    if scores is None:
-        outcomes = tally((counts[..., 1], counts.sum(axis=2)), **(columns or {}))
-    else:
-        outcomes = tally(xr.Dataset(
-            {"count": (("system", "question", "category"), counts)},
-            coords={"score": ("category", list(scores))},
-        ))  # fmt: skip
-    return Study(outcomes=outcomes, **asked)
-
-
-def drawn_family(prior: object, rng: Rng) -> str:
-    """Draw a family by its prior probability; empty where the prior has none."""
-    if not isinstance(prior, HyperPrior):
-        return ""
-    names, chances = zip(*prior.family_prior.items(), strict=True)
-    return str(rng.choice(names, p=chances))
-
-
-def nuts_draws(model: Any, programs: dict[str, Any], family: str, rng: Rng) -> xr.Dataset:
-    """Sample a model with NUTS; its program is compiled once, and takes other data."""
-    import nutpie
-
-    if family not in programs:
-        programs[family] = nutpie.compile_pymc_model(model)
-    program = partial(with_data_of, programs[family])
-    trace = _NUTS.run(model, int(rng.integers(2**31)), program)
-    posterior: xr.Dataset = trace["posterior"].to_dataset()
-    return posterior
-
-
-def thinned(quantities: Quantities) -> Quantities:
-    """Draws so far apart that they are all but independent."""
-    return {name: drawn[: _THIN * DRAWS : _THIN] for name, drawn in quantities.items()}

@@ -161,7 +161,7 @@ def drawn_probabilities(result: Result, target: str, size: int, rng: Rng) -> Arr
         )  # fmt: skip
     p = result.posterior["p"].isel(system=0).transpose("chain", "draw", "question").values
     drawn = p.reshape(-1, p.shape[-1])
-    return np.clip(drawn[rng.choice(len(drawn), size, len(drawn) < size)], 0.0, 1.0)
+    return np.asarray(np.clip(drawn[rng.choice(len(drawn), size, len(drawn) < size)], 0.0, 1.0))
 
 
 def shifted(p: Array, difference: float, metric: Metric, share: Array) -> Array:
@@ -196,7 +196,9 @@ def shifted(p: Array, difference: float, metric: Metric, share: Array) -> Array:
 def _template(result: Result, kept: Flags, trials: Ints) -> Outcomes:
     """Return outcomes of two systems on the questions of a baseline, whose counts are replaced."""
     dataset = result.data.dataset.isel(question=np.flatnonzero(kept))
-    columns = {name: dataset[name].values for name in (WEIGHT, GROUP) if name in dataset.coords}
+    columns: dict[str, Any] = {
+        name: dataset[name].values for name in (WEIGHT, GROUP) if name in dataset.coords
+    }
     own = tally((trials, trials), questions=dataset["question"].values.tolist(), **columns)
     return together(own, own)
 
