@@ -17,7 +17,6 @@ from bayesatk import plots  # noqa: E402
 from bayesatk.core.pooling.difficulty import Difficulty  # noqa: E402
 from bayesatk.plots.canvas import Backend, shortened  # noqa: E402
 from bayesatk.plots.curves import simultaneous_band  # noqa: E402
-from bayesatk.verification.verify import LEVELS  # noqa: E402
 
 HOSTILE = [
     "$x_1^",
@@ -553,15 +552,8 @@ def test_verification_draws_scores_and_rings_disagreements(fit):
     rings = plot.viz["disagreement"]["value"]
     ringed = [q for q in rings["quantity"].values if rings.sel(quantity=q).item()]
     assert sorted(ringed) == found.table.index[found.table["verdict"] == "disagree"].tolist()
-    # Shares of questions are 0 with a probability of their own: levels above it are tested.
-    shares = ["never_solved", "always_solved"]
-    levels = fit["closed_form_quantiles"].to_dataset()[shares].sel(quantile=list(LEVELS))
-    others = ~found.table["variable"].isin(shares)
-    tests = 2 * len(found.table) + 7 * others.sum() + int((levels.to_array() > 0.0).sum())
-    from scipy.special import ndtri
-
     within = plot.get_viz("within")
-    assert -within.get_xy()[0] == pytest.approx(ndtri(1 - 0.01 / tests / 2), rel=1e-6)
+    assert -within.get_xy()[0] == pytest.approx(found.table.attrs["threshold"], rel=1e-6)
     assert "1 disagree" in title(plot)
     curves = plots.plot_verification(found, fit, moved)
     assert len(curves.get_viz("figure").axes[0].get_lines()) == len(found.table)

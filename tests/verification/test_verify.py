@@ -3,10 +3,14 @@
 import numpy as np
 import pytest
 import xarray as xr
+from benchmarks import verification as faults
+from scipy.stats import binom, norm
 
 import bayesatk as bk
 from bayesatk.core.question.beta_binomial import beta_binomial_moments
 from bayesatk.metrics.grid import parse
+from bayesatk.verification.deviations import deviation_of_share
+from bayesatk.verification.quantities import LEVELS
 
 METRICS = "pass@4 pass^4 maj@4"
 
@@ -209,3 +213,75 @@ def test_a_closed_form_is_no_witness_of_itself(exact) -> None:
             ValueError, match=r"sampled must be draws of a sampler.*bayesatk.sample"
         ):
             bk.verify(exact, fit)
+
+
+@pytest.fixture(scope="module")
+def right() -> tuple[xr.DataTree, xr.DataTree]:
+    """An exact result of two systems, with joint draws, and 4 x 4,000 independent draws."""
+    data = faults.data_of(3)
+    return faults.exact_result(data, 3, pooling="none"), faults.conjugate(data, 3)
+
+
+def test_the_line_is_that_of_all_tests_of_all_quantities() -> None:
+    """Shares of questions are 0 with a probability of their own: levels above it are tested."""
+    fit = bk.evaluate([[0, 1, 1, 0], [1, 1, 0, 1], [0, 0, 0, 1]] * 4, "pass@1,2", rng=1)
+    found = bk.verify(fit, fit.drop_nodes("closed_form"))
+    shares = ["never_solved", "always_solved"]
+    levels = fit["closed_form_quantiles"].to_dataset()[shares].sel(quantile=list(LEVELS))
+    others = ~found.table["variable"].isin(shares)
+    points = 7 * others.sum() + int((levels.to_array() > 0.0).sum())
+    tests = (2 + 2 + 1) * len(found.table) + 2 * points  # moments, ends, stored mean; levels twice
+    assert found.table.attrs["threshold"] == pytest.approx(norm.isf(0.01 / tests / 2), rel=1e-9)
+
+
+def test_what_people_quote_is_compared(right) -> None:
+    exact, sampled = right
+    found = bk.verify(exact, sampled)
+    assert found.verdict == "agree", found.table
+    of_pairs = found.table["other"].notna()
+    assert (len(found.table), of_pairs.sum()) == (24, 8)
+    assert "Noticed with probability 0.9: means off by " in found.summary()
+    of_questions = found.table[~of_pairs & (found.table["target"] == "questions")]
+    assert of_questions["detectable"].max() < 0.06
+    assert of_questions["detectable_sd"].max() < 0.05
+    assert of_questions["detectable_end"].between(0.02, 0.1).all()
+
+
+@pytest.mark.parametrize("name", faults.FAULTS)
+def test_planted_faults_are_caught(right, name) -> None:
+    """One seed of `benchmarks.verification`, where each is caught in 20 of 20."""
+    exact, sampled = right
+    found = bk.verify(faults.FAULTS[name](exact), sampled)
+    assert found.verdict == "disagree"
+    column = next(
+        column for word, column in (
+            ("end", "z_ends"), ("cubed", "z_draws"), ("difference", "z_draws"), ("sd by", "z_sd"),
+            ("targets", "z_sd"), ("", "z_mean"),
+        ) if word in name
+    )  # fmt: skip
+    wrong = found.table[found.table["verdict"] == "disagree"]
+    assert (wrong[column].abs() > found.table.attrs["threshold"]).any()
+
+
+def test_ends_of_the_shortest_interval_are_tested_by_what_is_inside() -> None:
+    data = faults.data_of(4)
+    exact = bk.evaluate(data, faults.METRICS, pooling="none", ci_kind="hdi", rng=4)
+    sampled = faults.conjugate(data, 4)
+    assert bk.verify(exact, sampled).verdict == "agree"
+    wrong = faults.FAULTS["lower end by 10% of the width"](exact)
+    assert bk.verify(wrong, sampled).verdict == "disagree"
+
+
+@pytest.mark.parametrize(
+    ("level", "count", "size"), [(0.025, 9, 1000), (0.5, 70, 100), (0.9, 3, 8)]
+)
+def test_shares_are_tested_by_the_binomial(level, count, size) -> None:
+    """Against SciPy's exact tails."""
+    share = np.array([count / size])
+    variance = np.array([level * (1 - level) / size])
+    z = deviation_of_share(share, share, np.array([level]), variance)[0]
+    below, above = binom.cdf(count, size, level), binom.sf(count - 1, size, level)
+    expected = norm.ppf(below) if count / size < level else -norm.ppf(above)
+    assert z == pytest.approx(expected, rel=1e-9)
+    tied = deviation_of_share(share, np.array([1.0]), np.array([level]), variance)[0]
+    assert tied == (0.0 if count / size <= level else z)

@@ -26,9 +26,13 @@ from bayesatk.plots.canvas import (
 )
 from bayesatk.results.result import Fit, Result
 from bayesatk.verification.calibration import Calibration
-from bayesatk.verification.verify import Verification, continuous_at, reference_draws
+from bayesatk.verification.quantities import continuous_at, reference_draws
+from bayesatk.verification.verify import Verification
 
-_TESTS = {"z_mean": "mean", "z_sd": "sd", "z_pit": "distribution"}
+_TESTS = {
+    "z_mean": "mean", "z_sd": "sd", "z_pit": "distribution", "z_ends": "interval",
+    "z_draws": "stored draws",
+}  # fmt: skip
 
 
 def plot_baseline(
@@ -219,7 +223,8 @@ def plot_verification(
     names = {test: f"z of the {test}" for test in _TESTS.values()}
     canvas = Canvas(
         drawn, data, (7.2 + legend_width(names.values()), 1.6 + 0.27 * max(rows, 4)),
-        {**drawn.distinct("test", range(3), "color", "marker"), "overlay": (["quantity"], ())},
+        drawn.distinct("test", range(len(_TESTS)), "color", "marker")
+        | {"overlay": (["quantity"], ())},
     )  # fmt: skip
     height = data["quantity"].copy(data=np.arange(rows))
     canvas.scatter("z", data["z"], height, area=34.0, alpha=0.85)
@@ -243,7 +248,9 @@ def plot_verification(
 def _quantity_names(table: pd.DataFrame) -> list[str]:
     """Name rows by their labels, leaving out dimensions that a row does not have."""
     first = list(table.columns).index("exact_mean")
-    also = [name for name in ("k", "tau", "target", "reached", "category") if name in table]
+    also = [
+        name for name in ("other", "k", "tau", "target", "reached", "category") if name in table
+    ]
     names = list(dict.fromkeys([*table.columns[:first], *also]))
     labels = []
     for _, row in table[names].iterrows():

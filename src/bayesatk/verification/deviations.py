@@ -1,0 +1,216 @@
+"""Differences of the two results of a quantity, in standard errors, and what would be noticed.
+
+Errors are those of draws with their effective sample size (Vehtari et al. 2021), and what the exact
+result states of itself. A share of draws is tested by the binomial distribution of as many
+independent draws, which is skewed where few are expected.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import xarray as xr
+from scipy.special import betainc, ndtri
+
+from bayesatk._tools.arrays import Array
+from bayesatk.verification.quantities import SAME, Quantity
+
+_LARGEST = 37.0  # standard errors that are told apart: the normal tail is 1e-300 there
+_STEP = 0.02  # of the width of an interval, over which the density at its end is taken
+_POWER = float(ndtri(0.9))
+
+
+@dataclass(frozen=True)
+class Deviations:
+    """A quantity with the draws of the sampler.
+
+    Parameters
+    ----------
+    quantity : Quantity
+    """
+
+    quantity: Quantity
+
+    @cached_property
+    def draws(self) -> xr.DataArray:
+        """Draws of the sampler (chain, draw)."""
+        return self.quantity.draws.transpose("chain", "draw").reset_coords(drop=True)
+
+    @cached_property
+    def mean(self) -> float:
+        """Mean of the draws."""
+        return float(self.draws.mean())
+
+    @cached_property
+    def sd(self) -> float:
+        """Standard deviation of the draws."""
+        return float(self.draws.std(ddof=1))
+
+    @property
+    def scale(self) -> float:
+        """Exact standard deviation, where it is known."""
+        return self.sd if np.isnan(self.quantity.sd) else self.quantity.sd
+
+    @cached_property
+    def ess(self) -> float:
+        """Bulk effective sample size."""
+        import arviz as az  # tables and reports of a verification do without
+
+        return float(az.ess(self.draws, method="bulk"))
+
+    @cached_property
+    def errors(self) -> tuple[float, float]:
+        """Standard errors of the differences of means and of sds.
+
+        An sd that is itself estimated from n draws has a relative variance of about 1/(2n).
+        """
+        import arviz as az
+
+        exact = self.quantity
+        return (
+            float(np.hypot(az.mcse(self.draws, method="mean"), self.scale / exact.mean_draws**0.5)),
+            float(np.hypot(
+                az.mcse(self.draws, method="sd"), self.scale / (2.0 * exact.sd_draws) ** 0.5
+            )),
+        )  # fmt: skip
+
+    def z(self) -> dict[str, float]:
+        """Return the largest difference of every kind, in standard errors."""
+        exact, (of_mean, of_sd) = self.quantity, self.errors
+        of_levels, of_ends = np.split(self._shares(), [len(exact.points)])
+        return {
+            "z_mean": (self.mean - exact.mean) / of_mean,
+            "z_sd": 0.0 if np.isnan(exact.sd) else (self.sd - exact.sd) / of_sd,
+            "z_pit": _largest(of_levels), "z_ends": _largest(of_ends), "z_draws": self._own(),
+        }  # fmt: skip
+
+    def _shares(self) -> Array:
+        """Deviations of the shares of draws below the exact quantiles, and outside the interval."""
+        variance = self._variances
+        if not variance.size:
+            return np.zeros(0)
+        below, upto = (side.mean(("chain", "draw")).values for side in self._indicators)
+        return deviation_of_share(below, upto, self._levels, variance)
+
+    @cached_property
+    def _levels(self) -> Array:
+        """Exact probabilities of the indicators."""
+        return np.concatenate([self.quantity.probabilities, self.quantity.tails])
+
+    @cached_property
+    def _indicators(self) -> tuple[xr.DataArray, xr.DataArray]:
+        """Whether draws are below, and at most, each point and end; or inside an interval."""
+        exact, draws = self.quantity, self.draws
+        points = xr.DataArray(exact.points, dims="level")
+        parts = [(draws <= points, draws <= points)]
+        if exact.ends is not None and len(exact.tails) == 2:
+            ends = xr.DataArray(np.array(exact.ends), dims="level")
+            parts.append((draws < ends - SAME, draws <= ends + SAME))
+        elif exact.ends is not None:
+            low, high = exact.ends
+            inside = ((draws > low + SAME) & (draws < high - SAME)).expand_dims(level=1, axis=2)
+            held = ((draws >= low - SAME) & (draws <= high + SAME)).expand_dims(level=1, axis=2)
+            parts.append((inside, held))
+        below, upto = (xr.concat(side, "level").astype(float) for side in zip(*parts, strict=True))
+        return below, upto
+
+    @cached_property
+    def _variances(self) -> Array:
+        """Variances of the differences of shares, the stated error of the exact side included."""
+        exact, levels = self.quantity, self._levels
+        if not levels.size:
+            return np.zeros(0)
+        import arviz as az
+
+        sizes = az.ess(self._indicators[1], method="mean").values
+        size = np.where(np.isfinite(sizes), np.minimum(sizes, self.draws.size), self.ess)
+        stated = np.full(len(levels), 1.0 / exact.reference_draws)
+        variance = levels * (1.0 - levels) * (1.0 / size + stated)
+        if exact.ends is not None:
+            number = len(exact.tails)
+            variance[-number:] = levels[-number:] * (1.0 - levels[-number:]) / size[-number:]
+            of_ends = self._density * exact.end_error
+            variance[-number:] += of_ends**2 if number == 2 else (of_ends**2).sum()
+        return variance
+
+    @cached_property
+    def _density(self) -> Array:
+        """Exact density at both ends; infinite where it is not known."""
+        exact = self.quantity
+        assert exact.ends is not None
+        levels, quantiles = exact.grid
+        step = _STEP * (exact.ends[1] - exact.ends[0])
+        if not levels.size or step <= 0.0:
+            return np.full(2, 0.0 if exact.end_error == 0.0 else np.inf)
+        ends = np.array(exact.ends)
+        around = (np.interp(ends + way * step, quantiles, levels) for way in (1.0, -1.0))
+        return np.asarray(np.subtract(*around) / (2.0 * step))
+
+    def _own(self) -> float:
+        """Largest deviation of the stored draws from the exact mean and quantiles."""
+        exact, own = self.quantity, self.quantity.own
+        if not own.size:
+            return 0.0
+        size, sd = own.size, float(own.std(ddof=1)) if np.isnan(exact.sd) else exact.sd
+        spread = sd * np.sqrt(1.0 / size + 1.0 / exact.mean_draws)
+        of_mean = np.array([(own.mean() - exact.mean) / spread])
+        levels = exact.probabilities
+        share = (own[:, None] <= exact.points).mean(axis=0)
+        variance = levels * (1.0 - levels) * (1.0 / size + 1.0 / exact.reference_draws)
+        return _largest(
+            np.concatenate([of_mean, deviation_of_share(share, share, levels, variance)])
+        )
+
+    def detectable(self, threshold: float) -> dict[str, float]:
+        """Return what would be noticed with probability 0.9.
+
+        A bias of the mean in sds, an error of the sd as a share of it, and a shift of an end as a
+        share of the width.
+        """
+        exact, noticed = self.quantity, threshold + _POWER
+        of_mean, of_sd = (noticed * error / self.scale for error in self.errors)
+        found = {"detectable": of_mean, "detectable_sd": of_sd, "detectable_end": np.nan}
+        if np.isnan(exact.sd):
+            found["detectable_sd"] = np.nan
+        if exact.ends is not None and len(exact.tails) == 2 and exact.grid[0].size:
+            width = exact.ends[1] - exact.ends[0]
+            shift = noticed * np.sqrt(self._variances[-2:])
+            with np.errstate(divide="ignore", invalid="ignore"):
+                found["detectable_end"] = float(np.max(shift / self._density) / width)
+        return found
+
+
+def _largest(deviations: Array) -> float:
+    return float(max(deviations, key=abs, default=0.0))
+
+
+def deviation_of_share(below: Array, upto: Array, level: Array, variance: Array) -> Array:
+    """Deviation of a share from its probability, as the normal score of its binomial tail.
+
+    Parameters
+    ----------
+    below, upto : ndarray
+        Shares of draws below a value, and at most: the level is between them where draws tie.
+    level, variance : ndarray
+        Probabilities, and the variance of the share.
+
+    Examples
+    --------
+    Two of ten where five are expected: the binomial tail is 0.055.
+
+    >>> from scipy.special import ndtr
+    >>> half = np.array([0.5])
+    >>> z = deviation_of_share(np.array([0.2]), np.array([0.2]), half, np.array([0.025]))
+    >>> round(float(ndtr(z)[0]), 3)
+    0.055
+    """
+    share = np.clip(level, below, upto)
+    size = level * (1.0 - level) / variance
+    count = np.clip(share * size, 0.0, size)
+    with np.errstate(invalid="ignore", divide="ignore", under="ignore"):
+        few = betainc(np.maximum(size - count, SAME), count + 1.0, 1.0 - level)
+        many = betainc(np.maximum(count, SAME), size - count + 1.0, level)
+        z = np.where(share < level, ndtri(few), -ndtri(many))
+    z = np.where(share == level, 0.0, np.clip(z, -_LARGEST, _LARGEST))
+    # A tail of half and more is no deviation to the other side.
+    return np.where(np.sign(z) == np.sign(share - level), z, 0.0)
