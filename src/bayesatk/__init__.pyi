@@ -2,7 +2,6 @@
 # imports from it on first use. Names of one topic are on a shelf only, with a list of its own.
 
 from . import checks as checks
-from . import costs as costs
 from . import datasets as datasets
 from . import decide as decide
 from . import guessing as guessing

@@ -59,31 +59,26 @@ def test_evaluate_writes_json_and_netcdf(runs, tmp_path) -> None:
     assert row["mean"] == pytest.approx(float(exact.sel(statistic="mean")), abs=1e-14)
 
 
-def test_costs_are_printed_and_planned_with(tmp_path) -> None:
+def test_costs_of_a_column_are_printed_and_compared(tmp_path) -> None:
     path = tmp_path / "paid.csv"
     rows = RUNS.strip().splitlines()
     paid = [f"{row},{0.01 * (number % 5 + 1):.2f}" for number, row in enumerate(rows[1:])]
     path.write_text("\n".join([f"{rows[0]},usd", *paid]))
     options = ("--cost", "usd", "--cost-unit", "USD", "--difficulty", "beta", "--seed", 1)
-    done = run("cost", path, "-k", "1,3", "--spend", 0.05, *options)
+    done = run("compare", path, "-m", "pass@1", *options)
     assert done.exit_code == 0
-    for text in ("mean 0.02944 USD", "Success and cost in USD", "cost_of_pass", "cost_to_success@3",
-                 "coverage_at_budget 0.05", "tuned!"):  # fmt: skip
+    for text in ("mean 0.02944 USD", "cost/success", "a trial costs", "in USD; lower is better"):
         assert text in done.output
-    tables = json.loads(run("cost", path, "--json", *options).output)["tables"]
-    assert {row["quantity"] for row in tables["costs"]} >= {"mean_cost", "cost_of_pass"}
+    tables = json.loads(run("evaluate", path, "--json", *options).output)["tables"]
+    assert {"cost", "cost/success"} < {row["metric"] for row in tables["results"]}
     written = tmp_path / "long.csv"
     assert run("convert", path, "-o", written, "--cost", "usd").exit_code == 0
     assert written.read_text().splitlines()[0].endswith("outcome,cost")
     assert "--missing-cost" not in run("doctor", path).output
-    plan = run("plan", path, "-m", "pass@1", "--price", 0.06, "--spend", 3, "--difficulty", "beta")
-    assert plan.exit_code == 0
-    assert "best" in plan.output
     for arguments, text in (
-        (("cost", path), "--cost usd"), (("cost", path, "--cost", "dollars"), "dollars"),
-        (("cost", path, *options, "-k", 0), "--k must be an integer >= 1"),
-        (("plan", path, "-m", "pass@1", "--spend", 3), "--price"),
-    ):  # fmt: skip
+        (("evaluate", path, "-m", "cost"), "Read them: --cost usd"),
+        (("evaluate", path, "--cost", "dollars"), "dollars"),
+    ):
         refused = run(*arguments)
         assert refused.exit_code == 2
         assert text in refused.output
@@ -433,10 +428,10 @@ def test_a_report_has_all_that_was_asked_for(tmp_path) -> None:
     text = page.read_text()
     titles = re.findall(r"<summary>(.*?) \(\d+ rows", text)
     for words in ("Results", "Leaderboard", "Ranks", "Tiers: groups of systems that are not "
-                  "separated", "Groups of questions", "Success and cost",
+                  "separated", "Groups of questions",
                   "Against the best of 10 random guessers"):  # fmt: skip
         assert words in titles
-    assert 'aria-label="Success and cost. Points: posterior means.' in text
+    assert 'aria-label="Score and cost. Points: posterior means.' in text
     assert 'aria-label="Random baseline.' in text
 
 
@@ -489,7 +484,7 @@ def test_remedies_are_options_of_the_command_line() -> None:
     [
         (
             ("plan", "{one}", "-m", "pass@1"),
-            "one goal, --width 0.1, --prob-correct 0.9 or --spend 100; got none",
+            "one goal, --width 0.1 or --prob-correct 0.9; got none",
         ),
         (("plan", "{one}", "-m", "pass@1", "--width", "0"), "--width must be finite and > 0"),
         (("plan", "{one}", "-m", "pass@1,2", "--width", "1"), "--metric must be one metric"),
@@ -529,7 +524,7 @@ def test_errors_speak_of_options(tmp_path, arguments, message) -> None:
 
 def test_the_same_errors_speak_of_arguments_in_python() -> None:
     fit = bk.evaluate([[1, 0], [1, 1]], "pass@1", draws=10, rng=1)
-    goals = r"one goal, width=0.1, prob_correct=0.9 or spend=100; got none"
+    goals = r"one goal, width=0.1 or prob_correct=0.9; got none"
     with pytest.raises(ValueError, match=goals):
         bk.plan(fit, "pass@1")
     with pytest.raises(ValueError, match=r"fit must have .* bayesatk.load\(\{'a': 'first.csv'"):

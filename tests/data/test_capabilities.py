@@ -156,4 +156,4 @@ def test_no_pair_is_refused_twice() -> None:
 def test_the_page_of_limits_shows_the_table() -> None:
     page = Path(__file__).parents[2] / "docs" / "limits.md"
     assert "refused_pairs()" in page.read_text()
-    assert len(refused_pairs()) == len([p for p in REFUSED if p[0] != "costs"])
+    assert len(refused_pairs()) == len(REFUSED)

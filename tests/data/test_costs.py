@@ -34,7 +34,7 @@ def test_sums_are_those_of_the_trials(rows: list[list[tuple[bool, float]]]) -> N
         for outcome in (0, 1):
             own = np.array([cost for right, cost in row if right == outcome])
             sums = data.dataset["cost_sums"].values[0, question, outcome]
-            expected = [len(own), own.sum(), np.log(own).sum(), (own**2).sum()]
+            expected = [len(own), own.sum(), (own**2).sum()]
             assert_allclose(sums, expected, rtol=1e-9, atol=1e-9)
 
 
@@ -95,7 +95,7 @@ def test_missing_costs_are_refused_or_told() -> None:
     assert "costs: of 3 trials" in str(told)
 
 
-@pytest.mark.parametrize("bad", [0.0, -1.0, "free", float("inf"), True])
+@pytest.mark.parametrize("bad", [-1.0, "free", float("inf"), 1e91, True])
 def test_what_is_no_cost_is_refused_by_row(bad: object) -> None:
     values = pd.Series([0.1, 0.2, bad, 0.5], dtype=object)
     with pytest.raises(bk.OutcomeError, match=r"must be a number from .* in 'usd' at row 2"):

@@ -453,10 +453,19 @@ def test_panels_of_costs_have_the_same_axes():
     runs = {name: rng.integers(0, 2, (9, 3)) for name in "ab"}
     cost = {name: rng.gamma(2.0, 1.0, (9, 3)) for name in "ab"}
     data = bk.tally(np.stack([*runs.values()]), cost=np.stack([*cost.values()]))
-    axes = plots.plot_cost(bk.costs.evaluate_cost(data, difficulty="beta", rng=1)).viz
-    axes = axes["figure"].item().axes
+    fit = bk.evaluate(data, "pass@1,2 cost", difficulty="beta", rng=1)
+    plot = plots.plot_cost(fit, "pass@2")
+    axes = plot.viz["figure"].item().axes
     assert axes[0].get_xlim() == axes[1].get_xlim()
     assert axes[0].get_ylim() == axes[1].get_ylim()
+    rows = bk.table(fit).set_index(["system", "target", "metric"])
+    (at,) = plot.get_viz("points", system=1, target="population").get_offsets()
+    cost, score = (rows.loc[(1, "population", name)] for name in ("cost", "pass@2"))
+    assert at.tolist() == [cost["mean"], score["mean"]]
+    drawn = plot.get_viz("cost", system=1, target="population").get_xdata()
+    assert drawn.tolist() == [cost["ci_lower"], cost["ci_upper"]]
+    with pytest.raises(ValueError, match=r"must have the metric 'cost'"):
+        plots.plot_cost(bk.evaluate(data, "pass@1", difficulty="beta", rng=1))
 
 
 def test_every_rank_shade_is_readable():

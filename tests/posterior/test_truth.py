@@ -300,13 +300,12 @@ def test_all_that_takes_a_result_takes_this_one(tmp_path) -> None:
 @pytest.mark.slow
 def test_what_takes_marks_as_they_are_refuses_trials_of_known_truth() -> None:
     marks, truth, _ = simulated(np.random.default_rng(9), 12, 3, 20)
-    data = bk.tally({"a": marks, "b": marks[::-1]}, truth={"a": truth, "b": truth[::-1]},
-                    cost={"a": 1 + marks, "b": 1 + marks})  # fmt: skip
+    data = bk.tally({"a": marks, "b": marks[::-1]}, truth={"a": truth, "b": truth[::-1]})
     for run in (
         lambda: bk.decide.e_value(data),
         lambda: bk.checks.extrapolation_range(data, "pass@8"),
         lambda: bk.models.build_one_factor(data),
-        lambda: bk.models.compile_beta_binomial(data), lambda: bk.costs.evaluate_cost(data, k=[1]),
+        lambda: bk.models.compile_beta_binomial(data),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=r"must be without trials of known truth.*truth"):
             run()
@@ -359,8 +358,6 @@ def test_what_is_counted_by_marks_does_not_stay_beside_truth() -> None:
     assert settled is not None
     assert "cost_sums" not in settled.dataset
     assert settled.answers is None
-    with pytest.raises(ValueError, match=r"must be without trials of known truth"):
-        bk.costs.evaluate_cost(whole, k=[1])
     with pytest.raises(ValueError, match=r"success must be given where marks"):
         bk.evaluate(bk.tally(marks, truth=truth), "pass@1", success="score <= 0")
 

@@ -16,8 +16,7 @@ import bayesatk as bk
 
 ROOT = Path(__file__).parents[2]
 ROOMS = (
-    "checks", "costs", "datasets", "decide", "guessing", "metrics", "models", "plots", "priors",
-    "published",
+    "checks", "datasets", "decide", "guessing", "metrics", "models", "plots", "priors", "published",
 )  # fmt: skip
 NAMES = [(bk, name) for name in bk.__all__] + [
     (room, name) for room in map(bk.__getattr__, ROOMS) for name in room.__all__

@@ -475,11 +475,13 @@ def test_probable_families_are_named_once() -> None:
     assert not [one for one in bk.notes(alone) if "difficulty:" in one]
 
 
-def test_a_result_of_costs_has_a_report(tmp_path) -> None:
-    data = bk.tally([[1, 0, 1], [0, 0, 1], [1, 1, 1]], cost=[[1, 2, 1], [3, 2, 2], [1, 1, 2]])
-    fit = bk.costs.evaluate_cost(data, 2, 1.0, difficulty="beta", draws=50, rng=1)
-    text = bk.report(fit, tmp_path / "costs.html").read_text(encoding="utf-8")
-    assert "Success and cost" in text
-    assert "cost_to_success" in text
-    with pytest.raises(ValueError, match="without costs for"):
-        bk.plots.plot_difficulty(fit)
+def test_costs_are_part_of_a_report(tmp_path) -> None:
+    marks, cost = [[1, 0, 1], [0, 0, 1], [1, 1, 1]] * 2, [[1, 2, 1], [3, 2, 2], [1, 1, 2]] * 2
+    data = bk.tally({"a": marks, "b": marks}, cost={"a": cost, "b": 3.0 * np.array(cost)})
+    fit = bk.evaluate(data, "pass@1 cost cost/success", difficulty="beta", draws=50, rng=1)
+    path = bk.report(bk.compare(fit, rng=1), tmp_path / "costs.html")
+    text = path.read_text(encoding="utf-8")
+    assert "the expected cost of a new trial over the probability that it succeeds" in text
+    assert 'aria-label="Score and cost' in text
+    assert "<option>cost/success</option>" in text  # which shows its rows of tables
+    assert re.search(r"a trial costs .* P\(a is cheaper\)", text)

@@ -90,13 +90,13 @@ def test_costs_and_coefficients_are_tables_like_others() -> None:
     data = bk.tally(MARKS, cost={name: 1.0 + marks for name, marks in MARKS.items()},
                     covariates={"size": np.arange(25.0)}, cost_unit="USD")  # fmt: skip
     options = {"difficulty": "beta", "rng": 1}
-    costs = bk.costs.evaluate_cost(data, draws=100, **options)
-    assert "bayesatk.table(fit, 'costs')" in str(costs)
-    title, heading, *_ = str(bk.table(costs, "costs")).splitlines()
-    assert (title, heading.split()[:4]) == (
-        "Success and cost in USD", ["system", "quantity", "target", "observed"]
-    )  # fmt: skip
-    assert "a trial costs " in str(bk.costs.compare_cost(costs))
+    costs = bk.evaluate(data, "pass@1 cost", draws=100, **options)
+    assert "; pass@1 cost" in str(costs)
+    assert "cost: the expected cost of a new trial, in USD; lower is better." in str(
+        bk.table(costs)
+    )
+    shown = str(bk.comparison_table(bk.compare(costs, rng=1)))
+    assert "On questions like these a trial costs " in shown
     fit = bk.evaluate(data, "pass@1", covariates=["size"], **options)
     shown = str(bk.table(fit, "coefficients"))
     assert "95% interval" in shown

@@ -21,9 +21,7 @@ from bayesatk.cli.options import (
     as_options,
     check_file,
     command,
-    families,
     print_json,
-    whole_numbers,
     working,
 )
 from bayesatk.cli.terminal import (
@@ -71,37 +69,6 @@ def evaluate(reading: Reading, evaluation: Evaluation, delivery: Delivery) -> No
 
 
 _OF_METRICS = ("metric", "group_weight", "population", "judge", "prior_trials", "prior_weight")
-
-
-@command(
-    app, "Example: bayesatk cost runs.csv --cost usd --cost-unit USD -k 1,4", name="cost",
-    without=(*_OF_METRICS, "pooling"),
-)  # fmt: skip
-def cost_of_success(
-    reading: Reading,
-    evaluation: Evaluation,
-    delivery: Delivery,
-    k: str = "1",
-    spend: list[float] | None = None,
-) -> None:
-    """Compute cost per success, and success at a budget; name the column with --cost.
-
-    Parameters
-    ----------
-    k : -k
-        Largest number of tries of a question: -k 1,4.
-    spend
-        Budget per question, on average, in the unit of costs.
-    """
-    data = reading.load(delivery.output)
-    from bayesatk.costs.evaluation import evaluate_cost
-
-    fit = evaluate_cost(
-        data, whole_numbers(k), spend or (), difficulty=families(evaluation.difficulty),
-        ci_prob=evaluation.ci_prob, ci_kind=evaluation.ci_kind, rng=evaluation.seed,
-        progress=delivery.progress,
-    )  # fmt: skip
-    delivery.deliver(fit, "costs", data=data)
 
 
 @command(
@@ -222,16 +189,10 @@ def report(
     with working("Drawing ...", quiet):
         if guess is not None:
             fit = random_baseline(fit, guess, t or DEFAULT_T, rng=seed)
-    verification = _verified(fit, data, evaluation.metric, model, quiet) if with_pymc else None
-    costs = None
-    if reading.cost is not None:
-        from bayesatk.costs.evaluation import evaluate_cost
-
-        costs = evaluate_cost(data, difficulty=model["difficulty"], rng=seed, progress=progress)
+    verification = _verified(fit, data, model, quiet) if with_pymc else None
     with working("Drawing ...", quiet):
         write_page(
-            fit, output, data=data, verification=verification, guess=guess, costs=costs,
-            title=title,
+            fit, output, data=data, verification=verification, guess=guess, title=title,
         )  # fmt: skip
     say(console, f"Saved {output}")
     if verification is not None and verification.verdict == "disagree":
@@ -343,7 +304,7 @@ def _compare_with_sampler(
         print_result(console, fit)
     if not delivery.silent:
         console.print("\nSampling the same model with PyMC (the first run compiles it) ...")
-    verification = _verified(fit, data, evaluation.metric, model, delivery.silent, delivery.save)
+    verification = _verified(fit, data, model, delivery.silent, delivery.save)
     if delivery.as_json:
         document, checked = as_json(fit), as_json(verification)
         document["tables"] |= checked["tables"]
@@ -358,18 +319,19 @@ def _compare_with_sampler(
 def _verified(
     fit: Any,
     data: Any,
-    metric: list[str] | None,
     model: dict[str, Any],
     quiet: bool,
     save: Callable[[Any], None] | None = None,
 ) -> Any:
     """Sample the model of a closed form, save the draws where asked, and compare the two."""
     from bayesatk.models.sampling import sample
+    from bayesatk.results.result import Result
     from bayesatk.verification.verify import verify as verify_result
 
+    metrics = Result.of(fit).metrics  # without those of costs
     stated = {name: value for name, value in model.items() if value is not None}
     watched = not quiet and sys.stderr.isatty()
-    sampled = sample(data, metric or (), progress=watched, **stated)
+    sampled = sample(data, metrics, progress=watched, **stated)
     if save is not None:
         save(sampled)
     return verify_result(fit, sampled)

@@ -41,13 +41,10 @@ def plan(
     width: float | None = None,
     prob_correct: float | None = None,
     target: Literal["population", "questions", "new_groups"] = "population",
-    price: float | None = None,
-    spend: float | None = None,
     trials: str = "1,2,4,8,16",
     questions: str | None = None,
     correlation: float = 0.0,
     labels: str | None = None,
-    label_price: float | None = None,
     group_weight: Texts = None,
     population: Literal["law", "bootstrap"] | None = None,
 ) -> None:
@@ -66,10 +63,6 @@ def plan(
         Desired probability that the better of two systems is ahead.
     target
         Questions like these, these questions, or new groups (--group).
-    price
-        Cost of a trial, summed over systems.
-    spend
-        Budget of the evaluation.
     trials
         Trials per question to consider.
     questions
@@ -78,8 +71,6 @@ def plan(
         Correlation of the difficulties of two systems.
     labels
         With --truth: numbers of trials to mark by hand to consider, as 50,100,200.
-    label_price
-        Cost of marking a trial by hand.
     """
     by_statement = any("=" in text for text in difficulty or [])
     if by_statement == bool(reading.files):
@@ -104,9 +95,9 @@ def plan(
     with working("Planning ...", delivery.silent):
         tree = draw_up(
             source, metric, width=width, prob_correct=prob_correct, target=target,
-            trials=whole_numbers(trials), correlation=correlation, price=price, spend=spend,
+            trials=whole_numbers(trials), correlation=correlation,
             questions=None if questions is None else whole_numbers(questions),
-            labels=None if labels is None else whole_numbers(labels), label_price=label_price,
+            labels=None if labels is None else whole_numbers(labels),
         )  # fmt: skip
     delivery.deliver(tree, "plan")
 

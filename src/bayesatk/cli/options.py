@@ -328,7 +328,8 @@ class Evaluation:
     ----------
     metric : -m
         Such as 'pass@1,4', 'pass^4', 'maj@5', 'max@4', 'min@4'. Default: pass@k and pass^k
-        for the k that the trials allow, or the mean score.
+        for the k that the trials allow, or the mean score. With --cost also cost, and
+        cost/success of right and wrong.
     seed
         Seed of the draws; recorded in the result.
 
@@ -372,12 +373,14 @@ class Evaluation:
     prior_weight: float = 1.0
 
     def on(self, data: Any) -> "Evaluation":
-        """Return what is asked of these data: without metrics, the usual ones."""
-        if self.metric:
-            return self
+        """Return what is asked of these data: without metrics, the usual ones; their costs."""
         from bayesatk.io.inspect_source import usual_metrics
 
-        return replace(self, metric=[*usual_metrics(data)])
+        metrics = [*(self.metric or usual_metrics(data))]
+        if "cost_sums" in data.dataset:
+            right_wrong = data.binary and self.judge is None and "truth_count" not in data.dataset
+            metrics += ["cost", "cost/success"][: 1 + right_wrong]
+        return replace(self, metric=metrics)
 
     def model(self, data: Any, reading: Reading | None = None) -> dict[str, Any]:
         """Return the options that `bayesatk.evaluate` and `bayesatk.sample` share."""

@@ -6,14 +6,14 @@ One table, with reasons. From it come the refusals, the matrix in the documentat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from bayesatk._tools.messages import Argument, ArgumentError
 
 Capability = Literal[
     "group", "covariates", "judge", "weight", "prior trials", "pooling none", "pooling complete",
     "categories", "votes", "families", "truth", "success metrics",
-    "pooling partial", "cut judge", "costs", "law", "bootstrap",
+    "pooling partial", "cut judge", "law", "bootstrap",
     "several marks", "pooling own",
 ]  # fmt: skip
 Operation = Literal[
@@ -22,7 +22,6 @@ Operation = Literal[
     "random_baseline", "tail_exponent", "difficulty_plot", "shrinkage_plot",
     "chance", "shared_difficulty", "board_questions", "gate_rates",
 ]  # fmt: skip
-OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 
 
 @dataclass(frozen=True)
@@ -107,7 +106,6 @@ FEATURES: Mapping[Capability, Feature] = {
     "pooling own": Feature(
         "draws of your own model", Argument("fit"), ("bayesatk.evaluate(data, metrics)",)
     ),
-    "costs": Feature("costs", Argument("fit"), ("use bayesatk.evaluate",)),
 }  # fmt: skip
 Pair = tuple[Capability, Capability | Operation]
 _ONE_P = "all questions have one success probability, so they do not differ"
@@ -247,11 +245,6 @@ REFUSED = _pairs(
             ),
             "exact_loo": _OWN + "; az.loo and az.compare read its log likelihood",
         },
-        "costs": {
-            operation: "it is a posterior of costs and successes together, not of metrics"
-            for operation in OPERATIONS
-            if operation not in ("table", "compare", "extrapolation_range", "shrinkage_plot")
-        },
     }
 )
 
@@ -346,11 +339,7 @@ def refused_pairs() -> list[tuple[str, str, str]]:
     >>> refused_pairs()[0][:2]
     ('groups', 'difficulties that systems share')
     """
-    return [
-        (FEATURES[first].words, _name(second), why)
-        for (first, second), why in REFUSED.items()
-        if first != "costs"
-    ]
+    return [(FEATURES[first].words, _name(second), why) for (first, second), why in REFUSED.items()]
 
 
 def _name(name: Capability | Operation) -> str:

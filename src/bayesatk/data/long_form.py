@@ -147,15 +147,14 @@ class LongForm:
         return replace(self, code=np.where(self.code < 0, category, self.code), answer=answer)
 
     def cost_sums(self, shape: tuple[int, ...]) -> Array | None:
-        """Return number, sum, and sums of logs and squares of known costs; (..., slot, 4)."""
+        """Return number, sum, and sum of squares of known costs; (..., slot, 3)."""
         if COST not in self.by_trial:
             return None
         cell, _, code = self.rows()
         costs = self.by_trial[COST]
         has_cost = ~np.isnan(costs)
         slot, cost = cell[has_cost] * shape[2] + code[has_cost] + 1, costs[has_cost]
-        with np.errstate(over="ignore", under="ignore"):
-            terms = np.ones_like(cost), cost, np.log(cost), cost**2
+        terms = np.ones_like(cost), cost, cost**2
         sums = [np.bincount(slot, term, math.prod(shape)) for term in terms]
         return np.stack(sums, axis=-1).reshape(*shape, len(terms))
 

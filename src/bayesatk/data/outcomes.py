@@ -359,7 +359,7 @@ def kept_labels(labels: list[Any], name: str, wanted: Any) -> tuple[Flags, str]:
     return np.array([label in wanted_set for label in labels]), words
 
 
-COST_SUMS = ["number", "total", "log_total", "square_total"]
+COST_SUMS = ["number", "total", "square_total"]
 
 
 def with_costs(dataset: xr.Dataset, sums: Array, unit: str) -> xr.Dataset:

@@ -1,9 +1,8 @@
 """What is asked for beside outcomes: groups, weights, covariates; costs and scores of trials.
 
 Each is the name of a column, or values: by question, or (costs) arranged like the outcomes. Of
-costs the number of trials with a known one, their sum and the sum of their logs by system, question
-and outcome are all that the model needs (`bayesatk.core.costs.model`), so memory does not grow with
-the trials.
+costs the number of trials with a known one, their sum and the sum of their squares by system,
+question and outcome are kept (`bayesatk.posterior.costs`), so memory does not grow with the trials.
 """
 
 import math
@@ -23,7 +22,7 @@ from bayesatk.data.question_columns import OWN, argument_of, by_question
 from bayesatk.data.validation import Codes, Labels, OutcomeError, number_of, shown
 
 MissingCost = Literal["error", "ignore"]
-_LEAST, _LARGEST = 1e-90, 1e90  # of a cost: sums and ratios of costs stay numbers
+_LARGEST = 1e90  # of a cost: squares and ratios of costs stay numbers
 # Names under which readers of logs know costs, with their units.
 _UNITS = {"cost": "USD", "tokens": "tokens", "input_tokens": "tokens", "output_tokens": "tokens",
           "seconds": "s"}  # fmt: skip
@@ -141,7 +140,7 @@ class Request:
                 f"cost: {share}; the first is of system {shown(long.systems[s])}, question "
                 f"{shown(long.questions[q])}. Give them, or use ",
                 Argument("missing_cost", "ignore", "tally"),
-                ", which takes them to be like those of the same outcome that are known.",
+                ", which leaves these trials out of metrics of costs.",
             )  # fmt: skip
         return costs, f"missing_cost='ignore': {share}"
 
@@ -193,15 +192,13 @@ def read_costs(values: Labels, codes: Codes, place: Callable[[int], str], name: 
     [1.0, 2.5, nan, nan]
     """
     costs = np.array([_known(value, {}) for value in values], float)
-    wrong = np.flatnonzero(~np.isnan(costs) & ~((costs >= _LEAST) & (costs <= _LARGEST)))
+    wrong = np.flatnonzero(~np.isnan(costs) & ~((costs >= 0.0) & (costs <= _LARGEST)))
     if len(wrong):
         row = int(wrong[0])
-        fault = "is 0 or less" if costs[row] <= 0.0 else "is no such number"
         raise OutcomeError(
-            f"every cost must be a number from {_LEAST:g} to {_LARGEST:g}; {shown(values[row])} in "
-            f"{shown(name)} at {place(row)} {fault}. Write an unknown cost as None and use ",
-            Argument("missing_cost", "ignore", "tally"), "; a trial that cost nothing has no "
-            "ratio to the others, so leave costs out or add what else it cost.",
+            f"every cost must be a number from 0 to {_LARGEST:g}; {shown(values[row])} in "
+            f"{shown(name)} at {place(row)} is not. Write an unknown cost as None and use ",
+            Argument("missing_cost", "ignore", "tally"), ".",
         )  # fmt: skip
     return costs
 

@@ -126,14 +126,14 @@ def tally(
         does not mean twice as much data (docs/your_questions.md). A question coordinate named
         ``weight`` is used as a weight.
     cost : str, array_like or mapping, optional
-        Cost of every trial, for `bayesatk.costs.evaluate_cost`: the name of a column, or numbers
-        > 0 arranged like `data`. None and NaN mean unknown.
+        Cost of every trial, for the metrics ``"cost"`` and ``"cost/success"`` of
+        `bayesatk.evaluate`: the name of a column, or numbers of at least 0 arranged like `data`.
+        None and NaN mean unknown.
     cost_unit : str, optional
         Such as ``"USD"``, ``"tokens"`` or ``"s"``, for tables and sentences.
     missing_cost : {"error", "ignore"}
-        What to do with a trial whose cost is unknown: raise; or assume that its cost is
-        distributed like that of other trials of the question with the same outcome. The data card
-        gives their number.
+        What to do with a trial whose cost is unknown: raise, or leave it out of metrics of costs.
+        The data card gives their number.
     truth : str, array_like or mapping, optional
         What is true of trials that a judge marked, where it is known, such as what a person marked
         by hand: the name of a column, or values arranged like `data`, each 0 or 1, and None or

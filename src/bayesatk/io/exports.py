@@ -20,7 +20,6 @@ from bayesatk.guessing.baseline import baseline_table
 from bayesatk.io.json_stream import Json
 from bayesatk.io.record_tables import defused
 from bayesatk.results.citations import citations
-from bayesatk.results.costs import cost_table
 from bayesatk.results.result import Fit, Result, analyses_of, analysis_table
 from bayesatk.results.tables import category_table, coefficient_table, table
 from bayesatk.verification.verify import Verification
@@ -36,7 +35,6 @@ def tables_of(fit: Fit | Verification, *, questions: bool = False) -> dict[str, 
         ("results", evaluated, table),
         ("categories", evaluated and "reach_probability" in fit.posterior, category_table),
         ("coefficients", fit.covariates is not None, coefficient_table),
-        ("costs", fit.of_costs, cost_table),
         *((name, True, partial(analysis_table, name=name)) for name in analyses_of(fit.tree)),
         ("groups", fit.grouping is not None, partial(table, by="group")),
         ("group_comparison", fit.has("group_comparison"), partial(comparison_table, by="group")),

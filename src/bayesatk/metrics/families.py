@@ -251,3 +251,28 @@ FAMILIES: dict[str, Family] = {family.symbol: family for family in (
         formula="E[p]",
     ),
 )}  # fmt: skip
+
+
+def _no_credit_of_costs(k: int) -> Credit:
+    raise ValueError("costs have no value for a success probability; ask bayesatk.evaluate.")
+
+
+# Metrics of what trials cost, which `bayesatk.evaluate` has beside those of marks.
+COST, COST_PER_SUCCESS = COSTS = (
+    Metric(
+        Family(
+            "cost", "cost", _no_credit_of_costs, has_k=False, unit="cost of a trial",
+            meaning="the expected cost of a new trial", formula="E[c]",
+        ),
+        1,
+    ),
+    Metric(
+        Family(
+            "cost_per_success", "cost/success", _no_credit_of_costs, has_k=False,
+            unit="cost of a success", source="arXiv:2504.13359",
+            meaning="the expected cost of a new trial over the probability that it succeeds",
+            formula="E[c] / E[p]",
+        ),
+        1,
+    ),
+)  # fmt: skip

@@ -13,6 +13,9 @@ import numpy as np
 
 from bayesatk._tools.arrays import Array
 from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk.metrics.families import COST as COST
+from bayesatk.metrics.families import COST_PER_SUCCESS as COST_PER_SUCCESS
+from bayesatk.metrics.families import COSTS as COSTS
 from bayesatk.metrics.families import FAMILIES as FAMILIES
 from bayesatk.metrics.families import Family as Family
 from bayesatk.metrics.families import Metric as Metric
@@ -23,8 +26,8 @@ _MEAN = ("bayes", "avg", "mean", "average", "accuracy")
 _HELP = (
     "Known metrics: 'pass@1,4', 'pass^4', 'maj@5', 'g-pass@8:0.5', 'mg-pass@8', 'auc@8', "
     "'bayes' (mean score; also 'mean', 'avg@n', 'accuracy'), 'max@4' and 'min@4' (highest and "
-    "lowest score of k), 'plurality@5' (majority vote on answers); several ks or taus "
-    "are separated by commas."
+    "lowest score of k), 'plurality@5' (majority vote on answers), in bayesatk.evaluate also "
+    "'cost' and 'cost/success'; several ks or taus are separated by commas."
 )
 
 MetricSpec = str | Metric | Iterable[str | Metric]
@@ -68,6 +71,25 @@ def parse(metrics: MetricSpec) -> tuple[Metric, ...]:
         rule = f" must name at least one metric; got {metrics!r}. {_HELP}"
         raise ArgumentError("metrics", rule)
     return tuple(unique)
+
+
+def without_costs(metrics: MetricSpec) -> tuple[MetricSpec, tuple[Metric, ...]]:
+    """Return the other metrics, the mean score if there is none, and those of costs.
+
+    Examples
+    --------
+    >>> others, costs = without_costs(["pass@1,4 cost", "cost/success"])
+    >>> others, [metric.label for metric in costs], without_costs("cost")[0]
+    (['pass@1,4'], ['cost', 'cost/success'], 'bayes')
+    """
+    if not isinstance(metrics, str | Iterable):
+        return metrics, ()
+    items = [metrics] if isinstance(metrics, str) else list(metrics)
+    words = [word for item in items for word in (item.split() if isinstance(item, str) else [item])]
+    costs = tuple(metric for metric in COSTS if metric.label in words)
+    if not costs:
+        return items, ()
+    return [word for word in words if word not in ("cost", "cost/success")] or "bayes", costs
 
 
 def one_metric(metric: object) -> Metric:

@@ -1,4 +1,4 @@
-"""Curves: a metric against k and against a covariate, success against cost."""
+"""Curves: a metric against k, against a covariate, against cost."""
 
 from itertools import pairwise
 from typing import Any
@@ -6,28 +6,27 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
-from scipy.special import expit, logit
 from scipy.stats import rankdata
 
 from bayesatk._tools.arrays import Array
-from bayesatk._tools.messages import proper_probability
-from bayesatk.costs.tables import chosen_k
-from bayesatk.metrics.grid import Metric
+from bayesatk._tools.messages import Argument, ArgumentError, proper_probability
+from bayesatk.metrics.grid import COST, Metric
 from bayesatk.plots.canvas import (
     Backend,
     Canvas,
     chosen_curve,
+    chosen_metrics,
     chosen_systems,
     chosen_targets,
     estimand,
+    interval_name,
     legend_width,
     shortened,
     spaced,
     upright,
 )
-from bayesatk.results.costs import read_result
 from bayesatk.results.result import Fit, Result
-from bayesatk.results.schema import TARGET_NAMES
+from bayesatk.results.schema import TARGET_NAMES, metric_values
 from bayesatk.results.tables import ranges_beyond
 
 
@@ -328,21 +327,20 @@ def simultaneous_band(draws: ArrayLike, probability: float) -> tuple[Array, Arra
 
 def plot_cost(
     fit: Fit,
+    metric: str | None = None,
     *,
-    k: int | None = None,
     target: str | None = None,
     backend: str | None = None,
 ) -> Any:
-    """Plot what systems solve against what they cost, with joint credible regions.
+    """Plot the score of systems against the mean cost of a trial, with credible intervals of both.
 
     Parameters
     ----------
     fit : xarray.DataTree
-        From `bayesatk.costs.evaluate_cost` or `bayesatk.models.sample_cost`.
-    k : int, optional
-        ``pass_at_k`` against ``cost_to_success``: at most k tries of a question. Default: the
-        smallest that was evaluated.
-    target : {"questions", "population"}, optional
+        From `bayesatk.evaluate`, with the metric ``"cost"``.
+    metric : str, optional
+        One metric of the result; default: the first.
+    target : {"questions", "population", "new_groups"}, optional
         Default: a panel for each.
     backend : {"matplotlib", "plotly", "bokeh"}, optional
         Default: ArviZ's ``rcParams["plot.backend"]``.
@@ -350,53 +348,59 @@ def plot_cost(
     Returns
     -------
     arviz_plots.PlotCollection
-        With visuals ``region`` and ``points``, dims ``target`` and ``system``.
+        With visuals ``cost`` and ``score``, the intervals, and ``points``, the posterior means;
+        dims ``target`` and ``system``.
 
     See Also
     --------
-    bayesatk.costs.evaluate_cost : makes what is shown.
-    bayesatk.costs.pareto : probabilities of being in the Pareto set of cost and success.
-
-    Notes
-    -----
-    A region is the ellipse with the probability of the result's intervals, if log cost and the
-    logit of success are jointly normal with the covariance of the draws.
+    bayesatk.comparison_table : differences and ratios of costs.
 
     Examples
     --------
     >>> import bayesatk as bk, matplotlib
     >>> matplotlib.use("agg")
     >>> data = bk.tally([[1, 0]] * 9, cost=[[1, 2]] * 9, cost_unit="USD")
-    >>> plot = plot_cost(bk.costs.evaluate_cost(data, rng=1), target="questions")
+    >>> plot = plot_cost(bk.evaluate(data, "pass@1 cost", rng=1), target="questions")
     >>> plot.get_viz("points", system="system", target="questions").get_offsets().shape
     (1, 2)
     """
-    result, drawn = read_result(fit), Backend.named(backend)
-    k = chosen_k(result, k)
-    targets, number = chosen_targets(target), len(result.systems)
-    draws = result.posterior[["cost_to_success", "pass_at_k"]].sel(k=k, target=targets)
-    draws = draws.stack(sample=("chain", "draw")).transpose("target", "system", "sample")
-    means = draws.mean("sample")
+    result, drawn = Result.of(fit), Backend.named(backend)
+    if COST not in result.costs:
+        raise ArgumentError(
+            "fit", " must have the metric 'cost'. Evaluate data with costs: ",
+            Argument("metrics", ["pass@1", "cost"]), ".",
+        )  # fmt: skip
+    shown_metric = chosen_metrics(result, metric)[0]
+    targets, number = chosen_targets(target, result.targets), len(result.systems)
+    cost, score = (
+        metric_values(result.statistics, own)
+        .sel(target=targets)
+        .drop_vars(["k", "tau"], errors="ignore")
+        for own in (COST, shown_metric)
+    )
+    x, y = (own.sel(statistic="mean", drop=True) for own in (cost, score))
     canvas = Canvas(
-        drawn, means, (1.8 + 4.0 * len(targets), 4.4),
+        drawn, xr.Dataset({"cost": x, "score": y}), (1.8 + 4.0 * len(targets), 4.4),
         drawn.distinct("system", range(number), "color", "marker"), cols=["target"],
     )  # fmt: skip
-    regions = _regions(draws, result.ci_prob)
-    canvas.line("region", *regions, width=1.4)
-    canvas.scatter("points", means["cost_to_success"], means["pass_at_k"], area=36.0)
-    unit = str(result.tree.attrs.get("cost_unit", ""))
+    across, up = (
+        own.sel(statistic=["ci_lower", "ci_upper"]).rename(statistic="end") for own in (cost, score)
+    )
+    canvas.line("cost", across, y, width=1.4)
+    canvas.line("score", x, up, width=1.4)
+    canvas.scatter("points", x, y, area=36.0)
+    unit = cost.attrs["units"]
     canvas.label(
-        f"cost of a question{f' ({unit})' * bool(unit)}", "share of questions solved",
-        titles=[TARGET_NAMES[shown] for shown in targets],
-        xlim=_limits(regions[0]), ylim=_limits(regions[1]),
+        f"cost of a trial{f' ({unit})' * bool(unit)}", estimand(shown_metric),
+        titles=[TARGET_NAMES[shown] for shown in targets], xlim=_limits(across), ylim=_limits(up),
     )  # fmt: skip
     if number > 1:
         labels = dict(zip(result.systems, shortened(result.systems), strict=True))
         canvas.legend("system", labels, "system")
-    tries = "one try" if k == 1 else f"tries until solved, at most {k}"
+    interval = interval_name(result.ci_prob, result.ci_kind)
     return canvas.finish(
-        f"What is solved, and what it costs: {tries}",
-        f"Points: posterior means. Regions contain {100.0 * result.ci_prob:g}% jointly.",
+        f"{shown_metric.label} against the cost of a trial",
+        f"Points: posterior means. Lines: {interval}s.",
     )
 
 
@@ -404,19 +408,3 @@ def _limits(*values: xr.DataArray) -> tuple[float, float]:
     """Return limits of an axis that all panels share, with some space."""
     return spaced(min(float(panel.min()) for panel in values),
                   max(float(panel.max()) for panel in values))  # fmt: skip
-
-
-def _regions(draws: xr.Dataset, probability: float) -> tuple[xr.DataArray, xr.DataArray]:
-    """Return the ellipses of log cost and the logit of success, dims (target, system, point)."""
-    cost, solved = draws["cost_to_success"], draws["pass_at_k"]
-    angle = np.linspace(0.0, 2.0 * np.pi, 90)
-    circle = np.stack([np.cos(angle), np.sin(angle)]) * np.sqrt(-2.0 * np.log1p(-probability))
-    transformed = np.stack([np.log(cost), logit(np.clip(solved, 1e-12, 1.0 - 1e-12))])
-    centre = transformed.mean(axis=-1, keepdims=True)
-    gap = transformed - centre
-    covariance = np.einsum("atsd,btsd->tsab", gap, gap) / gap.shape[-1]
-    root = np.linalg.cholesky(covariance + 1e-18 * np.eye(2))
-    around = centre + np.einsum("tsab,bp->atsp", root, circle)
-    means = draws.mean("sample")
-    like = means["pass_at_k"].expand_dims(point=len(angle), axis=-1)
-    return like.copy(data=np.exp(around[0])), like.copy(data=expit(around[1]))

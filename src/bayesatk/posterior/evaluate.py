@@ -15,7 +15,7 @@ from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk._tools.threads import one_thread
 from bayesatk.data.study import Study, read_study
 from bayesatk.metrics.category_credit import reachable
-from bayesatk.metrics.grid import MetricSpec
+from bayesatk.metrics.grid import Metric, MetricSpec, without_costs
 from bayesatk.posterior.analysis import Evaluated, evaluate_system
 from bayesatk.posterior.assembly import (
     diagnostic_variables,
@@ -27,6 +27,7 @@ from bayesatk.posterior.assembly import (
     posterior_dataset,
     question_statistics,
 )
+from bayesatk.posterior.costs import add_costs, check_costs
 from bayesatk.posterior.judge_results import judge_groups
 from bayesatk.posterior.posterior import Draws
 from bayesatk.priors import (
@@ -97,7 +98,8 @@ def evaluate(
         As in ``["pass@1,4", "pass^4", "maj@5", "g-pass@8:0.5", "bayes"]``. Every variable is
         computed at the union of all ``k``; `bayesatk.table` shows the metrics as they were named.
         For scored categories: ``"bayes"`` (mean score), ``"max@4"`` and ``"min@4"`` (highest and
-        lowest score of k); for answers: ``"plurality@5"``.
+        lowest score of k); for answers: ``"plurality@5"``. For data with costs: ``"cost"`` (mean
+        cost of a trial) and ``"cost/success"``, beside the mean score if they stand alone.
     pooling : {"partial", "none", "complete"}
         ``"partial"``: success probabilities of questions come from one difficulty distribution per
         system, whose mean and intraclass correlation are integrated out. ``"none"``: an
@@ -233,6 +235,12 @@ def evaluate(
     group, whose intervals come from draws. Systems of one judge inform each other's rates of it by
     normals with the moments of their logits. Weights of questions count within their groups.
 
+    Metrics of costs have no model: draws for questions like these, whatever `population` says, are
+    those of the Bayesian bootstrap of mean costs and success rates of questions together, the same
+    for all systems, and draws for these questions come from the variance within questions. Prior
+    trials have no part in them. NaN where no trial succeeded, or fewer than five questions were
+    tried.
+
     The intervals for these questions of scored categories, and all intervals of votes between
     answers, are quantiles of independent draws; ``ci_error`` is their Monte Carlo error. For scored
     categories ``reach_probability`` is the probability that a trial has at least the score of each
@@ -254,6 +262,7 @@ def evaluate(
     """
     generator, seed = resolve_rng(rng)
     size = CHAINS * whole_number("draws", draws, 2)
+    metrics, costs = without_costs(metrics)
     study = read_study(
         data, metrics, pooling=pooling, prior=prior, difficulty=difficulty, success=success,
         judge=judge, prior_trials=prior_trials,
@@ -261,6 +270,8 @@ def evaluate(
         keep=keep, covariates=covariates, group=group, group_weights=group_weights,
         population=population,
     )  # fmt: skip
+    if costs:
+        check_costs(study, costs)
     *streams, replicating = generator.spawn(len(study.outcomes.systems) + 1)
     judge_seed = int(replicating.spawn(1)[0].integers(2**31))
     check_p = study.pooling == "none" and replicated(study, size, keep)
@@ -273,9 +284,11 @@ def evaluate(
     likelihood = _by_system([system.drawn.log_likelihood for system in judged])
     p = _by_system([system.p for system in each])
     groups |= checking_groups(study, groups, keep, replicating, likelihood, p)
+    if costs:
+        remarks += add_costs(groups, study, costs, size, generator.spawn(1)[0])
     attributes = root_attributes(
         max((one.posterior.method for one in each), key=len),  # the approximate, if any
-        study.as_text(), seed, study.outcomes, _citations(study), notes=json.dumps(remarks),
+        study.as_text(), seed, study.outcomes, _citations(study, costs), notes=json.dumps(remarks),
     )  # fmt: skip
     return build(groups, attributes)
 
@@ -366,9 +379,10 @@ def _of_groups(
     )  # fmt: skip
 
 
-def _citations(study: Study) -> tuple[str, ...]:
+def _citations(study: Study, costs: Sequence[Metric]) -> tuple[str, ...]:
     sources = [family.source for family in study.grid.families]
-    if study.bootstrapped:
+    sources += [metric.family.source for metric in costs]
+    if study.bootstrapped or costs:
         sources.append(RUBIN)
     if study.judges is not None:
         sources.append(GELMAN_CARPENTER)

@@ -44,7 +44,6 @@ def report(
     data: Outcomes | None = None,
     verification: Verification | None = None,
     guess: object = None,
-    costs: Fit | None = None,
     title: str = "Evaluation report",
     client: Any = None,
 ) -> Path:
@@ -68,8 +67,6 @@ def report(
     guess : optional
         The probabilities of guessing that `bayesatk.guessing.random_baseline` was given, for its
         plot.
-    costs : xarray.DataTree, optional
-        From `bayesatk.costs.evaluate_cost`, for the table and plot of costs.
     title : str
         Heading of the page.
     client : dask.distributed.Client, optional
@@ -106,10 +103,6 @@ def report(
     fit = Result.of(fit)
     template, script = _template()
     numbers = as_json(fit, questions=has_question_laws(fit))
-    of_costs = None
-    if costs is not None:
-        numbers["tables"] |= as_json(costs)["tables"]
-        of_costs = _in_order(Result.of(costs, None), in_order(fit))
     shown = _in_order(fit, in_order(fit))
     page = template.render(
         title=title,
@@ -122,9 +115,9 @@ def report(
         claims=claims(fit, verification),
         levels=levels(fit),
         criticism=_criticism(fit, client),
-        tables=_tables(shown, verification, of_costs),
+        tables=_tables(shown, verification),
         download=_file("bayesatk.json", json.dumps(numbers, allow_nan=False)),
-        pictures=pictures(shown, verification, guess, of_costs),
+        pictures=pictures(shown, verification, guess),
         card=data.card() if data is not None else None,
         questions=_questions(shown),
         noted=of_questions(fit),
@@ -161,13 +154,11 @@ def _in_order(result: Result, order: list[object]) -> Result:
     return Result.of(result.tree.map_over_datasets(ordered), None)
 
 
-def _tables(
-    result: Result, verification: Verification | None, costs: Result | None
-) -> list[dict[str, Any]]:
+def _tables(result: Result, verification: Verification | None) -> list[dict[str, Any]]:
     """Return headings with tables as rows of text."""
     tables = tables_of(result, questions=has_question_laws(result))
-    for more in (costs, verification):
-        tables |= {} if more is None else tables_of(more)
+    if verification is not None:
+        tables |= tables_of(verification)
     described = []
     for name, frame in tables.items():
         shown = view(frame[:500], name)  # the file of all numbers has the others
@@ -248,7 +239,7 @@ def _methods(result: Result) -> dict[str, Any]:
     families = {}
     targets = TARGETS if result.grouping is None else GROUPED_TARGETS
     like_these = f"{targets['like these']} Here they are {result.study.population_words}."
-    for metric in result.metrics:
+    for metric in (*result.metrics, *result.costs):
         symbol = metric.family.symbol + "k" * metric.family.has_k
         families[symbol] = (metric.family.meaning, metric.family.formula)
     return {

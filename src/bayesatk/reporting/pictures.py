@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesatk.metrics.grid import COST
 from bayesatk.reporting.sentences import MANY, has_question_laws
 from bayesatk.results.result import Result
 from bayesatk.verification.verify import Verification
@@ -33,25 +34,21 @@ class Picture:
 _Plot = tuple[str, Callable[[], Any], str]
 
 
-def pictures(
-    result: Result, verification: Verification | None, guess: object, costs: Result | None
-) -> list[Picture]:
+def pictures(result: Result, verification: Verification | None, guess: object) -> list[Picture]:
     """Draw every plot that the result has the numbers for."""
-    plots = _plots(result, verification, guess, costs)
+    plots = _plots(result, verification, guess)
     return [Picture(title, *_drawn(plot, title), metric) for title, plot, metric in plots]
 
 
-def _plots(
-    result: Result, verification: Verification | None, guess: object, costs: Result | None
-) -> Iterator[_Plot]:
+def _plots(result: Result, verification: Verification | None, guess: object) -> Iterator[_Plot]:
     from bayesatk import plots
 
     for symbol in _curves(result):
         yield f"{symbol}k against k", partial(plots.plot_curve, result, symbol), ""
     yield "Systems", lambda: plots.plot_systems(result), ""
     yield from _of_metrics(result)
-    if costs is not None:
-        yield "Success and cost", lambda: plots.plot_cost(costs), ""
+    if COST in result.costs:
+        yield "Score and cost", lambda: plots.plot_cost(result), ""
     for title, plot in _of_questions(result):
         yield title, plot, ""
     if result.has("random_baseline") and guess is not None:

@@ -9,7 +9,9 @@ import pandas as pd
 from bayesatk.comparison.checks.noise import noise_floor
 from bayesatk.comparison.checks.question_table import question_table
 from bayesatk.comparison.claims import claim
+from bayesatk.comparison.pairs.cost_rows import cost_rows
 from bayesatk.comparison.pairs.verdicts import named
+from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.models_of import observed_value
 from bayesatk.posterior.tail import tail_exponent
 from bayesatk.results.result import Result, analysis_table
@@ -93,7 +95,7 @@ def _beyond(result: Result) -> list[str]:
 
 def _ceilings(result: Result) -> list[str]:
     """Say which share of questions is never solved, where some may be."""
-    if result.of_costs or result.scale.axes or "inflated" not in result.families:
+    if result.scale.axes or "inflated" not in result.families:
         return []
     sentences = []
     for row in tail_exponent(result).to_dict("records"):
@@ -112,11 +114,19 @@ def _ceilings(result: Result) -> list[str]:
 
 
 def _differences(result: Result) -> list[str]:
-    """Say which systems are ahead in the first metric: tiers, then pairs where they are few."""
+    """Say which systems are ahead in the first metric: tiers, then pairs where they are few.
+
+    Of the same pairs also what they cost.
+    """
     systems = result.systems
     sentences = [claim(result)] if len(systems) > 2 else []
     if len(systems) <= 4:  # the table has all pairs
-        sentences += [claim(result, system=a, other=b) for a, b in pairwise(in_order(result))]
+        neighbours = list(pairwise(in_order(result)))
+        sentences += [claim(result, system=a, other=b) for a, b in neighbours]
+        alpha = float(result.group("comparison").attrs["alpha"])
+        pairs = [(systems.index(a), systems.index(b)) for a, b in neighbours]
+        costs = cost_rows(result, pairs, alpha)
+        sentences += [row["sentence"] for row in costs if row["target"] == "population"]
     return sentences
 
 
@@ -158,34 +168,41 @@ def scores(result: Result) -> list[dict[str, Any]]:
     """Return one table per metric, on questions like these, best system first.
 
     Of a result with a leaderboard they are its rows, with tiers and the probability of being best;
-    else those of `bayesatk.table` by their means.
+    else those of `bayesatk.table` by their means, as those of costs always.
     """
-    board = analysis_table(result, "leaderboard") if result.has("leaderboard") else None
-    frame = pd.DataFrame(table(result)) if board is None else board
-    frame = frame[frame["target"] == "population"].rename(columns={"estimate": "observed"})
+    ranked = result.has("leaderboard")
+    alone = pd.DataFrame(table(result))
+    frame = analysis_table(result, "leaderboard") if ranked else alone
+    attrs = {"ci_prob": result.ci_prob} | (frame.attrs if ranked else {})
+    frame = frame.rename(columns={"estimate": "observed"})
     if "observed" not in frame:  # a sampled result holds no estimates
         metrics = {metric.label: metric for metric in result.metrics}
         position = {name: i for i, name in enumerate(result.systems)}
         pairs = zip(frame["system"], frame["metric"], strict=True)
         frame["observed"] = [observed_value(result, position[s], metrics[m]) for s, m in pairs]
-    attrs = {"ci_prob": result.ci_prob} | ({} if board is None else board.attrs)
-    tables = []
-    for metric in result.metrics:
-        metric_rows = frame[frame["metric"] == metric.label].sort_values(
-            "mean", ascending=result.scale.direction < 0, kind="stable"
-        )
-        metric_rows.attrs = attrs
-        low, high = _ends(metric_rows)
-        shown = view(metric_rows, "leaderboard")
-        texts = [dict(zip(shown.headings, row, strict=True)) for row in shown.rows]
-        rows = [
-            text | {"line": False} | _places(row, low, high)
-            for text, row in zip(texts, metric_rows.to_dict("records"), strict=True)
-        ]
-        for row, above in zip(rows[1:], rows, strict=False):
-            row["line"] = row.get("tier") != above.get("tier")
-        tables.append({"metric": metric.label, "ranked": board is not None, "rows": rows})
-    return tables
+    lower = result.scale.direction < 0
+    tables = [_score_table(frame, metric, ranked, lower, attrs) for metric in result.metrics]
+    costs = alone.rename(columns={"estimate": "observed"}).dropna(subset=["ci_lower"])
+    tables += [_score_table(costs, metric, False, True, attrs) for metric in result.costs]
+    return [own for own in tables if own["rows"]]
+
+
+def _score_table(
+    frame: pd.DataFrame, metric: Metric, ranked: bool, lower: bool, attrs: dict[Any, Any]
+) -> dict[str, Any]:
+    """Return the table of one metric; `lower` says whether lower values are better."""
+    rows = frame[(frame["metric"] == metric.label) & (frame["target"] == "population")]
+    rows = rows.sort_values("mean", ascending=lower, kind="stable")
+    rows.attrs = attrs
+    shown = view(rows, "leaderboard")
+    low, high = _ends(rows) if len(rows) else (0.0, 1.0)
+    texts = [
+        dict(zip(shown.headings, cells, strict=True)) | {"line": False} | _places(row, low, high)
+        for cells, row in zip(shown.rows, rows.to_dict("records"), strict=True)
+    ]
+    for row, above in zip(texts[1:], texts, strict=False):
+        row["line"] = row.get("tier") != above.get("tier")
+    return {"metric": metric.label, "ranked": ranked, "rows": texts}
 
 
 def _ends(rows: pd.DataFrame) -> tuple[float, float]:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from bayesatk._tools.words import probability_words
-from bayesatk.metrics.grid import FAMILIES
+from bayesatk.metrics.grid import COSTS, FAMILIES
 from bayesatk.results.schema import GROUPED_TARGETS
 
 Row = Mapping[str, Any]
@@ -86,7 +86,8 @@ def _observed(name: str) -> Column:
 
 
 def _form(row: Row) -> str:
-    return str(row["_form"])
+    form = str(row["_form"])
+    return form.replace(".3f", ".4g") if row.get("metric") in _OF_COSTS else form
 
 
 def _questions_observed(row: Row) -> str:
@@ -99,13 +100,13 @@ def _ends(low: float, high: float, form: str) -> str:
 
 
 def _quantity(row: Row) -> str:
-    """Write what is verified or costs: a metric as people write it, or a quantity of costs."""
-    name = str(row.get("quantity", row.get("variable")))
+    """Write what is verified, a metric as people write it."""
+    name = str(row["variable"])
     symbols = {family.variable: family.symbol for family in FAMILIES.values()}
-    k, budget, tau = (row.get(key, np.nan) for key in ("k", "budget", "tau"))
+    k, tau = (row.get(key, np.nan) for key in ("k", "tau"))
     text = symbols.get(name, name)
     text += f"{'' if name in symbols else '@'}{k:g}" if k == k else ""
-    return text + (f" {budget:g}" if budget == budget else "") + (f":{tau:g}" if tau == tau else "")
+    return text + (f":{tau:g}" if tau == tau else "")
 
 
 def _ranks(row: Row) -> str:
@@ -113,17 +114,11 @@ def _ranks(row: Row) -> str:
     return f"{low}-{high}" if low < high else str(low)
 
 
-def _remark(row: Row) -> str:
-    return "best" if row.get("best") is True else "fewest trials" * (row.get("cheapest") is True)
-
-
 _HIDDEN = Column("", leaves=FILES)
-_REMARK = Column("remark", _remark, KEPT, left=True)
 _COLUMNS: dict[str, Column] = {
     "system": _text("system", once=True), "metric": _text("metric", once=True),
     "target": Column("target", lambda row: TARGETS.get(row["target"], ""), KEPT, left=True),
     "group": _text("group"), "question": _text("question"), "coefficient": _text("coefficient"),
-    "quantity": Column("quantity", _quantity, KEPT, once=True, left=True),
     "category": _text("category", 2), "score": _decimals("score", "score", "g", KEPT),
     "estimate": _observed("estimate"), "observed": _observed("observed"),
     "estimate_questions": Column(
@@ -180,7 +175,7 @@ _COLUMNS: dict[str, Column] = {
     **dict.fromkeys((
         "tried_questions", "ci_error", "variance_trial", "variance_question", "monte_carlo_error",
         "sentence",
-        "unit", "k", "tau", "budget", "prob_tie", "prob_ties",
+        "k", "tau", "prob_tie", "prob_ties",
         "prob_beats_error", "expected_loss", "ratio_median", "ratio_lower", "sd_unpaired",
         "mean_system", "mean_other", "band_lower", "declared",
         "smallest_significant", "largest_significant_t", "selected_ci_lower",
@@ -197,14 +192,12 @@ _OF_TABLE: dict[str, dict[str, Column]] = {
         ),
     },
     "leaderboard": {"questions": _HIDDEN, "trials": _HIDDEN},
-    "costs": {"estimate": Column(
-        "observed", lambda row: _number(row["estimate"], _form(row)), KEPT,
-        "from the observed trials alone.", once=True,
-    )},
     "plan": {
         "trials": _counted("trials each", "trials"),
         **{name: _counted(name, name) for name in ("questions", "groups", "total")},
-        "cost": _counted("cost", "cost"), "best": _REMARK, "cheapest": _REMARK,
+        "cheapest": Column(
+            "remark", lambda row: "fewest trials" * row["cheapest"], KEPT, left=True
+        ),
         "prob_correct": _chance("P(right call)", "prob_correct", KEPT),
         "width": Column("width", leaves=KEPT),
     },
@@ -218,17 +211,15 @@ PRINTED = {
     "ci_lower ci_upper difference part influence prob_flip suspicious",
     "check_trial_order": "system check questions effect p_value flagged",
     "tail_exponent": "system prob_ceiling ceiling exponent",
-    "pareto": "system target cost solved prob_pareto prob_cheapest prob_solves_most",
 }
 _OF_TABLE["group_comparison"] = {**_OF_TABLE["comparison"], "metric": _text("metric")}
 _OF_TABLE["groups"] = {"system": _text("system"), "metric": _text("metric")}
-_FORMS = {"comparison": "+.3f", "group_comparison": "+.3f", "costs": ".4g", "pareto": ".4g"}
+_FORMS = {"comparison": "+.3f", "group_comparison": "+.3f"}
+_OF_COSTS = {metric.label for metric in COSTS}  # shown with significant digits
 TITLES = {
     "results": "Results",
     "categories": "Probability to reach a score, or a better one",
     "coefficients": "Coefficients of covariates (logits)",
-    "costs": "Success and cost{unit}",
-    "pareto": "Pareto set of pass@{k} and its cost{unit}",
     "leaderboard": "Leaderboard",
     "gate": "Gate",
     "plan": "{counted} needed for {metric}",
@@ -243,9 +234,8 @@ TITLES = {
 
 def title_of(frame: pd.DataFrame, name: str) -> str:
     """Return the title of a table, with what its attributes say."""
-    unit = frame["unit"].max() if "unit" in frame else ""
     counted = "Groups" if "groups" in frame else "Questions"
-    words = {"counted": counted, "unit": f" in {unit}" * bool(unit), "t": np.nan, "metric": ""}
+    words = {"counted": counted, "t": np.nan, "metric": ""}
     return TITLES.get(name, "").format_map(words | frame.attrs)
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.arrays import Array, Ints
 from bayesatk._tools.messages import one_of
-from bayesatk.data.capabilities import Capability, Operation, answered, require
+from bayesatk.data.capabilities import Operation, answered, require
 from bayesatk.data.columns import GROUP, WEIGHT
 from bayesatk.data.design import Design
 from bayesatk.data.grouping import Grouping
@@ -26,7 +26,7 @@ from bayesatk.data.question_columns import unequal
 from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
 from bayesatk.data.study import Study, declaration_of
 from bayesatk.judge_error import Judges
-from bayesatk.metrics.grid import Metric, MetricGrid, parse
+from bayesatk.metrics.grid import COSTS, Metric, MetricGrid, parse
 from bayesatk.priors import HyperPrior, VotePrior
 from bayesatk.results.difficulty import flat_draws
 from bayesatk.results.question_laws import QuestionLaws
@@ -99,21 +99,13 @@ class Result:
             prior_counts=self.prior_counts, notes=tuple(self.described("notes", [])),
         )  # fmt: skip
 
-    @cached_property
-    def _values(self) -> dict[Capability, object]:
-        """Capabilities that are on, with the values that messages show."""
-        values = dict(self.study.values)
-        if self.of_costs:
-            values["costs"] = "a result of bayesatk.costs.evaluate_cost"
-        return values
-
     def require(self, operation: Operation, argument: str = "fit") -> None:
         """Refuse an operation that has no answer for what the study has."""
-        require(operation, self._values, argument)
+        require(operation, self.study.values, argument)
 
     def answers(self, operation: Operation) -> bool:
         """Whether an operation has an answer for what the study has."""
-        return answered(operation, self._values)
+        return answered(operation, self.study.values)
 
     @cached_property
     def method(self) -> str:
@@ -195,6 +187,11 @@ class Result:
         text = self._declaration["metrics"]
         return parse(text) if text else ()
 
+    @property
+    def costs(self) -> tuple[Metric, ...]:
+        """The metrics of costs that were asked for."""
+        return tuple(metric for metric in COSTS if metric.family.variable in self.statistics)
+
     @cached_property
     def grid(self) -> MetricGrid:
         """The metrics that the variables hold: of every family, every k and tau."""
@@ -259,11 +256,6 @@ class Result:
         """Names of the covariates that success depends on in this result."""
         covariates = self._declaration.get("covariates")
         return covariates
-
-    @property
-    def of_costs(self) -> bool:
-        """Whether it is of success and cost together."""
-        return "cost_prior" in self.tree.attrs
 
     @cached_property
     def scale(self) -> Scale:

@@ -391,10 +391,6 @@ def outcomes_of(observed: xr.Dataset, constant: xr.Dataset, attrs: Mapping[Any, 
         },
         {"missing_policy": str(attrs.get("missing_policy", "error"))},
     )  # fmt: skip
-    if "cost_sums" in constant:
-        dataset = dataset.assign(cost_sums=constant["cost_sums"].variable)
-        dataset = dataset.assign_coords(cost_sum=constant["cost_sum"].values)
-        dataset.attrs["cost_unit"] = str(attrs.get("cost_unit", ""))
     if "truth_count" in observed:
         labels = observed["truth_count"]
         judges = tuple(json.loads(labels.attrs.get("judges", "[]")))

@@ -1,5 +1,6 @@
 """Results as tables: a row per system, metric and target, or per category; and how they look."""
 
+import json
 from collections.abc import Sequence
 from functools import partial
 from typing import Literal
@@ -15,7 +16,6 @@ from bayesatk.core.pooling.states import States
 from bayesatk.core.question.observed import observed_at
 from bayesatk.data.grouping import Grouping
 from bayesatk.metrics.grid import Metric
-from bayesatk.results.costs import cost_table
 from bayesatk.results.result import Fit, Result, analysis_table
 from bayesatk.results.schema import TARGETS, by_metric, metric_values
 from bayesatk.results.views import ShownTable
@@ -41,8 +41,7 @@ def table(
         The function that made it describes its columns. Printed it is shown as a person reads it.
         ``"categories"``, of scored categories: the probability that a trial reaches each score, or
         a better one.
-        ``"coefficients"``, of covariates: in logits for each unit of the column. ``"costs"``, of
-        `bayesatk.costs.evaluate_cost`: every quantity of cost.
+        ``"coefficients"``, of covariates: in logits for each unit of the column.
     by : {"system", "group"}
         ``"group"``, for a result with groups: a row for each system, group, metric and target, with
         ``questions``, the size of the group. ``estimate`` is from the group's trials alone; the
@@ -83,9 +82,7 @@ def table(
     >>> bool(rows["mean"].iloc[2] > 0.15)
     True
     """
-    of_model = {
-        "categories": category_table, "coefficients": coefficient_table, "costs": cost_table
-    }  # fmt: skip
+    of_model = {"categories": category_table, "coefficients": coefficient_table}
     if what in of_model:
         return ShownTable.of(of_model[what](fit), what, ci_prob=Result.of(fit).ci_prob)
     if what != "results":
@@ -99,19 +96,40 @@ def table(
             "takes it away of one name. Tabulate the whole result, or name it as a list."
         )
     dims = ["system", "metric", "target"]
-    columns = _of_metrics(fit, fit.statistics).to_dataset("statistic")
+    columns = _of_metrics((*fit.metrics, *fit.costs), fit.statistics).to_dataset("statistic")
     if "estimate" in columns:
         columns = _with_questions_observed(fit, columns)
     ranges = ranges_beyond(fit, fit.metrics)
     if not np.isnan(ranges).all():
+        ranges = np.pad(
+            ranges, [(0, 0), (0, len(fit.costs)), (0, 0), (0, 0)], constant_values=np.nan
+        )
         columns["range_lower"], columns["range_upper"] = ((dims, ranges[..., i]) for i in (0, 1))
     frame = columns.to_dataframe(dims).reset_index()
-    return ShownTable.of(frame, "results", ci_prob=fit.ci_prob)
+    attrs = {"ci_prob": fit.ci_prob, "sentences": json.dumps(cost_sentences(fit))}
+    return ShownTable.of(frame, "results", **attrs)
+
+
+def cost_sentences(fit: Result) -> list[str]:
+    """Say what metrics of costs are, in which unit.
+
+    Examples
+    --------
+    >>> import bayesatk
+    >>> data = bayesatk.tally([[1, 0]] * 6, cost=[[2, 4]] * 6, cost_unit="USD")
+    >>> cost_sentences(Result.of(bayesatk.evaluate(data, "cost", difficulty="beta", rng=1)))
+    ['cost: the expected cost of a new trial, in USD; lower is better.']
+    """
+    units = {metric: fit.posterior[metric.family.variable].attrs["units"] for metric in fit.costs}
+    return [
+        f"{metric.label}: {metric.family.meaning}{f', in {unit}' * bool(unit)}; lower is better."
+        for metric, unit in units.items()
+    ]
 
 
 def _with_questions_observed(fit: Result, columns: xr.Dataset) -> xr.Dataset:
     """Add the number of questions of each estimate, where one is not of all that were tried."""
-    needed = np.array([metric.k for metric in fit.metrics])
+    needed = np.array([metric.k for metric in (*fit.metrics, *fit.costs)])
     observed = (fit.trials[:, :, None] >= needed).sum(axis=1)
     partly = observed < (fit.trials > 0).sum(axis=1)[:, None]
     has_estimate = columns["estimate"].notnull().all("target").transpose("system", "metric").values
@@ -123,9 +141,9 @@ def _with_questions_observed(fit: Result, columns: xr.Dataset) -> xr.Dataset:
     )
 
 
-def _of_metrics(fit: Result, statistics: xr.Dataset) -> xr.DataArray:
-    """Return the statistics of the metrics that were asked for, along a dimension of them."""
-    return by_metric(fit.metrics, lambda metric: metric_values(statistics, metric))
+def _of_metrics(metrics: Sequence[Metric], statistics: xr.Dataset) -> xr.DataArray:
+    """Return the statistics of metrics, along a dimension of them."""
+    return by_metric(metrics, lambda metric: metric_values(statistics, metric))
 
 
 def by_groups(result: Result, by: str) -> bool:
@@ -145,7 +163,7 @@ def _of_groups(fit: Result) -> ShownTable:
     assert fit.grouping is not None
     labels, number = fit.grouping.labels, np.bincount(fit.grouping.code)
     dims = ["metric", "system", "group", "target"]
-    columns = _of_metrics(fit, fit.group_statistics).to_dataset("statistic")
+    columns = _of_metrics(fit.metrics, fit.group_statistics).to_dataset("statistic")
     columns["questions"] = xr.DataArray(number, {"group": labels}, "group")
     frame = columns.to_dataframe(dims).reset_index().dropna(axis="columns", how="all")
     first = ["system", "group", "questions", "metric", "target"]

@@ -66,7 +66,7 @@ def _lines(tree: xr.DataTree) -> list[str]:
         )
     if evaluated:
         fit = Result.of(tree)
-        lines[0] += f"; {' '.join(metric.label for metric in fit.metrics)}"
+        lines[0] += f"; {' '.join(metric.label for metric in (*fit.metrics, *fit.costs))}"
         model = "draws of your own model" if fit.own else f"pooling={fit.pooling}; {fit.method}"
         lines.append(f"{model}; {100 * fit.ci_prob:g}% intervals")
         shown = view(table(fit), "results")
@@ -82,7 +82,6 @@ def _next(tree: xr.DataTree, evaluated: bool, analyses: list[str], systems: int)
     """Return calls that show or use the result."""
     notes = len(json.loads(str(tree.attrs.get("notes", "[]"))))
     calls = ["bayesatk.table(fit)"] * evaluated
-    calls += ["bayesatk.table(fit, 'costs')"] * (evaluated and "mean_cost" in tree["posterior"])
     calls += [f"bayesatk.table(fit, {name!r})" for name in analyses]
     calls += [f"bayesatk.notes(fit) ({notes})"] if notes else []
     if evaluated and systems > 1:

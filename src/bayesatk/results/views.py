@@ -33,7 +33,7 @@ _STACKED = 3  # columns that leave before systems stand above their rows: from t
 _MOST_ROWS = 60
 # Shown as tables.
 _TABULAR = (
-    "categories", "coefficients", "costs", "results", "leaderboard", "comparison",
+    "categories", "coefficients", "results", "leaderboard", "comparison",
     "groups", "group_comparison", "plan", "labels", *PRINTED,
 )  # fmt: skip
 _MOST_TEXT = 2000  # characters of sentences below a table

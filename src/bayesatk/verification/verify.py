@@ -166,12 +166,6 @@ def _check_same_question(exact: Result, sampled: Result) -> None:
                 f"exact and sampled must have the same {name}; got {ours!r} and {theirs!r}. Pass "
                 f"the same {name}= to evaluate and sample."
             )
-    priors = [result.tree.attrs.get("cost_prior") for result in pair]
-    if None not in priors and priors[0] != priors[1]:
-        raise ValueError(
-            f"exact and sampled must have the same cost_prior; got {priors[0]} and {priors[1]}. "
-            "Pass the same cost_prior= to evaluate_cost and sample_cost."
-        )
     names = {"successes": "observed_data", "count": "observed_data"}
     names |= {"answer_count": "observed_data", "prior_count": "constant_data"}
     names |= {"truth_count": "observed_data"}

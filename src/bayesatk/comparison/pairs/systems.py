@@ -1,5 +1,6 @@
 """Which system is better, by how much, how surely: on these questions, on questions like these."""
 
+import json
 from collections.abc import Sequence
 from functools import partial
 from itertools import product
@@ -23,11 +24,12 @@ from bayesatk.comparison.joint.paired import (
     paired_draws,
 )
 from bayesatk.comparison.joint.posterior import Joint, drawn_seed, joint_note, joint_posterior
+from bayesatk.comparison.pairs.cost_rows import cost_rows
 from bayesatk.comparison.pairs.verdicts import TURNED, PairSentences
 from bayesatk.priors import LeaderboardPrior
 from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import TARGETS, metric_values
-from bayesatk.results.tables import by_groups
+from bayesatk.results.tables import by_groups, cost_sentences
 from bayesatk.results.views import ShownTable
 
 
@@ -355,9 +357,11 @@ def comparison_table(
                     "target": target, **contrasts, "questions": int(shared[i, j]),
                     "verdict": verdict, "sentence": sentence,
                 })  # fmt: skip
+    attrs = {"ci_prob": fit.ci_prob, **fit.group("comparison").attrs}
+    rows += cost_rows(fit, pairs, attrs["alpha"])
     columns = ["system", "other", "metric", "target", *CONTRASTS]
     columns += ["questions", "verdict", "sentence"]
-    attrs = {"ci_prob": fit.ci_prob, **fit.group("comparison").attrs}
+    attrs["sentences"] = json.dumps(cost_sentences(fit))
     return ShownTable.of(pd.DataFrame(rows, columns=columns), "comparison", **attrs)
 
 

@@ -92,10 +92,7 @@ def plan(
     ci_prob: float = 0.95,
     correlation: float = 0.0,
     scores: Sequence[float] | None = None,
-    price: object = None,
-    spend: float | None = None,
     labels: Sequence[int] | None = None,
-    label_price: float | None = None,
     system: object = None,
 ) -> xr.DataTree:
     """Find the number of questions at each number of trials, for a width or a right decision.
@@ -116,7 +113,7 @@ def plan(
         Desired width of the credible interval, in units of the metric.
     prob_correct : float, optional
         Desired probability that the better of two systems has the higher posterior mean, strictly
-        between 0.5 and 1. Give exactly one of `width`, `prob_correct` and `spend`.
+        between 0.5 and 1. Give either this or `width`.
     target : {"population", "questions", "new_groups"}
         ``"population"``: the mean over questions like these; ``"questions"``: over these
         questions; ``"new_groups"``, for a pilot with groups: over questions of new groups.
@@ -133,18 +130,12 @@ def plan(
         cautious choice: noise of trials makes it smaller.
     scores : sequence of float, optional
         Scores of categories, for stated difficulties: ``mean`` is then one probability for each.
-    price : float or result of `bayesatk.costs.evaluate_cost`, optional
-        Cost of a trial, summed over the systems of the plan.
-    spend : float, optional
-        Budget of the evaluation: each row then has as many questions as it pays for.
     labels : sequence of int, optional
         For a pilot with marks of a judge that errs: numbers of trials of a system to mark by hand.
         Each number is a plan with its own rows (column ``labels``). Of a pilot with trials of known
         truth they are trials of the planned evaluation, at most all; default: as many as the pilot
         has. Of one with a calibration set (``judge=``) alone they are further trials for it;
         default: none.
-    label_price : float, optional
-        Cost of marking a trial by hand, summed over the systems, beside the `price` of a trial.
     system : label or collection of labels, optional
         For a pilot or data of several systems: the one or two to plan for.
 
@@ -154,10 +145,8 @@ def plan(
         The pilot (of data: its evaluation; of stated difficulties: nothing else) with the group
         ``plan``. ``bayesatk.table(tree, "plan")`` has a row per number of ``trials``: ``questions``
         needed (infinite beyond 10^7), ``total`` trials of a system, the expected ``width`` and
-        ``prob_correct``, and ``cheapest``, true for the smallest total. With `price` also the total
-        cost. With `spend`, ``best`` in place of ``cheapest``: the smallest width, or highest
-        ``prob_correct``. Either is chosen for each number of labels, or of all where labels have a
-        price, too. Single trials do not identify how much questions differ, so for k > 1 no number
+        ``prob_correct``, and ``cheapest``, true for the smallest total (for each number of
+        labels). Single trials do not identify how much questions differ, so for k > 1 no number
         of questions with one trial each is enough.
         For a pilot with groups: one row per number of trials and of ``questions`` per group, with
         the number of ``groups`` needed.
@@ -214,14 +203,9 @@ def plan(
     draw_up = partial(
         _table, pilot, metric=parsed_metric, width=width, prob_correct=prob_correct, target=target,
         trials=trials, questions=questions, ci_prob=ci_prob, correlation=correlation,
-        scores=scores, price=price, spend=spend, label_price=label_price,
+        scores=scores,
     )  # fmt: skip
-    if labels is None and label_price is not None:
-        rule = f" must be left out without labels=; got {label_price!r:.80}."
-        raise ArgumentError("label_price", rule)
     table = draw_up(None) if labels is None else by_labels(pilot, labels, draw_up)
-    if label_price is not None:
-        table = _with_choice(table, spend is not None)
     keys = [name for name in ("labels", "trials") if name in table]
     keys += ["questions"] * ("groups" in table)
     if table.duplicated(keys).any():
@@ -229,8 +213,8 @@ def plan(
         raise ArgumentError("trials", rule)
     asked = {
         "metric": parsed_metric.label, "target": target, "ci_prob": ci_prob, "width": width,
-        "prob_correct": prob_correct, "spend": spend, "correlation": correlation,
-        "method": _METHOD, "citations": [],
+        "prob_correct": prob_correct, "correlation": correlation, "method": _METHOD,
+        "citations": [],
     }  # fmt: skip
     attrs = {name: value for name, value in asked.items() if value is not None}
     needless = not np.isfinite(table["total"]).all()
@@ -245,7 +229,7 @@ def _table(
     source: object, labels: int | None, *, metric: Metric, width: float | None,
     prob_correct: float | None, target: str, trials: Sequence[int],
     questions: Sequence[int] | None, ci_prob: float, correlation: float,
-    scores: Sequence[float] | None, price: object, spend: float | None, label_price: float | None,
+    scores: Sequence[float] | None,
 ) -> pd.DataFrame:  # fmt: skip
     """Return the table of `plan`, for so many trials to mark by hand."""
     pilot = _with_groups(source, questions, scores)
@@ -259,29 +243,19 @@ def _table(
         designs = partial(_ungrouped, expected)
     else:
         designs = group_designs(pilot, metric, questions, labels)
-    trial_cost = None if price is None else _price(price, systems)
-    money = _check_goal(goal, systems, spend, trial_cost)
-    label_cost = _label_cost(label_price, trial_cost)
+    _check_goal(goal, systems)
     rows = []
     for n in _trial_counts(trials):
-        affordable = None
-        if money and trial_cost:
-            # With more trials than labels, or with all trials marked by hand.
-            for_trials = money - label_cost * (labels or 0)
-            affordable = max(for_trials / (trial_cost * n), money / ((trial_cost + label_cost) * n))
         for size, by_draw in designs(n).items():
-            money_buys = None if affordable is None else affordable // size
-            number, width_reached, correct = _number(goal, by_draw, money_buys)
+            number, width_reached, correct = _number(goal, by_draw)
             names = {"trials": n, "questions": number}
             if pilot is not None:
                 names = {"trials": n, "questions": size, "groups": number}
             row = {**names, "total": number * size * n, "width": width_reached}
             rows.append(row if pilot is not None else row | {"prob_correct": correct})
     table = pd.DataFrame(rows)
-    if trial_cost is not None:
-        by_hand = np.minimum(table["total"], labels or 0)
-        table["cost"] = trial_cost * table["total"] + label_cost * by_hand
-    return _with_choice(table, money is not None)
+    total = table["total"]
+    return table.assign(cheapest=(total == total.min()) & np.isfinite(total))
 
 
 def _one_metric(metric: str | Metric) -> Metric:
@@ -316,39 +290,15 @@ def _pilot_of(source: object, metric: Metric, system: object) -> object:
     return of_systems(fit, fit.positions(system))
 
 
-def _label_cost(price: object, trial_cost: float | None) -> float:
-    """Return what a label costs, if it has a price beside that of trials."""
-    if price is None:
-        return 0.0
-    if trial_cost is None:
-        raise ArgumentError(
-            "label_price", f" must go with the price of a trial; got {price!r:.80} "
-            "alone. Pass ", Argument("price", 0.05), " too, in the same unit.",
-        )  # fmt: skip
-    return positive_number("label_price", price, "Say what a label costs.")
-
-
-def _with_choice(table: pd.DataFrame, of_money: bool) -> pd.DataFrame:
-    """Return a plan with the design to choose: the best that money buys, or the cheapest."""
-    if of_money:
-        correct = table.get("prob_correct", table["width"] * np.nan)
-        values = -table["width"] if correct.isna().all() else correct
-        return table.assign(best=(values == values.max()) & (table["total"] >= 1.0))
-    least = table["cost" if "cost" in table else "total"]
-    return table.assign(cheapest=(least == least.min()) & np.isfinite(least))
-
-
 def _ungrouped(expected: Designs, trials: int) -> dict[int, Expected]:
     return {1: expected(trials)}
 
 
-def _number(goal: _Goal, designs: Expected, affordable: float | None) -> tuple[float, float, float]:
-    """Return the questions that money buys, or the fewest for the goal, and what they reach."""
-    number = float("inf") if affordable is None else affordable
-    if designs and affordable is None:
-        number = _fewest(goal, designs)
-    if not designs or number < 1.0:
-        return number, float("nan"), float("nan")
+def _number(goal: _Goal, designs: Expected) -> tuple[float, float, float]:
+    """Return the fewest questions that reach the goal, and what they reach."""
+    if not designs:
+        return float("inf"), float("nan"), float("nan")
+    number = _fewest(goal, designs)
     return number, *goal.reached(designs, min(number, _MOST))
 
 
@@ -394,38 +344,14 @@ def expected_widths(
     ]
 
 
-def _price(price: object, systems: int) -> float:
-    """Return the expected cost of a trial of every system of a plan."""
-    if isinstance(price, Fit):
-        result = Result.of(price)
-        if "mean_cost" not in result.posterior or result.posterior.sizes["system"] != systems:
-            raise ArgumentError(
-                "price", f" must be of the {systems} systems of the plan, from "
-                f"bayesatk.costs.evaluate_cost; it is of {result.posterior.sizes['system']}.",
-            )  # fmt: skip
-        means = result.posterior["mean_cost"].sel(target="population").mean(("chain", "draw"))
-        return float(means.sum())
-    return positive_number("price", price, "Say what a trial costs.")
-
-
-def _check_goal(
-    goal: _Goal, systems: int, spend: float | None = None, price: float | None = None
-) -> float | None:
-    """Refuse goals that cannot be; return what may be spent."""
-    goals = [aim for aim in (goal.width, goal.prob_correct, spend) if aim is not None]
+def _check_goal(goal: _Goal, systems: int) -> None:
+    """Refuse goals that cannot be."""
+    goals = [aim for aim in (goal.width, goal.prob_correct) if aim is not None]
     if len(goals) != 1:
         raise ArgumentError(
-            "the plan must have exactly one goal, ", Argument("width", 0.1), ", ",
-            Argument("prob_correct", 0.9), " or ", Argument("spend", 100),
-            f"; got {len(goals) or 'none'}.",
+            "the plan must have exactly one goal, ", Argument("width", 0.1), " or ",
+            Argument("prob_correct", 0.9), f"; got {len(goals) or 'none'}.",
         )  # fmt: skip
-    if spend is not None:
-        spend = real_number("spend", spend)
-        if price is None or not (np.isfinite(spend) and spend > 0.0):
-            raise ArgumentError(
-                "spend", " must be finite and > 0, beside the ", Argument("price", 0.05),
-                f" of a trial; got {spend:g}.",
-            )  # fmt: skip
     if goal.width is not None:
         positive_number("width", goal.width, "Try 0.1.")
     if goal.prob_correct is not None:
@@ -443,7 +369,6 @@ def _check_goal(
             f"{goal.correlation} for {systems} system{'s' * (systems > 1)}.",
         )
     proper_probability("ci_prob", goal.ci_prob, 0.95)
-    return spend
 
 
 def _fewest(goal: _Goal, designs: Expected) -> float:

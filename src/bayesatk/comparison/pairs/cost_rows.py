@@ -1,0 +1,95 @@
+"""Differences and ratios of costs between systems, from the joint draws of a result."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from bayesatk._tools.arrays import Array
+from bayesatk._tools.words import share_error
+from bayesatk.comparison.joint.contrasts import separated
+from bayesatk.comparison.pairs.verdicts import AHEAD, BEHIND, OPEN, chance_words, named
+from bayesatk.core.engine.distribution import Empirical, interval
+from bayesatk.metrics.grid import COST, Metric
+from bayesatk.results.result import Result
+from bayesatk.results.schema import TARGET_NAMES, metric_values
+
+
+def cost_rows(
+    fit: Result, pairs: Iterable[tuple[int, int]], alpha: float
+) -> Iterator[dict[str, Any]]:
+    """Yield a row for each metric of costs, pair of systems that tried the same questions, target.
+
+    Parameters
+    ----------
+    fit : Result
+    pairs : iterable of (int, int)
+        Positions of systems.
+    alpha : float
+        Orders of all systems are declared, as those of other metrics, as long as all of them are
+        right together with probability ``1 - alpha / 2``.
+    """
+    tried, pairs = fit.trials > 0, list(pairs)
+    for metric in fit.costs:
+        draws = metric_values(fit.posterior, metric).transpose("target", "system", "chain", "draw")
+        values = draws.values.reshape(*draws.shape[:2], -1)
+        known = np.isfinite(values).all(axis=-1)
+        better = np.zeros((len(values), *2 * values.shape[1:2]), bool)
+        for t, own in enumerate(known):
+            better[t][np.ix_(own, own)] = separated(-values[t, own].T, 0.5 * alpha)
+        for i, j in pairs:
+            if not (tried[i] == tried[j]).all():
+                continue
+            for t, target in enumerate(fit.targets):
+                if not known[t, [i, j]].all():
+                    continue
+                row = _contrast(fit, values[t, i], values[t, j])
+                row["declared"] = float(better[t, i, j])
+                verdict = AHEAD if better[t, i, j] else BEHIND if better[t, j, i] else OPEN
+                names = fit.systems[i], fit.systems[j]
+                yield {
+                    "system": names[0], "other": names[1], "metric": metric.label,
+                    "target": target, **row, "questions": int(tried[i].sum()),
+                    "verdict": verdict, "sentence": _sentence(fit, metric, names, target, row),
+                }  # fmt: skip
+
+
+def _contrast(fit: Result, a: Array, b: Array) -> dict[str, float]:
+    """Return contrasts of joint draws of two systems, of which the lower is better."""
+    gap, ratio = a - b, np.full(3, np.nan)
+    if (b > 0.0).all():
+        ratio = np.quantile(a / b, [0.5, *fit.tails])
+    tie = float((gap == 0.0).mean())
+    better = float((gap < 0.0).mean()) + 0.5 * tie
+    low, high = interval(Empirical(gap), fit.ci_prob, fit.ci_kind)
+    return {
+        "mean": float(gap.mean()), "sd": float(gap.std(ddof=1)), "ci_lower": low, "ci_upper": high,
+        "prob_greater": better, "prob_tie": tie,
+        "expected_loss": float(np.maximum(gap, 0.0).mean()),
+        **dict(zip(("ratio_median", "ratio_lower", "ratio_upper"), ratio.tolist(), strict=True)),
+        "monte_carlo_error": share_error(better, len(gap)),
+        "mean_system": float(a.mean()), "mean_other": float(b.mean()),
+    }  # fmt: skip
+
+
+def _sentence(
+    fit: Result, metric: Metric, names: tuple[Any, Any], target: str, row: dict[str, float]
+) -> str:
+    """Say what both systems cost, and what the one costs more."""
+    unit = fit.posterior[metric.family.variable].attrs["units"]
+    one, other = map(named, names)
+    amounts = [f"{row[key]:.4g}{f' {unit}' * bool(unit)}" for key in ("mean_system", "mean_other")]
+    times = ""
+    if row["ratio_median"] == row["ratio_median"]:
+        times = (
+            f", {row['ratio_median']:.3g} times as much ({100 * fit.ci_prob:g}% interval "
+            f"{row['ratio_lower']:.3g} to {row['ratio_upper']:.3g})"
+        )
+    cheaper, chance = (one, row["prob_greater"]) if row["mean"] <= 0.0 else (
+        other, 1.0 - row["prob_greater"]
+    )  # fmt: skip
+    return (
+        f"On {TARGET_NAMES[target]} a {'trial' if metric == COST else 'success'} costs "
+        f"{amounts[0]} with {one} and {amounts[1]} with {other}{times}; "
+        f"{chance_words(f'{cheaper} is cheaper', chance, row['monte_carlo_error'])}."
+    )

@@ -1,1 +1,0 @@
-"""Success and cost together: prior, posterior, draws, quantities."""

@@ -1,0 +1,245 @@
+"""Mean cost of a trial and cost of a success, from the costs and marks of trials alone.
+
+No distribution of costs is assumed. `bayesatk.evaluate` adds draws of both to its posterior, where
+the draws of all systems are joint.
+
+*Questions like these* are these questions drawn anew, by the Bayesian bootstrap (Rubin 1981) of
+their mean costs and success rates together, with the same random weights for all systems. Weights
+of n questions are Dirichlet(1 - 4/n), which gives a mean the variance of Student's t with n - 1
+degrees of freedom; those of Dirichlet(1) give (n - 3)/(n + 1) of it.
+
+*These questions* stay, and their trials are new: the covariance of mean cost and success rate is
+the sum of those within questions, each over its number of trials; a question that was tried once
+has the pooled one. Logarithms are normal, with the variance of Student's t.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import xarray as xr
+
+from bayesatk._tools.arrays import Array, Indices, Rng
+from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk.core.engine.distribution import Empirical, measured_interval
+from bayesatk.data.outcomes import COST_SUMS, Outcomes
+from bayesatk.data.study import Study
+from bayesatk.metrics.grid import COST_PER_SUCCESS, COSTS, Metric, MetricGrid
+from bayesatk.results.schema import (
+    CHAINS,
+    GROUPED_TARGETS,
+    STATISTICS,
+    metric_dataset,
+    posterior_group,
+)
+
+FEWEST_UNITS = 5  # questions, or groups, that are drawn anew
+_BLOCK = 4_000_000  # random weights held at once: 32 MB
+
+
+def check_costs(study: Study, costs: Sequence[Metric]) -> None:
+    """Refuse metrics of costs that the data do not have."""
+    sums = study.outcomes.dataset.get("cost_sums")
+    if sums is None or not sums.sel(cost_sum="number").any():
+        raise ArgumentError(
+            "data", f" must say what trials cost for {costs[0].label!r}; none has a cost. Read "
+            "them: ", Argument("cost", "usd", "tally"), ", the name of a column.",
+        )  # fmt: skip
+    if COST_PER_SUCCESS not in costs:
+        return
+    if study.judges is not None:
+        raise ArgumentError(
+            "metrics", ": 'cost/success' takes marks as they are, and is not corrected for errors "
+            "of a judge. Leave it out, or read the data without ", "truth", " and ", "judge", ".",
+        )  # fmt: skip
+    if not study.outcomes.binary:
+        raise ArgumentError(
+            "metrics", ": 'cost/success' needs trials that succeed or fail, and the data have "
+            "other scores. Say which succeed: ", Argument("success", "score >= 0.5"), ".",
+        )  # fmt: skip
+
+
+class QuestionCosts:
+    """Trials with a known cost by system and question, and their moments.
+
+    Attributes
+    ----------
+    trials : ndarray, shape (system, question)
+    mean : ndarray, shape (system, 2, question)
+        Of costs and of successes; zero without trials.
+    squares : ndarray, shape (system, 2, 2, question)
+        Sums of squares and products around the means.
+    """
+
+    def __init__(self, outcomes: Outcomes) -> None:
+        dims = "cost_sum", "system", "question", "category"
+        sums = outcomes.dataset["cost_sums"].sel(cost_sum=COST_SUMS).transpose(*dims).values
+        score = outcomes.dataset["score"].values
+        right = score == score.max()
+        (n, cost, square), (right_n, right_cost, _) = sums.sum(-1), sums[..., right].sum(-1)
+        self.trials, some = n, np.maximum(n, 1.0)
+        self.mean = np.stack([cost, right_n], axis=1) / some[:, None]
+        of_squares = [[square, right_cost], [right_cost, right_n]]
+        around = np.einsum("saq,sbq->absq", self.mean, self.mean) * n
+        self.squares = np.moveaxis(np.array(of_squares) - around, 2, 0)
+        for i in (0, 1):  # rounding
+            np.maximum(self.squares[:, i, i], 0.0, out=self.squares[:, i, i])
+
+    def covariance(self, system: int, share: Array) -> tuple[Array, float]:
+        """Return the covariance of the means over these questions, and its degrees of freedom.
+
+        Where every question was tried once it is that between questions, which is no smaller.
+
+        Parameters
+        ----------
+        system : int
+        share : ndarray, shape (questions,)
+            In the means; zero where a question has no trials.
+        """
+        n, mean = self.trials[system], self.mean[system]
+        degrees = float(np.maximum(n - 1.0, 0.0).sum())
+        if degrees:
+            own = self.squares[system]
+            pooled = own.sum(axis=-1, keepdims=True) / degrees
+            of_trial = np.where(n > 1.0, own / np.maximum(n - 1.0, 1.0), pooled)
+            return (of_trial * share**2 / np.maximum(n, 1.0)).sum(axis=-1), degrees
+        tried = (share > 0.0).sum()
+        gap = (mean - (mean @ share)[:, None]) * share
+        return gap @ gap.T * tried / max(tried - 1.0, 1.0), float(tried - 1)
+
+    def draw(self, system: int, share: Array, size: int, rng: Rng) -> Array:
+        """Draw the means over these questions; (draws, 2)."""
+        mean = self.mean[system] @ share
+        covariance, degrees = self.covariance(system, share)
+        if degrees <= 2.0:
+            return np.full((size, 2), np.nan)
+        scale = np.outer(mean, mean)
+        of_logs = np.divide(covariance, scale, np.zeros((2, 2)), where=scale > 0.0)
+        of_logs *= degrees / (degrees - 2.0)
+        logs = rng.multivariate_normal(np.zeros(2), of_logs, size, "ignore", method="eigh")
+        return np.asarray(mean * np.exp(logs))
+
+    def draw_anew(self, weight: Array, unit: Indices, size: int, rng: Rng) -> Array:
+        """Draw the means over questions drawn anew, the same for all systems.
+
+        Parameters
+        ----------
+        weight : ndarray, shape (questions,)
+        unit : ndarray of int, shape (questions,)
+            What is drawn: questions, or the group of each.
+        size : int
+        rng : numpy.random.Generator
+
+        Returns
+        -------
+        ndarray, shape (size, system, 2)
+            NaN for fewer than five units.
+        """
+        units, tried = int(unit.max()) + 1, self.trials > 0.0
+        if units < FEWEST_UNITS:
+            return np.full((size, len(tried), 2), np.nan)
+        values = np.concatenate([tried[:, None], self.mean * tried[:, None]], axis=1)
+        table = (values * weight).reshape(-1, len(weight)).T
+        blocks = np.array_split(np.arange(size), 1 + size * units // _BLOCK)
+        sums = np.concatenate([
+            rng.standard_gamma(1.0 - 4.0 / units, (len(block), units))[:, unit] @ table
+            for block in blocks
+        ]).reshape(size, len(tried), 3)  # fmt: skip
+        with np.errstate(invalid="ignore"):
+            return np.asarray(sums[..., 1:] / sums[..., :1])
+
+
+def _ratios(means: Array) -> Array:
+    """Return mean cost and cost of a success of means (..., 2); NaN where none succeeded."""
+    cost, success = means[..., 0], means[..., 1]
+    ratio = np.divide(cost, success, np.full_like(cost, np.nan), where=success > 0.0)
+    return np.stack([cost, ratio], axis=-1)
+
+
+def _drawn(study: Study, questions: QuestionCosts, size: int, rng: Rng) -> tuple[Array, Array]:
+    """Return estimates (system, 2), and draws (draws, system, 2, target) of both metrics."""
+    number = questions.trials.shape[1]
+    weight = np.ones(number) if study.outcomes.weight is None else study.outcomes.weight
+    unit, groups = np.arange(number), study.grouping
+    whole = weight if groups is None else groups.question_shares(weight)
+    shares = whole * (questions.trials > 0.0)
+    with np.errstate(invalid="ignore"):
+        shares = shares / shares.sum(axis=1, keepdims=True)  # NaN: no trial has a known cost
+    these = [questions.draw(s, share, size, rng) for s, share in enumerate(shares)]
+    means = [np.stack(these, axis=1), questions.draw_anew(whole, unit, size, rng)]
+    if groups is not None:
+        in_group = np.bincount(groups.code, weight)[groups.code]
+        means.append(questions.draw_anew(weight / in_group, groups.code, size, rng))
+    estimates = _ratios(np.einsum("saq,sq->sa", questions.mean, shares))
+    return estimates, np.stack([_ratios(drawn) for drawn in means], axis=-1)
+
+
+def add_costs(
+    groups: dict[str, xr.Dataset], study: Study, costs: Sequence[Metric], size: int, rng: Rng
+) -> list[str]:
+    """Add metrics of costs to the draws and statistics of a result; return what to know of them.
+
+    Parameters
+    ----------
+    groups : dict
+        With ``posterior`` and ``closed_form``.
+    study : Study
+    costs : sequence of Metric
+    size : int
+        Draws.
+    rng : numpy.random.Generator
+    """
+    questions, systems = QuestionCosts(study.outcomes), study.outcomes.dataset["system"].values
+    estimates, drawn = _drawn(study, questions, size, rng)
+    places, grid = [COSTS.index(metric) for metric in costs], MetricGrid.of(costs)
+    drawn, estimates = drawn[:, :, places], estimates[:, places]
+    table = np.full((*drawn.shape[1:], len(STATISTICS)), np.nan)
+    table[..., 0] = estimates[..., None]
+    table[..., 1], table[..., 2] = drawn.mean(axis=0), drawn.std(axis=0, ddof=1)
+    rows = table.reshape(-1, len(STATISTICS))
+    for row, values in zip(rows, drawn.reshape(size, -1).T, strict=True):
+        if np.isfinite(values).all():
+            ends, error = measured_interval(Empirical(values), study.ci_prob, study.ci_kind)
+            row[3:6] = *ends, error
+    samples = posterior_group(
+        grid, drawn.reshape(CHAINS, -1, *drawn.shape[1:]), systems, {}, {}
+    )  # fmt: skip
+    coords = {
+        "system": systems, "target": list(GROUPED_TARGETS[: drawn.shape[-1]]),
+        "statistic": list(STATISTICS),
+    }  # fmt: skip
+    exact = metric_dataset(grid, table, ("system",), ("target", "statistic"), coords)
+    units = str(study.outcomes.dataset.attrs.get("cost_unit", ""))
+    for name, added in (("posterior", samples), ("closed_form", exact)):
+        variables = {key: own.assign_attrs(units=units) for key, own in added.data_vars.items()}
+        groups[name] = groups[name].assign(variables)
+    return _notes(study, questions, costs)
+
+
+def _notes(study: Study, questions: QuestionCosts, costs: Sequence[Metric]) -> list[str]:
+    """Return what a reader of costs should know."""
+    n, right = questions.trials, questions.mean[:, 1]
+    notes = []
+    for name, own in zip(study.outcomes.systems, n, strict=True):
+        if own.any() and own.max() <= 1.0:
+            notes.append(
+                f"{name}: every question was tried once, so costs on these questions have the "
+                "uncertainty of questions like these, which is too much if anything."
+            )
+    if COST_PER_SUCCESS in costs:
+        notes += [
+            f"{name}: no trial with a known cost succeeded, so cost/success is not known."
+            for name, own in zip(study.outcomes.systems, right, strict=True) if not own.any()
+        ]  # fmt: skip
+    units = {"questions": n.shape[1]}
+    if study.grouping is not None:
+        units["groups"] = len(study.grouping.labels)
+    notes += [
+        f"{number} {unit} say nothing of costs on other {unit}; {FEWEST_UNITS} are needed."
+        for unit, number in units.items() if number < FEWEST_UNITS
+    ]  # fmt: skip
+    if ((n > 0.0) != (n[0] > 0.0)).any():
+        notes.append(
+            "Costs of systems that tried different questions are not compared; evaluate "
+            "data.shared() for that."
+        )
+    return notes
