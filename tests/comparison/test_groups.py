@@ -131,24 +131,6 @@ def test_plans_need_more_groups_for_new_groups() -> None:
         plan_table((0.5, 0.3), "pass@1", width=0.1, questions=[3])
 
 
-def test_plans_of_groups_take_marks_of_a_judge() -> None:
-    runs, groups = simulated(np.random.default_rng(1), 10, 6, 1.0)
-    data = bk.tally(runs[0], group=groups)
-    asked = {"width": 0.15, "trials": [4], "questions": [2, 8], "target": "questions"}
-    judges = None, bk.JudgeError(10**6, 10**6, 0, 10**6), bk.JudgeError(900, 1000, 200, 1000)
-    needed = [
-        plan_table(
-            bk.evaluate(
-                data, "pass@1", group="group", judge=judge, difficulty="beta", draws=50, rng=1
-            ),
-            "pass@1", **asked,
-        )["groups"].to_numpy()
-        for judge in judges
-    ]  # fmt: skip
-    assert needed[1] == pytest.approx(needed[0], abs=1.1)  # of one posterior by other points
-    assert (needed[2] > 1.5 * needed[0]).all()
-
-
 def test_floors_of_gates_may_name_groups_of_the_data() -> None:
     new, groups = [[1, 1, 1, 1]] * 20 + [[0, 0, 1, 0]] * 20, ["easy"] * 20 + ["hard"] * 20
     policy = bk.decide.GatePolicy("pass@1", margin=0.2, floors={"easy": 0.8, "hard": 0.8})

@@ -36,16 +36,6 @@ def _ways(c, n):
     return gammaln(n + 1) - gammaln(c + 1) - gammaln(n - c + 1)
 
 
-@pytest.mark.parametrize("pooling", POOLINGS)
-@pytest.mark.parametrize("name", DATA)
-def test_leave_one_out_is_a_ratio_of_evidences(name, pooling) -> None:
-    """The definition: p(c_a | others) = p(all) / p(others), each fitted on its own."""
-    c, n = (np.array(values) for values in DATA[name])
-    _equals_refits(
-        c, n, pooling, lambda *rest: bk.checks.log_evidence(_beta_fit(rest, pooling)).item()
-    )
-
-
 @pytest.mark.parametrize("name", ["rat_tumors", "batting_1975", "tau_bench_airline"])
 def test_leave_one_out_of_published_data_is_a_ratio_of_evidences(name) -> None:
     c, n = _published(name)
@@ -82,26 +72,6 @@ def test_closed_models_against_scipy() -> None:
     complete = bk.checks.exact_loo(_fit((c, n), "complete", prior=prior))
     a, b = 2 + c.sum() - c, 3 + (n - c).sum() - (n - c)
     np.testing.assert_allclose(complete.elpd_i.values[0], betabinom(n, a, b).logpmf(c), rtol=1e-6)
-
-
-def test_partial_pooling_against_a_dense_grid() -> None:
-    """Midpoints of a million cells of the unit square, uniform hyperprior."""
-    c, n = (np.array(values) for values in DATA["ragged"])
-    u = (np.arange(1000) + 0.5) / 1000
-    mean, icc = (axis.ravel() for axis in np.meshgrid(u, u))
-    total = (1 - icc) / icc
-    each = np.stack(
-        [betabinom(n[a], mean * total, (1 - mean) * total).logpmf(c[a]) for a in range(len(c))]
-    )
-    joint = each.sum(axis=0)
-    evidence = logsumexp(joint) - np.log(joint.size) - _ways(c, n).sum()
-    fit = _beta_fit((c, n))
-    assert float(bk.checks.log_evidence(fit)[0]) == pytest.approx(evidence, abs=1e-5)
-    found = bk.checks.exact_loo(fit)
-    left_out = [logsumexp(joint) - logsumexp(joint - each[a]) for a in range(len(c))]
-    np.testing.assert_allclose(found.elpd_i.values[0], left_out, atol=2e-5)
-    fitted = [logsumexp(joint + each[a]) - logsumexp(joint) for a in range(len(c))]
-    assert found.p == pytest.approx(np.sum(fitted) - np.sum(left_out), abs=1e-4)
 
 
 @pytest.mark.long
@@ -219,18 +189,16 @@ def test_ragged_and_textual_statistics_can_be_saved(tmp_path) -> None:
     assert again["message"].values.tolist() == ["", "diverged"]
 
 
-@pytest.mark.parametrize("name", ["fit.nc", "fit.zarr"])
-def test_what_cannot_be_saved_leaves_the_old_file_alone(tmp_path, name) -> None:
+def test_what_cannot_be_saved_leaves_the_old_file_alone(tmp_path) -> None:
     fit = bk.evaluate([[1, 0]], "bayes", draws=5, rng=1)
-    path = bk.save(fit, tmp_path / name)
+    path = bk.save(fit, tmp_path / "fit.nc")
     odd = fit.copy()
     mixed = np.array([1, "a", None], object)
     odd["odd"] = xr.DataTree(xr.Dataset({"v": ("x", mixed)}))
     with pytest.raises(ValueError, match=r"numbers and text to be saved.*Nothing was written"):
         bk.save(odd, path)
     assert bk.load_result(path).identical(fit)
-    assert [one.name for one in tmp_path.iterdir()] == [name]
-    assert bk.load_result(bk.save(fit, path)).identical(fit)
+    assert [one.name for one in tmp_path.iterdir()] == ["fit.nc"]
 
 
 def test_point_nulls() -> None:
@@ -328,18 +296,17 @@ def _log_counts(family, c, n, size=80_000):
     return found
 
 
-@pytest.mark.parametrize("difficulty", ["inflated", "mixture", "averaged"])
-def test_families_against_a_sum_over_draws_from_the_prior(difficulty) -> None:
+def test_families_against_a_sum_over_draws_from_the_prior() -> None:
     """80,000 draws from each family's prior, weighted by the likelihood: errors below .005.
 
     Points of the posterior err more: one of them is 2% of the inflated family, and .03 of a
     question's prediction by seven others; such errors add up in the number of parameters.
     """
     c, n = np.array([0, 0, 0, 4, 3, 5, 1, 4]), np.array([4, 5, 4, 4, 5, 5, 4, 6])
-    names = ("beta", "inflated", "mixture") if difficulty == "averaged" else (difficulty,)
+    names = ("beta", "inflated", "mixture")
     each = np.concatenate([_log_counts(name, c, n) for name in names], axis=1)
     joint = each.sum(axis=0)
-    fit = _fit((c, n), difficulty=difficulty)
+    fit = _fit((c, n), difficulty="averaged")
     found = bk.checks.exact_loo(fit)
     left_out = [logsumexp(joint) - logsumexp(joint - own) for own in each]
     np.testing.assert_allclose(found.elpd_i.values[0], left_out, atol=0.03)

@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy import stats
-from scipy.special import betaln, expit
 
 import bayesatk as bk
 
@@ -14,15 +12,11 @@ GROUPS = np.array(list("abcd") * 5)
 SIZE = np.linspace(-1.0, 1.0, QUESTIONS)
 JUDGE = bk.JudgeError(tp=45, p=50, fp=4, n=50)
 KINDS = (
-    "group",
     "covariates",
-    "judge",
     "prior trials",
     "group judge",
-    "weight group",
     "none group",
     "bootstrap weight group",
-    "bootstrap covariates",
 )
 
 
@@ -101,41 +95,6 @@ def test_one_group_alone_is_the_plain_model_when_groups_cannot_differ():
     for name in ("mean", "ci_lower", "ci_upper"):
         np.testing.assert_allclose(rows[name], known[name], atol=0.01)
     np.testing.assert_allclose(rows["influence"], known["influence"], atol=2e-3)
-
-
-@pytest.mark.long
-def test_groups_by_importance_sampling_from_the_prior():
-    # Hyperparameters from the prior, weighted by the likelihood of all questions; p by its Beta.
-    rng, size = np.random.default_rng(5), 400_000
-    fit = evaluated("group")
-    prior = bk.Result.of(fit).prior
-    fields = prior.fields("beta", 0, True)
-    theta = fields.from_uniform(rng.random((size, fields.size)))
-    slices = fields.slices
-    mean, icc, sd = (theta[:, slices[name]][:, 0] for name in ("mean", "icc", "group_sd"))
-    effect = rng.normal(size=(size, 4)) * np.exp(sd)[:, None]
-    right = MARKS.sum(axis=1)
-    code = np.arange(QUESTIONS) % 4
-    total = np.exp(-icc)[:, None]
-    m = expit(mean[:, None] + effect)
-    a, b = np.maximum(m * total, 1e-12), np.maximum((1.0 - m) * total, 1e-12)
-    logs = np.zeros(size)
-    for question in range(QUESTIONS):
-        i, c = code[question], right[question]
-        logs += betaln(a[:, i] + c, b[:, i] + TRIALS - c) - betaln(a[:, i], b[:, i])
-    weight = np.exp(logs - logs.max())
-    weight /= weight.sum()
-    assert 1.0 / (weight @ weight) > 1000.0
-    rows = bk.checks.question_table(fit)
-    for question in range(0, QUESTIONS, 3):
-        i, c = code[question], right[question]
-        alpha, beta = a[:, i] + c, b[:, i] + TRIALS - c
-        heavy = np.argsort(-weight)[:20_000]
-        assert rows["mean"][question] == pytest.approx(weight @ (alpha / (alpha + beta)), abs=0.012)
-        law = stats.beta(alpha[heavy], beta[heavy])
-        for name, level in (("ci_lower", 0.025), ("ci_upper", 0.975)):
-            below = weight[heavy] @ law.cdf(rows[name][question]) / weight[heavy].sum()
-            assert below == pytest.approx(level, abs=0.01)
 
 
 @pytest.mark.long

@@ -10,7 +10,6 @@ from scipy.stats import beta as beta_distribution
 import bayesatk as bk
 from bayesatk.comparison.joint.contrasts import (
     CONTRASTS,
-    LEVELS,
     Drawn,
     ExactMean,
     Independent,
@@ -18,9 +17,6 @@ from bayesatk.comparison.joint.contrasts import (
 )
 from bayesatk.comparison.joint.draws import Subset
 from bayesatk.comparison.joint.paired import paired_draws
-from bayesatk.core.numerics.importance import importance_posterior
-from bayesatk.core.program import points as program_points
-from bayesatk.posterior import model
 from bayesatk.results.result import Result
 
 
@@ -79,12 +75,6 @@ def test_contrasts_of_two_betas_against_simulation(first, second) -> None:
     assert found["mean"] == pytest.approx(first[0] / sum(first) - second[0] / sum(second))
 
 
-def test_textbook_probability_of_superiority() -> None:
-    """P(Beta(a, b) > Uniform) is its mean; of one Beta against itself a half."""
-    assert _of_pair((7, 2), (1, 1))["prob_greater"] == pytest.approx(7 / 9, abs=PROMISED)
-    assert _of_pair((3, 9), (3, 9))["prob_greater"] == pytest.approx(0.5, abs=PROMISED)
-
-
 def test_ends_of_intervals_to_a_hundredth_of_the_width() -> None:
     """Against sums over a fine grid of the levels of both."""
     levels = (np.arange(2000) + 0.5) / 2000
@@ -108,34 +98,6 @@ def test_ranks_against_simulation() -> None:
         share = (rank == place).mean(axis=0)
         slack = 4.5 * 0.5 / np.sqrt(200_000) + PROMISED
         assert np.abs(found[:, place] - share).max() < slack
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_averaged_probabilities_move_within_their_error(seed, monkeypatch) -> None:
-    """The same data with ten times the points of every family: both scatter about as stated."""
-    rng = np.random.default_rng(seed)
-    p = rng.beta(0.8, 0.8, 30)
-    data = {
-        name: rng.binomial(1, p[:, None] ** power, (30, 4))
-        for name, power in (("a", 1), ("b", 1.3))
-    }
-    found = []
-    for points in (4096, 40_960):
-
-        def more(*arguments, last=points, **options):
-            options = {name: value for name, value in options.items() if name != "most"}
-            return importance_posterior(*arguments, last=last, **options)
-
-        monkeypatch.setattr(program_points, "importance_posterior", more)
-        model._fitted.cache_clear()
-        compared = bk.compare(bk.evaluate(data, "pass@1,8 pass^4", rng=1, **APART), rng=1)
-        found.append(bk.comparison_table(compared).query("target == 'questions'"))
-    model._fitted.cache_clear()
-    gap = np.abs(found[0]["prob_greater"] - found[1]["prob_greater"])
-    error = np.hypot(*(one["monte_carlo_error"] for one in found))
-    assert ((error > 0.0) & (error < 0.03)).all()
-    assert (gap < 3.5 * error).all()
 
 
 @pytest.mark.parametrize("model", [{"pooling": "none"}, {"pooling": "complete"}, APART])
@@ -210,25 +172,6 @@ def joint_draws(template: xr.DataTree, successes, trials, seed: int) -> tuple[Dr
 
 
 @pytest.mark.long
-def test_intervals_and_probabilities_are_calibrated() -> None:
-    """Two systems on redrawn questions: 95% intervals hold the true difference about that often."""
-    shift = 0.5
-    rng = np.random.default_rng(9)
-    grid = np.random.default_rng(0).normal(0.0, 1.5, 400_000)
-    inverse = lambda z: 1 / (1 + np.exp(-z))  # noqa: E731
-    truth = float((inverse(grid + shift) - inverse(grid)).mean())
-    template = bk.evaluate(np.tile([0, 1], (2, 60, 2)), "bayes", draws=250, rng=1)
-    held, replications = 0, 40
-    for seed in range(replications):
-        z = rng.normal(0.0, 1.5, 60)
-        p = inverse(np.stack([z + shift, z]))
-        drawn = joint_draws(template, rng.binomial(4, p), 4, seed)[1].values[:, 0]
-        low, high = np.quantile(drawn[:, 0] - drawn[:, 1], [0.025, 0.975])
-        held += low <= truth <= high
-    assert held >= 34  # of 40: fewer has probability .0014 at 95%
-
-
-@pytest.mark.long
 @pytest.mark.slow
 def test_sampled_and_exact_comparisons_agree() -> None:
     data = _data(5, shifts=(0.0, 0.8))
@@ -247,21 +190,6 @@ def test_sampled_and_exact_comparisons_agree() -> None:
     without = bk.compare(lean, rng=1)["comparison"]["pass_at_k"]
     gap = np.abs(without - theirs).sel(**pair, contrast=["mean", "ci_lower", "ci_upper"])
     assert bool((gap < 0.3 * sd).all())
-
-
-def test_table_speaks(tmp_path) -> None:
-    fit = bk.evaluate(_data(7), "pass@1,2", rng=1)
-    result = bk.compare(fit, rng=1)
-    frame = bk.comparison_table(result)
-    assert len(frame) == 3 * 2 * 2
-    assert (frame.loc[frame["target"] == "questions", "mean"] >= 0).all()
-    sentence = frame["sentence"][1]
-    for text in ("On questions like these", "P(better)", "scored 0."):
-        assert text in sentence
-    path = bk.save(result, tmp_path / "compared.nc")
-    xr.testing.assert_identical(
-        bk.load_result(path)["comparison"].to_dataset(), result["comparison"].to_dataset()
-    )
 
 
 def test_what_cannot_be_compared_is_refused() -> None:
@@ -317,21 +245,6 @@ def test_few_questions_leave_the_population_as_open_as_evaluating_does(model) ->
         assert abs(row["mean"] - (one["mean"] - other["mean"])) < 0.3 * sd
         assert row["sd_unpaired"] == pytest.approx(sd, rel=0.06)
         assert row["sd"] == pytest.approx(sd, rel=0.6)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("seed", range(2))
-def test_intervals_hold_with_few_questions(seed) -> None:
-    """Five questions, difficulties nothing to do with each other: 95% intervals are no shorter."""
-    rng = np.random.default_rng(seed)
-    template = bk.evaluate(np.tile([0, 1], (2, 5, 2)), "bayes", difficulty="beta", draws=50, rng=1)
-    held = 0
-    for replication in range(40):
-        counts = rng.binomial(4, rng.beta(0.5, 0.5, (2, 5)))
-        drawn = joint_draws(template, counts, 4, replication)[1].values[:, 0]
-        low, high = np.quantile(drawn[:, 0] - drawn[:, 1], [0.025, 0.975])
-        held += low <= 0.0 <= high
-    assert held >= 34  # of 40: fewer has probability .0014 at 95%
 
 
 def test_pairs_without_a_common_question_are_not_compared() -> None:
@@ -397,11 +310,6 @@ def test_sampled_votes_and_marks_without_draws_of_p_are_compared() -> None:
             assert bool((gap < 0.5 * sd).all()), (name, contrast)
         ratio = theirs.sel(contrast="sd") / sd
         assert bool(((ratio > 0.85) & (ratio < 1.35)).all())
-
-
-def test_exact_quantiles_are_the_scipy_ones() -> None:
-    exact = _betas([(3, 2)]).exact[0][0]
-    np.testing.assert_allclose(beta_distribution(3, 2).cdf(exact.quantiles), LEVELS, atol=1e-9)
 
 
 def test_tiers_separate_what_is_apart_and_nothing_else() -> None:

@@ -21,7 +21,7 @@ from bayesatk.core.numerics.weights import reweighted
 from bayesatk.priors.fields import Beta
 
 LEVELS = np.array([0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975])
-BOUND = 3.5  # standard errors; of these 3,800 probabilities the largest is at 2.9
+BOUND = 3.5  # standard errors
 
 
 def standard_errors(found, values, quantiles) -> np.ndarray:
@@ -30,11 +30,10 @@ def standard_errors(found, values, quantiles) -> np.ndarray:
     return (below - LEVELS) / np.sqrt(LEVELS * (1.0 - LEVELS) / found.effective_draws)
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("size", range(2, 9))
-def test_probabilities_are_those_of_a_normal_in_every_direction(size, seed) -> None:
+@pytest.mark.parametrize("size", [2, 5, 8])
+def test_probabilities_are_those_of_a_normal_in_every_direction(size) -> None:
     """Points that are even in each parameter may be uneven in a direction between them."""
-    rng = np.random.default_rng([size, seed])
+    rng = np.random.default_rng([size, 0])
     root = rng.normal(size=(size, size)) / np.sqrt(size)
     precision = np.linalg.inv(root @ root.T)
 
@@ -67,8 +66,7 @@ def test_probabilities_are_those_of_skewed_parameters() -> None:
         assert np.abs(z).max() < BOUND
 
 
-@pytest.mark.parametrize("size", [1, 3, 10, 50])
-@pytest.mark.parametrize("distinct", [1, 2, 3])
+@pytest.mark.parametrize(("size", "distinct"), [(1, 1), (10, 2), (50, 3)])
 def test_kernels_are_put_on_the_few_points_that_have_weight(size, distinct) -> None:
     """In many dimensions a round may leave no more, far from 0: Cholesky failed."""
     rng = np.random.default_rng([size, distinct])
@@ -130,30 +128,6 @@ def test_some_points_keep_the_means_and_variances_of_all() -> None:
     assert some.effective_draws == pytest.approx(1.0 / (some.weight @ some.weight))
 
 
-@pytest.mark.long
-def test_what_is_stated_of_categories_covers_their_error() -> None:
-    """Means and quantiles of a new question's scores, against a random walk of 400 chains."""
-    rng = np.random.default_rng(1)
-    raw = [rng.choice(3, 4, p=p).tolist() for p in rng.dirichlet(np.ones(3), 30)]
-    data = bk.tally(raw, scores={0: 0.0, 1: 0.5, 2: 1.0})
-    fit = bk.evaluate(data, "bayes", prior=bk.priors.DirichletHyperPrior(), rng=1)
-    closed = fit["closed_form"]
-    assert closed["bayes"].attrs["mean_draws"] > 1000
-    assert all(type(number) in (int, float) for number in closed["bayes"].attrs.values())
-    assert closed["reach_probability"].attrs["interval_draws"] > 1000
-    means, draws = metropolis(data.dataset["count"].values[0], 60_000, rng)
-    scores, size = means @ [0.0, 0.5, 1.0], draws
-    exact = closed["bayes"].sel(target="population").isel(system=0)
-    stated = closed["bayes"].attrs
-    error = scores.std() * np.sqrt(1.0 / size + 1.0 / stated["mean_draws"])
-    assert abs(scores.mean() - exact.sel(statistic="mean")) < 4.0 * error
-    inner = LEVELS[1:-1]
-    quantiles = fit["closed_form_quantiles"]["bayes"].sel(target="population", quantile=inner)
-    below = (scores[:, None] <= quantiles.isel(system=0).values).mean(axis=0)
-    spread = np.sqrt(inner * (1.0 - inner) * (1.0 / size + 1.0 / stated["interval_draws"]))
-    assert (np.abs(below - inner) < 4.0 * spread).all()
-
-
 def test_nodes_of_two_categories_do_not_limit_what_is_said() -> None:
     """They are a quadrature rule, whatever their number: no draws stand behind a number."""
     rng = np.random.default_rng(2)
@@ -162,27 +136,6 @@ def test_nodes_of_two_categories_do_not_limit_what_is_said() -> None:
     closed = bk.evaluate(data, "bayes", difficulty="beta", rng=1)["closed_form"]
     for name in ("bayes", "reach_probability", "mean_p"):
         assert not {"mean_draws", "sd_draws", "interval_draws"} & closed[name].attrs.keys()
-
-
-@pytest.mark.long
-def test_prior_trials_of_two_categories_are_on_nodes_as_well() -> None:
-    """Prior trials of A are halved to fractions; B has none that differ. Their order is nothing."""
-    rng = np.random.default_rng(1)
-    runs = {
-        "A": [(rng.random(4) < p).astype(int).tolist() for p in rng.random(20)],
-        "B": [[1] * 4] * 20,
-    }
-    found = []
-    for order in ("AB", "BA"):
-        both = {name: runs[name] for name in order}
-        data = bk.tally(both, scores={0: 0.2, 1: 0.9})
-        fit = bk.evaluate(
-            data, "max@2", prior_trials=both, prior_weight=0.5, difficulty="beta", rng=1, draws=400
-        )
-        found.append(fit["closed_form"]["max_at_k"])
-        assert "mean_draws" not in found[-1].attrs
-    first, second = (each.sel(system=["A", "B"]).values for each in found)
-    np.testing.assert_array_equal(first, second)
 
 
 def test_one_heavy_tail_does_not_blunt_what_is_said_of_others() -> None:
@@ -198,35 +151,6 @@ def test_one_heavy_tail_does_not_blunt_what_is_said_of_others() -> None:
         assert other == pytest.approx(found, rel=0.2)
     assert both["closed_form"]["bayes"].attrs["sd_draws"] > 400
     assert 1.0 <= both["closed_form"]["max_at_k"].attrs["sd_draws"] < 100.0
-
-
-def metropolis(counts: np.ndarray, size: int, rng: np.random.Generator) -> tuple:
-    """Draws of mean vectors by a random walk of 400 chains, and what they are worth."""
-    chains, thin = 400, 20
-
-    def log_density(x):
-        m = np.exp(np.column_stack([x[:, :-1], np.zeros(len(x))]))
-        m /= m.sum(axis=1, keepdims=True)
-        alpha = (m * np.exp(-x[:, -1:]))[:, None]
-        rise = (gammaln(alpha + counts) - gammaln(alpha)).sum(axis=(1, 2))
-        total = alpha.sum(axis=-1)
-        rise -= (gammaln(total + counts.sum(axis=1)) - gammaln(total)).sum(axis=1)
-        y = x[:, -1]  # flat priors of the mean vector and of the icc, in logits
-        return rise + np.log(m).sum(axis=1) - np.logaddexp(0, -y) - np.logaddexp(0, y), m
-
-    x = rng.normal(0.0, 0.3, (chains, counts.shape[1]))
-    (now, mean), kept = log_density(x), []
-    for step in range(size // chains * thin + 400):
-        moved = x + rng.normal(0.0, 0.35, x.shape)
-        there, other = log_density(moved)
-        taken = np.log(rng.random(chains)) < there - now
-        x, now = np.where(taken[:, None], moved, x), np.where(taken, there, now)
-        mean = np.where(taken[:, None], other, mean)
-        if step >= 400 and step % thin == 0:
-            kept.append(mean)
-    means = np.stack(kept)  # of chains that know nothing of each other
-    by_chain = means[:, :, 0].mean(axis=0).var(ddof=1)
-    return means.reshape(-1, means.shape[-1]), means[:, :, 0].var() / by_chain * chains
 
 
 def test_rounds_together_reach_the_tails_that_the_first_leaves_out() -> None:

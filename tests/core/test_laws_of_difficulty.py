@@ -77,21 +77,6 @@ def moments(values, weight) -> tuple[float, float]:
     return float(mean), float(np.sqrt(weight @ (values - mean) ** 2))
 
 
-def check(found: tuple[float, float], wanted: tuple[float, float], error: float = 0.0) -> None:
-    """Mean and sd are those of a witness, whose own error is so many sds."""
-    limit = (OF_SD + error) * wanted[1]
-    assert found == pytest.approx(wanted, abs=limit)
-
-
-def test_evidence_given_mean_and_correlation_is_the_published_one() -> None:
-    """Thirty questions, nine never and three always solved, against adaptive quadrature."""
-    counts = np.concatenate([np.zeros(9), np.full(3, 8)]).astype(int)
-    known, _ = atoms_integrated(counts, 8, 0.4, 0.3)
-    fixed = HyperPrior(mean=(4e8, 6e8), icc=(3e8, 7e8), families="inflated")
-    found = fitted("inflated", counts, 8, fixed).points
-    assert found.log_evidence == pytest.approx(known, abs=OF_EVIDENCE)
-
-
 @pytest.mark.parametrize(
     ("counts", "trials"),
     [(COUNTS, 8), (np.array([0, 0, 0, 2, 4]), 4), (np.repeat([0, 1, 2, 3], [30, 4, 8, 20]), 4)],
@@ -103,32 +88,6 @@ def test_inflated_against_a_double_sum(counts, trials) -> None:
     mean, sd = moments(fit.nodes(fit.points.theta).atoms[:, 0], fit.points.weight)
     assert abs(mean - never) < OF_SD * sd
     assert fit.points.k_hat < 0.7
-
-
-def test_mixture_against_draws_from_its_prior() -> None:
-    counts, trials, size = np.array([0, 1, 1, 3, 4, 4]), 4, 1_000_000
-    rng = np.random.default_rng(1)
-    mean, icc = np.sort(rng.random((2, size)), axis=0), rng.random((2, size))
-    share = rng.random(size)
-    a, b = mean * (1 - icc) / icc, (1 - mean) * (1 - icc) / icc
-    components = [betaln(a + c, b + trials - c) - betaln(a, b) for c in counts]
-    logs = sum(
-        np.log(share * np.exp(logs[0]) + (1 - share) * np.exp(logs[1])) for logs in components
-    )
-    evidence = logsumexp(logs) - np.log(size)
-    weight = np.exp(logs - logsumexp(logs))
-    error = 3 * np.sqrt(weight @ weight)
-    miss = np.exp(betaln(a, b + 4) - betaln(a, b))
-    solved = 1.0 - share * miss[0] - (1 - share) * miss[1]
-    prior = HyperPrior(families="mixture")
-    fit = fitted("mixture", counts, trials)
-    assert fit.points.log_evidence == pytest.approx(evidence, abs=OF_EVIDENCE + error)
-    posterior = posterior_of((counts, [trials] * 6), "pass@4", prior)
-    check((posterior.mean[0, 1], posterior.sd[0, 1]), moments(solved, weight), error)
-    theta = fit.points.theta[fit.points.weight > 0]
-    alpha, beta = (getattr(fit.nodes(theta), name) for name in ("alpha", "beta"))
-    first, second = (alpha / (alpha + beta)).T
-    assert (first <= second + 1e-12).all()
 
 
 def test_average_is_that_of_its_families() -> None:
@@ -163,24 +122,6 @@ def test_weights_that_favour_one_family_are_that_family() -> None:
     alone = bk.evaluate(data, "pass@8", difficulty="beta", rng=1)
     same = sure["closed_form"]["pass_at_k"] == alone["closed_form"]["pass_at_k"]
     assert bool((same | alone["closed_form"]["pass_at_k"].isnull()).all())
-
-
-@pytest.mark.parametrize("name", ["inflated", "mixture", "averaged"])
-def test_draws_follow_the_exact_distributions(name) -> None:
-    rng = np.random.default_rng(5)
-    p = np.where(rng.random(60) < 0.3, 0.0, rng.beta(2, 3, 60))
-    fit = bk.evaluate(
-        (rng.binomial(5, p), np.full(60, 5)), "pass@1,10", difficulty=name, draws=2000, rng=2
-    )
-    draws = fit["posterior"]["pass_at_k"].stack(sample=("chain", "draw"))
-    closed = fit["closed_form"]["pass_at_k"]
-    mean, sd = closed.sel(statistic="mean"), closed.sel(statistic="sd")
-    assert (abs(draws.mean("sample") - mean) < 5 * sd / np.sqrt(8000) + 0.03 * sd).all()
-    ends = closed.sel(statistic=["ci_lower", "ci_upper"])
-    below = (draws.sel(target="questions") < ends.sel(target="questions")).mean("sample")
-    np.testing.assert_allclose(
-        below.transpose(..., "statistic")[0], [[0.025, 0.975]] * 2, atol=0.01
-    )
 
 
 @settings(max_examples=8)

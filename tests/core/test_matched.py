@@ -340,8 +340,10 @@ POOLED: dict[str, Counts] = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("metric", ["bayes", "pass@4", "maj@3", "pass^2"])
-@pytest.mark.parametrize("name", POOLED)
+@pytest.mark.parametrize(
+    ("name", "metric"),
+    list(zip(POOLED, 3 * ["bayes", "pass@4", "maj@3", "pass^2"], strict=True)),
+)
 def test_pooled_distributions_against_simulation(name: str, metric: str) -> None:
     counts = POOLED[name]
     size = min(100_000, 10_000_000 // len(counts[0]))
