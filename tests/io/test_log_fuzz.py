@@ -506,6 +506,7 @@ SWEPT = pytest.mark.parametrize("name", [
 ])  # fmt: skip
 
 
+@pytest.mark.long
 @SWEPT
 def test_every_kind_of_value_in_every_place(tmp_path, name):
     """And, where some kind makes a difference, an oddity, of which each has its turn."""
@@ -515,16 +516,6 @@ def test_every_kind_of_value_in_every_place(tmp_path, name):
         if len(found) > 1:
             sweep.found(place, around, ODD[turn % len(ODD)])
             turn += 1
-    assert not sweep.failed, "\n".join(sweep.failed)
-
-
-@pytest.mark.long
-@SWEPT
-def test_every_oddity_in_every_place(tmp_path, name):
-    sweep = Sweep(name, tmp_path)
-    for place, around in sweep.places():
-        for text in ODD:
-            sweep.found(place, around, text)
     assert not sweep.failed, "\n".join(sweep.failed)
 
 

@@ -60,7 +60,11 @@ def test_what_is_stored_with_a_digest_comes_back_without_it(path, fits):
     assert saved._stored_attrs(path)[saved.DIGEST] == saved.digest_of(tree)
 
 
-@pytest.mark.parametrize("what", ["value", "label", "attribute", "root"])
+@pytest.mark.parametrize(
+    ("path", "what"),
+    [("fit.nc", "value"), ("fit.zarr", "label"), ("fit.nc", "attribute"), ("fit.zarr", "root")],
+    indirect=["path"],
+)
 def test_one_thing_that_was_changed_is_noticed(path, what):
     zarr = path.suffix == ".zarr"
     engine = {"engine": "zarr", "consolidated": False} if zarr else {"engine": "h5netcdf"}

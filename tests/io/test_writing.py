@@ -127,8 +127,7 @@ def test_only_results_are_replaced_by_results(fit, tmp_path, name) -> None:
 
 
 @pytest.mark.parametrize("name", WRITERS)
-@pytest.mark.parametrize("there", [False, True])
-@pytest.mark.parametrize("room", [0, 20])
+@pytest.mark.parametrize(("there", "room"), [(False, 0), (True, 20)])
 def test_a_full_disk_is_an_error_and_nothing_else(fit, runs, tmp_path, name, there, room) -> None:
     """A limit on the size of files stands for the disk: writing fails in the same calls."""
     write, path = writers(fit, runs)[name], tmp_path / name
