@@ -132,10 +132,10 @@ class LongForm:
         shape, marks = (len(self.systems), len(self.questions)), marks_of(code, scores)
         return group(cell, marks, self.answer, self.rules, shape, self.questions)
 
-    def with_missing_as(self, scale: Scores, worst: Callable[..., float]) -> "LongForm":
-        """Return trials without an outcome as those of the worst score, which gave no answer."""
+    def with_missing_as(self, scale: Scores, end: Callable[..., float]) -> "LongForm":
+        """Return trials without an outcome as those of the least or largest score, unanswered."""
         scores = list(scale.values())
-        category = scores.index(worst(scores))
+        category = scores.index(end(scores))
         if self.counted is not None:
             counted = self.counted.copy()
             counted[..., 1 + category] += counted[..., 0]
