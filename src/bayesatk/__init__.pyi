@@ -13,7 +13,6 @@ from . import published as published
 from .comparison.boards.leaderboard import leaderboard as leaderboard
 from .comparison.claims import claim as claim
 from .comparison.pairs.systems import compare as compare
-from .comparison.pairs.systems import comparison_table as comparison_table
 from .comparison.plans.planning import plan as plan
 from .data.answers import AnswerRules as AnswerRules
 from .data.outcomes import Outcomes as Outcomes
@@ -25,6 +24,7 @@ from .io.load import convert as convert
 from .io.load import load as load
 from .io.saved import load_result as load_result
 from .io.saved import save as save
+from .io.tables import table as table
 from .judge_error import JudgeError as JudgeError
 from .models.own import from_draws as from_draws
 from .models.sampling import sample as sample
@@ -35,7 +35,6 @@ from .results.predictions import predict as predict
 from .results.result import Result as Result
 from .results.selection import select_systems as select_systems
 from .results.tables import notes as notes
-from .results.tables import table as table
 from .verification.verify import verify as verify
 
 __version__: str

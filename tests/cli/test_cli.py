@@ -583,7 +583,7 @@ def test_many_systems_are_ranked_and_pairs_are_printed_when_asked_for(tmp_path) 
     assert "Tiers in" not in done.output
     again = bk.load_result(kept)
     assert bk.table(again, "leaderboard").to_dict("records") == found["leaderboard"]
-    assert len(bk.comparison_table(again)) == 20
+    assert len(bk.table(again, "comparison")) == 20
 
 
 def test_systems_that_share_nothing_are_told_so(tmp_path) -> None:

@@ -68,7 +68,7 @@ def test_a_leaderboard_and_pairs_are_whole_at_every_width(fit, width) -> None:
         assert f"[{row['ci_lower']:.3f}, {row['ci_upper']:.3f}]" in text
     for words in ("P(best)", "observed", "tier", "P(better)", "difference"):
         assert words in text
-    for row in bk.comparison_table(fit).to_dict("records"):
+    for row in bk.table(fit, "comparison").to_dict("records"):
         assert f"{row['system']} - {row['other']}" in text
         assert f"[{row['ci_lower']:+.3f}, {row['ci_upper']:+.3f}]" in text
 

@@ -66,7 +66,7 @@ def _turned(row: dict) -> dict:
 @settings(max_examples=25, **QUICK)
 @given(_boards())
 def test_a_claim_never_contradicts_its_table(result) -> None:
-    fit, frame = Result.of(result), bk.comparison_table(result)
+    fit, frame = Result.of(result), bk.table(result, "comparison")
     rope, alpha = result["comparison"].attrs["rope"], result["comparison"].attrs["alpha"]
     for row in frame.to_dict("records"):
         leader, stated = _numbers(row["sentence"])
@@ -199,7 +199,7 @@ def test_identical_systems_are_called_ahead_as_seldom_as_stated() -> None:
             counts = rng.binomial(4, np.tile(p, (systems, 1)))
             data = bk.tally((counts, np.full(counts.shape, 4)))
             fit = bk.evaluate(data, "bayes", difficulty="beta", draws=50, rng=1)
-            frame = bk.comparison_table(bk.compare(fit, alpha=0.1, rng=1))
+            frame = bk.table(bk.compare(fit, alpha=0.1, rng=1), "comparison")
             ahead = frame["verdict"].str.startswith("ahead").groupby(frame["target"]).any()
             named[row] += ahead[["questions", "population"]].to_numpy()
     # At a rate of 0.1 more than 7 of 25 has probability .002.
@@ -217,7 +217,7 @@ def test_with_a_leaderboard_only_its_declared_orders_are_claimed(missing) -> Non
     data = bk.tally((rng.binomial(trials, p), trials), systems=list("abcde"), missing="ignore")
     fit = bk.compare(bk.evaluate(data, "pass@1", draws=50, rng=1), rng=1)
     board = bk.leaderboard(fit, rng=1)
-    frame = bk.comparison_table(board)
+    frame = bk.table(board, "comparison")
     separated = board["leaderboard"]["separated"].sel(metric="pass@1")
     assert frame["verdict"].isin(["ahead", "not separated"]).all()
     assert {"ahead", "not separated"} == set(frame["verdict"])

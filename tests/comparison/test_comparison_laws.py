@@ -246,7 +246,7 @@ def test_saturated_systems_are_tabulated_without_warnings() -> None:
         compared = _compared(marks, pooling)
         with warnings.catch_warnings(), np.errstate(all="raise"):
             warnings.simplefilter("error")
-            table = bk.comparison_table(compared)
+            table = bk.table(compared, "comparison")
         assert (table["monte_carlo_error"] >= 0.0).all()
 
 
@@ -260,7 +260,7 @@ def test_no_rule_names_a_worse_system(pooling) -> None:
             decided = bk.decide.StoppingRule("pass@32", ci_prob=0.9, target=target).decide(result)
             assert decided["reason"].tolist() == ["go on"]
         assert (result["tiers"]["pass_at_k"] == 1).all()
-        assert "is ahead" not in " ".join(bk.comparison_table(result)["sentence"])
+        assert "is ahead" not in " ".join(bk.table(result, "comparison")["sentence"])
     same = _compared({"a": runs["b"], "b": runs["b"]}, pooling, "pass@8")
     _check(same, [(0, 1)])
 

@@ -48,7 +48,7 @@ def test_no_table_or_sentence_contradicts_another(model, seed) -> None:
             assert bk.claim(compared, metric, target=target) == bk.claim(
                 board if len(result.systems) > 2 else compared, metric, target=target
             )
-    pairs = bk.comparison_table(compared)
+    pairs = bk.table(compared, "comparison")
     for row in pairs.to_dict("records"):
         of_pair = rows.loc[(row["metric"], row["target"])].loc[[row["system"], row["other"]]]
         ahead, behind = row["verdict"] in (AHEAD, BEYOND_ROPE), row["verdict"] in (
@@ -170,6 +170,6 @@ def test_two_systems_are_hardly_shrunken_towards_each_other() -> None:
     p = rng.beta(2.0, 2.0, 100)
     runs = np.stack([rng.binomial(4, p), rng.binomial(4, p**1.6)])
     fit = bk.evaluate((runs, np.full_like(runs, 4)), "pass@1", rng=1)
-    row = bk.comparison_table(bk.compare(fit)).iloc[0]
+    row = bk.table(bk.compare(fit), "comparison").iloc[0]
     observed = abs(runs.mean(axis=1) @ [1, -1]) / 4
     assert row["mean"] == pytest.approx(observed, rel=0.1)

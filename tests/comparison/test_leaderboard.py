@@ -57,7 +57,7 @@ def test_the_group_has_every_number_of_the_table(board) -> None:
 
 
 def test_pairs_and_tiers_tell_one_story(board) -> None:
-    pairs = bk.comparison_table(bk.compare(board, rng=1)).query("metric == 'pass@2'")
+    pairs = bk.table(bk.compare(board, rng=1), "comparison").query("metric == 'pass@2'")
     for target in ("questions", "population"):
         rows = bk.table(board, "leaderboard").query("metric == 'pass@2' and target == @target")
         tier = rows.set_index("system")["tier"]

@@ -79,7 +79,9 @@ def test_sentences_say_so_and_put_the_better_system_first(both) -> None:
     assert tiers.endswith("there are 3 tiers: fast < mid < slow.")
     single = bk.claim(both["lower"], "bayes", system="mid")
     assert "mid scored 6.222 in bayes (lower is better)" in single
-    rows = bk.comparison_table(both["lower"]).query("metric == 'bayes' and target == 'questions'")
+    rows = bk.table(both["lower"], "comparison").query(
+        "metric == 'bayes' and target == 'questions'"
+    )
     assert rows["verdict"].unique().tolist() == ["ahead by more than the ROPE"]
     assert (rows["mean"] < -0.5).all()
     assert (rows["prob_greater"] > 0.99).all()

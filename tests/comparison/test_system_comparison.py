@@ -199,7 +199,7 @@ def test_what_cannot_be_compared_is_refused() -> None:
     with pytest.raises(ValueError, match="rope must be 0 or more"):
         bk.compare(fit, rope=-0.1)
     with pytest.raises(ValueError, match="must have the group 'comparison'"):
-        bk.comparison_table(fit)
+        bk.table(fit, "comparison")
 
 
 def test_pairs_are_compared_on_the_questions_that_both_tried() -> None:
@@ -228,7 +228,7 @@ def test_pairs_are_compared_on_the_questions_that_both_tried() -> None:
     np.testing.assert_allclose(
         result["ranks"]["pass_at_k"].sel(target="questions"), ranks.sel(target="questions")
     )
-    frame = bk.comparison_table(result).set_index(["system", "other"])
+    frame = bk.table(result, "comparison").set_index(["system", "other"])
     assert sorted(set(frame["questions"])) == [12, 14]
     assert frame["sentence"].str.contains("of 16, those that both tried").all()
 
@@ -238,7 +238,7 @@ def test_few_questions_leave_the_population_as_open_as_evaluating_does(model) ->
     runs = {"a": [[1, 1, 1, 0]] * 3, "b": [[1, 1, 1, 1], [0, 0, 0, 1], [0, 0, 0, 0]]}
     fit = bk.evaluate(runs, "pass@2 pass^2", rng=1, **model)
     table = bk.table(fit).query("target == 'population'").set_index(["metric", "system"])
-    pairs = bk.comparison_table(bk.compare(fit, rng=1)).query("target == 'population'")
+    pairs = bk.table(bk.compare(fit, rng=1), "comparison").query("target == 'population'")
     for row in pairs.to_dict("records"):
         one, other = (table.loc[(row["metric"], row[name])] for name in ("system", "other"))
         sd = np.hypot(one["sd"], other["sd"])
@@ -256,7 +256,7 @@ def test_pairs_without_a_common_question_are_not_compared() -> None:
     assert bool(found.sel(system=["a", "b"], other="c").isnull().all())
     assert bool(result["ranks"]["bayes"].isnull().all())
     assert not result["tiers"]["bayes"].any()
-    assert set(bk.comparison_table(result)["system"]) <= {"a", "b"}
+    assert set(bk.table(result, "comparison")["system"]) <= {"a", "b"}
     apart = bk.tally({"a": [[1], [None]], "b": [[None], [1]]}, missing="ignore")
     with pytest.raises(ValueError, match="two systems that tried the same question"):
         bk.compare(bk.evaluate(apart, "bayes", pooling="none", rng=1), rng=1)

@@ -125,7 +125,7 @@ OPERATIONS = {
     "forest": lambda fit: az.plot_forest(fit, var_names=["pass_at_k"]),
 }
 OF_PAIRS = {
-    "compare": lambda fit: bk.comparison_table(_compared(fit)),
+    "compare": lambda fit: bk.table(_compared(fit), "comparison"),
     "leaderboard": lambda fit: bk.table(bk.leaderboard(fit), "leaderboard"),
     "claim": lambda fit: bk.claim(_compared(fit)),
     "gate": lambda fit: bk.table(bk.decide.gate(fit, "old", metric="pass@1", margin=0.05), "gate"),
@@ -174,7 +174,7 @@ def test_it_is_reported_saved_and_loaded(of_two, of_one, tmp_path) -> None:
 
 
 def test_differences_are_those_of_the_joint_draws(of_two) -> None:
-    rows = bk.comparison_table(_compared(of_two), of="new", against="old")
+    rows = bk.table(_compared(of_two), "comparison", of="new", against="old")
     drawn = of_two["posterior"]["pass_at_k"].sel(k=4)
     for target in ("questions", "population"):
         gap = drawn.sel(target=target, system="new") - drawn.sel(target=target, system="old")
@@ -190,7 +190,7 @@ def test_systems_with_the_same_counts_may_differ_by_the_model() -> None:
     dims = ("chain", "draw", "system", "question")
     trace = xr.DataTree.from_dict({"posterior": xr.Dataset({"p": (dims, p)})})
     fit = bk.from_draws(trace, {"a": [[1, 0]] * 5, "b": [[1, 0]] * 5}, "pass@1", rng=1)
-    rows = bk.comparison_table(_compared(fit), of="a", against="b")
+    rows = bk.table(_compared(fit), "comparison", of="a", against="b")
     assert (rows["prob_greater"] > 0.99).all()
 
 

@@ -137,7 +137,7 @@ def test_differences_and_ratios_come_from_the_joint_draws() -> None:
     marks, cost = simulated(7)
     data = bk.tally({"a": marks, "b": marks}, cost={"a": cost, "b": 2.0 * cost}, cost_unit="USD")
     fit = bk.evaluate(data, BOTH, **FAST)
-    table = bk.comparison_table(bk.compare(fit, rope=0.01, rng=1))
+    table = bk.table(bk.compare(fit, rope=0.01, rng=1), "comparison")
     for metric in ("cost", "cost/success"):
         these, like = (
             table[(table["metric"] == metric) & (table["target"] == target)].iloc[0]
@@ -161,7 +161,7 @@ def test_differences_and_ratios_come_from_the_joint_draws() -> None:
 def test_systems_alike_are_as_likely_to_be_cheaper() -> None:
     marks, cost = simulated(8)
     data = bk.tally({"a": marks, "b": marks}, cost={"a": cost, "b": cost})
-    table = bk.comparison_table(bk.compare(bk.evaluate(data, BOTH, **FAST), rng=1))
+    table = bk.table(bk.compare(bk.evaluate(data, BOTH, **FAST), rng=1), "comparison")
     costs = table[table["metric"] != "pass@1"].set_index(["metric", "target"])
     assert (costs["verdict"] == "not separated").all()
     assert (costs.xs("population", level="target")["prob_greater"] == 0.5).all()
@@ -177,7 +177,7 @@ def test_without_a_success_its_cost_is_not_known() -> None:
     for row in rows(fit, "cost", "b"):
         assert row["estimate"] == pytest.approx(cost.mean())
     assert "b: no trial with a known cost succeeded, so cost/success is not known." in bk.notes(fit)
-    compared = bk.comparison_table(bk.compare(fit, rng=1))
+    compared = bk.table(bk.compare(fit, rng=1), "comparison")
     assert compared["metric"].value_counts().to_dict() == {"pass@1": 2, "cost": 2}
 
 
@@ -192,9 +192,9 @@ def test_what_nothing_is_known_of_is_told() -> None:
     data = bk.tally(gaps, cost={"a": cost, "b": cost}, missing="ignore")
     fit = bk.evaluate(data, "cost", **FAST)
     assert any(note.startswith("Costs of systems that tried different") for note in bk.notes(fit))
-    assert "cost" not in set(bk.comparison_table(bk.compare(fit, rng=1))["metric"])
+    assert "cost" not in set(bk.table(bk.compare(fit, rng=1), "comparison")["metric"])
     shared = bk.compare(bk.evaluate(data.shared(), "cost", **FAST), rng=1)
-    assert "cost" in set(bk.comparison_table(shared)["metric"])
+    assert "cost" in set(bk.table(shared, "comparison")["metric"])
 
 
 def test_trials_without_a_cost_and_free_ones() -> None:
@@ -215,7 +215,7 @@ def test_trials_without_a_cost_and_free_ones() -> None:
     assert rows(fit, "cost/success", "b")[1][["mean", "sd"]].tolist() == [0.0, 0.0]
     compared = bk.compare(fit, rng=1)
     ratios = [
-        bk.comparison_table(compared, of=of, against=against).query("metric == 'cost'")
+        bk.table(compared, "comparison", of=of, against=against).query("metric == 'cost'")
         for of, against in ("ab", "ba")
     ]
     assert ratios[0]["ratio_median"].isna().all()  # to nothing there is no ratio

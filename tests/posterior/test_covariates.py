@@ -116,7 +116,7 @@ def test_models_are_compared_by_their_evidence() -> None:
 @pytest.mark.long
 def test_systems_are_compared_beside_their_covariates(fit) -> None:
     """Shared difficulty narrows a difference; what covariates explain is none of it."""
-    table = bk.comparison_table(bk.compare(fit, rng=1))
+    table = bk.table(bk.compare(fit, rng=1), "comparison")
     exact = table[table["target"] == "questions"]
     rows = bk.table(fit).query("target == 'questions'").set_index(["metric", "system"])["sd"]
     for row in exact.to_dict("records"):

@@ -170,7 +170,7 @@ def test_everything_reads_votes_of_a_result(tmp_path) -> None:
     assert bk.table(again).equals(bk.table(fit))
     for result in (again, alone):
         compared = bk.compare(result, rng=1)
-        rows_of = bk.comparison_table(compared).query("metric == 'plurality@3'")
+        rows_of = bk.table(compared, "comparison").query("metric == 'plurality@3'")
         gap = [means(bk.select_systems(result, [name])) for name in ("a", "b")]
         for row in rows_of.itertuples():
             expected = [own["plurality@3", row.target][0] for own in gap]

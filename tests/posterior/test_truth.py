@@ -284,7 +284,7 @@ def test_all_that_takes_a_result_takes_this_one(tmp_path) -> None:
     assert again["observed_data"]["truth_count"].sum() == 80
     ahead = bk.compare(again, rng=1)
     board = bk.leaderboard(again, rng=1)
-    probability = bk.comparison_table(ahead)["prob_greater"].iloc[0]
+    probability = bk.table(ahead, "comparison")["prob_greater"].iloc[0]
     assert 0.5 <= probability <= 1.0
     assert "corrected for the judge" in str(bk.table(board, "leaderboard"))
     assert np.isfinite(bk.checks.exact_loo(again).elpd)

@@ -74,7 +74,9 @@ def test_the_numbers_in_the_log_are_those_of_the_library(tmp_path: Path) -> None
         expected |= of_rows(rows, f"{label}: ")
     both = bk.load({"base": str(tmp_path / "base"), "new": str(tmp_path / "new")})
     compared = bk.compare(bk.evaluate(both, "pass@1", rng=0), rng=0)
-    difference = of_rows(bk.comparison_table(compared, of="new", against="base"), "", " difference")
+    difference = of_rows(
+        bk.table(compared, "comparison", of="new", against="base"), "", " difference"
+    )
     assert {name: values[name] for name in expected} == pytest.approx(expected, rel=1e-12)
     # The order of the systems decides which random numbers each gets.
     assert {name: values[name] for name in difference} == pytest.approx(difference, abs=0.03)

@@ -80,7 +80,7 @@ def test_the_page_says_what_was_found_from_the_same_numbers(page, fit, data) -> 
     parts = _Parts(page.read_text(encoding="utf-8"))
     assert bk.claim(fit, system="alpha") in parts.text
     assert bk.claim(fit) in parts.text  # the tiers
-    for sentence in bk.comparison_table(fit).query("metric == 'pass@1'")["sentence"].tail(1):
+    for sentence in bk.table(fit, "comparison").query("metric == 'pass@1'")["sentence"].tail(1):
         assert sentence in parts.text
     for words in (
         "random guessers: accuracy",

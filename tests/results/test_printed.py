@@ -24,7 +24,7 @@ def test_a_result_prints_ten_lines_or_so_and_its_groups_on_request() -> None:
     assert lines[-2] == "... 8 more rows: bayesatk.table(fit)"
     for call in ("bayesatk.table(fit)", "bayesatk.compare(fit)", "bayesatk.report(", "fit.tree"):
         assert call in lines[-1]
-    assert "bayesatk.comparison_table(fit)" in str(COMPARED)
+    assert "bayesatk.table(fit, 'comparison')" in str(COMPARED)
     assert "bayesatk.compare(fit)" not in str(COMPARED)
     assert type(FIT.tree) is xr.DataTree
     assert FIT.tree.identical(FIT)
@@ -51,7 +51,7 @@ def test_an_analysis_without_a_posterior_prints_its_table() -> None:
 @pytest.mark.parametrize(
     "table",
     [
-        lambda: bk.comparison_table(COMPARED),
+        lambda: bk.table(COMPARED, "comparison"),
         lambda: bk.decide.e_value(FIT),
         lambda: bk.decide.noise_floor(FIT),
         lambda: bk.checks.criticise(FIT, rng=1),
@@ -81,7 +81,7 @@ def test_tables_print_the_columns_that_are_read(table) -> None:
 def test_long_tables_say_how_many_sentences_are_left_out() -> None:
     marks = {f"system {i}": MARKS["new"] for i in range(5)}
     fit = bk.compare(bk.evaluate(marks, "pass@1", rng=1, draws=50), rng=1)
-    shown = str(bk.comparison_table(fit))
+    shown = str(bk.table(fit, "comparison"))
     assert " more in the column 'sentence'." in shown
     assert len(shown) < 6000
 
@@ -95,7 +95,7 @@ def test_costs_and_coefficients_are_tables_like_others() -> None:
     assert "cost: the expected cost of a new trial, in USD; lower is better." in str(
         bk.table(costs)
     )
-    shown = str(bk.comparison_table(bk.compare(costs, rng=1)))
+    shown = str(bk.table(bk.compare(costs, rng=1), "comparison"))
     assert "On questions like these a trial costs " in shown
     fit = bk.evaluate(data, "pass@1", covariates=["size"], **options)
     shown = str(bk.table(fit, "coefficients"))

@@ -76,7 +76,7 @@ def test_functions_take_the_object_as_they_take_the_tree() -> None:
     assert bk.checks.exact_loo(own).elpd == bk.checks.exact_loo(fit).elpd
     one, other = (bk.compare(each, rng=1) for each in (own, fit))
     assert one["comparison"].identical(other["comparison"])
-    assert bk.comparison_table(Result.of(one)).equals(bk.comparison_table(other))
+    assert bk.table(Result.of(one), "comparison").equals(bk.table(other, "comparison"))
     assert bk.checks.criticise(own, rng=1).equals(bk.checks.criticise(fit, rng=1))
     first, second = (bk.guessing.random_baseline(each, 0.5, rng=1) for each in (own, fit))
     assert bk.guessing.baseline_table(Result.of(first)).equals(bk.guessing.baseline_table(second))

@@ -46,13 +46,13 @@ def print_tables(console: Console, result: Any, *names: str) -> None:
 def print_result(console: Console, fit: Any) -> None:
     """Print one row per system, metric and target; then what else the result has."""
     from bayesatk.results.result import Result
-    from bayesatk.results.tables import table
+    from bayesatk.results.tables import result_table
 
     result = Result.of(fit)
     few = result.posterior.sizes.get("reached", 0) <= _MOST_LEVELS
     print_tables(console, result, "results", *["categories"] * few, "coefficients")
     if result.grouping is not None:
-        rows, metric = table(result, by="group"), result.metrics[0].label
+        rows, metric = result_table(result, by="group"), result.metrics[0].label
         rows = rows[(rows["metric"] == metric) & (rows["target"] == "population")]
         say(console, f"{metric} on questions like these, by group:")
         rows = rows.drop(columns=["metric", "target"])

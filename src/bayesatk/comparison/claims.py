@@ -68,7 +68,7 @@ def claim(
 
     See Also
     --------
-    bayesatk.comparison_table : every pair with its verdict and sentence.
+    bayesatk.table : every pair with its verdict and sentence, as ``"comparison"``.
     bayesatk.leaderboard : all systems in one table.
 
     Notes

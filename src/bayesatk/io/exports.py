@@ -21,7 +21,7 @@ from bayesatk.io.json_stream import Json
 from bayesatk.io.record_tables import defused
 from bayesatk.results.citations import citations
 from bayesatk.results.result import Fit, Result, analyses_of, analysis_table
-from bayesatk.results.tables import category_table, coefficient_table, table
+from bayesatk.results.tables import category_table, coefficient_table, result_table
 from bayesatk.verification.verify import Verification
 
 
@@ -32,11 +32,11 @@ def tables_of(fit: Fit | Verification, *, questions: bool = False) -> dict[str, 
     fit = Result.of(fit, None)
     evaluated = fit.has("posterior")
     tabulated: tuple[tuple[str, bool, Callable[[Result], pd.DataFrame]], ...] = (
-        ("results", evaluated, table),
+        ("results", evaluated, result_table),
         ("categories", evaluated and "reach_probability" in fit.posterior, category_table),
         ("coefficients", fit.covariates is not None, coefficient_table),
         *((name, True, partial(analysis_table, name=name)) for name in analyses_of(fit.tree)),
-        ("groups", fit.grouping is not None, partial(table, by="group")),
+        ("groups", fit.grouping is not None, partial(result_table, by="group")),
         ("group_comparison", fit.has("group_comparison"), partial(comparison_table, by="group")),
         ("comparison", fit.has("comparison"), comparison_table),
         ("baseline", fit.has("random_baseline"), baseline_table),

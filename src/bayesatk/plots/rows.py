@@ -192,7 +192,7 @@ def plot_difference(
     See Also
     --------
     bayesatk.compare : makes the result.
-    bayesatk.comparison_table : the same numbers.
+    bayesatk.table : the same numbers, ``bayesatk.table(fit, "comparison")``.
 
     Notes
     -----

@@ -15,7 +15,7 @@ from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.models_of import observed_value
 from bayesatk.posterior.tail import tail_exponent
 from bayesatk.results.result import Result, analysis_table
-from bayesatk.results.tables import ranges_beyond, table
+from bayesatk.results.tables import ranges_beyond, result_table
 from bayesatk.results.views import view
 from bayesatk.verification.verify import Verification
 
@@ -132,7 +132,7 @@ def _differences(result: Result) -> list[str]:
 
 def in_order(result: Result) -> list[object]:
     """Return the systems by their posterior mean in the first metric on questions like these."""
-    rows = table(result)
+    rows = result_table(result)
     in_first_metric = (rows["metric"] == result.metrics[0].label) & (rows["target"] == "population")
     ascending = result.scale.direction < 0
     ordered = rows[in_first_metric].sort_values("mean", ascending=ascending, kind="stable")
@@ -171,7 +171,7 @@ def scores(result: Result) -> list[dict[str, Any]]:
     else those of `bayesatk.table` by their means, as those of costs always.
     """
     ranked = result.has("leaderboard")
-    alone = pd.DataFrame(table(result))
+    alone = pd.DataFrame(result_table(result))
     frame = analysis_table(result, "leaderboard") if ranked else alone
     attrs = {"ci_prob": result.ci_prob} | (frame.attrs if ranked else {})
     frame = frame.rename(columns={"estimate": "observed"})

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Sequence
 from functools import partial
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -16,77 +15,15 @@ from bayesatk.core.pooling.states import States
 from bayesatk.core.question.observed import observed_at
 from bayesatk.data.grouping import Grouping
 from bayesatk.metrics.grid import Metric
-from bayesatk.results.result import Fit, Result, analysis_table
+from bayesatk.results.result import Fit, Result
 from bayesatk.results.schema import TARGETS, by_metric, metric_values
 from bayesatk.results.views import ShownTable
 
 _EVEN = 1e-6  # weights that differ by less have the limits of equal ones: moves them by no more
 
 
-def table(
-    fit: Fit,
-    what: str = "results",
-    *,
-    by: Literal["system", "group"] = "system",
-) -> pd.DataFrame:
-    """Tabulate a result: one row per system, metric and target; or an analysis that it has.
-
-    Parameters
-    ----------
-    fit : xarray.DataTree
-        From `bayesatk.evaluate` (exact statistics) or `bayesatk.sample` (statistics of the draws).
-    what : str
-        ``"results"``: the metrics, described below; or the group that an analysis added:
-        ``"leaderboard"``, ``"gate"`` or ``"plan"``.
-        The function that made it describes its columns. Printed it is shown as a person reads it.
-        ``"categories"``, of scored categories: the probability that a trial reaches each score, or
-        a better one.
-        ``"coefficients"``, of covariates: in logits for each unit of the column.
-    by : {"system", "group"}
-        ``"group"``, for a result with groups: a row for each system, group, metric and target, with
-        ``questions``, the size of the group. ``estimate`` is from the group's trials alone; the
-        posterior is partially pooled with the other groups.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Printing it explains its columns and targets. Columns ``system``,
-        ``metric``, ``target`` (``"questions"``: these questions; ``"population"``: questions like
-        these), ``estimate`` (unbiased, from k draws without replacement of the observed trials, the
-        mean over the questions that have k trials; NaN where these are less than half), ``mean``,
-        ``sd``, ``ci_lower`` and ``ci_upper`` of the posterior, and for closed forms
-        ``variance_trial`` and ``variance_question``. Where some questions have fewer than k trials,
-        ``estimate_questions`` of ``tried_questions`` have them. Where less than half do,
-        ``range_lower`` and ``range_upper`` are the range of `bayesatk.checks.extrapolation_range`
-        at the confidence ``ci_prob``, which does not assume a family of difficulties.
-
-    See Also
-    --------
-    bayesatk.notes : what to know about the numbers.
-
-    Examples
-    --------
-    >>> import bayesatk
-    >>> fit = bayesatk.evaluate([[0, 1, 1, 0, 1], [1, 1, 0, 1, 1]], "pass@2", pooling="none", rng=1)
-    >>> rows = bayesatk.table(fit)[["metric", "target", "estimate", "mean"]]
-    >>> rows.iloc[0, 2:].astype(float).round(4).tolist()
-    [0.95, 0.8393]
-
-    The mean of a group with few trials is shrunk towards the other groups.
-
-    >>> data = bayesatk.tally([[1, 1]] * 4 + [[0, 1]] * 4 + [[0, 0]], group=list("aaaabbbbc"))
-    >>> fit = bayesatk.evaluate(data, "pass@1", group="group", rng=1)
-    >>> rows = bayesatk.table(fit, by="group").query("target == 'questions'")
-    >>> rows[["group", "questions", "estimate"]].values.tolist()
-    [['a', 4, 1.0], ['b', 4, 0.5], ['c', 1, 0.0]]
-    >>> bool(rows["mean"].iloc[2] > 0.15)
-    True
-    """
-    of_model = {"categories": category_table, "coefficients": coefficient_table}
-    if what in of_model:
-        return ShownTable.of(of_model[what](fit), what, ci_prob=Result.of(fit).ci_prob)
-    if what != "results":
-        return analysis_table(fit, what, ["results", *of_model])
+def result_table(fit: Fit, by: str = "system") -> ShownTable:
+    """Tabulate the metrics of a result, as `bayesatk.table` describes it."""
     fit = Result.of(fit)
     if by_groups(fit, by):
         return _of_groups(fit)

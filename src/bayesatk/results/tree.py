@@ -47,7 +47,7 @@ class ResultTree(xr.DataTree):  # type: ignore[no-untyped-call]
 def _lines(tree: xr.DataTree) -> list[str]:
     """Return what was evaluated, how, the first rows, and what to do next."""
     from bayesatk.results.result import Result, analyses_of, analysis_table
-    from bayesatk.results.tables import table
+    from bayesatk.results.tables import result_table
     from bayesatk.results.views import view
 
     analyses = analyses_of(tree)
@@ -69,7 +69,7 @@ def _lines(tree: xr.DataTree) -> list[str]:
         lines[0] += f"; {' '.join(metric.label for metric in (*fit.metrics, *fit.costs))}"
         model = "draws of your own model" if fit.own else f"pooling={fit.pooling}; {fit.method}"
         lines.append(f"{model}; {100 * fit.ci_prob:g}% intervals")
-        shown = view(table(fit), "results")
+        shown = view(result_table(fit), "results")
         lines += replace(shown, title="").text(most=_FIRST_ROWS).splitlines()
         if len(shown.rows) > _FIRST_ROWS:
             lines[-1] += ": bayesatk.table(fit)"
@@ -86,6 +86,6 @@ def _next(tree: xr.DataTree, evaluated: bool, analyses: list[str], systems: int)
     calls += [f"bayesatk.notes(fit) ({notes})"] if notes else []
     if evaluated and systems > 1:
         done = "comparison" in tree.children
-        calls.append("bayesatk.comparison_table(fit)" if done else "bayesatk.compare(fit)")
+        calls.append("bayesatk.table(fit, 'comparison')" if done else "bayesatk.compare(fit)")
     calls += ['bayesatk.report(fit, "report.html")'] * evaluated
     return [*calls, "fit.tree"]

@@ -94,7 +94,7 @@ def compare(
 
     See Also
     --------
-    bayesatk.comparison_table : the differences in words and numbers.
+    bayesatk.table : the differences in words and numbers, ``bayesatk.table(fit, "comparison")``.
     bayesatk.plots.plot_difference : their distributions.
     bayesatk.plots.plot_ranks : the probabilities of ranks.
 
@@ -293,46 +293,7 @@ def comparison_table(
     of: object = None,
     against: object = None,
 ) -> pd.DataFrame:
-    """Tabulate a comparison: one row per pair, metric and target.
-
-    A pair has the same order in all its rows, so its differences and bands can be drawn over k.
-
-    Parameters
-    ----------
-    fit : xarray.DataTree
-        From `bayesatk.compare`.
-    by : {"system", "group"}
-        ``"group"``, for a result with groups: a row for each pair (in the order of the result),
-        group, metric and target. It has no verdicts: among many groups some difference is always
-        large, and the shrinkage of the groups towards each other corrects for that only in part.
-    of, against : label or collection of labels, optional
-        Rows are differences of a system of `of` minus a system of `against`; default: all systems.
-        If neither is given, the system that leads in the first metric on these questions comes
-        first.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns ``system``, ``other``, ``metric``, ``target``, the contrasts, ``questions`` (the
-        number that both tried; pairs that share none have no row), and ``verdict`` and
-        ``sentence`` as `bayesatk.claim` has them, where ``verdict`` is about ``system`` (so also
-        ``"behind"`` and ``"behind by more than the ROPE"``) and a sentence names the leader on
-        these questions first.
-
-    See Also
-    --------
-    bayesatk.compare : computes what the table shows.
-    bayesatk.claim : when a system is called ahead, or two practically equivalent.
-
-    Examples
-    --------
-    >>> import bayesatk
-    >>> runs = {"a": [[1, 1, 1, 1]] * 6, "b": [[1, 0, 1, 0]] * 6}
-    >>> fit = bayesatk.compare(bayesatk.evaluate(runs, "bayes", pooling="none", rng=1), rng=1)
-    >>> rows = comparison_table(fit).query("target == 'questions'")
-    >>> rows[["system", "other", "verdict"]].values.tolist(), rows["mean"].round(4).tolist()
-    ([['a', 'b', 'ahead']], [0.3333])
-    """
+    """Tabulate a comparison, as `bayesatk.table` describes it."""
     fit = Result.of(fit, "comparison")
     if by_groups(fit, by):
         return _group_rows(fit, chosen_pairs(fit, of, against))

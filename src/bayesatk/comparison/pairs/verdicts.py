@@ -1,7 +1,7 @@
 """Verdicts and sentences about pairs of systems, and about tiers.
 
-A verdict is decided by stated thresholds on the probabilities that `bayesatk.comparison_table`
-shows, and nothing else, so that no sentence can say what its row does not.
+A verdict is decided by stated thresholds on the probabilities that `bayesatk.table` shows of a
+comparison, and nothing else, so that no sentence can say what its row does not.
 """
 
 from collections.abc import Mapping

@@ -1,0 +1,117 @@
+"""Results as tables: what was evaluated, compared or analysed, by name."""
+
+from typing import Literal
+
+import pandas as pd
+
+from bayesatk._tools.messages import ArgumentError
+from bayesatk.comparison.pairs.systems import comparison_table
+from bayesatk.results.result import Fit, Result, analysis_table
+from bayesatk.results.tables import category_table, coefficient_table, result_table
+from bayesatk.results.views import ShownTable
+
+_OF_MODEL = {"categories": category_table, "coefficients": coefficient_table}
+
+
+def table(
+    fit: Fit,
+    what: str = "results",
+    *,
+    by: Literal["system", "group"] = "system",
+    of: object = None,
+    against: object = None,
+) -> pd.DataFrame:
+    """Tabulate a result: one row per system, metric and target; or an analysis that it has.
+
+    Parameters
+    ----------
+    fit : xarray.DataTree
+        From `bayesatk.evaluate` (exact statistics) or `bayesatk.sample` (statistics of the draws).
+    what : str
+        ``"results"``: the metrics. ``"comparison"``, of `bayesatk.compare`: the differences. Both
+        are described below. ``"leaderboard"``, ``"gate"`` or ``"plan"``: what an analysis added;
+        the function that made it describes its columns.
+        ``"categories"``, of scored categories: the probability that a trial reaches each score, or
+        a better one.
+        ``"coefficients"``, of covariates: in logits for each unit of the column.
+    by : {"system", "group"}
+        ``"group"``, for results and comparisons with groups: a row for each system (or pair),
+        group, metric and target. The posterior of a group is partially pooled with the other
+        groups, its ``estimate`` is from its trials alone, ``questions`` is its size. Differences of
+        groups have no verdicts: among many groups some difference is always large, and the
+        shrinkage of the groups towards each other corrects for that only in part.
+    of, against : label or collection of labels, optional
+        For ``"comparison"``: rows are differences of a system of `of` minus a system of `against`;
+        default: all systems, in each pair first the system that leads in the first metric on these
+        questions.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Printing it explains its columns and targets.
+
+        Results: columns ``system``, ``metric``, ``target`` (``"questions"``: these questions;
+        ``"population"``: questions like these), ``estimate`` (unbiased, from k draws without
+        replacement of the observed trials, the mean over the questions that have k trials; NaN
+        where these are less than half), ``mean``, ``sd``, ``ci_lower`` and
+        ``ci_upper`` of the posterior, and for closed forms ``variance_trial`` and
+        ``variance_question``. Where some questions have fewer than k trials, ``estimate_questions``
+        of ``tried_questions`` have them. Where less than half do, ``range_lower`` and
+        ``range_upper`` are the range of `bayesatk.checks.extrapolation_range` at the confidence
+        ``ci_prob``, which does not assume a family of difficulties.
+
+        Comparison: a row for each pair, metric and target, in one order of the pair throughout, so
+        that differences and bands can be drawn over k. Columns ``system``, ``other``, ``metric``,
+        ``target``, the contrasts that `bayesatk.compare` describes, ``questions`` (the number that
+        both tried; pairs that share none have no row), and ``verdict`` and ``sentence`` as
+        `bayesatk.claim` has them, where ``verdict`` is about ``system`` (so also ``"behind"`` and
+        ``"behind by more than the ROPE"``) and a sentence names the leader on these questions
+        first.
+
+    Raises
+    ------
+    ValueError
+        If the result has no such table: the message says what makes it.
+
+    See Also
+    --------
+    bayesatk.compare : the differences.
+    bayesatk.claim : when a system is called ahead, or two practically equivalent.
+    bayesatk.notes : what to know about the numbers.
+
+    Examples
+    --------
+    >>> import bayesatk
+    >>> fit = bayesatk.evaluate([[0, 1, 1, 0, 1], [1, 1, 0, 1, 1]], "pass@2", pooling="none", rng=1)
+    >>> rows = bayesatk.table(fit)[["metric", "target", "estimate", "mean"]]
+    >>> rows.iloc[0, 2:].astype(float).round(4).tolist()
+    [0.95, 0.8393]
+
+    The mean of a group with few trials is shrunk towards the other groups.
+
+    >>> data = bayesatk.tally([[1, 1]] * 4 + [[0, 1]] * 4 + [[0, 0]], group=list("aaaabbbbc"))
+    >>> fit = bayesatk.evaluate(data, "pass@1", group="group", rng=1)
+    >>> rows = bayesatk.table(fit, by="group").query("target == 'questions'")
+    >>> rows[["group", "questions", "estimate"]].values.tolist()
+    [['a', 4, 1.0], ['b', 4, 0.5], ['c', 1, 0.0]]
+    >>> bool(rows["mean"].iloc[2] > 0.15)
+    True
+
+    Two systems on the same questions:
+
+    >>> runs = {"a": [[1, 1, 1, 1]] * 6, "b": [[1, 0, 1, 0]] * 6}
+    >>> fit = bayesatk.compare(bayesatk.evaluate(runs, "bayes", pooling="none", rng=1), rng=1)
+    >>> rows = bayesatk.table(fit, "comparison").query("target == 'questions'")
+    >>> rows[["system", "other", "verdict"]].values.tolist(), rows["mean"].round(4).tolist()
+    ([['a', 'b', 'ahead']], [0.3333])
+    """
+    if what != "comparison" and (of is not None or against is not None):
+        rule = f" and against must be left out but for 'comparison'; got what={what!r}."
+        raise ArgumentError("of", rule)
+    if what == "results":
+        return result_table(fit, by)
+    if what == "comparison":
+        return comparison_table(fit, by=by, of=of, against=against)
+    if what in _OF_MODEL:
+        return ShownTable.of(_OF_MODEL[what](fit), what, ci_prob=Result.of(fit).ci_prob)
+    return analysis_table(fit, what, ["results", "comparison", *_OF_MODEL])
