@@ -353,7 +353,7 @@ def plot_cost(
 
     See Also
     --------
-    bayesatk.comparison_table : differences and ratios of costs.
+    bayesatk.table : differences and ratios of costs, ``bayesatk.table(fit, "comparison")``.
 
     Examples
     --------
