@@ -1,15 +1,13 @@
 """`bayesatk.leaderboard` on boards with known truth: what it states, and how often that is right.
 
-    python -m benchmarks.boards --systems 10 --spread 0.3 --boards 100 [--trials 4] [--labels 100]
+    python -m benchmarks.boards --systems 10 --spread 0.3 --boards 100 [--trials 4]
         [--difficulty normal|beta|impossible|easy|own]
 
 Difficulties have a correlation of 0.8 between systems. They are logit-normal, so the model's Beta
 residual is not what made the data; Beta with parameters that add up to 0.6; or logit-normal, but
 for a quarter of the questions that nobody can solve, a fifth that everybody solves, or a tenth of
 its own that each system cannot solve. Spread is the sd of systems' means in logits: 1 spread, 0.3
-close, 0 tied (the true scores of tied systems still differ on these questions, by chance). With
-labels a judge marks all trials, right ones right with probability 0.9 and wrong ones with 0.1, and
-is calibrated on so many trials of each kind.
+close, 0 tied (the true scores of tied systems still differ on these questions, by chance).
 """
 
 import argparse
@@ -23,7 +21,6 @@ from scipy.special import betaincinv, expit, ndtr
 from bayesatk.comparison.joint.contrasts import rank_draws, separated
 from bayesatk.comparison.joint.shared import Board, drawn_board
 from bayesatk.data.scales import RIGHT_WRONG
-from bayesatk.judge_error import JudgeError, Judges
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.models_of import Declared
 from bayesatk.priors import HyperPrior, LeaderboardPrior
@@ -34,7 +31,6 @@ ATOMS = {
     "easy": (0.2, 1.0),
     "own": (0.1, 0.0),
 }  # shares of questions, and their p
-RATES = 0.9, 0.1  # sensitivity and false positive rate of the judge, where there is one
 ERROR = 0.025  # of the default of bayesatk.leaderboard, half to either side
 Array = NDArray[np.float64]
 
@@ -61,20 +57,10 @@ def simulate(
     return rng.binomial(trials, p), truth
 
 
-def marked(
-    rng: np.random.Generator, counts: NDArray[np.int64], trials: int, labels: int
-) -> tuple[NDArray[np.int64], Judges]:
-    """Replace successes by marks, and calibrate who marked them."""
-    s, f = RATES
-    judge = JudgeError(int(rng.binomial(labels, s)), labels, int(rng.binomial(labels, f)), labels)
-    marks = rng.binomial(counts, s) + rng.binomial(trials - counts, f)
-    return marks, Judges((judge,) * len(counts))
-
-
-def board(counts: NDArray[np.int64], trials: int, seed: int, judges: Judges | None = None) -> Board:
+def board(counts: NDArray[np.int64], trials: int, seed: int) -> Board:
     """Work out a board without a result around it."""
     kinds = np.stack([trials - counts, counts], axis=2)
-    declared = Declared(RIGHT_WRONG, "partial", HyperPrior(), kinds, judges=judges)
+    declared = Declared(RIGHT_WRONG, "partial", HyperPrior(), kinds)
     return drawn_board(declared, parse("bayes"), LeaderboardPrior(), seed)
 
 
@@ -106,7 +92,6 @@ def main() -> None:
         ("boards", 100),
         ("trials", 4),
         ("questions", 100),
-        ("labels", 0),
     ):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--spread", type=float, default=0.3)
@@ -119,10 +104,7 @@ def main() -> None:
         rng = np.random.default_rng([2027, seed])
         shape = given.systems, given.questions, given.trials
         counts, truth = simulate(rng, *shape, given.spread, given.difficulty)
-        judges = None
-        if given.labels:
-            counts, judges = marked(rng, counts, given.trials, given.labels)
-        own = board(counts, given.trials, seed, judges)
+        own = board(counts, given.trials, seed)
         for target in (0, 1):
             one = judged(own.values[target, :, :, 0], truth[target])
             found.append({"target": target, "method": own.draws.method, **one})

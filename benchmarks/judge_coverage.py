@@ -25,8 +25,9 @@ from numpy.typing import NDArray
 from rich.progress import track
 
 import bayesatk as bk
+from bayesatk.core.pooling.judges import JudgeRates
 from bayesatk.metrics.grid import parse
-from bayesatk.posterior.model import CountModel, Marking
+from bayesatk.posterior.model import CountModel
 from bayesatk.priors import HyperPrior
 
 DIFFICULTY, MEAN = (1.2, 0.8), 0.6
@@ -75,8 +76,8 @@ def posterior(cell: Cell, data: Data, judge: bk.JudgeError | None) -> Ends:
     """Return the interval of this library."""
     counts = np.stack([cell.trials - data.marks, data.marks], axis=1)
     prior, (metric,) = HyperPrior(families="beta"), parse("pass@1")
-    marking = None if judge is None else Marking(judge)
-    fitted = CountModel.of(prior, counts, marking=marking).fit([metric])
+    rates = None if judge is None else JudgeRates(judge)
+    fitted = CountModel.of(prior, counts, judge=rates).fit([metric])
     (law,) = fitted.distributions()[1]
     low, high = law.quantile([0.025, 0.975])
     return float(low), float(high)

@@ -1,4 +1,3 @@
-from .comparison.checks.labels import next_labels as next_labels
 from .comparison.checks.noise import noise_floor as noise_floor
 from .comparison.gates.gate import gate as gate
 from .comparison.gates.policy import GatePolicy as GatePolicy

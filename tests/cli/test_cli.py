@@ -715,20 +715,11 @@ def test_a_column_of_truth_corrects_the_marks(tmp_path) -> None:
             for human in ("", int(task % 4 > 0) if task < 16 else "")]  # fmt: skip
     path.write_text("\n".join(["system,task,passed,human", *rows]))
     options = ("-m", "pass@1", "--pooling", "complete", "--seed", 1, "--truth", "human")
-    assert run("evaluate", path, *options, "--judge", "shared", "-o", saved).exit_code == 0
-    expected = bk.evaluate(
-        bk.load(path, truth="human"), "pass@1", pooling="complete", judge="shared", rng=1
-    )
+    assert run("evaluate", path, *options, "-o", saved).exit_code == 0
+    expected = bk.evaluate(bk.load(path, truth="human"), "pass@1", pooling="complete", rng=1)
     ours, theirs = (each["closed_form"].to_dataset() for each in (bk.load_result(saved), expected))
     assert ours["pass_at_k"].equals(theirs["pass_at_k"])
     assert "truth known of 16 trials" in run("doctor", path, "--truth", "human").output
-    second = path.read_text().replace("passed", "again").splitlines()
-    both = path.with_name("both.csv")
-    both.write_text("\n".join(
-        f"{line},{'b' if row == 0 else int(row % 3 > 0)}" for row, line in enumerate(second)
-    ))  # fmt: skip
-    done = run("doctor", both, "--marks", "again,b", "--truth", "human")
-    assert "marks of again, b" in done.output
     done = run("evaluate", path, "-m", "pass@1", "--truth", "passed")
     assert done.exit_code == 2
     assert "--truth" in done.stderr or "column" in done.stderr

@@ -89,7 +89,6 @@ def test_what_is_declared_decides_the_joint_model() -> None:
         "paired": [
             {"pooling": "none"}, {"prior": bk.priors.HyperPrior(mean=(2.0, 2.0))},
             {"population": "bootstrap"}, {"group": ["x", "x", "y"]},
-            {"judge": bk.JudgeError(tp=90, p=100, fp=10, n=100, updated=False)},
         ],
     }  # fmt: skip
     for model, declarations in models.items():

@@ -91,8 +91,8 @@ def test_a_judge_biased_towards_one_system(truth) -> None:
     s, f = np.array([[0.9, 0.98, 0.9], [0.05, 0.6, 0.05]])[:, :, None]
     marks = _marks(rng, p, 4, s, f)
     assert marks[1].mean() > marks[0].mean()
-    fair = bk.JudgeError(tp=180, p=200, fp=10, n=200, name="fair")
-    lenient = bk.JudgeError(tp=196, p=200, fp=120, n=200, name="lenient")
+    fair = bk.JudgeError(tp=180, p=200, fp=10, n=200)
+    lenient = bk.JudgeError(tp=196, p=200, fp=120, n=200)
     fit = _fit(marks, 4, {"x": fair, "y": lenient, "z": fair}, systems=["x", "y", "z"])
     ranking = rank(fit, rng=1)
     best = ranking.table().query("target == 'questions'").iloc[0]
@@ -119,13 +119,3 @@ def test_a_wrong_key_is_found_under_a_judge() -> None:
     )
     assert found["question"].iloc[0] == 7
     assert found["suspicious"].iloc[0]
-
-
-@pytest.mark.long
-def test_calibration_that_is_not_updated_has_no_shared_difficulties(marks) -> None:
-    cut = bk.JudgeError(tp=91, p=100, fp=9, n=100, updated=False)
-    fit = _fit(marks, 4, cut)
-    board = bk.leaderboard(fit)
-    assert board["leaderboard"].attrs["method"] == "paired"
-    with pytest.raises(ValueError, match=r"updated=False for difficulties.*with updated=True"):
-        bk.checks.suspicious_questions(board)

@@ -10,25 +10,23 @@ from scipy.stats import t as student_t
 from bayesatk.comparison.joint.shared import _counts
 from bayesatk.core.one_factor.posterior import Chains, Fit
 from bayesatk.core.one_factor.questions import misfit, simulate_counts
+from bayesatk.core.pooling.judges import JudgeRates
 from bayesatk.core.pooling.levels import shape_functions
 from bayesatk.data.scales import RIGHT_WRONG, Scored
-from bayesatk.judge_error import JudgeError, Judges
+from bayesatk.judge_error import JudgeError
 from bayesatk.posterior.models_of import Declared
 from bayesatk.priors import HyperPrior, LeaderboardPrior
 from tests.core.test_one_factor import NONE, on, simulate, with_shares
 
 FIRST, SECOND = JudgeError(45, 50, 3, 50), JudgeError(18, 20, 4, 33)
 SHAPES = {FIRST: ((46.0, 6.0), (4.0, 48.0)), SECOND: ((19.0, 3.0), (5.0, 30.0))}
-NEW = tuple(JudgeError(0, 0, 0, 0, name) for name in "ab")
+NEW = (JudgeError(0, 0, 0, 0),) * 2
 SCORES = (0.0, 0.25, 1.0)
 
 
 def counts_of(kinds, judges=None, scale=RIGHT_WRONG, vary=False, before=None):
-    judged = None if judges is None else Judges(judges)
-    declared = Declared(
-        scale, "partial", HyperPrior(), kinds, before, judges=judged, rates_vary=vary
-    )
-    return _counts(declared)
+    rates = None if judges is None else tuple(JudgeRates(judge, vary) for judge in judges)
+    return _counts(Declared(scale, "partial", HyperPrior(), kinds, before, judges=rates))
 
 
 def marked(rng, systems, questions, trials, rates, never=NONE, always=NONE, labels=0.0):
@@ -80,11 +78,19 @@ def _given_right(kinds, rates):
     return np.array(found)
 
 
+def _log_labels(kinds, rates):
+    """Log probability of the marks of trials of known truth, rates the same for all questions."""
+    total = 0.0
+    for (s, f, _), counts in zip(rates, kinds.sum(axis=1), strict=True):
+        total += np.log([1.0 - f, f, 1.0 - s, s]) @ counts[[3, 4, 6, 7]]
+    return total
+
+
 @pytest.mark.parametrize(
     ("trials", "labels", "vary"), [(1, 0, 0), (4, 0, 0), (3, 0.4, 0), (3, 0.4, 1)]
 )
 def test_likelihood_against_quadrature(trials, labels, vary) -> None:
-    """Of ragged data with holes, two judges; labels tell of rates, or are in their prior."""
+    """Of ragged data with holes, two judges; labels tell of rates."""
     rng = np.random.default_rng(trials)
     judges = NEW if vary else (FIRST, SECOND)
     n = rng.integers(1, trials + 1, (2, 6))
@@ -94,12 +100,12 @@ def test_likelihood_against_quadrature(trials, labels, vary) -> None:
     scores[: 3 if vary else 2] = 0.8 * rng.standard_normal((3 if vary else 2, 2))
     rates = []
     for system, judge in enumerate(judges):
-        of_judge = kinds[system].sum(axis=0) if labels and not vary else np.zeros(8, int)
-        shapes = judge.with_labels(of_judge).shapes
         icc = beta(0.5, 4.0).ppf(norm.cdf(scores[2, system])) if vary else 0.0
-        own = [beta(*one).ppf(norm.cdf(scores[row, system])) for row, one in enumerate(shapes)]
+        own = [
+            beta(*one).ppf(norm.cdf(scores[row, system])) for row, one in enumerate(judge.shapes)
+        ]
         rates.append((*own, icc))
-    total = 0.0
+    total = _log_labels(kinds, rates) if labels and not vary else 0.0
     for question in range(6):
         tried = [s for s in range(2) if kinds[s, question].any()]
         marks = [_given_right(kinds[s, question], rates[s]) for s in tried]
@@ -184,7 +190,7 @@ def test_gradient_and_curvature_are_derivatives(form) -> None:
         )
         varied = form == "rates by question"
         counts = counts_of(kinds, NEW if varied else (FIRST,) * 2, vary=varied)
-        score = 0.8 * rng.standard_normal((3, 1 + varied))
+        score = 0.8 * rng.standard_normal((3, 2))
     theta = with_scores(theta, score)
     likelihood = on(counts, 0.1)
     value, gradient = likelihood.gradient(theta)
@@ -247,7 +253,7 @@ def test_evidence_of_one_mark_by_simulation() -> None:
         centre + common * rng.standard_normal(size) + between * rng.standard_normal((2, size))
         for centre, common, between in pairs
     )
-    s, f = (beta(*shape).rvs(size, random_state=rng) for shape in SHAPES[SECOND])
+    s, f = (beta(*shape).rvs((2, size), random_state=rng) for shape in SHAPES[SECOND])
     never, always, _ = rng.dirichlet(prior.atoms, size).T
     same = np.ones(size, bool)
     for marks, trials in zip(c.T, n.T, strict=True):

@@ -32,7 +32,6 @@ OF_EVALUATE: dict[str, dict[str, Any]] = {
     "group": {"group": "group"},
     "covariates": {"covariates": ["size"]},
     "judge": {"judge": JUDGE},
-    "cut judge": {"judge": bk.JudgeError(tp=90, p=100, fp=3, n=100, updated=False)},
     "pooling none": {"pooling": "none"},
     "pooling complete": {"pooling": "complete"},
     "families": {"difficulty": "averaged"},
@@ -104,7 +103,7 @@ def fit_with(name: str, systems: tuple[str, ...] = ("a", "b")) -> Any:
 
 def _one(fit: Any) -> Any:
     """Return the same of one system: plans of groups and labels take no more."""
-    names = [name for name in (*COMBINED, "cut judge", "plain") if fit_with(name) is fit]
+    names = [name for name in (*COMBINED, "plain") if fit_with(name) is fit]
     return fit_with(names[0], ("a",))
 
 
@@ -136,7 +135,7 @@ def test_a_pair_is_refused_where_the_table_says_so(pair) -> None:
         assert "".join(map(str, FEATURES[name].without)) in str(refusal.value)
 
 
-@pytest.mark.parametrize("name", [*COMBINED, "cut judge"])
+@pytest.mark.parametrize("name", COMBINED)
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_an_operation_is_refused_where_the_table_says_so(name, operation) -> None:
     fit = fit_with(name)

@@ -45,8 +45,7 @@ def basis(columns: dict[str, list[float]], questions: int) -> Any:
 
 def model_of(study: Study, family: str) -> Model:
     """The model of a study, with one family of difficulties under partial pooling."""
-    options, right = study["options"], study["right"]
-    counts = right if isinstance(right, dict) else {"system": right}
+    options = study["options"]
     trials = np.array(study["trials"], float)
     questions = len(trials)
     earlier = study.get("prior_trials")
@@ -56,7 +55,7 @@ def model_of(study: Study, family: str) -> Model:
         power = tuple(
             earlier["weight"] * np.array(earlier[name], float) for name in ("right", "trials")
         )
-    systems = [System(np.array(own, float), trials, *power) for own in counts.values()]
+    system = System(np.array(study["right"], float), trials, *power)
     share = np.array(study.get("weight", np.ones(questions)), float)
     groups = group_share = None
     if "group" in study:
@@ -77,11 +76,10 @@ def model_of(study: Study, family: str) -> Model:
     fixed = (prior.pop("alpha", 1.0), prior.pop("beta", 1.0))
     pooling = options.get("pooling", "partial")
     other = {name: tuple(pair) for name, pair in prior.items()}
-    cut = bool(judge) and not judge.get("updated", True)
     return Model(
-        systems, family if pooling == "partial" else pooling,
+        system, family if pooling == "partial" else pooling,
         basis(study.get("covariates", {}), questions), groups, share / share.sum(), group_share,
-        "weight" in study, rates, fixed=fixed, cut=cut, **other,
+        "weight" in study, rates, fixed=fixed, **other,
     )  # fmt: skip
 
 
@@ -107,12 +105,10 @@ def scored_model(study: Study) -> Scored:
     )  # fmt: skip
 
 
-def rows_of(study: Study, table: dict[tuple[int, str, str], Answer]) -> list[dict[str, Any]]:
-    right = study.get("right")
-    names = list(right) if isinstance(right, dict) else ["system"]
+def rows_of(study: Study, table: dict[tuple[str, str], Answer]) -> list[dict[str, Any]]:
     rows = []
-    for (which, metric, target), answer in table.items():
-        row: dict[str, Any] = {"system": names[which], "metric": metric, "target": target}
+    for (metric, target), answer in table.items():
+        row: dict[str, Any] = {"system": "system", "metric": metric, "target": target}
         for i, name in enumerate(STATISTICS):
             row[name] = [float(f"{answer.values[i]:.14g}"), float(f"{answer.errors[i]:.2g}")]
         rows.append(row)

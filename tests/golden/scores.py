@@ -173,7 +173,7 @@ class Scored:
     def statistics(
         self, metrics: list[str], targets: list[str], theta: Array, weights: Array,
         rng: np.random.Generator, draws: int,
-    ) -> dict[tuple[int, str, str], tuple[float, float, Array, Array]]:  # fmt: skip
+    ) -> dict[tuple[str, str], tuple[float, float, Array, Array]]:  # fmt: skip
         again = systematic(weights, draws, rng)
         rng.shuffle(again)
         alike = np.full(draws, 1 / draws)
@@ -185,7 +185,7 @@ class Scored:
                 mean = float(weights @ values)
                 sd = float(np.sqrt(weights @ (values - mean) ** 2))
                 for target in targets:
-                    found[0, metric, target] = (mean, sd, values, weights)
+                    found[metric, target] = (mean, sd, values, weights)
             return found
         offset = self.offsets(theta)
         if self.groups is not None and self.law == "partial":
@@ -208,7 +208,7 @@ class Scored:
                     sample, share = (values * drawn).sum(1) / drawn.sum(1), alike
                     if self.weighted:
                         pair = float(sample.mean()), float(sample.std())
-                        found[0, metric, target] = (*pair, sample, share)
+                        found[metric, target] = (*pair, sample, share)
                         continue
                     inner, spread = bootstrapped(means, (spreads + means**2).sum(1))
                 else:
@@ -216,7 +216,7 @@ class Scored:
                     spread, sample, share = np.zeros(len(law)), inner, weights
                 mean = float(weights @ inner)
                 sd = float(np.sqrt(weights @ (spread + (inner - mean) ** 2)))
-                found[0, metric, target] = (mean, sd, sample, share)
+                found[metric, target] = (mean, sd, sample, share)
         return found
 
     def of_new(self, k: int, theta: Array, law: Array, target: str) -> Array:
@@ -315,7 +315,7 @@ def vote_moments(own: Ballot, k: int) -> tuple[float, float]:
 def vote_answers(
     ballots: list[Ballot], metrics: list[str], targets: list[str], seed: int = 1,
     draws: int = 40000, scrambles: int = 8,
-) -> dict[tuple[int, str, str], Answer]:  # fmt: skip
+) -> dict[tuple[str, str], Answer]:  # fmt: skip
     """Exact means and sds, and ends from draws with standard errors."""
     found = {}
     for metric in metrics:
@@ -340,7 +340,7 @@ def vote_answers(
             stack = np.array(ends[target])
             errors = np.append([1e-12, 1e-12], stack.std(0, ddof=1) / np.sqrt(scrambles))
             values = np.array([means.mean(), np.sqrt(spread), *stack.mean(0)])
-            found[0, metric, target] = Answer(values, errors)
+            found[metric, target] = Answer(values, errors)
     return found
 
 

@@ -357,32 +357,7 @@ def _structures() -> list[Study]:
             "points",
             options=BETA,
         ),
-        _study(
-            "judge of two systems",
-            "pass@1,4",
-            {
-                "right": {"new": [3, 4, 2, 4, 1, 4, 3, 0], "old": [2, 3, 0, 4, 0, 3, 1, 0]},
-                "trials": [4] * 8,
-                "judge": JUDGE,
-            },
-            "points",
-            options=BETA,
-            has_evidence=False,
-        ),
     ]
-    cut = {"judge": JUDGE | {"updated": False}}
-    for name, options in (("beta", BETA), ("none", {"pooling": "none"})):
-        study = ENDS | cut
-        found.append(
-            _study(
-                f"judge, rates not updated, {name}",
-                "pass@1,4",
-                study,
-                "points",
-                options=options,
-                has_evidence=False,
-            )
-        )
     found.append(
         _study(
             "two families of unequal prior probability",

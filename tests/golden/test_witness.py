@@ -159,7 +159,7 @@ def test_the_witness_agrees_with_weighted_draws_of_the_prior(name: str) -> None:
     most = MOST * np.hypot(error / mean, evidence.errors)
     assert abs(np.log(mean) - evidence.values) < most + 1e-9
     for target, values in drawn.items():
-        answer = table[0, "pass@2", target]
+        answer = table["pass@2", target]
         mean, error = by_batch(weights, values)
         assert abs(mean - answer.values[0]) < MOST * np.hypot(error, answer.errors[0]), target
         if target == "questions":
@@ -180,7 +180,7 @@ def test_votes_are_those_that_are_held() -> None:
     tied = (votes[:, :3] == most[:, None]).sum(1)
     credit = np.where((votes[:, 1] == most) & (most > 0), 1 / tied, 0.0)
     error = credit.std() / np.sqrt(draws)
-    assert abs(credit.mean() - answer[0, "plurality@3", "questions"].values[0]) < MOST * error
+    assert abs(credit.mean() - answer["plurality@3", "questions"].values[0]) < MOST * error
 
 
 SCORED: dict[str, dict[str, Any]] = {
@@ -234,5 +234,5 @@ def test_scores_agree_with_weighted_draws_of_the_prior(name: str) -> None:
     most = MOST * np.hypot(error / average, evidence.errors) + 2e-3  # of the smallest parameters
     assert abs(np.log(average) - evidence.values) < most
     expected, error = by_batch(likelihood, values)
-    answer = table[0, "max@2", "questions"]
+    answer = table["max@2", "questions"]
     assert abs(expected - answer.values[0]) < MOST * np.hypot(error, answer.errors[0]) + 1e-3

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special, stats
-from scipy.interpolate import RectBivariateSpline
 
 Array = NDArray[np.float64]
 NODES = np.arange(-6.5, 6.51, 0.125)  # of a standard normal effect of a group
@@ -149,7 +148,7 @@ class System:
 class Model:
     """One study: counts, columns of the questions and what is assumed."""
 
-    systems: list[System]
+    system: System
     law: str  # beta, inflated, mixture, none, complete
     rows: Array  # covariates in their basis; (questions, columns)
     groups: NDArray[np.int64] | None
@@ -164,21 +163,19 @@ class Model:
     slope_sd: float = 2.5
     group_sd: float = 1.0
     fixed: tuple[float, float] = (1.0, 1.0)
-    kinds: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = field(default_factory=list)
-    cut: bool = False  # marks do not inform the rates of the judge
-    evidence_of_rates: Any = None
+    kinds: tuple[NDArray[np.int64], NDArray[np.int64]] = field(init=False)
 
     def __post_init__(self) -> None:
-        for own in self.systems:
-            columns = [own.right, own.trials, own.power_right, own.power_trials, *self.rows.T]
-            _, first, inverse = np.unique(
-                np.stack(columns, axis=1), axis=0, return_index=True, return_inverse=True
-            )
-            self.kinds.append((first, inverse.reshape(-1)))
+        own = self.system
+        columns = [own.right, own.trials, own.power_right, own.power_trials, *self.rows.T]
+        _, first, inverse = np.unique(
+            np.stack(columns, axis=1), axis=0, return_index=True, return_inverse=True
+        )
+        self.kinds = first, inverse.reshape(-1)
 
     @property
     def plain(self) -> list[tuple[str, int]]:
-        """Names and sizes of the parameters of one system."""
+        """Names and sizes of the parameters of the system."""
         sizes = {
             "beta": [("mean", 1), ("icc", 1)],
             "inflated": [("mean", 1), ("icc", 1), ("atoms", 2)],
@@ -194,19 +191,15 @@ class Model:
 
     @property
     def size(self) -> int:
-        own = sum(size for _, size in self.plain)
-        return own * len(self.systems) + (2 if self.judge else 0)
+        return sum(size for _, size in self.plain) + (2 if self.judge else 0)
 
-    def split(self, theta: Array) -> tuple[list[dict[str, Array]], Array | None]:
-        """Parameters of every system by name, and logits of the judge's rates."""
-        start, systems = 0, []
-        for _ in self.systems:
-            own = {}
-            for name, size in self.plain:
-                own[name] = theta[..., start : start + size]
-                start += size
-            systems.append(own)
-        return systems, theta[..., start:] if self.judge else None
+    def split(self, theta: Array) -> tuple[dict[str, Array], Array | None]:
+        """Parameters of the system by name, and logits of the judge's rates."""
+        start, own = 0, {}
+        for name, size in self.plain:
+            own[name] = theta[..., start : start + size]
+            start += size
+        return own, theta[..., start:] if self.judge else None
 
     def _log_prior(self, own: dict[str, Array]) -> Array:
         total: Any = 0.0
@@ -227,10 +220,8 @@ class Model:
         return total
 
     def log_prior(self, theta: Array) -> Array:
-        systems, judge = self.split(theta)
-        total = np.zeros(theta.shape[:-1])
-        for own in systems:
-            total = total + self._log_prior(own)
+        own, judge = self.split(theta)
+        total = np.zeros(theta.shape[:-1]) + self._log_prior(own)
         if judge is not None and self.judge is not None:
             for i, pair in enumerate(self.judge):
                 total = total + beta_logit(judge[..., i], pair)
@@ -238,32 +229,29 @@ class Model:
 
     def from_uniform(self, u: Array) -> Array:
         """Draws of the prior from uniform numbers."""
-        systems, judge = self.split(u)
+        own, judge = self.split(u)
         parts = []
-        for own in systems:
-            for name, x in own.items():
-                if name in ("mean", "icc", "mixing", "p"):
-                    pair = self.fixed if name == "p" else getattr(self, name)
-                    drawn = clipped_logit(special.betaincinv(*pair, x))
-                    parts.append(np.sort(drawn, -1) if name == "mean" else drawn)
-                elif name == "atoms":
-                    a, b, c = self.atoms
-                    away = special.betaincinv(a + b, c, x[..., 0])
-                    never = special.betaincinv(a, b, x[..., 1])
-                    shares = np.stack([away * never, away * (1 - never)], -1)
-                    parts.append(np.log(np.maximum(shares, 1e-250)) - np.log1p(-away)[..., None])
-                elif name == "slopes":
-                    parts.append(stats.norm.ppf(x) * self.slope_sd)
-                elif name == "tau":
-                    parts.append(np.log(np.maximum(stats.halfnorm.ppf(x) * self.group_sd, 1e-12)))
+        for name, x in own.items():
+            if name in ("mean", "icc", "mixing", "p"):
+                pair = self.fixed if name == "p" else getattr(self, name)
+                drawn = clipped_logit(special.betaincinv(*pair, x))
+                parts.append(np.sort(drawn, -1) if name == "mean" else drawn)
+            elif name == "atoms":
+                a, b, c = self.atoms
+                away = special.betaincinv(a + b, c, x[..., 0])
+                never = special.betaincinv(a, b, x[..., 1])
+                shares = np.stack([away * never, away * (1 - never)], -1)
+                parts.append(np.log(np.maximum(shares, 1e-250)) - np.log1p(-away)[..., None])
+            elif name == "slopes":
+                parts.append(stats.norm.ppf(x) * self.slope_sd)
+            elif name == "tau":
+                parts.append(np.log(np.maximum(stats.halfnorm.ppf(x) * self.group_sd, 1e-12)))
         if judge is not None and self.judge is not None:
             for i, pair in enumerate(self.judge):
                 parts.append(clipped_logit(special.betaincinv(*pair, judge[..., i : i + 1])))
         return np.concatenate(parts, -1) if parts else u[..., :0]
 
-    def statistics(
-        self, *asked: Any
-    ) -> dict[tuple[int, str, str], tuple[float, float, Array, Array]]:
+    def statistics(self, *asked: Any) -> dict[tuple[str, str], tuple[float, float, Array, Array]]:
         return statistics(self, *asked)
 
     # The distribution of p given the parameters: Betas with shares, and the two ends.
@@ -297,14 +285,14 @@ class Model:
         return (full - special.logsumexp(full, axis=-1, keepdims=True))[..., :2]
 
     def posterior_of(
-        self, which: int, kind: int, own: dict[str, Array], judge: Array | None, offset: Array
+        self, kind: int, own: dict[str, Array], judge: Array | None, offset: Array
     ) -> tuple[Array, Array, Array]:
         """Log weights (likelihood times share), a and b of what p may be, for one kind of question.
 
         The last axis: Betas by number of right trials, then p = 0 and p = 1 (a or b is infinite).
         """
-        data = self.systems[which]
-        index = self.kinds[which][0][kind]
+        data = self.system
+        index = self.kinds[0][kind]
         c, n = data.right[index], data.trials[index]
         c0, n0 = data.power_right[index], data.power_trials[index]
         shares, a, b = self.betas(own, offset)
@@ -336,82 +324,44 @@ class Model:
                 seconds.append(np.full(log.shape, np.inf if i == 0 else 0.0))
         return np.concatenate(logs, -1), np.concatenate(firsts, -1), np.concatenate(seconds, -1)
 
-    def offsets(self, which: int, kind: int, own: dict[str, Array]) -> Array:
+    def offsets(self, kind: int, own: dict[str, Array]) -> Array:
         """Offset of one kind of question from its covariates; (points,)."""
-        index = self.kinds[which][0][kind]
+        index = self.kinds[0][kind]
         if "slopes" in own and self.rows.shape[1]:
             return own["slopes"] @ self.rows[index]
         return np.zeros(len(next(iter(own.values()))) if own else 1)
 
-    def cut_evidence(self, judge: Array) -> Array:
-        """Log evidence of the marks at rates of the judge, of one Beta: a spline between rates."""
-        if self.evidence_of_rates is None:
-            assert self.judge is not None
-            levels = [1e-7, 1 - 1e-7]
-            sides = [
-                np.linspace(*special.logit(stats.beta(*pair).ppf(levels)), 16)
-                for pair in self.judge
-            ]
-            node, weight = special.roots_legendre(64)
-            mean, icc = (x.ravel() for x in np.meshgrid(*2 * [(node + 1) / 2]))
-            logs = np.log(np.outer(weight, weight) / 4).ravel()
-            own = {"mean": special.logit(mean)[:, None], "icc": special.logit(icc)[:, None]}
-            own["slopes"] = np.zeros((len(mean), 0))
-            table = [
-                [
-                    special.logsumexp(logs + self._alone(0, own, np.tile(pair, (4096, 1)), 4096))
-                    for pair in np.stack([np.full(16, first), sides[1]], 1)
-                ]
-                for first in sides[0]
-            ]
-            self.evidence_of_rates = RectBivariateSpline(*sides, np.array(table))
-        return self.evidence_of_rates(judge[:, 0], judge[:, 1], grid=False)
-
     def log_likelihood(self, theta: Array) -> Array:
-        if not self.cut:
-            return self.log_joint(theta)
-        judge = self.split(theta)[1]
-        assert judge is not None
-        if self.law == "none":  # questions are normalised one by one, whatever the rates
-            return np.zeros(len(theta))
-        return self.log_joint(theta) - self.cut_evidence(judge)
-
-    def log_joint(self, theta: Array) -> Array:
-        systems, judge = self.split(theta)
-        total = np.zeros(len(theta))
-        for which, own in enumerate(systems):
-            if self.law == "complete":
-                total += self._complete(which, own["p"][:, 0], judge)
-            elif self.groups is None or "tau" not in own:
-                total += self._alone(which, own, judge, len(theta))
-            else:
-                log, _ = self.by_group(which, own, judge)
-                total += log.sum(-1)
-        return total
+        own, judge = self.split(theta)
+        if self.law == "complete":
+            return self._complete(own["p"][:, 0], judge)
+        if self.groups is None or "tau" not in own:
+            return self._alone(own, judge, len(theta))
+        return self.by_group(own, judge)[0].sum(-1)
 
     def log_ratios(self, theta: Array) -> Array:
-        """Log likelihood, less that without one question; (points, questions of one system)."""
-        (own,), judge = self.split(theta)
-        data, inverse = self.systems[0], self.kinds[0][1]
+        """Log likelihood, less that without one question; (points, questions)."""
+        own, judge = self.split(theta)
+        data, inverse = self.system, self.kinds[1]
         found = np.zeros((len(theta), len(inverse)))
         if self.law == "complete":
             for question in range(len(inverse)):
                 rest = [x[question : question + 1] for x in (data.right, data.trials)]
                 nothing = np.zeros(1)
-                single = replace(self, systems=[System(*rest, nothing, nothing)], kinds=[])
-                found[:, question] = single._complete(0, own["p"][:, 0], judge)
+                single = replace(self, system=System(*rest, nothing, nothing))
+                found[:, question] = single._complete(own["p"][:, 0], judge)
             return found
         if self.groups is None or "tau" not in own:
             for kind in range(inverse.max() + 1):
-                offset = np.broadcast_to(self.offsets(0, kind, own), (len(theta),))
-                log, _, _ = self.posterior_of(0, kind, own, judge, offset)
+                offset = np.broadcast_to(self.offsets(kind, own), (len(theta),))
+                log, _, _ = self.posterior_of(kind, own, judge, offset)
                 found[:, inverse == kind] = special.logsumexp(log, axis=-1)[:, None]
             return found
-        total, table = self.by_group(0, own, judge)
+        total, table = self.by_group(own, judge)
         effect = np.exp(own["tau"]) * NODES
         for kind in range(inverse.max() + 1):
-            offset = self.offsets(0, kind, own)[:, None] + effect
-            log, _, _ = self.posterior_of(0, kind, own, judge, offset)
+            offset = self.offsets(kind, own)[:, None] + effect
+            log, _, _ = self.posterior_of(kind, own, judge, offset)
             alone = special.logsumexp(log, axis=-1)
             for question in np.flatnonzero(inverse == kind):
                 group = self.groups[question]
@@ -419,8 +369,8 @@ class Model:
                 found[:, question] = total[:, group] - without
         return found
 
-    def _complete(self, which: int, eta: Array, judge: Array | None) -> Array:
-        data = self.systems[which]
+    def _complete(self, eta: Array, judge: Array | None) -> Array:
+        data = self.system
         c, n = data.right.sum(), data.trials.sum()
         c0, n0 = data.power_right.sum(), data.power_trials.sum()
         if judge is None:
@@ -430,27 +380,25 @@ class Model:
         wrong = np.log((1 - f) * (1 - p) + (1 - s) * p)
         return c * right + (n - c) * wrong
 
-    def _alone(self, which: int, own: dict[str, Array], judge: Array | None, points: int) -> Array:
+    def _alone(self, own: dict[str, Array], judge: Array | None, points: int) -> Array:
         total = np.zeros(points)
-        counts = np.bincount(self.kinds[which][1])
+        counts = np.bincount(self.kinds[1])
         for kind, count in enumerate(counts):
-            offset = np.broadcast_to(self.offsets(which, kind, own), (points,))
-            log, _, _ = self.posterior_of(which, kind, own, judge, offset)
+            offset = np.broadcast_to(self.offsets(kind, own), (points,))
+            log, _, _ = self.posterior_of(kind, own, judge, offset)
             total += count * special.logsumexp(log, axis=-1)
         return total
 
-    def by_group(
-        self, which: int, own: dict[str, Array], judge: Array | None
-    ) -> tuple[Array, Array]:
+    def by_group(self, own: dict[str, Array], judge: Array | None) -> tuple[Array, Array]:
         """Log likelihood of each group, and log of it by node; (points, groups[, nodes])."""
         assert self.groups is not None
         size = self.groups.max() + 1
         effect = np.exp(own["tau"]) * NODES
         table = np.zeros((len(effect), size, len(NODES)))
-        inverse = self.kinds[which][1]
+        inverse = self.kinds[1]
         for kind in range(inverse.max() + 1):
-            offset = self.offsets(which, kind, own)[:, None] + effect
-            log, _, _ = self.posterior_of(which, kind, own, judge, offset)
+            offset = self.offsets(kind, own)[:, None] + effect
+            log, _, _ = self.posterior_of(kind, own, judge, offset)
             counts = np.bincount(self.groups[inverse == kind], minlength=size)
             table += counts[:, None] * special.logsumexp(log, axis=-1)[:, None, :]
         table += np.log(NODE_WEIGHTS)
@@ -619,7 +567,7 @@ def answers(
     models: list[Any], metrics: list[str], targets: list[str], seed: int = 1, power: int = 14,
     draws: int = 25000, scrambles: int = 8, components: int = 3,
     family_prior: list[float] | None = None,
-) -> tuple[dict[tuple[int, str, str], Answer], Answer, list[float]]:  # fmt: skip
+) -> tuple[dict[tuple[str, str], Answer], Answer, list[float]]:  # fmt: skip
     """Statistics by (system, metric, target), log evidence, and effective shares of points.
 
     Several models are families, averaged by their evidence; by default equally probable.
@@ -632,7 +580,7 @@ def answers(
         else None
         for model in models
     ]
-    rows: list[dict[tuple[int, str, str], Array]] = []
+    rows: list[dict[tuple[str, str], Array]] = []
     evidence, effective = [], []
     for scramble in range(scrambles):
         logs, parts = [], []
@@ -674,7 +622,7 @@ def left_out(
             whole.append(log)
             without.append(log + inverse)
         rows.append(special.logsumexp(whole) - special.logsumexp(without, axis=0))
-    data = models[0].systems[0]
+    data = models[0].system
     stack = np.array(rows) + np.log(special.comb(data.trials, data.right))
     return stack.mean(0), stack.std(0, ddof=1) / np.sqrt(scrambles)
 
@@ -718,46 +666,44 @@ def systematic(weights: Array, size: int, rng: np.random.Generator) -> NDArray[n
 def statistics(
     model: Model, metrics: list[str], targets: list[str], theta: Array, weights: Array,
     rng: np.random.Generator, draws: int,
-) -> dict[tuple[int, str, str], tuple[float, float, Array, Array]]:  # fmt: skip
+) -> dict[tuple[str, str], tuple[float, float, Array, Array]]:  # fmt: skip
     """Mean, sd, values and their weights of one scramble."""
     again = systematic(weights, draws, rng)
     rng.shuffle(again)
     drawn = theta[again]
-    effects: list[Array | None] = [None] * len(model.systems)
+    effects: Array | None = None
     if model.groups is not None and model.law not in ("none", "complete"):
         effects = group_effects(model, drawn, rng)
         theta, weights = drawn, np.full(draws, 1 / draws)
     found = {}
-    for which in range(len(model.systems)):
-        given = given_points(model, which, metrics, targets, theta, effects[which])
-        sampled = sampled_values(model, which, metrics, targets, drawn, effects[which], rng)
-        for metric in metrics:
-            for target in targets:
-                values, share = sampled[metric, target], np.full(draws, 1 / draws)
-                pair = given.get((metric, target))
-                if pair is not None and len(pair[0]) > 1 and not pair[1].any():
-                    values, share = pair[0], weights  # known at every point
-                if pair is None:
-                    mean, sd = values.mean(), values.std()
-                else:
-                    mean = weights @ pair[0]
-                    sd = np.sqrt(weights @ (pair[1] + (pair[0] - mean) ** 2))
-                found[which, metric, target] = (float(mean), float(sd), values, share)
+    given = given_points(model, metrics, targets, theta, effects)
+    sampled = sampled_values(model, metrics, targets, drawn, effects, rng)
+    for metric in metrics:
+        for target in targets:
+            values, share = sampled[metric, target], np.full(draws, 1 / draws)
+            pair = given.get((metric, target))
+            if pair is not None and len(pair[0]) > 1 and not pair[1].any():
+                values, share = pair[0], weights  # known at every point
+            if pair is None:
+                mean, sd = values.mean(), values.std()
+            else:
+                mean = weights @ pair[0]
+                sd = np.sqrt(weights @ (pair[1] + (pair[0] - mean) ** 2))
+            found[metric, target] = (float(mean), float(sd), values, share)
     return found
 
 
-def group_effects(model: Model, theta: Array, rng: np.random.Generator) -> list[Array]:
+def group_effects(model: Model, theta: Array, rng: np.random.Generator) -> Array:
     """Draws of the effects of groups, one at every point; (points, groups)."""
-    pieces: list[list[Array]] = [[] for _ in model.systems]
+    pieces = []
     for start in range(0, len(theta), 2000):
-        systems, judge = model.split(theta[start : start + 2000])
-        for which, own in enumerate(systems):
-            log, table = model.by_group(which, own, judge)
-            cumulative = np.cumsum(np.exp(table - log[..., None]), axis=-1)
-            node = (cumulative < rng.random((*log.shape, 1))).sum(-1)
-            nodes = NODES[np.minimum(node, len(NODES) - 1)]
-            pieces[which].append(nodes * np.exp(own["tau"]))
-    return [np.concatenate(own) for own in pieces]
+        own, judge = model.split(theta[start : start + 2000])
+        log, table = model.by_group(own, judge)
+        cumulative = np.cumsum(np.exp(table - log[..., None]), axis=-1)
+        node = (cumulative < rng.random((*log.shape, 1))).sum(-1)
+        nodes = NODES[np.minimum(node, len(NODES) - 1)]
+        pieces.append(nodes * np.exp(own["tau"]))
+    return np.concatenate(pieces)
 
 
 def full_offsets(model: Model, own: dict[str, Array], effects: Array | None, points: int) -> Array:
@@ -770,9 +716,9 @@ def full_offsets(model: Model, own: dict[str, Array], effects: Array | None, poi
     return offset
 
 
-def distinct(model: Model, which: int) -> list[tuple[int, NDArray[np.int64]]]:
+def distinct(model: Model) -> list[tuple[int, NDArray[np.int64]]]:
     """Kinds of questions that are alike in everything, and their questions."""
-    inverse = model.kinds[which][1]
+    inverse = model.kinds[1]
     groups = np.zeros(len(inverse), int) if model.groups is None else model.groups
     pairs = sorted(set(zip(inverse.tolist(), groups.tolist(), strict=True)))
     return [(kind, np.flatnonzero((inverse == kind) & (groups == own))) for kind, own in pairs]
@@ -789,7 +735,7 @@ def end_moments(metric: str, a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def given_points(
-    model: Model, which: int, metrics: list[str], targets: list[str], theta: Array,
+    model: Model, metrics: list[str], targets: list[str], theta: Array,
     effects: Array | None,
 ) -> dict[tuple[str, str], tuple[Array, Array]]:  # fmt: skip
     """Mean and variance of each mean over questions at every point, where they are closed."""
@@ -797,7 +743,7 @@ def given_points(
     for start in range(0, len(theta), 4000):
         part = slice(start, start + 4000)
         own = None if effects is None else effects[part]
-        pieces.append(_given(model, which, metrics, targets, theta[part], own))
+        pieces.append(_given(model, metrics, targets, theta[part], own))
     return {
         key: tuple(np.concatenate([piece[key][i] for piece in pieces]) for i in (0, 1))
         for key in pieces[0]
@@ -805,11 +751,10 @@ def given_points(
 
 
 def _given(
-    model: Model, which: int, metrics: list[str], targets: list[str], theta: Array,
+    model: Model, metrics: list[str], targets: list[str], theta: Array,
     effects: Array | None,
 ) -> dict[tuple[str, str], tuple[Array, Array]]:  # fmt: skip
-    systems, judge = model.split(theta)
-    own, points = systems[which], len(theta)
+    (own, judge), points = model.split(theta), len(theta)
     found: dict[tuple[str, str], tuple[Array, Array]] = {}
     if model.law == "complete":
         p = special.expit(own["p"][:, 0])
@@ -821,9 +766,9 @@ def _given(
     sums = {metric: [np.zeros(points), np.zeros(points)] for metric in metrics}
     each = {metric: np.zeros((points, 0)) for metric in metrics}
     squares = {metric: np.zeros(points) for metric in metrics}
-    tried = model.systems[which].tried
-    for kind, questions in distinct(model, which):
-        log, a, b = model.posterior_of(which, kind, own, judge, offset[:, questions[0]])
+    tried = model.system.tried
+    for kind, questions in distinct(model):
+        log, a, b = model.posterior_of(kind, own, judge, offset[:, questions[0]])
         weight = np.exp(log - special.logsumexp(log, axis=-1, keepdims=True))
         share = model.share[questions]
         for metric in metrics:
@@ -895,7 +840,7 @@ def new_groups(model: Model, metric: str, own: dict[str, Array]) -> Array:
 
 
 def sampled_values(
-    model: Model, which: int, metrics: list[str], targets: list[str], theta: Array,
+    model: Model, metrics: list[str], targets: list[str], theta: Array,
     effects: Array | None, rng: np.random.Generator,
 ) -> dict[tuple[str, str], Array]:  # fmt: skip
     """One draw of everything at every point."""
@@ -903,8 +848,8 @@ def sampled_values(
     for start in range(0, len(theta), 4000):
         part = slice(start, start + 4000)
         own = None if effects is None else effects[part]
-        given = _given(model, which, metrics, targets, theta[part], own)
-        p = drawn_p(model, which, theta[part], own, rng)
+        given = _given(model, metrics, targets, theta[part], own)
+        p = drawn_p(model, theta[part], own, rng)
         for metric in metrics:
             values = value(metric, p)
             for target in targets:
@@ -915,7 +860,7 @@ def sampled_values(
                     and not model.rows.shape[1]
                     and (model.law != "complete")
                 ):
-                    share = model.share * model.systems[which].tried
+                    share = model.share * model.system.tried
                     bootstrap = rng.standard_exponential(values.shape) * share
                     sample = (values * bootstrap).sum(1) / bootstrap.sum(1)
                 else:
@@ -924,18 +869,15 @@ def sampled_values(
     return {key: np.concatenate(pieces) for key, pieces in found.items()}
 
 
-def drawn_p(
-    model: Model, which: int, theta: Array, effects: Array | None, rng: np.random.Generator
-) -> Array:
+def drawn_p(model: Model, theta: Array, effects: Array | None, rng: np.random.Generator) -> Array:
     """Draws of every question's p; (points, questions)."""
-    systems, judge = model.split(theta)
-    own, points = systems[which], len(theta)
+    (own, judge), points = model.split(theta), len(theta)
     if model.law == "complete":
         return np.repeat(special.expit(own["p"]), len(model.share), 1)
     offset = full_offsets(model, own, effects, points)
     p = np.empty((points, len(model.share)))
-    for kind, questions in distinct(model, which):
-        log, a, b = model.posterior_of(which, kind, own, judge, offset[:, questions[0]])
+    for kind, questions in distinct(model):
+        log, a, b = model.posterior_of(kind, own, judge, offset[:, questions[0]])
         weight = np.exp(log - special.logsumexp(log, axis=-1, keepdims=True))
         cumulative = np.cumsum(weight, -1)
         row = np.arange(points)

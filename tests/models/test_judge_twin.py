@@ -8,7 +8,7 @@ import pytest
 
 import bayesatk as bk
 from bayesatk.core.pooling.difficulty import Difficulty
-from bayesatk.core.pooling.judges import OneJudge
+from bayesatk.core.pooling.judges import JudgeRates
 from bayesatk.models.question_draws import p_given
 from bayesatk.results.question_laws import QuestionLaws
 from tests.conftest import FALSE_ALARM
@@ -16,7 +16,7 @@ from tests.conftest import FALSE_ALARM
 
 @pytest.mark.long
 def test_the_sampled_model_of_two_systems_agrees_with_the_closed_form() -> None:
-    """Of one judge; difficulties are moderate, as NUTS needs for a latent p."""
+    """Of one calibration set; difficulties are moderate, as NUTS needs for a latent p."""
     rng, questions, trials = np.random.default_rng(3), 30, 6
     right = rng.binomial(trials, rng.beta(2, 2, (2, questions)))
     marks = rng.binomial(right, 0.9) + rng.binomial(trials - right, 0.08)
@@ -74,7 +74,7 @@ def test_p_given_marks_is_what_bayes_says() -> None:
     p = law.draw_p(1, rng)[:, 0]
     marks = rng.binomial(4, 0.1 + 0.8 * p)
     judge = {"sensitivity": np.full(4000, 0.9), "false_positive_rate": np.full(4000, 0.1)}
-    study: Any = SimpleNamespace(judge_rates=lambda system: OneJudge(bk.JudgeError(0, 0, 0, 0)))
+    study: Any = SimpleNamespace(judge_rates=[JudgeRates(bk.JudgeError(0, 0, 0, 0))])
     few = QuestionLaws(study, difficulty=law.among(slice(4000)), judge=judge)
     for seen in (1, 3):
         found = p_given(few, np.array([4.0 - seen, seen]), 1, rng)[:, 0]
@@ -89,4 +89,4 @@ def test_refusals() -> None:
     with pytest.raises(ValueError, match="difficulty must be one family with judge="):
         bk.sample([[1, 0]], "pass@1", difficulty=["beta", "inflated"], judge=judge)
     model = bk.models.build([[1, 0]], pooling="complete", judge=judge)
-    assert {one.name for one in model.free_RVs} == {"mean_p", "judge_rates"}
+    assert {one.name for one in model.free_RVs} == {"mean_p", "sensitivity", "false_positive_rate"}

@@ -20,7 +20,7 @@ TRIALS = RNG.integers(1, 5, (2, QUESTIONS))
 RIGHT = RNG.binomial(TRIALS, 0.6)
 BEFORE_TRIALS = RNG.integers(1, 4, (2, QUESTIONS))
 BEFORE = RNG.binomial(BEFORE_TRIALS, 0.6)
-ONE, OTHER = bk.JudgeError(50, 60, 4, 60, "one"), bk.JudgeError(45, 50, 6, 50, "other")
+ONE, OTHER = bk.JudgeError(50, 60, 4, 60), bk.JudgeError(45, 50, 6, 50)
 PRIOR = bk.priors.HyperPrior(
     mean=(1.5, 2.0), icc=(1.2, 3.0), atoms=(1.0, 2.0, 6.0), share=(3.0, 1.5), slope_sd=2.0,
     group_sd=0.7,
@@ -111,7 +111,7 @@ def log_chance(free, system: int, offset: float, right: float, wrong: float, rat
 def rates_of(free, judge, system: int):
     if judge is None:
         return None
-    return free["judge_rates"][system if isinstance(judge, dict) else 0]
+    return free["sensitivity"][system], free["false_positive_rate"][system]
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,8 @@ def test_the_full_form_simulates_what_the_marginal_form_says(family) -> None:
         )
     seen = drawn["prior_predictive"]["successes"].values.ravel()
     free = {
-        "mean_p": np.array([0.4]), "icc": np.array([0.3]), "judge_rates": np.array([[0.8, 0.1]])
+        "mean_p": np.array([0.4]), "icc": np.array([0.3]), "sensitivity": np.array([0.8]),
+        "false_positive_rate": np.array([0.1]),
     }  # fmt: skip
     if family == "inflated":
         free["atoms"] = np.array([[0.2, 0.1, 0.7]])

@@ -102,40 +102,32 @@ def test_groups_and_earlier_trials_without_pooling_are_what_weighted_draws_say()
         assert row["sd"] == pytest.approx(sd, rel=0.03)
 
 
-def test_systems_of_one_judge_share_its_rates() -> None:
-    """Two systems, one p each: the joint posterior of both and the rates, drawn from the prior."""
+def test_each_system_is_evaluated_alone_and_the_calibration_set_of_all_is_noted() -> None:
+    """Two systems, one p each, drawn from the prior with the rates that they have in common."""
     rng, size = np.random.default_rng(4), 300_000
-    p = rng.random((size, 2))
-    s, f = rng.beta(28, 4, size), rng.beta(5, 29, size)
-    rate = f[:, None] + (s - f)[:, None] * p
-    weight = binom.pmf([24, 30], 40, rate).prod(axis=1)
-    counts = np.array([[24], [30]])
-    data = bk.tally(counts, trials=np.full((2, 1), 40), systems=["a", "b"])
-    fit = bk.evaluate(data, "pass@1", judge=JUDGE, pooling="complete", rng=1)
-    mean, sd, error = _weighted(p[:, 1] - p[:, 0], weight)
-    compared = bk.compare(fit, rng=1)["comparison"].to_dataset()["pass_at_k"]
-    found = compared.sel(system="b", other="a", target="questions").squeeze("k", drop=True)
-    assert float(found.sel(contrast="mean")) == pytest.approx(mean, abs=4 * error + 0.04 * sd)
-    assert float(found.sel(contrast="sd")) == pytest.approx(sd, rel=0.05)
-    assert float(found.sel(contrast="sd_unpaired")) > 1.1 * sd  # what the judge shares is gone
-    chance = (weight * (p[:, 1] > p[:, 0])).sum() / weight.sum()
-    assert float(found.sel(contrast="prob_greater")) == pytest.approx(chance, abs=0.02)
-    mean, sd, error = _weighted(s, weight)
-    for system in range(2):  # both say how often it marks right
-        own = fit["closed_form"]["sensitivity"].isel(system=system).sel(statistic="mean")
-        assert float(own) == pytest.approx(mean, abs=4 * error + 0.03 * sd)
-
-
-def test_systems_of_their_own_judges_are_independent() -> None:
-    names = {one: bk.JudgeError(27, 30, 4, 32, one) for one in ("a", "b")}
+    p, f, s = rng.random((2, size)), rng.beta(5, 29, size), rng.beta(28, 4, size)
+    weight = binom.pmf([[24], [30]], 40, f + (s - f) * p)
     data = bk.tally(np.array([[24], [30]]), trials=np.full((2, 1), 40), systems=["a", "b"])
-    both = bk.evaluate(data, "pass@1", judge=names, pooling="complete", rng=1)
-    alone = bk.evaluate(data["b"], "pass@1", judge=JUDGE, pooling="complete", rng=1)
-    pair = (each["closed_form"]["pass_at_k"].isel(system=-1).values for each in (both, alone))
-    np.testing.assert_allclose(*pair, rtol=1e-9)
-    drawn = both["posterior"]["pass_at_k"].sel(target="questions").squeeze("k")
+    fit = bk.evaluate(data, "pass@1", judge=JUDGE, pooling="complete", rng=1)
+    for system in range(2):  # the marks of the other say nothing here
+        mean, sd, error = _weighted(p[system], weight[system])
+        own = fit["closed_form"]["pass_at_k"].isel(system=system).sel(target="questions", k=1)
+        assert float(own.sel(statistic="mean")) == pytest.approx(mean, abs=4 * error + 0.03 * sd)
+        assert float(own.sel(statistic="sd")) == pytest.approx(sd, rel=0.03)
+    drawn = fit["posterior"]["pass_at_k"].sel(target="questions").squeeze("k")
     a, b = (drawn.sel(system=one).values.ravel() for one in ("a", "b"))
     assert abs(np.corrcoef(a, b)[0, 1]) < 0.07  # 4000 draws
+    compared = bk.compare(fit, rng=1)
+    found = compared["comparison"]["pass_at_k"].sel(system="b", other="a", target="questions", k=1)
+    sd = _weighted(p[1] - p[0], weight.prod(axis=0))[1]
+    assert float(found.sel(contrast="sd")) > 1.1 * sd  # less certain than it is, as the note says
+    for said in (bk.notes(fit), bk.notes(compared)):
+        assert sum("One calibration set tells the error rates" in one for one in said) == 1
+    apart = bk.evaluate(data, "pass@1", judge={"a": JUDGE, "b": JUDGE}, pooling="complete", rng=1)
+    assert not any("One calibration set" in one for one in bk.notes(apart))
+    assert not any("One calibration set" in one for one in bk.notes(bk.evaluate(
+        data["a"], "pass@1", judge=JUDGE, pooling="complete", rng=1
+    )))  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -223,7 +215,7 @@ def test_a_table_of_trials_marked_twice_is_counted() -> None:
     assert bk.Result.of(read).judges == bk.Result.of(counted).judges
     own = pd.concat([table.assign(system=one) for one in ("a", "b")])
     each = bk.evaluate(data, "pass@1", judge=own, **options)
-    assert [judge.name for judge in bk.Result.of(each).judges.by_system] == ["a", "b"]
+    assert bk.Result.of(each).judges == (bk.JudgeError(18, 20, 1, 20),) * 2
 
 
 @pytest.mark.parametrize("suffix", [".nc", ".zarr"])
@@ -282,7 +274,7 @@ def test_what_a_judge_has_no_model_for_is_refused() -> None:
     ):  # fmt: skip
         with pytest.raises(ValueError, match=r"a judge that errs for .* leave out judge"):
             refused(fit)
-    assert np.isnan(bk.checks.log_evidence(fit).values).all()  # of systems that share a judge
+    assert np.isfinite(bk.checks.log_evidence(fit).values).all()
 
 
 def test_the_antibody_survey_of_santa_clara_has_its_published_interval() -> None:
@@ -297,29 +289,6 @@ def test_the_antibody_survey_of_santa_clara_has_its_published_interval() -> None
     assert _statistic(fit, "pass_at_k", 1, statistic="ci_upper") == pytest.approx(0.018, abs=6e-4)
 
 
-@pytest.mark.parametrize("pooling", ["partial", "none", "complete"])
-def test_a_cut_posterior_keeps_the_rates_as_calibrated(pooling) -> None:
-    """Rates are drawn from the calibration set, and what is given them by weights of the marks."""
-    rng, size = np.random.default_rng(7), 4000
-    judge = bk.JudgeError(tp=270, p=300, fp=40, n=320, updated=False)
-    fit = bk.evaluate(MARKS, "pass@1", judge=judge, pooling=pooling, difficulty=(
-        "beta" if pooling == "partial" else None), rng=1)  # fmt: skip
-    for name, (a, b) in (("sensitivity", (271, 31)), ("false_positive_rate", (41, 281))):
-        assert _statistic(fit, name) == pytest.approx(a / (a + b), abs=2e-4)  # a hundredth of an sd
-    means = []
-    for _ in range(40):
-        s, f = rng.beta(271, 31), rng.beta(41, 281)
-        p = rng.random((size, 5)) if pooling == "none" else _prior_p("beta", size, 5, rng)
-        if pooling == "complete":
-            p = np.repeat(rng.random((size, 1)), 5, axis=1)
-        weight = binom.pmf(MARKS[0], MARKS[1], f + (s - f) * p).prod(axis=1)
-        means.append(weight @ p.mean(axis=1) / weight.sum())
-    error = np.std(means) / np.sqrt(len(means))
-    assert _statistic(fit, "pass_at_k", 1) == pytest.approx(np.mean(means), abs=4.5 * error)
-    with pytest.raises(ValueError, match="updated=True"):
-        bk.checks.exact_loo(fit)
-
-
 def test_a_plan_has_the_width_that_an_evaluation_then_has() -> None:
     rng = np.random.default_rng(8)
 
@@ -327,21 +296,16 @@ def test_a_plan_has_the_width_that_an_evaluation_then_has() -> None:
         right = rng.binomial(4, rng.beta(1.5, 1.0, questions))
         return rng.binomial(right, 0.9) + rng.binomial(4 - right, 0.1), np.full(questions, 4)
 
-    known = {"difficulty": "beta", "draws": 200, "rng": 1}
-    pilot = bk.evaluate(marks(150), "pass@1", judge=bk.JudgeError(90, 100, 10, 100), **known)
-    table = plan_table(pilot, "pass@1", width=0.12, trials=[4], labels=[0, 400]).set_index("labels")
-    assert table.loc[400, "questions"] < 0.5 * table.loc[0, "questions"]
-    # 400 labels of trials of which some 58% are right.
-    judge = bk.JudgeError(tp=299, p=332, fp=27, n=268)
-    fit = bk.evaluate(marks(int(table.loc[400, "questions"])), "pass@1", judge=judge, **known)
+    known = {
+        "difficulty": "beta", "draws": 200, "rng": 1, "judge": bk.JudgeError(900, 1000, 100, 1000),
+    }  # fmt: skip
+    pilot = bk.evaluate(marks(150), "pass@1", **known)
+    questions = int(plan_table(pilot, "pass@1", width=0.12, trials=[4])["questions"].item())
+    fit = bk.evaluate(marks(questions), "pass@1", **known)
     ends = [
         _statistic(fit, "pass_at_k", 1, "population", f"ci_{one}") for one in ("lower", "upper")
     ]
-    assert ends[1] - ends[0] == pytest.approx(0.12, rel=0.25)
-    as_is = plan_table(pilot, "pass@1", width=0.12, trials=[4])
-    assert as_is["questions"].tolist() == [table.loc[0, "questions"]]
-    with pytest.raises(ValueError, match=r"labels must be left out without a judge .* got \[0\]"):
-        plan_table((0.6, 0.3), "pass@1", width=0.12, labels=[0])
+    assert ends[1] - ends[0] == pytest.approx(0.12, rel=0.2)
 
 
 def test_prior_trials_of_full_weight_are_as_those_of_almost_that() -> None:

@@ -3,8 +3,6 @@
 That its numbers are right is shown by the golden results, whose witness shares nothing with it.
 """
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,10 +10,11 @@ from hypothesis import strategies as st
 from scipy.special import expit
 
 import bayesatk as bk
+from bayesatk.core.pooling.judges import JudgeRates
 from bayesatk.data.grouping import Grouping
 from bayesatk.metrics.category_credit import CategoryCredit, Judged
 from bayesatk.metrics.grid import parse
-from bayesatk.posterior.model import CountModel, Marking
+from bayesatk.posterior.model import CountModel
 from bayesatk.priors import DirichletHyperPrior, HyperPrior
 
 METRICS = parse("pass@1,4")
@@ -114,8 +113,8 @@ def test_evidence_is_that_without_a_question_times_its_predictive() -> None:
 def test_draws_have_the_moments_that_are_stated() -> None:
     counts, group = marks(9)
     grouping = Grouping.of(group)
-    marking = Marking(bk.JudgeError(90, 100, 5, 100))
-    model = CountModel.of(BETA, counts, grouping=grouping, marking=marking)
+    judge = JudgeRates(bk.JudgeError(90, 100, 5, 100))
+    model = CountModel.of(BETA, counts, grouping=grouping, judge=judge)
     posterior = model.fit(METRICS)
     drawn = posterior.draw(8000, np.random.default_rng(1), True)
     error = posterior.sd / np.sqrt(8000)
@@ -124,47 +123,6 @@ def test_draws_have_the_moments_that_are_stated() -> None:
     assert drawn.p is not None
     mean, sd = posterior.question_p()
     assert (np.abs(drawn.p.mean(axis=0) - mean) < 0.08 * sd).all()
-
-
-@pytest.mark.long
-def test_systems_of_one_judge_have_its_rates_in_common() -> None:
-    counts, group = marks(10)
-    others, _ = marks(11)
-    error = bk.JudgeError(45, 50, 5, 50)
-    models = [CountModel.of(BETA, own, grouping=Grouping.of(group)) for own in (counts, others)]
-    first, second = (
-        replace(models[i], marking=Marking(error, (models[1 - i],), 5)) for i in (0, 1)
-    )
-    rates = [
-        model.fit(METRICS).draw(4000, np.random.default_rng(i), False).hyper["sensitivity"]
-        for i, model in enumerate((first, second))
-    ]
-    assert np.corrcoef(rates)[0, 1] > 0.9
-    assert abs(rates[0].mean() - rates[1].mean()) < 0.15 * rates[0].std()
-
-
-def _marked(seed: int, systems: int, questions: int) -> list[np.ndarray]:
-    """Marks of systems by a judge with rates .85 and .12, four trials a question."""
-    rng = np.random.default_rng(seed)
-    marked = []
-    for place in range(systems):
-        right = rng.binomial(4, rng.beta(1.2 + 0.5 * place, 1.5, questions))
-        marks = rng.binomial(right, 0.85) + rng.binomial(4 - right, 0.12)
-        marked.append(np.stack([4 - marks, marks], axis=1))
-    return marked
-
-
-def _of_shared_judge(counts: list[np.ndarray], error: bk.JudgeError) -> CountModel:
-    """Return the composed model of the first system."""
-    first, *others = (CountModel.of(BETA, own) for own in counts)
-    return replace(first, marking=Marking(error, tuple(others)))
-
-
-def test_marks_of_others_that_contradict_a_systems_own_are_called_rough() -> None:
-    counts = _marked(4, 6, 150)
-    posterior = _of_shared_judge(counts, bk.JudgeError(18, 20, 1, 20)).fit(METRICS)
-    assert posterior.warning is not None
-    assert "rough" in posterior.warning
 
 
 @pytest.mark.parametrize(

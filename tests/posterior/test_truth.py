@@ -11,21 +11,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import betaln
-from scipy.stats import binom, kstest
+from scipy.stats import kstest
 
 import bayesatk as bk
-from bayesatk.core.pooling.judges import OneJudge
-from bayesatk.core.pooling.marks import kinds_of, log_marked
+from bayesatk.core.pooling.judges import JudgeRates
+from bayesatk.core.pooling.marks import log_marked
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.pooling.states import States
 from bayesatk.core.program.laws import Common, DifficultyLaw
 from bayesatk.core.program.observations import AllAlike, Marked, MarkedOnRule
-from bayesatk.data.other_trials import label_notes, read_judges
-from bayesatk.judge_error import JudgeError, Judges, rate_of_others
+from bayesatk.judge_error import JudgeError
 from bayesatk.priors import HyperPrior
 from bayesatk.priors.fields import Beta, Field, Fields
 
 SAME = bk.JudgeError(0, 0, 0, 0, by_question=False)  # rates are the same for all questions
+# What is known of a trial: its truth, or None, and its mark, or None.
+KINDS = [(None, 0), (None, 1), *((truth, mark) for truth in (False, True) for mark in (None, 0, 1))]
 RATES = tuple(Field(name, Beta(1.0, 1.0)) for name in ("sensitivity", "false_positive_rate"))
 
 
@@ -57,7 +58,7 @@ def chance_without_p(counts, a, b, s, f):
 def chance_of(counts, p, s, f):
     """Probability of trials in their order at p, from the definition alone."""
     total = 1.0
-    for (truth, mark), count in zip(kinds_of(len(counts)), counts, strict=True):
+    for (truth, mark), count in zip(KINDS, counts, strict=True):
         chance = 0.0
         for right in (True, False):
             if truth is None or truth is right:
@@ -79,7 +80,7 @@ def test_the_likelihood_is_the_integral_over_p(counts, mean, icc, s, f) -> None:
     one = chance_without_p(counts, a, b, s, f)
     states = States.of_counts(np.array([counts]))
     fields = HyperPrior().fields("beta", 0, False, 0)
-    judge = OneJudge(JudgeError(0, 0, 0, 0))
+    judge = JudgeRates(JudgeError(0, 0, 0, 0))
     fields = Fields((*fields, *judge.fields))
     values = {"mean": mean, "icc": icc, "sensitivity": s, "false_positive_rate": f}
     theta = np.array([[np.log(value / (1.0 - value)) for value in values.values()]])
@@ -115,7 +116,7 @@ def test_rates_of_a_question_are_integrated(counts, s, f, rate_icc) -> None:
     nodes = replace(Nodes.single(1.0, 1.0), rates=np.array([[s, f, rate_icc]]))
     states = States.of_counts(np.array([counts]))
     logs = log_marked(nodes, states) - states.log_ways
-    known = [(mark, right) for (right, mark), n in zip(kinds_of(len(counts)), counts, strict=True)
+    known = [(mark, right) for (right, mark), n in zip(KINDS, counts, strict=True)
              for _ in range(n) if right is not None and mark is not None]  # fmt: skip
     wrong, right = sum(counts[2:5]), sum(counts[5:])
     rejected, accepted = counts[:2]
@@ -237,36 +238,18 @@ def test_the_claim_says_how_many_labels_it_takes() -> None:
 
 
 @pytest.mark.long
-def test_rates_are_those_of_each_system_or_shared() -> None:
+def test_each_system_has_rates_of_its_own() -> None:
     rng = np.random.default_rng(4)
     strict, lenient = (simulated(rng, rates=rates) for rates in ((0.9, 0.05), (0.95, 0.5)))
     data = bk.tally({"a": strict[0], "b": lenient[0]}, truth={"a": strict[1], "b": lenient[1]})
-    rates = {}
-    for judge in ("system", "shared"):
-        fit = bk.evaluate(data, "pass@1", judge=judge, difficulty="beta", rng=1)
-        rates[judge] = fit["posterior"]["false_positive_rate"].mean(("chain", "draw")).values
-    default = bk.evaluate(data, "pass@1", difficulty="beta", rng=1)
-    assert default["posterior"]["false_positive_rate"].mean(
-        ("chain", "draw")
-    ).values == pytest.approx(rates["system"])
-    assert rates["system"][1] - rates["system"][0] > 0.2
-    assert abs(rates["shared"][1] - rates["shared"][0]) < 0.1
-    assert any("judge='system' gives each its own" in note for note in bk.notes(fit))
-    assert not any("gives each its own" in note for note in bk.notes(default))
-    sizes = np.stack([fit["judge"][name].values for name in ("p", "n")])
-    assert (sizes[:, 0] == sizes[:, 1]).all()
-    assert sizes[:, 0].sum() == 160
-
-
-def test_labels_that_agree_on_a_shared_judge_are_rarely_doubted() -> None:
-    rng, doubted = np.random.default_rng(8), 0
-    for _ in range(40):
-        parts = [simulated(rng, 60, 4, 60, (0.9, 0.2)) for _ in range(2)]
-        data = bk.tally(
-            {"a": parts[0][0], "b": parts[1][0]}, truth={"a": parts[0][1], "b": parts[1][1]}
-        )
-        doubted += len(label_notes(read_judges("shared", data), data))
-    assert doubted <= 2
+    fit = bk.evaluate(data, "pass@1", difficulty="beta", rng=1)
+    rates = fit["posterior"]["false_positive_rate"].mean(("chain", "draw")).values
+    assert rates[1] - rates[0] > 0.2
+    assert not any("calibration set tells" in note for note in bk.notes(fit))
+    alone = bk.evaluate(data["b"], "pass@1", difficulty="beta", rng=1)
+    own = (each["closed_form"]["pass_at_k"].sel(statistic=["mean", "sd"]).isel(system=-1).values
+           for each in (fit, alone))  # fmt: skip
+    np.testing.assert_allclose(*own, rtol=1e-9)
 
 
 @pytest.mark.long
@@ -376,6 +359,11 @@ def test_truth_of_a_trial_without_a_mark_counts() -> None:
         ([[1, 0]], {"truth": [[2, None]]}, r"must be 0 or 1 .* got 2 in 'truth' at system"),
         ([[1, 0]], {"truth": [[1]]}, "must be arranged like data"),
         (([1], [2]), {"truth": [[1, 0]]}, "truth must be left out for counts"),
+        (
+            [[3, 1]],
+            {"truth": [[1, 0]], "scores": {1: 1, 2: 2, 3: 3}},
+            r"must go with marks that are right or wrong; got scores .* success='score >= 3'",
+        ),
     ],
 )
 def test_bad_truth_is_refused(data, options, words) -> None:
@@ -391,7 +379,7 @@ def test_bad_truth_is_refused(data, options, words) -> None:
             None,
             r"right and wrong trials with marks; .* 2 right and 0 wrong",
         ),
-        ([[1, None], [0, None]], "each", "'system', 'shared' or 'pooled'"),
+        ([[1, None], [0, None]], "each", "must be a JudgeError, a mapping"),
         ([[None, None], [None, None]], None, "0 right and 0 wrong"),
     ],
 )
@@ -399,71 +387,6 @@ def test_labels_that_say_too_little_are_refused(truth, judge, words) -> None:
     data = bk.tally([[1, 0], [1, 1]], truth=truth)
     with pytest.raises(ValueError, match=words):
         bk.evaluate(data, "pass@1", judge=judge)
-
-
-def test_words_need_trials_of_known_truth() -> None:
-    with pytest.raises(ValueError, match="truth of no trial is known"):
-        bk.evaluate([[1, 0], [1, 1]], "pass@1", judge="shared")
-
-
-# Rates that systems have nearly in common
-
-
-def test_a_rate_of_one_system_given_the_labels_of_others() -> None:
-    """Draws of the prior, weighted by what others' trials say."""
-    marked, size = np.array([9, 30, 18]), np.array([10, 40, 20])
-    rng = np.random.default_rng(3)
-    mean, icc = rng.random(200_000), np.maximum(rng.beta(0.5, 4.0, 200_000), 1e-9)
-    total = 1.0 / icc - 1.0
-    shapes = np.maximum(np.stack([mean * total, (1.0 - mean) * total]), 1e-12)
-    rates = rng.beta(*shapes, (4, len(mean)))
-    weight = binom.pmf(marked[:, None], size[:, None], rates[:3]).prod(axis=0)
-    weight /= weight.sum()
-    of_new = weight @ rates[3]
-    sd = np.sqrt(weight @ (rates[3] - of_new) ** 2)
-    a, b = rate_of_others(marked, size)
-    error = 1.0 / np.sqrt(1.0 / (weight**2).sum())
-    assert a / (a + b) == pytest.approx(of_new, abs=4.0 * sd * error)
-    assert np.sqrt(a * b / (a + b + 1.0)) / (a + b) == pytest.approx(sd, rel=0.05)
-
-
-@pytest.fixture(scope="module")
-def pooled_labels():
-    """Four systems, of which the last has no labels."""
-    rng = np.random.default_rng(4)
-    parts = [simulated(rng, questions=40, trials=2, labels=labels) for labels in (50, 50, 50, 1)]
-    truths = [truth for _, truth, _ in parts[:3]] + [np.full((40, 2), np.nan)]
-    marks = {f"m{place}": part[0] for place, part in enumerate(parts)}
-    return bk.tally(marks, truth=dict(zip(marks, truths, strict=True)))
-
-
-def test_pooled_rates_are_between_those_of_each_system_and_of_all(pooled_labels) -> None:
-    some = pooled_labels.sel(system=["m0", "m1", "m2"])
-    fits = {
-        judge: bk.evaluate(data, "pass@1", judge=judge, pooling="complete", rng=1)
-        for judge, data in (("system", some), ("pooled", pooled_labels), ("shared", some))
-    }
-    means, sds = (
-        {name: fit["closed_form"]["false_positive_rate"].sel(statistic=statistic).values[:3]
-         for name, fit in fits.items()} for statistic in ("mean", "sd")
-    )  # fmt: skip
-    spread = {name: np.ptp(values) for name, values in means.items()}
-    assert spread["shared"] < spread["pooled"] < spread["system"]
-    assert (sds["shared"] < sds["pooled"]).all()
-    assert (sds["pooled"] < sds["system"]).all()
-    # Labels of the others tell the rates of a system that has none, less surely.
-    unlabelled = float(fits["pooled"]["closed_form"]["false_positive_rate"].sel(statistic="sd")[3])
-    assert sds["pooled"].max() < unlabelled < 0.2
-
-
-def test_pooled_judges_are_kept_and_refused_without_labels(pooled_labels) -> None:
-    judges = read_judges("pooled", pooled_labels)
-    assert Judges.from_description(judges.described()) == judges
-    assert read_judges("pooled", pooled_labels.sel(system="m0")).by_system[0].shapes == (
-        (1.0, 1.0), (1.0, 1.0),
-    )  # fmt: skip
-    with pytest.raises(ValueError, match=r"of m3 it has 0 right and 0 wrong ones.*judge='pooled'"):
-        read_judges("system", pooled_labels)
 
 
 @pytest.mark.long

@@ -13,7 +13,7 @@ from bayesatk.results.result import (
     analysis_group,
     table_of,
     tree_of,
-    with_analyses,
+    with_analysis,
 )
 from bayesatk.results.schema import ANALYSES
 from bayesatk.results.views import ShownTable
@@ -51,7 +51,7 @@ def test_files_keep_every_type(tmp_path, ending) -> None:
     rows = {("x", 0): (np.nan, 3, True, "a"), ("y", 2): (np.inf, -1, False, ""),
             ("x", 2): (-np.inf, 0, True, "é")}  # fmt: skip
     group = analysis_group(_table(rows), ["system", "level"], {"nested": {"a": [1]}})
-    tree = with_analyses(tree_of(None, "by hand"), {"plan": group})
+    tree = with_analysis(tree_of(None, "by hand"), "plan", group)
     again = bk.load_result(bk.save(tree, tmp_path / f"one.{ending}"))
     assert again.identical(tree)
     pd.testing.assert_frame_equal(
@@ -68,13 +68,13 @@ def test_labels_keep_the_order_of_the_result() -> None:
     assert table_of(group)["system"].tolist() == ["b", "a"]
 
 
-def test_an_analysis_replaces_its_earlier_groups() -> None:
+def test_an_analysis_replaces_its_earlier_group() -> None:
     one = analysis_group(pd.DataFrame({"system": ["a"], "x": [1]}), ["system"], {})
-    tree = with_analyses(tree_of(None, "by hand"), {"labels": one, "labels_chosen": one})
-    later = with_analyses(tree, {"labels": one.assign(x=("system", [2]))})
-    assert list(later.children) == ["labels"]
-    assert later["labels"]["x"].item() == 2
-    assert list(tree.children) == ["labels", "labels_chosen"]  # as it was
+    tree = with_analysis(tree_of(None, "by hand"), "gate", one)
+    later = with_analysis(tree, "gate", one.assign(x=("system", [2])))
+    assert list(later.children) == ["gate"]
+    assert later["gate"]["x"].item() == 2
+    assert tree["gate"]["x"].item() == 1  # as it was
 
 
 def test_rows_show_themselves_as_the_table_does_and_other_columns_as_they_are() -> None:
@@ -95,7 +95,6 @@ def test_rows_show_themselves_as_the_table_does_and_other_columns_as_they_are() 
 @pytest.mark.parametrize("name", ANALYSES)
 def test_a_result_without_an_analysis_says_who_makes_it(name) -> None:
     fit = bk.evaluate([[1, 0]], "pass@1", rng=1, draws=2)
-    maker = "next_labels" if name.startswith("labels") else name
-    maker = maker if maker in bk.__all__ else rf"decide\.{maker}"
+    maker = name if name in bk.__all__ else rf"decide\.{name}"
     with pytest.raises(ValueError, match=rf"must have the group {name!r}.*bayesatk\.{maker}\("):
         bk.table(fit, name)

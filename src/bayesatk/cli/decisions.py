@@ -44,7 +44,6 @@ def plan(
     trials: str = "1,2,4,8,16",
     questions: str | None = None,
     correlation: float = 0.0,
-    labels: str | None = None,
     group_weight: Texts = None,
     population: Literal["law", "bootstrap"] | None = None,
 ) -> None:
@@ -69,8 +68,6 @@ def plan(
         With --group: questions per group to consider, as 5,10.
     correlation
         Correlation of the difficulties of two systems.
-    labels
-        With --truth: numbers of trials to mark by hand to consider, as 50,100,200.
     """
     by_statement = any("=" in text for text in difficulty or [])
     if by_statement == bool(reading.files):
@@ -81,15 +78,12 @@ def plan(
     check_output(delivery.output, reading.files)
     data = None if by_statement else reading.load(delivery.output)
     from bayesatk.comparison.plans.planning import plan as draw_up
-    from bayesatk.metrics.grid import parse
     from bayesatk.posterior.evaluate import evaluate
 
     source: Any = {name: list(map(float, text.split(","))) for name, text in stated.items()}
     if data is not None:
-        voted = any(parsed.voted for parsed in parse(metric))
         source = evaluate(
-            data, metric, pooling="none" if voted else "partial",
-            difficulty=families(difficulty), population=population, rng=0,
+            data, metric, difficulty=families(difficulty), population=population, rng=0,
             **structure(data, reading.covariate, group_weight),
         )  # fmt: skip
     with working("Planning ...", delivery.silent):
@@ -97,7 +91,6 @@ def plan(
             source, metric, width=width, prob_correct=prob_correct, target=target,
             trials=whole_numbers(trials), correlation=correlation,
             questions=None if questions is None else whole_numbers(questions),
-            labels=None if labels is None else whole_numbers(labels),
         )  # fmt: skip
     delivery.deliver(tree, "plan")
 

@@ -179,8 +179,6 @@ class Reading(FileOptions):
     truth
         Column with what is true of a trial, where it is known (0, 1 or empty), to correct for
         errors of the judge.
-    marks
-        Columns with the marks of several judges: judge_a,judge_b.
     records
         Path of the records in a JSON document, or within each line: output.runs.
     wide
@@ -224,7 +222,6 @@ class Reading(FileOptions):
     cost_unit: Text = None
     missing_cost: Literal["error", "ignore"] = "error"
     truth: Text = None
-    marks: Text = None
     shared: bool = False
     memory: Text = None
 
@@ -238,7 +235,6 @@ class Reading(FileOptions):
         texts = {
             "scores": _scores(self.score),
             "columns": pairs(self.column, "--column"),
-            "marks": [name.strip() for name in (self.marks or "").split(",") if name.strip()],
             "covariates": list(self.covariate or ()),
             "budget": _bytes(self.memory),
         }
@@ -352,8 +348,7 @@ class Evaluation:
         Kind of interval.
     judge
         Table (.csv) of other trials of known truth, to correct for errors of the judge:
-        columns mark and truth, and system if error rates may differ between systems. With
-        --truth: system (default), shared or pooled, whose error rates these trials tell.
+        columns mark and truth, and system for a set of each system.
     prior_trials
         Earlier trials of the same questions by the same systems: a table or log like the data.
     prior_weight
@@ -368,7 +363,7 @@ class Evaluation:
     population: Literal["law", "bootstrap"] | None = None
     ci_prob: float = 0.95
     ci_kind: Literal["eti", "hdi"] = "eti"
-    judge: Text = None
+    judge: Path | None = None
     prior_trials: Path | None = None
     prior_weight: float = 1.0
 

@@ -15,7 +15,6 @@ from bayesatk.comparison.pairs.verdicts import (
     named,
 )
 from bayesatk.comparison.plans.planning import expected_widths
-from bayesatk.judge_error import JudgeError, MarkedBy
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.models_of import observed_value
 from bayesatk.results.result import Fit, Result
@@ -149,30 +148,14 @@ def _labels_wanted(result: Result, system: int, metric: Metric, target: str) -> 
     if judges is None or not result.has("judge"):
         return ""
     values = metric_values(result.group("judge"), metric).isel(system=system)
-    share, judge = float(values.sel(target=target)), judges.by_system[system]
+    share, labels = float(values.sel(target=target)), judges[system].p + judges[system].n
     if not 0.5 < share < 1.0:
         return ""
-    labels = _labels(result, judge, system)
     wanted = float(f"{labels * share / (1.0 - share):.1e}")
     return (
         f" {100 * share:.0f}% of its variance is due to the error rates of the judge, known from "
         f"{labels} trials; with about {wanted:,.0f} it would be half."
     )
-
-
-def _labels(result: Result, judge: MarkedBy, system: int) -> int:
-    """Return how many trials of known truth tell of the judge's error rates."""
-    if isinstance(judge, JudgeError):
-        return judge.p + judge.n
-    return int(result.data.dataset["truth_count"].isel(system=system).sum())
-
-
-def _marked_by(result: Result, judge: MarkedBy, system: int) -> str:
-    """Return who marked a system, and on how many trials it is known that they err."""
-    if isinstance(judge, JudgeError):
-        return f"a judge that errs ({judge}, of trials of known truth)"
-    labels = _labels(result, judge, system)
-    return f"{judge}, who err (the truth of {labels:,} trials is known)"
 
 
 def level_sentence(result: Result, system: int, metric: Metric, target: str) -> str:
@@ -193,7 +176,7 @@ def level_sentence(result: Result, system: int, metric: Metric, target: str) -> 
         seen = "" if np.isnan(observed) else f"{number_words(observed)} "
         return (
             f"{name} was marked {seen}in {label} on {design_words(trials)}{partly} by "
-            f"{_marked_by(result, judges.by_system[system], system)}. Corrected for that, "
+            f"a judge that errs ({judges[system]}, of trials of known truth). Corrected for that, "
             f"on {TARGET_NAMES[target]} its {label} is {mean} {interval}."
             + _labels_wanted(result, system, metric, target)
         )

@@ -13,8 +13,7 @@ from bayesatk._tools.messages import Argument, ArgumentError
 Capability = Literal[
     "group", "covariates", "judge", "weight", "prior trials", "pooling none", "pooling complete",
     "categories", "votes", "families", "truth", "success metrics",
-    "pooling partial", "cut judge", "law", "bootstrap",
-    "several marks", "pooling own",
+    "pooling partial", "law", "bootstrap", "pooling own",
 ]  # fmt: skip
 Operation = Literal[
     "table", "compare", "exact_loo", "leaderboard", "criticise", "plan", "question_table",
@@ -77,10 +76,6 @@ FEATURES: Mapping[Capability, Feature] = {
     "truth": Feature(
         "trials of known truth", Argument("truth"), ("read the data without ", Argument("truth"))
     ),
-    "several marks": Feature(
-        "several judges, or grades", Argument("data"),
-        ("take the marks of one judge", ),
-    ),
     "weight": Feature("weights", Argument("weight"), ("use data.unweighted()",)),
     "prior trials": _left_out("prior trials", "prior_trials"),
     "pooling none": _pooled("none", "partial"),
@@ -98,9 +93,6 @@ FEATURES: Mapping[Capability, Feature] = {
         "metrics of right and wrong alone", Argument("metrics"), (_OF_SCORES,)
     ),
     "pooling partial": _pooled("partial", "none"),
-    "cut judge": Feature(
-        "a judge with updated=False", Argument("judge"), ("pass a JudgeError with updated=True",)
-    ),
     "law": _of_population("law"),
     "bootstrap": _of_population("bootstrap"),
     "pooling own": Feature(
@@ -111,10 +103,8 @@ Pair = tuple[Capability, Capability | Operation]
 _ONE_P = "all questions have one success probability, so they do not differ"
 _NO_LAW = "each question has a prior of its own, so no distribution of difficulty is fitted"
 _ANSWERS = "questions have answers of their own, so one distribution of them all says nothing"
-_CUT = "a cut posterior is not the posterior of one model, so it has no evidence and no likelihood"
 _RATE = "it is about a success probability, and trials with scores have several probabilities"
 _GUESSES = "how a judge marks guesses is not known: its error rates are of what systems answer"
-_TWO_KINDS = "what one more trial reduces is known by a covariance if it is right or wrong alone"
 _OWN = "the library does not know the law of questions of your own model"
 
 
@@ -170,6 +160,9 @@ REFUSED = _pairs(
             "chance": _GUESSES,
             "difficulty_plot": "the rates that it shows beside the distribution are of marks",
         },
+        "truth": {
+            "plan": "it would have to be known which of the trials to come will be marked by hand",
+        },
         "law": {
             "pooling none": _NO_LAW + " from which new questions could come",
         },
@@ -178,12 +171,6 @@ REFUSED = _pairs(
             "wrong ones agree",
             "board_questions": "they may count fractions of a trial, and no question with "
             "fractions can be simulated",
-        },
-        "several marks": {
-            "prior trials": "earlier trials have one mark each, which does not say what several "
-            "judges, or grades, it stands for",
-            "board_questions": _TWO_KINDS,
-            "plan": "it would have to be known which judges mark which of the trials to come",
         },
         "votes": {
             "pooling complete": _ANSWERS + " of who wins a vote",
@@ -202,16 +189,10 @@ REFUSED = _pairs(
             "difficulty_plot": _RATE,
             "shrinkage_plot": _RATE,
             "chance": "a guesser is right or wrong",
-            "board_questions": _TWO_KINDS,
+            "board_questions": "what one more trial reduces is known by a covariance if it is "
+            "right or wrong alone",
             "gate_rates": "they say what a loss does to verdicts, and a loss of a mean score may "
             "come from any of the scores",
-        },
-        "cut judge": {
-            "exact_loo": _CUT,
-            "evidence": _CUT,
-            "plan": _CUT,
-            "question_table": _CUT,
-            "shared_difficulty": "the marks of all systems inform the judge's rates there",
         },
         "pooling none": {
             "shared_difficulty": _NO_LAW,

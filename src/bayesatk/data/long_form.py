@@ -14,10 +14,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesatk._tools.arrays import Array, Ints
+from bayesatk._tools.arrays import Array, Flags, Ints
 from bayesatk._tools.messages import Argument, source_of
 from bayesatk.data.answers import UNKNOWN, AnswerRules, Answers, group
-from bayesatk.data.columns import COST, TRUTH, TRUTHS
+from bayesatk.data.columns import COST, MARKS, TRUTH, TRUTHS
 from bayesatk.data.validation import (
     CODE_INVALID,
     CODE_MISSING,
@@ -158,21 +158,21 @@ class LongForm:
         sums = [np.bincount(slot, term, math.prod(shape)) for term in terms]
         return np.stack(sums, axis=-1).reshape(*shape, len(terms))
 
-    def truth_counts(self, level: Ints) -> Ints | None:
+    def truth_counts(self, right: Flags) -> Ints | None:
         """Count trials of known truth; (system, question, truth, mark), first without a mark.
 
         Parameters
         ----------
-        level : ndarray of int, shape (scored outcomes,)
-            Level of a mark, by outcome.
+        right : ndarray of bool, shape (scored outcomes,)
+            Whether an outcome is a mark that the trial is right.
         """
         if TRUTH not in self.by_trial:
             return None
         cell, _, code = self.rows()
         truth = self.by_trial[TRUTH]
         has_truth = ~np.isnan(truth)
-        mark = np.append(1 + level, 0)[code[has_truth]]  # a missing code is -1: the last
-        shape = len(self.systems), len(self.questions), len(TRUTHS), int(level.max()) + 2
+        mark = np.append(1 + right, 0)[code[has_truth]]  # a missing code is -1: the last
+        shape = len(self.systems), len(self.questions), len(TRUTHS), len(MARKS)
         slot = (cell[has_truth] * shape[2] + truth[has_truth].astype(np.int64)) * shape[3] + mark
         return np.bincount(slot, minlength=math.prod(shape)).reshape(shape)
 

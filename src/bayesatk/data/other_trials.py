@@ -8,214 +8,85 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
-from scipy.special import betaln, ndtr
+from scipy.special import ndtr
 
 from bayesatk._tools.arrays import Array, Ints
-from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk._tools.messages import ArgumentError
 from bayesatk.core.question.dirichlet_multinomial import log_ordered
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.tables import is_table
 from bayesatk.data.tally import tally
 from bayesatk.data.validation import OutcomeError, shown
-from bayesatk.judge_error import (
-    JUDGE_WORDS,
-    Grades,
-    JudgeError,
-    Judges,
-    Panel,
-    PooledJudge,
-    rate_of_others,
-)
+from bayesatk.judge_error import JudgeError
 from bayesatk.priors import Pooling
 
-_FEWEST_JUDGES = 3  # whose marks alone tell how often each of them errs
-_MOST_GRADES = 6  # levels of which the shares among right and wrong trials are estimated
 _MOST_TRIALS = 256  # of a question: what is worked out for all numbers of right trials and marks
+_SHARED_SET = (
+    "One calibration set tells the error rates of the judge for every system, and what it leaves "
+    "open moves all systems the same way. Here it is taken to be independent between systems, so "
+    "their differences are more certain than the intervals of differences say."
+)
 
 
-def read_judges(judge: object, outcomes: Outcomes) -> Judges | None:
-    """Return the judge of every system; None where marks are taken to be right.
+def read_judges(
+    judge: object, outcomes: Outcomes
+) -> tuple[tuple[JudgeError, ...] | None, list[str]]:
+    """Return the judge of every system, None where marks are taken to be right; and notes.
 
     Parameters
     ----------
-    judge : JudgeError, mapping {system: JudgeError}, table, path, text, Judges or None
+    judge : JudgeError, mapping {system: JudgeError}, table, path or None
         A table, or a file of it (.csv), has a row for each trial that was marked twice: columns
         ``mark`` (by the judge), ``truth``, and ``system`` where the judge may treat systems
-        differently. Other text, where the truth of some trials is known: whose error rates these
-        tell.
+        differently.
     outcomes : Outcomes
     """
     labelled = "truth_count" in outcomes.dataset
-    if isinstance(judge, Judges) or (judge is None and not labelled):
-        return judge
-    if outcomes.graded:
-        return _of_levels(judge, outcomes)
-    systems, judges = outcomes.systems, judge
+    if judge is None:
+        if not labelled:
+            return None, []
+        judge = dict.fromkeys(outcomes.systems, JudgeError(0, 0, 0, 0))
     if isinstance(judge, str | Path) and str(judge).endswith(".csv"):
-        judges = judge = pd.read_csv(judge, dtype={"system": str})  # labels of systems are text
-    if judge is None or isinstance(judge, str):
-        _check_words(judge, labelled)
-        names = [str(system) if judge != "shared" else "" for system in systems]
-        judges = {
-            system: JudgeError(0, 0, 0, 0, name)
-            for system, name in zip(systems, names, strict=True)
-        }
-        if judge == "pooled":
-            judges = _pooled(outcomes)
-    if not isinstance(judge, JudgeError) and is_table(judge):
-        judges = judge_of_table(judge)
+        judge = pd.read_csv(judge, dtype={"system": str})  # labels of systems are text
+    judges = judge_of_table(judge) if is_table(judge) else judge
+    notes = []
     if isinstance(judges, JudgeError):
-        judges = dict.fromkeys(systems, judges)
+        if judges.p + judges.n and len(outcomes.systems) > 1:
+            notes.append(_SHARED_SET)
+        judges = dict.fromkeys(outcomes.systems, judges)
     if not isinstance(judges, Mapping):
         raise ArgumentError(
-            "judge", " must be a JudgeError, a mapping from systems to them, or a table "
-            f"with columns 'mark' and 'truth'; got {judge!r:.80}. Count the trials that were "
+            "judge", " must be a JudgeError, a mapping from systems to them, or a table or file "
+            f".csv with columns 'mark' and 'truth'; got {judge!r:.80}. Count the trials that were "
             "marked twice: JudgeError(tp=178, p=197, fp=2, n=401).",
         )  # fmt: skip
     fit = all(isinstance(judge_of_system, JudgeError) for judge_of_system in judges.values())
-    if not fit or set(judges) != set(systems):
+    if not fit or set(judges) != set(outcomes.systems):
         raise ArgumentError(
-            "judge", f" must have a JudgeError for each of {systems}; got "
-            f"{judges!r:.160}. Give one JudgeError where one judge marked all systems.",
+            "judge", f" must have a JudgeError for each of {outcomes.systems}; got "
+            f"{judges!r:.160}. Give one JudgeError where one calibration set is of all systems.",
         )  # fmt: skip
-    by_system = Judges(tuple(judges[system] for system in systems))
-    _check_labels(by_system, outcomes, labelled)
-    return by_system
-
-
-def _pooled(outcomes: Outcomes) -> dict[Any, JudgeError]:
-    """Return a judge for each system, of whose rates the labels of the others tell."""
-    labels = outcomes.kinds.sum(axis=1)
-    marked, size = labels[:, [7, 4]], labels[:, [6, 3]] + labels[:, [7, 4]]
-    judges: dict[Any, JudgeError] = {}
     for index, system in enumerate(outcomes.systems):
-        other_systems = np.arange(len(labels)) != index
-        shapes = [
-            rate_of_others(k[other_systems], n[other_systems])
-            for k, n in zip(marked.T, size.T, strict=True)
-        ]
-        judges[system] = PooledJudge(0, 0, 0, 0, str(system), before=(*shapes[0], *shapes[1]))
-    return judges
+        _check_labels(judges[system], outcomes, index, labelled)
+    return tuple(judges[system] for system in outcomes.systems), notes
 
 
-def _of_levels(judge: object, outcomes: Outcomes) -> Judges:
-    """Return several judges of every system, or who graded it, whose rates are its own."""
-    if judge not in (None, "system"):
-        raise ArgumentError(
-            "judge", " must be left out where several judges marked the trials, or one "
-            f"gave grades: their rates are those of each system; got {judge!r:.80}.",
-        )  # fmt: skip
-    labels = outcomes.dataset["truth_count"].sum(["question", "mark"]).values
-    names, kinds = outcomes.judges, outcomes.dataset["category"].values.tolist()
-    if names and len(names) < _FEWEST_JUDGES and not labels.any():
-        raise ArgumentError(
-            Argument("truth", ..., "tally"), f" must be known of some trials where {len(names)} "
-            "judges marked them: their marks alone do not tell how often both err. Mark some by "
-            f"hand, or ask {_FEWEST_JUDGES} judges or more.",
-        )  # fmt: skip
-    if names:
-        return Judges(tuple(Panel(names, tuple(kinds), str(one)) for one in outcomes.systems))
-    for system, (wrong, right) in zip(outcomes.systems, labels.tolist(), strict=True):
-        if not (wrong and right):
-            raise ArgumentError(
-                "truth", f" must have right and wrong trials with grades; of "
-                f"{system!s:.160} it has {right} right and {wrong} wrong ones. Mark more by hand, "
-                f"of those that may be {'wrong' if right else 'right'}.",
-            )  # fmt: skip
-    bins = binned_grades(outcomes)
-    return Judges(tuple(Grades(*bins, str(system)) for system in outcomes.systems))
-
-
-def binned_grades(outcomes: Outcomes) -> tuple[tuple[float, ...], tuple[int, ...]]:
-    """Return the levels of grades, and the level of every category.
-
-    Beyond six grades neighbours are put together, so that about as many trials of known truth are
-    at each level; their scores are averaged.
-
-    Examples
-    --------
-    >>> data = tally([[1, 2, 3]], scores="numbers", truth=[[1, 0, 0]])
-    >>> binned_grades(data)
-    ((1.0, 2.0, 3.0), (0, 1, 2))
-    """
-    scores = outcomes.dataset["score"].values
-    order, counts = np.argsort(scores, kind="stable"), outcomes.dataset["truth_count"]
-    level = np.arange(len(scores))
-    if len(scores) > _MOST_GRADES:
-        labels = counts.sum(["system", "question", "truth"]).values[1:][order]
-        middle = (np.cumsum(labels) - 0.5 * labels) / labels.sum()
-        level = np.unique((middle * _MOST_GRADES).astype(int).clip(0, _MOST_GRADES - 1),
-                          return_inverse=True)[1]  # fmt: skip
-    means = [float(scores[order][level == number].mean()) for number in range(level.max() + 1)]
-    of_category = np.empty_like(level)
-    of_category[order] = level
-    return tuple(means), tuple(of_category.tolist())
-
-
-def _check_words(judge: object, labelled: bool) -> None:
-    """Refuse words that are none, and those that say nothing without trials of known truth."""
-    if judge not in (None, *JUDGE_WORDS):
-        raise ArgumentError(
-            "judge", " must be 'system', 'shared' or 'pooled' where it is text, or a "
-            f"file .csv; got {judge!r:.80}. 'system': the judge has error rates of its own for "
-            "each system; 'shared': the same for all; 'pooled': similar ones.",
-        )  # fmt: skip
-    if not labelled:
-        raise ArgumentError(
-            "judge", f" must be counts where the truth of no trial is known; got "
-            f"{judge!r}. Use JudgeError(tp=178, p=197, fp=2, n=401), or say what is true of some "
-            "trials: ", Argument("truth", ..., "tally"), ".",
-        )  # fmt: skip
-
-
-def _check_labels(judges: Judges, outcomes: Outcomes, labelled: bool) -> None:
-    """Refuse judges of whom no right, or no wrong, trial is known.
+def _check_labels(judge: JudgeError, outcomes: Outcomes, system: int, labelled: bool) -> None:
+    """Refuse a judge of whom no right, or no wrong, trial is known.
 
     Without trials of known truth the marks must also tell right from wrong.
     """
-    for judge, places in judges.calibrated().items():
-        if not labelled:
-            judge.check_direction()
-        counted = judge
-        if labelled:
-            counted = judge.with_labels(outcomes.kinds[places].sum(axis=(0, 1)))
-        if (1.0, 1.0) not in counted.shapes:
-            continue
-        of = ", ".join(str(outcomes.systems[system]) for system in places)
-        lacking = "right" if not counted.p else "wrong"
-        also = ", or pass judge='pooled', by which labels of other systems tell, too"
+    counted = judge
+    if labelled:
+        counted = judge.with_labels(outcomes.kinds[system].sum(axis=0))
+    else:
+        judge.check_direction()
+    if (1.0, 1.0) in counted.shapes:
         raise ArgumentError(
-            "truth" if labelled else "judge", f" must have right and wrong trials with "
-            f"marks; of {of:.160} it has {counted.p} right and {counted.n} wrong ones. Mark more "
-            f"by hand, of those that may be {lacking}{also * (len(judges.groups()) > 1)}.",
+            "truth" if labelled else "judge", " must have right and wrong trials with marks; of "
+            f"{outcomes.systems[system]!s:.160} it has {counted.p} right and {counted.n} wrong "
+            f"ones. Mark more by hand, of those that may be {'wrong' if counted.p else 'right'}.",
         )  # fmt: skip
-
-
-def label_notes(judges: Judges | None, outcomes: Outcomes) -> list[str]:
-    """Say where systems that share a judge have labels that speak for rates of their own.
-
-    The log Bayes factor of one pair of rates for all against a pair for each, both uniform, is
-    that of Beta-binomials; below -log(10) it is said.
-    """
-    notes = []
-    for judge, systems in ({} if judges is None else judges.calibrated()).items():
-        empty = JudgeError(0, 0, 0, 0)
-        by_system = [empty.with_labels(outcomes.kinds[system].sum(axis=0)) for system in systems]
-        together = empty.with_labels(outcomes.kinds[systems].sum(axis=(0, 1)))
-        factor = _log_marks(together) - sum(map(_log_marks, by_system))
-        if len(systems) > 1 and factor < -np.log(10.0):
-            names = ", ".join(str(outcomes.systems[system]) for system in systems)
-            whose = f"judge {judge.name!r}" if judge.name else "the judge"
-            notes.append(
-                f"The labels of {names:.160} contradict error rates of {whose} that are the same "
-                f"for all (log Bayes factor {factor:.1f}). judge='system' gives each its own."
-            )
-    return notes
-
-
-def _log_marks(judge: JudgeError) -> float:
-    """Log probability of the marks of trials of known truth, rates uniform."""
-    return float(sum(betaln(a, b) for a, b in judge.shapes))
 
 
 def judge_of_table(table: Any) -> JudgeError | dict[Any, JudgeError]:
@@ -226,7 +97,7 @@ def judge_of_table(table: Any) -> JudgeError | dict[Any, JudgeError]:
     >>> import pandas as pd
     >>> twice = pd.DataFrame({"mark": [1, 1, 1, 0, 0, 0] * 5, "truth": [1, 1, 1, 0, 0, 0] * 5})
     >>> judge_of_table(twice)
-    JudgeError(tp=15, p=15, fp=0, n=15, name='', updated=True, by_question=True)
+    JudgeError(tp=15, p=15, fp=0, n=15, by_question=True)
     """
     import narwhals as nw  # for tables only: it takes long to import
 
@@ -249,7 +120,7 @@ def judge_of_table(table: Any) -> JudgeError | dict[Any, JudgeError]:
             for side in (True, False)
         )
         counts = sum(right), len(right), sum(wrong), len(wrong)
-        judges[system] = JudgeError(*counts, str(system))
+        judges[system] = JudgeError(*counts)
     return judges if named else judges[""]
 
 
@@ -306,11 +177,6 @@ def read_prior_trials(
     check_weight(weight)
     if prior_trials is None or weight == 0.0:
         return None, []
-    if outcomes.graded:
-        raise ArgumentError(
-            "prior_trials", " must be left out where several judges marked trials, or "
-            "one gave grades: earlier trials are of right and wrong.",
-        )  # fmt: skip
     dataset = outcomes.dataset
     labels, values = (dataset[name].values.tolist() for name in ("category", "score"))
     before = prior_trials

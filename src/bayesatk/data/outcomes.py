@@ -4,7 +4,6 @@
 """
 
 import hashlib
-import json
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from html import escape
@@ -60,22 +59,6 @@ class Outcomes:
     notes: tuple[str, ...] = ()
     answers: Answers | None = None
     sources: tuple[tuple[str, str], ...] = ()
-
-    def with_dataset(self, dataset: xr.Dataset) -> "Outcomes":
-        """Return the outcomes with other counts of the same systems and questions."""
-        return replace(self, dataset=dataset)
-
-    @property
-    def judges(self) -> tuple[str, ...]:
-        """Names of several judges, whose marks of a trial are its category; empty for one."""
-        if "truth_count" not in self.dataset:
-            return ()
-        return tuple(json.loads(self.dataset["truth_count"].attrs.get("judges", "[]")))
-
-    @property
-    def graded(self) -> bool:
-        """Whether the categories are marks of several judges, or grades, where a truth is asked."""
-        return "truth_count" in self.dataset and (bool(self.judges) or not self.binary)
 
     @property
     def trials(self) -> xr.DataArray:
@@ -153,14 +136,8 @@ class Outcomes:
 
     @property
     def successes(self) -> xr.DataArray:
-        """Successful trials per system and question; the data must be binary.
-
-        Of several judges those that most of them mark right, of grades those above the middle.
-        """
+        """Successful trials per system and question; the data must be binary."""
         scores = self.dataset["score"].values
-        if self.graded:
-            above = scores > (0.5 if self.judges else (scores.min() + scores.max()) / 2.0)
-            return self.dataset["count"].isel(category=above).sum("category").rename("successes")
         if not self.binary:
             raise OutcomeError(
                 "data must have two categories, scored 0 and 1, for a metric of successes; got "
@@ -177,8 +154,7 @@ class Outcomes:
 
         Those marked wrong and marked right. Where the truth of some trials is known, these two
         are of the others, and wrong trials without a mark, marked wrong and marked right follow,
-        and right ones in the same order (`bayesatk.core.pooling.marks.kinds_of`). Grades, and marks
-        of several judges, are in the order of the categories.
+        and right ones in the same order.
 
         Examples
         --------
@@ -186,11 +162,8 @@ class Outcomes:
         >>> bayesatk.tally([[1, 1, 0]], truth=[[1, None, None]]).kinds.tolist()
         [[[1, 1, 0, 0, 0, 0, 0, 1]]]
         """
-        if self.graded:
-            marks = self.dataset["count"].transpose("system", "question", "category").values
-        else:
-            right, trials = self.successes.values, self.trials.values
-            marks = np.stack([trials - right, right], axis=-1)
+        right, trials = self.successes.values, self.trials.values
+        marks = np.stack([trials - right, right], axis=-1)
         if "truth_count" not in self.dataset:
             return marks
         labelled = self.dataset["truth_count"].values
@@ -199,17 +172,11 @@ class Outcomes:
 
     def settled(self) -> "Outcomes | None":
         """Return what is true as the outcomes, where it is known of every trial; else None."""
-        if "truth_count" not in self.dataset:
-            return None
-        unknown = self.dataset.sizes["category"] if self.graded else 2
-        if self.kinds[..., :unknown].any():
+        if "truth_count" not in self.dataset or self.kinds[..., :2].any():
             return None
         count = self.dataset["truth_count"].sum("mark").values
         by_mark = ["truth_count", "truth", "mark", "cost_sums", "cost_sum"]
-        names = ["0", "1"]
-        if not self.graded:
-            order = np.argsort(self.dataset["score"].values)
-            names = self.dataset["category"].values[order].tolist()
+        names = self.dataset["category"].values[np.argsort(self.dataset["score"].values)].tolist()
         dataset = self.dataset.drop_vars(by_mark, errors="ignore").drop_dims("category")
         dataset = dataset.assign(
             count=(("system", "question", "category"), count), missing=0 * dataset["missing"]
@@ -369,18 +336,11 @@ def with_costs(dataset: xr.Dataset, sums: Array, unit: str) -> xr.Dataset:
     return dataset.assign_coords(cost_sum=COST_SUMS)
 
 
-def with_truth(dataset: xr.Dataset, counts: Ints, judges: tuple[str, ...] = ()) -> xr.Dataset:
-    """Add counts of trials of known truth (system, question, truth, mark).
-
-    Of several judges with their names, of grades with the categories as marks.
-    """
+def with_truth(dataset: xr.Dataset, counts: Ints) -> xr.Dataset:
+    """Add counts of trials of known truth (system, question, truth, mark)."""
     dims = "system", "question", "truth", "mark"
-    attrs = {"judges": json.dumps(judges)} if judges else {}
-    dataset = dataset.assign(truth_count=(dims, counts, attrs))
-    marks = list(MARKS)
-    if counts.shape[-1] > len(marks) or judges:
-        marks = ["none", *map(str, dataset["category"].values)]
-    return dataset.assign_coords(truth=list(TRUTHS), mark=marks)
+    dataset = dataset.assign(truth_count=(dims, counts))
+    return dataset.assign_coords(truth=list(TRUTHS), mark=list(MARKS))
 
 
 _SHOWN = 12  # categories that a card names
@@ -442,8 +402,6 @@ def _scale(outcomes: Outcomes) -> str:
     text = ", ".join(f"{label} = {score:g}" for label, score in pairs)
     if len(scores) > _SHOWN:
         text = f"{len(scores)} from {scores.min():g} to {scores.max():g}"
-    if outcomes.judges:
-        text = f"marks of {', '.join(outcomes.judges)}; {text}"
     return text + "; lower is better" * (outcomes.direction < 0)
 
 
@@ -494,33 +452,14 @@ def _truths(outcomes: Outcomes) -> list[str]:
     counts = outcomes.dataset["truth_count"].sum("question").values
     for name, (wrong, right) in zip(outcomes.systems, counts, strict=True):
         known = f"{name}: truth known of {int(wrong.sum() + right.sum()):,} trials"
-        found = f": {_marked(outcomes, wrong, right)}" if wrong.any() or right.any() else ""
+        marked = (
+            f": {right[2]} of {right[1:].sum()} right and {wrong[2]} of {wrong[1:].sum()} wrong "
+            "ones marked right"
+        )
+        found = marked if wrong.any() or right.any() else ""
         unmarked = int(wrong[0] + right[0])
         lines.append(known + found + f", {unmarked} without a mark" * bool(unmarked))
     return lines
-
-
-def _marked(outcomes: Outcomes, wrong: Ints, right: Ints) -> str:
-    """Return how wrong and right trials were marked, first those without a mark."""
-    if outcomes.judges:
-        patterns = np.array([list(name) for name in outcomes.dataset["category"].values])
-        return "; ".join(
-            f"{judge} marked {right[1:] @ says} of {right[1:] @ gave} right and "
-            f"{wrong[1:] @ says} of {wrong[1:] @ gave} wrong ones right"
-            for judge, marks in zip(outcomes.judges, patterns.T, strict=True)
-            for says, gave in [(marks == "1", marks != "-")]
-        )
-    if outcomes.graded:
-        scores = outcomes.dataset["score"].values
-        of_right, of_wrong = (side[1:] @ scores / max(side[1:].sum(), 1) for side in (right, wrong))
-        return (
-            f"{right.sum()} right (mean grade {of_right:.3g}) and {wrong.sum()} wrong "
-            f"(mean grade {of_wrong:.3g})"
-        )
-    return (
-        f"{right[2]} of {right[1:].sum()} right and {wrong[2]} of {wrong[1:].sum()} wrong ones "
-        "marked right"
-    )
 
 
 def _distinct(values: NDArray[Any]) -> int:

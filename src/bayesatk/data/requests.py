@@ -221,18 +221,13 @@ def read_truths(values: Labels, codes: Codes, place: Callable[[int], str], name:
     >>> read_truths([1, "0", None, "", False], np.zeros(5, int), str, "human").tolist()
     [1.0, 0.0, nan, nan, 0.0]
     """
-    return read_flags(TRUTH, values, place, name)
-
-
-def read_flags(argument: str, values: Labels, place: Callable[[int], str], name: str) -> Array:
-    """Return 0 or 1, NaN where neither is known, or refuse the first value that is neither."""
     words = {"true": 1, "false": 0, True: 1, False: 0}
     flags = np.array([_known(value, words) for value in values], float)
     wrong = np.flatnonzero(~(np.isnan(flags) | np.isin(flags, (0.0, 1.0))))
     if len(wrong):
         row = int(wrong[0])
         raise OutcomeError(
-            argument, " must be 0 or 1 (or False and True), and None or empty where it is "
+            TRUTH, " must be 0 or 1 (or False and True), and None or empty where it is "
             f"not known; got {shown(values[row])} in {shown(name)} at {place(row)}, and "
             f"{len(wrong) - 1} more such values. Write right trials as 1 and wrong ones as 0.",
         )  # fmt: skip

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -10,15 +10,14 @@ import numpy as np
 
 from bayesatk._tools.arrays import Array, Ints
 from bayesatk._tools.messages import Argument, ArgumentError, one_of, proper_probability
-from bayesatk.core.pooling.judges import JudgeRates, judge_rates
-from bayesatk.core.pooling.marks import of_flags
+from bayesatk.core.pooling.judges import JudgeRates
+from bayesatk.core.pooling.marks import by_mark
 from bayesatk.data.capabilities import Capability, require_together
 from bayesatk.data.columns import GROUP
 from bayesatk.data.design import Design
 from bayesatk.data.grouping import Grouping, ungrouped_note, with_groups
 from bayesatk.data.other_trials import (
     check_trials,
-    label_notes,
     read_judges,
     read_prior_trials,
 )
@@ -26,7 +25,7 @@ from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
 from bayesatk.data.tally import tally
 from bayesatk.data.validation import OutcomeError
-from bayesatk.judge_error import Grades, Judges, Panel
+from bayesatk.judge_error import JudgeError
 from bayesatk.metrics.grid import Metric, MetricGrid, MetricSpec, check_sizes, parse
 from bayesatk.priors import (
     AnswerHyperPrior,
@@ -42,6 +41,7 @@ from bayesatk.priors.choice import describe_prior, prior_from, with_families
 
 _VOTE_PRIORS: dict[Pooling, type[VotePrior]] = {"partial": AnswerHyperPrior}
 _MOST_VOTES = 200  # k of votes under partial pooling
+_MOST_VARYING = 8  # marks of a question up to which its own rates of a judge are integrated
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -67,7 +67,7 @@ class Study:
         Names of columns that success depends on.
     group_weights : "questions", "equal", or mapping {group: weight}, optional
         Of the groups of questions; None: the model has no groups.
-    judges : Judges, optional
+    judges : tuple of JudgeError, optional
         Who marked the trials of every system, where judges err.
     population : {"law", "bootstrap"}
         Whether questions like these follow the law of difficulty, or are these drawn anew.
@@ -86,7 +86,7 @@ class Study:
     prior_counts: Array | None = None
     covariates: tuple[str, ...] | None = None
     group_weights: str | Mapping[str, float] | None = None
-    judges: Judges | None = None
+    judges: tuple[JudgeError, ...] | None = None
     population: Population = "law"
     ci_prob: float = 0.95
     ci_kind: str = "eti"
@@ -114,7 +114,6 @@ class Study:
         success = {"success metrics", "group", "covariates", "families", "judge"}
         earlier = self.prior_counts is not None and not success & self._declared.keys()
         scored = earlier or not self.outcomes.binary or isinstance(self.prior, CategoryPrior)
-        scored = scored and not self.outcomes.graded
         return Scored.of(self.outcomes) if scored and self.judged else RIGHT_WRONG
 
     @cached_property
@@ -125,11 +124,7 @@ class Study:
     @cached_property
     def counts(self) -> Ints:
         """Trials (system, question, category), or of all kinds where some have a known truth."""
-        if self.judges is None:
-            return self.scale.counts(self.outcomes)
-        judge = self.judges.by_system[0]
-        kinds = self.outcomes.kinds
-        return judge.merged(kinds) if isinstance(judge, Grades) else kinds
+        return self.scale.counts(self.outcomes) if self.judges is None else self.outcomes.kinds
 
     @cached_property
     def prior_by_kind(self) -> Array | None:
@@ -139,37 +134,34 @@ class Study:
         more = self.counts.shape[-1] - self.prior_counts.shape[-1]
         return np.pad(self.prior_counts, [(0, 0), (0, 0), (0, more)])
 
-    @cached_property
-    def known_judges(self) -> Judges | None:
+    @property
+    def known_judges(self) -> tuple[JudgeError, ...] | None:
         """The judges with what trials of known truth tell of them."""
-        return None if self.judges is None else self.judges.with_labels(self.outcomes.kinds)
+        if self.judges is None:
+            return None
+        pairs = zip(self.judges, self.outcomes.kinds.sum(axis=1), strict=True)
+        return tuple(judge.with_labels(kinds) for judge, kinds in pairs)
 
-    def judge_rates(self, system: int) -> JudgeRates:
-        """Return what is not known of the judge, or the judges, of a system."""
-        assert self.judges is not None
-        return judge_rates(self.judges.by_system[system], self.rates_vary)
-
-    def flag_rates(self, system: int, values: Mapping[str, Array]) -> Array:
-        """Return rates of the marks as they are, right or wrong: of most judges, of high grades.
-
-        Of several judges that is over all that those who marked a trial may say of it.
-        """
-        assert self.judges is not None
-        judge = self.judges.by_system[system]
-        if not isinstance(judge, Panel):
-            return of_flags(self.judge_rates(system).rows(values), judge.right)
-        count = self.outcomes.dataset["count"].isel(system=system).sum("question").values
-        rates = [
-            share * of_flags(judge_rates(part).rows(values), part.right)
-            for part, share in judge.designs(count)
-        ]
-        return np.clip(np.sum(rates, axis=0), 0.0, 1.0)  # they sum to one but for rounding
+    @cached_property
+    def judge_rates(self) -> tuple[JudgeRates, ...] | None:
+        """What is not known of the judge of every system."""
+        if self.judges is None:
+            return None
+        vary = self._rates_vary
+        return tuple(JudgeRates(judge, vary) for judge in self.judges)
 
     @property
-    def rates_vary(self) -> bool:
-        """Whether rates of judges differ between questions."""
-        judges, pooled = self.judges, self.pooling != "complete"
-        return pooled and judges is not None and judges.vary(self.counts, self.prior_counts)
+    def _rates_vary(self) -> bool:
+        """Whether rates of judges differ between questions.
+
+        The trials of a question, of which some have a known truth, say how alike its errors are.
+        """
+        if self.judges is None or self.counts.shape[-1] == 2 or self.pooling == "complete":
+            return False
+        if self.prior_counts is not None and self.prior_counts.any():
+            return False
+        most = int(by_mark(self.counts).sum(axis=-1).max())
+        return 2 <= most <= _MOST_VARYING and all(judge.by_question for judge in self.judges)
 
     @cached_property
     def design(self) -> Design | None:
@@ -242,10 +234,7 @@ def outcome_values(outcomes: Outcomes) -> dict[Capability, object]:
     weight = outcomes.weight
     if weight is not None:
         values["weight"] = f"{weight.min():.4g} to {weight.max():.4g}"
-    if outcomes.graded:
-        who = ", ".join(outcomes.judges)
-        values["several marks"] = f"marks of {who}" if who else "grades of a judge"
-    elif not outcomes.binary:
+    if not outcomes.binary:
         values["categories"] = outcomes.dataset["score"].values.tolist()
     if "truth_count" in outcomes.dataset:
         values["truth"] = f"the truth of {int(outcomes.dataset['truth_count'].sum())} trials"
@@ -273,12 +262,10 @@ def declared_values(declaration: Mapping[str, Any]) -> dict[Capability, object]:
     ]
     prior = declaration["prior"]
     families = list(prior.family_prior) if isinstance(prior, HyperPrior) else []
-    cut = judges and [judge for judge in judges.by_system if not judge.updated]
     values = {
         "group": declaration["group_weights"],
         "covariates": declaration["covariates"],
-        "judge": judges and judges.by_system[0],
-        "cut judge": cut and cut[0],
+        "judge": judges and judges[0],
         "votes": ", ".join(votes),
         "success metrics": ", ".join(successes),
         "families": ", ".join(families) if families != ["beta"] else "",
@@ -304,7 +291,7 @@ def text_of(declaration: Mapping[str, Any]) -> str:
         "metrics": " ".join(metric.label for metric in declaration["metrics"]),
         "prior": prior and describe_prior(prior),
         "answer_prior": describe_prior(declaration["answer_prior"]),
-        "judges": judges and judges.described(),
+        "judges": judges and [asdict(judge) for judge in judges],
     }
     return json.dumps(plain)
 
@@ -318,7 +305,7 @@ def declaration_of(text: str) -> dict[str, Any]:
         "prior": plain["prior"] and prior_from(plain["prior"]),
         "answer_prior": prior_from({"kind": "AnswerPrior"} | plain["answer_prior"]),
         "covariates": names and tuple(names),
-        "judges": judges and Judges.from_description(judges),
+        "judges": judges and tuple(JudgeError(**judge) for judge in judges),
     }
 
 
@@ -367,13 +354,14 @@ def read_study(
     design = None if covariates is None else Design.of(outcomes.dataset, covariates)
     names = None if design is None else tuple(map(str, design.frame))
     families = "beta" if difficulty is None else difficulty  # until the prior is known
+    judges, of_judges = read_judges(judge, outcomes)
     study = Study(
         outcomes=outcomes, metrics=requested, pooling=pooling, prior=HyperPrior(families=families),
         answer_prior=answer_prior or _VOTE_PRIORS.get(pooling, AnswerPrior)(),
         prior_counts=prior_counts, covariates=names,
-        group_weights=weights_of_groups, judges=read_judges(judge, outcomes),
+        group_weights=weights_of_groups, judges=judges,
         population=population_of(pooling, population), ci_prob=float(ci_prob), ci_kind=ci_kind,
-        notes=(*notes, *([] if names else more)),
+        notes=(*notes, *([] if names else more), *of_judges),
     )  # fmt: skip
     require_together(study.values)
     if {"votes", "group", "pooling none"} <= study.capabilities:
@@ -382,9 +370,8 @@ def read_study(
             "questions share; got 'none'. Pass ", Argument("pooling", "partial"),
             ", or leave out ", Argument("group"), ".",
         )  # fmt: skip
-    if study.judges is not None:
+    if judges is not None:
         check_trials(outcomes, pooling)
-        study = replace(study, notes=(*study.notes, *label_notes(study.judges, outcomes)))
     if isinstance(study.scale, Scored):
         for metric in study.judged:
             _ = metric.category_credit  # refused here, by name, if it judges right and wrong
@@ -405,7 +392,7 @@ def _population_note(study: Study) -> list[str]:
 
 def _resolved_prior(study: Study, prior: object, difficulty: object) -> ModelPrior:
     """Return the prior that was asked for, checked, or the default of structure and scale."""
-    structured = not study.values.keys().isdisjoint({"group", "covariates", "several marks"})
+    structured = not study.values.keys().isdisjoint({"group", "covariates"})
     earlier = {"prior trials", "pooling partial"} <= study.capabilities
     # Marks on rules are where averaging takes minutes.
     simple = structured or (earlier and not study.capabilities.isdisjoint({"judge", "truth"}))
@@ -415,7 +402,7 @@ def _resolved_prior(study: Study, prior: object, difficulty: object) -> ModelPri
     if simple or difficulty is not None:
         resolved = with_families(resolved, "beta" if difficulty is None else difficulty)
     if not resolved.proper:
-        where = "with group=, with prior trials and with several judges"
+        where = "with group= and with prior trials"
         where = "with covariates" if study.covariates else where
         raise ArgumentError(
             "prior",

@@ -26,7 +26,6 @@ from bayesatk.data.arrays import (
 from bayesatk.data.columns import GROUP, TRUTH
 from bayesatk.data.long_form import LongForm, MissingPolicy
 from bayesatk.data.outcomes import Outcomes, with_costs, with_truth
-from bayesatk.data.panels import as_panel, pattern_scores, read_panel
 from bayesatk.data.question_columns import question_column, with_group_name
 from bayesatk.data.requests import MissingCost, Request
 from bayesatk.data.tables import read_rows
@@ -65,7 +64,6 @@ def tally(
     cost_unit: str | None = None,
     missing_cost: MissingCost = "error",
     truth: object = None,
-    marks: object = None,
 ) -> Outcomes:
     """Count the outcomes of repeated trials by system, question and category.
 
@@ -140,13 +138,7 @@ def tally(
         empty where it is not known. `bayesatk.evaluate` then corrects for the errors of the judge
         (docs/judge_error.md). Which trials are marked by hand may depend on chance or on the mark.
         A trial of known truth without a mark (None under ``missing="ignore"``) counts as known.
-        With `scores` of more than right and wrong the outcomes are the grades of a judge, and what
-        is evaluated is right and wrong.
-    marks : sequence of str, or mapping, optional
-        Marks of several judges of the same trials, each 0 or 1, and None or empty where a judge did
-        not mark a trial: names of columns of the table, or ``{judge: marks}`` arranged like data,
-        which is then None. With `truth` of some trials, or of none for three judges or more
-        (docs/judge_error.md).
+        Grades become marks by `success`.
 
     Returns
     -------
@@ -178,14 +170,6 @@ def tally(
     labels = {"systems": systems, "questions": questions}
     rules = check_rules(answer_rules)
     request = Request.of(group, covariates, weight, cost, cost_unit, missing_cost, truth)
-    if marks is not None:
-        refuse_given(
-            "marks of several judges", trials=trials, scores=scores, success=success,
-            answers=answers, reference=reference, cost=cost,
-        )  # fmt: skip
-        long, judges = read_panel(data, marks, {**(columns or {}), **request.roles})
-        long = request.add_to(long.labelled(**labels))
-        return as_panel(finish(long, pattern_scores(len(judges)), missing, request), judges)
     if answers is not None:
         refuse_given("answers in arrays", columns=columns, trials=trials)
         long = read_answers(data, answers, reference, rules, scale, labels)
@@ -351,11 +335,14 @@ def _with_truths(
     if TRUTH not in long.by_trial:
         return outcomes
     scores = np.array(list(scale.values()))
-    level = np.arange(len(scores))  # of grades
-    if success is not None or sorted(scores.tolist()) == [0.0, 1.0]:
-        right = scores == 1.0 if success is None else succeeding(success, scores)
-        level = right.astype(np.int64)
-    counts = long.truth_counts(level)
+    right = scores == 1.0 if success is None else succeeding(success, scores)
+    if success is None and sorted(scores.tolist()) != [0.0, 1.0]:
+        raise OutcomeError(
+            "truth", " must go with marks that are right or wrong; got scores "
+            f"{shown(scores.tolist(), 60)}. Say which succeed: ",
+            Argument("success", f"score >= {scores.max():g}", "tally"), ".",
+        )  # fmt: skip
+    counts = long.truth_counts(right)
     assert counts is not None  # there are truths
     return replace(outcomes, dataset=with_truth(outcomes.dataset, counts))
 

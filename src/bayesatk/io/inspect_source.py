@@ -309,7 +309,7 @@ def _command(
     words += [f"{name}={path}" if name else str(path) for name, path in named_paths(source)]
     words += [word for metric in metrics for word in ("-m", metric)]
     flags = [
-        as_option(name, ",".join(value) if name == "marks" else value)
+        as_option(name, value)
         for name, value in options.items()
         if name != "progress" and value not in (None, False)
     ]

@@ -24,7 +24,6 @@ from bayesatk.data.answers import AnswerRules, check_rules
 from bayesatk.data.columns import BY_TRIAL, COVARIATE, Columns, one_row_a_trial
 from bayesatk.data.long_form import LongForm, MissingPolicy
 from bayesatk.data.outcomes import Outcomes
-from bayesatk.data.panels import as_panel, by_name, pattern_scores
 from bayesatk.data.requests import MissingCost, Request
 from bayesatk.data.tables import Counter
 from bayesatk.data.tally import BINARY, Better, check_options, finish, refuse_given, tally
@@ -121,7 +120,6 @@ def load(
     cost_unit: str | None = None,
     missing_cost: MissingCost = "error",
     truth: object = None,
-    marks: object = None,
     format: str | None = None,
     scorer: str | None = None,
     filter: str | None = None,
@@ -176,8 +174,6 @@ def load(
     truth : str, optional
         Column, or field of records, with what is true of a trial that a judge marked, as in
         `bayesatk.tally`.
-    marks : sequence of str, or mapping {judge: column}, optional
-        Columns of tables with the marks of several judges, as in `bayesatk.tally`.
     records : str, optional
         Path of the records in a JSON document, if it is not one of the usual names: ``"runs"``, or
         ``"output.runs"``; or within each line of JSON Lines.
@@ -261,14 +257,12 @@ def load(
     arguments = locals()
     labels = {"systems": systems, "questions": questions}
     request = Request.of(group, covariates, weight, cost, cost_unit, missing_cost, truth)
-    arguments["marks"] = by_name(marks, True) if marks is not None and is_source(source) else {}
     options = ReadOptions.of(arguments, request.roles)
     if not is_source(source):
         refuse_options(replace(options, columns={}), {"data that are no files"})
         shared = (tally.__kwdefaults__ or {}).keys() & arguments.keys() - {"answers"}
-        return tally(source, **{name: arguments[name] for name in shared} | {"marks": marks})
+        return tally(source, **{name: arguments[name] for name in shared})
     request.refuse_given_by_trial()
-    scores = _scores_of_judges(options, arguments) if options.marks else scores
     scale = check_options(scores, missing, better)
     usual = BINARY if success is None else NumberScale.beside(BINARY.values())
     rules = check_rules(answer_rules)
@@ -296,15 +290,7 @@ def load(
         long = note_names(long, [str(source.path) for source in inputs.sources])
         done = finish(long, scale, missing, request, success, better)
     sources = tuple((file.name, file.sha256) for file in inputs.sources)
-    return replace(as_panel(done, tuple(options.marks)), sources=sources)
-
-
-def _scores_of_judges(options: ReadOptions, arguments: Mapping[str, Any]) -> Scores:
-    """Return the scores of what several judges say, and refuse what does not go with them."""
-    names = "scores success cost answer_rules answers wide".split()
-    beside = {name: arguments[name] or None for name in names}
-    refuse_given("marks of several judges", **beside)
-    return pattern_scores(len(options.marks))
+    return replace(done, sources=sources)
 
 
 @dataclass(frozen=True)
@@ -432,7 +418,7 @@ def in_parts(inputs: InputFiles, stream: object) -> bool:
     read_whole = ("answer", "reference", "rate", *BY_TRIAL)
     options = inputs.options
     obstacles = [f"columns={{{role!r}: ...}}" for role in read_whole if role in options.named]
-    obstacles += [f"{name}=" for name in options.given().keys() & {"marks", "records", "wide"}]
+    obstacles += [f"{name}=" for name in options.given().keys() & {"records", "wide"}]
     if not set(inputs.kinds) <= set(kinds):
         obstacles.append(", ".join(sorted(set(inputs.kinds))))
     if stream and obstacles:
@@ -458,7 +444,7 @@ def refuse_options(options: ReadOptions, kinds: Collection[str], suffix: str = "
     # Formats of tables on which an option has an effect, and what they are called.
     of_tables = {
         "columns": (TABLES, "tables"), "wide": (TABLES, "tables"), "same_system": (TABLES, ""),
-        "marks": (TABLES, "tables"), "records": (("json", "jsonl"), "JSON"),
+        "records": (("json", "jsonl"), "JSON"),
     }  # fmt: skip
     for name, value in options.given().items():
         logs = {kind for kind, log in LOGS.items() if log.honoured(name)}

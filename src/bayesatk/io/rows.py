@@ -47,12 +47,11 @@ class ReadOptions(FileOptions):
     """How files are read, with the names of columns.
 
     `roles` are the columns of questions, or what logs say of their questions: they have the same
-    names in all files. `marks` are the columns of several judges, by their names.
+    names in all files.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
     progress: bool | None = None
-    marks: Mapping[str, str] = field(default_factory=dict)
     roles: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod

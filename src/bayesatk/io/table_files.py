@@ -30,8 +30,6 @@ from bayesatk.data.columns import (
     usual_names,
 )
 from bayesatk.data.long_form import LongForm
-from bayesatk.data.panels import with_patterns
-from bayesatk.data.tally import BINARY
 from bayesatk.data.validation import (
     NumberScale,
     OutcomeError,
@@ -69,8 +67,6 @@ def blocks_of(
         return _of_rates(source, file, options)
     if options.wide:
         return _wide_blocks(source, file, options, scores)
-    if options.marks:
-        return _blocks_of_judges(source, file, options)
     return _long_blocks(source, file, columns, options.records, scores, whole)
 
 
@@ -230,18 +226,6 @@ def holds_marks(values: Any, scores: Scores) -> bool:
     if not texts or any(is_number(text.strip()) or text in scores for text in texts):
         return True
     return bool(distinct - texts - {None, ""}) or texts <= {"C", "I"}
-
-
-def _blocks_of_judges(source: Source, file: BinaryIO, options: ReadOptions) -> Generator[Columns]:
-    """Yield a long table whose outcomes are what all judges say of a trial."""
-    if "outcome" in options.columns:
-        raise OutcomeError(
-            "columns", " must name no outcome beside the marks of several judges; got "
-            f"{shown(dict(options.columns))}. Leave the outcome out.",
-        )  # fmt: skip
-    columns = {**options.named, "outcome": tuple(options.marks.values())}
-    for block in _long_blocks(source, file, columns, options.records, BINARY):
-        yield with_patterns(block, tuple(options.marks))
 
 
 def _questions(names: list[str]) -> str:

@@ -59,8 +59,8 @@ def build(
         ``slopes`` of covariates, in the basis of uncorrelated covariates, ``group_sd`` and
         ``group_effect``, of which the sd is one; ``atoms``; of a mixture ``mean_p`` and ``icc`` of
         two components in no order and the ``share`` of the first (in the full form, by the
-        ``lower_share`` of the one with the lower mean). Of judges ``judge_rates``, a row of two
-        each, and ``sensitivity`` and ``false_positive_rate`` by system. ``p`` in the full form.
+        ``lower_share`` of the one with the lower mean). Of judges ``sensitivity`` and
+        ``false_positive_rate``. ``p`` in the full form.
 
     See Also
     --------
@@ -120,8 +120,7 @@ def default_form(pooling: Pooling) -> Form:
 def one_latent_family[Kind](prior: Kind, form: str, by_default: bool, judged: bool = False) -> Kind:
     """Return the prior with one family, where a model takes no more than that.
 
-    A model that samples every p is of the Beta. The evidences of systems that a judge marked do
-    not add up, so their families cannot be averaged by them.
+    A model that samples every p is of the Beta.
 
     Parameters
     ----------

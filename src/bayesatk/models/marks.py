@@ -1,4 +1,4 @@
-"""Marks of judges that err, as PyMC variables."""
+"""Marks of a judge that errs, as PyMC variables."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,23 +12,13 @@ from scipy.special import binom, expit
 from scipy.special import gammaln as np_gammaln
 
 from bayesatk._tools.arrays import Ints
-from bayesatk.data.study import Study
-from bayesatk.judge_error import (
-    CORRELATION,
-    GRADES,
-    RATE_ICC,
-    RATE_ICC_PRIOR,
-    RATES,
-    Grades,
-    Judges,
-    Panel,
-)
+from bayesatk.core.pooling.judges import JudgeRates
+from bayesatk.judge_error import RATE_ICC, RATE_ICC_PRIOR, RATES
 
 Tensor = Any  # a symbolic array: PyTensor has no types to check
 _NODES = 201  # of logit p, within which a Beta is integrated to 1e-6
 _REACH, _CENTRE = 65.0, 25.0  # logits: of nodes around the centre, and of the centre, at most
 _STIRLING = 1e4  # of a parameter from which Stirling's formula is right to 1e-14
-_FACTOR_NODES, _FAR_FACTOR = 161, 8.0  # of the factor that several judges have in common
 _LEAST_ICC = 1e-8  # of rates, from which they are the same for all questions
 _IMPOSSIBLE = -1e10  # log probability: finite, so that its derivative is a number
 
@@ -82,91 +72,14 @@ class Rates:
         return logs - log_rising(a + b, unmarked + marked)
 
 
-def mark_rates(judges: Judges, varying: bool = False) -> Rates:
-    """Add the rates of every judge, each by system; they may vary by question."""
-    if not all(judge.updated for judge in judges.by_system):
-        raise ValueError(
-            "judge must have updated=True for a PyMC model, in which the marks always inform the "
-            "error rates. Use JudgeError(..., updated=True), or bayesatk.evaluate."
-        )
-    shapes = np.array([judge.shapes for judge in judges.calibrated()])
-    rates = pm.Beta("judge_rates", shapes[..., 0], shapes[..., 1])
-    judge_of = np.empty(len(judges.by_system), int)
-    for number, systems in enumerate(judges.groups().values()):
-        judge_of[systems] = number
-    s, f = (
-        pm.Deterministic(name, rates[judge_of, column], dims="system")
-        for column, name in enumerate(RATES)
-    )
-    if not varying:
+def mark_rates(judges: Sequence[JudgeRates]) -> Rates:
+    """Add the rates of the judge of every system, which may vary by question."""
+    shapes = np.array([judge.error.shapes for judge in judges])
+    s, f = (pm.Beta(name, *shapes[:, column].T, dims="system") for column, name in enumerate(RATES))
+    if not judges[0].varying:
         return Rates(s, f)
     icc = pt.maximum(pm.Beta(RATE_ICC, *RATE_ICC_PRIOR, dims="system"), _LEAST_ICC)
     return Rates(s, f, 1.0 / icc - 1.0)
-
-
-def level_chances(study: Study) -> Tensor:
-    """Add the rates of several judges, or the shares of grades, of every system.
-
-    Returns
-    -------
-    tensor, shape (systems, 2, levels)
-        Probabilities of the levels of a mark, given wrong and then given right.
-    """
-    assert study.judges is not None
-    judge = study.judges.by_system[0]
-    if isinstance(judge, Grades):
-        shares = [pm.Dirichlet(name, np.full(len(judge.levels), 0.5), dims=("system", "grade"))
-                  for name in GRADES]  # fmt: skip
-        return pt.stack(shares, axis=1)
-    assert isinstance(judge, Panel)
-    dims = ("system", "judge")
-    f = pm.Beta(RATES[1], 1.0, 2.0, dims=dims)
-    corrected = pm.Beta("corrected_sensitivity", 1.0, 1.0, dims=dims)
-    s = pm.Deterministic(RATES[0], f + (1.0 - f) * corrected, dims=dims)
-    correlation = pm.Beta(CORRELATION, 1.0, 2.0, dims=("system", "truth"))
-    chances = [_patterns(rate, correlation[:, truth], judge.patterns)
-               for truth, rate in enumerate((f, s))]  # fmt: skip
-    return pt.stack(chances, axis=1)
-
-
-def _patterns(rates: Tensor, correlation: Tensor, patterns: Ints) -> Tensor:
-    """Probabilities of patterns of marks under a factor that judges have in common.
-
-    By the trapezoid rule, whose error is below 1e-9 for correlations up to 0.98.
-    """
-    w = np.linspace(-_FAR_FACTOR, _FAR_FACTOR, _FACTOR_NODES)
-    weight = np.exp(-0.5 * w**2) / np.exp(-0.5 * w**2).sum()
-    bound = -np.sqrt(2.0) * pt.erfcinv(2.0 * pt.clip(rates, 1e-12, 1.0 - 1e-12))
-    r = pt.clip(correlation, 0.0, 1.0 - 1e-6)[:, None, None]
-    gap = (bound[:, None] - pt.sqrt(r) * w[:, None]) / pt.sqrt(1.0 - r)
-    marked = 0.5 * pt.erfc(-gap / np.sqrt(2.0))  # systems, nodes, judges
-    columns = []
-    for pattern in patterns:
-        total = pt.ones_like(marked[:, :, 0])
-        for judge, mark in enumerate(pattern):
-            if mark >= 0:
-                total = total * (marked[:, :, judge] if mark else 1.0 - marked[:, :, judge])
-        columns.append(pt.dot(total, weight))
-    return pt.stack(columns, axis=-1)
-
-
-def log_levels(kinds: Ints, p: Tensor, chances: Tensor) -> Tensor:
-    """Log probability of trials of every kind in their order; (systems, questions).
-
-    Parameters
-    ----------
-    kinds : ndarray of int, shape (systems, questions, kinds)
-        Unlabelled trials by level; then wrong ones without a mark and by level, and right ones.
-    p : tensor, shape (systems, questions)
-    chances : tensor, shape (systems, 2, levels)
-    """
-    levels = (kinds.shape[-1] - 2) // 3
-    unknown, wrong, right = np.split(kinds, [levels, 2 * levels + 1], axis=-1)
-    of_wrong, of_right = chances[:, None, 0], chances[:, None, 1]
-    logs = (unknown * pt.log(p[..., None] * of_right + (1.0 - p[..., None]) * of_wrong)).sum(-1)
-    logs = logs + wrong.sum(axis=-1) * pt.log1p(-p) + right.sum(axis=-1) * pt.log(p)
-    labels = wrong[..., 1:] * pt.log(of_wrong) + right[..., 1:] * pt.log(of_right)
-    return logs + labels.sum(-1)
 
 
 def log_rising(a: Tensor, n: Tensor) -> Tensor:

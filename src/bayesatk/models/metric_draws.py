@@ -16,7 +16,6 @@ import xarray as xr
 from bayesatk._tools.arrays import Array, Indices, Rng
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.data.study import Study
-from bayesatk.judge_error import LEVEL_AXES
 from bayesatk.models.program import all_trials
 from bayesatk.models.question_draws import (
     population_mean,
@@ -109,8 +108,6 @@ def named_draws(
         "mean_p": axes, "p": ("question", *axes), "coefficients": ("coefficient",),
         "shape": ("function",), "group_effect": ("group",), "group_mean": ("group", *axes),
     }  # fmt: skip
-    if study.outcomes.graded:
-        dims |= {name: (axis,) for name, axis in LEVEL_AXES.items()}
     return {
         name: (
             (*DRAWS, *dims.get(name, ())),
@@ -135,7 +132,7 @@ def hyper_variables(
 ) -> dict[str, Any]:
     """Return hyperparameters of one system, by the names that results have."""
     if laws is None:
-        of_judge = () if study.judges is None else study.judge_rates(system).names
+        of_judge = () if study.judge_rates is None else study.judge_rates[system].names
         names = ("mean_p", *of_judge)
         return {name: flat_draws(posterior[name], system) for name in names if name in posterior}
     variables = laws.variables(scored=False)

@@ -25,9 +25,7 @@ from bayesatk.data.study import Study
 from bayesatk.models.levels import MixedLevels, level_vectors
 from bayesatk.models.marks import (
     Rates,
-    level_chances,
     log_labels,
-    log_levels,
     log_marks,
     log_rising,
     logit_nodes,
@@ -311,12 +309,7 @@ def build_program(
         where questions have groups or covariates.
     """
     with pm.Model(coords=study_coordinates(study)) as model:
-        rates = None
-        if study.outcomes.graded:
-            _of_levels(study, Law(study, family, simulated=form == "full"))
-            return model
-        if study.judges is not None:
-            rates = mark_rates(study.judges, study.rates_vary)
+        rates = None if study.judge_rates is None else mark_rates(study.judge_rates)
         if study.pooling != "partial":
             _unpooled(study, rates)
         elif form == "full":
@@ -326,13 +319,6 @@ def build_program(
         else:
             _marginal(study, Law(study, family), rates, distinct)
     return model
-
-
-def _of_levels(study: Study, law: Law) -> None:
-    """Add the likelihood of marks of several judges, or of grades, with every p."""
-    p = question_probabilities(study, law)
-    logs = log_levels(study.counts, p, level_chances(study))
-    pm.Potential("log_likelihood", logs)
 
 
 def coordinates(outcomes: Outcomes, *more: str) -> dict[str, Any]:
@@ -347,8 +333,6 @@ def study_coordinates(study: Study) -> dict[str, Any]:
         coords["group"] = study.grouping.labels
     if study.scale.axes and isinstance(study.prior, HyperPrior):
         coords["function"] = np.arange(len(shape_functions(study.scale.scores)))
-    if study.judges is not None:
-        coords |= study.judges.by_system[0].labels
     if study.design is not None:
         coords["direction"] = np.arange(1, len(study.design.coefficients))
     return coords

@@ -69,7 +69,7 @@ def traced_laws(
     """
     if study.pooling != "partial" or (difficulty is None and not study.scale.axes):
         return None
-    of_judge = () if study.judges is None else study.judge_rates(system).names
+    of_judge = () if study.judge_rates is None else study.judge_rates[system].names
     names = ("mean_p", "icc", "slopes", "group_sd", "group_effect", "shape", *of_judge)
     drawn = {name: flat_draws(posterior[name], system) for name in names if name in posterior}
     if "group_effect" in drawn:

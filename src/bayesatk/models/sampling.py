@@ -217,8 +217,8 @@ def sample(
         As in `bayesatk.evaluate`, but the weight of prior trials must be a number. Votes between
         answers get their own model, and a variable ``plurality_votes_at_k`` of votes simulated one
         by one.
-    judge : JudgeError, mapping {system: JudgeError}, table or text, optional
-        As in `bayesatk.evaluate`. The rates of every judge are then sampled too. With a judge,
+    judge : JudgeError, mapping {system: JudgeError}, table or path, optional
+        As in `bayesatk.evaluate`. Error rates are then sampled, too. With a judge,
         groups or covariates there is one difficulty family at a time; default: ``"beta"``.
     form : {"marginal", "full"}, optional
         Partial pooling only. ``"marginal"`` (default): integrate p out while sampling and draw it
@@ -395,9 +395,6 @@ def _posterior(study: Study, counts: CountDraws) -> xr.Dataset:
         labels["group"] = np.array(study.grouping.labels)
     if study.design is not None:
         labels["coefficient"] = np.array(study.design.coefficients, object)
-    if study.judges is not None:
-        of_judges = study.judges.by_system[0].labels
-        labels |= {name: np.array(column) for name, column in of_judges.items()}
     if "shape" in variables:
         labels["function"] = np.arange(variables["shape"][1].shape[-1])
     labels["reached"] = labels["category"][reachable(outcomes.utility)]

@@ -7,6 +7,7 @@ import pymc as pm
 import pytensor.tensor as pt
 
 from bayesatk._tools.arrays import Ints
+from bayesatk.core.pooling.judges import JudgeRates
 from bayesatk.data.other_trials import read_judges
 from bayesatk.data.study import as_marked
 from bayesatk.models.marks import log_marks, mark_rates, right_trials
@@ -33,14 +34,14 @@ def build_one_factor(
         Right and wrong; cells may lack trials.
     prior : LeaderboardPrior, optional
     judge : JudgeError, mapping {system: JudgeError}, or table, optional
-        As in `bayesatk.evaluate`: successes are marks of judges that err. The rates of every judge
-        are then sampled, and what might have been right is added up.
+        As in `bayesatk.evaluate`: successes are marks of judges that err. The error rates of every
+        system are then sampled, and what might have been right is added up.
 
     Returns
     -------
     pymc.Model
         Variables ``mu(system)``, ``log_a(system)``, ``logit_rho(system)``, ``z(question)`` and
-        ``atoms(share)``; with a judge also ``judge_rates``, ``sensitivity(system)`` and
+        ``atoms(share)``; with a judge also ``sensitivity(system)`` and
         ``false_positive_rate(system)``. Trials are in the potential ``log_likelihood``.
 
     See Also
@@ -57,7 +58,7 @@ def build_one_factor(
     common = prior or LeaderboardPrior()
     trials, successes = outcomes.trials.values, outcomes.successes.values
     system, question = np.nonzero(trials)
-    judges = read_judges(judge, outcomes)
+    judges, _ = read_judges(judge, outcomes)
     coords = {**coordinates(outcomes), "share": ["never", "always", "others"]}
     with pm.Model(coords=coords) as model:
         squares = pm.ChiSquared("spread_squares", common.spread_df(len(trials)))
@@ -76,7 +77,7 @@ def build_one_factor(
         else:
             right = right_trials(n)
             log_right = _rises(alpha, beta, right, n[:, None] - right)
-            rates = mark_rates(judges).of(system)
+            rates = mark_rates([JudgeRates(one) for one in judges]).of(system)
             logs = log_marks(c, n, log_right, rates)
             log_right = np.where(right == np.stack([0 * n, n])[..., None], 0.0, _IMPOSSIBLE)
             ends = [log_marks(c, n, end, rates) for end in log_right]

@@ -64,7 +64,7 @@ class Evaluated:
 
 @np.errstate(under="ignore")  # what vanishes below 1e-308 is zero here, however strict the caller
 def evaluate_system(
-    study: Study, draws: int, judge_seed: int, streams: Sequence[Rng],
+    study: Study, draws: int, streams: Sequence[Rng],
     keep_p: bool, check_p: bool, index: int,
 ) -> Evaluated:  # fmt: skip
     """Evaluate the system at a position, with the random stream at the same position.
@@ -74,8 +74,6 @@ def evaluate_system(
     study : Study
     draws : int
         Of the posterior.
-    judge_seed : int
-        Of the order in which rates of judges are drawn, the same for all systems.
     streams : sequence of numpy.random.Generator
     keep_p : bool
         Whether draws of every question's success probability are kept.
@@ -85,7 +83,7 @@ def evaluate_system(
         Position of the system.
     """
     stream = streams[index]
-    analysis = Analysis(study, index, draws, judge_seed, stream)
+    analysis = Analysis(study, index, draws, stream)
     posterior = analysis.posterior
     drawn = posterior.draw(draws, stream, keep_p or check_p)
     p = drawn.p if check_p else None
@@ -119,8 +117,6 @@ class Analysis:
         Position of the system.
     draws : int
         Of votes between answers.
-    judge_seed : int
-        Of the order in which rates of judges are drawn.
     rng : numpy.random.Generator
         For votes between answers, whose variances come from draws.
 
@@ -133,9 +129,9 @@ class Analysis:
     remarks : list of str
     """
 
-    def __init__(self, study: Study, index: int, draws: int, judge_seed: int, rng: Rng) -> None:
+    def __init__(self, study: Study, index: int, draws: int, rng: Rng) -> None:
         self._study, self._name, self._index = study, study.outcomes.systems[index], index
-        self._draws, self._judge_seed = draws, judge_seed
+        self._draws = draws
         self.remarks: list[str] = []
         self.points: Laws = []
         self._by_group: Array | None = None
@@ -167,7 +163,7 @@ class Analysis:
         """Metrics of the counts, and probabilities to reach each score."""
         study, places = self._study, list(self._study.grid.judged)
         outcomes = study.outcomes
-        model = Declared.of_study(study, self._judge_seed).model(index)
+        model = Declared.of_study(study).model(index)
         counts = study.scale.counts(outcomes)[index]
         metrics = [study.scale.judged(one) for one in study.grid.judged.values()]
         reach = study.scale.reaching()
@@ -186,9 +182,8 @@ class Analysis:
         if study.known_judges is not None:
             first = study.metrics[0]
             self.remarks += judge_notes(
-                self._name, study.known_judges.by_system[index], model.judge_rates, first,
+                self._name, study.known_judges[index], model.judge_rates, first,
                 posterior, list(study.grid).index(first),
-                bool(outcomes.dataset["truth_count"].any()) if "truth" in study.values else False,
             )  # fmt: skip
         size = len(study.grid)
         return [*places, *range(size, size + len(reach))], posterior
@@ -204,7 +199,7 @@ class Analysis:
                 ". The strict majority of right marks is 'maj@k'.",
             )  # fmt: skip
         places, metrics = list(study.grid.voted), list(study.grid.voted.values())
-        declared = Declared.of_study(study, self._judge_seed)
+        declared = Declared.of_study(study)
         posterior = self._fitted(declared.votes(index, self._draws, rng), places, metrics)
         if study.pooling == "partial" and not self.points:
             self.points = [(fit.name, fit.points) for fit in declared.model(index).families]

@@ -8,7 +8,6 @@ import xarray as xr
 
 from bayesatk._tools.arrays import Array
 from bayesatk.core.engine.distribution import Empirical, measured_interval
-from bayesatk.judge_error import LEVEL_AXES
 from bayesatk.metrics.grid import MetricGrid
 from bayesatk.posterior.posterior import (
     Distributions,
@@ -28,11 +27,8 @@ from bayesatk.results.schema import (
 
 Variables = dict[str, tuple[tuple[str, ...], Array]]
 Coords = dict[str, Any]
-AXES = {
-    **LEVEL_AXES,
-    "coefficients": "coefficient",
-    "shape": "function",
-}  # of hyperparameters that are no vector over categories
+# Of hyperparameters that are no vector over categories.
+AXES = {"coefficients": "coefficient", "shape": "function"}
 
 
 def statistics_table(

@@ -21,7 +21,6 @@ from bayesatk.core.program.levels import Levels
 from bayesatk.core.program.moments import Metrics, Moments, Summed
 from bayesatk.core.program.predictor import Predictor
 from bayesatk.core.question.bernstein import latent_means
-from bayesatk.judge_error import RATES, JudgeError
 from bayesatk.metrics.category_credit import CategoryCredit, Judged, latent_values
 from bayesatk.metrics.grid import one_metric
 from bayesatk.posterior.draws import correlated_normals, effects_at
@@ -52,7 +51,6 @@ _EVERY = 5e5  # success probabilities that draws may take where means are known 
 _MOST = 2e7  # the same where groups have effects
 _CHUNK = 1_000_000  # floats drawn at once
 _SOME = 200  # draws, and questions, from which the correlation between metrics is worked out
-_SHARED = 200.0  # draws left without other systems' marks of a judge, below which they are rough
 _SEED = 20_261_123  # of the draws for intervals: intervals are a function of the data
 
 
@@ -200,7 +198,7 @@ class CountPosterior:
             sd_under=self.sd_under if model.pooling == "partial" else None,
             method=self._method, warning=self._warning, effective_draws=behind,
             hyper_draws=self._hyper_draws, groups=groups,
-            judge_share=None if model.marking is None else self._judge_share(),
+            judge_share=None if model.judge is None else self._judge_share(),
             expected=self._expected if model.basis is not None else None,
         )  # fmt: skip
 
@@ -228,11 +226,6 @@ class CountPosterior:
 
     @property
     def _warning(self) -> str | None:
-        texts = [text for text in (self._of_chains, self._of_shared_rates) if text]
-        return "; ".join(texts) or None
-
-    @property
-    def _of_chains(self) -> str | None:
         sampled = [fit for fit in self.model.families if fit.points.sampled]
         if not sampled:
             return None
@@ -247,18 +240,6 @@ class CountPosterior:
         return (
             f"importance weights of the hyperparameters cannot be trusted ({names}); Markov chains "
             f"worth {draws:.0f} independent draws took their place, and {evidence}"
-        )
-
-    @property
-    def _of_shared_rates(self) -> str | None:
-        draws = self.model.shared_draws
-        if draws >= _SHARED:
-            return None
-        return (
-            "other systems' marks put the judge's rates where this system's marks hardly do "
-            f"(points worth {draws:.0f} draws are left without them, of {self.effective_draws:.0f})"
-            ": what systems share by their judge is rough. Calibrate the judge on more trials, or "
-            "see bayesatk.sample"
         )
 
     def _draws_behind(self, weight: Array, values: Array) -> dict[str, Array]:
@@ -325,7 +306,7 @@ class CountPosterior:
         share = cells.question_share * cells.share[cells.group[cells.which]]
         if (share.sum() ** 2) <= _FEW * (share @ share):
             return np.ones(metrics, bool)
-        costly = model.structured or model.marking is not None
+        costly = model.structured or model.judge is not None
         if costly or len(share) > _FEW_SKEWED:
             return np.zeros(metrics, bool)
         variance, third = self.whole.values[:, :, 0, 1], self.whole.values[:, :, 0, 2]
@@ -394,8 +375,8 @@ class CountPosterior:
 
     def _rates(self, fit: FamilyFit, theta: Array) -> dict[str, Array]:
         """Rates of the judge at points, where one errs."""
-        marking = self.model.marking
-        return {} if marking is None else marking.rates.reported(theta, fit.fields)
+        judge = self.model.judge
+        return {} if judge is None else judge.reported(theta, fit.fields)
 
     @cached_property
     def _hyper_points(self) -> tuple[Array, dict[str, Array]]:
@@ -462,10 +443,7 @@ class CountPosterior:
     # Draws
 
     def draw(self, size: int, rng: Rng, keep_p: bool, alone: bool = False) -> Draws:
-        """Independent draws of everything, or of metrics alone.
-
-        Of systems of one judge they are in the order of its rates.
-        """
+        """Independent draws of everything, or of metrics alone."""
         shuffle = rng.permutation(size)
         number = rng.multinomial(size, [part.share for part in self.parts])
         pairs = [(part, int(n)) for part, n in zip(self.parts, number, strict=True) if n]
@@ -479,20 +457,7 @@ class CountPosterior:
         if nodes:
             every = Nodes.joined(nodes, [n / size for _, n in pairs])
             joined = replace(joined, difficulty=Difficulty.of_nodes(every))
-        order = self._order(joined.hyper, shuffle)
-        return joined.among(order)
-
-    def _order(self, hyper: dict[str, Array], shuffle: Indices) -> Indices:
-        """Random order of the draws: the same of rates for all systems that share a judge."""
-        size = len(shuffle)
-        if self.model.marking is None or not isinstance(self.model.marking.error, JudgeError):
-            return shuffle
-        s, f = (hyper[name] for name in RATES)
-        strata = np.empty(size, np.intp)
-        strata[np.argsort(f, kind="stable")] = np.arange(size) * int(np.cbrt(size)) // size
-        turned = np.where(strata % 2 == 0, s, -s)
-        shuffle = np.random.default_rng(self.model.marking.seed).permutation(size)
-        return np.lexsort((turned, strata))[shuffle]
+        return joined.among(shuffle)
 
     def _draw_part(
         self, part: Part, place: Indices, rng: Rng, keep_p: bool,

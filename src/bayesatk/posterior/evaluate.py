@@ -118,18 +118,15 @@ def evaluate(
     success : str, optional
         Rule that says which scores count as a success, such as ``"score >= 0.5"``, for metrics of
         right and wrong on data with other scores.
-    judge : JudgeError, mapping {system: JudgeError}, table, path or text, optional
+    judge : JudgeError, mapping {system: JudgeError}, table or path, optional
         Error rates of the judge that marked the trials, from a calibration set of other trials with
         known truth. Every posterior is then of true success, corrected for these errors;
-        ``estimate`` remains that of the marks as they are. One `JudgeError` means that the same
-        judge marked all systems, which then share its error rates; a mapping gives each system its
-        own. A table, or a file of it (.csv), has a row for each trial of the calibration set:
-        columns ``mark``, ``truth`` and, if error rates may differ between systems, ``system``.
-        Where the truth of some trials of the data is known (``truth=`` of `bayesatk.tally`),
-        nothing is needed: these tell the error rates, for each system its own (``"system"``), the
-        same for all (``"shared"``), or similar ones (``"pooled"``: the labels of other systems are
-        prior knowledge of a system's rates, as far as rates of systems agree). At most 256 trials
-        of a question, except under complete pooling.
+        ``estimate`` remains that of the marks as they are. Each system has error rates of its own.
+        One `JudgeError` is the calibration set of all systems, a mapping has one for each. A table,
+        or a file of it (.csv), has a row for each trial of the calibration set: columns ``mark``,
+        ``truth`` and, for sets of each system, ``system``. Where the truth of some trials of the
+        data is known (``truth=`` of `bayesatk.tally`), nothing is needed: these tell the error
+        rates. At most 256 trials of a question, except under complete pooling.
     prior_trials : Outcomes or anything `bayesatk.tally` accepts, optional
         Earlier trials of the same questions by the same systems. They enter the posterior but not
         ``estimate``. With marks of a judge the default difficulty is ``"beta"``.
@@ -232,8 +229,7 @@ def evaluate(
     ``"population"`` new questions of these groups, ``"new_groups"`` new questions of new groups
     like these: the target of clustered standard errors. Groups ``group_closed_form``,
     ``group_closed_form_quantiles`` and ``group_posterior`` hold the first two targets of each
-    group, whose intervals come from draws. Systems of one judge inform each other's rates of it by
-    normals with the moments of their logits. Weights of questions count within their groups.
+    group, whose intervals come from draws. Weights of questions count within their groups.
 
     Metrics of costs have no model: draws for questions like these, whatever `population` says, are
     those of the Bayesian bootstrap of mean costs and success rates of questions together, the same
@@ -273,9 +269,8 @@ def evaluate(
     if costs:
         check_costs(study, costs)
     *streams, replicating = generator.spawn(len(study.outcomes.systems) + 1)
-    judge_seed = int(replicating.spawn(1)[0].integers(2**31))
     check_p = study.pooling == "none" and replicated(study, size, keep)
-    run = partial(evaluate_system, study, size, judge_seed, streams, "p" in keep, check_p)
+    run = partial(evaluate_system, study, size, streams, "p" in keep, check_p)
     found = dict(in_batches(run, range(len(streams)), client, "Evaluating", progress))
     each = [found[index] for index in range(len(streams))]
     remarks = [*study.notes, *(remark for one in each for remark in one.remarks)]
@@ -350,8 +345,6 @@ def _hyper_labels(study: Study, closed: xr.Dataset) -> dict[str, Any]:
         labels["function"] = np.arange(closed.sizes["function"])
     if study.design is not None:
         labels["coefficient"] = study.design.coefficients
-    if study.judges is not None:
-        labels |= study.judges.by_system[0].labels
     return labels
 
 

@@ -1,4 +1,4 @@
-"""What a result says of its judges: their calibration, what they cost, whether marks fit them."""
+"""What a result says of its judge: its calibration, what it costs, whether marks fit it."""
 
 from collections.abc import Sequence
 
@@ -7,30 +7,21 @@ import xarray as xr
 from scipy.special import bdtr, bdtrc
 
 from bayesatk._tools.arrays import Array
-from bayesatk.judge_error import JudgeError, Judges, MarkedBy
+from bayesatk.judge_error import JudgeError
 from bayesatk.metrics.grid import Metric, MetricGrid
 from bayesatk.posterior.assembly import Coords
 from bayesatk.posterior.posterior import SystemPosterior
 from bayesatk.results.schema import GROUPED_TARGETS, metric_dataset
 
-_AS_THEY_ARE = {
-    **dict.fromkeys(("JudgeError", "PooledJudge"), "the marks as they are"),
-    "Panel": "what most judges who marked a trial say",
-    "Grades": "grades above the middle of the scale",
-}
-_UNKNOWN = (
-    "without trials of known truth the rates of the judges rest on the assumption that each marks "
-    "right trials right more often than wrong ones, and on the prior of the correlation of their "
-    "errors (Beta(1, 2)), which marks alone hardly tell. Marking some trials by hand would."
-)
 _MOVED = 1.5  # sds of the calibration by which marks move a rate before it is said
 _CONFLICT = 0.01  # posterior predictive probability of a calibration set at which it is doubted
 
 
 def judge_groups(
-    judges: Judges | None, posteriors: Sequence[SystemPosterior], grid: MetricGrid, coords: Coords
-) -> dict[str, xr.Dataset]:
-    """Return the group ``judge``, where there are judges.
+    judges: Sequence[JudgeError] | None, posteriors: Sequence[SystemPosterior], grid: MetricGrid,
+    coords: Coords,
+) -> dict[str, xr.Dataset]:  # fmt: skip
+    """Return the group ``judge``, where judges err.
 
     Metric variables hold the share of the variance that is due to the rates; ``tp``, ``p``,
     ``fp`` and ``n`` the calibration sets, by system.
@@ -41,27 +32,25 @@ def judge_groups(
     values = np.stack([one for one in shares if one is not None])
     full = {"system": coords["system"], "target": list(GROUPED_TARGETS[: values.shape[2]])}
     group = metric_dataset(grid, values[:, : len(grid)], ("system",), ("target",), full)
-    sets = [judge for judge in judges.by_system if isinstance(judge, JudgeError)]
-    names = ("tp", "p", "fp", "n") if sets else ()
-    sizes = {name: ("system", np.array([getattr(one, name) for one in sets])) for name in names}
+    names = ("tp", "p", "fp", "n")
+    sizes = {name: ("system", np.array([getattr(one, name) for one in judges])) for name in names}
     return {"judge": group.assign(sizes)}
 
 
 def judge_notes(
     system: object,
-    error: MarkedBy,
+    error: JudgeError,
     rates: tuple[Array, Array],
     metric: Metric,
     posterior: SystemPosterior,
     place: int,
-    labelled: bool,
 ) -> list[str]:
     """Say what the judge costs, and whether its calibration set fits the marks.
 
     Parameters
     ----------
     system : label
-    error : MarkedBy
+    error : JudgeError
     rates : (ndarray, ndarray)
         Probabilities of points, and sensitivity and false positive rate there.
     metric : Metric
@@ -69,20 +58,14 @@ def judge_notes(
     posterior : SystemPosterior
     place : int
         Position of the metric.
-    labelled : bool
-        Whether trials of known truth say what the judge's rates are.
     """
-    keeps = "JudgeError(updated=False) keeps it as calibrated"
-    remedy = "More trials of known truth would tell" if labelled else keeps
     share = 0.0 if posterior.judge_share is None else float(posterior.judge_share[place, 0])
     weight, values = rates
     notes = [
         f"{system}: corrected for the judge ({error}). {100 * share:.0f}% of the "
         f"variance of {metric.label} on these questions is due to error rates; the estimate is of "
-        f"{_AS_THEY_ARE[type(error).__name__]}."
+        "the marks as they are."
     ]
-    if not isinstance(error, JudgeError):
-        return notes + [f"{system}: {_UNKNOWN}"] * (not labelled)
     for name, column, marked, size, kind in (
         ("sensitivity", 0, error.tp, error.p, "right"),
         ("false positive rate", 1, error.fp, error.n, "wrong"),
@@ -100,7 +83,8 @@ def judge_notes(
         elif moved(weight, values[:, column], getattr(error, name.replace(" ", "_"))) > _MOVED:
             notes.append(
                 f"{system}: the marks move the judge's {name} from {marked} of {size} to "
-                f"{mean:.3f}, by the shape of difficulties that the model assumes. {remedy}."
+                f"{mean:.3f}, by the shape of difficulties that the model assumes. Trials of known "
+                "truth among these (truth=) would tell."
             )
     return notes
 

@@ -10,17 +10,15 @@ from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import logit, logsumexp
+from scipy.special import logsumexp
 
 from bayesatk._tools.arrays import Array, Flags, Ints
 from bayesatk.core.numerics.importance import TRUSTED, spread_evenly
 from bayesatk.core.numerics.points import Points
-from bayesatk.core.numerics.tilts import Tilt
 from bayesatk.core.numerics.weights import pareto_shape
-from bayesatk.core.pooling.judges import JudgeRates, judge_rates
+from bayesatk.core.pooling.judges import JudgeRates
 from bayesatk.core.pooling.levels import scaled_scores, shape_functions
-from bayesatk.core.pooling.marks import by_mark, kinds_of
+from bayesatk.core.pooling.marks import by_mark
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.pooling.states import States
 from bayesatk.core.program.cells import Cells
@@ -51,7 +49,7 @@ from bayesatk.core.question.observed import mean_over_questions
 from bayesatk.data.design import Basis
 from bayesatk.data.grouping import Grouping
 from bayesatk.data.scales import MetricFunction
-from bayesatk.judge_error import RATES, JudgeError, MarkedBy
+from bayesatk.judge_error import JudgeError
 from bayesatk.posterior.count_posterior import CountPosterior, FamilyFit
 from bayesatk.posterior.posterior import FamilyShare, SystemPosterior
 from bayesatk.priors import CategoryPrior, DirichletHyperPrior, HyperPrior, Pooling, Prior
@@ -101,37 +99,6 @@ class Predictive(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Marking:
-    """The judge of a system, and the marks of other systems that it gave.
-
-    Parameters
-    ----------
-    error : JudgeError
-    others : tuple of CountModel
-        Models of the other systems, without this marking.
-    seed : int
-        Of the order in which rates are drawn: the same for all systems of a judge.
-    varying : bool
-        Whether rates differ between questions.
-    """
-
-    error: MarkedBy
-    others: "tuple[CountModel, ...]" = ()
-    seed: int = 0
-    varying: bool = False
-
-    @cached_property
-    def rates(self) -> JudgeRates:
-        """What is not known of the judge."""
-        return judge_rates(self.error, self.varying)
-
-    def right(self, counts: NDArray[Any]) -> NDArray[Any]:
-        """Return trials that the marks as they are say are wrong and right; (..., 2)."""
-        marks, flags = by_mark(counts), np.array(self.error.right)
-        return np.stack([marks[..., ~flags].sum(axis=-1), marks[..., flags].sum(axis=-1)], axis=-1)
-
-
-@dataclass(frozen=True)
 class CountModel:
     """Counts of a system's questions under the declared model.
 
@@ -147,7 +114,8 @@ class CountModel:
     basis : Basis, optional
         Covariates of the questions.
     grouping : Grouping, optional
-    marking : Marking, optional
+    judge : JudgeRates, optional
+        Of the judge that marked the trials, where it errs.
     resampled : bool
         Whether questions like these are these drawn anew, and do not follow the law.
     """
@@ -159,7 +127,7 @@ class CountModel:
     scores: tuple[float, ...] | None = None
     basis: Basis | None = None
     grouping: Grouping | None = None
-    marking: Marking | None = None
+    judge: JudgeRates | None = None
     resampled: bool = False
 
     @classmethod
@@ -174,7 +142,7 @@ class CountModel:
         basis: Basis | None = None,
         weight: Array | None = None,
         grouping: Grouping | None = None,
-        marking: Marking | None = None,
+        judge: JudgeRates | None = None,
         resampled: bool = False,
     ) -> "CountModel":
         """Find the questions that are alike.
@@ -185,7 +153,7 @@ class CountModel:
         counts : ndarray of int, shape (questions, categories)
         before : ndarray, shape (questions, categories), optional
             Prior trials, discounted.
-        scores, basis, grouping, marking, resampled
+        scores, basis, grouping, judge, resampled
             As of the class; without pooling there is no law.
         weight : ndarray, shape (questions,), optional
             In means over them.
@@ -200,7 +168,7 @@ class CountModel:
             count=cells.count, which=cells.which,
         )  # fmt: skip
         resampled = resampled or pooling == "none"
-        return cls(pooling, by_cell, prior, cells, scores, basis, grouping, marking, resampled)
+        return cls(pooling, by_cell, prior, cells, scores, basis, grouping, judge, resampled)
 
     def among(self, kept: Flags) -> "CountModel":
         """Return the model of some of the questions."""
@@ -214,7 +182,7 @@ class CountModel:
             pooling=self.pooling, scores=self.scores,
             basis=None if self.basis is None else self.basis.among(kept),
             weight=weight[kept], grouping=None if grouping is None else grouping.among(kept),
-            marking=self.marking, resampled=self.resampled,
+            judge=self.judge, resampled=self.resampled,
         )  # fmt: skip
 
     # What was observed
@@ -223,8 +191,7 @@ class CountModel:
         """Unbiased finite-law value of every cell."""
         if self.scores is not None:
             return category_finite(metric.credit, self.states.counts, metric.scores)
-        counts = self.states.counts
-        wrong, right = (counts if self.marking is None else self.marking.right(counts)).T
+        wrong, right = by_mark(self.states.counts).T
         return np.asarray(finite(metric.credit, right, wrong + right))
 
     def estimate(self, metrics: Sequence[Any]) -> Array:
@@ -253,9 +220,9 @@ class CountModel:
     def fields(self, family: str) -> Fields:
         """Prior of all hyperparameters."""
         fields = self._of_law(family)
-        if self.marking is None:
+        if self.judge is None:
             return fields
-        return replace(fields, fields=(*fields.fields, *self.marking.rates.fields))
+        return replace(fields, fields=(*fields.fields, *self.judge.fields))
 
     def _of_law(self, family: str) -> Fields:
         """Prior of the hyperparameters without those of a judge."""
@@ -275,21 +242,20 @@ class CountModel:
     def observation(self, fields: Fields) -> Observation:
         """Return what trials say of p under a law."""
         states = self.cells.states
-        judge = None if self.marking is None else self.marking.rates
         if self.pooling == "complete":
-            return AllAlike(Common(fields, self.scores is not None), states, judge)
+            return AllAlike(Common(fields, self.scores is not None), states, self.judge)
         if self.scores is not None and isinstance(self.prior, HyperPrior):
             return Levels(DifficultyLaw(fields), states, self.scores)
         alpha = tuple(self.alpha.tolist()) if self.pooling == "none" else None
         if self.scores is not None:
             return Categories(CategoryLaw(self.scores, fields, alpha), states)
         law = DifficultyLaw(fields, None if alpha is None else (alpha[1], alpha[0]))
-        if judge is None:
+        if self.judge is None:
             return RightWrong(law, states)
         evidence = states.evidence  # prior trials that count fully are trials
         few = evidence.sum(axis=1).max(initial=0.0) <= _MOST_RIGHT
         simple = few and not (evidence % 1).any()
-        return (Marked if simple else MarkedOnRule)(law, states, judge)
+        return (Marked if simple else MarkedOnRule)(law, states, self.judge)
 
     def part(self, family: str) -> tuple[Predictor, Fields]:
         """Return what is known of questions under a law, and the prior of its hyperparameters."""
@@ -314,14 +280,11 @@ class CountModel:
     @property
     def _key(self) -> tuple[Any, ...]:
         """What the posterior of hyperparameters depends on."""
-        cells, marking = self.cells, self.marking
+        cells = self.cells
         arrays = (self.states.counts, self.states.prior, cells.count, cells.group, cells.rows)
         content = tuple(np.ascontiguousarray(array).tobytes() for array in arrays)
-        others = () if marking is None else tuple(other._key for other in marking.others)
-        error = None if marking is None else marking.error
         return (
-            content, self.pooling, self.prior, self.scores, cells.grouped, error, others,
-            marking is not None and marking.varying,
+            content, self.pooling, self.prior, self.scores, cells.grouped, self.judge,
         )  # fmt: skip
 
     def recall(self, laws: Laws | None) -> "CountModel":
@@ -388,32 +351,6 @@ class CountModel:
         return np.concatenate(weight), np.concatenate(rates)
 
     @property
-    def informed(self) -> bool:
-        """Whether the judge's rates are known by more, or less, than these marks and their set."""
-        marking = self.marking
-        if marking is None or not marking.rates.fields:
-            return False
-        return bool(marking.others) or not marking.error.updated
-
-    @property
-    def shared_draws(self) -> float:
-        """Draws that the points are worth where other systems' marks are taken away again.
-
-        Few where these move the judge's rates to where a system's own marks hardly put them; then
-        the polynomials that stand for other systems' marks may be wrong there.
-        """
-        if self.marking is None or not self.informed or not self.marking.others:
-            return np.inf
-        message = _message_to(self)
-        draws = []
-        for fit, _ in self.counted:
-            logs = -message(logit(fit.rates(fit.points.theta)))
-            weight = fit.points.weight * np.exp(logs - logs.max())
-            kept = (fit.points.weight @ fit.points.weight) / (weight @ weight) * weight.sum() ** 2
-            draws.append(float(kept) * fit.points.effective_draws)
-        return min(draws)
-
-    @property
     def alpha(self) -> Array:
         """Dirichlet parameters of a fixed prior, or of the mean's prior."""
         categories = self.states.counts.shape[1] if self.scores is not None else 2
@@ -451,12 +388,7 @@ class CountModel:
     # Evidence and leave-one-out
 
     def log_evidence(self) -> float:
-        """Log evidence of the trials, without that of prior trials.
-
-        Not a number where other systems inform the judge's rates, or where they are cut.
-        """
-        if self.informed:
-            return np.nan
+        """Log evidence of the trials, without that of prior trials."""
         total = self.family_share[2]
         if not self.states.prior.any():
             return total
@@ -517,7 +449,7 @@ class CountModel:
         return CountModel.of(
             self.prior, counts, self.states.prior[self.cells.which], pooling=self.pooling,
             scores=self.scores,
-            basis=self.basis, grouping=self.grouping, marking=self.marking,
+            basis=self.basis, grouping=self.grouping, judge=self.judge,
         )  # fmt: skip
 
     def unsure(self, weight: Array, share: Array, outside: float) -> list[int]:
@@ -549,7 +481,7 @@ class CountModel:
 
     def refitted(self, family: str) -> FamilyFit:
         """Return one law's points, not kept."""
-        return _family_fit(self, family, -np.inf, _message_to(self) if self.informed else None)
+        return _family_fit(self, family, -np.inf)
 
 
 @dataclass(frozen=True)
@@ -591,42 +523,35 @@ def _fitted(asked: _Asked) -> list[FamilyFit]:
         return [
             FamilyFit(name, *model.part(name), points, chance[name]) for name, points in asked.laws
         ]
-    message = _message_to(model) if model.informed else None
     fits: list[FamilyFit] = []
     best = -np.inf
     for name, probability in model.family_prior.items():
         rough = best - np.log(probability) + np.log(_MINOR_SHARE)
-        fits.append(_family_fit(model, name, rough, message))
+        fits.append(_family_fit(model, name, rough))
         if np.isfinite(fits[-1].points.log_evidence):
             best = max(best, fits[-1].points.log_evidence + np.log(probability))
     return fits
 
 
-def _family_fit(
-    model: CountModel, family: str, negligible: float, message: Callable[[Array], Array] | None
-) -> FamilyFit:
+def _family_fit(model: CountModel, family: str, negligible: float) -> FamilyFit:
     """Integrate the hyperparameters of one law."""
     predictor, fields = model.part(family)
 
     def log_density(theta: Array) -> Array:
-        logs = fields.log_density(theta) + predictor.log_likelihood(theta)
-        if message is not None:
-            columns = np.concatenate([theta[:, fields.slices[name]] for name in RATES], axis=1)
-            logs = logs + message(columns)
-        return np.asarray(logs)
+        return np.asarray(fields.log_density(theta) + predictor.log_likelihood(theta))
 
     seed = int(model.states.trials.sum() % 2**31)
     last = 4096 if len(model.cells.count) <= 400 else 2048
-    last *= 2 if model.marking is not None and not model.structured else 1
+    last *= 2 if model.judge is not None and not model.structured else 1
     if not len(fields):
         points = replace(certain(), log_evidence=float(log_density(np.zeros((1, 0)))[0]))
     elif fields.size <= 2:
         points = _evidence_of(on_lattice(log_density, _starts(model, fields)), fields)
-    elif model.pooling != "partial" and model.marking is None:
+    elif model.pooling != "partial" and model.judge is None:
         points = model.conjugate_points(fields)
     elif not predictor.observation.law.parts:
-        same = family == "beta" and message is None
-        laplace = _mode(model) if same else located(log_density, _starts(model, fields))
+        beta = family == "beta"
+        laplace = _mode(model) if beta else located(log_density, _starts(model, fields))
         points = around(log_density, laplace, seed, last)
     else:
         points = _of_several_parts(model, fields, log_density, seed, negligible, last)
@@ -647,7 +572,7 @@ def _of_several_parts(
     most = int(np.clip(_WORK / work, 4 * last, 8 * last))
     enough = 1000.0 if model.structured or model.scores else 2500.0  # draws: to 2% of an sd
     # One kernel is no shape for 6 to 8 hyperparameters; more points carry several.
-    many = bool(model.scores or (model.marking and model.marking.rates.fields))
+    many = bool(model.scores or (model.judge and model.judge.fields))
     return from_prior(
         log_density, fields, laplace, simple, shared, seed, negligible, most, enough,
         _PER_ROUND[many],
@@ -681,10 +606,10 @@ def _starts(model: CountModel, fields: Fields) -> list[Array]:
     if model.pooling == "none":  # only rates of a judge are not known
         return [start_of(fields, 0.5, 0.0)]
     if model.scores is None:
-        wrong, right = total if model.marking is None else model.marking.right(total)
+        wrong, right = by_mark(total)
         rate = float(right / (wrong + right))
-        if model.marking is not None and isinstance(model.marking.error, JudgeError):
-            s, f = _rough_rates(model.marking.error, total)
+        if model.judge is not None:
+            s, f = _rough_rates(model.judge.error, total)
             rate = float(np.clip((rate - f) / max(s - f, 1e-3), 0.01, 0.99))
         return [start_of(fields, rate, icc) for icc in starts]
     if isinstance(model.prior, HyperPrior):
@@ -698,53 +623,8 @@ def _starts(model: CountModel, fields: Fields) -> list[Array]:
     return modes
 
 
-def _rough_rates(error: JudgeError, kinds: Array) -> list[float]:
+def _rough_rates(error: JudgeError, kinds: Array) -> tuple[float, float]:
     """Sensitivity and false positive rate, by a calibration set and counts of kinds of trials."""
-    rates = []
-    for truth, (marked, unmarked) in zip((True, False), error.shapes, strict=True):
-        for (right, mark), count in zip(kinds_of(len(kinds)), kinds, strict=True):
-            marked += count * (right is truth and mark == 1)
-            unmarked += count * (right is truth and mark == 0)
-        rates.append(marked / (marked + unmarked))
-    return rates
-
-
-def _message_to(model: CountModel) -> Callable[[Array], Array]:
-    """Return what others say of a judge's rates; for a cut, minus what this system says.
-
-    A function of logits of rates (points, 2).
-    """
-    assert model.marking is not None
-    marking = model.marking
-    assert isinstance(marking.error, JudgeError)  # others are judges of one system alone
-    kinds = (model.states.count @ model.states.counts).astype(np.int64)
-    labelled = replace(marking.error.with_labels(kinds), updated=True)
-    alone = replace(marking, others=(), error=labelled)
-    cut = not marking.error.updated
-    sources = (model,) if cut else marking.others
-    tilts = [_marks_by_rates(replace(source, marking=alone)) for source in sources]
-
-    def message(logits: Array) -> Array:
-        total = np.sum([tilt.at(logits) for tilt in tilts], axis=0)
-        return np.asarray(-total if cut else total)
-
-    return message
-
-
-def _marks_by_rates(model: CountModel) -> Tilt:
-    """Log probability of a system's marks, by the logits of its judge's rates."""
-    assert model.marking is not None
-    assert isinstance(model.marking.error, JudgeError)
-    shapes = model.marking.error.shapes
-
-    def log_prior(logits: Array) -> Array:
-        logs = [Beta(*shape).log_density(logits[:, [i]]) for i, shape in enumerate(shapes)]
-        return np.asarray(logs[0] + logs[1])
-
-    weights, logits = [], []
-    for fit, share in model.counted:
-        weights.append(share * fit.points.weight)
-        columns = [fit.points.theta[:, fit.fields.slices[name]] for name in RATES]
-        logits.append(np.concatenate(columns, axis=1))
-    draws = min(fit.points.effective_draws for fit, _ in model.counted)
-    return Tilt.of(np.concatenate(weights), np.concatenate(logits), log_prior, draws)
+    _, rejected, accepted, _, missed, found = kinds[2:] if len(kinds) > 2 else np.zeros(6)
+    (a, b), (c, d) = error.shapes
+    return (a + found) / (a + b + missed + found), (c + accepted) / (c + d + rejected + accepted)

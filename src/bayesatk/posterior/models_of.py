@@ -7,16 +7,15 @@ from typing import Any
 import numpy as np
 
 from bayesatk._tools.arrays import Array, Flags, Indices, Ints, Rng
-from bayesatk.core.pooling.marks import truth_alone
+from bayesatk.core.pooling.judges import JudgeRates
 from bayesatk.data.answers import Answers, Ballots
 from bayesatk.data.design import Basis
 from bayesatk.data.grouping import Grouping
 from bayesatk.data.scales import RIGHT_WRONG, RightWrong, Scale
 from bayesatk.data.study import Study
-from bayesatk.judge_error import Judges
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.answers import VoteModel, finite_estimates
-from bayesatk.posterior.model import CountModel, Marking
+from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.pooled_answers import PooledVotes
 from bayesatk.priors import (
     AnswerPrior,
@@ -50,20 +49,16 @@ class Declared:
     weight : ndarray, shape (questions,), optional
         Of the questions in means over them.
     grouping : Grouping, optional
-    judges : Judges, optional
-        Who marked the trials, where they err.
+    judges : tuple of JudgeRates, optional
+        Of the judge of every system, where judges err.
     resampled : bool
         Whether questions like these are these drawn anew, and do not follow the law.
-    seed : int
-        Of the order in which rates of judges are drawn.
     ballots : sequence of sequence of Ballots
         Answers to the questions of every system; empty without votes between them.
     several_right : bool
         Whether some question got several right answers that differ.
     answer_prior : VotePrior, optional
         Of these.
-    rates_vary : bool
-        Whether rates of judges differ between questions.
     """
 
     scale: Scale
@@ -74,23 +69,21 @@ class Declared:
     basis: Basis | None = None
     weight: Array | None = None
     grouping: Grouping | None = None
-    judges: Judges | None = None
+    judges: tuple[JudgeRates, ...] | None = None
     resampled: bool = False
-    seed: int = 0
     ballots: Sequence[Sequence[Ballots]] = ()
     several_right: bool = False
     answer_prior: VotePrior | None = None
-    rates_vary: bool = False
 
     @classmethod
-    def of_study(cls, study: Study, seed: int = 0) -> "Declared":
+    def of_study(cls, study: Study) -> "Declared":
         """Return what a study declares."""
         answers = study.outcomes.answers if study.votes else None
         return cls(
             study.scale, study.pooling, study.prior, study.counts, study.prior_by_kind,
             None if study.design is None else study.design.basis,
-            study.outcomes.weight, study.grouping, study.judges,
-            study.bootstrapped, seed, rates_vary=study.rates_vary,
+            study.outcomes.weight, study.grouping, study.judge_rates,
+            study.bootstrapped,
         )._with_answers(answers, study.answer_prior)  # fmt: skip
 
     @classmethod
@@ -104,24 +97,21 @@ class Declared:
         return replace(
             self, counts=self.counts[systems],
             before=None if self.before is None else self.before[systems],
-            judges=None if self.judges is None else self.judges.among(systems),
+            judges=self.judges and tuple(self.judges[system] for system in systems),
             ballots=[self.ballots[system] for system in systems] if self.ballots else (),
         )  # fmt: skip
 
     def model(self, system: int) -> CountModel:
-        """Return the model of a system, with the other systems of its judge."""
-        model = self._alone(system)
-        if self.judges is None:
-            return model
-        for number, (error, places) in enumerate(self.judges.groups().items()):
-            if system in places:
-                rest = [place for place in places if place != system]
-                # What trials of known truth tell of the rates is exact: the prior has it.
-                labelled = error.with_labels(self.counts[rest].sum(axis=(0, 1)))
-                unlabelled = replace(self, counts=truth_alone(self.counts))
-                others = tuple(unlabelled._alone(place) for place in rest)
-                marking = Marking(labelled, others, self.seed + number, self.rates_vary)
-        return replace(model, marking=marking)
+        """Return the model of a system."""
+        scores = None
+        if not isinstance(self.scale, RightWrong):
+            scores = tuple(float(score) for score in self.scale.scores)
+        return CountModel.of(
+            self.prior, self.counts[system],
+            None if self.before is None else self.before[system], pooling=self.pooling,
+            scores=scores, judge=None if self.judges is None else self.judges[system],
+            basis=self.basis, weight=self.weight, grouping=self.grouping, resampled=self.resampled,
+        )  # fmt: skip
 
     def of_questions(self, questions: Indices) -> "Declared":
         """Return some of the questions."""
@@ -165,17 +155,6 @@ class Declared:
             for of_system in ballots for ballot in of_system
         )  # fmt: skip
         return replace(self, ballots=ballots, several_right=several, answer_prior=prior)
-
-    def _alone(self, system: int) -> CountModel:
-        scores = None
-        if not isinstance(self.scale, RightWrong):
-            scores = tuple(float(score) for score in self.scale.scores)
-        return CountModel.of(
-            self.prior, self.counts[system],
-            None if self.before is None else self.before[system], pooling=self.pooling,
-            scores=scores,
-            basis=self.basis, weight=self.weight, grouping=self.grouping, resampled=self.resampled,
-        )  # fmt: skip
 
 
 def question_shares(result: Result, kept: Flags | None = None) -> Array:

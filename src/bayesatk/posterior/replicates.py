@@ -10,7 +10,7 @@ from bayesatk.core.program.predictor import Predictor
 from bayesatk.posterior.model import CountModel
 
 
-def draw_new_p(model: CountModel, size: int, rng: Rng) -> tuple[Array, dict[str, Array]]:
+def draw_new_p(model: CountModel, size: int, rng: Rng) -> tuple[Array, Array | None]:
     """Draw hyperparameters and effects of groups, and p of a new question in place of each.
 
     A new question has the group, the covariates and the prior trials of the one that it replaces.
@@ -25,23 +25,21 @@ def draw_new_p(model: CountModel, size: int, rng: Rng) -> tuple[Array, dict[str,
     Returns
     -------
     p : ndarray, shape (draws, questions), or (draws, questions, categories)
-    rates : dict
-        What results report of a judge that errs, by name.
+    rates : ndarray, shape (draws, columns), optional
+        Of a judge that errs, as rows of `bayesatk.core.pooling.marks`.
     """
     counted = model.counted
     number = rng.multinomial(size, [share for _, share in counted])
     drawn: list[Array] = []
-    rates: dict[str, list[Array]] = {}
+    rates: list[Array] = []
     for (fit, _), n in zip(counted, number.tolist(), strict=True):
         if not n:
             continue
         theta = fit.points.theta[rng.choice(len(fit.points.weight), n, p=fit.points.weight)]
         drawn.append(_new_p(fit.predictor, theta, rng))
-        if model.marking is not None:
-            law: Any = fit.predictor.observation.law
-            for name, values in model.marking.rates.reported(theta, law.fields).items():
-                rates.setdefault(name, []).append(values)
-    return np.concatenate(drawn), {name: np.concatenate(rate) for name, rate in rates.items()}
+        if model.judge is not None:
+            rates.append(fit.rates(theta))
+    return np.concatenate(drawn), np.concatenate(rates) if rates else None
 
 
 def _new_p(predictor: Predictor, theta: Array, rng: Rng) -> Array:

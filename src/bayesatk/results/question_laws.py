@@ -89,7 +89,7 @@ class QuestionLaws:
             Of every question, without pooling.
         """
         posterior, slopes = groups["posterior"], None
-        judge = None if study.judges is None else study.judge_rates(system)
+        judge = None if study.judge_rates is None else study.judge_rates[system]
         names = ("mean_p", "icc", "typical_p", "coefficients", "group_sd", "group_effect", "shape",
                  *(() if judge is None else judge.names))  # fmt: skip
         drawn = {name: flat_draws(posterior[name], system) for name in names if name in posterior}
@@ -113,7 +113,7 @@ class QuestionLaws:
     ) -> "QuestionLaws":
         """Return the laws of one system by draws of its hyperparameters, by name."""
         alike = drawn if difficulty is None else {}
-        judge = None if study.judges is None else study.judge_rates(system)
+        judge = None if study.judge_rates is None else study.judge_rates[system]
         return cls(
             study, None, alike.get("mean_p"), alike.get("icc"), difficulty, None,
             drawn.get("slopes"), drawn.get("group_sd"), drawn.get("group_effect"),
@@ -129,8 +129,8 @@ class QuestionLaws:
         hyperparameters.
         """
         laws = cls(study, system=system)
-        if study.judges is not None:
-            judge = study.judge_rates(system)
+        if study.judge_rates is not None:
+            judge = study.judge_rates[system]
             of_judge = Fields(judge.fields)
             theta = of_judge.from_uniform(rng.random((size, of_judge.size)))
             laws = replace(laws, judge=judge.reported(theta, of_judge))
@@ -153,10 +153,10 @@ class QuestionLaws:
 
     @cached_property
     def rates(self) -> Array | None:
-        """Rates of a judge, or of several, as rows of `bayesatk.core.pooling.marks`."""
-        if self.judge is None:
+        """Rates of a judge as rows of `bayesatk.core.pooling.marks`."""
+        if self.judge is None or self.study.judge_rates is None:
             return None
-        return self.study.judge_rates(self.system).rows(self.judge)
+        return self.study.judge_rates[self.system].rows(self.judge)
 
     @property
     def levels(self) -> LevelDraws | None:
@@ -250,9 +250,7 @@ class QuestionLaws:
         assert drawn is not None  # there is a question
         if self.rates is None:
             return drawn
-        assert self.judge is not None
-        of_marks = self.study.flag_rates(self.system, self.judge)
-        s, f = question_rates(of_marks, len(trials), rng)
+        s, f = question_rates(self.rates, len(trials), rng)
         return np.asarray(rng.binomial(drawn, s) + rng.binomial(trials - drawn, f))
 
     @property

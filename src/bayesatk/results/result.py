@@ -25,7 +25,7 @@ from bayesatk.data.outcomes import Outcomes, kept_labels
 from bayesatk.data.question_columns import unequal
 from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
 from bayesatk.data.study import Study, declaration_of
-from bayesatk.judge_error import Judges
+from bayesatk.judge_error import JudgeError
 from bayesatk.metrics.grid import COSTS, Metric, MetricGrid, parse
 from bayesatk.priors import HyperPrior, VotePrior
 from bayesatk.results.difficulty import flat_draws
@@ -148,9 +148,9 @@ class Result:
         return self._declaration["prior"]
 
     @cached_property
-    def judges(self) -> Judges | None:
+    def judges(self) -> tuple[JudgeError, ...] | None:
         """Who marked the trials of every system, where judges err."""
-        judges = self._declaration.get("judges")
+        judges: tuple[JudgeError, ...] | None = self._declaration.get("judges")
         return judges
 
     @cached_property
@@ -260,21 +260,16 @@ class Result:
     @cached_property
     def scale(self) -> Scale:
         """How the metrics judge trials: as right and wrong, or as scored categories."""
-        scored = "count" in self.group("observed_data") and not self.data.graded
-        return Scored.of(self.data) if scored else RIGHT_WRONG
+        return Scored.of(self.data) if "count" in self.group("observed_data") else RIGHT_WRONG
 
     @cached_property
     def scores(self) -> Array:
         """Scores of the categories."""
-        if self.data.graded:  # of the marks as they are
-            return np.array(RIGHT_WRONG.scores)
         return self.data.dataset["score"].values
 
     @cached_property
     def counts(self) -> Ints:
         """Counts (system, question, category)."""
-        if self.data.graded:
-            return RIGHT_WRONG.counts(self.data)
         return self.data.dataset["count"].values
 
     @cached_property
@@ -438,15 +433,10 @@ def analysis_group(
     return xr.Dataset(variables, {key: index.to_numpy() for key, index in indexes.items()}, texts)
 
 
-def with_analyses(tree: xr.DataTree, groups: Mapping[str, xr.Dataset]) -> xr.DataTree:
-    """Return a copy of a result with the groups of an analysis, in place of earlier ones.
-
-    The name of the first one begins the names of the others.
-    """
-    stem = next(iter(groups))
-    analysed = tree.copy().drop_nodes([name for name in analyses_of(tree) if name.startswith(stem)])
-    for name, group in groups.items():
-        analysed[name] = xr.DataTree(group)
+def with_analysis(tree: xr.DataTree, name: str, group: xr.Dataset) -> xr.DataTree:
+    """Return a copy of a result with the group of an analysis, in place of an earlier one."""
+    analysed = tree.copy()
+    analysed[name] = xr.DataTree(group)
     return analysed
 
 

@@ -23,7 +23,6 @@ from bayesatk._tools.arrays import Array
 from bayesatk.data.answers import AnswerRules, Answers
 from bayesatk.data.grouping import Grouping
 from bayesatk.data.outcomes import Outcomes, with_truth
-from bayesatk.data.scales import Scored
 from bayesatk.data.study import Study
 from bayesatk.metrics.grid import Metric, MetricGrid
 from bayesatk.results.tree import ResultTree
@@ -250,10 +249,7 @@ def check_result(result: object, group: str | None = "posterior") -> xr.DataTree
 
 
 # Groups that are a table each (`bayesatk.results.result`), in the order in which they are shown.
-ANALYSES = (
-    "leaderboard", "gate",
-    "plan", "labels", "labels_chosen", "labels_trials",
-)  # fmt: skip
+ANALYSES = ("leaderboard", "gate", "plan")
 _COMPARED = "bayesatk.compare(fit): compare first", "differences between systems"
 _BASELINE = "bayesatk.guessing.random_baseline(fit, p)", "a random baseline"
 # Groups whose values depend on which systems a result has.
@@ -269,10 +265,6 @@ OF_ALL_SYSTEMS = (
 _MAKERS = {
     "plan": ("bayesatk.plan(source, metric, width=0.1)", "sizes of evaluations"),
     "gate": ("bayesatk.decide.gate(new, baseline, policy)", "the verdict on a new system"),
-    **dict.fromkeys(
-        ("labels", "labels_chosen", "labels_trials"),
-        ("bayesatk.decide.next_labels(fit)", "trials to mark by hand"),
-    ),
     "leaderboard": ("bayesatk.leaderboard(fit)", "systems ranked by their joint posterior"),
     "comparison": _COMPARED,
     "ranks": _COMPARED,
@@ -340,10 +332,6 @@ def data_groups(study: Study) -> dict[str, xr.Dataset]:
     observed = scale.observed(data).to_dataset()
     if "truth_count" in data.dataset:
         observed = observed.assign(truth_count=data.dataset["truth_count"])
-    if data.graded:  # counts by what several judges, or grades, say
-        marks = Scored.of(data)
-        observed = observed.assign(count=marks.observed(data))
-        constant = constant.assign(marks.constants(data))
     if study.votes and data.answers is not None:
         entries = data.answers
         columns = {
@@ -392,9 +380,7 @@ def outcomes_of(observed: xr.Dataset, constant: xr.Dataset, attrs: Mapping[Any, 
         {"missing_policy": str(attrs.get("missing_policy", "error"))},
     )  # fmt: skip
     if "truth_count" in observed:
-        labels = observed["truth_count"]
-        judges = tuple(json.loads(labels.attrs.get("judges", "[]")))
-        dataset = with_truth(dataset, labels.values, judges)
+        dataset = with_truth(dataset, observed["truth_count"].values)
     answers = _answers(observed, constant) if "answer_count" in observed else None
     notes, files = (json.loads(attrs.get(name, "[]")) for name in ("assumptions", "input_files"))
     sources = tuple((str(name), str(digest)) for name, digest in files)

@@ -34,7 +34,7 @@ _MOST_ROWS = 60
 # Shown as tables.
 _TABULAR = (
     "categories", "coefficients", "results", "leaderboard", "comparison",
-    "groups", "group_comparison", "plan", "labels", *PRINTED,
+    "groups", "group_comparison", "plan", *PRINTED,
 )  # fmt: skip
 _MOST_TEXT = 2000  # characters of sentences below a table
 _LEAST = 8  # characters of a column whose text is folded

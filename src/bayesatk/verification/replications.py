@@ -256,7 +256,7 @@ class CalibratedModel:
 
     def exact(self, data: Study, rng: Rng) -> Quantities:
         """Draw from the closed form."""
-        model = Declared.of_study(data, 0).model(0)
+        model = Declared.of_study(data).model(0)
         drawn = model.fit([data.scale.judged(metric) for metric in data.metrics]).draw(
             DRAWS, rng, True
         )

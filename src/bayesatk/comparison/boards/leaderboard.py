@@ -18,7 +18,7 @@ from bayesatk.comparison.joint.shared import Board
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.models_of import observed_value
 from bayesatk.priors import LeaderboardPrior
-from bayesatk.results.result import Fit, Result, analysis_group, with_analyses
+from bayesatk.results.result import Fit, Result, analysis_group, with_analysis
 
 CITATIONS = (
     "Bock and Aitkin 1981, Psychometrika 46, 443-459 (marginal likelihood of item response models)",
@@ -223,8 +223,8 @@ def leaderboard(
     difficulties.
 
     With ``judge=`` the trials that count as successes are marks. A question's trials are a mixture
-    over how many of them were right, and the rates of judges, which systems of one judge share, are
-    drawn together with the parameters of systems.
+    over how many of them were right, and the error rates of each system are drawn together with the
+    parameters of systems.
 
     Probabilities of ranks are joint, so they need no further correction for the number of systems.
     The order of the systems in the data does not change any number.
@@ -239,7 +239,7 @@ def leaderboard(
     [['a', 1.0, 1], ['b', 0.5, 2], ['c', 0.25, 3]]
     """
     ranking = rank(fit, alpha, prior, rng)
-    return with_analyses(ranking.result.tree, {"leaderboard": ranking.group()})
+    return with_analysis(ranking.result.tree, "leaderboard", ranking.group())
 
 
 @one_thread()

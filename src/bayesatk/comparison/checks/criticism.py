@@ -333,15 +333,14 @@ def _new_questions(result: Result, system: int, ran: Flags) -> Draw:
 
         def draw_new(size: int, rng: Rng) -> tuple[Array, Array | None]:
             p, rates = draw_new_p(model, size, rng)
-            return p[:, ran], result.study.flag_rates(system, rates) if rates else None
+            return p[:, ran], rates
 
         return draw_new
     mean = flat_draws(result.posterior["mean_p"], system)[:, None]
     rates = None
-    if result.judges is not None:
-        names = result.study.judge_rates(system).names
-        values = {name: result.hyper(name, system) for name in names}
-        rates = result.study.flag_rates(system, values)
+    if result.study.judge_rates is not None:
+        judge = result.study.judge_rates[system]
+        rates = judge.rows({name: result.hyper(name, system) for name in judge.names})
 
     def draw_common(size: int, rng: Rng) -> tuple[Array, Array | None]:
         places = rng.integers(len(mean), size=size)

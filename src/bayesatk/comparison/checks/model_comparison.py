@@ -117,8 +117,8 @@ def log_evidence(fit: Fit) -> xr.DataArray:
     Returns
     -------
     xarray.DataArray
-        By ``system``. NaN under an improper prior, and where several systems share the error rates
-        of a judge. Otherwise the log evidence of all systems is the sum.
+        By ``system``. NaN under an improper prior. Otherwise the log evidence of all systems is
+        the sum.
 
     See Also
     --------

@@ -131,8 +131,8 @@ def _differences(
         (_PROBABILITIES, _PAIRS)
     )  # fmt: skip
     p, hyper = draws_of_p(result, system, judged, size, rng)
-    if result.judges is not None:
-        s, f = question_rates(result.study.flag_rates(system, hyper), p.shape[1], rng)
+    if result.study.judge_rates is not None:
+        s, f = question_rates(result.study.judge_rates[system].rows(hyper), p.shape[1], rng)
         p = f + (s - f) * p
 
     right, full = np.arange(trials + 1), np.full(trials + 1, trials)

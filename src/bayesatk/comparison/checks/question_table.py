@@ -219,7 +219,7 @@ class _Systems:
 
     def prob_weaker(self, system: int) -> Array:
         """Probability that a weaker system would have as bad a total; NaN without any."""
-        tried, binary = self.result.trials > 0, _right_wrong(self.result)
+        tried, binary = self.result.trials > 0, self.result.data.binary
         total, number = np.zeros((2, tried.shape[1]))
         marked = binary and self.result.judges is not None
         # By a judge the laws are of what is right, the counts of marks.
@@ -242,12 +242,7 @@ class _Systems:
 
 def _scale(result: Result) -> Scale:
     """Return the scale of the questions' laws."""
-    return RIGHT_WRONG if _right_wrong(result) else result.scale
-
-
-def _right_wrong(result: Result) -> bool:
-    """Whether it is of right and wrong: two categories are, and what grades or judges say of."""
-    return result.data.binary or result.data.graded
+    return RIGHT_WRONG if result.data.binary else result.scale
 
 
 def _right(result: Result, system: int) -> Ints:
@@ -257,7 +252,7 @@ def _right(result: Result, system: int) -> Ints:
 
 
 def _model(result: Result, system: int, kept: Flags | None = None) -> CountModel:
-    if _right_wrong(result):
+    if result.data.binary:
         return right_wrong_model(result, system, kept)
     return model_of(result, system, kept)
 
@@ -286,7 +281,7 @@ def _numbers(every: _Systems, system: int, margin: float) -> dict[str, NDArray[A
     lower, upper = posterior.quantiles(result.tails)
     interval = {"ci_lower": lower, "ci_upper": upper}
     saturated = posterior.near_an_end(margin)
-    if not _right_wrong(result):
+    if not result.data.binary:
         share = result.counts[system] / known[:, None]
         flip = 1.0 - (share * posterior.p.mean(axis=0)[posterior.which]).sum(axis=1)
         return {
@@ -318,7 +313,7 @@ def _groups(result: Result) -> dict[str, NDArray[Any]]:
 
 def _observed(result: Result, system: int) -> dict[str, NDArray[Any]]:
     """Return the successes of every question, or its mean score."""
-    if _right_wrong(result):
+    if result.data.binary:
         return {"successes": _right(result, system)}
     trials = np.maximum(result.trials[system], 1)
     return {"score": result.counts[system] @ result.scores / trials}

@@ -33,7 +33,7 @@ from bayesatk.data.study import outcome_values
 from bayesatk.data.tally import tally
 from bayesatk.posterior.evaluate import evaluate
 from bayesatk.posterior.models_of import observed_value
-from bayesatk.results.result import Fit, Result, analysis_group, with_analyses
+from bayesatk.results.result import Fit, Result, analysis_group, with_analysis
 from bayesatk.results.schema import TARGET_NAMES, TARGETS
 
 _POINTS = 201  # at which the density of the difference is kept
@@ -342,14 +342,14 @@ def gate(
                     f"{value!r:.80}.",
                 )  # fmt: skip
         found = gate_of_result(fit, baseline, policy, rng)
-        return with_analyses(found.compared.tree, {"gate": found.group()})
+        return with_analysis(found.compared.tree, "gate", found.group())
     if not policy.asked.of_marks:
         raise ArgumentError(
             "metric", " must judge marks or scores here; for votes evaluate both "
             "systems together, and pass the result and the label of the baseline.",
         )  # fmt: skip
     found = gate_of(together(new, baseline), policy, shared=shared, judge=judge, rng=rng)
-    return with_analyses(found.compared.tree, {"gate": found.group()})
+    return with_analysis(found.compared.tree, "gate", found.group())
 
 
 def _observed(compared: Result, system: int, policy: GatePolicy) -> float:

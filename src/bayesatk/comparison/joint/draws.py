@@ -2,7 +2,7 @@
 
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -12,6 +12,7 @@ import xarray as xr
 from bayesatk._tools.arrays import Array, Flags, Indices, Rng
 from bayesatk._tools.batches import in_batches
 from bayesatk.comparison.joint.contrasts import ExactMean
+from bayesatk.judge_error import RATES
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.answers import VoteModel, answer_draws
 from bayesatk.posterior.models_of import Declared
@@ -69,8 +70,8 @@ def data_keys(fit: Result, part: Subset) -> list[bytes]:
         for system in part.systems
     ]
     if fit.judges is not None:
-        marked_by = fit.judges.among(part.systems).by_system
-        keys = [key + repr(judge).encode() for key, judge in zip(keys, marked_by, strict=True)]
+        judges = [repr(fit.judges[system]).encode() for system in part.systems]
+        keys = [key + judge for key, judge in zip(keys, judges, strict=True)]
     if fit.voted and fit.data.answers is not None:
         answers = fit.data.answers.on_questions(part.kept)
         for row, system in enumerate(part.systems):
@@ -141,13 +142,12 @@ class SystemDraws:
 class SystemSampler:
     """Draws of the systems of a result on some questions, each made once.
 
-    Systems are drawn independently but for the rates of a judge that they share; the metrics of
-    marks or of scores are joint.
+    Systems are drawn independently; the metrics of marks or of scores are joint.
     """
 
     def __init__(self, fit: Result, rng: Rng, progress: bool | None = False) -> None:
         self.progress, self._fit, self._seed = progress, fit, int(rng.integers(2**31))
-        self._made: dict[tuple[Any, ...], SystemDraws] = {}
+        self._made: dict[tuple[bytes, int], SystemDraws] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what was made: other processes get data, and make their own."""
@@ -156,9 +156,8 @@ class SystemSampler:
     def of(self, part: Subset, client: Any = None) -> list[SystemDraws]:
         """Return draws of every system of a part, as tasks of a cluster if there is one."""
         keys = data_keys(self._fit, part)
-        marked = () if self._fit.judges is None else tuple(keys)  # systems of a judge are joint
         number = [keys[:index].count(key) for index, key in enumerate(keys)]
-        ids = [(*identity, marked) for identity in zip(keys, number, strict=True)]
+        ids = list(zip(keys, number, strict=True))
         lacking = [index for index, identity in enumerate(ids) if identity not in self._made]
         run = partial(_drawn, self._fit, part, self._seed, ids)
         for index, draws in in_batches(run, lacking, client, "Comparing", self.progress):
@@ -168,23 +167,23 @@ class SystemSampler:
 
 @np.errstate(under="ignore")  # what vanishes below 1e-308 is zero here, however strict the caller
 def _drawn(
-    fit: Result, part: Subset, seed: int, ids: Sequence[tuple[Any, ...]], place: int
+    fit: Result, part: Subset, seed: int, ids: Sequence[tuple[bytes, int]], place: int
 ) -> SystemDraws:
     """Draw the system at a place of a part."""
-    key, number, _ = ids[place]
+    key, number = ids[place]
     rng = np.random.default_rng([seed, zlib.crc32(key), number])
     if not fit.sampled:
-        return _closed_form(fit, part, place, seed, rng)
+        return _closed_form(fit, part, place, rng)
     if fit.voted or not {"p", "mean_p"} & set(fit.posterior.data_vars) or fit.judges is not None:
         return _stored_means(fit, part, part.systems[place], rng)
     return _sampled(fit, part, part.systems[place], rng)
 
 
-def _closed_form(fit: Result, part: Subset, place: int, seed: int, rng: Rng) -> SystemDraws:
+def _closed_form(fit: Result, part: Subset, place: int, rng: Rng) -> SystemDraws:
     """Draw from a closed form: exact quantiles, where they are known, in the order of draws."""
     judged = fit.grid.judged
     metrics = [fit.scale.judged(metric) for metric in list(judged.values()) or parse("pass@1")]
-    declared = replace(Declared.of_result(fit, part.kept).among(part.systems), seed=seed)
+    declared = Declared.of_result(fit, part.kept).among(part.systems)
     posterior, size = declared.model(place).fit(metrics), part.size(fit)
     drawn, p = posterior.draw(size, rng, False), posterior.draw(_SPREADS, rng, True).p
     assert p is not None  # they were asked to be kept
@@ -278,8 +277,6 @@ def _stored_means(fit: Result, part: Subset, system: int, rng: Rng) -> SystemDra
         )
     stored, size = _stored(fit, system), part.size(fit)
     order = rng.permutation(stored.shape[1])[:size]
-    if fit.judges is not None:  # draws of all systems are joint, and stay so
-        order = np.arange(stored.shape[1])[:size]
     covariance = np.zeros(2 * stored.shape[2:])
     unknown = QuestionSpread(covariance, None, np.zeros(1))
     return SystemDraws(stored[:, order], (unknown, unknown), {})
@@ -317,12 +314,6 @@ def observed_rates(fit: Result, part: Subset) -> Array:
     rates = np.asarray(counts @ fit.scores / counts.sum(axis=2))
     if fit.judges is None:
         return rates
-    of_draws = fit.posterior[list(fit.study.judge_rates(0).names)].mean(("chain", "draw"))
-    of_system = [
-        fit.study.flag_rates(
-            system, {str(name): mean.values[[system]] for name, mean in of_draws.items()}
-        )
-        for system in part.systems
-    ]
-    s, f = np.concatenate(of_system)[:, :2].T[..., None]
+    means = fit.posterior[list(RATES)].isel(system=part.systems).mean(("chain", "draw"))
+    s, f = (means[name].values[:, None] for name in RATES)
     return np.asarray((rates - f) / (s - f))

@@ -79,8 +79,6 @@ def paired_draws(
     if fit.sampled and len(systems) == len(fit.systems) and part.kept.all():
         drawn = _stored(fit, part, 0), *drawn[1:]
     drawn = tuple(replace(joint, alike=alike, direction=direction) for joint in drawn)
-    if fit.judges is not None:  # systems of one judge are not independent
-        return drawn
     cells = set.intersection(*(set(draws.exact) for draws in systems))
     exact = {cell: [draws.exact[cell] for draws in systems] for cell in cells}
     return Independent.among(drawn[0], exact), *drawn[1:]

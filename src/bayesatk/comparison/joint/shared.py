@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bayesatk._tools.arrays import Array, Ints
+from bayesatk._tools.arrays import Array
 from bayesatk.core.one_factor.model import Counts
 from bayesatk.core.one_factor.observed import Observed
 from bayesatk.core.one_factor.posterior import Draws, Fit
@@ -15,9 +15,8 @@ from bayesatk.core.one_factor.questions import (
     population_means,
 )
 from bayesatk.core.pooling.levels import scaled_scores
-from bayesatk.core.pooling.marks import truth_alone
+from bayesatk.core.pooling.marks import by_mark
 from bayesatk.data.scales import RightWrong
-from bayesatk.judge_error import Judges
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.models_of import Declared
@@ -75,35 +74,21 @@ def drawn_board(
 
 def _counts(declared: Declared) -> Counts:
     """Return what is seen of all systems: counts of right and wrong, or their observations."""
-    counts, judges, before = declared.counts, declared.judges, declared.before
+    counts, before = declared.counts, declared.before
     right_wrong = isinstance(declared.scale, RightWrong)
-    if right_wrong and judges is None and before is None:
+    if right_wrong and declared.judges is None and before is None:
         return Counts.of(counts[..., 1], counts.sum(axis=2))
-    if judges is not None and not declared.rates_vary and len(judges.calibrated()):
-        # What labels tell of rates that are the same for all questions is exact: in the prior.
-        judges = judges.with_labels(counts)
-        declared = replace(declared, judges=judges, counts=truth_alone(counts))
     models = [declared.model(system) for system in range(len(counts))]
     observations = tuple(model.observation(model.fields("beta")) for model in models)
     trials = (counts if before is None else counts + before).sum(axis=2)
     rates = [_observed_rate(model, declared.scale.scores) for model in models]
-    observed = Observed(observations, _sources(judges, len(counts)))
-    return Counts.of(np.stack(rates) * trials, trials, observed)
+    return Counts.of(np.stack(rates) * trials, trials, Observed(observations))
 
 
 def _observed_rate(model: CountModel, scores: Sequence[float]) -> Array:
     """Return the share of right trials of every question, by the marks, or its mean score."""
     seen: Array = model.states.evidence
-    if model.marking is not None:
-        seen = model.marking.right(model.states.counts).astype(float)
+    if model.judge is not None:
+        seen = by_mark(model.states.counts).astype(float)
     rate = seen @ scaled_scores(scores) / np.maximum(seen.sum(axis=1), 1.0)
     return np.asarray(rate[model.states.which])
-
-
-def _sources(judges: Judges | None, systems: int) -> Ints:
-    """Return a number for every system, the same for those of one judge."""
-    source = np.arange(systems)
-    if judges is not None:
-        for number, places in enumerate(judges.groups().values()):
-            source[places] = number
-    return source

@@ -127,9 +127,6 @@ def compare(
       these questions to others, is left out of differences as far as the difficulties are
       correlated: a mean difference is not exactly the difference of the means.
 
-    Systems marked by the same judge (``judge=``) share its error rates in every draw, so most of
-    the uncertainty about the judge cancels in their difference.
-
     Of scores of which lower ones are better (``better="lower"`` of `bayesatk.tally`) a system is
     better where its metric is lower. Differences, their intervals and ratios stay those of the
     metric, in its units; ``prob_greater``, ``prob_above_rope`` and ``expected_loss`` are about

@@ -1,54 +1,36 @@
 """What an evaluation that is planned would teach, from a pilot or a stated difficulty."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 
 from bayesatk._tools.arrays import Array
-from bayesatk._tools.messages import Argument, ArgumentError, real_number, whole_number
-from bayesatk.comparison.plans.pilots import DRAWS, ComposedPilot
+from bayesatk._tools.messages import Argument, ArgumentError, real_number
+from bayesatk.comparison.plans.pilots import DRAWS, ComposedPilot, Design
 from bayesatk.metrics.grid import Metric
 from bayesatk.results.result import Fit, Result
 
-
-class ExpectedVariance(Protocol):
-    """Expected posterior variance of the metric of one system, for a planned evaluation."""
-
-    @property
-    def value(self) -> float:
-        """Expected value of the metric for a new question."""
-        ...
-
-    def variance(self, number: float) -> Array:
-        """Posterior variance with so many questions, or groups, by target."""
-        ...
-
-
 # Given a number of trials per question: the expected variance.
-Question = Callable[[int], ExpectedVariance]
+Question = Callable[[int], Design]
 # Given a number of trials: by draw of the difficulty distribution, and by system. None where so few
 # trials cannot tell: a question tried once says nothing of how questions differ.
-Expected = Sequence[Sequence[ExpectedVariance]]
+Expected = Sequence[Sequence[Design]]
 Designs = Callable[[int], Expected]
 
 
 def designs_of(
-    source: object, metric: Metric, scores: Sequence[float] | None, labels: int | None = None
+    source: object, metric: Metric, scores: Sequence[float] | None
 ) -> tuple[Designs, int]:
-    """Return the designs as a function of the trials, and the number of systems.
-
-    Labels are the trials to mark by hand, of a pilot with a judge: as of `ComposedPilot`.
-    """
+    """Return the designs as a function of the trials, and the number of systems."""
     if scores is not None:
         scores = _checked_scores(scores)
     if not isinstance(source, Fit):
         questions_by_draw = _stated(source, metric, scores)
     else:
         check_pilot(Result.of(source), scores)
-        questions_by_draw = _of_pilot(Result.of(source), metric, labels)
+        questions_by_draw = _of_pilot(Result.of(source), metric)
     systems = len(questions_by_draw[0])
     alike = isinstance(source, Fit) and Result.of(source).pooling == "complete"
 
@@ -86,15 +68,9 @@ def check_pilot(pilot: Result, scores: object) -> None:
     pilot.require("plan", "source")
 
 
-def _of_pilot(pilot: Result, metric: Metric, labels: int | None) -> list[list[Question]]:
+def _of_pilot(pilot: Result, metric: Metric) -> list[list[Question]]:
     """Questions at some draws of the pilot's difficulty distribution, by draw and system."""
     _check_systems(pilot.systems)
-    if pilot.judges is not None and len(pilot.judges.groups()) < len(pilot.systems):
-        raise ArgumentError(
-            "source", " must be of one system where systems share a judge, whose errors "
-            "cancel in their difference; got two. Choose one: ",
-            Argument("system", pilot.systems[0]), ".",
-        )  # fmt: skip
     if pilot.grouping is not None and pilot.pooling != "complete":
         raise ArgumentError(
             "source", " must be without groups here: only the plan of a width takes "
@@ -102,7 +78,7 @@ def _of_pilot(pilot: Result, metric: Metric, labels: int | None) -> list[list[Qu
             "group", ".",
         )  # fmt: skip
     by_system = [
-        ComposedPilot.of(pilot, system, metric, DRAWS, labels).questions()
+        ComposedPilot.of(pilot, system, metric, DRAWS).questions()
         for system in range(len(pilot.systems))
     ]
     return [list(row) for row in zip(*by_system, strict=True)]
@@ -138,19 +114,3 @@ def _stated(source: Any, metric: Metric, scores: Sequence[float] | None) -> list
         ComposedPilot.stated(metric, scores, _inside(mean), float(_inside(icc))).questions()[0]
         for mean, icc in pairs
     ]]  # fmt: skip
-
-
-def by_labels(source: object, labels: object, plan: Callable[[int], pd.DataFrame]) -> pd.DataFrame:
-    """Return the plans of a pilot for several numbers of trials to mark by hand."""
-    pilot = Result.of(source) if isinstance(source, Fit) else None
-    if pilot is None or pilot.judges is None:
-        raise ArgumentError(
-            "labels", f" must be left out without a judge that errs; got {labels!r:.80}. "
-            "It goes with a pilot that was evaluated with ", Argument("judge", ...), ", or whose "
-            "data have ", Argument("truth", ...), ".",
-        )  # fmt: skip
-    if not isinstance(labels, Sequence | np.ndarray) or len(labels) == 0:
-        rule = f" must be a sequence of integers; got {labels!r:.80}. Try [0, 200, 1000]."
-        raise ArgumentError("labels", rule)
-    numbers = [whole_number("labels", number, 0) for number in labels]
-    return pd.concat([plan(number).assign(labels=number) for number in numbers], ignore_index=True)

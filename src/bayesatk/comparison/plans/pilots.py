@@ -4,7 +4,6 @@ The pilot's hyperparameters are drawn from its posterior. New questions have the
 weights of the pilot's in the same proportions, and no prior trials.
 """
 
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -13,19 +12,17 @@ from typing import Any
 
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
-from scipy.special import expit, gammaln, logit, logsumexp
+from scipy.special import gammaln, logit, logsumexp
 
 from bayesatk._tools.arrays import Array
 from bayesatk._tools.messages import Argument, ArgumentError, whole_number
-from bayesatk.core.pooling.marks import levels_of
 from bayesatk.core.pooling.states import States
 from bayesatk.core.program.cells import Cells
-from bayesatk.core.program.observations import AllAlike, Marked, Observation
+from bayesatk.core.program.observations import Observation
 from bayesatk.core.program.points import certain, start_of
 from bayesatk.core.program.predictor import Predictor
-from bayesatk.judge_error import RATES
 from bayesatk.metrics.category_credit import Judged, compositions
-from bayesatk.metrics.grid import Metric, parse
+from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.count_posterior import FamilyFit
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.models_of import Declared
@@ -33,8 +30,6 @@ from bayesatk.priors import DirichletHyperPrior, HyperPrior
 from bayesatk.results.result import Result
 
 DRAWS = 60  # of the pilot's hyperparameters
-_RIGHT = parse("pass@1")[0]
-_MOST_LABELLED = 32  # trials of a question
 _LISTED = 2000  # counts of categories beyond which they are drawn
 _DRAWN = 4000
 _EFFECTS = 7  # Gauss nodes of the effect of a group
@@ -106,48 +101,6 @@ class Counts:
 
 
 @dataclass(frozen=True)
-class LabelledQuestions:
-    """What questions teach that a judge marks, and of which some trials are marked by hand as well.
-
-    Labels are spread over the questions: a question has as many as fit, or the next number that is
-    worked out.
-
-    Parameters
-    ----------
-    design : callable
-        What a question teaches, by the number of its trials that are marked by hand.
-    trials : int
-        Of a question.
-    labels : float
-        Trials to mark by hand, of all questions; of groups, over the questions of one.
-    """
-
-    design: Callable[[int], Design]
-    trials: int
-    labels: float
-
-    @property
-    def value(self) -> float:
-        """The metric of a new question."""
-        return self.design(0).value
-
-    def variance(self, number: float) -> Array:
-        """Posterior variance with so many questions, or groups, by target."""
-        by_question = min(self.labels / number, float(self.trials))
-        doubled = [2**power for power in range(self.trials.bit_length()) if 2**power < self.trials]
-        numbers = [0, *doubled, self.trials]
-        index = max(bisect_left(numbers, by_question), 1)
-        fewer, more = numbers[index - 1 : index + 1]
-        share = (by_question - fewer) / (more - fewer)
-        low, high = self.design(fewer), self.design(more)
-        return replace(
-            low, own=(1.0 - share) * low.own + share * high.own,
-            information=(1.0 - share) * low.information + share * high.information,
-            slopes=(1.0 - share) * low.slopes + share * high.slopes,
-        ).variance(number)  # fmt: skip
-
-
-@dataclass(frozen=True)
 class Learned:
     """What one question of a group teaches, by the effect z of its group, in sds.
 
@@ -212,9 +165,6 @@ class ComposedPilot:
     metric_k : int
     bootstrapped : bool
         Whether questions like these are these drawn anew.
-    labels : int
-        Trials to mark by hand: of the planned ones, or, `elsewhere`, more for a calibration set.
-    elsewhere : bool
     """
 
     model: CountModel
@@ -222,17 +172,10 @@ class ComposedPilot:
     metric: Any
     metric_k: int
     bootstrapped: bool
-    labels: int = 0
-    elsewhere: bool = True
 
     @classmethod
-    def of(
-        cls, pilot: Result, system: int, metric: Metric, size: int, labels: int | None = None
-    ) -> "ComposedPilot":
-        """Return the pilot of the system at a position, with so many draws.
-
-        Labels are by default those of the pilot; of a calibration set, no more.
-        """
+    def of(cls, pilot: Result, system: int, metric: Metric, size: int) -> "ComposedPilot":
+        """Return the pilot of the system at a position, with so many draws."""
         model = Declared.of_result(pilot).model(system)
         rng = np.random.default_rng(0)
         number = rng.multinomial(size, [share for _, share in model.counted])
@@ -242,13 +185,7 @@ class ComposedPilot:
             draws += [(fit, fit.points.theta[[i]]) for i in points.tolist()]
         judged = pilot.scale.judged(metric)
         order = rng.permutation(len(draws)).tolist()
-        by_hand = pilot.data.dataset.get("truth_count")
-        if labels is None:
-            labels = 0 if by_hand is None else int(by_hand.isel(system=system).sum())
-        return cls(
-            model, [draws[i] for i in order], judged, metric.k, model.resampled, labels,
-            by_hand is None,
-        )  # fmt: skip
+        return cls(model, [draws[i] for i in order], judged, metric.k, model.resampled)
 
     @classmethod
     def stated(
@@ -258,7 +195,9 @@ class ComposedPilot:
 
         Examples
         --------
-        >>> ComposedPilot.stated(_RIGHT, None, np.array([0.5]), 1 / 3).questions()[0](4).value
+        >>> from bayesatk.metrics.grid import one_metric
+        >>> pilot = ComposedPilot.stated(one_metric("pass@1"), None, np.array([0.5]), 1 / 3)
+        >>> pilot.questions()[0](4).value
         0.5
         """
         levels = None if scores is None else tuple(scores)
@@ -275,37 +214,17 @@ class ComposedPilot:
         fit = FamilyFit(family, predictor, fields, certain())
         return cls(model, [(fit, theta[None])], judged, metric.k, bootstrapped=False)
 
-    def questions(self) -> list[Callable[..., Design | LabelledQuestions]]:
+    def questions(self) -> list[Callable[..., Design]]:
         """Return what is learned of trials and of questions of a group, by draw."""
         rows = QuestionRows.of(self.model)
-        kind = _unlabelled if self.elsewhere else self._labelled
         return [
-            partial(kind, lru_cache(partial(self._learned, rows, fit, theta)))
+            partial(_designed, lru_cache(partial(self._learned, rows, fit, theta)))
             for fit, theta in self.draws
         ]
 
-    def _labelled(
-        self, learned: Callable[..., Learned], trials: int, size: int = 1
-    ) -> LabelledQuestions:
-        if trials > _MOST_LABELLED:
-            raise ArgumentError(
-                "trials", f" must be at most {_MOST_LABELLED} where some are marked by "
-                f"hand: too many kinds of questions differ; got {trials}. Plan fewer trials of "
-                "more questions.",
-            )  # fmt: skip
-
-        def design(labelled: int) -> Design:
-            return learned(trials, labelled).design(size)
-
-        return LabelledQuestions(lru_cache(design), trials, self.labels / size)
-
-    def counts(
-        self, fit: FamilyFit, theta: Array, offset: Array, trials: int, labelled: int = 0
-    ) -> Counts:
-        """Return what may be counted in so many trials, of which some are marked by hand."""
+    def counts(self, fit: FamilyFit, theta: Array, offset: Array, trials: int) -> Counts:
+        """Return what may be counted in so many trials."""
         observation: Any = fit.predictor.observation
-        if isinstance(observation, Marked | AllAlike) and observation.judge is not None:
-            return self._marked(observation, trials, labelled)
         size = 2 if self.model.scores is None else len(self.model.scores)
         listed = size == 2 or comb(trials + size - 1, size - 1) <= _LISTED
         if listed:
@@ -320,31 +239,7 @@ class ComposedPilot:
             ways = ways - density - np.log(len(counts))
         return Counts(observation, self.metric, ways)
 
-    def _marked(self, observation: Marked | AllAlike, trials: int, labelled: int) -> Counts:
-        """Return the same of marks: what the others are marked, and the truths of those by hand."""
-        levels = levels_of(observation.states.counts.shape[1])
-        marks, truths = _spread(trials - labelled, levels), _spread(labelled, 2 * levels)
-        counts = np.zeros((len(marks), len(truths), 3 * levels + 2), np.int64)
-        counts[..., :levels] = marks[:, None]
-        counts[..., levels + 1 : 2 * levels + 1] = truths[:, :levels]
-        counts[..., 2 * levels + 2 :] = truths[:, levels:]
-        ways = _log_orders(marks)[:, None] + _log_orders(truths)
-        marked = _observing(observation, counts.reshape(-1, counts.shape[-1]))
-        return Counts(marked, self.metric, ways.ravel())
-
-    def _calibrated(self, fit: FamilyFit, centre: Array, share: float) -> Array:
-        """Information of more trials of a calibration set, of which a share is right."""
-        information, size = np.zeros((centre.shape[1], centre.shape[1])), self.labels
-        for name, number in zip(RATES, (share * size, (1.0 - share) * size), strict=True):
-            if size and name in fit.fields.slices:
-                index = fit.fields.slices[name]
-                rate = expit(centre[0, index])
-                information[index, index] = number * rate * (1.0 - rate)
-        return information
-
-    def _learned(
-        self, rows: "QuestionRows", fit: FamilyFit, centre: Array, trials: int, labelled: int = 0
-    ) -> Learned:
+    def _learned(self, rows: "QuestionRows", fit: FamilyFit, centre: Array, trials: int) -> Learned:
         """Return Fisher information, and how the metric moves with the hyperparameters."""
         size, predictor = centre.shape[1] + 1, fit.predictor
         moves = _STEP * np.concatenate([np.zeros((1, size)), np.eye(size), -np.eye(size)])
@@ -354,7 +249,7 @@ class ComposedPilot:
         offset = rows.offsets(predictor, theta)[:, None] + effects[..., None]
         shape = offset.shape
         offset = offset.reshape(len(theta), -1)
-        counts = self.counts(fit, centre, offset[:1], trials, labelled)
+        counts = self.counts(fit, centre, offset[:1], trials)
         pmf, mean, variance = (
             table.reshape(*shape, -1)
             for table in (counts.probability(theta, offset), *counts.given(theta, offset))
@@ -368,14 +263,9 @@ class ComposedPilot:
             ((value[up] - value[down]) @ rows.weight).T,
         ]) / (2.0 * _STEP)  # fmt: skip
         weight = weight / weight.sum()
-        prior = _prior_information(fit, centre)
-        if self.elsewhere and self.labels:
-            right = counts.observation.new_means([_RIGHT], centre, offset[:1])
-            share = weight @ (right[0, :, 0].reshape(shape[1:]) @ rows.weight)
-            prior = prior + self._calibrated(fit, centre, float(share))
         return Learned(
             float(weight @ (value[0] @ rows.weight)), weight,
-            np.einsum("aers,bers->eab", ratio, scores), prior, slopes,
+            np.einsum("aers,bers->eab", ratio, scores), _prior_information(fit, centre), slopes,
             float(np.einsum("ers,ers,r,e->", variance[0], pmf[0], rows.square, weight)),
             float(weight @ (between[0] @ rows.square)), rows.unequal, self.bootstrapped,
         )  # fmt: skip
@@ -429,11 +319,6 @@ def _states(counts: Any) -> States:
     return States(counts, np.zeros(counts.shape), np.ones(len(counts)), np.arange(len(counts)))
 
 
-def _spread(trials: int, kinds: int) -> Any:
-    """All ways to spread trials, perhaps none, over kinds."""
-    return compositions(trials, kinds) if trials else np.zeros((1, kinds), np.int64)
-
-
 def _log_orders(counts: Any) -> Array:
     """Log number of orders of trials, by row of counts."""
     return np.asarray(gammaln(counts.sum(axis=1) + 1.0) - gammaln(counts + 1.0).sum(axis=1))
@@ -461,8 +346,8 @@ def _drawn(untried: Observation, theta: Array, offset: Array, trials: int) -> An
 
 
 def group_designs(
-    pilot: Result, metric: Metric, questions: Sequence[int] | None, labels: int | None
-) -> Callable[[int], dict[int, list[list[Design | LabelledQuestions]]]]:
+    pilot: Result, metric: Metric, questions: Sequence[int] | None
+) -> Callable[[int], dict[int, list[list[Design]]]]:
     """Return what groups are expected to teach, by trials, by their questions, draw and system.
 
     Parameters
@@ -472,8 +357,6 @@ def group_designs(
     metric : Metric
     questions : sequence of int, optional
         Of a group; default: as the pilot has them, half as many and twice as many.
-    labels : int, optional
-        As of `ComposedPilot`.
     """
     grouping = pilot.grouping
     assert grouping is not None
@@ -485,9 +368,9 @@ def group_designs(
     usual = max(1, round(len(grouping.code) / len(grouping.labels)))
     usual_sizes = [max(1, usual // 2), usual, 2 * usual] if questions is None else questions
     sizes = dict.fromkeys(whole_number("questions", size) for size in usual_sizes)
-    by_draw = ComposedPilot.of(pilot, 0, metric, DRAWS, labels).questions()
+    by_draw = ComposedPilot.of(pilot, 0, metric, DRAWS).questions()
 
-    def designs(trials: int) -> dict[int, list[list[Design | LabelledQuestions]]]:
+    def designs(trials: int) -> dict[int, list[list[Design]]]:
         if trials == 1 and metric.k > 1:
             return {size: [] for size in sizes}
         return {size: [[learned(trials, size)] for learned in by_draw] for size in sizes}
@@ -495,7 +378,7 @@ def group_designs(
     return designs
 
 
-def _unlabelled(learned: Callable[..., Learned], trials: int, size: int = 1) -> Design:
+def _designed(learned: Callable[..., Learned], trials: int, size: int = 1) -> Design:
     return learned(trials).design(size)
 
 

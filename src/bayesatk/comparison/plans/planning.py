@@ -24,7 +24,6 @@ from bayesatk._tools.threads import one_thread
 from bayesatk.comparison.plans.designs import (
     Designs,
     Expected,
-    by_labels,
     check_pilot,
     designs_of,
 )
@@ -32,7 +31,7 @@ from bayesatk.comparison.plans.pilots import DRAWS, ComposedPilot, group_designs
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.evaluate import evaluate
-from bayesatk.results.result import Fit, Result, analysis_group, tree_of, with_analyses
+from bayesatk.results.result import Fit, Result, analysis_group, tree_of, with_analysis
 from bayesatk.results.schema import GROUPED_TARGETS, TARGETS
 from bayesatk.results.selection import of_systems
 
@@ -92,7 +91,6 @@ def plan(
     ci_prob: float = 0.95,
     correlation: float = 0.0,
     scores: Sequence[float] | None = None,
-    labels: Sequence[int] | None = None,
     system: object = None,
 ) -> xr.DataTree:
     """Find the number of questions at each number of trials, for a width or a right decision.
@@ -130,12 +128,6 @@ def plan(
         cautious choice: noise of trials makes it smaller.
     scores : sequence of float, optional
         Scores of categories, for stated difficulties: ``mean`` is then one probability for each.
-    labels : sequence of int, optional
-        For a pilot with marks of a judge that errs: numbers of trials of a system to mark by hand.
-        Each number is a plan with its own rows (column ``labels``). Of a pilot with trials of known
-        truth they are trials of the planned evaluation, at most all; default: as many as the pilot
-        has. Of one with a calibration set (``judge=``) alone they are further trials for it;
-        default: none.
     system : label or collection of labels, optional
         For a pilot or data of several systems: the one or two to plan for.
 
@@ -145,9 +137,9 @@ def plan(
         The pilot (of data: its evaluation; of stated difficulties: nothing else) with the group
         ``plan``. ``bayesatk.table(tree, "plan")`` has a row per number of ``trials``: ``questions``
         needed (infinite beyond 10^7), ``total`` trials of a system, the expected ``width`` and
-        ``prob_correct``, and ``cheapest``, true for the smallest total (for each number of
-        labels). Single trials do not identify how much questions differ, so for k > 1 no number
-        of questions with one trial each is enough.
+        ``prob_correct``, and ``cheapest``, true for the smallest total. Single trials do not
+        identify how much questions differ, so for k > 1 no number of questions with one trial
+        each is enough.
         For a pilot with groups: one row per number of trials and of ``questions`` per group, with
         the number of ``groups`` needed.
 
@@ -183,9 +175,8 @@ def plan(
     information at draws of the pilot's posterior; of a pilot with ``population="bootstrap"``
     questions like these are drawn from the planned ones by the Bayesian bootstrap.
 
-    Where a judge errs its rates are hyperparameters like the others: the Fisher information is that
-    of the marks of a question, and of the truths of those of its trials that are marked by hand.
-    Labels are spread evenly over the questions, at random among the trials of each.
+    Where a judge errs its rates are hyperparameters like the others, known from the calibration set
+    and the marks.
 
     With ``correlation=0`` two systems are planned for as if each had its own questions, which gives
     more questions than necessary.
@@ -200,14 +191,12 @@ def plan(
     """
     parsed_metric = _one_metric(metric)
     pilot = _pilot_of(source, parsed_metric, system)
-    draw_up = partial(
-        _table, pilot, metric=parsed_metric, width=width, prob_correct=prob_correct, target=target,
+    table = _table(
+        pilot, metric=parsed_metric, width=width, prob_correct=prob_correct, target=target,
         trials=trials, questions=questions, ci_prob=ci_prob, correlation=correlation,
         scores=scores,
     )  # fmt: skip
-    table = draw_up(None) if labels is None else by_labels(pilot, labels, draw_up)
-    keys = [name for name in ("labels", "trials") if name in table]
-    keys += ["questions"] * ("groups" in table)
+    keys = ["trials"] + ["questions"] * ("groups" in table)
     if table.duplicated(keys).any():
         rule = f" must name every number once; got {list(trials)!r:.80}."
         raise ArgumentError("trials", rule)
@@ -220,18 +209,18 @@ def plan(
     needless = not np.isfinite(table["total"]).all()
     group = analysis_group(table, keys, attrs, sentences=[_BEYOND] * needless)
     if isinstance(pilot, Fit):
-        return with_analyses(Result.of(pilot).tree, {"plan": group})
+        return with_analysis(Result.of(pilot).tree, "plan", group)
     stated = {"source": repr(source), "scores": "" if scores is None else repr(scores)}
-    return with_analyses(tree_of(None, _METHOD), {"plan": group.assign_attrs(stated)})
+    return with_analysis(tree_of(None, _METHOD), "plan", group.assign_attrs(stated))
 
 
 def _table(
-    source: object, labels: int | None, *, metric: Metric, width: float | None,
+    source: object, *, metric: Metric, width: float | None,
     prob_correct: float | None, target: str, trials: Sequence[int],
     questions: Sequence[int] | None, ci_prob: float, correlation: float,
     scores: Sequence[float] | None,
 ) -> pd.DataFrame:  # fmt: skip
-    """Return the table of `plan`, for so many trials to mark by hand."""
+    """Return the table of `plan`."""
     pilot = _with_groups(source, questions, scores)
     targets = TARGETS if pilot is None else GROUPED_TARGETS
     one_of("target", target, targets)
@@ -239,10 +228,10 @@ def _table(
     designs: Callable[[int], Mapping[int, Expected]]
     systems = 1
     if pilot is None:
-        expected, systems = designs_of(source, metric, scores, labels)
+        expected, systems = designs_of(source, metric, scores)
         designs = partial(_ungrouped, expected)
     else:
-        designs = group_designs(pilot, metric, questions, labels)
+        designs = group_designs(pilot, metric, questions)
     _check_goal(goal, systems)
     rows = []
     for n in _trial_counts(trials):
@@ -372,14 +361,8 @@ def _check_goal(goal: _Goal, systems: int) -> None:
 
 
 def _fewest(goal: _Goal, designs: Expected) -> float:
-    """Smallest number of questions that meets the goal; infinite when none does.
-
-    More questions may be worse, where as many labels are spread over them.
-    """
+    """Smallest number of questions that meets the goal; infinite when none does."""
     met = partial(goal.met, designs)
-    doubled = [*(2**power for power in range(_MOST.bit_length())), _MOST]
-    reached = next((number for number in doubled if met(number)), None)
-    if reached is None:
+    if not met(_MOST):
         return float("inf")
-    between = range(reached // 2 + 1, reached)
-    return float(reached // 2 + 1 + bisect_left(between, True, key=met))
+    return float(1 + bisect_left(range(1, _MOST), True, key=met))

@@ -71,18 +71,15 @@ class Observation(Protocol):
 
 @dataclass(frozen=True)
 class Observed:
-    """Observations of systems, and which of them have the same judge.
+    """Observations of systems.
 
     Parameters
     ----------
     by_system : tuple of Observation
         Each with the states of the same questions.
-    source : ndarray of int, shape (systems,)
-        Systems of the same number share all that is not known but mean and icc.
     """
 
     by_system: tuple[Any, ...]
-    source: Ints
 
     @cached_property
     def fields(self) -> list[Fields]:
@@ -94,13 +91,13 @@ class Observed:
 
     @cached_property
     def scores(self) -> int:
-        """Scores of a source, at most."""
+        """Scores of a system, at most."""
         return max(fields.size for fields in self.fields)
 
     @property
     def columns(self) -> int:
         """Columns of parameters that the scores take."""
-        return (int(self.source.max()) + 1) * -(-self.scores // 3)
+        return len(self.by_system) * -(-self.scores // 3)
 
     @cached_property
     def place(self) -> Ints:
@@ -110,7 +107,7 @@ class Observed:
         """
         systems, score = len(self.by_system), np.arange(self.scores)
         width, each = systems + self.columns + 1, -(-self.scores // 3)
-        column = systems + self.source[:, None] * each + score // 3
+        column = systems + np.arange(systems)[:, None] * each + score // 3
         have = score < np.array([fields.size for fields in self.fields])[:, None]
         return np.where(have, score % 3 * width + column, 3 * width - 1)
 

@@ -125,7 +125,7 @@ class Difficulty:
         which = np.minimum((u[..., None] >= (ends / ends[:, -1:])[:, None]).sum(axis=-1), size + 1)
         row, part = np.arange(len(self))[:, None], np.minimum(which, size - 1)
         p = rng.beta(self.alpha[row, part], self.beta[row, part])
-        return np.asarray(np.where(which < size, p, which - size))
+        return np.asarray(np.where(which < size, p, which - size), float)
 
     def draw_counts(self, trials: Ints, rng: Rng) -> Ints:
         """Successes of new questions, each with so many trials; shape (draws, questions)."""

@@ -5,18 +5,15 @@ A right trial is marked right with probability s (sensitivity) and a wrong one w
 as Binomial(t, s) plus Binomial(n - t, f). So the trials of a question are a mixture over t of
 ordinary counts, and everything known of those carries over: no integral over p is worked out anew.
 
-A mark may also be one of several levels: a grade, or what several judges say of a trial. A level
-has one probability given right and another given wrong; with two levels these are s and f.
-
 Where the truth of some trials is known, these are ordinary counts, too; what they were marked says
-what the rates are. So with L levels a question has up to 3 L + 2 kinds of trials (`kinds_of`), of
-which the first L, marks alone, are all that there are where nothing else is known.
+what the rates are. So a question has two or eight kinds of trials. Those of unknown truth are
+marked wrong or marked right; where some are of known truth, wrong trials without a mark, marked
+wrong and marked right follow, and right ones in the same order.
 
 Rates are rows of sensitivity and false positive rate. A third column says that they differ between
 questions: those of a question are Beta with these means and this intraclass correlation, so marks
 of its right trials, and of its wrong ones, are beta-binomial, with its own labels as further trials
-(Skellam 1948, Journal of the Royal Statistical Society B 10, 257-261). Of more than two levels a
-row has their probabilities, given wrong and then given right.
+(Skellam 1948, Journal of the Royal Statistical Society B 10, 257-261).
 """
 
 from collections.abc import Iterator
@@ -42,88 +39,15 @@ _LISTED = 64  # trials of a question up to which all counts of right and wrong a
 _LEAST_ICC = 1e-8  # of rates, from which they are the same for all questions
 
 
-def levels_of(kinds: int) -> int:
-    """Return how many levels marks have, by the number of kinds of trials.
-
-    Examples
-    --------
-    >>> levels_of(2), levels_of(8), levels_of(11)
-    (2, 2, 3)
-    """
-    return kinds if kinds == 2 else (kinds - 2) // 3
-
-
-def kinds_of(kinds: int) -> list[tuple[bool | None, int | None]]:
-    """Return truth (None where it is not known) and mark (None without one) of kinds of trials.
-
-    Examples
-    --------
-    >>> kinds_of(2)
-    [(None, 0), (None, 1)]
-    >>> kinds_of(8)[2:5]
-    [(False, None), (False, 0), (False, 1)]
-    """
-    marks = list(range(levels_of(kinds)))
-    alone: list[tuple[bool | None, int | None]] = [(None, mark) for mark in marks]
-    labelled = [(truth, mark) for truth in (False, True) for mark in (None, *marks)]
-    return (alone + labelled)[:kinds]
-
-
 def by_mark[Number: np.generic](counts: NDArray[Number]) -> NDArray[Number]:
-    """Return trials by level of their mark, whatever is known of the truth; (..., levels).
+    """Return trials marked wrong and marked right, whatever is known of their truth; (..., 2).
 
     Examples
     --------
     >>> by_mark(np.array([[3, 1, 0, 1, 0, 1, 0, 2]])).tolist()
     [[4, 3]]
     """
-    kinds = counts.shape[-1]
-    columns = [[mark == level for _, mark in kinds_of(kinds)] for level in range(levels_of(kinds))]
-    return np.stack([counts[..., column].sum(axis=-1) for column in columns], axis=-1)
-
-
-def truth_alone(counts: Ints) -> Ints:
-    """Return kinds of trials without the marks of those whose truth is known; (..., kinds).
-
-    Examples
-    --------
-    >>> truth_alone(np.array([[3, 1, 0, 1, 0, 1, 0, 2]])).tolist()
-    [[3, 1, 1, 0, 0, 3, 0, 0]]
-    """
-    kinds = kinds_of(counts.shape[-1])
-    alone = np.zeros_like(counts)
-    for column, (truth, _) in enumerate(kinds):
-        kind = column if truth is None else kinds.index((truth, None))
-        alone[..., kind] += counts[..., column]
-    return alone
-
-
-def level_chances(rates: Array) -> Array:
-    """Return probabilities of the levels of a mark given wrong, and given right; (..., 2, levels).
-
-    Examples
-    --------
-    >>> level_chances(np.array([0.9, 0.2])).round(12).tolist()
-    [[0.8, 0.2], [0.1, 0.9]]
-    """
-    if rates.shape[-1] > 3:
-        return rates.reshape(*rates.shape[:-1], 2, -1)
-    given = rates[..., [1, 0]]
-    return np.stack([1.0 - given, given], axis=-1)
-
-
-def of_flags(rates: Array, right: tuple[bool, ...]) -> Array:
-    """Return rates of marks that only say right or wrong, by the levels that say right.
-
-    Examples
-    --------
-    >>> rates = np.array([[0.5, 0.3, 0.2, 0.1, 0.2, 0.7]])  # of three levels, wrong and then right
-    >>> of_flags(rates, (False, False, True)).tolist()
-    [[0.7, 0.2]]
-    """
-    if rates.shape[1] <= 3:
-        return rates
-    return np.asarray(level_chances(rates)[..., list(right)].sum(axis=-1)[:, ::-1])
+    return np.stack([counts[..., mark::3].sum(axis=-1) for mark in (0, 1)], axis=-1)
 
 
 def question_rates(rates: Array, questions: int, rng: Rng) -> tuple[Array, Array]:
@@ -142,7 +66,7 @@ def question_rates(rates: Array, questions: int, rng: Rng) -> tuple[Array, Array
 
 
 def log_kinds(log_p: Array, log_q: Array, rates: Array, kinds: int) -> Array:
-    """Log probability of a trial of each kind, given p and which kind of knowledge there is.
+    """Log probability of a trial of each kind, given p and whether its truth is known.
 
     Parameters
     ----------
@@ -151,7 +75,7 @@ def log_kinds(log_p: Array, log_q: Array, rates: Array, kinds: int) -> Array:
     rates : ndarray, shape (..., columns)
         Of the same shape or one that broadcasts.
     kinds : int
-        As of `kinds_of`.
+        Two, or eight where the truth of some trials is known.
 
     Returns
     -------
@@ -163,18 +87,18 @@ def log_kinds(log_p: Array, log_q: Array, rates: Array, kinds: int) -> Array:
     >>> np.exp(logs[0]).round(3).tolist()
     [0.45, 0.55, 0.5, 0.4, 0.1, 0.5, 0.05, 0.45]
     """
-    chances = level_chances(rates)
-    wrong, right = chances[..., 0, :], chances[..., 1, :]
-    mixed = right * np.exp(log_p)[..., None] + wrong * np.exp(log_q)[..., None]
-    given: dict[bool | None, Array] = {False: wrong, True: right, None: mixed}
-    log_truth: dict[bool | None, Array] = {True: log_p, False: log_q, None: np.zeros(1)}
-    columns = []
-    for truth, mark in kinds_of(kinds):
-        logs: Array = log_truth[truth]
-        if mark is not None:
-            logs = logs + np.log(np.maximum(given[truth][..., mark], _LEAST))
-        columns.append(logs)
+    s, f = rates[..., 0], rates[..., 1]
+    of_wrong, of_right = (1.0 - f, f), (1.0 - s, s)
+    p, q = np.exp(log_p), np.exp(log_q)
+    columns = [_log(right * p + wrong * q) for wrong, right in zip(of_wrong, of_right, strict=True)]
+    if kinds > 2:
+        for log_truth, marked in ((log_q, of_wrong), (log_p, of_right)):
+            columns += [log_truth, *(log_truth + _log(chance) for chance in marked)]
     return np.stack(np.broadcast_arrays(*columns), axis=-1)
+
+
+def _log(chance: Array) -> Array:
+    return np.asarray(np.log(np.maximum(chance, _LEAST)))
 
 
 @dataclass(frozen=True)
@@ -184,43 +108,29 @@ class Marks:
     Parameters
     ----------
     counts : ndarray of int, shape (states, kinds)
-        Trials of each kind (`kinds_of`).
+        Trials of each kind.
     """
 
     counts: Ints
 
     @cached_property
-    def levels(self) -> int:
-        """How many levels marks have."""
-        return levels_of(self.counts.shape[1])
-
-    @cached_property
-    def unlabelled(self) -> Ints:
-        """Trials of which only the mark is known, by its level; (states, levels)."""
-        return self.counts[:, : self.levels]
-
-    @cached_property
     def unknown(self) -> Ints:
-        """All trials of which only the mark is known; (states,)."""
-        return np.asarray(self.unlabelled.sum(axis=1))
+        """Trials of which only the mark is known; (states,)."""
+        return np.asarray(self.counts[:, :2].sum(axis=1))
 
     @cached_property
     def wrong(self) -> Ints:
         """Trials that are known to be wrong; (states,)."""
-        return np.asarray(self.counts[:, self.levels : 2 * self.levels + 1].sum(axis=1))
+        return np.asarray(self.counts[:, 2:5].sum(axis=1))
 
     @cached_property
     def right(self) -> Ints:
         """Trials that are known to be right; (states,)."""
-        return np.asarray(self.counts[:, 2 * self.levels + 1 :].sum(axis=1))
+        return np.asarray(self.counts[:, 5:].sum(axis=1))
 
-    def log_orders(self, rates: Array) -> Array:
-        """Log of the number of orders of unlabelled marks that `chances` has added up; (states,).
-
-        Those of rates by level are taken in one order.
-        """
-        if rates.shape[1] > 3:
-            return np.zeros(len(self.counts))
+    @cached_property
+    def log_orders(self) -> Array:
+        """Log number of orders of unlabelled marks that `by_group` has added up; (states,)."""
         return np.asarray(log_choose(self.unknown, self.counts[:, 1]))
 
     @cached_property
@@ -234,23 +144,24 @@ class Marks:
         ]
 
     def by_group(self, rates: Array, once: bool = False) -> Iterator[Array]:
-        """Yield `chances` of the states of each group of `alike`, worked out for several at once.
+        """Yield the probability of unlabelled marks, given each number of right ones of these.
+
+        Of the states of each group of `alike`; shape (trials + 1, points, states).
 
         Parameters
         ----------
-        rates, once
-            As of `chances`.
+        rates : ndarray, shape (points, columns)
+        once : bool
+            Whether these rates will not be asked for again.
         """
         if rates.shape[1] == 3:
             yield from self._varying(rates)
             return
-        start = 0
-        for _, groups in groupby(self.alike, key=itemgetter(0)):
-            sizes = [len(states) for *_, states in groups]
-            states = [states for *_, states in self.alike[start : start + len(sizes)]]
-            start += len(sizes)
-            chances = self.chances(rates, np.concatenate(states), once)
-            yield from np.split(chances, np.cumsum(sizes)[:-1], axis=2)
+        of_marks = mark_chances_once if once else mark_chances
+        for unknown, groups in groupby(self.alike, key=itemgetter(0)):  # worked out together
+            states = [states for *_, states in groups]
+            chances = of_marks(rates, unknown, self.counts[np.concatenate(states), 1])
+            yield from np.split(chances, np.cumsum([len(own) for own in states])[:-1], axis=2)
 
     def right_chances(self, nodes: Nodes) -> Iterator[tuple[Array, Array]]:
         """Yield `count_chances` of each group of `alike`, from one table of all counts."""
@@ -267,46 +178,6 @@ class Marks:
             number = np.arange(unknown + 1)
             index = (right + number) * (most + 1) + wrong + unknown - number
             yield _scaled(logs[:, index], unknown, bool(wrong + right))
-
-    def chances(self, rates: Array, states: Indices, once: bool = False) -> Array:
-        """Probability of the unlabelled marks of states, given each number of right ones of these.
-
-        Parameters
-        ----------
-        rates : ndarray, shape (points, columns)
-        states : ndarray of int
-            Positions of states that have the same number of trials of unknown truth.
-        once : bool
-            Whether these rates will not be asked for again.
-
-        Returns
-        -------
-        ndarray, shape (trials + 1, points, states)
-        """
-        size, marked = int(self.unknown[states[0]]), self.counts[states, 1]
-        if rates.shape[1] > 3:
-            return self._of_levels(rates, states, size)
-        return (mark_chances_once if once else mark_chances)(rates, size, marked)
-
-    def _of_levels(self, rates: Array, states: Indices, size: int) -> Array:
-        """Return the same of several levels: coefficients of a product with a factor by trial."""
-        ordered = np.repeat(
-            np.tile(np.arange(self.levels), len(states)), self.unlabelled[states].ravel()
-        ).reshape(len(states), size)
-        number, chances = np.arange(size + 1), np.empty((size + 1, len(rates), len(states)))
-        ways = np.exp(log_choose(np.full(size + 1, size), number))[:, None, None]
-        step = max(1, _BLOCK // ((size + 1) * len(states)))
-        for start in range(0, len(rates), step):
-            points = slice(start, start + step)
-            wrong, right = np.moveaxis(level_chances(rates[points]), 1, 0)
-            product = np.zeros((size + 1, len(wrong), len(states)))
-            product[0] = 1.0
-            for trial, level in enumerate(ordered.T):
-                one_more = product[: trial + 1] * right[:, level]
-                product[: trial + 1] *= wrong[:, level]
-                product[1 : trial + 2] += one_more
-            chances[:, points] = product / ways
-        return chances
 
     def _varying(self, rates: Array) -> list[Array]:
         """Return those of every group where rates differ between questions, whose labels tell."""
@@ -341,7 +212,7 @@ class Marks:
 
         Shape (points, states).
         """
-        given = self.counts[:, self.levels :]
+        given = self.counts[:, 2:]
         if not given.any():
             return np.zeros((len(rates), len(given)))
         if rates.shape[1] == 3:
@@ -352,7 +223,7 @@ class Marks:
                     total += rises(a, given[:, kind])
                 total -= rises(alpha[0] + alpha[1], given[:, kinds].sum(axis=1))
             return total
-        logs = log_kinds(np.zeros(1), np.zeros(1), rates, self.counts.shape[1])[:, self.levels :]
+        logs = log_kinds(np.zeros(1), np.zeros(1), rates, self.counts.shape[1])[:, 2:]
         return np.asarray(logs @ given.T)
 
 
@@ -542,4 +413,4 @@ def log_marked(nodes: Nodes, states: States) -> Array:
             joint = np.einsum("gt,tgs->gs", prior, chances[:, which.ravel()])
             logs = np.log(np.maximum(joint, _LEAST)) + scale[:, None]
             found[start : start + step, alike] = logs
-    return found + marks.log_labels(nodes.rates) + states.log_ways - marks.log_orders(nodes.rates)
+    return found + marks.log_labels(nodes.rates) + states.log_ways - marks.log_orders

@@ -215,11 +215,11 @@ def _draw_column(logs: Array, rng: Rng) -> Indices:
 
 @dataclass(frozen=True)
 class Marked(RightWrong):
-    """Marks of judges: right with probability ``f + (s - f) p``, their rates hyperparameters.
+    """Marks of a judge: right with probability ``f + (s - f) p``, its rates hyperparameters.
 
     Of n trials t are right, which nobody sees: a state is a mixture over t of ordinary states, with
     the probability of the marks given t (`bayesatk.core.pooling.marks`). The truth of some trials
-    may be known: states are counts of the kinds of trials that are listed there.
+    may be known: states are counts of the kinds of trials that are told apart there.
 
     Parameters
     ----------
@@ -265,7 +265,7 @@ class Marked(RightWrong):
             logs[..., alike] = np.log(np.maximum(joint, _LEAST)) + scale
         rates = self.rates(theta)
         logs += self._marks.log_labels(rates)[:, None]
-        return logs - self._marks.log_orders(rates)
+        return logs - self._marks.log_orders
 
     def cumulants(self, metrics: Sequence[Any], theta: Array, offset: Array) -> Array:
         """As of `Observation`."""
@@ -454,7 +454,7 @@ class AllAlike(Observation):
     law : Common
     states : States
     judge : JudgeRates, optional
-        Of judges that err, who marked the trials.
+        Of a judge that errs, who marked the trials.
     """
 
     law: Common
