@@ -5,7 +5,7 @@ from .comparison.checks.model_comparison import exact_loo as exact_loo
 from .comparison.checks.model_comparison import log_bayes_factor_chance as log_bayes_factor_chance
 from .comparison.checks.model_comparison import log_evidence as log_evidence
 from .comparison.checks.question_table import question_table as question_table
-from .comparison.checks.trial_order import check_trial_order as check_trial_order
+from .comparison.checks.trials import check_trials as check_trials
 from .io.inspect_source import SourceReport as SourceReport
 from .io.inspect_source import inspect_source as inspect_source
 from .posterior.extrapolation import extrapolation_range as extrapolation_range

@@ -4,6 +4,8 @@ import json
 import shlex
 import warnings
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import bayesatk as bk
@@ -92,3 +94,24 @@ def test_the_command_line_has_exit_codes_and_its_own_words(tmp_path):
     assert CliRunner().invoke(app, ["doctor", str(tmp_path / "absent")]).exit_code == 2
     done = CliRunner().invoke(app, ["doctor", str(RECORDS / "harbor")])
     assert "--empty-output missing" in " ".join(done.output.split())
+
+
+def test_numbered_trials_that_move_together_are_a_doubt(tmp_path) -> None:
+    """Every second prompt halves success; without numbers of trials nothing is said."""
+    rng = np.random.default_rng(1)
+    question, trial = (axis.ravel() for axis in np.indices((60, 6)))
+    p = rng.uniform(0.3, 1.0, 60)[question] * np.where(trial % 2, 0.5, 1.0)
+    runs = pd.DataFrame({"question": question, "trial": trial, "outcome": rng.binomial(1, p)})
+    runs.to_csv(tmp_path / "runs.csv", index=False)
+    doubts = [str(doubt) for doubt in bk.checks.inspect_source(tmp_path / "runs.csv").doubts]
+    assert any(
+        "trial effects: trials with the same number succeed together" in one for one in doubts
+    )
+    runs.drop(columns="trial").to_csv(tmp_path / "unnumbered.csv", index=False)
+    doubts = [str(doubt) for doubt in bk.checks.inspect_source(tmp_path / "unnumbered.csv").doubts]
+    assert not any("trial effects" in one for one in doubts)
+    fair = runs.assign(outcome=rng.binomial(1, rng.uniform(0.3, 1.0, 60)[question]))
+    fair.to_csv(tmp_path / "fair.csv", index=False)
+    assert not any(
+        "trial" in str(doubt) for doubt in bk.checks.inspect_source(tmp_path / "fair.csv").doubts
+    )

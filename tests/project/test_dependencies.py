@@ -27,7 +27,7 @@ assert bk.select_systems(fit, "a")
 assert (bk.checks.log_evidence(fit) < 0).all()
 bk.checks.criticise(fit, rng=1)
 bk.plan((0.6, 0.3), "pass@1", width=0.2)
-bk.checks.check_trial_order([[0, 1, 1], [1, 0, 1], [1, 1, 1]])
+bk.checks.check_trials([[0, 1, 1], [1, 0, 1], [1, 1, 1]])
 bk.published.pass_at_k([[0, 1]], 1)
 print(bk.cite(fit), bk.notes(fit), bk.provenance(fit)["versions"])
 """

@@ -57,7 +57,7 @@ def test_an_analysis_without_a_posterior_prints_its_table() -> None:
         lambda: bk.checks.criticise(FIT, rng=1),
         lambda: bk.checks.question_table(FIT),
         lambda: bk.checks.question_table(FIT, system="new", other="old"),
-        lambda: bk.checks.check_trial_order(MARKS),
+        lambda: bk.checks.check_trials(MARKS),
         lambda: bk.checks.tail_exponent(FIT),
     ],
 )

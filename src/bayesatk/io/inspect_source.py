@@ -5,17 +5,20 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from bayesatk._tools.arrays import Ints
+from bayesatk.comparison.checks.trials import check_trials
 from bayesatk.core.question.observed import most_observed
 from bayesatk.data.columns import BINARY_TEXTS, ROLES, Picked, meaning, usual_columns
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.validation import OutcomeError, is_absent, number_of
-from bayesatk.io.load import find_files, load, reads_files
+from bayesatk.io.load import find_files, load, reads_files, trial_columns
 from bayesatk.io.logs.formats import LOGS
 from bayesatk.io.options import as_option
 from bayesatk.io.rows import ReadOptions
@@ -160,7 +163,7 @@ def inspect_source(source: object, **options: Any) -> SourceReport:
         return SourceReport(kinds, error=error, doubts=tuple(doubts), columns=columns)
     metrics = usual_metrics(data)
     command = _command(source, options, data, metrics)
-    doubts += _doubts(data)
+    doubts += _doubts(data) + _of_trials(source, options, data)
     return SourceReport(kinds, data, error, tuple(doubts), metrics, command, columns)
 
 
@@ -179,6 +182,7 @@ def _of_result(path: Path) -> SourceReport:
     return SourceReport({"result": [path.name]}, facts=facts)
 
 
+_MOST_CHECKED = 200_000  # trials that are read again for a check of their order
 _ROWS = 1000  # of a table, by which its columns are described
 
 
@@ -271,6 +275,28 @@ def _doubts(data: Outcomes) -> list[str]:
     if unrun:
         doubts.append(f"{unrun} pairs of system and question were never run (--shared)")
     return doubts
+
+
+def _of_trials(source: object, options: Mapping[str, Any], data: Outcomes) -> list[str]:
+    """Say whether trials are exchangeable, where they are numbered and not too many to read again.
+
+    A check of what is read twice is not worth another refusal.
+    """
+    trials = data.trials.values
+    if not data.binary or trials.max(initial=0) < 2 or trials.sum() > _MOST_CHECKED:
+        return []
+    with warnings.catch_warnings(), suppress(OutcomeError):
+        warnings.simplefilter("ignore")
+        known = {option.name for option in fields(ReadOptions)} - {"progress"}
+        given = {name: value for name, value in options.items() if name in known and value}
+        columns = trial_columns(find_files(source, ReadOptions(**given)))
+        if "trial" not in columns or "outcome" not in columns:
+            return []
+        names = [name for name in ("system", "question", "trial", "outcome") if name in columns]
+        checks = check_trials(pd.DataFrame({name: columns[name] for name in names}))
+        flagged = checks[checks["flagged"]]
+        return [f"{system}: {text}" for system, text in flagged[["system", "sentence"]].values]
+    return []
 
 
 def _all_alike(counts: Ints) -> bool:

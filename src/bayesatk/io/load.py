@@ -578,6 +578,12 @@ def convert(
             f" must not be that of a file to read; {path.name} is one. Name another, and rename it "
             "afterwards.",
         )
+    _write(path, trial_columns(inputs))
+    return path
+
+
+def trial_columns(inputs: InputFiles) -> dict[str, list[Any]]:
+    """Return what files hold as columns with an entry per trial."""
     reasons = []
     with in_file(inputs):
         inputs.check()
@@ -587,12 +593,11 @@ def convert(
             reasons = [trial.reason for trial in rows.trials]
         else:
             tables = [table for _, table in blocks(inputs, BINARY)]
-    written = {
+    found = {
         role.removeprefix(COVARIATE): [cell for table in tables for cell in table.listed(role)]
         for role in tables[0].roles
     }
-    _write(path, written | ({"reason": reasons} if any(reasons) else {}))
-    return path
+    return found | ({"reason": reasons} if any(reasons) else {})
 
 
 def _write(path: Path, columns: dict[str, list[Any]]) -> None:

@@ -40,7 +40,7 @@ def extrapolation_range(
         largest number of trials of a question that is used), and ``fits``: whether one difficulty
         distribution agrees with the counts at this confidence. If none does, there are two
         explanations. Either the trials of a question are not independent with the same probability
-        of success (`check_trial_order`); then the range is that of the first higher confidence at
+        of success (`check_trials`); then the range is that of the first higher confidence at
         which a distribution agrees, or 0 to 1. Or questions with few and with many trials differ
         in difficulty; then both targets have the range of these questions.
 

@@ -209,7 +209,7 @@ PRINTED = {
     "criticise": "system check observed expected sd p_value flagged",
     "question_table": "system other group metric question weight trials successes rate score mean "
     "ci_lower ci_upper difference part influence prob_flip suspicious",
-    "check_trial_order": "system check questions effect p_value flagged",
+    "check_trials": "system check questions effect p_value flagged",
     "tail_exponent": "system prob_ceiling ceiling exponent",
 }
 _OF_TABLE["group_comparison"] = {**_OF_TABLE["comparison"], "metric": _text("metric")}

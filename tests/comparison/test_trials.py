@@ -1,15 +1,18 @@
 """Order of trials: laws by enumeration, error rates by simulation, words by example."""
 
 from fractions import Fraction
-from itertools import combinations, pairwise, product
+from itertools import combinations, pairwise, permutations, product
 
 import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from scipy.stats import mannwhitneyu, norm
+from scipy.special import expit
+from scipy.stats import chi2, mannwhitneyu, norm
 
 import bayesatk as bk
+from bayesatk.core.runs import trial_columns
+from bayesatk.core.runs.trial_columns import cochran
 from bayesatk.core.runs.trial_order import RANK_SUM, SWITCHES, rank_sum_pmf, switches_pmf, two_sided
 
 
@@ -44,7 +47,7 @@ def test_one_question_is_the_test_of_mann_and_whitney() -> None:
     marks = rng.integers(0, 2, 12)
     place = np.arange(12)
     expected = mannwhitneyu(place[marks == 1], place[marks == 0], method="exact").pvalue
-    found = bk.checks.check_trial_order([marks.tolist()]).set_index("check").loc["drift", "p_value"]
+    found = bk.checks.check_trials([marks.tolist()]).set_index("check").loc["drift", "p_value"]
     assert found == pytest.approx(expected, rel=1e-9)
 
 
@@ -94,7 +97,7 @@ def test_exchangeable_trials_are_rarely_flagged(seed) -> None:
     flagged = 0
     for _ in range(100):
         marks = (rng.random((30, 5)) < rng.beta(0.5, 0.5, (30, 1))).astype(int)
-        flagged += bool(bk.checks.check_trial_order(marks)["flagged"].any())
+        flagged += bool(bk.checks.check_trials(marks)["flagged"].any())
     assert flagged <= 10
 
 
@@ -102,24 +105,24 @@ def test_drift_and_dependence_are_found_and_told_apart() -> None:
     rng = np.random.default_rng(3)
     p = rng.beta(2, 2, (80, 1))
     rising = (rng.random((80, 8)) < p + np.linspace(-0.2, 0.2, 8)).astype(int)
-    found = bk.checks.check_trial_order(rising).set_index("check")
+    found = bk.checks.check_trials(rising).set_index("check")
     assert found.loc["drift", "flagged"]
     assert found.loc["drift", "effect"] > 0
     assert "successes come late" in found.loc["drift", "sentence"]
-    turned = bk.checks.check_trial_order(rising[:, ::-1]).set_index("check")
+    turned = bk.checks.check_trials(rising[:, ::-1]).set_index("check")
     assert turned.loc["drift", "effect"] == pytest.approx(-found.loc["drift", "effect"])
     assert turned.loc["drift", "p_value"] == pytest.approx(found.loc["drift", "p_value"])
     pairs = np.repeat((rng.random((80, 4)) < p).astype(int), 2, axis=1)  # a seed shared by two
-    found = bk.checks.check_trial_order({"batched": pairs, "fine": rising * 0}).set_index("check")
+    found = bk.checks.check_trials({"batched": pairs, "fine": rising * 0}).set_index("check")
     assert "neighbouring trials are alike" in found.loc["dependence", "sentence"].iloc[0]
     assert not found.loc["drift", "flagged"].any()
-    assert "no question has both" in found["sentence"].iloc[2]
+    assert "no question has both" in found.loc["drift", "sentence"].iloc[1]
 
 
 def test_all_forms_of_data_give_one_answer() -> None:
     rng = np.random.default_rng(4)
     marks = rng.integers(0, 2, (2, 12, 6))
-    expected = bk.checks.check_trial_order(marks)
+    expected = bk.checks.check_trials(marks)
     cube = xr.DataArray(marks, dims=("system", "question", "trial"))
     system, question, trial = (axis.ravel() for axis in np.indices(marks.shape))
     frame = pd.DataFrame(
@@ -127,45 +130,109 @@ def test_all_forms_of_data_give_one_answer() -> None:
     ).sample(frac=1.0, random_state=1)
     named = {"a": marks[0], "b": marks[1].tolist()}
     for data in (cube, cube.transpose("trial", "system", "question"), frame, named, marks.tolist()):
-        found = bk.checks.check_trial_order(data)
+        found = bk.checks.check_trials(data)
         found = found.sort_values("system", kind="stable").reset_index(drop=True)
         pd.testing.assert_frame_equal(found.drop(columns="system"), expected.drop(columns="system"))
-    assert bk.checks.check_trial_order(named)["system"].tolist() == ["a", "a", "b", "b"]
+    assert bk.checks.check_trials(named)["system"].tolist() == ["a"] * 3 + ["b"] * 3
     order = np.random.default_rng(5).permutation(6)
     shuffled = cube.assign_coords(trial=np.arange(6)).isel(trial=order)
     times = pd.to_datetime("2026-01-01") + pd.to_timedelta(frame["trial"], unit="h")
     for data in (shuffled, frame.assign(trial=times)):
-        found = bk.checks.check_trial_order(data).sort_values("system", kind="stable")
+        found = bk.checks.check_trials(data).sort_values("system", kind="stable")
         pd.testing.assert_frame_equal(found.reset_index(drop=True), expected)
     holes = marks.astype(float)
     holes[0, 0] = [np.nan, 1, np.nan, 0, 1, np.nan]
     short = [[1, 0, 1], *marks[0, 1:].tolist()]
-    pd.testing.assert_frame_equal(
-        bk.checks.check_trial_order(holes[0]), bk.checks.check_trial_order(short)
-    )
+    # Trials keep the numbers of their columns, so that only their order is the same.
+    rows = (bk.checks.check_trials(each) for each in (holes[0], short))
+    pd.testing.assert_frame_equal(*(found.query("check != 'trial effects'") for found in rows))
 
 
 def test_what_has_no_order_is_refused() -> None:
     with pytest.raises(bk.OutcomeError, match="none with two"):
-        bk.checks.check_trial_order([[1], [0]])
+        bk.checks.check_trials([[1], [0]])
     with pytest.raises(bk.OutcomeError, match="one outcome per row"):
-        bk.checks.check_trial_order(pd.DataFrame({"question": ["x"], "c": [1], "n": [3]}))
+        bk.checks.check_trials(pd.DataFrame({"question": ["x"], "c": [1], "n": [3]}))
     with pytest.raises(bk.OutcomeError, match="right and wrong, 0 and 1"):
-        bk.checks.check_trial_order([[0, 1]], scores={0: 0.0, 1: 0.5})
+        bk.checks.check_trials([[0, 1]], scores={0: 0.0, 1: 0.5})
     with pytest.raises(bk.OutcomeError, match="is not one of 0, 1"):
-        bk.checks.check_trial_order([[0, 2]])
+        bk.checks.check_trials([[0, 2]])
     with pytest.raises(ValueError, match="alpha must lie strictly"):
-        bk.checks.check_trial_order([[0, 1]], alpha=1.0)
+        bk.checks.check_trials([[0, 1]], alpha=1.0)
     rows = {"question": ["x"] * 3, "outcome": [0, 1, 1]}
     for trial in (["t0", "t1", "t2"], ["0", "1", "b"]):
         with pytest.raises(bk.OutcomeError, match="trials must be numbers or times"):
-            bk.checks.check_trial_order(pd.DataFrame({**rows, "trial": trial}))
+            bk.checks.check_trials(pd.DataFrame({**rows, "trial": trial}))
     with pytest.raises(bk.OutcomeError, match="must occur once"):
-        bk.checks.check_trial_order(pd.DataFrame({**rows, "trial": [0, 0, 1]}))
+        bk.checks.check_trials(pd.DataFrame({**rows, "trial": [0, 0, 1]}))
     with pytest.raises(bk.OutcomeError, match="must have the dims"):
-        bk.checks.check_trial_order(xr.DataArray([[0, 1]], dims=("question", "run")))
+        bk.checks.check_trials(xr.DataArray([[0, 1]], dims=("question", "run")))
 
 
 def test_counts_hold_no_order() -> None:
     with pytest.raises(ValueError, match="got Outcomes, which are counts"):
-        bk.checks.check_trial_order(bk.tally([[1, 0]]))
+        bk.checks.check_trials(bk.tally([[1, 0]]))
+
+
+def _columns(marks) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    question, number = (axis.ravel() for axis in np.indices(marks.shape))
+    kept = ~np.isnan(marks.ravel().astype(float))
+    return question[kept], number[kept], marks.ravel()[kept].astype(bool)
+
+
+def test_complete_blocks_have_the_statistic_of_cochran(monkeypatch) -> None:
+    """His formula of 1950, with the chi-squared distribution."""
+    rng = np.random.default_rng(1)
+    marks = (rng.random((300, 6)) < rng.beta(0.8, 0.8, (300, 1))).astype(int)
+    k, column, row = 6, marks.sum(axis=0), marks.sum(axis=1)
+    q = (k - 1) * (k * (column**2).sum() - marks.sum() ** 2) / (k * marks.sum() - (row**2).sum())
+    found = cochran(*_columns(marks)).p_value
+    assert found == pytest.approx(chi2.sf(q, k - 1), rel=1e-9)
+    monkeypatch.setattr(trial_columns, "_PERMUTED", 10_000)
+    assert cochran(*_columns(marks)).p_value == pytest.approx(found, abs=0.04)
+
+
+def test_few_trials_by_enumeration() -> None:
+    """All orders of unequal questions; the statistic divides by variances that are enumerated."""
+    marks = np.array([[1, 0, 0], [1, 1, 0], [1, 0, np.nan]])
+    orders = []
+    for row in marks:
+        values = row[~np.isnan(row)]
+        orders.append([np.append(one, [0] * (3 - len(one))) for one in set(permutations(values))])
+    totals = np.array([np.sum(rows, axis=0) for rows in product(*orders)])
+    excess = totals - totals.mean(axis=0)
+    statistic = (excess**2 / excess.var(axis=0)).sum(axis=1)
+    seen = np.nansum(marks, axis=0) - totals.mean(axis=0)
+    exact = (statistic >= (seen**2 / excess.var(axis=0)).sum() - 1e-9).mean()
+    assert cochran(*_columns(marks)).p_value == pytest.approx(exact, abs=0.04)
+
+
+@pytest.mark.parametrize(("spread", "least", "most"), [(0.0, 0, 10), (0.6, 88, 100)])
+def test_trial_effects_are_found_and_chance_is_not(spread, least, most) -> None:
+    rng = np.random.default_rng(2)
+    flagged, effects = 0, []
+    for _ in range(100):
+        logit = rng.normal(0.3, 1.5, (150, 1)) + spread * rng.standard_normal(8)
+        marks = (rng.random((150, 8)) < expit(logit)).astype(int)
+        found = bk.checks.check_trials(marks).set_index("check").loc["trial effects"]
+        flagged += bool(found["flagged"])
+        effects.append(found["effect"])
+    assert least <= flagged <= most
+    if spread:  # a logit of 0.6 is some ten points where p varies as here
+        assert 0.07 < np.mean(effects) < 0.11
+
+
+def test_trials_are_matched_by_their_labels() -> None:
+    rng = np.random.default_rng(3)
+    logit = rng.normal(0, 1.0, (80, 1)) + 1.5 * rng.standard_normal(6)
+    question, number = (axis.ravel() for axis in np.indices((80, 6)))
+    frame = pd.DataFrame({
+        "question": question, "trial": number + 1,
+        "outcome": (rng.random((80, 6)) < expit(logit)).astype(int).ravel(),
+    }).sample(frac=0.7, random_state=1)  # fmt: skip
+    found = bk.checks.check_trials(frame).set_index("check").loc["trial effects"]
+    assert found["p_value"] < 1e-3
+    assert "docs/own_model.md has a model with trial effects" in found["sentence"]
+    own = frame.assign(trial=np.arange(len(frame)))  # labels that no questions share
+    other = bk.checks.check_trials(own).set_index("check").loc["trial effects"]
+    assert other["p_value"] > found["p_value"]
