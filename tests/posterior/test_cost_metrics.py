@@ -75,7 +75,21 @@ def test_single_trials_have_the_uncertainty_between_questions_and_say_so() -> No
     assert degrees == 19.0
     assert_allclose(between, np.cov(cost[:, 0], marks[:, 0]) / 20)
     notes = bk.notes(bk.evaluate(bk.tally(marks, cost=cost), BOTH, **FAST))
-    assert any("every question was tried once, so costs on these questions" in one for one in notes)
+    assert any("too few trials are repeated to tell how they differ" in one for one in notes)
+
+
+def test_few_repeated_trials_do_not_tell_the_variance_within_questions() -> None:
+    marks, cost = simulated(13, 6, 2)
+    marks[:4, 1] = -1
+    gaps = [[None if mark < 0 else int(mark) for mark in row] for row in marks]
+    data = bk.tally(gaps, cost=cost, missing="ignore")
+    between, degrees = QuestionCosts(data).covariance(0, np.full(6, 1 / 6))
+    means = np.where(marks[:, 1] < 0, cost[:, 0], cost.mean(axis=1))
+    assert degrees == 5.0  # of two questions that were repeated there would be 2
+    assert between[0, 0] == pytest.approx(means.var(ddof=1) / 6)
+    fit = bk.evaluate(bk.tally([[1, 0]] * 2, cost=[[1, 2]] * 2), "cost", **FAST)
+    assert "system: with so few trials nothing tells how uncertain its costs are." in bk.notes(fit)
+    assert np.isnan(rows(fit, "cost")[0]["sd"])
 
 
 def test_draws_of_these_questions_have_the_variance_of_students_t() -> None:
@@ -190,9 +204,12 @@ def test_what_nothing_is_known_of_is_told() -> None:
     assert "4 questions say nothing of costs on other questions; 5 are needed." in bk.notes(fit)
     gaps = {"a": marks.tolist(), "b": [[None] * 3, *marks[1:].tolist()]}
     data = bk.tally(gaps, cost={"a": cost, "b": cost}, missing="ignore")
-    fit = bk.evaluate(data, "cost", **FAST)
-    assert any(note.startswith("Costs of systems that tried different") for note in bk.notes(fit))
-    assert "cost" not in set(bk.table(bk.compare(fit, rng=1), "comparison")["metric"])
+    unknown = {"a": cost, "b": np.where(np.arange(4)[:, None] == 0, np.nan, cost)}
+    no_costs = bk.tally({"a": marks, "b": marks}, cost=unknown, missing_cost="ignore")
+    for lacking in (data, no_costs):
+        fit = bk.evaluate(lacking, "cost", **FAST)
+        assert any(note.startswith("Systems with costs of different") for note in bk.notes(fit))
+        assert "cost" not in set(bk.table(bk.compare(fit, rng=1), "comparison")["metric"])
     shared = bk.compare(bk.evaluate(data.shared(), "cost", **FAST), rng=1)
     assert "cost" in set(bk.table(shared, "comparison")["metric"])
 

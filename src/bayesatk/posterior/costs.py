@@ -10,7 +10,8 @@ degrees of freedom; those of Dirichlet(1) give (n - 3)/(n + 1) of it.
 
 *These questions* stay, and their trials are new: the covariance of mean cost and success rate is
 the sum of those within questions, each over its number of trials; a question that was tried once
-has the pooled one. Logarithms are normal, with the variance of Student's t.
+has the pooled one. Where too few trials are repeated to tell it, the covariance between questions,
+which is no smaller, takes its place. Logarithms are normal, with the variance of Student's t.
 """
 
 from collections.abc import Sequence
@@ -87,8 +88,6 @@ class QuestionCosts:
     def covariance(self, system: int, share: Array) -> tuple[Array, float]:
         """Return the covariance of the means over these questions, and its degrees of freedom.
 
-        Where every question was tried once it is that between questions, which is no smaller.
-
         Parameters
         ----------
         system : int
@@ -96,15 +95,19 @@ class QuestionCosts:
             In the means; zero where a question has no trials.
         """
         n, mean = self.trials[system], self.mean[system]
-        degrees = float(np.maximum(n - 1.0, 0.0).sum())
-        if degrees:
-            own = self.squares[system]
-            pooled = own.sum(axis=-1, keepdims=True) / degrees
-            of_trial = np.where(n > 1.0, own / np.maximum(n - 1.0, 1.0), pooled)
-            return (of_trial * share**2 / np.maximum(n, 1.0)).sum(axis=-1), degrees
-        tried = (share > 0.0).sum()
-        gap = (mean - (mean @ share)[:, None]) * share
-        return gap @ gap.T * tried / max(tried - 1.0, 1.0), float(tried - 1)
+        between, within = self.degrees(system)
+        if between > within:
+            gap = (mean - (mean @ share)[:, None]) * share
+            return gap @ gap.T * (1.0 + 1.0 / between), between
+        own = self.squares[system]
+        pooled = own.sum(axis=-1, keepdims=True) / max(within, 1.0)
+        of_trial = np.where(n > 1.0, own / np.maximum(n - 1.0, 1.0), pooled)
+        return (of_trial * share**2 / np.maximum(n, 1.0)).sum(axis=-1), within
+
+    def degrees(self, system: int) -> tuple[float, float]:
+        """Return the degrees of freedom of covariances between questions, and within them."""
+        tried = self.trials[system] > 0.0
+        return float(tried.sum() - 1), float((self.trials[system] - 1.0)[tried].sum())
 
     def draw(self, system: int, share: Array, size: int, rng: Rng) -> Array:
         """Draw the means over these questions; (draws, 2)."""
@@ -181,7 +184,7 @@ def add_costs(
     Parameters
     ----------
     groups : dict
-        With ``posterior`` and ``closed_form``.
+        With ``posterior``, ``closed_form`` and ``constant_data``.
     study : Study
     costs : sequence of Metric
     size : int
@@ -209,6 +212,8 @@ def add_costs(
     }  # fmt: skip
     exact = metric_dataset(grid, table, ("system",), ("target", "statistic"), coords)
     units = str(study.outcomes.dataset.attrs.get("cost_unit", ""))
+    tried = ("system", "question"), questions.trials
+    groups["constant_data"] = groups["constant_data"].assign(cost_trials=tried)
     for name, added in (("posterior", samples), ("closed_form", exact)):
         variables = {key: own.assign_attrs(units=units) for key, own in added.data_vars.items()}
         groups[name] = groups[name].assign(variables)
@@ -219,11 +224,15 @@ def _notes(study: Study, questions: QuestionCosts, costs: Sequence[Metric]) -> l
     """Return what a reader of costs should know."""
     n, right = questions.trials, questions.mean[:, 1]
     notes = []
-    for name, own in zip(study.outcomes.systems, n, strict=True):
-        if own.any() and own.max() <= 1.0:
+    for system, name in enumerate(study.outcomes.systems):
+        between, within = questions.degrees(system)
+        if max(between, within) <= 2.0:
+            notes.append(f"{name}: with so few trials nothing tells how uncertain its costs are.")
+        elif between > within:
             notes.append(
-                f"{name}: every question was tried once, so costs on these questions have the "
-                "uncertainty of questions like these, which is too much if anything."
+                f"{name}: too few trials are repeated to tell how they differ within questions, so "
+                "costs on these questions have the uncertainty of questions like these, which is "
+                "too much if anything."
             )
     if COST_PER_SUCCESS in costs:
         notes += [
@@ -239,7 +248,7 @@ def _notes(study: Study, questions: QuestionCosts, costs: Sequence[Metric]) -> l
     ]  # fmt: skip
     if ((n > 0.0) != (n[0] > 0.0)).any():
         notes.append(
-            "Costs of systems that tried different questions are not compared; evaluate "
-            "data.shared() for that."
+            "Systems with costs of different questions are not compared by them; evaluate the "
+            "questions of both: data.shared(), or data.sel(question=...)."
         )
     return notes

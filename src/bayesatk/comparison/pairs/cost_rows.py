@@ -29,8 +29,9 @@ def cost_rows(
         Orders of all systems are declared, as those of other metrics, as long as all of them are
         right together with probability ``1 - alpha / 2``.
     """
-    tried, pairs = fit.trials > 0, list(pairs)
+    pairs = list(pairs)
     for metric in fit.costs:
+        tried = fit.group("constant_data")["cost_trials"].values > 0
         draws = metric_values(fit.posterior, metric).transpose("target", "system", "chain", "draw")
         values = draws.values.reshape(*draws.shape[:2], -1)
         known = np.isfinite(values).all(axis=-1)
