@@ -427,8 +427,7 @@ def test_a_report_has_all_that_was_asked_for(tmp_path) -> None:
     assert done.exit_code == 0, done.output
     text = page.read_text()
     titles = re.findall(r"<summary>(.*?) \(\d+ rows", text)
-    for words in ("Results", "Leaderboard", "Ranks", "Tiers: groups of systems that are not "
-                  "separated", "Groups of questions",
+    for words in ("Results", "Leaderboard", "Groups of questions",
                   "Against the best of 10 random guessers"):  # fmt: skip
         assert words in titles
     assert 'aria-label="Score and cost. Points: posterior means.' in text
