@@ -69,7 +69,7 @@ def cochran(question: Ints, column: Ints, success: Flags) -> ColumnTest:
     table = np.zeros((len(size), len(number)))
     np.add.at(table, (question, column), 1.0)
     rate = np.bincount(question, success) / size
-    covariance = _covariance(table, rate, size)
+    covariance = _covariance(table, rate, size.astype(float))
     variance = np.diagonal(covariance)
     known = variance > 1e-12
     if known.sum() < 2:
@@ -80,14 +80,15 @@ def cochran(question: Ints, column: Ints, success: Flags) -> ColumnTest:
     if len(question) <= _PERMUTED:
         drawn = _permuted(question, column, success, expected)
         values = (drawn[:, known] ** 2 / variance[known]).sum(axis=1)
-        p_value = (1.0 + (values >= observed * (1.0 - 1e-9)).sum()) / (1.0 + len(values))
+        as_large = float((values >= observed * (1.0 - 1e-9)).sum())
+        p_value = (1.0 + as_large) / (1.0 + len(values))
     else:
         scaled = covariance[np.ix_(known, known)]
         scaled = scaled / np.sqrt(np.outer(variance[known], variance[known]))
         first, second = np.trace(scaled), (scaled**2).sum()
         p_value = float(chi2.sf(observed * first / second, first**2 / second))
     beyond = (excess[known] ** 2 - variance[known]) / number[known] ** 2
-    return ColumnTest(float(p_value), float(np.sqrt(max(beyond.mean(), 0.0))), len(number))
+    return ColumnTest(p_value, float(np.sqrt(max(beyond.mean(), 0.0))), len(number))
 
 
 def _covariance(table: Array, rate: Array, size: Array) -> Array:
