@@ -41,7 +41,7 @@ def verdicts(rng: np.random.Generator, p: np.ndarray, trials: int) -> list[dict]
     counts = rng.binomial(trials, p)
     data = bk.tally((counts, np.full(p.shape, trials)), systems=list(range(len(p))))
     fit = bk.evaluate(data, "pass@1", draws=50, rng=1)
-    return bk.table(bk.compare(fit, rope=ROPE, rng=1), "comparison").to_dict("records")
+    return bk.table(bk.compare(fit, rope=ROPE), "comparison").to_dict("records")
 
 
 def pairs(replications: int, questions: int, trials: int) -> dict[str, Counter]:

@@ -1,4 +1,3 @@
-from .comparison.boards.questions import suspicious_questions as suspicious_questions
 from .comparison.checks.criticism import criticise as criticise
 from .comparison.checks.model_comparison import compare_models as compare_models
 from .comparison.checks.model_comparison import exact_loo as exact_loo

@@ -46,7 +46,7 @@ def test_comparing_uses_one_and_errors_put_it_back(monkeypatch) -> None:
 
     monkeypatch.setattr(Result, "of", read)
     with pytest.raises(ValueError, match="stop"):
-        bk.compare(fit, rng=1)
+        bk.compare(fit)
     assert seen == [{1}]
     assert _now() == {2}
 

@@ -49,7 +49,7 @@ def test_paired_difference_run_to_run_and_both_targets_in_one_table(tmp_path: Pa
     these, like_these, second, _ = (
         line for line in shown.splitlines() if re.search(r" (like )?these +[+-]", line)
     )
-    fit = bk.compare(bk.evaluate(bk.load(tmp_path), "pass@1,2", rng=1), rng=1)
+    fit = bk.compare(bk.evaluate(bk.load(tmp_path), "pass@1,2", rng=1))
     row = bk.table(fit, "comparison").iloc[0]
     floor, floor_at_2 = (
         bk.decide.noise_floor(fit, metric, trials=TRIALS)["floor"].max()

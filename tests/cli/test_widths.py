@@ -23,7 +23,7 @@ def fit():
     rng = np.random.default_rng(2)
     runs = {name: rng.binomial(1, 0.3 + 0.2 * i, (9, 3)) for i, name in enumerate(NAMES)}
     fit = bk.evaluate(runs, "pass@1,4", pooling="complete", rng=1)
-    fit = bk.leaderboard(bk.compare(fit, rope=0.05, rng=1))
+    fit = bk.leaderboard(bk.compare(fit, rope=0.05))
     return bk.guessing.random_baseline(fit, 0.25, 5, rng=1)
 
 

@@ -46,7 +46,7 @@ def test_a_gate_of_different_questions_is_refused(apart, shared) -> None:
     assert _line(raised).endswith("Run both on the same questions.")
 
 
-@pytest.mark.parametrize("name", ["compare", "leaderboard", "checks.suspicious_questions"])
+@pytest.mark.parametrize("name", ["compare", "leaderboard"])
 def test_one_system_cannot_be_compared(name) -> None:
     fit = bk.evaluate([[1, 0], [1, 1]], "pass@1,2", rng=1, draws=10)
     with pytest.raises(ValueError, match="at least two systems to compare; got one") as raised:

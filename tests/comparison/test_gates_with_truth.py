@@ -30,7 +30,7 @@ def test_a_gate_decides_on_what_is_true() -> None:
     assert tree["gate"].attrs["verdict"] == "pass"
     assert float(of_marks["above"].sel(check="difference")) < 0.5
     fit = bk.evaluate(bk.Result.of(tree).data, "pass@1", pooling="none", rng=0)
-    table = bk.table(bk.compare(fit, rope=0.1, rng=0), "comparison").query("target == 'questions'")
+    table = bk.table(bk.compare(fit, rope=0.1), "comparison").query("target == 'questions'")
     difference = float(tree["gate"]["mean"].sel(check="difference"))
     assert abs(table["mean"].iloc[0]) == pytest.approx(abs(difference), abs=0.01)
 

@@ -23,7 +23,7 @@ def simulated(rng, groups: int, size: int, sd: float, systems: int = 1) -> tuple
 def compared():
     runs, groups = simulated(np.random.default_rng(2), 8, 6, 1.0, systems=2)
     data = bk.tally({"a": runs[0], "b": runs[1], "c": runs[0]}, group=groups)
-    return bk.compare(bk.evaluate(data, "pass@1", group="group", rng=1, draws=400), rng=1)
+    return bk.compare(bk.evaluate(data, "pass@1", group="group", rng=1, draws=400))
 
 
 @pytest.mark.long
@@ -152,7 +152,7 @@ def test_marks_of_a_judge_in_groups_are_compared(pooling) -> None:
     judge = bk.JudgeError(tp=45, p=50, fp=5, n=50)
     fit = bk.evaluate(data, "pass@1", group="group", judge=judge, pooling=pooling, rng=1)
     values = fit["closed_form"]["pass_at_k"].sel(statistic="mean", k=1)
-    compared = bk.compare(fit, rng=1)["comparison"]["pass_at_k"].sel(contrast="mean", k=1)
+    compared = bk.compare(fit)["comparison"]["pass_at_k"].sel(contrast="mean", k=1)
     expected = values.sel(system="a") - values.sel(system="b")
     found = compared.sel(system="a", other="b")
     np.testing.assert_allclose(found.values, expected.values, atol=0.02)

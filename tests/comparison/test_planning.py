@@ -252,8 +252,7 @@ def test_single_trials_cannot_show_pass_at_k() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"width": 0.1, "prob_correct": 0.9}, "exactly one goal"),
-        ({}, "exactly one goal"),
+        ({"width": 0.1, "prob_correct": 0.9}, "must have one goal"),
         ({"width": 0.0}, "width must be finite and > 0"),
         ({"prob_correct": 0.9}, "prob_correct needs two systems"),
         ({"width": 0.1, "trials": [0]}, "trials must be an integer >= 1"),

@@ -1,19 +1,9 @@
 """Fast witnesses of small things that other tests passed over, each from its definition."""
 
-from itertools import permutations
-
 import numpy as np
 import pytest
 
-from bayesatk.comparison.joint.contrasts import separated
 from bayesatk.core.numerics.elliptical import independent_draws
-
-
-@pytest.mark.parametrize("means", list(permutations([0.0, 10.0, 20.0, 30.0])))
-def test_systems_far_apart_are_all_declared_in_their_order(means: tuple[float, ...]) -> None:
-    draws = np.random.default_rng(2).standard_normal((1000, 4)) + means
-    better = [[above > below for below in means] for above in means]
-    assert separated(draws, 0.05).tolist() == better
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])

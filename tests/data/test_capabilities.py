@@ -41,7 +41,7 @@ OPERATIONS: dict[str, Callable[[Any], object]] = {
     "table": bk.table,
     "compare": bk.compare,
     "exact_loo": bk.checks.exact_loo,
-    "leaderboard": lambda fit: bk.leaderboard(fit, rng=1),
+    "leaderboard": lambda fit: bk.leaderboard(fit),
     "criticise": lambda fit: bk.checks.criticise(fit, rng=1),
     "plan": lambda fit: bk.plan(
         _one(fit), metric_of(fit).replace("plurality", "pass"), width=0.4, trials=[2]

@@ -26,7 +26,7 @@ HOSTILE = [
 def compared():
     runs = {name: [[1, 0, 1, 1], [0, 0, 1, 0], [1, 1, 1, number % 2]] for number, name in
             enumerate(HOSTILE)}  # fmt: skip
-    return bk.compare(bk.evaluate(runs, ["pass@1,2", "pass^8"], pooling="complete", rng=1), rng=1)
+    return bk.compare(bk.evaluate(runs, ["pass@1,2", "pass^8"], pooling="complete", rng=1))
 
 
 def test_json_holds_every_table_with_its_numbers_and_provenance(compared, tmp_path) -> None:

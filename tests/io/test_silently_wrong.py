@@ -191,7 +191,7 @@ def test_a_task_of_several_jobs_is_one_question(tmp_path):
     assert data.dataset["question"].values.tolist() == ["fix-permissions", "hello-world"]
     assert (data.trials.values == 1).all()
     assert "tasks are no groups of the questions: 2 of 2" in data.card()
-    assert bk.compare(bk.evaluate(data, "pass@1", rng=1), rng=1) is not None
+    assert bk.compare(bk.evaluate(data, "pass@1", rng=1)) is not None
     refused(lambda: bk.load(tmp_path, group="task"), "column 'task' must")
 
 

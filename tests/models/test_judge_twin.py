@@ -32,7 +32,7 @@ def test_the_sampled_model_of_two_systems_agrees_with_the_closed_form() -> None:
     agree = table[table["verdict"] == "agree"]["variable"]
     assert {"pass_at_k", "sensitivity", "false_positive_rate"} <= set(agree)
     pair = [
-        bk.compare(each, rng=1)["comparison"]["pass_at_k"]
+        bk.compare(each)["comparison"]["pass_at_k"]
         .sel(system="a", other="b", k=1, target="questions")
         for each in (fit, sampled)
     ]  # fmt: skip

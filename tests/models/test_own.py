@@ -106,7 +106,7 @@ def test_without_new_questions_these_are_drawn_anew(of_one, logistic, data) -> N
 
 
 def _compared(fit):
-    return bk.compare(fit, rng=1)
+    return bk.compare(fit)
 
 
 OPERATIONS = {

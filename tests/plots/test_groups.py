@@ -16,7 +16,7 @@ def compared():
     rng = np.random.default_rng(6)
     runs = {name: rng.binomial(1, 0.6, (12, 3)) for name in ("a", "b")}
     data = bk.tally(runs, group=list("xxxxyyyyzzzz"))
-    return bk.compare(bk.evaluate(data, "pass@1,2", group="group", rng=1, draws=200), rng=1)
+    return bk.compare(bk.evaluate(data, "pass@1,2", group="group", rng=1, draws=200))
 
 
 @pytest.mark.long

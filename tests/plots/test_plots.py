@@ -47,7 +47,7 @@ def fit(data):
 @pytest.fixture(scope="module")
 def compared(fit):
     chosen = bk.evaluate(fit_data(fit), "pass@1 bayes", pooling="none", rng=1)
-    return bk.compare(chosen, rope=0.05, rng=1)
+    return bk.compare(chosen, rope=0.05)
 
 
 def fit_data(fit):
@@ -184,7 +184,7 @@ def test_markup_is_text_on_every_backend():
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore:Glyph")
 def test_hostile_names_are_drawn_as_they_are(named):
-    compared = bk.compare(named, rng=1)
+    compared = bk.compare(named)
     for plot in (
         plots.plot_curve(named),
         plots.plot_systems(named),
@@ -311,8 +311,8 @@ def test_bands_are_of_those_chosen_and_bars_of_the_others():
 
 
 def test_ranks_of_a_leaderboard_are_those_of_the_comparison(fit):
-    board = bk.leaderboard(bk.evaluate(fit_data(fit), "pass@1,2", draws=100, rng=1), rng=1)
-    compared = bk.compare(bk.evaluate(fit_data(fit), "pass@1,2", draws=100, rng=1), rng=1)
+    board = bk.leaderboard(bk.evaluate(fit_data(fit), "pass@1,2", draws=100, rng=1))
+    compared = bk.compare(bk.evaluate(fit_data(fit), "pass@1,2", draws=100, rng=1))
     ranks = compared["ranks"]["pass_at_k"].sel(k=2, target="population")
     plot = plots.plot_ranks(board, "pass@2")
     for system in "ab":
@@ -718,7 +718,7 @@ def test_questions_are_drawn_hardest_first_and_thinned_where_they_are_many():
 def test_plots_put_the_lower_first_where_lower_is_better():
     seconds = {"slow": [[9, 7], [5, 9], [9, 9]] * 3, "fast": [[5, 3], [3, 3], [5, 7]] * 3}
     data = bk.tally(seconds, scores="numbers", better="lower")
-    fit = bk.compare(bk.evaluate(data, "bayes min@2", pooling="none", draws=50, rng=1), rng=1)
+    fit = bk.compare(bk.evaluate(data, "bayes min@2", pooling="none", draws=50, rng=1))
     height = [
         float(plots.plot_systems(fit, "bayes").get_viz("mean", system=name, target="questions")
               .get_offsets()[0, 1])

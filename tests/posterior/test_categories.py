@@ -228,7 +228,7 @@ def test_systems_on_scored_categories_are_compared() -> None:
     better[1, :, 2] += 3
     data = bk.tally(data.dataset.assign(count=data.dataset["count"].copy(data=better)))
     fit = bk.evaluate(data, METRICS, pooling="none", rng=1)
-    found = bk.compare(fit, rng=1)["comparison"]
+    found = bk.compare(fit)["comparison"]
     for name, where in (("bayes", {}), ("max_at_k", {"k": 2})):
         means = fit["closed_form"][name].sel(statistic="mean", **where)
         sds = fit["closed_form"][name].sel(statistic="sd", **where)
@@ -366,7 +366,7 @@ def test_equal_scores_are_a_known_mean(scores, pooling, tmp_path) -> None:
     np.testing.assert_allclose(rows["estimate"][known], score, rtol=1e-14)
     assert not bk.notes(fit)
     assert (bk.table(fit, "categories")["mean"] == 1.0).all()  # there is nothing to reach
-    compared = bk.compare(fit, rng=1)["comparison"]["bayes"]
+    compared = bk.compare(fit)["comparison"]["bayes"]
     assert float(compared.sel(system="a", other="b", target="questions", contrast="mean")) == 0.0
     bk.report(fit, tmp_path / "report.html")
     bk.save(fit, tmp_path / "fit.nc")

@@ -151,7 +151,7 @@ def test_differences_and_ratios_come_from_the_joint_draws() -> None:
     marks, cost = simulated(7)
     data = bk.tally({"a": marks, "b": marks}, cost={"a": cost, "b": 2.0 * cost}, cost_unit="USD")
     fit = bk.evaluate(data, BOTH, **FAST)
-    table = bk.table(bk.compare(fit, rope=0.01, rng=1), "comparison")
+    table = bk.table(bk.compare(fit, rope=0.01), "comparison")
     for metric in ("cost", "cost/success"):
         these, like = (
             table[(table["metric"] == metric) & (table["target"] == target)].iloc[0]
@@ -175,7 +175,7 @@ def test_differences_and_ratios_come_from_the_joint_draws() -> None:
 def test_systems_alike_are_as_likely_to_be_cheaper() -> None:
     marks, cost = simulated(8)
     data = bk.tally({"a": marks, "b": marks}, cost={"a": cost, "b": cost})
-    table = bk.table(bk.compare(bk.evaluate(data, BOTH, **FAST), rng=1), "comparison")
+    table = bk.table(bk.compare(bk.evaluate(data, BOTH, **FAST)), "comparison")
     costs = table[table["metric"] != "pass@1"].set_index(["metric", "target"])
     assert (costs["verdict"] == "not separated").all()
     assert (costs.xs("population", level="target")["prob_greater"] == 0.5).all()
@@ -191,7 +191,7 @@ def test_without_a_success_its_cost_is_not_known() -> None:
     for row in rows(fit, "cost", "b"):
         assert row["estimate"] == pytest.approx(cost.mean())
     assert "b: no trial with a known cost succeeded, so cost/success is not known." in bk.notes(fit)
-    compared = bk.table(bk.compare(fit, rng=1), "comparison")
+    compared = bk.table(bk.compare(fit), "comparison")
     assert compared["metric"].value_counts().to_dict() == {"pass@1": 2, "cost": 2}
 
 
@@ -209,8 +209,8 @@ def test_what_nothing_is_known_of_is_told() -> None:
     for lacking in (data, no_costs):
         fit = bk.evaluate(lacking, "cost", **FAST)
         assert any(note.startswith("Systems with costs of different") for note in bk.notes(fit))
-        assert "cost" not in set(bk.table(bk.compare(fit, rng=1), "comparison")["metric"])
-    shared = bk.compare(bk.evaluate(data.shared(), "cost", **FAST), rng=1)
+        assert "cost" not in set(bk.table(bk.compare(fit), "comparison")["metric"])
+    shared = bk.compare(bk.evaluate(data.shared(), "cost", **FAST))
     assert "cost" in set(bk.table(shared, "comparison")["metric"])
 
 
@@ -230,7 +230,7 @@ def test_trials_without_a_cost_and_free_ones() -> None:
     free = bk.tally({"a": marks, "b": marks}, cost={"a": cost, "b": 0.0 * cost})
     fit = bk.evaluate(free, BOTH, **FAST)
     assert rows(fit, "cost/success", "b")[1][["mean", "sd"]].tolist() == [0.0, 0.0]
-    compared = bk.compare(fit, rng=1)
+    compared = bk.compare(fit)
     ratios = [
         bk.table(compared, "comparison", of=of, against=against).query("metric == 'cost'")
         for of, against in ("ab", "ba")

@@ -90,7 +90,7 @@ def test_of_a_minority_there_is_no_estimate_but_the_range() -> None:
 def test_pairs_are_compared_on_questions_that_both_tried_k_times() -> None:
     better = [[1, 1, 1, 1], [0, 1, 1, 1], [1, 1, 1, 1], [1, 1, 1, 1]]
     fit = bk.evaluate({"a": MARKS, "b": better}, "pass^3", rng=1, draws=50)
-    sentence = bk.table(bk.compare(fit, rng=1), "comparison")["sentence"][0]
+    sentence = bk.table(bk.compare(fit), "comparison")["sentence"][0]
     scored = [_by_hand(rows[:3], 3, min) for rows in (better, MARKS)]
     assert f"b scored {scored[0]:.3f} and a {scored[1]:.3f} in pass^3" in sentence
     assert "the same 3 questions (4 trials each) of 4, those that both tried 3 times or more" in (

@@ -169,7 +169,7 @@ def test_everything_reads_votes_of_a_result(tmp_path) -> None:
     again = bk.load_result(path)
     assert bk.table(again).equals(bk.table(fit))
     for result in (again, alone):
-        compared = bk.compare(result, rng=1)
+        compared = bk.compare(result)
         rows_of = bk.table(compared, "comparison").query("metric == 'plurality@3'")
         gap = [means(bk.select_systems(result, [name])) for name in ("a", "b")]
         for row in rows_of.itertuples():

@@ -265,8 +265,8 @@ def test_all_that_takes_a_result_takes_this_one(tmp_path) -> None:
     again = bk.load_result(tmp_path / "fit.nc")
     pd.testing.assert_frame_equal(bk.table(again), bk.table(fit))
     assert again["observed_data"]["truth_count"].sum() == 80
-    ahead = bk.compare(again, rng=1)
-    board = bk.leaderboard(again, rng=1)
+    ahead = bk.compare(again)
+    board = bk.leaderboard(again)
     probability = bk.table(ahead, "comparison")["prob_greater"].iloc[0]
     assert 0.5 <= probability <= 1.0
     assert "corrected for the judge" in str(bk.table(board, "leaderboard"))
@@ -287,7 +287,7 @@ def test_what_takes_marks_as_they_are_refuses_trials_of_known_truth() -> None:
     for run in (
         lambda: bk.decide.e_value(data),
         lambda: bk.checks.extrapolation_range(data, "pass@8"),
-        lambda: bk.models.build_one_factor(data),
+        lambda: bk.models.build_shared_difficulty(data),
         lambda: bk.models.compile_beta_binomial(data),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=r"must be without trials of known truth.*truth"):

@@ -114,7 +114,7 @@ def test_weights_that_go_with_success_are_named_where_pooling_ignores_that() -> 
 def test_differences_are_weighted_and_paired() -> None:
     data = bk.tally({"a": RUNS[0], "b": RUNS[1]}, weight=WEIGHT)
     fit = bk.evaluate(data, "pass@1", pooling="none", rng=1)
-    compared = bk.compare(fit, rng=1)
+    compared = bk.compare(fit)
     right = RUNS.sum(axis=2)
     law = beta(1 + right, 4 - right)
     own = compared["comparison"]["pass_at_k"].sel(system="a", other="b", k=1, target="questions")

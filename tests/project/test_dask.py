@@ -20,7 +20,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bayesatk as bk
-from bayesatk.comparison.joint import paired
 
 DIMS = ("system", "question", "trial")
 QUIET = {"progress": False}
@@ -237,8 +236,6 @@ def test_systems_evaluated_on_a_cluster_are_the_same(client) -> None:
         there = bk.evaluate(data, metrics, draws=50, rng=1, client=client, **options)
         there.attrs["created_at"] = here.attrs["created_at"]
         _agree(there, here)
-        compared = bk.compare(here, rng=1, rope=0.1)
-        _agree(bk.compare(here, rng=1, rope=0.1, client=client), compared)
     with pytest.raises(ValueError, match="vote between answers, and the data have none"):
         bk.evaluate(RUNS, "plurality@2", pooling="none", client=client)
     table = long_table()  # a table of dask is computed by the cluster
@@ -247,20 +244,11 @@ def test_systems_evaluated_on_a_cluster_are_the_same(client) -> None:
 
 
 @pytest.mark.long
-def test_pairs_compared_and_systems_criticised_on_a_cluster_are_the_same(
-    client, tmp_path, monkeypatch
-) -> None:
-    rng = np.random.default_rng(2)
-    marks = rng.integers(0, 2, (4, 6, 3)).astype(float)
-    gaps = marks.copy()
-    gaps[range(4), range(4)] = np.nan  # every pair has questions of its own
-    monkeypatch.setattr(paired, "_PAIRS", 4)
-    for data in (marks, gaps):
-        data = {name: own for name, own in zip("abcd", data, strict=True)}
-        data = bk.tally(data, missing="ignore")
-        fit = bk.evaluate(data, ["pass@1", "pass@2"], difficulty="beta", draws=50, rng=1)
-        here = bk.compare(fit, rng=1)
-        _agree(bk.compare(fit, rng=1, client=client), here)
+def test_systems_criticised_and_reported_on_a_cluster_are_the_same(client, tmp_path) -> None:
+    marks = np.random.default_rng(2).integers(0, 2, (4, 6, 3))
+    data = bk.tally(dict(zip("abcd", marks, strict=True)))
+    fit = bk.evaluate(data, ["pass@1", "pass@2"], difficulty="beta", draws=50, rng=1)
+    here = bk.compare(fit)
     checked = bk.checks.criticise(fit, rng=1)
     again = bk.checks.criticise(fit, rng=1, client=client)
     pd.testing.assert_frame_equal(again, checked, rtol=1e-10, atol=1e-12)

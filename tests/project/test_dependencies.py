@@ -16,7 +16,7 @@ import bayesatk as bk
 data = bk.load("runs.csv")
 fit = bk.evaluate(data, "pass@1,2 pass^2 bayes", rng=1)
 assert len(bk.table(fit)) == 16
-fit = bk.compare(fit, rng=1)
+fit = bk.compare(fit)
 assert "a" in str(bk.table(fit, "comparison"))
 fit = bk.guessing.random_baseline(fit, 0.25, t=10, rng=1)
 assert len(bk.guessing.baseline_table(fit)) == 2

@@ -73,7 +73,7 @@ def test_the_numbers_in_the_log_are_those_of_the_library(tmp_path: Path) -> None
     for label, rows in bk.table(fit, by="group").groupby("group"):
         expected |= of_rows(rows, f"{label}: ")
     both = bk.load({"base": str(tmp_path / "base"), "new": str(tmp_path / "new")})
-    compared = bk.compare(bk.evaluate(both, "pass@1", rng=0), rng=0)
+    compared = bk.compare(bk.evaluate(both, "pass@1", rng=0))
     difference = of_rows(
         bk.table(compared, "comparison", of="new", against="base"), "", " difference"
     )

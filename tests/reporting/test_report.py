@@ -46,8 +46,8 @@ def data():
 @pytest.fixture(scope="module")
 def fit(data):
     found = bk.evaluate(data, ["pass@1,2,4", "pass^2"], rng=1)
-    found = bk.compare(found, rng=1)
-    found["leaderboard"] = bk.leaderboard(found, rng=1)["leaderboard"]
+    found = bk.compare(found)
+    found["leaderboard"] = bk.leaderboard(found)["leaderboard"]
     return bk.guessing.random_baseline(found, 0.25, 10, rng=1)
 
 
@@ -131,7 +131,7 @@ def test_many_systems_make_no_large_page(tmp_path) -> None:
     """Tables are cut on the page, and whole in its files."""
     rng = np.random.default_rng(1)
     runs = {f"s{i}": rng.binomial(1, 0.5, (6, 2)) for i in range(24)}
-    fit = bk.compare(bk.evaluate(runs, "bayes", pooling="complete", draws=5, rng=1), rng=1)
+    fit = bk.compare(bk.evaluate(runs, "bayes", pooling="complete", draws=5, rng=1))
     path = bk.report(fit, tmp_path / "r.html")
     text = path.read_text(encoding="utf-8")
     assert "(552 rows, the first 500 here)" in text
@@ -479,7 +479,7 @@ def test_costs_are_part_of_a_report(tmp_path) -> None:
     marks, cost = [[1, 0, 1], [0, 0, 1], [1, 1, 1]] * 2, [[1, 2, 1], [3, 2, 2], [1, 1, 2]] * 2
     data = bk.tally({"a": marks, "b": marks}, cost={"a": cost, "b": 3.0 * np.array(cost)})
     fit = bk.evaluate(data, "pass@1 cost cost/success", difficulty="beta", draws=50, rng=1)
-    path = bk.report(bk.compare(fit, rng=1), tmp_path / "costs.html")
+    path = bk.report(bk.compare(fit), tmp_path / "costs.html")
     text = path.read_text(encoding="utf-8")
     assert "the expected cost of a new trial over the probability that it succeeds" in text
     assert 'aria-label="Score and cost' in text

@@ -12,7 +12,7 @@ import bayesatk as bk
 RNG = np.random.default_rng(5)
 MARKS = {name: RNG.binomial(1, RNG.beta(1, 1, 25)[:, None], (25, 4)) for name in ("new", "old")}
 FIT = bk.evaluate(MARKS, "pass@1,2,4", rng=1, draws=50)
-COMPARED = bk.compare(FIT, rng=1)
+COMPARED = bk.compare(FIT)
 
 
 def test_a_result_prints_ten_lines_or_so_and_its_groups_on_request() -> None:
@@ -80,7 +80,7 @@ def test_tables_print_the_columns_that_are_read(table) -> None:
 
 def test_long_tables_say_how_many_sentences_are_left_out() -> None:
     marks = {f"system {i}": MARKS["new"] for i in range(5)}
-    fit = bk.compare(bk.evaluate(marks, "pass@1", rng=1, draws=50), rng=1)
+    fit = bk.compare(bk.evaluate(marks, "pass@1", rng=1, draws=50))
     shown = str(bk.table(fit, "comparison"))
     assert " more in the column 'sentence'." in shown
     assert len(shown) < 6000
@@ -95,7 +95,7 @@ def test_costs_and_coefficients_are_tables_like_others() -> None:
     assert "cost: the expected cost of a new trial, in USD; lower is better." in str(
         bk.table(costs)
     )
-    shown = str(bk.table(bk.compare(costs, rng=1), "comparison"))
+    shown = str(bk.table(bk.compare(costs), "comparison"))
     assert "On questions like these a trial costs " in shown
     fit = bk.evaluate(data, "pass@1", covariates=["size"], **options)
     shown = str(bk.table(fit, "coefficients"))

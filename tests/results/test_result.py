@@ -74,7 +74,7 @@ def test_functions_take_the_object_as_they_take_the_tree() -> None:
     assert Result.of(own) is own
     assert bk.table(own).equals(bk.table(fit))
     assert bk.checks.exact_loo(own).elpd == bk.checks.exact_loo(fit).elpd
-    one, other = (bk.compare(each, rng=1) for each in (own, fit))
+    one, other = (bk.compare(each) for each in (own, fit))
     assert one["comparison"].identical(other["comparison"])
     assert bk.table(Result.of(one), "comparison").equals(bk.table(other, "comparison"))
     assert bk.checks.criticise(own, rng=1).equals(bk.checks.criticise(fit, rng=1))
@@ -129,14 +129,6 @@ def test_draws_of_p_are_tabulated_whatever_the_questions_have() -> None:
     fit = bk.evaluate(data, "pass@1", pooling="none", keep=["p"], rng=1)
     assert len(az.summary(fit, var_names=["p"])) == 3
     assert fit["constant_data"]["weight"].values.tolist() == [1.0, 2.0, 3.0]
-
-
-def test_prior_trials_are_named_where_they_are_refused() -> None:
-    marks = np.array([[1, 0], [1, 1]])
-    runs = {"a": marks, "b": marks}
-    fit = bk.evaluate(bk.tally(runs), "bayes", prior_trials=bk.tally(runs), rng=1)
-    with pytest.raises(ValueError, match="without prior trials"):
-        bk.checks.suspicious_questions(fit)
 
 
 def test_scored_categories_are_named_where_they_are_refused() -> None:

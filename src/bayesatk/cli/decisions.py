@@ -202,15 +202,14 @@ def _published_baseline(
 def ranked(fit: Any, rope: float, seed: int | None, pairs_too: bool, progress: bool | None) -> Any:
     """Rank three systems or more, and compare pairs where asked, or few."""
     from bayesatk.comparison.boards.leaderboard import leaderboard
-    from bayesatk.comparison.joint.posterior import has_ranks
     from bayesatk.comparison.pairs.systems import compare as compare_systems
     from bayesatk.results.result import Result
 
     result = Result.of(fit)
-    many = len(result.systems) > 2 and has_ranks(result)
-    if pairs_too or len(result.systems) <= 4 or not many:
-        fit = compare_systems(fit, rope=rope, rng=seed, progress=progress)
-    return leaderboard(fit, rng=None if "comparison" in fit else seed) if many else fit
+    many = len(result.systems) > 2
+    if pairs_too or len(result.systems) <= 4:
+        fit = compare_systems(fit, rope=rope)
+    return leaderboard(fit) if many else fit
 
 
 def gate(
@@ -317,7 +316,7 @@ def _gate(
     labels = {str(label): label for label in fit.systems}
     both = Result.of(select_systems(fit, [labels.get(name, name) for name in systems]))
     with working("Deciding ...", silent):
-        return gate_of_result(both, labels[systems[1]], rules, seed)
+        return gate_of_result(both, labels[systems[1]], rules)
 
 
 def _both(baseline: Path | None, systems: list[str] | None) -> Callable[..., Any]:

@@ -58,7 +58,8 @@ def claim(
     Returns
     -------
     str
-        The observed score, the numbers of questions and trials, then the posterior.
+        The observed score, the numbers of questions and trials, then the posterior, and what the
+        notes of the result (`bayesatk.notes`) say of it.
 
     Raises
     ------
@@ -90,11 +91,22 @@ def claim(
     >>> import bayesatk
     >>> runs = {"a": [[1, 1, 1, 1]] * 6, "b": [[1, 0, 1, 0]] * 6}
     >>> fit = bayesatk.evaluate(runs, "bayes", pooling="none", rng=1)
-    >>> print(claim(bayesatk.compare(fit, rng=1), target="questions"))
+    >>> print(claim(bayesatk.compare(fit), target="questions"))
     a scored 1.000 and b 0.500 in bayes on the same 6 questions (4 trials each). On these questions
     a is ahead of b: +0.333 (95% interval +0.1... to +0.5...), P(better) > 0.999.
     """
-    fit = Result.of(fit)
+    result = Result.of(fit)
+    text, systems = said(result, metric, target, system, other)
+    if advice and len(systems) == 1:
+        text += expected_of_more(result, systems[0], metric, target)
+    return " ".join([text, *result.notes_on(systems)])
+
+
+def said(
+    fit: Result, metric: str | Metric | None = None, target: str = "population",
+    system: object = None, other: object = None,
+) -> tuple[str, list[object]]:  # fmt: skip
+    """Return the sentence of `claim` without notes, and the systems that it is about."""
     if target not in fit.targets:
         targets = " or ".join(map(repr, fit.targets))
         raise ArgumentError("target", f" must be {targets}; got {target!r}.")
@@ -102,16 +114,16 @@ def claim(
     ranked = fit.has("comparison") or fit.has("leaderboard")
     if other is None and (system is not None or not ranked):
         index = _index_of(fit, system, "system")
-        text = level_sentence(fit, index, parsed_metric, target)
-        return text + (_advice(fit, index, parsed_metric, target) if advice else "")
+        return level_sentence(fit, index, parsed_metric, target), [fit.systems[index]]
     sentences = PairSentences(fit)
     if other is not None:
         pair = _index_of(fit, system, "system"), _index_of(fit, other, "other")
     elif len(fit.systems) > 2:
-        return sentences.tiers(parsed_metric, target)
+        return sentences.tiers(parsed_metric, target), fit.systems
     else:
         pair = 0, 1
-    return sentences.of(parsed_metric, *pair).sentences[fit.targets.index(target)]
+    text = sentences.of(parsed_metric, *pair).sentences[fit.targets.index(target)]
+    return text, [fit.systems[place] for place in pair]
 
 
 def _metric_of(result: Result, metric: str | Metric | None) -> Metric:
@@ -218,8 +230,11 @@ def _level(
     return words + [number_words(numbers[f"ci_{end}"], ends) for end in ("lower", "upper")]
 
 
-def _advice(result: Result, system: int, metric: Metric, target: str) -> str:
-    """Say what twice the trials would give, where `plan` can tell."""
+def expected_of_more(
+    result: Result, name: object, metric: str | Metric | None = None, target: str = "population"
+) -> str:
+    """Say what twice the trials of a system would give, where `plan` can tell."""
+    system, metric = result.systems.index(name), _metric_of(result, metric)
     trials = np.unique(result.trials[system][result.trials[system] > 0])
     planned = "icc" in result.posterior and result.grouping is None and result.answers("plan")
     planned = planned and result.judges is None  # whose claim says what labels would give

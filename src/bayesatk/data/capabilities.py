@@ -19,7 +19,7 @@ Operation = Literal[
     "table", "compare", "exact_loo", "leaderboard", "criticise", "plan", "question_table",
     "noise_floor", "e_value", "claim", "gate", "extrapolation_range", "evidence",
     "random_baseline", "tail_exponent", "difficulty_plot", "shrinkage_plot",
-    "chance", "shared_difficulty", "board_questions", "gate_rates",
+    "chance", "gate_rates",
 ]  # fmt: skip
 
 
@@ -128,14 +128,10 @@ def _with_truth(names: Any) -> Any:
 REFUSED = _pairs(
     {
         "group": {
-            "shared_difficulty": "systems may be better in one group and worse in another, which "
-            "one difficulty of a question does not say",
             "tail_exponent": "with normal effects of groups 1 - pass@k follows no power law",
             "difficulty_plot": "there is a distribution for each group",
         },
         "covariates": {
-            "shared_difficulty": "each system has slopes of its own, and one difficulty of a "
-            "question moves all systems",
             "pooling none": "each question has a prior of its own, and its covariates "
             "would say nothing about it",
             "pooling complete": _ONE_P + " with their covariates",
@@ -169,13 +165,9 @@ REFUSED = _pairs(
         "prior trials": {
             "votes": "prior trials are counts of marks, without the answers that tell how often "
             "wrong ones agree",
-            "board_questions": "they may count fractions of a trial, and no question with "
-            "fractions can be simulated",
         },
         "votes": {
             "pooling complete": _ANSWERS + " of who wins a vote",
-            "shared_difficulty": "systems may agree on wrong answers, which the difficulty of a "
-            "question does not say",
         },
         "families": {
             "pooling none": _NO_LAW,
@@ -189,31 +181,25 @@ REFUSED = _pairs(
             "difficulty_plot": _RATE,
             "shrinkage_plot": _RATE,
             "chance": "a guesser is right or wrong",
-            "board_questions": "what one more trial reduces is known by a covariance if it is "
-            "right or wrong alone",
             "gate_rates": "they say what a loss does to verdicts, and a loss of a mean score may "
             "come from any of the scores",
         },
         "pooling none": {
-            "shared_difficulty": _NO_LAW,
             "plan": _NO_LAW + " from which new questions could come",
             "criticise": _NO_LAW + " that the data could contradict",
             "tail_exponent": _NO_LAW,
             "difficulty_plot": _NO_LAW,
         },
         "pooling complete": {
-            "shared_difficulty": _ONE_P,
             "tail_exponent": _ONE_P,
             "difficulty_plot": _ONE_P,
         },
         "bootstrap": {
             "pooling complete": _ONE_P + " when they are drawn anew",
-            "shared_difficulty": "its questions come from a law of difficulty, not from these",
         },
         "pooling own": {
             **dict.fromkeys(
                 (
-                    "shared_difficulty",
                     "criticise",
                     "plan",
                     "question_table",
@@ -238,8 +224,6 @@ _WORDS: Mapping[Operation, str] = {
     "tail_exponent": "the law of large k",
     "difficulty_plot": "one distribution of difficulties", "shrinkage_plot": "a plot of shrinkage",
     "chance": "a comparison with guessing", "table": "a table", "compare": "a comparison",
-    "shared_difficulty": "difficulties that systems share",
-    "board_questions": "single questions of a board",
     "gate_rates": "rates of simulated gates",
 }  # fmt: skip
 

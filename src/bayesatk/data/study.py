@@ -275,10 +275,15 @@ def declared_values(declaration: Mapping[str, Any]) -> dict[Capability, object]:
     return {name: value for name, value in values.items() if value}
 
 
-def population_of(pooling: Pooling, population: Population | None = None) -> Population:
-    """Return the population that was asked for, or by default the law where questions have one."""
+def population_of(
+    pooling: Pooling, population: Population | None = None, weighted: bool = False
+) -> Population:
+    """Return the population that was asked for, or by default the law where questions have one.
+
+    A law has no weights, so that it is no default where questions are `weighted`.
+    """
     if population is None:
-        return "bootstrap" if pooling == "none" else "law"
+        return "bootstrap" if pooling == "none" or weighted else "law"
     one_of("population", population, ("law", "bootstrap"))
     return population
 
@@ -355,13 +360,15 @@ def read_study(
     names = None if design is None else tuple(map(str, design.frame))
     families = "beta" if difficulty is None else difficulty  # until the prior is known
     judges, of_judges = read_judges(judge, outcomes)
+    # With covariates questions like these have the weights of these; all alike, they need none.
+    weighted = outcomes.weight is not None and pooling == "partial" and names is None
     study = Study(
         outcomes=outcomes, metrics=requested, pooling=pooling, prior=HyperPrior(families=families),
         answer_prior=answer_prior or _VOTE_PRIORS.get(pooling, AnswerPrior)(),
         prior_counts=prior_counts, covariates=names,
         group_weights=weights_of_groups, judges=judges,
-        population=population_of(pooling, population), ci_prob=float(ci_prob), ci_kind=ci_kind,
-        notes=(*notes, *([] if names else more), *of_judges),
+        population=population_of(pooling, population, weighted), ci_prob=float(ci_prob),
+        ci_kind=ci_kind, notes=(*notes, *([] if names else more), *of_judges),
     )  # fmt: skip
     require_together(study.values)
     if {"votes", "group", "pooling none"} <= study.capabilities:

@@ -29,8 +29,8 @@ def table(
         From `bayesatk.evaluate` (exact statistics) or `bayesatk.sample` (statistics of the draws).
     what : str
         ``"results"``: the metrics. ``"comparison"``, of `bayesatk.compare`: the differences. Both
-        are described below. ``"leaderboard"``, ``"gate"`` or ``"plan"``: what an analysis added;
-        the function that made it describes its columns.
+        are described below. ``"contrast"``, ``"leaderboard"``, ``"gate"`` or ``"plan"``: what an
+        analysis added; the function that made it describes its columns.
         ``"categories"``, of scored categories: the probability that a trial reaches each score, or
         a better one.
         ``"coefficients"``, of covariates: in logits for each unit of the column.
@@ -100,7 +100,7 @@ def table(
     Two systems on the same questions:
 
     >>> runs = {"a": [[1, 1, 1, 1]] * 6, "b": [[1, 0, 1, 0]] * 6}
-    >>> fit = bayesatk.compare(bayesatk.evaluate(runs, "bayes", pooling="none", rng=1), rng=1)
+    >>> fit = bayesatk.compare(bayesatk.evaluate(runs, "bayes", pooling="none", rng=1))
     >>> rows = bayesatk.table(fit, "comparison").query("target == 'questions'")
     >>> rows[["system", "other", "verdict"]].values.tolist(), rows["mean"].round(4).tolist()
     ([['a', 'b', 'ahead']], [0.3333])

@@ -205,7 +205,7 @@ def plot_difference(
     >>> matplotlib.use("agg")
     >>> runs = {"a": [[1, 1, 1, 1]] * 6, "b": [[1, 0, 1, 0]] * 6}
     >>> fit = bayesatk.evaluate(runs, "bayes", pooling="none", rng=1)
-    >>> plot = plot_difference(bayesatk.compare(fit, rng=1), target="questions")
+    >>> plot = plot_difference(bayesatk.compare(fit), target="questions")
     >>> plot.get_viz("mean").get_offsets().round(4).tolist()  # 5/6 - 1/2
     [[0.3333, 0.0]]
     """
@@ -352,7 +352,7 @@ def plot_ranks(
     >>> matplotlib.use("agg")
     >>> runs = {"a": [[1, 1, 1, 1]] * 6, "b": [[1, 0, 1, 0]] * 6}
     >>> fit = bayesatk.evaluate(runs, "bayes", pooling="none", rng=1)
-    >>> plot = plot_ranks(bayesatk.compare(fit, rng=1), target="questions")
+    >>> plot = plot_ranks(bayesatk.compare(fit), target="questions")
     >>> plot.get_viz("probability", system="a", rank=1).get_text()
     '1.00'
     """
@@ -493,13 +493,7 @@ def _rank_table(read: Result, metrics: list[Metric], target: str) -> xr.DataArra
         board, labels = read.group("leaderboard"), [metric.label for metric in metrics]
         table = board["prob_rank"].sel(metric=labels, target=target, drop=True).rename(place="rank")
     else:
-        compared = Result.of(read, "ranks").group("ranks")
-        if not compared.attrs["ranked_on"]:
-            raise ValueError(
-                "fit must rank its systems, and no question was tried by all of them. Compare "
-                "fewer systems."
-            )
-        of_target = compared.sel(target=target, drop=True)
+        of_target = Result.of(read, "ranks").group("ranks").sel(target=target, drop=True)
         table = by_metric(metrics, lambda metric: metric_values(of_target, metric))
     table = table.transpose("metric", "system", "rank")
     mean = (table.isel(metric=0) * table["rank"]).sum("rank")

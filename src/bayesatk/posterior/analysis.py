@@ -12,7 +12,7 @@ from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk.data.scales import RightWrong
 from bayesatk.data.study import Study
 from bayesatk.posterior.answers import VoteModel
-from bayesatk.posterior.assembly import quantile_table, statistics_table
+from bayesatk.posterior.assembly import even_draws, quantile_table, statistics_table
 from bayesatk.posterior.judge_results import judge_notes
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.models_of import Declared
@@ -40,6 +40,8 @@ class Evaluated:
     statistics, quantiles : ndarray, shape (metrics, target, ...)
         As `statistics_table` and `quantile_table` return them.
     drawn : Draws
+    margins : ndarray, shape (draws, metrics, target)
+        Evenly spread quantiles of every metric, with the mean and sd of its statistics.
     groups : pair of ndarray, shape (group, metrics, target, ...), optional
         Statistics and quantiles of each group of questions.
     p : ndarray, shape (draws, questions, ...), optional
@@ -55,6 +57,7 @@ class Evaluated:
     statistics: Array
     quantiles: Array
     drawn: Draws
+    margins: Array
     groups: tuple[Array, Array] | None
     p: Array | None
     question_p: tuple[Array, Array] | None
@@ -99,6 +102,7 @@ def evaluate_system(
         statistics,
         quantile_table(exact, drawn),
         drawn,
+        even_draws(posterior, exact, drawn, len(study.grid), study.scale.scores),
         analysis.of_groups(drawn),
         p,
         None if drawn.p is None else posterior.question_p(),

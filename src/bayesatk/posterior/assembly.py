@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 
 from bayesatk._tools.arrays import Array
+from bayesatk.core.engine.coupling import standardised
 from bayesatk.core.engine.distribution import Empirical, measured_interval
 from bayesatk.metrics.grid import MetricGrid
 from bayesatk.posterior.posterior import (
@@ -60,6 +61,31 @@ def quantile_table(distributions: Distributions, drawn: Draws) -> Array:
             source = Empirical(drawn.metrics[:, metric, target]) if known is None else known
             table[metric, target] = source.quantile(QUANTILE_LEVELS)
     return table
+
+
+def even_draws(
+    posterior: SystemPosterior, distributions: Distributions, drawn: Draws, metrics: int,
+    scores: Sequence[float],
+) -> Array:  # fmt: skip
+    """Return the array (draws, metrics, target) of even quantiles with the exact means and sds.
+
+    Parameters
+    ----------
+    posterior, distributions, drawn
+        As of `statistics_table`.
+    metrics : int
+        How many are wanted, the first of all.
+    scores : sequence of float
+        Of the trials: means over questions are between the lowest and the highest.
+    """
+    size, values = len(drawn.metrics), np.sort(drawn.metrics[:, :metrics], axis=0)
+    levels = (np.arange(size) + 0.5) / size
+    for target, exact in enumerate(distributions):
+        for metric, known in enumerate(exact[:metrics]):
+            if known is not None:
+                values[:, metric, target] = known.quantile(levels)
+    ends = float(min(scores)), float(max(scores))
+    return standardised(values, posterior.mean[:metrics], posterior.sd[:metrics], ends)
 
 
 def posterior_dataset(

@@ -28,6 +28,7 @@ from bayesatk.posterior.assembly import (
     question_statistics,
 )
 from bayesatk.posterior.costs import add_costs, check_costs
+from bayesatk.posterior.joint import joint_groups
 from bayesatk.posterior.judge_results import judge_groups
 from bayesatk.posterior.posterior import Draws
 from bayesatk.priors import (
@@ -150,7 +151,8 @@ def evaluate(
         `group`, of these groups with their weights; with `covariates`, with the covariates and
         weights of these. ``"bootstrap"``: these questions drawn anew with their weights, by the
         Bayesian bootstrap, within groups if there are any, and new groups are these groups drawn
-        anew. Default: the law, except without pooling, which fits none.
+        anew. Default: the law; without pooling, which fits none, and
+        for questions with weights (without `covariates`) the bootstrap.
     covariates : str or sequence of str, optional
         Names of columns of the questions on which the success probability of a question depends.
         Numbers are taken as they are: transform your own columns, such as the logarithm of a
@@ -274,7 +276,10 @@ def evaluate(
     found = dict(in_batches(run, range(len(streams)), client, "Evaluating", progress))
     each = [found[index] for index in range(len(streams))]
     remarks = [*study.notes, *(remark for one in each for remark in one.remarks)]
+    joint = replicating.spawn(1)[0]
     groups = _tables(study, size, each) | data_groups(study)
+    if len(each) > 1:
+        groups |= joint_groups(study, each, groups, int(joint.integers(2**31)))
     judged = each if study.judged else []  # votes alone have no likelihood of counts
     likelihood = _by_system([system.drawn.log_likelihood for system in judged])
     p = _by_system([system.p for system in each])

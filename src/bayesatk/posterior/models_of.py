@@ -29,6 +29,7 @@ from bayesatk.priors import (
 from bayesatk.results.difficulty import flat_draws
 from bayesatk.results.points import stored_points
 from bayesatk.results.result import Result
+from bayesatk.results.schema import metric_values
 
 
 @dataclass(frozen=True)
@@ -274,6 +275,9 @@ def observed_value(
     kept = result.trials[system] > 0 if kept is None else kept
     if of_all and (result.trials[system, kept] < metric.k).any():
         return np.nan
+    if result.has("closed_form") and kept[result.trials[system] > 0].all():
+        known = metric_values(result.statistics, metric).isel(system=system, target=0)
+        return float(known.sel(statistic="estimate"))
     if metric.voted:
         answers = result.data.answers
         assert answers is not None  # a result of votes has answers

@@ -135,8 +135,8 @@ _ALIKE = {
 _WHY = {
     "none": "an independent prior shifts every question in the same direction, so with few trials "
     "and many questions its bias is larger than the sd. Use the estimate, or pooling='partial'",
-    "partial": "their difficulties do not have the assumed distribution; see "
-    "bayesatk.checks.criticise",
+    "partial": "the law of difficulty draws questions towards each other; "
+    "bayesatk.checks.criticise says whether it fits these",
     "complete": "the questions differ in success probability. Use pooling='partial'",
 }
 

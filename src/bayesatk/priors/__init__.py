@@ -12,7 +12,6 @@ from bayesatk.priors.counts import BetaPrior as BetaPrior
 from bayesatk.priors.counts import DirichletHyperPrior as DirichletHyperPrior
 from bayesatk.priors.counts import DirichletPrior as DirichletPrior
 from bayesatk.priors.counts import HyperPrior as HyperPrior
-from bayesatk.priors.counts import LeaderboardPrior as LeaderboardPrior
 
 __all__ = [
     "AnswerHyperPrior",
@@ -21,7 +20,6 @@ __all__ = [
     "DirichletHyperPrior",
     "DirichletPrior",
     "HyperPrior",
-    "LeaderboardPrior",
 ]
 
 Pooling = Literal["none", "partial", "complete"]

@@ -12,13 +12,12 @@ from bayesatk.priors import (
     DirichletHyperPrior,
     DirichletPrior,
     HyperPrior,
-    LeaderboardPrior,
     Pooling,
     Prior,
     family_probabilities,
 )
 
-_KINDS: dict[str, Any] = {kind.__name__: kind for kind in (*get_args(AnyPrior), LeaderboardPrior)}
+_KINDS: dict[str, Any] = {kind.__name__: kind for kind in get_args(AnyPrior)}
 _SCALED = ("alpha", "beta", "mean", "icc", "concentration")  # parameters on the logit scale
 
 
@@ -143,6 +142,6 @@ def prior_from(described: Mapping[str, Any]) -> Any:
     return _KINDS[described["kind"]](**values)
 
 
-def describe_prior(prior: AnyPrior | LeaderboardPrior) -> dict[str, object]:
+def describe_prior(prior: AnyPrior) -> dict[str, object]:
     """Return the prior as plain data, for the attributes of a result."""
     return {"kind": type(prior).__name__, **asdict(prior)}

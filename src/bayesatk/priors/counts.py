@@ -2,10 +2,8 @@
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from bayesatk._tools.arrays import Array
-from bayesatk._tools.messages import real_number, whole_number
+from bayesatk._tools.messages import whole_number
 from bayesatk.priors.checks import (
     DIFFICULTY_FAMILIES,
     Families,
@@ -404,74 +402,3 @@ class AnswerHyperPrior:
         ['agreement']
         """
         return Fields((Field("agreement", Beta(*self.agreement)),))
-
-
-@dataclass(frozen=True)
-class LeaderboardPrior:
-    """Prior of systems that share the difficulty of questions, for `bayesatk.leaderboard`.
-
-    The difficulty ``z`` of a question is standard normal. Its success probability under system s is
-    Beta with mean ``expit(mu_s + a_s z)`` and intraclass correlation ``rho_s``. Systems are
-    exchangeable: each of ``mu_s``, ``log a_s`` and ``logit rho_s`` is normal around a mean that all
-    systems share, and which is normal itself.
-
-    Parameters
-    ----------
-    mean : (float, float)
-        Prior mean and sd of the common mean of ``mu_s``, in logits.
-    spread_sd : float
-        Scale of the prior of the sd of ``mu_s`` between S systems, in logits: chi with S / (S - 1)
-        degrees of freedom. Of many it is half-normal. Of two it is Rayleigh, with a density of zero
-        at zero (Chung et al. 2013, Psychometrika 78, 685-709), so that two systems are hardly
-        shrunken towards each other.
-    discrimination : (float, float, float)
-        For ``log a_s``: prior mean and sd of its common mean, and its sd between systems.
-    interaction : (float, float, float)
-        The same three numbers for ``logit rho_s``. ``rho_s`` measures how much a question is
-        harder or easier for one system than its difficulty predicts; single trials of questions
-        do not identify it.
-    atoms : (float, float, float)
-        Dirichlet prior of the shares of questions that no system ever solves, that every system
-        always solves, and of the others. It counts as five questions: several systems tell such
-        questions from others, and ten questions would draw means towards a half.
-
-    See Also
-    --------
-    bayesatk.models.build_one_factor : the model.
-
-    Examples
-    --------
-    >>> LeaderboardPrior().spread_sd
-    1.0
-    """
-
-    mean: tuple[float, float] = (0.0, 1.5)
-    spread_sd: float = 1.0
-    discrimination: tuple[float, float, float] = (0.4, 0.7, 0.4)
-    interaction: tuple[float, float, float] = (-2.0, 1.2, 0.6)
-    atoms: tuple[float, float, float] = (0.5, 0.5, 4.0)
-
-    def __post_init__(self) -> None:
-        for name, size in (("mean", 2), ("discrimination", 3), ("interaction", 3)):
-            numbers = getattr(self, name)
-            if not isinstance(numbers, tuple | list) or len(numbers) != size:
-                raise ValueError(f"prior: {name} must be {size} numbers; got {numbers!r:.80}.")
-            values = tuple(real_number(f"prior: {name}", number) for number in numbers)
-            if not (np.isfinite(values).all() and min(values[1:]) > 0):
-                raise ValueError(
-                    f"prior: {name} must be finite, with sds > 0 after the mean; got {values}. "
-                    "LeaderboardPrior() has useful defaults."
-                )
-            object.__setattr__(self, name, values)
-        positive_numbers(self, "spread_sd")
-        concentration(self, "atoms", 3)
-
-    def spread_df(self, systems: int) -> float:
-        """Return the degrees of freedom of the sd between so many systems.
-
-        Examples
-        --------
-        >>> LeaderboardPrior().spread_df(2), LeaderboardPrior().spread_df(11)
-        (2.0, 1.1)
-        """
-        return systems / max(systems - 1, 1)

@@ -8,7 +8,7 @@ import pandas as pd
 
 from bayesatk.comparison.checks.noise import noise_floor
 from bayesatk.comparison.checks.question_table import question_table
-from bayesatk.comparison.claims import claim
+from bayesatk.comparison.claims import expected_of_more, said
 from bayesatk.comparison.pairs.cost_rows import cost_rows
 from bayesatk.comparison.pairs.verdicts import named
 from bayesatk.metrics.grid import Metric
@@ -75,8 +75,12 @@ def of_questions(result: Result) -> list[str]:
 
 def _levels(result: Result) -> list[str]:
     """Return the claim about every system in the first metric."""
-    advice = len(result.systems) <= 2  # the expected effect of more trials takes a second each
-    return [claim(result, system=name, advice=advice) for name in result.systems]
+    sentences = []
+    for name in result.systems:
+        text, _ = said(result, system=name)
+        # The expected effect of more trials takes a second each.
+        sentences.append(text + expected_of_more(result, name) * (len(result.systems) <= 2))
+    return sentences
 
 
 def _beyond(result: Result) -> list[str]:
@@ -90,7 +94,7 @@ def _beyond(result: Result) -> list[str]:
     largest = max(beyond, key=lambda metric: metric.k)
     if largest == result.metrics[0]:
         return []
-    return [claim(result, largest, system=name) for name in result.systems]
+    return [said(result, largest, system=name)[0] for name in result.systems]
 
 
 def _ceilings(result: Result) -> list[str]:
@@ -119,15 +123,15 @@ def _differences(result: Result) -> list[str]:
     Of the same pairs also what they cost.
     """
     systems = result.systems
-    sentences = [claim(result)] if len(systems) > 2 else []
+    sentences = [said(result)[0]] if len(systems) > 2 else []
     if len(systems) <= 4:  # the table has all pairs
         neighbours = list(pairwise(in_order(result)))
-        sentences += [claim(result, system=a, other=b) for a, b in neighbours]
+        sentences += [said(result, system=a, other=b)[0] for a, b in neighbours]
         alpha = float(result.group("comparison").attrs["alpha"])
         pairs = [(systems.index(a), systems.index(b)) for a, b in neighbours]
         costs = cost_rows(result, pairs, alpha)
         sentences += [row["sentence"] for row in costs if row["target"] == "population"]
-    return sentences
+    return [*sentences, *result.notes_on()]
 
 
 def in_order(result: Result) -> list[object]:

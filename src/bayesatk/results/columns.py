@@ -142,6 +142,7 @@ _COLUMNS: dict[str, Column] = {
         "agree with the counts, at the same confidence; the interval assumes families.",
     ),
     "prob_positive": _chance("P(> 0)", "prob_positive", KEPT),
+    "shrunk_mean": Column("shrunken", leaves=2),
     "prob_best": _chance("P(best)", "prob_best", KEPT),
     "prob_top3": _chance("P(top 3)", "prob_top3", 4),
     "rank_lower": Column("ranks", _ranks, 2),
@@ -204,6 +205,7 @@ _OF_TABLE: dict[str, dict[str, Column]] = {
 }  # fmt: skip
 # Columns of frames that print as tables, the others in the frame alone.
 PRINTED = {
+    "contrast": "metric target mean sd ci_lower ci_upper prob_positive",
     "e_value": "system other group metric e_value estimate ci_lower ci_upper questions waiting",
     "noise_floor": "system metric trials floor prob_within",
     "criticise": "system check observed expected sd p_value flagged",
@@ -214,13 +216,14 @@ PRINTED = {
 }
 _OF_TABLE["group_comparison"] = {**_OF_TABLE["comparison"], "metric": _text("metric")}
 _OF_TABLE["groups"] = {"system": _text("system"), "metric": _text("metric")}
-_FORMS = {"comparison": "+.3f", "group_comparison": "+.3f"}
+_FORMS = {"comparison": "+.3f", "contrast": "+.3f", "group_comparison": "+.3f"}
 _OF_COSTS = {metric.label for metric in COSTS}  # shown with significant digits
 TITLES = {
     "results": "Results",
     "categories": "Probability to reach a score, or a better one",
     "coefficients": "Coefficients of covariates (logits)",
     "leaderboard": "Leaderboard",
+    "contrast": "Sums of systems",
     "gate": "Gate",
     "plan": "{counted} needed for {metric}",
     "comparison": "Differences between systems",

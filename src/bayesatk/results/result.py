@@ -178,8 +178,19 @@ class Result:
     @cached_property
     def notes(self) -> list[str]:
         """What a reader of the numbers should know, in sentences."""
-        compared = [self.group("comparison").attrs.get("note")] if self.has("comparison") else []
-        return [str(note) for note in [*self.described("notes", []), *compared] if note]
+        return [str(note) for note in self.described("notes", [])]
+
+    def notes_on(self, systems: Sequence[object] | None = None) -> list[str]:
+        """Return the notes that bear on a verdict about some systems; default: on all.
+
+        Not those on other systems, and not the probabilities of families of difficulty.
+        """
+        others = [] if systems is None else [one for one in self.systems if one not in systems]
+        of_others = tuple(f"{name}: " for name in others)
+        return [
+            note for note in self.notes
+            if not note.startswith(of_others) and ": difficulty: " not in note
+        ]  # fmt: skip
 
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:

@@ -249,7 +249,7 @@ def check_result(result: object, group: str | None = "posterior") -> xr.DataTree
 
 
 # Groups that are a table each (`bayesatk.results.result`), in the order in which they are shown.
-ANALYSES = ("leaderboard", "gate", "plan")
+ANALYSES = ("leaderboard", "contrast", "gate", "plan")
 _COMPARED = "bayesatk.compare(fit): compare first", "differences between systems"
 _BASELINE = "bayesatk.guessing.random_baseline(fit, p)", "a random baseline"
 # Groups whose values depend on which systems a result has.
@@ -259,6 +259,7 @@ OF_ALL_SYSTEMS = (
     "ranks",
     "tiers",
     "leaderboard",
+    "contrast",
     "gate",
     "plan",
 )
@@ -273,6 +274,7 @@ _MAKERS = {
         "differences on groups of questions",
     ),
     "tiers": _COMPARED,
+    "contrast": ("bayesatk.compare(fit, contrast={...})", "a sum of systems times weights"),
     "random_baseline": _BASELINE,
     "closed_form": ("bayesatk.evaluate(data, metrics)", "exact statistics"),
     "posterior": ("bayesatk.evaluate(data, metrics), or of bayesatk.sample", "posterior draws"),

@@ -23,9 +23,9 @@ from bayesatk.comparison.gates.policy import (
     design_of,
     run_noise,
 )
-from bayesatk.comparison.joint.posterior import Joint
-from bayesatk.comparison.pairs.systems import compared as compare_joint
-from bayesatk.comparison.pairs.verdicts import PairSentences
+from bayesatk.comparison.pairs.systems import compare
+from bayesatk.comparison.pairs.together import joint_draws
+from bayesatk.comparison.pairs.verdicts import PairSentences, named
 from bayesatk.data.capabilities import require
 from bayesatk.data.columns import GROUP, WEIGHT
 from bayesatk.data.outcomes import Outcomes
@@ -51,7 +51,7 @@ class Gate:
     probability : float
         Posterior probability that the difference is above the policy's threshold.
     error : float
-        Its standard error: of draws, of weighted points (default), of tables (next to none).
+        Its standard error, of so many draws.
     observed : dict
         Unbiased estimate of the metric by system (NaN where k exceeds the trials).
     difference : dict
@@ -72,6 +72,8 @@ class Gate:
         Of the two systems.
     draws : ndarray
         Of the difference.
+    systems : tuple
+        Labels of the new system and of the baseline.
     left_out : int
         Questions that only one of them tried.
     """
@@ -88,6 +90,7 @@ class Gate:
     claim: str
     compared: Result
     draws: Array
+    systems: tuple[object, object]
     left_out: int
 
     @property
@@ -139,6 +142,7 @@ class Gate:
             "exit_code": self.exit_code,
             "policy": self.policy.as_dict(),
             "policy_sha256": self.policy.sha256,
+            "systems": dict(zip((NEW, BASELINE), map(str, self.systems), strict=True)),
             "probability": self.probability,
             "monte_carlo_error": self.error,
             "observed": {k: None if np.isnan(v) else v for k, v in self.observed.items()},
@@ -150,6 +154,7 @@ class Gate:
                 for check in self.floors
             ],
             "claim": self.claim,
+            "notes": self.compared.notes_on(),
             "origin": self.origin,
         }
 
@@ -159,22 +164,20 @@ class Gate:
         return [self._verdict(), *floors, *self._reasons()]
 
     def _verdict(self) -> str:
-        policy = self.policy
-        rule = (
-            f"not worse than the baseline by more than {policy.margin:g}"
-            if policy.rule == RULES[0]
-            else f"better than the baseline by more than {policy.margin:g}"
-        )
+        policy, (new, baseline) = self.policy, map(named, self.systems)
+        worse = policy.rule == RULES[0]
         chance = probability_words(self.probability, self.error)
         return (
-            f"{self.verdict.upper()}: in {policy.metric} on {TARGET_NAMES[policy.target]} the new "
-            f"system is {rule} with probability {chance} (pass at {policy.ci_prob:g}, fail at "
+            f"{self.verdict.upper()}: in {policy.metric} on {TARGET_NAMES[policy.target]} {new} is "
+            f"{'not worse' if worse else 'better'} than {baseline} by more than {policy.margin:g} "
+            f"with probability {chance} (pass at {policy.ci_prob:g}, fail at "
             f"{1.0 - policy.ci_prob:g})."
         )
 
     def _reasons(self) -> list[str]:
-        """Return what was found of both systems, and what other runs would find."""
-        return [self.claim, *self._repeated(), *self.design.lines()]
+        """Return what was found of both systems, what other runs would find, and notes."""
+        notes = self.compared.notes_on()
+        return [self.claim, *self._repeated(), *self.design.lines(), *notes]
 
     def _repeated(self) -> list[str]:
         """Say how often a second run gives this verdict, by what this one found and by no change.
@@ -341,7 +344,7 @@ def gate(
                     name, f" must be left out with a result, which has its data and judge; got "
                     f"{value!r:.80}.",
                 )  # fmt: skip
-        found = gate_of_result(fit, baseline, policy, rng)
+        found = gate_of_result(fit, baseline, policy)
         return with_analysis(found.compared.tree, "gate", found.group())
     if not policy.asked.of_marks:
         raise ArgumentError(
@@ -373,7 +376,7 @@ def together(new: object, baseline: object) -> Outcomes:
     scores = _common_scores(both)
     counts = [
         dataset.assign_coords(system=[name])
-        for name, dataset in zip(both, _counts(both), strict=True)
+        for name, dataset in zip(_labels(both), _counts(both), strict=True)
     ]
     joined = xr.concat(counts, dim="system", join="outer", fill_value=0)
     joined = joined.assign_coords(score=scores.variable).astype(np.int64)
@@ -393,6 +396,13 @@ def together(new: object, baseline: object) -> Outcomes:
     sources = tuple(source for outcomes in both.values() for source in outcomes.sources)
     joined.attrs["missing_policy"] = "ignore" if len(policies) > 1 else policies.pop()
     return Outcomes(joined, notes, None, sources)
+
+
+def _labels(both: dict[str, Outcomes]) -> list[str]:
+    """Return the names of two systems, or what they are where they have none of their own."""
+    names = [outcomes.systems[0] for outcomes in both.values()]
+    own = all(isinstance(name, str) for name in names) and names[0] != names[1]
+    return names if own else [*both]
 
 
 def _counts(both: dict[str, Outcomes]) -> list[xr.Dataset]:
@@ -452,14 +462,20 @@ def gate_of(
     data: Outcomes, policy: GatePolicy, *, shared: bool = False, judge: object = None,
     rng: RandomSource = 0,
 ) -> Gate:  # fmt: skip
-    """Return the verdict on outcomes of the systems "new" and "baseline"."""
+    """Return the verdict on outcomes of two systems, the new one first."""
     data, lacking = _shared(data, shared)
-    return _gate(*compared_by(data, policy, rng, judge), policy, NEW, BASELINE, lacking)
+    # Of 2500 draws per chain a probability of .95 has an error of .002.
+    pooled = bool(policy.floors) and policy.pooled_floors
+    fit = evaluate(
+        data, policy.metric, pooling=policy.pooling, keep=["p"] if pooled else (), rng=rng,
+        draws=2500, progress=False, ci_prob=policy.ci_prob, judge=judge,
+    )  # fmt: skip
+    new, baseline = data.systems
+    compared = Result.of(compare(fit, rope=policy.margin))
+    return _gate(compared, policy, new, baseline, lacking)
 
 
-def gate_of_result(
-    fit: Result, baseline: object, policy: GatePolicy, rng: RandomSource = 0
-) -> Gate:
+def gate_of_result(fit: Result, baseline: object, policy: GatePolicy) -> Gate:
     """Return the verdict on two systems of a result, under the model that it declares."""
     (place, *_) = fit.positions(baseline, BASELINE)
     if len(fit.systems) != 2:
@@ -481,15 +497,13 @@ def gate_of_result(
             Argument("metrics", policy.metric), ".",
         )  # fmt: skip
     _check_tried(fit.trials > 0, "evaluate those that both tried: data.shared()")
-    tree, joint = compare_joint(fit.tree, policy.margin, rng=rng, progress=False)
-    new = fit.systems[1 - place]
-    return _gate(Result.of(tree), joint, policy, new, fit.systems[place])
+    compared = Result.of(compare(fit, rope=policy.margin))
+    return _gate(compared, policy, fit.systems[1 - place], fit.systems[place])
 
 
 def _gate(
-    compared: Result, joint: Joint, policy: GatePolicy, new: object, baseline: object,
-    left_out: int = 0,
-) -> Gate:  # fmt: skip
+    compared: Result, policy: GatePolicy, new: object, baseline: object, left_out: int = 0
+) -> Gate:
     """Return the verdict on a comparison of two systems."""
     places = {NEW: compared.systems.index(new), BASELINE: compared.systems.index(baseline)}
     i, j = places.values()
@@ -501,39 +515,24 @@ def _gate(
     sd, noise = (np.sqrt(2.0) * np.array(run_noise(compared, j, policy.asked))).tolist()
     run_sd, target_sd = max(noise, question_sd), on_target["sd"]
     scale = target_sd / question_sd if question_sd > 0.0 else 1.0
-    pair = (joint.systems.index(system) for system in (i, j))
-    draws = joint.drawn[target].differences([*compared.grid].index(policy.asked), *pair)
+    of_systems = joint_draws(compared)[target, [*compared.grid].index(policy.asked)]
     observed = {name: _observed(compared, k, policy) for name, k in places.items()}
     return Gate(
         _worst([verdict, *(floor.verdict for floor in floors)]),
         probability,
-        on_target["monte_carlo_error"],
+        _standard_error(probability, compared.group("comparison").attrs["effective_draws"]),
         observed,
         {name: on_target[name] for name in ("mean", "sd", "ci_lower", "ci_upper")},
         _repeat_probability(probability, verdict, target_sd, question_sd, run_sd, policy.ci_prob),
         GateDesign.of(policy, *design_of(compared, j), scale * sd, noise, compared.scale.direction),
         floors,
         policy,
-        sentences.of(policy.asked, i, j).sentences[target],
+        sentences.of(policy.asked, i, j, as_given=True).sentences[target],
         compared,
-        draws,
+        of_systems[i] - of_systems[j],
+        (new, baseline),
         left_out,
     )
-
-
-def compared_by(
-    data: Outcomes, policy: GatePolicy, rng: RandomSource, judge: object = None
-) -> tuple[Result, Joint]:
-    """Return the comparison of "new" and "baseline" that a policy asks for, and its draws."""
-    # Of 2500 draws per chain for pooled floors a probability of .95 has an error of .002; otherwise
-    # nothing is read off them, because a comparison makes its own.
-    drawn = bool(policy.floors) and policy.pooled_floors
-    fit = evaluate(
-        data, policy.metric, pooling=policy.pooling, keep=["p"] if drawn else (), rng=rng,
-        draws=2500 if drawn else 50, progress=False, ci_prob=policy.ci_prob, judge=judge,
-    )  # fmt: skip
-    tree, joint = compare_joint(fit, policy.margin, rng=rng, progress=False)
-    return Result.of(tree), joint
 
 
 def probability_above(policy: GatePolicy, contrast: Mapping[str, float]) -> float:
@@ -543,6 +542,12 @@ def probability_above(policy: GatePolicy, contrast: Mapping[str, float]) -> floa
     return contrast["prob_above_rope"]
 
 
+def _standard_error(probability: float, draws: float) -> float:
+    """Return the standard error of a probability from so many independent draws."""
+    inner = min(max(probability, 0.5 / draws), 1.0 - 0.5 / draws)
+    return float(np.sqrt(inner * (1.0 - inner) / draws))
+
+
 def _worst(verdicts: list[Verdict]) -> Verdict:
     return max(verdicts, key=("pass", "inconclusive", "fail").index)
 
@@ -550,7 +555,7 @@ def _worst(verdicts: list[Verdict]) -> Verdict:
 def _shared(data: Outcomes, shared: bool) -> tuple[Outcomes, int]:
     """Return outcomes on the questions that both tried, and how many only one did, if allowed."""
     require("gate", outcome_values(data), "data")
-    tried = (data.trials > 0).sel(system=[NEW, BASELINE]).values
+    tried = (data.trials > 0).values
     if not shared or not tried.all(axis=0).any():
         _check_tried(tried, "use those that both tried: ", Argument("shared", True))
     return data if tried.all() else data.shared(), int((tried[0] != tried[1]).sum())

@@ -7,7 +7,7 @@ import numpy as np
 
 from bayesatk._tools.arrays import Array
 from bayesatk._tools.words import share_error
-from bayesatk.comparison.joint.contrasts import separated
+from bayesatk.comparison.pairs.contrasts import separated
 from bayesatk.comparison.pairs.verdicts import AHEAD, BEHIND, OPEN, chance_words, named
 from bayesatk.core.engine.distribution import Empirical, interval
 from bayesatk.metrics.grid import COST, Metric

@@ -1,8 +1,7 @@
 """Which system is better, by how much, how surely: on these questions, on questions like these."""
 
 import json
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any, Literal
 
@@ -10,38 +9,32 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from bayesatk._tools.arrays import Array, Flags, Rng
-from bayesatk._tools.batches import in_batches
+from bayesatk._tools.arrays import Array
 from bayesatk._tools.messages import ArgumentError, proper_probability
-from bayesatk._tools.seeding import RandomSource, resolve_rng
-from bayesatk._tools.threads import one_thread
-from bayesatk.comparison.joint.contrasts import CONTRASTS, Settings, tiers_of
-from bayesatk.comparison.joint.draws import Subset, SystemSampler
-from bayesatk.comparison.joint.paired import (
-    by_group,
-    declared_orders,
-    pair_contrasts,
-    paired_draws,
-)
-from bayesatk.comparison.joint.posterior import Joint, drawn_seed, joint_note, joint_posterior
+from bayesatk.comparison.pairs.contrasts import CONTRASTS, pair_contrasts
 from bayesatk.comparison.pairs.cost_rows import cost_rows
+from bayesatk.comparison.pairs.linear import contrast_group
+from bayesatk.comparison.pairs.together import (
+    Standings,
+    check_systems,
+    group_draws,
+    joint_draws,
+    settings_of,
+)
 from bayesatk.comparison.pairs.verdicts import TURNED, PairSentences
-from bayesatk.priors import LeaderboardPrior
-from bayesatk.results.result import Fit, Result
+from bayesatk.results.result import Fit, Result, with_analysis
 from bayesatk.results.schema import TARGETS, metric_values
 from bayesatk.results.tables import by_groups, cost_sentences
 from bayesatk.results.views import ShownTable
 
 
+@np.errstate(under="ignore")  # what vanishes below 1e-308 is zero here, however strict the caller
 def compare(
     fit: Fit,
     *,
     rope: float = 0.0,
     alpha: float = 0.05,
-    prior: LeaderboardPrior | None = None,
-    rng: RandomSource = None,
-    progress: bool | None = None,
-    client: Any = None,
+    contrast: Mapping[Any, float] | None = None,
 ) -> xr.DataTree:
     """Compare every pair of systems of a result, and rank all systems.
 
@@ -51,24 +44,18 @@ def compare(
     Parameters
     ----------
     fit : xarray.DataTree
-        With two systems or more, from `bayesatk.evaluate` or `bayesatk.sample`. A sampled result
-        of votes, or without pooling and without ``keep=["p"]``, has no draws by question; all its
-        systems must have tried all questions.
+        With two systems or more, from `bayesatk.evaluate` or `bayesatk.sample`.
     rope : float
         Half-width of the region of practical equivalence, in units of the metric: differences
         within ``[-rope, rope]`` count as negligible.
     alpha : float
         Orders are declared as long as all are right together with probability ``1 - alpha / 2``:
         two identical systems are separated in about a share `alpha` of evaluations.
-    prior : LeaderboardPrior, optional
-        Of the model of all systems; default: ``LeaderboardPrior()``.
-    rng : int, numpy.random.Generator or None
-        Seed of the draws; None: 0, so that the same data have the same numbers.
-    progress : bool, optional
-        Show a progress bar. Default: after two seconds, if the output is a terminal.
-    client : dask.distributed.Client, optional
-        Compute posteriors of systems and blocks of pairs as tasks of this cluster. Results agree
-        with those of a local run to rounding, as in `bayesatk.evaluate`.
+    contrast : mapping {system: weight}, optional
+        In place of pairs, one sum of systems times weights: ``{"new": 1, "old": -1}`` is their
+        difference, ``{"new-hard": 1, "old-hard": -1, "new-easy": -1, "old-easy": 1}`` a difference
+        of differences, ``{"a": 0.5, "b": 0.5, "c": -1}`` what two systems are ahead of a third by
+        on average.
 
     Returns
     -------
@@ -78,132 +65,94 @@ def compare(
         (as in the result), probability that ``system`` is better (``prob_greater``, with half the
         probability of a tie), of a tie (``prob_tie``), of a difference below (``system`` is worse),
         inside and above the ROPE (``system`` is better), expected loss of choosing ``system``,
-        quantiles of the ratio, the standard error of ``prob_greater`` (of draws, weighted points or
-        tables), the sd had the questions not been
-        paired, the two means, the ends of a band that contains the curve of differences over k with
-        the interval's probability (from joint draws), and whether the order is declared (1 or 0);
-        and ``shared_questions(system, other)``. ``ranks`` holds the probability of every rank (1 is
-        best), dims ``(system, rank, ..., target)``; ``tiers`` the tier of every system (1 is best).
-        Of questions in groups there is also ``group_comparison``, the contrasts on every group.
+        the standard error of ``prob_greater``, the sd had the questions not been paired, the two
+        means, the ends of a band that contains the curve of differences over k with the interval's
+        probability, and whether the order is declared (1 or 0); and ``shared_questions(system,
+        other)``. ``ranks`` holds the probability of every rank (1 is best), dims ``(system, rank,
+        ..., target)``; ``tiers`` the tier of every system (1 is best). Of questions in
+        groups there is also ``group_comparison``, the contrasts on every group. With `contrast`
+        there is the group ``contrast`` in their place, which ``bayesatk.table(found, "contrast")``
+        shows: a row for each metric and target.
 
     Raises
     ------
     ValueError
-        If there are fewer than two systems, no two tried the same question, or a sampled result
-        lacks the draws that are needed.
+        If there are fewer than two systems, no two tried the same question, or a contrast names a
+        system that the result does not have.
 
     See Also
     --------
     bayesatk.table : the differences in words and numbers, ``bayesatk.table(fit, "comparison")``.
+    bayesatk.leaderboard : all systems in one table.
     bayesatk.plots.plot_difference : their distributions.
     bayesatk.plots.plot_ranks : the probabilities of ranks.
 
     Notes
     -----
-    Differences, ranks and declared orders come from the joint posterior of all systems, that of
-    `bayesatk.leaderboard`: one model in which systems share the difficulty of questions, integrated
-    by quadrature and importance sampling. Its standard errors are stated (about 0.01 for a
-    probability of 1/2). The means that a difference rests on are ``mean_system`` and
-    ``mean_other``; a note says where they differ by more than 0.2 sd from those that
-    `bayesatk.table` shows, of each system alone.
+    Everything is worked out from the draws in the group ``joint_posterior`` of the result (of a
+    sampled result, ``posterior``): a difference there has the mean, sd and interval that are said
+    of it here, and ``mean_system`` and ``mean_other`` are the means that `bayesatk.table` shows. In
+    these draws every system has its own posterior.
 
-    Orders are declared one after the other, the surest first, as long as all of them are right
-    together with probability ``1 - alpha / 2`` or more. A tier ends where the next system is
-    declared worse than one of it.
-
-    Where a result declares something else than right and wrong, partial pooling and the default
-    prior (groups, weights, covariates, scores, votes, a prior, another pooling), every system keeps
-    its own posterior:
-
-    * *These questions*: systems are independent given the data; differences, ratios and ranks are
-      sums over quantiles of the exact posteriors (over draws, for a sampled result or scored
-      categories). Means and sds are exact, probabilities right to 0.001 (those of ranks have a
-      standard error of 0.0016 or less), and ends of intervals to a hundredth of the width.
+    * *These questions*: systems are independent given the data.
     * *Questions like these* and, of questions in groups, *new groups*: systems answer the same
-      questions, so their difficulties are correlated. Draws of two systems are reordered (Iman and
-      Conover 1982) to have the rank correlation that follows from the covariance of the observed
-      rates, corrected for the noise of trials (Spearman 1904): of rates within groups and, for new
-      groups, of the means of groups. What partial pooling moves the means of all systems by, from
-      these questions to others, is left out of differences as far as the difficulties are
-      correlated: a mean difference is not exactly the difference of the means.
+      questions, so that their means move together. How far they do is what the unbiased values of
+      the metric by question say, with the uncertainty of so many questions (docs/leaderboards.md).
+
+    Standard errors of probabilities are those of the draws; evaluate with more ``draws`` for
+    smaller ones.
+
+    Ranks, tiers and declared orders of three systems or more come from the same draws after these
+    are shrunk towards each other, because the best of many similar systems is partly lucky. Orders
+    are declared one after the other, the surest first, as long as all of them are right together
+    with probability ``1 - alpha / 2`` or more. A tier ends where the next system is declared worse
+    than one of it.
 
     Of scores of which lower ones are better (``better="lower"`` of `bayesatk.tally`) a system is
-    better where its metric is lower. Differences, their intervals and ratios stay those of the
-    metric, in its units; ``prob_greater``, ``prob_above_rope`` and ``expected_loss`` are about
-    which system is better.
+    better where its metric is lower. Differences and their intervals stay those of the metric, in
+    its units; ``prob_greater``, ``prob_above_rope`` and ``expected_loss`` are about which system is
+    better.
 
     Differences below 2**-40 of the scale count as ties. ``prob_greater`` of (a, b) and of (b, a)
     add up to 1, and ``prob_greater - prob_tie / 2`` is the probability of a difference that is not
-    a tie. Tied systems share ranks equally. Systems with the same data have ``prob_greater``
-    exactly 1/2. With the same `rng`, the order of the systems in the data does not change any
-    number.
+    a tie. Tied systems share ranks equally.
 
-    Systems may lack questions (``shared_questions`` counts those that both tried). Systems that
-    keep their own posterior are then compared in pairs on the questions that both tried, with
-    posteriors computed from these alone (NaN for a pair that shares none), and ranked on the
-    questions that all tried (NaN, and tier 0, if there are none). A result of
-    `bayesatk.from_draws` has joint draws of all systems and questions, which are used as they are.
+    Systems may lack questions (``shared_questions`` counts those that both tried; two that share
+    none have no contrasts). Each has its posterior from the questions that it tried.
 
     Examples
     --------
     >>> import bayesatk
     >>> runs = {"a": [[1, 1, 1, 1]] * 6, "b": [[1, 0, 1, 0]] * 6}
     >>> fit = bayesatk.evaluate(runs, "bayes", pooling="none", rng=1)
-    >>> found = compare(fit, rng=1)["comparison"]["bayes"].sel(system="a", other="b")
+    >>> found = compare(fit)["comparison"]["bayes"].sel(system="a", other="b")
     >>> exact = found.sel(target="questions")
     >>> round(float(exact.sel(contrast="mean")), 6)  # 5/6 - 1/2
     0.333333
     >>> float(exact.sel(contrast="prob_greater")) > 0.999
     True
     """
-    return compared(fit, rope, alpha, prior, rng, progress, client)[0]
-
-
-@one_thread()
-@np.errstate(under="ignore")  # what vanishes below 1e-308 is zero here, however strict the caller
-def compared(
-    fit: Fit, rope: float, alpha: float = 0.05,
-    prior: LeaderboardPrior | None = None, rng: RandomSource = None,
-    progress: bool | None = None, client: Any = None,
-) -> tuple[xr.DataTree, Joint]:  # fmt: skip
-    """Return what `compare` returns, and the joint draws that it is made of."""
     result = comparable(fit, rope, alpha)
-    generator, seed = resolve_rng(0 if rng is None else rng)
-    settings = Settings(result.ci_prob, result.ci_kind, float(rope))
-    joint = joint_posterior(result, drawn_seed(generator), prior, progress, client)
-    sampler = joint.sampler
-    attrs = {"rope": float(rope), "seed": seed} | joint.attrs
-    tree, grid, size = result.tree.copy(), result.grid, len(result.systems)
-    table = np.zeros((size, size, len(grid), len(result.targets), len(CONTRASTS)))
-    ranks = np.full((size, size, *table.shape[2:4]), np.nan)
-    tiers = np.zeros(ranks.shape[1:])
-    declared = np.zeros((*table.shape[2:4], size, size), bool)
-    with np.errstate(divide="warn", over="warn", under="ignore", invalid="warn"):
-        if joint.drawn:
-            places = np.argsort(joint.systems)  # in the draws
-            orders = declared_orders(grid, joint.drawn, alpha)
-            for cell, (target, drawn) in product(range(len(grid)), enumerate(joint.drawn)):
-                ranks[:, :, cell, target] = drawn.ranks(cell)[places]
-                order = drawn.order(cell)
-                tiers[:, cell, target] = tiers_of(orders[cell, target], order)[places]
-            declared = orders[:, :, places[:, None], places]
-        if joint.whole:
-            contrasts = pair_contrasts(grid, joint.drawn, orders, settings, client, progress)
-            table = contrasts[places[:, None], places]
-        else:
-            run = partial(_row, result, sampler, drawn_seed(generator), declared, settings, alpha)
-            for i, row in in_batches(run, range(size - 1), client, "Comparing", progress):
-                table[i, i + 1 :], table[i + 1 :, i] = row
-        if result.grouping is not None:
-            differences = _group_differences(result, settings, sampler, generator)
-            tree["group_comparison"] = xr.DataTree(differences.assign_attrs(attrs))
-    groups = _groups(result, table, ranks, tiers)
+    settings, values = settings_of(result, float(rope)), joint_draws(result)
+    if contrast is not None:
+        group = contrast_group(result, contrast, values, settings)
+        return with_analysis(result.tree, "contrast", group)
+    standings = Standings.of(result, values, alpha)
+    table = pair_contrasts(result.grid, values, standings.declared, settings)
     tried = (result.trials > 0).astype(int)
-    groups["comparison"]["shared_questions"] = ("system", "other"), tried @ tried.T
-    groups["comparison"].attrs["note"] = joint_note(result, joint, groups["comparison"])
+    shared = tried @ tried.T
+    table[(shared == 0) & ~np.eye(len(shared), dtype=bool)] = np.nan
+    tree, groups = result.tree.copy(), _groups(result, table, standings)
+    groups["comparison"]["shared_questions"] = ("system", "other"), shared
+    if result.grouping is not None:
+        groups["group_comparison"] = _group_differences(result, float(rope))
+    attrs = {
+        "rope": float(rope), "alpha": alpha, "effective_draws": settings.effective,
+        "sentences": json.dumps(result.notes_on()),
+    }  # fmt: skip
     for name, group in groups.items():
-        tree[name] = xr.DataTree(group.assign_attrs(attrs | {"alpha": alpha}))
-    return tree, joint
+        tree[name] = xr.DataTree(group.assign_attrs(attrs))
+    return tree
 
 
 def comparable(fit: Fit, rope: float = 0.0, alpha: float = 0.05) -> Result:
@@ -214,49 +163,17 @@ def comparable(fit: Fit, rope: float = 0.0, alpha: float = 0.05) -> Result:
         raise ArgumentError("rope", rule)
     proper_probability("alpha", alpha)
     result.require("compare")
+    check_systems(result)
     return result
 
 
-@np.errstate(under="ignore")  # what vanishes below 1e-308 is zero here, however strict the caller
-def _row(
-    fit: Result, sampler: SystemSampler, seed: int, declared: Flags,
-    settings: Settings, alpha: float, i: int,
-) -> Array:  # fmt: skip
-    """Compare a system with all that come later, (way round, other, cell, target, contrast).
-
-    An order is declared only where it is among those of all systems on the questions of all.
-    """
-    later, tried = range(i + 1, len(fit.systems)), fit.trials > 0
-    shape = 2, len(later), len(fit.grid), len(fit.targets), len(CONTRASTS)
-    row = np.full(shape, np.nan)
-    for j in later:
-        both = tried[i] & tried[j]
-        if both.any():
-            # The same random numbers for every pair: two systems alike fare alike with a third.
-            rng, subset = np.random.default_rng(seed), Subset.ordered(fit, [i, j], both)
-            drawn, places = paired_draws(fit, subset, rng, sampler), np.array(subset.systems)
-            orders = declared_orders(fit.grid, drawn, alpha)
-            orders &= declared[:, :, places[:, None], places]
-            pair = pair_contrasts(fit.grid, drawn, orders, settings)
-            a, b = subset.systems.index(i), subset.systems.index(j)
-            row[:, j - i - 1] = pair[a, b], pair[b, a]
-    return row
-
-
-def _group_differences(
-    fit: Result, settings: Settings, sampler: SystemSampler, rng: Rng
-) -> xr.Dataset:
-    """Return contrasts of every pair of systems on every group of questions.
-
-    Systems that lack a question of the data are NaN everywhere: their groups are not the same.
-    """
+def _group_differences(fit: Result, rope: float) -> xr.Dataset:
+    """Return contrasts of every pair of systems on every group of questions."""
     grid, labels = fit.grid, fit.grouping.labels if fit.grouping else []
-    shape = len(labels), len(fit.systems), len(fit.systems), len(grid), len(TARGETS), len(CONTRASTS)
-    table = np.full(shape, np.nan)
-    if (fit.trials > 0).all():
-        none = np.zeros((len(grid), len(TARGETS), *shape[1:3]), bool)
-        drawn_by_group = by_group(fit, sampler, rng)
-        table[:] = [pair_contrasts(grid, drawn, none, settings) for drawn in drawn_by_group]
+    by_group, settings = group_draws(fit), settings_of(fit, rope)
+    size = len(fit.systems)
+    none = np.zeros((len(TARGETS), len(grid), size, size), bool)
+    table = np.stack([pair_contrasts(grid, values, none, settings) for values in by_group])
     coords = {
         **grid.coords, "group": labels, "system": fit.systems, "other": fit.systems,
         "target": list(TARGETS), "contrast": list(CONTRASTS),
@@ -265,21 +182,23 @@ def _group_differences(
     return xr.Dataset(variables, coords).drop_sel(contrast=["band_lower", "band_upper", "declared"])
 
 
-def _groups(fit: Result, table: Array, ranks: Array, tiers: Array) -> dict[str, xr.Dataset]:
+def _groups(fit: Result, table: Array, standings: Standings) -> dict[str, xr.Dataset]:
     """Return the groups ``comparison``, ``ranks`` and ``tiers``."""
     grid, systems = fit.grid, fit.posterior["system"].values
     coords = {**grid.coords, "system": systems, "target": list(fit.targets)}
     places = {"rank": np.arange(1, len(systems) + 1)}
     pairs = {"other": systems, "contrast": list(CONTRASTS)}
     pair_dims = ("system", "other"), ("target", "contrast")
+    ranks, tiers = (
+        standings.ranks.transpose(2, 3, 1, 0),
+        standings.tiers.transpose(2, 1, 0).astype(float),
+    )
     return {
         "comparison": xr.Dataset(grid.split(table, *pair_dims), coords | pairs),
         "ranks": xr.Dataset(
             grid.split(ranks, ("system", "rank"), ("target",)), coords | places
         ),
-        "tiers": xr.Dataset(
-            grid.split(tiers, ("system",), ("target",)), coords
-        ).astype(np.int64),
+        "tiers": xr.Dataset(grid.split(tiers, ("system",), ("target",)), coords).astype(np.int64),
     }  # fmt: skip
 
 
@@ -317,9 +236,10 @@ def comparison_table(
                 })  # fmt: skip
     attrs = {"ci_prob": fit.ci_prob, **fit.group("comparison").attrs}
     rows += cost_rows(fit, pairs, attrs["alpha"])
-    columns = ["system", "other", "metric", "target", *CONTRASTS]
+    of_costs = ["ratio_median", "ratio_lower", "ratio_upper"] * bool(fit.costs)
+    columns = ["system", "other", "metric", "target", *CONTRASTS, *of_costs]
     columns += ["questions", "verdict", "sentence"]
-    attrs["sentences"] = json.dumps(cost_sentences(fit))
+    attrs["sentences"] = json.dumps([*fit.notes_on(), *cost_sentences(fit)])
     return ShownTable.of(pd.DataFrame(rows, columns=columns), "comparison", **attrs)
 
 

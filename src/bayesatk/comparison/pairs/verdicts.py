@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.arrays import Flags, Ints
 from bayesatk._tools.words import number_words, probability_words
-from bayesatk.comparison.joint.contrasts import CONTRASTS
-from bayesatk.comparison.joint.posterior import MUCH
+from bayesatk.comparison.pairs.contrasts import CONTRASTS
 from bayesatk.core.question.observed import observed_at
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.models_of import observed_value
@@ -99,11 +98,14 @@ class PairSentences:
         values = self._array(self._data, metric, ("system", "other", "target", "contrast"))
         return [dict(zip(CONTRASTS, contrasts, strict=True)) for contrasts in values[i, j].tolist()]
 
-    def of(self, metric: Metric, i: int, j: int) -> PairClaim:
-        """Return what is said of a pair; the better on these questions comes first."""
+    def of(self, metric: Metric, i: int, j: int, *, as_given: bool = False) -> PairClaim:
+        """Return what is said of a pair; the better on these questions comes first.
+
+        `as_given`, the first stays first, also where it is behind.
+        """
         rows = self.rows(metric, i, j)
         lead = self._result.scale.direction * rows[0]["mean"]
-        if lead < 0.0 or (lead == 0.0 and i > j):
+        if not as_given and (lead < 0.0 or (lead == 0.0 and i > j)):
             i, j = j, i
             rows = self.rows(metric, i, j)
         names = named(self._result.systems[i]), named(self._result.systems[j])
@@ -116,10 +118,12 @@ class PairSentences:
         for index, target in enumerate(self._result.targets):
             row, pair = rows[index], (i, j)
             behind = bool(turned[index]["declared"])
-            if behind:  # on this target: its sentence begins with the better one, too
-                row, pair = turned[index], (j, i)
-            verdict = self.verdict(row)
+            verdict = self.verdict(turned[index] if behind else row)
             verdicts.append(TURNED.get(verdict, verdict) if behind else verdict)
+            if behind and as_given:
+                verdict = verdicts[-1]
+            elif behind:  # on this target: its sentence begins with the better one, too
+                row, pair = turned[index], (j, i)
             says = self._says(metric, index, verdict, pair, row)
             where = f"On {TARGET_NAMES[target]} "
             sentences.append(self._scores(metric, i, j, *names) + where + says)
@@ -153,8 +157,6 @@ class PairSentences:
         """Say what both scored on the questions that both tried."""
         trials = self._result.trials[[i, j]]
         both = (trials > 0).all(axis=0)
-        if not both.any():  # compared through systems that share questions with both
-            return ""
         partly = "" if both.all() else f" of {both.size}, those that both tried"
         enough = (trials >= metric.k).all(axis=0)
         if enough.sum() < both.sum() and observed_at(trials.min(axis=0), metric.k):
@@ -193,6 +195,8 @@ class PairSentences:
         text = {
             BEYOND_ROPE: f"{one} is ahead of {other} by more than {rope}",
             AHEAD: f"{one} is ahead of {other}",
+            BEHIND_ROPE: f"{one} is behind {other} by more than {rope}",
+            BEHIND: f"{one} is behind {other}",
             EQUIVALENT: f"{one} and {other} are practically equivalent",
             OPEN: f"{one} and {other} are not separated",
         }[verdict]
@@ -201,51 +205,26 @@ class PairSentences:
             both = (
                 f"tiers {tiers[0]} and {tiers[1]}" if tiers[0] != tiers[1] else f"tier {tiers[0]}"
             )
-            text += f" ({both if all(tiers) else 'no tiers'} {among})"
+            text += f" ({both} {among})"
         chances = [chance_words("better", row["prob_greater"], error)]
         if row["prob_tie"] >= 0.0005:
             chances.append(chance_words("tie", row["prob_tie"], error))
         if self._attrs["rope"] > 0.0:
-            beyond = verdict == BEYOND_ROPE
-            chance = row["prob_above_rope" if beyond else "prob_in_rope"]
-            event = f"by more than {rope}" if beyond else f"within ±{rope}"
-            chances.append(chance_words(event, chance, error))
+            side = {BEYOND_ROPE: "above", BEHIND_ROPE: "below"}.get(verdict, "in")
+            event = f"within ±{rope}" if side == "in" else f"by more than {rope}"
+            chances.append(chance_words(event, row[f"prob_{side}_rope"], error))
         mean, low, high = _difference(row)
         percent = f"{100 * self._result.ci_prob:g}%"
-        text += f": {mean} ({percent} interval {low} to {high}), {', '.join(chances)}."
-        return text + self._joint_means(metric, target, pair, row)
-
-    def _joint_means(self, metric: Metric, target: int, pair: tuple[int, int], row: Row) -> str:
-        """Say what means a difference rests on, where they are not those of the systems alone."""
-        if self._attrs["joint_model"] != "shared difficulty":
-            return ""
-        alone = self._array(self._result.statistics, metric, ("system", "target", "statistic"))[
-            list(pair), target
-        ]
-        columns = self._result.statistics["statistic"].values.tolist()
-        mean, sd = (alone[:, columns.index(name)] for name in ("mean", "sd"))
-        joint = np.array([row["mean_system"], row["mean_other"]])
-        if (abs(joint - mean) <= MUCH * sd).all():
-            return ""
-        means = " and ".join(number_words(value) for value in joint.tolist())
-        by_itself = " and ".join(number_words(value) for value in mean.tolist())
-        return f" Its means, of the model of all systems, are {means}; of each alone {by_itself}."
+        return f"{text}: {mean} ({percent} interval {low} to {high}), {', '.join(chances)}."
 
     def tiers(self, metric: Metric, target: str) -> str:
         """Say how many systems there are, and which are in which tier."""
-        result, ranked = self._result, self._result.trials.shape[1]
-        questions = ranked
-        group = "leaderboard" if result.has("leaderboard") else "tiers"
-        ranked = int(result.group(group).attrs["ranked_on"])
+        result = self._result
         names = np.array([named(system) for system in result.systems], dtype=object)
-        if not ranked:
-            return f"{len(names)} systems: no question was tried by all, so there are no tiers."
-        shared = (result.trials > 0).all(axis=0) | (ranked == questions)
-        seen = np.array(
-            [self._seen(metric, i, shared & (result.trials[i] > 0)) for i in range(len(names))]
-        )
-        on = design_words(result.trials[:, shared], result.weight is not None)
-        on += "" if ranked == questions else f" of {questions}, those that all tried"
+        seen = np.array([
+            self._seen(metric, system, tried) for system, tried in enumerate(result.trials > 0)
+        ])  # fmt: skip
+        on = design_words(result.trials, result.weight is not None)
         label = metric_words(self._result, metric)
         text = f"{len(names)} systems tried {on}. In {label} on {TARGET_NAMES[target]} "
         if not np.isnan(seen).any():

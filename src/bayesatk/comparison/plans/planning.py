@@ -21,6 +21,7 @@ from bayesatk._tools.messages import (
     whole_number,
 )
 from bayesatk._tools.threads import one_thread
+from bayesatk.comparison.plans.assumptions import assumptions, pilot_correlation
 from bayesatk.comparison.plans.designs import (
     Designs,
     Expected,
@@ -89,7 +90,7 @@ def plan(
     trials: Sequence[int] = (1, 2, 4, 8, 16, 32),
     questions: Sequence[int] | None = None,
     ci_prob: float = 0.95,
-    correlation: float = 0.0,
+    correlation: float | None = None,
     scores: Sequence[float] | None = None,
     system: object = None,
 ) -> xr.DataTree:
@@ -111,7 +112,8 @@ def plan(
         Desired width of the credible interval, in units of the metric.
     prob_correct : float, optional
         Desired probability that the better of two systems has the higher posterior mean, strictly
-        between 0.5 and 1. Give either this or `width`.
+        between 0.5 and 1. Give either this or `width`. Default: 0.9 for two systems, and for one a
+        width of a tenth of the range of the metric.
     target : {"population", "questions", "new_groups"}
         ``"population"``: the mean over questions like these; ``"questions"``: over these
         questions; ``"new_groups"``, for a pilot with groups: over questions of new groups.
@@ -122,10 +124,11 @@ def plan(
         of it and twice as many.
     ci_prob : float
         Probability of the interval.
-    correlation : float
+    correlation : float, optional
         Correlation of the two systems' difficulties over questions, in [0, 1): the larger it is,
-        the more certain their difference. The correlation of the success rates of a pilot is a
-        cautious choice: noise of trials makes it smaller.
+        the more certain their difference. Default: of a pilot of both, that of its joint draws, as
+        `bayesatk.compare` has them; else 0, as if each had its own questions, which gives more
+        questions than necessary.
     scores : sequence of float, optional
         Scores of categories, for stated difficulties: ``mean`` is then one probability for each.
     system : label or collection of labels, optional
@@ -146,7 +149,7 @@ def plan(
     Raises
     ------
     ValueError
-        If there is not exactly one goal, if the goal is outside its range, or if the source has no
+        If there are several goals, if the goal is outside its range, or if the source has no
         difficulty distribution.
 
     See Also
@@ -178,9 +181,6 @@ def plan(
     Where a judge errs its rates are hyperparameters like the others, known from the calibration set
     and the marks.
 
-    With ``correlation=0`` two systems are planned for as if each had its own questions, which gives
-    more questions than necessary.
-
     Examples
     --------
     >>> import bayesatk
@@ -191,6 +191,10 @@ def plan(
     """
     parsed_metric = _one_metric(metric)
     pilot = _pilot_of(source, parsed_metric, system)
+    if correlation is None:
+        correlation = pilot_correlation(pilot, parsed_metric)
+    if width is None and prob_correct is None:
+        width, prob_correct = _default_goal(pilot, scores)
     table = _table(
         pilot, metric=parsed_metric, width=width, prob_correct=prob_correct, target=target,
         trials=trials, questions=questions, ci_prob=ci_prob, correlation=correlation,
@@ -207,7 +211,8 @@ def plan(
     }  # fmt: skip
     attrs = {name: value for name, value in asked.items() if value is not None}
     needless = not np.isfinite(table["total"]).all()
-    group = analysis_group(table, keys, attrs, sentences=[_BEYOND] * needless)
+    sentences = assumptions(pilot, parsed_metric, target, ci_prob, correlation)
+    group = analysis_group(table, keys, attrs, sentences=[*sentences, *[_BEYOND] * needless])
     if isinstance(pilot, Fit):
         return with_analysis(Result.of(pilot).tree, "plan", group)
     stated = {"source": repr(source), "scores": "" if scores is None else repr(scores)}
@@ -245,6 +250,17 @@ def _table(
     table = pd.DataFrame(rows)
     total = table["total"]
     return table.assign(cheapest=(total == total.min()) & np.isfinite(total))
+
+
+def _default_goal(source: object, scores: Sequence[float] | None) -> tuple[float | None, ...]:
+    """Return a width of a tenth of the range, or of two systems a right call of nine in ten."""
+    pilot = Result.of(source) if isinstance(source, Fit) else None
+    size = len(source) if isinstance(source, Mapping) else 1
+    if (size if pilot is None else len(pilot.systems)) > 1:
+        return None, 0.9
+    if pilot is not None:
+        scores = pilot.scale.scores
+    return 0.1 * (1.0 if scores is None else float(np.ptp(scores))), None
 
 
 def _one_metric(metric: str | Metric) -> Metric:
@@ -338,7 +354,7 @@ def _check_goal(goal: _Goal, systems: int) -> None:
     goals = [aim for aim in (goal.width, goal.prob_correct) if aim is not None]
     if len(goals) != 1:
         raise ArgumentError(
-            "the plan must have exactly one goal, ", Argument("width", 0.1), " or ",
+            "the plan must have one goal, ", Argument("width", 0.1), " or ",
             Argument("prob_correct", 0.9), f"; got {len(goals) or 'none'}.",
         )  # fmt: skip
     if goal.width is not None:

@@ -1,0 +1,306 @@
+"""Contrasts between systems, ranks of all, and tiers, from joint draws of a metric."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import groupby, product
+from typing import Literal
+
+import numpy as np
+
+from bayesatk._tools.arrays import Array, Flags, Indices, Ints
+from bayesatk.core.engine.distribution import Empirical, interval
+from bayesatk.metrics.grid import MetricGrid
+
+CONTRASTS = (
+    "mean", "sd", "ci_lower", "ci_upper", "prob_greater", "prob_tie", "prob_below_rope",
+    "prob_in_rope", "prob_above_rope", "expected_loss", "monte_carlo_error", "sd_unpaired",
+    "mean_system", "mean_other", "band_lower", "band_upper", "declared",
+)  # fmt: skip
+# What a contrast is called for the pair the other way round, and the sign it then has. Of a pair
+# of names each is worked out by itself: no probability is 1 minus another.
+_OPPOSITE = {
+    "ci_lower": "ci_upper",
+    "prob_greater": "prob_smaller",
+    "prob_below_rope": "prob_above_rope",
+    "expected_loss": "expected_gain",
+    "band_lower": "band_upper",
+    "mean_system": "mean_other",
+    "declared": "declared_other",
+}
+_OPPOSITE |= {opposite: name for name, opposite in _OPPOSITE.items()}
+_SIGNED = ("mean", "ci_lower", "ci_upper", "band_lower", "band_upper")
+
+# Share of the scale within which two values are the same, 9e-13: distributions are no better known.
+RESOLUTION = 2.0**-40
+_VALUES = 1_000_000  # draws of differences held at once: 8 MB
+
+Contrasts = dict[str, Array]  # by name, a value for each pair
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How differences are described.
+
+    Parameters
+    ----------
+    ci_prob : float
+    ci_kind : {"eti", "hdi"}
+    rope : float
+        Half-width of the region of practical equivalence.
+    direction : int
+        1 where higher values are better, -1 where lower ones are.
+    effective : float
+        Independent draws that the draws are worth.
+    """
+
+    ci_prob: float
+    ci_kind: Literal["eti", "hdi"]
+    rope: float
+    direction: int
+    effective: float
+
+
+def pair_contrasts(
+    grid: MetricGrid, values: Array, declared: Flags, settings: Settings
+) -> Array:  # fmt: skip
+    """Return contrasts (system, other, cell, target, contrast) of every pair.
+
+    Parameters
+    ----------
+    grid : MetricGrid
+    values : ndarray, shape (target, cell, system, draws)
+    declared : ndarray of bool, shape (target, cell, system, other)
+        Which systems are declared better than which.
+    settings : Settings
+    """
+    targets, cells, systems, size = values.shape
+    first, second = np.triu_indices(systems, 1)
+    table = np.zeros((systems, systems, cells, targets, len(CONTRASTS)))
+    mean, sd = values.mean(axis=3), values.std(axis=3, ddof=1)
+    for target, curve in product(range(targets), over_k(grid)):
+        step = max(1, _VALUES // (size * len(curve)))
+        for start in range(0, len(first), step):
+            i, j = first[start : start + step], second[start : start + step]
+            own = values[target, curve]
+            found = of_differences(own[:, i] - own[:, j], settings)
+            level, alone = mean[target, curve], sd[target, curve]
+            orders = declared[target, curve].astype(float)
+            found |= {"mean_system": level[:, i], "mean_other": level[:, j]}
+            found["sd_unpaired"] = np.hypot(alone[:, i], alone[:, j])
+            found |= {"declared": orders[:, i, j], "declared_other": orders[:, j, i]}
+            for (a, b), named in (((i, j), found), ((j, i), mirrored(found))):
+                rows = np.stack([named[name] for name in CONTRASTS], axis=-1)
+                table[a[:, None], b[:, None], curve, target] = np.swapaxes(rows, 0, 1)
+    return table
+
+
+def of_differences(gap: Array, settings: Settings) -> Contrasts:
+    """Return contrasts of draws of differences (points of a curve, pairs, draws).
+
+    Greater, above and gain mean that the first is better.
+    """
+    gap = np.where(np.abs(gap) <= _resolution(gap), 0.0, gap)
+    lead = settings.direction * gap
+    margin = settings.rope + RESOLUTION * (settings.rope > 0.0)
+    ahead, behind = ((way * lead > 0.0).mean(axis=-1) for way in (1, -1))
+    above, below = ((way * lead > margin).mean(axis=-1) for way in (1, -1))
+    tie = np.maximum(1.0 - ahead - behind, 0.0)
+    mean, sd = gap.mean(axis=-1), gap.std(axis=-1, ddof=1)
+    low, high = _ends(gap, settings)
+    band = low, high
+    if len(gap) > 1:
+        width = band_width(gap, settings.ci_prob) * sd
+        band = mean - width, mean + width
+    better = ahead + 0.5 * tie
+    inner = np.clip(better, 0.5 / gap.shape[-1], 1.0 - 0.5 / gap.shape[-1])
+    return {
+        "mean": mean, "sd": sd, "ci_lower": low, "ci_upper": high,
+        "prob_greater": better, "prob_smaller": behind + 0.5 * tie, "prob_tie": tie,
+        "prob_below_rope": below, "prob_above_rope": above,
+        "prob_in_rope": np.maximum(1.0 - above - below, 0.0),
+        "expected_loss": np.maximum(-lead, 0.0).mean(axis=-1),
+        "expected_gain": np.maximum(lead, 0.0).mean(axis=-1),
+        "monte_carlo_error": np.sqrt(inner * (1.0 - inner) / settings.effective),
+        "band_lower": band[0], "band_upper": band[1],
+    }  # fmt: skip
+
+
+def _resolution(values: Array) -> float:
+    """Return the distance within which two values are the same."""
+    return RESOLUTION * max(1.0, float(np.abs(values).max(initial=0.0)))
+
+
+def _ends(gap: Array, settings: Settings) -> tuple[Array, Array]:
+    """Return the ends of intervals along the last axis."""
+    if settings.ci_kind == "eti":
+        tail = 0.5 * (1.0 - settings.ci_prob)
+        low, high = np.quantile(gap, [tail, 1.0 - tail], axis=-1)
+        return low, high
+    rows = gap.reshape(-1, gap.shape[-1])
+    ends = np.array([interval(Empirical(row), settings.ci_prob, "hdi") for row in rows])
+    return ends[:, 0].reshape(gap.shape[:-1]), ends[:, 1].reshape(gap.shape[:-1])
+
+
+def mirrored(contrasts: Mapping[str, Array]) -> Contrasts:
+    """Contrasts of the pairs the other way round."""
+    turned = {name: contrasts[_OPPOSITE.get(name, name)] for name in contrasts}
+    return {name: -value if name in _SIGNED else value for name, value in turned.items()}
+
+
+def over_k(grid: MetricGrid) -> list[list[int]]:
+    """Cells of the grid that are one metric at several k.
+
+    Examples
+    --------
+    >>> over_k(MetricGrid.of(["pass@1,4", "bayes"]))
+    [[0, 1], [2]]
+    """
+    metrics = list(enumerate(grid))
+    ordered = sorted(metrics, key=lambda pair: (pair[1].family.variable, pair[1].tau or 0.0))
+    groups = groupby(ordered, key=lambda pair: (pair[1].family.variable, pair[1].tau))
+    return sorted([cell for cell, _ in group] for _, group in groups)
+
+
+def band_width(draws: Array, probability: float) -> Array:
+    """Half-widths in sds that hold whole curves with this probability.
+
+    Parameters
+    ----------
+    draws : ndarray, shape (points, ..., draws)
+        Of curves.
+    probability : float
+
+    Returns
+    -------
+    ndarray, shape (...)
+        Quantile of the largest standardised deviation over the points.
+
+    Examples
+    --------
+    One point is an interval: 1.96 sds for 95% of a normal.
+
+    >>> z = np.random.default_rng(0).standard_normal((1, 200_000))
+    >>> band_width(z, 0.95).round(2).item()
+    1.96
+    """
+    sd = draws.std(axis=-1, keepdims=True)
+    centred = np.abs(draws - draws.mean(axis=-1, keepdims=True))
+    centred /= np.where(sd > 1e-12, sd, np.inf)
+    return np.asarray(np.quantile(centred.max(axis=0), probability, axis=-1))
+
+
+def _sites(values: Array) -> Ints:
+    """Return values as whole multiples of the resolution: what doubles cannot resolve is a tie."""
+    return np.rint(values / _resolution(values)).astype(np.int64)
+
+
+def _shared_places(values: Array) -> tuple[Indices, Indices, Indices]:
+    """Return systems in their order by draw, the best first, and the first and last place of each.
+
+    Places count from 0; those who tie share theirs. As `scipy.stats.rankdata`, which takes a second
+    to import.
+
+    Examples
+    --------
+    >>> [places.tolist() for places in _shared_places(np.array([[0.1, 0.5, 0.9, 0.5]]))]
+    [[[2, 1, 3, 0]], [[0, 1, 1, 3]], [[0, 2, 2, 3]]]
+    """
+    site = _sites(values)
+    order = np.argsort(-site, axis=1, kind="stable")
+    ordered, size = np.take_along_axis(site, order, axis=1), site.shape[1]
+    differs, ends = ordered[:, 1:] != ordered[:, :-1], np.ones((len(site), 1), bool)
+    first = np.where(np.hstack([ends, differs]), np.arange(size), 0)
+    last = np.where(np.hstack([differs, ends]), np.arange(size), size)
+    worst = np.minimum.accumulate(last[:, ::-1], axis=1)[:, ::-1]
+    return order, np.maximum.accumulate(first, axis=1), worst
+
+
+def rank_draws(values: Array) -> Array:
+    """Ranks in every draw (draws, systems), 1 for the highest; ties share the mean of theirs.
+
+    Examples
+    --------
+    >>> rank_draws(np.array([[0.5, 0.9, 0.5]])).tolist()
+    [[2.5, 1.0, 2.5]]
+    """
+    order, best, worst = _shared_places(values)
+    ranks = np.empty(values.shape)
+    np.put_along_axis(ranks, order, 1.0 + 0.5 * (best + worst), axis=1)
+    return ranks
+
+
+def rank_probabilities(values: Array) -> Array:
+    """Probability of every rank (systems, ranks); systems that tie are equally often at each.
+
+    Examples
+    --------
+    >>> rank_probabilities(np.array([[1.0, 1.0, 0.5], [1.0, 0.8, 0.5]]))[:, 0].tolist()
+    [0.75, 0.25, 0.0]
+    """
+    order, best, worst = _shared_places(values)
+    size = order.shape[1]
+    share = 1.0 / ((worst - best + 1) * len(order))
+    row = order * (size + 1)
+    starts, ends = (
+        np.bincount((row + step).ravel(), share.ravel(), size * (size + 1))
+        for step in (best, worst + 1)
+    )
+    chance = np.cumsum((starts - ends).reshape(size, size + 1)[:, :-1], axis=1)
+    return np.maximum(chance, 0.0)
+
+
+def separated(values: Array, error: float) -> Flags:
+    """Which systems (row) are declared better than which (column).
+
+    Pairs are declared one after the other, the surest first, as long as all those declared so far
+    are right together with probability ``1 - error`` or more.
+
+    Parameters
+    ----------
+    values : ndarray, shape (draws, systems)
+        Joint draws.
+    error : float
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> separated(rng.standard_normal((4000, 3)) + [0.0, 9.0, 8.9], 0.05).astype(int).tolist()
+    [[0, 0, 0], [1, 0, 0], [1, 0, 0]]
+    """
+    site, size = _sites(values), values.shape[1]
+    order = np.argsort(-site.mean(axis=0), kind="stable")
+    chance = np.full((size, size), np.inf)
+    for rank, above in enumerate(order):
+        below = order[rank + 1 :]
+        chance[above, below] = (site[:, [above]] <= site[:, below]).mean(axis=0)
+    declared = np.zeros((size, size), bool)
+    failed = np.zeros(len(site), bool)
+    for pair in np.argsort(chance, axis=None, kind="stable"):
+        above, below = divmod(int(pair), size)
+        if chance[above, below] > error:
+            break
+        failed |= site[:, above] <= site[:, below]
+        if declared.any() and failed.mean() > error:
+            break
+        declared[above, below] = True
+    return declared
+
+
+def tiers_of(declared: Flags, order: Indices) -> Ints:
+    """Tier of every system, 1 for the best, from the pairs that are declared.
+
+    Systems are taken in the order given, the best first; a tier ends where the next system is
+    declared worse than one of it. So no two systems of a tier are declared different.
+
+    Examples
+    --------
+    >>> declared = np.array([[0, 0, 1], [0, 0, 0], [0, 0, 0]], bool)
+    >>> tiers_of(declared, np.array([0, 1, 2])).tolist()
+    [1, 1, 2]
+    """
+    tier, start, level = np.empty(len(order), np.int64), 0, 1
+    for rank, system in enumerate(order):
+        if declared[order[start:rank], system].any():
+            start, level = rank, level + 1
+        tier[system] = level
+    return tier

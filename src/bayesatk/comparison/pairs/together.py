@@ -1,0 +1,125 @@
+"""The joint draws of all systems of a result, and how these stand: all that comparisons read."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bayesatk._tools.arrays import Array, Flags, Ints
+from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk.comparison.pairs.contrasts import (
+    Settings,
+    rank_probabilities,
+    separated,
+    tiers_of,
+)
+from bayesatk.comparison.pairs.shrinkage import shrunk
+from bayesatk.posterior.joint import SharedQuestions
+from bayesatk.results.result import Result
+from bayesatk.results.schema import metric_values
+
+
+def joint_draws(fit: Result) -> Array:
+    """Return joint draws of the means of systems, (target, cell, system, draws).
+
+    Those of the library's own sampled models, of every system by itself, are put in a joint order
+    here; those of your own model are joint already.
+    """
+    if fit.has("joint_posterior"):
+        return _draws(fit, "joint_posterior")
+    values = _draws(fit, "posterior")
+    if fit.own:
+        return values
+    by_draw, own = values.transpose(3, 2, 1, 0), np.ones(values.shape[1:3])
+    joint = SharedQuestions(fit.study, own, 0).together(by_draw, by_draw)
+    return np.asarray(joint.transpose(3, 2, 1, 0))
+
+
+def group_draws(fit: Result) -> Array:
+    """Return joint draws of the groups of questions, (group, target, cell, system, draws)."""
+    return _draws(fit, "group_posterior", "group")
+
+
+def _draws(fit: Result, group: str, *leading: str) -> Array:
+    variables, dims = fit.group(group), ("target", "system", "chain", "draw")
+    cells = [metric_values(variables, metric).transpose(*leading, *dims) for metric in fit.grid]
+    values = np.stack([cell.values for cell in cells], axis=-4)
+    return values.reshape(*values.shape[:-2], -1)
+
+
+def effective_draws(fit: Result) -> float:
+    """Return how many independent draws the joint draws are worth: the fewest of any mean."""
+    if fit.has("joint_posterior"):
+        return float(fit.size)
+    import arviz as az
+
+    sizes = [az.ess(fit.draws(metric).to_dataset(name="x"), method="mean") for metric in fit.grid]
+    return float(min(np.nanmin(size["x"], initial=fit.size) for size in sizes))
+
+
+def settings_of(fit: Result, rope: float = 0.0) -> Settings:
+    """Return how differences of a result are described."""
+    return Settings(fit.ci_prob, fit.ci_kind, rope, fit.scale.direction, effective_draws(fit))
+
+
+@dataclass(frozen=True)
+class Standings:
+    """Ranks, tiers and orders of systems, by draws that are shrunk towards each other.
+
+    Parameters
+    ----------
+    ranks : ndarray, shape (target, cell, system, place)
+        Probability of every rank, the best first.
+    declared : ndarray of bool, shape (target, cell, system, other)
+        Which systems are declared better than which.
+    tiers : ndarray of int, shape (target, cell, system)
+    order : ndarray of int, shape (target, cell, system)
+        Systems by their means, the best first.
+    mean : ndarray, shape (target, cell, system)
+        Of the shrunk draws: of the leader one that allows for its selection.
+    """
+
+    ranks: Array
+    declared: Flags
+    tiers: Ints
+    order: Ints
+    mean: Array
+
+    @classmethod
+    def of(cls, fit: Result, values: Array, alpha: float) -> "Standings":
+        """Rank systems by joint draws (target, cell, system, draws).
+
+        Orders are declared as long as all are right together with probability ``1 - alpha / 2``.
+        """
+        direction = fit.scale.direction
+        units = [_unit(fit, metric.of_marks) for metric in fit.grid]
+        shape = values.shape[:3]
+        ranks, declared = np.empty((*shape, shape[2])), np.empty((*shape, shape[2]), bool)
+        tiers, order, mean = np.empty(shape, int), np.empty(shape, int), np.empty(shape)
+        for place in np.ndindex(shape[:2]):
+            draws = direction * shrunk(values[place].T, units[place[1]])
+            ranks[place], declared[place] = rank_probabilities(draws), separated(draws, 0.5 * alpha)
+            order[place] = np.argsort(-direction * values[place].mean(axis=1), kind="stable")
+            tiers[place] = tiers_of(declared[place], order[place])
+            mean[place] = direction * draws.mean(axis=0)
+        return cls(ranks, declared, tiers, order, mean)
+
+
+def _unit(fit: Result, of_marks: bool) -> float | None:
+    """Return what a logit is worth on the scale of scores; None: of probabilities themselves."""
+    scores = fit.scale.scores
+    return 0.25 * (max(scores) - min(scores)) if fit.scale.axes and of_marks else None
+
+
+def check_systems(fit: Result) -> None:
+    """Refuse fewer than two systems, and systems of which no two share a question."""
+    tried = fit.trials > 0
+    if len(tried) < 2:
+        raise ArgumentError(
+            "fit", " must have at least two systems to compare; got one. Name them: ",
+            Argument("source", {"a": "first.csv", "b": "second.csv"}, "load"), ".",
+        )  # fmt: skip
+    if tried.sum(axis=0).max() < 2:
+        raise ArgumentError(
+            "fit", " must have two systems that tried the same question; of "
+            f"{len(tried)} systems no two did. Run them on the same questions.",
+        )  # fmt: skip

@@ -1,1 +1,0 @@
-"""Logit-normal difficulties of questions that systems share in part."""

@@ -1,0 +1,194 @@
+"""The groups of joint draws of a result: every system's posterior, in the order of the questions.
+
+These questions: systems are independent given the trials, but for what they share of a judge.
+Questions like these: they move together as far as the values of the questions do. The values are
+unbiased estimates of the metric itself, of as many trials as questions have where k is larger.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+import xarray as xr
+
+from bayesatk._tools.arrays import Array
+from bayesatk.core.engine.coupling import Influence, coupled, standardised
+from bayesatk.core.question.ballot import plurality_finite
+from bayesatk.core.question.categorical import category_finite
+from bayesatk.core.question.laws import finite
+from bayesatk.core.question.observed import most_observed
+from bayesatk.data.scales import RightWrong
+from bayesatk.data.study import Study
+from bayesatk.metrics.grid import Metric
+from bayesatk.posterior.analysis import Evaluated
+from bayesatk.results.schema import group_draws, posterior_group
+
+
+class SharedQuestions:
+    """What the questions of a study say of how its systems' means move together.
+
+    Parameters
+    ----------
+    study : Study
+    own : ndarray, shape (metrics, systems)
+        Share of the variance of every mean over questions like these that is not due to the rates
+        of a judge, which no questions share.
+    seed : int
+        Of the correlations.
+    """
+
+    def __init__(self, study: Study, own: Array, seed: int) -> None:
+        self._study, self._own, self._seed = study, own, seed
+
+    @cached_property
+    def values(self) -> Array:
+        """Values by question (metrics, systems, questions); NaN where there are no trials."""
+        study = self._study
+        most = most_observed(study.outcomes.trials.values)
+        return np.stack([_by_question(study, metric, most) for metric in study.grid])
+
+    def _weights(self) -> Array:
+        """Share of every question in a mean over questions like these."""
+        study = self._study
+        kept = study.bootstrapped or study.design is not None  # the weights of these questions
+        weight = study.outcomes.weight if kept else None
+        if study.grouping is not None:
+            return study.grouping.question_shares(weight)
+        return np.ones(self.values.shape[2]) if weight is None else weight
+
+    def _fixed(self) -> Array:
+        """Return what questions like these have in common with these; (questions, columns)."""
+        study = self._study
+        fixed = [np.ones((self.values.shape[2], 1))]
+        if study.grouping is not None:
+            code = study.grouping.code
+            fixed = [(code[:, None] == np.unique(code)).astype(float)]
+        if study.design is not None and not study.bootstrapped:
+            fixed.append(study.design.basis.rows[:, 1:])
+        return np.concatenate(fixed, axis=1)
+
+    @cached_property
+    def roots(self) -> Array | None:
+        """Roots of correlations of means over questions like these; None: all questions alike."""
+        if self._study.pooling == "complete":
+            return None
+        influence = Influence.of(self.values, self._weights(), self._fixed())
+        return influence.roots(self._own, np.random.default_rng(self._seed))
+
+    @cached_property
+    def roots_of_groups(self) -> Array | None:
+        """The same of means over new groups."""
+        grouping = self._study.grouping
+        assert grouping is not None
+        member = grouping.code[:, None] == np.unique(grouping.code)
+        known = ~np.isnan(self.values)
+        number = known.astype(float) @ member
+        sums = np.where(known, self.values, 0.0) @ member
+        with np.errstate(invalid="ignore"):
+            means = np.where(number > 0.0, sums / number, np.nan)
+        influence = Influence.of(means, np.ones(member.shape[1]))
+        return influence.roots(self._own, np.random.default_rng(self._seed))
+
+    def together(self, margins: Array, draws: Array) -> Array:
+        """Return joint draws of all targets.
+
+        Parameters
+        ----------
+        margins, draws : ndarray, shape (draws, systems, metrics, targets)
+            Values, and draws that are independent between systems.
+        """
+        roots = [None, self.roots]
+        if draws.shape[3] > len(roots):
+            roots.append(self.roots_of_groups)
+        by_metric, own = (np.swapaxes(each, 1, 2) for each in (margins, draws))
+        joint = [
+            coupled(by_metric[..., target], own[..., target], root)
+            for target, root in enumerate(roots[: draws.shape[3]])
+        ]
+        return np.stack([np.swapaxes(each, 1, 2) for each in joint], axis=-1)
+
+
+def joint_groups(
+    study: Study, each: Sequence[Evaluated], groups: Mapping[str, xr.Dataset], seed: int
+) -> dict[str, xr.Dataset]:
+    """Return joint draws of all systems: of all questions and, where there are, of their groups.
+
+    Parameters
+    ----------
+    study : Study
+    each : sequence of Evaluated
+        By system.
+    groups : mapping
+        Of the result, with ``posterior``, and ``group_posterior`` where there are groups.
+    seed : int
+    """
+    metrics, posterior = len(study.grid), groups["posterior"]
+    shared = SharedQuestions(study, np.stack([_own(one, metrics) for one in each], axis=1), seed)
+    draws = np.stack([one.drawn.metrics[:, :metrics] for one in each], axis=1)
+    values = shared.together(np.stack([one.margins for one in each], axis=1), draws)
+    shape = posterior.sizes["chain"], posterior.sizes["draw"]
+    found = {
+        "joint_posterior": posterior_group(
+            study.grid, values.reshape(*shape, *values.shape[1:]), posterior["system"].values, {},
+            {"inference_library": "bayesatk"},
+        )
+    }  # fmt: skip
+    if study.grouping is not None and "group_posterior" in groups:
+        of_groups = np.stack([_of_groups(one, study.scale.scores) for one in each], axis=1)
+        for group in range(of_groups.shape[2]):
+            own = of_groups[:, :, group]
+            of_groups[:, :, group] = shared.together(own, own)
+        labels = study.grouping.labels
+        found["group_posterior"] = group_draws(study.grid, labels, of_groups, posterior)
+    return found
+
+
+def _own(one: Evaluated, metrics: int) -> Array:
+    """Return the share of the variance of means that is not due to the rates of a judge."""
+    share = one.posterior.judge_share
+    return np.ones(metrics) if share is None else 1.0 - share[:metrics, 1]
+
+
+def _of_groups(one: Evaluated, scores: Sequence[float]) -> Array:
+    """Return draws (draws, groups, metrics, targets) with the means and sds of their table."""
+    assert one.drawn.groups is not None
+    assert one.groups is not None
+    mean, sd = np.moveaxis(one.groups[0][..., 1:3], -1, 0)
+    ends = float(min(scores)), float(max(scores))
+    return standardised(one.drawn.groups.metrics[:, :, : mean.shape[1]], mean, sd, ends)
+
+
+def _by_question(study: Study, metric: Metric, most: int) -> Array:
+    """Return unbiased values of a metric (systems, questions), of fewer trials where k is larger.
+
+    Parameters
+    ----------
+    study : Study
+    metric : Metric
+    most : int
+        Largest k that is taken of all questions alike.
+    """
+    trials = study.outcomes.trials.values
+    k = min(metric.k, most)
+    values = _finite(study, replace(metric, k=k))
+    for fewer in np.unique(trials[(trials > 0) & (trials < k)]).tolist():
+        values = np.where(trials == fewer, _finite(study, replace(metric, k=fewer)), values)
+    return values
+
+
+def _finite(study: Study, metric: Metric) -> Array:
+    """Return finite-law values (systems, questions), of marks as they are where a judge errs."""
+    outcomes = study.outcomes
+    if metric.voted:
+        answers = outcomes.answers
+        assert answers is not None  # votes were evaluated
+        ballots = [answers.of(system) for system in range(len(outcomes.systems))]
+        return np.array([
+            [plurality_finite(one.count, one.correct, [metric.k], one.nobody)[0] for one in own]
+            for own in ballots
+        ])  # fmt: skip
+    counts = study.scale.counts(outcomes)
+    if isinstance(study.scale, RightWrong):
+        return finite(metric.credit, counts[..., 1], counts.sum(axis=-1))
+    return category_finite(metric.category_credit, counts, study.scale.scores)

@@ -1,0 +1,115 @@
+"""Joint order of draws: margins kept, correlations those of an inverse Wishart by SciPy."""
+
+import numpy as np
+import pytest
+from scipy.stats import invwishart, norm
+
+from bayesatk.core.engine import coupling
+from bayesatk.core.engine.coupling import Influence, coupled, standardised
+
+
+def _values(seed: int, systems: int = 3, questions: int = 30) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal(questions) + 0.7 * rng.standard_normal((1, systems, questions))
+
+
+def test_what_a_question_moves_a_mean_by() -> None:
+    values = _values(1)
+    even = Influence.of(values, np.ones(30))
+    gap = values - values.mean(axis=2, keepdims=True)
+    np.testing.assert_allclose(even.rows, gap / 30, atol=1e-12)
+    np.testing.assert_allclose(even.overlap, 1.0)
+    assert even.freedom == pytest.approx(29.0)
+    weight = np.arange(1.0, 31.0)
+    uneven = Influence.of(values, weight)
+    share = weight / weight.sum()
+    gap = values - (values @ share)[..., None]
+    np.testing.assert_allclose(uneven.rows, share * gap, atol=1e-12)
+    assert uneven.freedom == pytest.approx(1.0 / (share @ share) - 1.0)
+    member = np.arange(30)[:, None] % 3 == np.arange(3)
+    within = Influence.of(values, np.ones(30), member.astype(float)).rows
+    np.testing.assert_allclose(within @ member, 0.0, atol=1e-12)
+
+
+def test_systems_are_alike_as_far_as_they_share_questions() -> None:
+    values = _values(2, questions=40)
+    values[0, 0, 30:], values[0, 1, :10] = np.nan, np.nan
+    found = Influence.of(values, np.ones(40))
+    np.testing.assert_allclose(found.overlap[0, 1], 20.0 / 30.0)
+    np.testing.assert_allclose(found.overlap[0, 2], 30.0 / np.sqrt(30.0 * 40.0))
+    assert (found.rows[0, 0, 30:] == 0.0).all()
+    apart = np.full((1, 2, 6), np.nan)
+    apart[0, 0, :3], apart[0, 1, 3:] = [1.0, 0.0, 0.5], [0.2, 0.4, 1.0]
+    roots = Influence.of(apart, np.ones(6)).roots(np.ones((1, 2)), np.random.default_rng(1))
+    correlation = np.einsum("mi,mi->m", roots[0, :, 0], roots[0, :, 1])
+    assert abs(correlation.mean()) < 0.1
+
+
+@pytest.mark.parametrize("systems", [2, 4])
+def test_correlations_are_drawn_from_the_inverse_wishart(systems: int, monkeypatch) -> None:
+    """The same scale matrix in SciPy's generator, whose algorithm is another one."""
+    monkeypatch.setattr(coupling, "_MATRICES", 8000)
+    monkeypatch.setattr(coupling, "_CUBES", 1e9)
+    influence = Influence.of(_values(3, systems), np.ones(30))
+    roots = influence.roots(np.ones((1, systems)), np.random.default_rng(1))[0]
+    seen = np.corrcoef(influence.rows[0])
+    pairs = systems * (systems - 1) / 2
+    average = (seen.sum() - systems) / (2 * pairs)
+    prior = coupling._QUESTIONS / pairs
+    rho = np.tanh((30 * np.arctanh(average) + prior * np.arctanh(0.5)) / (30 + prior))
+    before = coupling._EACH * systems - coupling._LESS
+    scale = before * ((1 - rho) * np.eye(systems) + rho) + influence.freedom * seen
+    drawn = invwishart.rvs(before + influence.freedom, scale, 8000, np.random.default_rng(2))
+    sd = np.sqrt(np.einsum("kii->ki", drawn))
+    theirs = (drawn / sd[:, :, None] / sd[:, None, :])[:, 0, 1]
+    ours = np.einsum("mi,mi->m", roots[:, 0], roots[:, 1])
+    np.testing.assert_allclose(np.linalg.norm(roots, axis=2), 1.0)
+    for level in (0.05, 0.5, 0.95):
+        slack = 4.0 * np.sqrt(2 * level * (1 - level) / 8000)
+        assert abs((theirs <= np.quantile(ours, level)).mean() - level) < slack
+
+
+def test_margins_are_kept_and_the_order_has_the_correlation() -> None:
+    rng = np.random.default_rng(4)
+    margins = np.stack([rng.beta(2, 5, (4000, 2)), rng.gamma(3.0, size=(4000, 2))], axis=2)
+    draws = rng.standard_normal((4000, 2, 2))
+    root = np.array([[1.0, 0.0], [0.8, 0.6]])
+    roots = np.broadcast_to(root, (2, 300, 2, 2))
+    found = coupled(margins, draws, roots)
+    np.testing.assert_array_equal(np.sort(found, axis=0), np.sort(margins, axis=0))
+    scores = norm.ppf((found.argsort(axis=0).argsort(axis=0) + 0.5) / 4000)
+    for metric in range(2):
+        assert np.corrcoef(scores[:, metric].T)[0, 1] == pytest.approx(0.8, abs=0.03)
+    alone = coupled(margins, draws, None)
+    np.testing.assert_array_equal(np.sort(alone, axis=0), np.sort(margins, axis=0))
+    assert (alone.argsort(axis=0) == draws.argsort(axis=0)).all()
+
+
+def test_what_a_judge_adds_is_not_shared() -> None:
+    influence = Influence.of(_values(5, 2, 400), np.ones(400))
+    whole, half = (
+        influence.roots(np.full((1, 2), own), np.random.default_rng(1))[0] for own in (1.0, 0.5)
+    )
+    shared = [np.einsum("mi,mi->m", root[:, 0], root[:, 1]).mean() for root in (whole, half)]
+    assert shared[1] == pytest.approx(0.5 * shared[0], abs=0.02)
+
+
+def test_systems_without_spread_have_an_order_too() -> None:
+    values = np.ones((1, 3, 8))
+    values[0, 2] = np.arange(8) / 8.0
+    roots = Influence.of(values, np.ones(8)).roots(np.ones((1, 3)), np.random.default_rng(1))
+    assert np.isfinite(roots).all()
+
+
+def test_draws_have_the_mean_and_sd_unless_they_would_leave_the_range() -> None:
+    rng = np.random.default_rng(6)
+    values = rng.beta(3, 4, (2000, 2))
+    moved = standardised(values, np.array([0.4, 0.5]), np.array([0.1, 0.15]), (0.0, 1.0))
+    np.testing.assert_allclose(moved.mean(axis=0), [0.4, 0.5])
+    np.testing.assert_allclose(moved.std(axis=0), [0.1, 0.15])
+    near = standardised(values, np.array([0.99, 0.5]), np.array([0.1, 0.0]), (0.0, 1.0))
+    np.testing.assert_allclose(near.mean(axis=0), [0.99, 0.5])
+    assert near.max() == pytest.approx(1.0)
+    assert near[:, 0].std() < 0.1
+    same = standardised(np.ones((5, 1)), np.ones(1), np.zeros(1), (0.0, 1.0))
+    assert (same == 1.0).all()

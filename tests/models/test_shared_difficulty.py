@@ -1,0 +1,58 @@
+"""The joint draws of `evaluate` against a sampled model in which systems share difficulties."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+import bayesatk as bk
+from bayesatk.comparison.pairs.shrinkage import shrunk
+from bayesatk.comparison.pairs.together import joint_draws
+from bayesatk.results.result import Result
+
+pm = pytest.importorskip("pymc")
+
+# Systems, trials, whether some questions are never and others always solved.
+DATA = ((2, 4, False), (3, 4, True), (4, 2, False), (5, 6, True), (4, 4, False))
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(41)
+
+
+def _counts(seed: int, questions: int = 70) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    systems, trials, ends = DATA[seed]
+    skill = rng.normal(0.3, 0.5, (systems, 1))
+    p = expit(skill + 1.3 * rng.standard_normal(questions))
+    p = expit(np.log(p / (1 - p)) + 0.6 * rng.standard_normal(p.shape))
+    if ends:
+        place = rng.random(questions)
+        p[:, place < 0.2], p[:, place > 0.9] = 0.0, 1.0
+    return rng.binomial(trials, p), np.full(p.shape, trials)
+
+
+def _sampled(counts: tuple[np.ndarray, np.ndarray], seed: int) -> np.ndarray:
+    """Draws of the means over the population, (system, draws): difficulties by quadrature."""
+    with bk.models.build_shared_difficulty(bk.tally(counts)):
+        trace = pm.sample(
+            500, tune=700, chains=2, cores=1, random_seed=seed, progressbar=False,
+            nuts_sampler="nutpie",
+        )  # fmt: skip
+    posterior = trace["posterior"].to_dataset().stack(s=("chain", "draw"))
+    mu, a = (posterior[name].transpose("system", "s").values[..., None] for name in ("mu", "a"))
+    mean = expit(mu + a * NODES) @ (WEIGHTS / WEIGHTS.sum())
+    _, always, others = posterior["atoms"].transpose("share", "s").values
+    return always + others * mean
+
+
+@pytest.mark.long
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(len(DATA)))
+def test_differences_are_those_of_shared_difficulties(seed: int) -> None:
+    """Within .3 sd and, of P(better), .05: another law of difficulty, no copula, no margins."""
+    counts = _counts(seed)
+    theirs = _sampled(counts, seed + 1)
+    fit = Result.of(bk.evaluate(bk.tally(counts), "pass@1", rng=1))
+    ours = shrunk(joint_draws(fit)[1, 0].T).T
+    for i, j in zip(*np.triu_indices(len(ours), 1), strict=True):
+        gap, expected = ours[i] - ours[j], theirs[i] - theirs[j]
+        assert abs(gap.mean() - expected.mean()) < 0.3 * expected.std()
+        assert gap.std() == pytest.approx(expected.std(), rel=0.3)
+        assert (gap > 0).mean() == pytest.approx((expected > 0).mean(), abs=0.05)

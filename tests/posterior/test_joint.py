@@ -1,0 +1,145 @@
+"""The joint draws of a result, against its table and against what the questions say."""
+
+from typing import Any
+
+import arviz as az
+import numpy as np
+import pytest
+import xarray as xr
+from scipy.special import expit
+
+import bayesatk as bk
+from bayesatk.results.result import Result
+from bayesatk.results.schema import metric_values
+
+SAMPLE = ("chain", "draw")
+QUESTIONS, TRIALS = 36, 5
+_RNG = np.random.default_rng(3)
+DIFFICULTY = 1.5 * _RNG.standard_normal(QUESTIONS)
+RATE = expit(np.array([[0.8], [0.3], [-0.4]]) + DIFFICULTY + 0.4 * _RNG.standard_normal((3, 36)))
+MARKS = (_RNG.random((3, QUESTIONS, TRIALS)) < RATE[..., None]).astype(int)
+SYSTEMS = ("a", "b", "c")
+RUNS = dict(zip(SYSTEMS, MARKS, strict=True))
+WEIGHT = np.exp(_RNG.standard_normal(QUESTIONS))
+GROUP = [f"g{question % 4}" for question in range(QUESTIONS)]
+ANSWERS = {
+    name: np.where(own == 1, "yes", _RNG.choice(["no", "maybe"], own.shape)).tolist()
+    for name, own in RUNS.items()
+}
+MIXED = {name: own + own[:, ::-1] for name, own in RUNS.items()}
+
+CASES: dict[str, tuple[Any, str, dict[str, Any]]] = {
+    "marks": (RUNS, "pass@1,4 pass^8", {}),
+    "no pooling": (RUNS, "pass@1,4", {"pooling": "none"}),
+    "complete pooling": (RUNS, "pass@1,4", {"pooling": "complete"}),
+    "grades": (bk.tally(MIXED, scores={0: 0.0, 1: 1.0, 2: 2.0}), "bayes max@3", {}),
+    "votes": (bk.tally(None, answers=ANSWERS, reference=["yes"] * QUESTIONS), "plurality@3", {}),
+    "groups": (RUNS, "pass@1,4", {"group": GROUP}),
+    "equal groups": (RUNS, "pass@1", {"group": GROUP, "group_weights": "equal"}),
+    "covariates": (bk.tally(RUNS, covariates={"length": DIFFICULTY}), "pass@1",
+                   {"covariates": ["length"]}),
+    "weights": (bk.tally(RUNS, weight=WEIGHT), "pass@1,4", {}),
+    "weights by the law": (bk.tally(RUNS, weight=WEIGHT), "pass@1", {"population": "law"}),
+    "judge": (RUNS, "pass@1", {"judge": bk.JudgeError(tp=90, p=100, fp=10, n=100)}),
+}  # fmt: skip
+
+
+def _fit(name: str) -> xr.DataTree:
+    data, metrics, options = CASES[name]
+    return bk.evaluate(data, metrics, rng=1, **options)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_draws_have_the_means_and_sds_of_the_table_and_differences_those_of_compare(
+    name: str,
+) -> None:
+    fit = bk.compare(_fit(name))
+    result = Result.of(fit)
+    for metric in result.metrics:
+        draws = metric_values(fit["joint_posterior"].to_dataset(), metric)
+        table = metric_values(result.statistics, metric)
+        mean = table.sel(statistic="mean", drop=True).transpose("system", "target")
+        sd = table.sel(statistic="sd", drop=True).transpose("system", "target")
+        np.testing.assert_allclose(draws.mean(SAMPLE).transpose(*mean.dims), mean, rtol=1e-9)
+        np.testing.assert_allclose(draws.std(SAMPLE).transpose(*sd.dims), sd, rtol=0.01)
+        assert ((draws >= -1e-9) & (draws <= max(result.scores) + 1e-9)).all()
+        gap = (draws.sel(system="a") - draws.sel(system="c")).rename("gap")
+        summary = az.summary(gap.to_dataset(), ci_prob=0.95, ci_kind="eti", round_to="none")
+        row = metric_values(fit["comparison"].to_dataset(), metric).sel(system="a", other="c")
+        for ours, theirs in (("mean", "mean"), ("sd", "sd"), ("ci_lower", "eti95_lb"),
+                             ("ci_upper", "eti95_ub")):  # fmt: skip
+            said = row.sel(contrast=ours).transpose("target").values
+            np.testing.assert_allclose(said, summary[theirs], atol=1e-9)
+        better = (gap > 0).mean(SAMPLE).transpose("target")
+        np.testing.assert_allclose(row.sel(contrast="prob_greater"), better, atol=1e-9)
+
+
+def _correlation(fit: xr.DataTree, target: str, **at: Any) -> float:
+    draws = fit["joint_posterior"]["pass_at_k"].sel(target=target, k=1, **at)
+    values = draws.transpose("system", *SAMPLE).values.reshape(3, -1)
+    return float(np.corrcoef(values)[0, 1])
+
+
+def test_systems_are_independent_on_these_questions_and_move_together_on_others() -> None:
+    fit = _fit("marks")
+    assert abs(_correlation(fit, "questions")) < 0.05
+    seen = np.corrcoef(MARKS.mean(axis=2))[0, 1]
+    assert abs(_correlation(fit, "population") - seen) < 0.12
+    # What covariates account for, all questions like these have in common.
+    within = _fit("covariates")
+    slope = np.column_stack([np.ones(QUESTIONS), DIFFICULTY])
+    rates = MARKS.mean(axis=2).T
+    left = rates - slope @ np.linalg.lstsq(slope, rates, rcond=None)[0]
+    assert abs(_correlation(within, "population") - np.corrcoef(left.T)[0, 1]) < 0.15
+
+
+def test_draws_of_one_system_keep_their_metrics_together() -> None:
+    fit = _fit("marks")
+    for group in ("posterior", "joint_posterior"):
+        draws = fit[group]["pass_at_k"].sel(target="population", system="a")
+        one, four = (draws.sel(k=k).values.ravel() for k in (1, 4))
+        assert np.corrcoef(one, four)[0, 1] > 0.5
+
+
+def test_a_copy_of_a_system_changes_nothing_for_the_others() -> None:
+    with_copy = bk.compare(bk.evaluate(RUNS | {"d": MARKS[0]}, "pass@1", rng=1))
+    without = bk.compare(bk.evaluate(RUNS, "pass@1", rng=1))
+    rows = [
+        found["comparison"]["pass_at_k"].sel(system="a", other="b", k=1, target="population")
+        for found in (with_copy, without)
+    ]
+    means, sds, chances = (
+        [float(row.sel(contrast=name)) for row in rows] for name in ("mean", "sd", "prob_greater")
+    )
+    assert abs(means[0] - means[1]) < 1e-9
+    assert abs(sds[0] / sds[1] - 1.0) < 0.08
+    assert abs(chances[0] - chances[1]) < 0.03
+
+
+def test_questions_that_only_some_systems_tried_count_for_those() -> None:
+    tried = np.full((3, QUESTIONS), TRIALS)
+    tried[1, ::2] = 0
+    data = bk.tally((MARKS.sum(axis=2) * (tried > 0), tried), missing="ignore")
+    fit = bk.compare(bk.evaluate(data, "pass@1", rng=1))
+    assert int(fit["comparison"]["shared_questions"].sel(system=0, other=1)) == QUESTIONS // 2
+    draws = fit["joint_posterior"]["pass_at_k"].sel(target="population", k=1)
+    values = draws.transpose("system", *SAMPLE).values.reshape(3, -1)
+    full = np.corrcoef(MARKS.mean(axis=2))
+    found = np.corrcoef(values)
+    assert abs(found[0, 2] - full[0, 2]) < 0.15
+    # Half of the questions are shared: n / sqrt(n_a n_b) of the correlation is left.
+    shared = np.corrcoef(MARKS[:, 1::2].mean(axis=2))[0, 1] / np.sqrt(2.0)
+    assert abs(found[0, 1] - shared) < 0.2
+
+
+def test_groups_of_questions_have_joint_draws_too() -> None:
+    fit = _fit("groups")
+    drawn, table = fit["group_posterior"]["pass_at_k"], fit["group_closed_form"]["pass_at_k"]
+    for name, found in (("mean", drawn.mean(SAMPLE)), ("sd", drawn.std(SAMPLE))):
+        np.testing.assert_allclose(
+            found, table.sel(statistic=name).transpose(*found.dims), rtol=1e-2
+        )
+    compared = bk.compare(fit)["group_comparison"]["pass_at_k"]
+    means = compared.sel(system="a", other="b", contrast="mean")
+    gap = drawn.mean(SAMPLE).sel(system="a") - drawn.mean(SAMPLE).sel(system="b")
+    np.testing.assert_allclose(means, gap.transpose(*means.dims), atol=1e-9)
