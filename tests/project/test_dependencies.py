@@ -65,7 +65,7 @@ def test_the_light_installation_is_everything_but_the_samplers() -> None:
 @pytest.mark.long
 def test_the_light_installation_installs_and_works(tmp_path) -> None:
     """Run the two lines of the page in an empty environment, and everyday work there."""
-    page = (ROOT / "docs/how_to/small_installations.md").read_text()
+    page = (ROOT / "docs/command_line.md").read_text()
     lines = [line for line in page.splitlines() if line.startswith("pip install ")]
     assert [line.split()[2] for line in lines] == ["-r", "--no-deps"]
     base = getattr(sys, "_base_executable", sys.executable)

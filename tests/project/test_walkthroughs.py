@@ -22,7 +22,7 @@ LONGER = (
 )  # fmt: skip
 OTHERS = (
     "how_to/more_trials_than_run", "how_to/prior_data", "how_to/from_the_published_package",
-    "how_to/gate", "how_to/add_a_reader", "how_to/small_installations", "schema",
+    "how_to/gate", "how_to/add_a_reader", "schema",
 )  # fmt: skip
 SHOWING = ("logs", "plots", "harness")  # pictures and files, checked elsewhere
 LONG = (  # eight seconds or more: for test-all
