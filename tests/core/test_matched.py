@@ -175,7 +175,6 @@ def convolved_cdf(metric: str, counts: Counts) -> Callable[[float], float]:
         ("pass^2", ((0, 3, 3, 9), (5, 3, 4, 20))),
         ("pass@4", ((4,) * 5, (4,) * 5)),
         ("pass^4", ((0,) * 5, (3,) * 5)),
-        ("pass@1", ((0, 1, 2, 3, 3) * 6, (3,) * 30)),
         ("pass^2", ((1, 4, 4, 4) * 10, (4,) * 40)),
     ],
 )
@@ -353,16 +352,10 @@ def test_pooled_distributions_against_simulation(name: str, metric: str) -> None
 
 MANY: dict[str, tuple[Counts, str]] = {
     "all right": (repeated((16, 16, 2000)), "pass@8"),
-    "all wrong": (repeated((0, 4, 1000)), "pass^2"),
     "three wrong": (repeated((1, 1, 997), (0, 1, 3)), "pass@8"),
-    "twenty wrong": (repeated((1, 1, 980), (0, 1, 20)), "pass@8"),
-    "a tenth wrong": (repeated((1, 1, 900), (0, 1, 100)), "pass@8"),
     "some wrong": (repeated((1, 1, 700), (0, 1, 300)), "pass@8"),
-    "three trials right": (repeated((4, 4, 970), (3, 4, 30)), "pass@2"),
     "one trial wrong": (repeated((16, 16, 970), (15, 16, 30)), "pass@2"),
-    "all but two hundred": (repeated((16, 16, 199), (15, 16, 1)), "pass@4"),
     "majorities": (repeated((3, 3, 600), (1, 3, 400)), "maj@5"),
-    "one never solved": (repeated((64, 64, 29), (0, 64, 1)), "pass@32"),
 }
 
 
@@ -372,13 +365,6 @@ def test_many_questions_against_draws(name: str) -> None:
     counts, metric = MANY[name]
     draws = simulated(counts, metric, 10_000, 5)
     check_against_draws(of_questions(counts, metric), draws, ENDS)
-
-
-def test_a_million_questions_all_right() -> None:
-    found = of_questions((np.full(1_000_000, 64), np.full(1_000_000, 64)), "pass@8")
-    low, high = found.quantile(ENDS)
-    assert 0.0 <= low <= high <= 1.0
-    assert high - low < 1e-6
 
 
 @pytest.mark.parametrize("questions", [2, 30, 1000, 100_000])

@@ -35,8 +35,10 @@ def _marks(kind: str) -> tuple[np.ndarray, dict]:
     return marks.astype({"bool": bool, "int8": np.int8}[kind]), {}
 
 
-@pytest.mark.parametrize("kind", ["bool", "int8", "missing", "text"])
-@pytest.mark.parametrize("chunks", [(2, 30, 8), (1, 7, 8), (2, 10, 3), (1, 1, 1)])
+@pytest.mark.parametrize(
+    ("kind", "chunks"),
+    [("bool", (2, 30, 8)), ("int8", (1, 7, 8)), ("missing", (2, 10, 3)), ("text", (1, 1, 1))],
+)
 def test_lazy_and_eager_tallies_are_the_same(kind, chunks) -> None:
     marks, options = _marks(kind)
     labels = {"system": ["a", "b"], "question": [f"q{i}" for i in range(30)]}
@@ -112,8 +114,9 @@ def long_table(rows=60):
     return table.reset_index(drop=True)
 
 
-@pytest.mark.parametrize("drop", [[], ["trial"], ["system", "trial"]])
-@pytest.mark.parametrize("partitions", [1, 4, 11])
+@pytest.mark.parametrize(
+    ("drop", "partitions"), [([], 1), (["trial"], 4), (["system", "trial"], 11)]
+)
 def test_a_table_of_dask_is_counted_in_parts_like_the_whole(drop, partitions, tmp_path) -> None:
     table = long_table().drop(columns=drop)
     whole = bk.tally(table, missing="ignore")
