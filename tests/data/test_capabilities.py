@@ -122,7 +122,13 @@ def test_what_is_alone_is_evaluated_and_declared(name) -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("pair", [*filter(possible, combinations(COMBINED, 2))], ids=" x ".join)
+PAIRS = [
+    pytest.param(pair, marks=[] if reason(*pair) else pytest.mark.long, id=" x ".join(pair))
+    for pair in filter(possible, combinations(COMBINED, 2))
+]
+
+
+@pytest.mark.parametrize("pair", PAIRS)
 def test_a_pair_is_refused_where_the_table_says_so(pair) -> None:
     study = study_with(*pair)
     if reason(*pair) is None:
