@@ -672,10 +672,6 @@ def test_groups_are_a_level_of_their_own(tmp_path) -> None:
     assert done.exit_code == 0
     assert "new groups" in done.output
     assert "by group" in done.output
-    done = run("plan", path, "-m", "pass@1", "--group", "domain", "--width", 0.3,
-               "--target", "new_groups", "--questions", "2,4")  # fmt: skip
-    assert done.exit_code == 0
-    assert "Groups needed" in done.output
     done = run("evaluate", path, "-m", "pass@1", "--group-weight", "equal")
     assert done.exit_code == 2
     assert "--group-weight must be left out without --group" in done.stderr

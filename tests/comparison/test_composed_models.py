@@ -90,20 +90,6 @@ def test_planned_widths_are_those_of_evaluations(kind, target) -> None:
     assert np.mean(widths) == pytest.approx(0.1, rel=0.12)
 
 
-def test_plans_of_groups_take_families_and_weights() -> None:
-    rng = np.random.default_rng(8)
-    group = np.repeat(np.arange(12), 8)
-    p = rng.beta(3, 2, 96) * (rng.random(96) > 0.2)
-    counts = rng.binomial(TRIALS, p), np.full(96, TRIALS)
-    needed = []
-    for weight in (np.ones(96), rng.gamma(0.5, 1.0, 96) + 0.01):
-        data = bk.tally(counts, group=group.tolist(), weight=weight)
-        fit = bk.evaluate(data, "pass@1", group="group", difficulty="beta", draws=50, rng=1)
-        row = plan_table(fit, "pass@1", width=0.1, target="questions", trials=[4], questions=[8])
-        needed.append(float(row["groups"].iloc[0]))
-    assert needed[1] > 1.5 * needed[0]
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("kind", ["group", "families", "categories"])
 def test_predictions_average_to_the_population(kind) -> None:

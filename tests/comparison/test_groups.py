@@ -8,7 +8,6 @@ import bayesatk as bk
 from bayesatk.comparison.checks.criticism import log_evidence_ratio
 from bayesatk.posterior.models_of import model_of
 from bayesatk.results.result import Result
-from tests.conftest import plan_table
 
 
 def simulated(rng, groups: int, size: int, sd: float, systems: int = 1) -> tuple:
@@ -92,43 +91,11 @@ def test_criticise_has_no_levels_of_marks_with_error() -> None:
     assert "groups" not in set(bk.checks.criticise(fit, rng=1)["check"])
 
 
-@pytest.mark.long
-def test_plans_have_the_widths_that_come_out() -> None:
-    """Plan from a large pilot; evaluate data of the planned size from the same source."""
-    rng = np.random.default_rng(9)
-    runs, groups = simulated(rng, 60, 10, 0.8)
-    pilot = bk.evaluate(bk.tally(runs[0], group=groups), "pass@1", group="group", rng=1)
-    for target in ("new_groups", "population", "questions"):
-        row = plan_table(
-            pilot, "pass@1", width=0.18, target=target, trials=[4], questions=[6]
-        ).iloc[0]
-        widths = []
-        for _ in range(4):
-            runs, groups = simulated(rng, int(row["groups"]), 6, 0.8)
-            fit = bk.evaluate(bk.tally(runs[0], group=groups), "pass@1", group="group", rng=1)
-            own = bk.table(fit).set_index("target").loc[target]
-            widths.append(own["ci_upper"] - own["ci_lower"])
-        assert np.mean(widths) == pytest.approx(0.18, rel=0.25), target
-
-
-def test_plans_need_more_groups_for_new_groups() -> None:
-    runs, groups = simulated(np.random.default_rng(1), 10, 6, 1.0)
-    pilot = bk.evaluate(bk.tally(runs[0], group=groups), "pass@1", group="group", draws=100, rng=1)
-    needed = {
-        target: plan_table(pilot, "pass@1", width=0.1, target=target, trials=[4], questions=[2, 8])
-        for target in ("questions", "population", "new_groups")
-    }
-    groups_needed = [needed[target]["groups"].to_numpy() for target in needed]
-    assert (groups_needed[0] < groups_needed[1]).all()
-    assert (groups_needed[1] < groups_needed[2]).all()
-    assert all((own[1] < own[0]) for own in groups_needed)  # more questions, fewer groups
-    beyond = plan_table(pilot, "pass@8", width=0.2, trials=[1, 4, 8], questions=[8])["groups"]
-    assert np.isinf(beyond[0])  # single trials do not tell how questions differ
-    assert beyond[1] > beyond[2]
-    with pytest.raises(ValueError, match="prob_correct needs two systems"):
-        plan_table(pilot, "pass@1", prob_correct=0.9)
-    with pytest.raises(ValueError, match="must be left out without groups"):
-        plan_table((0.5, 0.3), "pass@1", width=0.1, questions=[3])
+def test_a_plan_of_groups_is_refused() -> None:
+    runs, groups = simulated(np.random.default_rng(1), 4, 3, 1.0)
+    pilot = bk.evaluate(bk.tally(runs[0], group=groups), "pass@1", group="group", draws=9, rng=1)
+    with pytest.raises(ValueError, match=r"source must be without groups for a plan: .*root of"):
+        bk.plan(pilot, "pass@1", width=0.1)
 
 
 def test_floors_of_gates_may_name_groups_of_the_data() -> None:

@@ -23,8 +23,9 @@ TOTAL = (1 - ICC) / ICC
 
 
 def _design(metric, trials, mean=(MEAN,), icc=ICC, scores=None):
-    pilot = pilots.ComposedPilot.stated(parse(metric)[0], scores, np.array(mean), icc)
-    return pilot.questions()[0](trials)
+    pilot = pilots.Pilot.stated(parse(metric)[0], scores, np.array(mean), icc)
+    rows = pilots.QuestionRows.of(pilot.model.cells)
+    return pilot._design(rows, *pilot.draws[0], trials)
 
 
 def _log_pmf(trials: int, x: float, y: float):
@@ -360,13 +361,10 @@ def test_a_plan_is_a_group_of_its_pilot_or_stands_alone(tmp_path) -> None:
         bk.plan((MEAN, ICC), "pass@1", width=0.1, trials=[4, 4])
 
 
-@pytest.mark.parametrize("options", [{}, {"group": "group"}])
-def test_one_p_of_all_questions_is_planned_by_the_total(options) -> None:
+def test_one_p_of_all_questions_is_planned_by_the_total() -> None:
     """The expected width of a Beta posterior, over counts that the pilot's posterior predicts."""
     marks = np.random.default_rng(3).binomial(1, 0.7, (30, 4))
-    pilot = bk.evaluate(
-        bk.tally(marks, group=["a", "b"] * 15), "pass@2", pooling="complete", rng=1, **options
-    )
+    pilot = bk.evaluate(marks, "pass@2", pooling="complete", rng=1)
     table = bk.table(bk.plan(pilot, "pass@1", width=0.1, trials=[1, 4]), "plan")
     total = int(table["total"][0])
     assert table["total"][1] - total == pytest.approx(0, abs=3)

@@ -116,6 +116,7 @@ command(
     "Examples: bayesatk plan pilot.csv -m pass@4 --width 0.1; bayesatk plan -m pass@1 "
     "--difficulty a=0.6,0.3 --difficulty b=0.65,0.3 --prob-correct 0.9",
     optional_files=True,
+    without=("group",),
 )(plan)
 command(
     app,

@@ -14,14 +14,12 @@ from bayesatk.cli.options import (
     Delivery,
     Evaluation,
     Reading,
-    Texts,
     check_file,
     check_output,
     families,
     of_systems,
     pairs,
     print_json,
-    structure,
     whole_numbers,
     working,
 )
@@ -40,11 +38,9 @@ def plan(
     difficulty: list[str] | None = None,
     width: float | None = None,
     prob_correct: float | None = None,
-    target: Literal["population", "questions", "new_groups"] = "population",
+    target: Literal["population", "questions"] = "population",
     trials: str = "1,2,4,8,16",
-    questions: str | None = None,
     correlation: float = 0.0,
-    group_weight: Texts = None,
     population: Literal["law", "bootstrap"] | None = None,
 ) -> None:
     """Find numbers of questions and trials, from a pilot or a stated difficulty.
@@ -61,11 +57,9 @@ def plan(
     prob_correct
         Desired probability that the better of two systems is ahead.
     target
-        Questions like these, these questions, or new groups (--group).
+        Questions like these, or these questions.
     trials
         Trials per question to consider.
-    questions
-        With --group: questions per group to consider, as 5,10.
     correlation
         Correlation of the difficulties of two systems.
     """
@@ -84,13 +78,12 @@ def plan(
     if data is not None:
         source = evaluate(
             data, metric, difficulty=families(difficulty), population=population, rng=0,
-            **structure(data, reading.covariate, group_weight),
+            covariates=reading.covariate,
         )  # fmt: skip
     with working("Planning ...", delivery.silent):
         tree = draw_up(
             source, metric, width=width, prob_correct=prob_correct, target=target,
             trials=whole_numbers(trials), correlation=correlation,
-            questions=None if questions is None else whole_numbers(questions),
         )  # fmt: skip
     delivery.deliver(tree, "plan")
 

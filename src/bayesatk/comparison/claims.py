@@ -236,7 +236,7 @@ def expected_of_more(
     """Say what twice the trials of a system would give, where `plan` can tell."""
     system, metric = result.systems.index(name), _metric_of(result, metric)
     trials = np.unique(result.trials[system][result.trials[system] > 0])
-    planned = "icc" in result.posterior and result.grouping is None and result.answers("plan")
+    planned = "icc" in result.posterior and result.answers("plan")
     planned = planned and result.judges is None  # whose claim says what labels would give
     if not planned or not metric.of_marks or len(trials) != 1:
         return ""

@@ -128,6 +128,8 @@ def _with_truth(names: Any) -> Any:
 REFUSED = _pairs(
     {
         "group": {
+            "plan": "it counts questions that are drawn one by one (the width for new groups falls "
+            "as one over the root of the number of groups)",
             "tail_exponent": "with normal effects of groups 1 - pass@k follows no power law",
             "difficulty_plot": "there is a distribution for each group",
         },

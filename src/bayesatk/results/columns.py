@@ -195,7 +195,7 @@ _OF_TABLE: dict[str, dict[str, Column]] = {
     "leaderboard": {"questions": _HIDDEN, "trials": _HIDDEN},
     "plan": {
         "trials": _counted("trials each", "trials"),
-        **{name: _counted(name, name) for name in ("questions", "groups", "total")},
+        **{name: _counted(name, name) for name in ("questions", "total")},
         "cheapest": Column(
             "remark", lambda row: "fewest trials" * row["cheapest"], KEPT, left=True
         ),
@@ -225,7 +225,7 @@ TITLES = {
     "leaderboard": "Leaderboard",
     "contrast": "Sums of systems",
     "gate": "Gate",
-    "plan": "{counted} needed for {metric}",
+    "plan": "Questions needed for {metric}",
     "comparison": "Differences between systems",
     "groups": "Groups of questions",
     "group_comparison": "Differences between systems on groups of questions",
@@ -237,8 +237,7 @@ TITLES = {
 
 def title_of(frame: pd.DataFrame, name: str) -> str:
     """Return the title of a table, with what its attributes say."""
-    counted = "Groups" if "groups" in frame else "Questions"
-    words = {"counted": counted, "t": np.nan, "metric": ""}
+    words = {"t": np.nan, "metric": ""}
     return TITLES.get(name, "").format_map(words | frame.attrs)
 
 

@@ -23,7 +23,8 @@ from bayesatk._tools.messages import (
     real_number,
     whole_number,
 )
-from bayesatk.comparison.plans.designs import designs_of
+from bayesatk.comparison.plans.pilots import pilots_of
+from bayesatk.comparison.plans.planning import designs_of
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.models_of import question_shares
 from bayesatk.results.result import Fit, Result
@@ -415,14 +416,12 @@ def gate_design(
         whole_number(name, value)
     assert questions is not None
     assert trials is not None
-    designs, systems = designs_of(source if baseline is None else baseline, policy.asked, None)
-    expected_by_draw = designs(trials)
-    if systems != 1 or not expected_by_draw:
-        why = "one system" if systems != 1 else "two trials or more of each question, as k > 1"
+    pilots = pilots_of(source, policy.asked)
+    designs = designs_of(pilots, trials)
+    if len(pilots) != 1 or not designs:
+        why = "one system" if len(pilots) != 1 else "two trials or more of each question, as k > 1"
         raise ArgumentError("source", f" must be of {why}.")
-    sd = float(
-        np.sqrt(np.mean([pair[0].variance(float(questions))[0] for pair in expected_by_draw]))
-    )
+    sd = float(np.sqrt(np.mean([own.variance(float(questions))[0] for (own,) in designs])))
     noise = sd
     if baseline is None and policy.asked.k == 1:
         mean, icc = np.asarray(source, float).tolist()

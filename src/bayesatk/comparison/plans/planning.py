@@ -1,7 +1,7 @@
 """How many questions and trials an evaluation needs, before it is run."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
@@ -22,23 +22,24 @@ from bayesatk._tools.messages import (
 )
 from bayesatk._tools.threads import one_thread
 from bayesatk.comparison.plans.assumptions import assumptions, pilot_correlation
-from bayesatk.comparison.plans.designs import (
-    Designs,
-    Expected,
-    check_pilot,
-    designs_of,
-)
-from bayesatk.comparison.plans.pilots import DRAWS, ComposedPilot, group_designs
+from bayesatk.comparison.plans.pilots import Design, Pilot, pilots_of
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.evaluate import evaluate
 from bayesatk.results.result import Fit, Result, analysis_group, tree_of, with_analysis
-from bayesatk.results.schema import GROUPED_TARGETS, TARGETS
+from bayesatk.results.schema import TARGETS
 from bayesatk.results.selection import of_systems
 
 _MOST = 10**7  # questions beyond which a design is out of reach
 _METHOD = "expected posterior variance"
 _BEYOND = "-: no number is enough with so few trials of each question."
+# What questions teach, by draw of the difficulty distribution, and by system.
+Expected = Sequence[Sequence[Design]]
+
+
+def designs_of(pilots: Sequence[Pilot], trials: int) -> Expected:
+    """Return what a question with so many trials teaches; nothing where so few cannot tell."""
+    return list(zip(*(pilot.designs(trials) for pilot in pilots), strict=True))
 
 
 @dataclass(frozen=True)
@@ -86,9 +87,8 @@ def plan(
     *,
     width: float | None = None,
     prob_correct: float | None = None,
-    target: Literal["questions", "population", "new_groups"] = "population",
+    target: Literal["questions", "population"] = "population",
     trials: Sequence[int] = (1, 2, 4, 8, 16, 32),
-    questions: Sequence[int] | None = None,
     ci_prob: float = 0.95,
     correlation: float | None = None,
     scores: Sequence[float] | None = None,
@@ -114,14 +114,10 @@ def plan(
         Desired probability that the better of two systems has the higher posterior mean, strictly
         between 0.5 and 1. Give either this or `width`. Default: 0.9 for two systems, and for one a
         width of a tenth of the range of the metric.
-    target : {"population", "questions", "new_groups"}
-        ``"population"``: the mean over questions like these; ``"questions"``: over these
-        questions; ``"new_groups"``, for a pilot with groups: over questions of new groups.
+    target : {"population", "questions"}
+        ``"population"``: the mean over questions like these; ``"questions"``: over these questions.
     trials : sequence of int
         Trials per question to consider.
-    questions : sequence of int, optional
-        For a pilot with groups: questions per group to consider. Default: the pilot's number, half
-        of it and twice as many.
     ci_prob : float
         Probability of the interval.
     correlation : float, optional
@@ -143,8 +139,6 @@ def plan(
         ``prob_correct``, and ``cheapest``, true for the smallest total. Single trials do not
         identify how much questions differ, so for k > 1 no number of questions with one trial
         each is enough.
-        For a pilot with groups: one row per number of trials and of ``questions`` per group, with
-        the number of ``groups`` needed.
 
     Raises
     ------
@@ -168,11 +162,6 @@ def plan(
     between 0.05 and 0.95, means not close to 0 or 1, and 30 questions or more. Nearer the edges the
     posterior is far from normal, and the plan has far too few questions.
 
-    Of a pilot with groups the Fisher information is that of their questions about the
-    hyperparameters and the effect of the group together, at seven Gauss nodes of it; groups have
-    the hyperparameters alone in common. With normal effects and trials the mean over new groups
-    has variance ``(between + (within + trials) / questions) / groups``.
-
     New questions have the covariates and the weights of a pilot's questions in the same
     proportions; weights are taken to be unrelated to difficulty. Widths then follow from the Fisher
     information at draws of the pilot's posterior; of a pilot with ``population="bootstrap"``
@@ -193,15 +182,16 @@ def plan(
     pilot = _pilot_of(source, parsed_metric, system)
     if correlation is None:
         correlation = pilot_correlation(pilot, parsed_metric)
-    if width is None and prob_correct is None:
-        width, prob_correct = _default_goal(pilot, scores)
-    table = _table(
-        pilot, metric=parsed_metric, width=width, prob_correct=prob_correct, target=target,
-        trials=trials, questions=questions, ci_prob=ci_prob, correlation=correlation,
-        scores=scores,
-    )  # fmt: skip
-    keys = ["trials"] + ["questions"] * ("groups" in table)
-    if table.duplicated(keys).any():
+    pilots = pilots_of(pilot, parsed_metric, scores)
+    if width is None and prob_correct is None and len(pilots) > 1:
+        prob_correct = 0.9
+    elif width is None and prob_correct is None:
+        width = 0.1 * float(np.ptp(pilots[0].model.scores or (0.0, 1.0)))
+    one_of("target", target, TARGETS)
+    goal = _Goal(width, prob_correct, TARGETS.index(target), ci_prob, correlation)
+    _check_goal(goal, len(pilots))
+    table = _table(pilots, goal, _trial_counts(trials))
+    if table["trials"].duplicated().any():
         rule = f" must name every number once; got {list(trials)!r:.80}."
         raise ArgumentError("trials", rule)
     asked = {
@@ -212,55 +202,29 @@ def plan(
     attrs = {name: value for name, value in asked.items() if value is not None}
     needless = not np.isfinite(table["total"]).all()
     sentences = assumptions(pilot, parsed_metric, target, ci_prob, correlation)
-    group = analysis_group(table, keys, attrs, sentences=[*sentences, *[_BEYOND] * needless])
+    sentences += [_BEYOND] * needless
+    group = analysis_group(table, ["trials"], attrs, sentences=sentences)
     if isinstance(pilot, Fit):
         return with_analysis(Result.of(pilot).tree, "plan", group)
     stated = {"source": repr(source), "scores": "" if scores is None else repr(scores)}
     return with_analysis(tree_of(None, _METHOD), "plan", group.assign_attrs(stated))
 
 
-def _table(
-    source: object, *, metric: Metric, width: float | None,
-    prob_correct: float | None, target: str, trials: Sequence[int],
-    questions: Sequence[int] | None, ci_prob: float, correlation: float,
-    scores: Sequence[float] | None,
-) -> pd.DataFrame:  # fmt: skip
+def _table(pilots: Sequence[Pilot], goal: _Goal, trials: Sequence[int]) -> pd.DataFrame:
     """Return the table of `plan`."""
-    pilot = _with_groups(source, questions, scores)
-    targets = TARGETS if pilot is None else GROUPED_TARGETS
-    one_of("target", target, targets)
-    goal = _Goal(width, prob_correct, targets.index(target), ci_prob, correlation)
-    designs: Callable[[int], Mapping[int, Expected]]
-    systems = 1
-    if pilot is None:
-        expected, systems = designs_of(source, metric, scores)
-        designs = partial(_ungrouped, expected)
-    else:
-        designs = group_designs(pilot, metric, questions)
-    _check_goal(goal, systems)
     rows = []
-    for n in _trial_counts(trials):
-        for size, by_draw in designs(n).items():
-            number, width_reached, correct = _number(goal, by_draw)
-            names = {"trials": n, "questions": number}
-            if pilot is not None:
-                names = {"trials": n, "questions": size, "groups": number}
-            row = {**names, "total": number * size * n, "width": width_reached}
-            rows.append(row if pilot is not None else row | {"prob_correct": correct})
+    for n in trials:
+        designs, number, reached = designs_of(pilots, n), float("inf"), (np.nan, np.nan)
+        if designs:
+            number = _fewest(goal, designs)
+            reached = goal.reached(designs, min(number, _MOST))
+        rows.append({
+            "trials": n, "questions": number, "total": number * n, "width": reached[0],
+            "prob_correct": reached[1],
+        })  # fmt: skip
     table = pd.DataFrame(rows)
     total = table["total"]
     return table.assign(cheapest=(total == total.min()) & np.isfinite(total))
-
-
-def _default_goal(source: object, scores: Sequence[float] | None) -> tuple[float | None, ...]:
-    """Return a width of a tenth of the range, or of two systems a right call of nine in ten."""
-    pilot = Result.of(source) if isinstance(source, Fit) else None
-    size = len(source) if isinstance(source, Mapping) else 1
-    if (size if pilot is None else len(pilot.systems)) > 1:
-        return None, 0.9
-    if pilot is not None:
-        scores = pilot.scale.scores
-    return 0.1 * (1.0 if scores is None else float(np.ptp(scores))), None
 
 
 def _one_metric(metric: str | Metric) -> Metric:
@@ -295,30 +259,6 @@ def _pilot_of(source: object, metric: Metric, system: object) -> object:
     return of_systems(fit, fit.positions(system))
 
 
-def _ungrouped(expected: Designs, trials: int) -> dict[int, Expected]:
-    return {1: expected(trials)}
-
-
-def _number(goal: _Goal, designs: Expected) -> tuple[float, float, float]:
-    """Return the fewest questions that reach the goal, and what they reach."""
-    if not designs:
-        return float("inf"), float("nan"), float("nan")
-    number = _fewest(goal, designs)
-    return number, *goal.reached(designs, min(number, _MOST))
-
-
-def _with_groups(source: object, questions: object, scores: object) -> Result | None:
-    """Return a pilot with groups, if it is one; and refuse what does not go with it."""
-    pilot = Result.of(source) if isinstance(source, Fit) else None
-    if pilot is None or pilot.grouping is None or pilot.pooling == "complete":
-        if questions is not None:
-            rule = f" must be left out without groups; got {questions!r:.80}. Plans say how many."
-            raise ArgumentError("questions", rule)
-        return None
-    check_pilot(pilot, scores)
-    return pilot
-
-
 def expected_widths(
     pilot: Result, system: int, metric: Metric, target: str, sizes: Sequence[tuple[int, int]]
 ) -> list[float]:
@@ -340,12 +280,11 @@ def expected_widths(
         NaN where single trials cannot tell.
     """
     goal = _Goal(None, None, TARGETS.index(target), pilot.ci_prob, 0.0)
-    by_draw = ComposedPilot.of(pilot, system, metric, DRAWS).questions()
+    source = [Pilot.of(pilot, system, metric)]
+    planned = [(designs_of(source, trials), questions) for trials, questions in sizes]
     return [
-        goal.reached([[question(trials)] for question in by_draw], questions)[0]
-        if trials > 1 or metric.k == 1
-        else float("nan")
-        for trials, questions in sizes
+        goal.reached(designs, questions)[0] if designs else float("nan")
+        for designs, questions in planned
     ]
 
 
