@@ -71,8 +71,9 @@ def gate_rates(
     pandas.DataFrame
         A row for each ``difference`` (new minus baseline): ``questions``, ``trials`` (their mean),
         ``gates``, and the rates ``prob_pass``, ``prob_fail`` and ``prob_inconclusive``, each with
-        its binomial standard error (``_error``), and a ``sentence``. Two independent gates differ
-        with probability one minus the sum of the squared rates.
+        its binomial standard error (``_error``; of a rate of 0 or 1 as if one gate had differed),
+        and a ``sentence``. Two independent gates differ with probability one minus the sum of the
+        squared rates.
 
     Raises
     ------
