@@ -180,8 +180,12 @@ def main() -> None:
     for part in given.parts:
         if part == "nested":
             run_nested()
-        for name in {"pairs": PAIRS, "boards": BOARDS}.get(part, {}):
-            (run_pairs if part == "pairs" else run_board)(name, given.sets)
+        elif part == "pairs":
+            for name in PAIRS:
+                run_pairs(name, given.sets)
+        else:
+            for name in BOARDS:
+                run_board(name, given.sets)
 
 
 if __name__ == "__main__":

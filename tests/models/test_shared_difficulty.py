@@ -11,8 +11,8 @@ from bayesatk.results.result import Result
 
 pm = pytest.importorskip("pymc")
 
-# Systems, trials, whether some questions are never and others always solved.
-DATA = ((2, 4, False), (3, 4, True), (4, 2, False), (5, 6, True), (4, 4, False))
+# Systems (of two nothing is shrunk), trials, whether questions are never and always solved.
+DATA = ((3, 4, False), (3, 4, True), (4, 2, False), (5, 6, True), (4, 4, False))
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(41)
 
 
@@ -55,4 +55,6 @@ def test_differences_are_those_of_shared_difficulties(seed: int) -> None:
         gap, expected = ours[i] - ours[j], theirs[i] - theirs[j]
         assert abs(gap.mean() - expected.mean()) < 0.3 * expected.std()
         assert gap.std() == pytest.approx(expected.std(), rel=0.3)
-        assert (gap > 0).mean() == pytest.approx((expected > 0).mean(), abs=0.05)
+        better = (expected > 0).mean()
+        noise = 2.0 * np.sqrt(better * (1.0 - better) / len(expected))  # of the sampled draws
+        assert (gap > 0).mean() == pytest.approx(better, abs=0.05 + noise)
