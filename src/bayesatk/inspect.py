@@ -148,7 +148,8 @@ def compare(
         data = together(_outcomes(scores_of_epochs, scores, None), earlier)
         fit = bk.evaluate(data, metrics, ci_prob=ci_prob, rng=_SEED, progress=False)
         compared = bk.compare(fit, rope=rope)
-        rows = bk.table(compared, "comparison", of="new", against="baseline")
+        new, old = data.systems
+        rows = bk.table(compared, "comparison", of=new, against=old)
         rows["metric"] += " difference"
         return _by_name(rows)
 
