@@ -5,9 +5,11 @@ They share no computation with the library: outcomes are enumerated or summed as
 
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import cache
+from functools import lru_cache
 from itertools import combinations
-from math import ceil, comb, factorial, lcm
+from math import ceil, comb, lcm
+
+import flint
 
 Vector = list[Fraction]
 
@@ -31,6 +33,9 @@ def _area(k: int) -> Vector:
     """Trapezoid of pass@1..pass@k of a random order of k trials with j successes."""
     if k == 1:
         return [Fraction(0), Fraction(1)]
+    if k > 64:  # C(k - j, i) / C(k, i) sums over i = 0..k to (k + 1) / (j + 1)
+        missed = [Fraction(k + 1, j + 1) - 1 - Fraction(k - j, 2 * k) for j in range(1, k + 1)]
+        return [Fraction(0), *(1 - x / (k - 1) for x in missed)]
     weights = [Fraction(1, 2) if i in (1, k) else Fraction(1) for i in range(1, k + 1)]
     return [
         sum(
@@ -70,38 +75,33 @@ def latent(credit: Vector, p: Fraction) -> Fraction:
     )
 
 
-@cache
-def _factorial(n: int) -> int:
-    return factorial(n)
+@lru_cache(maxsize=12)
+def _rises(base: int, most: int) -> list[flint.fmpz]:
+    """Return ``base (base + 1) ... (base + i - 1)`` for i = 0..most."""
+    products = [flint.fmpz(1)]
+    for i in range(most):
+        products.append(products[-1] * (base + i))
+    return products
 
 
 def expectation(terms: Sequence[Fraction | int], a: int, b: int) -> Fraction:
     """E[sum_j t_j p^j (1-p)^(m-j)] under Beta(a, b) with integer parameters."""
+    scale = lcm(*(Fraction(t).denominator for t in terms))
+    return _expected([flint.fmpz(int(t * scale)) for t in terms], a, b) / scale
+
+
+def _expected(terms: Sequence[flint.fmpz], a: int, b: int) -> Fraction:
     m = len(terms) - 1
-    top = sum(
-        t * (_factorial(a + j - 1) * _factorial(b + m - j - 1)) for j, t in enumerate(terms) if t
-    )
-    scale = Fraction(
-        _factorial(a + b - 1), _factorial(a - 1) * _factorial(b - 1) * _factorial(a + b + m - 1)
-    )
-    return scale * top
+    up, down = _rises(a, m), _rises(b, m)
+    top = sum((t * up[j] * down[m - j] for j, t in enumerate(terms) if t), flint.fmpz(0))
+    return Fraction(int(top), int(_rises(a + b, m)[m]))
 
 
 def power_mean(credit: Vector, power: int, a: int, b: int) -> Fraction:
     """E[g(p)^power], p ~ Beta(a, b), by expanding the power of g."""
-    k = len(credit) - 1
-    whole = all(x.denominator == 1 for x in credit)
-    terms = [(int(x) if whole else x) * comb(k, j) for j, x in enumerate(credit)]
-    product: list[Fraction | int] = [1]
-    for _ in range(power):
-        wider: list[Fraction | int] = [0] * (len(product) + k)
-        for i, s in enumerate(product):
-            if s:
-                for j, t in enumerate(terms):
-                    if t:
-                        wider[i + j] += s * t
-        product = wider
-    return expectation(product, a, b)
+    k, scale = len(credit) - 1, lcm(*(x.denominator for x in credit))
+    product = flint.fmpz_poly([int(x * scale) * comb(k, j) for j, x in enumerate(credit)]) ** power
+    return _expected([product[j] for j in range(power * k + 1)], a, b) / scale**power
 
 
 def posterior_moments(credit: Vector, a: int, b: int) -> tuple[Fraction, Fraction]:

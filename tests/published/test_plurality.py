@@ -516,3 +516,14 @@ def test_unanswered_trials_extend_the_finite_law():
 def test_a_k_that_is_no_integer_is_refused(k):
     with pytest.raises(TypeError, match="k must be an integer"):
         plurality_at_k(*TWO, k)
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize(
+    ("counts", "k"), [([999_000, 900, 100], 24), ([400_000, 600_000], 300), ([700, 1], 300)]
+)
+def test_many_votes_keep_their_digits(counts, k, law) -> None:
+    correct = [True] + [False] * (len(counts) - 1)
+    values = np.array(counts) / (sum(counts) if law == "latent" else 1)
+    exact = enumerated(counts, correct, k, law)
+    assert plurality_at_k(values, correct, k, law) == pytest.approx(float(exact), rel=1e-9)

@@ -8,7 +8,7 @@ from math import comb
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betaln, gammaln, xlogy
+from scipy.special import gammaln, xlogy
 
 from bayesatk._tools.arrays import Array, Indices, Ints
 from bayesatk._tools.messages import ArgumentError
@@ -133,10 +133,9 @@ class CategoryCredit:
         Returns
         -------
         ndarray, shape (...)
-            For the highest score, from ``E F_c^k = B(A_c + k, A - A_c) / B(A_c, A - A_c)``, where
-            ``F_c`` is the probability of a score up to that of category c, ``A_c`` the sum of
-            alpha over those categories and ``A`` over all. The lowest is minus the highest of the
-            scores with the other sign. Absolute error below 1e-7.
+            For the highest score, from ``E F_c^k``, where ``F_c`` is the probability of a score up
+            to that of category c. The lowest is minus the highest of the scores with the other
+            sign.
 
         Examples
         --------
@@ -148,18 +147,10 @@ class CategoryCredit:
             return -CategoryCredit(self.k).predictive(alpha, -scores)
         if self.value is None:
             scale, of_scores = by_score(scores, alpha)
-            total = alpha.sum(axis=-1)[..., None]
-            alpha_at_most = np.cumsum(of_scores, axis=-1)[..., :-1]
-            # Log-Beta differences lose total * eps; beyond this a Beta is a point to that accuracy.
-            point = total > 1e8
-            a = np.where(point, 1.0, np.maximum(alpha_at_most, 1e-300))
-            b = np.where(point, 1.0, np.maximum(total - alpha_at_most, 1e-300))
-            power = np.where(
-                point,
-                (alpha_at_most / total) ** self.k,
-                np.exp(betaln(a + self.k, b) - betaln(a, b)),
-            )
-            return _best(scale, power)
+            at_most = np.cumsum(of_scores, axis=-1)[..., :-1]
+            above = np.cumsum(of_scores[..., :0:-1], axis=-1)[..., ::-1]
+            log_missed = log_power_mean(at_most, above, self.k)
+            return np.asarray(scale[0] - np.expm1(log_missed) @ np.diff(scale))
         parameters, total = alpha[..., None, :], alpha.sum(axis=-1)[..., None]
 
         def log_ordered(drawn: Ints) -> Array:
@@ -173,6 +164,22 @@ class CategoryCredit:
         drawn, values = self.values(scores)
         ways = gammaln(self.k + 1) - gammaln(drawn + 1).sum(axis=1)
         return np.asarray(values[0] + np.exp(ways + log_ordered(drawn)) @ (values - values[0]))
+
+
+def log_power_mean(below: Array, above: Array, k: int) -> Array:
+    """Log of ``E F^k``, ``F ~ Beta(below, above)``; neither it nor ``1 - E F^k`` loses digits.
+
+    Examples
+    --------
+    >>> np.exp(log_power_mean(np.array([2.0]), np.array([1.0]), 2)).round(12).item()  # 2/3 * 3/4
+    0.5
+    """
+    total, logs = below + above, np.zeros(below.shape)
+    for i in range(k):
+        share = above / (total + i)
+        near = np.log1p(-np.minimum(share, 0.5))
+        logs += np.where(share < 0.5, near, np.log(np.maximum(below + i, 1e-300) / (total + i)))
+    return logs
 
 
 def by_score(scores: Array, values: Array) -> tuple[Array, Array]:

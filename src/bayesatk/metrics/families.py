@@ -9,7 +9,6 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betaln
 
 from bayesatk._tools.arrays import Array
 from bayesatk._tools.messages import Argument, ArgumentError
@@ -163,25 +162,23 @@ class Metric:
         Returns
         -------
         ndarray
-            ``sum_j x_j C(k, j) B(alpha + j, beta + k - j) / B(alpha, beta)``; absolute error
-            below 1e-7 for any parameters.
+            ``sum_j x_j P(j)``, with the Beta-binomial probabilities of j successes; relative error
+            below 1e-11 for k up to 2000.
 
         Examples
         --------
         >>> FAMILIES["pass@"].at(2).predictive(1.0, 1.0).round(12).item()  # 1 - 1/3
         0.666666666667
         """
-        alpha, beta = np.broadcast_arrays(np.asarray(alpha, float), np.asarray(beta, float))
-        total = alpha + beta
-        # Log-Beta differences lose total * eps; beyond this a Beta is a point to that accuracy.
-        point = total > 1e8
-        a, b = np.where(point, 1.0, alpha), np.where(point, 1.0, beta)
-        value, k = np.zeros(a.shape), self.k
+        a, b = np.broadcast_arrays(np.asarray(alpha, float), np.asarray(beta, float))
+        value, log_chance, k = np.zeros(a.shape), np.zeros(a.shape), self.k
+        for i in range(k):  # of no success
+            log_chance += np.log((b + i) / (a + b + i))
         for j, x in enumerate(self.credit.values):
-            if x:
-                logs = credits.log_choose(k, j) + betaln(a + j, b + k - j) - betaln(a, b)
-                value += x * np.exp(logs)
-        return np.where(point, self.latent(alpha / total), value)
+            value += x * np.exp(log_chance)
+            if j < k:
+                log_chance += np.log((k - j) * (a + j) / ((j + 1) * (b + k - 1 - j)))
+        return value
 
 
 def _no_credit(k: int) -> Credit:

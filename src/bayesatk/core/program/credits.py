@@ -35,6 +35,7 @@ _SMALLEST = 1e-8  # Beta parameter: what lies further out than its tail is 2e-10
 _LARGEST = 20_000.0  # degree that a state may need by itself
 _OVERLAP = 1e-140  # of prior and likelihood, each at most one: far above underflow
 _COLUMNS = 300  # numbers of right trials, up to which no rule is needed
+_SMALLEST_TOTAL = 1e-300  # of what is divided by
 _ROUNDED = 1e-7  # variance over squared mean, below which a third cumulant is rounding
 
 
@@ -157,7 +158,8 @@ def _on_rule(
 ) -> Iterator[tuple[slice, Cumulants]]:
     """Yield cumulants of some states, on the points of a rule.
 
-    Each credit g is represented by the smaller of g and 1 - g, which bounds the cancellation.
+    Moments are taken about the mean of a state over all nodes, and of the smaller of a credit and
+    its complement: squares about zero leave no digits to the variance of many trials.
     """
     ends = bool(nodes.atoms.any())
     within, rule = rule, rule.with_ends() if ends else rule
@@ -168,19 +170,26 @@ def _on_rule(
     thin = _exponential(_log_prior(nodes.among(node), within, ends) + log_likelihood[state])
     total[node, state] = 1.0
     low, high = latent_on_nodes(credits, rule)
-    values = np.concatenate([g**j for g in (low, high) for j in (1, 2, 3)], axis=1)
-    step = max(1, _BLOCK // (max(len(nodes), len(rule)) * values.shape[1]))
+    every = likelihood * prior.sum(axis=0)
+    scale = np.maximum(every.sum(axis=1, keepdims=True), _SMALLEST_TOTAL)
+    mean, complement = every @ low / scale, every @ high / scale
+    step = max(1, _BLOCK // (max(len(nodes), len(rule)) * 3 * len(credits)))
     for start in range(0, len(likelihood), step):
         chunk = slice(start, start + step)
-        joint = (likelihood[chunk].T[:, :, None] * values[:, None]).reshape(len(values), -1)
-        raw = (prior @ joint).reshape(len(nodes), -1, values.shape[1]) / total[:, chunk, None]
+        gap = np.where(
+            mean[chunk] <= complement[chunk],
+            low[:, None] - mean[chunk], complement[chunk] - high[:, None],
+        )  # fmt: skip
+        powers = np.stack([gap, gap**2, gap**3], axis=2)
+        joint = (likelihood[chunk].T[..., None, None] * powers).reshape(len(rule), -1)
+        raw = (prior @ joint).reshape(len(nodes), *powers.shape[1:])
+        raw /= total[:, chunk, None, None]
         inside = (state >= start) & (state < start + step)
-        weights = thin[inside]
-        if inside.any():
-            raw[node[inside], state[inside] - start] = (
-                weights @ values / weights.sum(axis=1, keepdims=True)
-            )
-        yield chunk, _of_powers(raw)
+        column = state[inside] - start
+        weights = thin[inside] / thin[inside].sum(axis=1, keepdims=True)
+        raw[node[inside], column] = np.einsum("ir,rick->ick", weights, powers[:, column])
+        first, variance, third = _centred(Cumulants(*np.moveaxis(raw, 2, 0)))
+        yield chunk, Cumulants(mean[chunk] + first, variance, third)
 
 
 def _of_powers(raw: Array) -> Cumulants:

@@ -246,15 +246,19 @@ class Metrics:
         cells = self.predictor.cells
         column = np.zeros(len(cells.state), np.intp)
         first, second, new = np.zeros((3, len(cells.state), len(self.metrics)))
+        centre: Array | None = None
         for rows in self._blocks(theta):
             tables, offset = self.tables(theta[rows]), self.predictor.offsets(theta[rows])
             for place, chance in self.predictor.over_effects(theta[rows], offset):
                 share = (weight[rows][:, None] * chance)[..., None]
-                moments = tables[0].at(place, cells.state)
-                first += (share * moments[..., 0]).sum(axis=0)
-                second += (share * (moments[..., 0] ** 2 + moments[..., 1])).sum(axis=0)
+                mean, variance = np.moveaxis(tables[0].at(place, cells.state)[..., :2], -1, 0)
+                centre = mean[0] if centre is None else centre
+                gap = mean - centre  # squares of the means themselves leave the variance no digits
+                first += (share * gap).sum(axis=0)
+                second += (share * (gap**2 + variance)).sum(axis=0)
                 new += (share * tables[1].at(place, column)[..., 0]).sum(axis=0)
-        return first, np.maximum(second - first**2, 0.0), new
+        assert centre is not None  # there is a point
+        return centre + first, np.maximum(second - first**2, 0.0), new
 
 
 def _factors(cells: Cells) -> Array:

@@ -18,6 +18,7 @@ from bayesatk.metrics.credit import Credit, latent
 
 _BLOCK = 16_384  # probabilities at a time: their powers stay in the processor's cache
 _PER_CREDIT = 12  # polynomials that cost about as much as one credit by itself
+_LARGEST_K = 500  # beyond it powers of p underflow where binomials nearly overflow
 
 
 def raised(credits: Sequence[Credit], k: int) -> Array:
@@ -125,7 +126,7 @@ def latent_means(
 
 def _most(credits: Sequence[Credit]) -> int:
     """Most trials up to which credits cost less as sums of polynomials; 0 if none do."""
-    ks = sorted(credit.k for credit in credits)
+    ks = sorted(credit.k for credit in credits if credit.k <= _LARGEST_K)
     return max((k for i, k in enumerate(ks) if k + 1 <= _PER_CREDIT * (i + 1)), default=0)
 
 

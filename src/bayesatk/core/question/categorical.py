@@ -14,7 +14,7 @@ from scipy.special import gammaln
 
 from bayesatk._tools.arrays import Array, Ints
 from bayesatk.core.question.laws import finite
-from bayesatk.metrics.category_credit import CategoryCredit, Judged, by_score
+from bayesatk.metrics.category_credit import CategoryCredit, Judged, by_score, log_power_mean
 from bayesatk.metrics.credit import pass_at
 
 
@@ -113,12 +113,9 @@ def category_moments(
         gap = above - mean[..., None]
         return scale[0] + mean, (share * gap**2).sum(axis=-1) / (total[..., 0] + 1.0)
     lowest, steps, above, below = _steps(scores, alpha)
-    log_missed, log_ratio = np.zeros(above.shape), np.zeros(above.shape)
+    log_missed, log_ratio = log_power_mean(below, above, credit.k), np.zeros(above.shape)
     for i in range(credit.k):
-        below_size, size = below + i, total + i
-        above_share = np.minimum(above / size, 0.5)  # more of it would round to one
-        log_missed += np.where(above_share < 0.5, np.log1p(-above_share), np.log(below_size / size))
-        log_ratio += np.log1p(credit.k / (size + credit.k) * above / below_size)
+        log_ratio += np.log1p(credit.k / (total + i + credit.k) * above / (below + i))
     weighted = np.exp(log_missed) * steps
     later = np.cumsum(weighted, axis=-1)  # sum over b <= c
     pairs = 2.0 * later - weighted
@@ -134,24 +131,23 @@ def category_moments(
 def _general_moments(
     credit: CategoryCredit, alpha: Array, scores: ArrayLike
 ) -> tuple[Array, Array]:
-    """Mean and second moment over pairs of independent sets of ``k`` trials."""
+    """Mean and, over pairs of independent sets of ``k`` trials about it, variance."""
     drawn, values = credit.values(scores)
-    centre = float(values[0] + (values - values[0]).mean())
     ways = gammaln(credit.k + 1) - gammaln(drawn + 1).sum(axis=1)
     rows = alpha.reshape(-1, alpha.shape[-1])
-    mean, second = np.empty(len(rows)), np.empty(len(rows))
+    mean, variance = np.empty(len(rows)), np.empty(len(rows))
     for row, row_alpha in enumerate(rows):
         rises = [_rises(a, 2 * credit.k) for a in row_alpha]
         total = _rises(float(row_alpha.sum()), 2 * credit.k)
         pmf = np.exp(ways + _at(rises, drawn) - total[credit.k])
-        mean[row] = pmf @ (values - centre)
-        second[row] = 0.0
-        for first, weight, value in zip(drawn, ways, values - centre, strict=True):
+        mean[row] = values[0] + pmf @ (values - values[0])
+        gap = values - mean[row]
+        variance[row] = 0.0
+        for first, weight, value in zip(drawn, ways, gap, strict=True):
             joint = np.exp(weight + ways + _at(rises, drawn + first) - total[2 * credit.k])
-            second[row] += value * (joint @ (values - centre))
+            variance[row] += value * (joint @ gap)
     shape = alpha.shape[:-1]
-    variance = np.maximum(second - mean**2, 0.0)
-    return (mean + centre).reshape(shape), variance.reshape(shape)
+    return mean.reshape(shape), np.maximum(variance, 0.0).reshape(shape)
 
 
 def _at(rises: list[Array], counts: Ints) -> Array:
