@@ -25,6 +25,7 @@ _BUDGET = 2e9  # multiplications spent on exact values at drawn probabilities
 _FEWEST = 50  # draws per question below which votes are simulated instead
 _VOTES = 400  # probabilities drawn per question to simulate votes at
 _CHUNK = 4_000_000  # floats held at once
+_SMALLEST = 1e-12  # share of the largest variance, and Beta parameter, that are not zero
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class AnswerMoments:
     ----------
     mean, variance : ndarray, shape (questions, ks)
     pool : ndarray, shape (questions, draws, ks)
-        Exact values at drawn probabilities; normal where votes were simulated.
+        Exact values at drawn probabilities; Beta variates where votes were simulated.
     """
 
     mean: Array
@@ -124,7 +125,8 @@ def _drawn(pool: Array, weights: Array, tried: Flags, size: int, rng: Rng) -> Dr
         first += weight * chosen
         second += chosen * share[:, None]
         total += share
-    return Draws(np.stack([first / len(pool), second / total[:, None]], axis=-1), {})
+    means = np.stack([first / len(pool), second / total[:, None]], axis=-1)
+    return Draws(np.clip(means, 0.0, 1.0), {})  # sums of shares may round to more than one
 
 
 def answer_draws(
@@ -136,8 +138,8 @@ def answer_draws(
 ) -> Array:
     """Draws of every question's plurality votes of k, (draws, questions, ks).
 
-    Where exact values at drawn probabilities would cost too much they are normal with the exact
-    mean and the variance of simulated votes: right for a mean over many questions.
+    Where exact values at drawn probabilities would cost too much they are Beta variates with the
+    exact mean and the variance of simulated votes: right for a mean over many questions.
     """
     moments = answer_moments(ballots, ks, prior, size, rng)
     if moments.pool.shape[1] == size:
@@ -186,9 +188,15 @@ def answer_moments(
             first, second = (_voted(p, ballot.correct, ks, rng) - mean[row] for _ in range(2))
             variance[row] = (first * second).mean(axis=0)
     if not exact:  # unbiased, so single questions may fall below zero; k independent
-        variance = np.maximum(variance.mean(axis=0), 0.0) + np.zeros_like(variance)
-        z = rng.standard_normal((size, *mean.shape))
-        pool = list(np.moveaxis(mean + np.sqrt(variance) * z, 0, 1))
+        largest = mean * (1.0 - mean)
+        share = variance.sum(axis=0) / np.maximum(largest.sum(axis=0), _SMALLEST)
+        share = np.clip(share, _SMALLEST, 1.0 - 1e-9)
+        variance, total = share * largest, 1.0 / share - 1.0
+        drawn = rng.beta(
+            np.maximum(mean * total, _SMALLEST), np.maximum((1.0 - mean) * total, _SMALLEST),
+            (size, *mean.shape),
+        )  # fmt: skip
+        pool = list(np.moveaxis(np.where(largest > 0.0, drawn, mean), 0, 1))
     return AnswerMoments(mean, variance, np.stack(pool))
 
 

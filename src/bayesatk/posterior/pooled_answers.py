@@ -298,12 +298,14 @@ class VotePosterior:
             name: (1.0 / (1.0 + theta))[theta_row]
             for name, theta in zip(self.model.agreements, thetas, strict=True)
         }
-        both, new = self._over_questions(values, right, silent, thetas, theta_row, rng)
+        both, new = (
+            np.clip(each, 0.0, 1.0)  # sums of shares may round to more than one
+            for each in self._over_questions(values, right, silent, thetas, theta_row, rng)
+        )
         cells = self.model.right.cells
-        whole = np.einsum("hgkt,g->hkt", both, cells.share)
+        whole = np.clip(np.einsum("hgkt,g->hkt", both, cells.share), 0.0, 1.0)
         if cells.grouped:
             whole = np.concatenate([whole, new[..., None]], axis=-1)
-        whole = with_known_means(whole, right.metrics, self._right.whole.total[0])
         groups = None if right.groups is None else replace(right.groups, metrics=both)
         drawn = replace(right, metrics=whole, hyper=right.hyper | hyper, groups=groups)
         return VoteDraws(values, drawn, theta_row)
@@ -432,29 +434,6 @@ def by_draws(
         warning=right.warning, groups=[of_draws(metrics) for metrics in of_groups],
         effective_draws=behind,
     )  # fmt: skip
-
-
-def with_known_means(draws: Array, controls: Array, means: Array) -> Array:
-    """Return draws shifted by what draws of controls, whose means are known, are off.
-
-    Parameters
-    ----------
-    draws : ndarray, shape (draws, metrics, targets)
-    controls : ndarray, shape (draws, controls, targets)
-    means : ndarray, shape (controls, targets)
-
-    Examples
-    --------
-    >>> draws = np.array([[[0.0]], [[2.0]]])
-    >>> with_known_means(draws, draws, np.array([[1.5]])).ravel().round(9).tolist()
-    [0.5, 2.5]
-    """
-    shifted = draws.copy()
-    for target in range(draws.shape[2]):
-        off = means[:, target] - controls[:, :, target].mean(axis=0)
-        centred = controls[:, :, target] - controls[:, :, target].mean(axis=0)
-        shifted[..., target] += off @ np.linalg.lstsq(centred, draws[..., target], rcond=1e-9)[0]
-    return shifted
 
 
 def independent(draws: Array, chain: Indices | None) -> Array:
