@@ -299,8 +299,9 @@ def _beta_binomial(rate: Array, icc: Array, seen: Ints, size: int) -> Array:
     """
     shapes = [a + n[:, None] for a, n in zip(_rate_shapes(rate, icc), seen.T, strict=True)]
     steps = np.arange(size)[:, None, None]
+    scale = shapes[0] + shapes[1] + 0.5 * size  # of every factor, so that products are numbers
     without, with_mark, total = (
-        np.concatenate([np.ones((1, *a.shape)), np.cumprod(a + steps, axis=0)])
+        np.concatenate([np.ones((1, *a.shape)), np.cumprod((a + steps) / scale, axis=0)])
         for a in (*shapes, shapes[0] + shapes[1])
     )
     chances = np.zeros((len(seen), size + 1, size + 1, len(rate)))
