@@ -7,20 +7,22 @@ from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.special import logit
+from scipy.special import betaincinv, logit
 
 from bayesatk._tools.arrays import Array, Flags, Indices, Rng
-from bayesatk.core.engine.distribution import Empirical
+from bayesatk.core.engine.distribution import Empirical, mean_of_independent
 from bayesatk.core.engine.matched import known_at_points, matched_quantiles, skewness
 from bayesatk.core.numerics.points import Points
 from bayesatk.core.numerics.weights import reweighted
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.core.pooling.nodes import Nodes
+from bayesatk.core.program.information import variance_of_known
 from bayesatk.core.program.laws import Common, DifficultyLaw
 from bayesatk.core.program.levels import Levels
 from bayesatk.core.program.moments import Metrics, Moments, Summed
 from bayesatk.core.program.predictor import Predictor
 from bayesatk.core.question.bernstein import latent_means
+from bayesatk.core.question.beta_binomial import beta_binomial_moments
 from bayesatk.metrics.category_credit import CategoryCredit, Judged, latent_values
 from bayesatk.metrics.grid import one_metric
 from bayesatk.posterior.draws import correlated_normals, effects_at
@@ -51,6 +53,7 @@ _EVERY = 5e5  # success probabilities that draws may take where means are known 
 _MOST = 2e7  # the same where groups have effects
 _CHUNK = 1_000_000  # floats drawn at once
 _SOME = 200  # draws, and questions, from which the correlation between metrics is worked out
+_QUANTILES = (400, 20_000)  # of a question's p, fewest and most
 _SEED = 20_261_123  # of the draws for intervals: intervals are a function of the data
 
 
@@ -152,6 +155,11 @@ class CountPosterior:
             size = int(max(number * np.sqrt(share), fewest))
             points = fit.points.at_most(size, lattice=self.share < 1.0)
             moments = self._given(fit).at(points.theta)
+            law = fit.predictor.observation.law
+            if self._follows_law and isinstance(law, DifficultyLaw):
+                credits = [metric.credit for metric in self.metrics]
+                left = variance_of_known(law, fit.fields, credits, points, len(cells.which))
+                moments = moments._replace(spread=np.zeros_like(moments.spread) + left)
             parts.append(Part(fit, share, points, moments))
         return parts
 
@@ -192,7 +200,7 @@ class CountPosterior:
             for group in range(model.cells.groups if model.cells.grouped else 0)
         ]
         return SystemPosterior(
-            *_numbers(self.whole), self._distributions, self.draw, self._question_p,
+            *self._summarised(self.whole), self._distributions, self.draw, self._question_p,
             self._summaries, self._diagnostics,
             families=model.described,
             sd_under=self.sd_under if model.pooling == "partial" else None,
@@ -259,7 +267,7 @@ class CountPosterior:
             return Draws(drawn.groups.metrics[:, group], {})
 
         return SystemPosterior(
-            *_numbers(summed),
+            *self._summarised(summed),
             lambda: ([None] * len(self.metrics), [None] * len(self.metrics)),
             draw,
             lambda: (np.zeros(0), np.zeros(0)),
@@ -276,6 +284,11 @@ class CountPosterior:
         from_draws[:, 0] = self._drawn
         if self.model.resampled:
             from_draws[:, 1:] = True
+        convolved = np.zeros_like(from_draws)
+        if self._betas is not None:
+            convolved[:, 0] = from_draws[:, 0]
+            convolved |= float(self._betas[3].sum()) == 1.0  # both targets are the same number
+            from_draws &= ~convolved
         drawn = np.empty((0, *from_draws.shape))
         if from_draws.any():
             most = _DRAWS[2 if questions <= _FEW else 1]
@@ -284,6 +297,8 @@ class CountPosterior:
             drawn = self.draw(size, np.random.default_rng(_SEED), False, alone=True).metrics
 
         def of(k: int, target: int) -> Empirical:
+            if convolved[k, target]:
+                return self._convolved(self.metrics[k])
             if from_draws[k, target]:
                 return Empirical(drawn[:, k, target])
             mean, variance, third = whole.values[:, k, target].T
@@ -291,6 +306,58 @@ class CountPosterior:
             return known_at_points(self.weight, mean, variance, third, ends[k], draws)
 
         return [[of(k, target) for k in range(len(self.metrics))] for target in targets]
+
+    @property
+    def _follows_law(self) -> bool:
+        """Whether questions like these are new ones of the law of right and wrong alone."""
+        model = self.model
+        return (
+            model.pooling == "partial" and model.scores is None
+            and not (model.structured or model.resampled)
+        )  # fmt: skip
+
+    @cached_property
+    def _betas(self) -> tuple[Array, Array, Array, Array] | None:
+        """Both parameters, share and number of independent Betas, where these are the posterior.
+
+        Without pooling every question has one, with complete pooling all have the same.
+        """
+        model = self.model
+        if model.pooling == "partial" or model.scores is not None or model.judge is not None:
+            return None
+        cells, evidence = model.cells, model.states.evidence
+        if model.pooling == "complete":
+            wrong, right = (cells.count @ evidence + model.alpha)[:, None]
+            return right, wrong, np.ones(1), np.ones(1)
+        share = cells.question_share * cells.share[cells.group[cells.which]]
+        distinct, number = np.unique(
+            np.column_stack([cells.which, share]), axis=0, return_counts=True
+        )
+        wrong, right = (evidence[distinct[:, 0].astype(np.intp)] + model.alpha).T
+        return right, wrong, distinct[:, 1], number.astype(float)
+
+    def _summarised(self, summed: Summed) -> tuple[Array, Array, Array]:
+        """Mean, and variances due to trials and to questions; (metrics, targets)."""
+        if self.model.pooling != "complete" or self._betas is None:
+            return _numbers(summed)
+        credits = [metric.credit for metric in self.metrics]
+        mean, _, variance = beta_binomial_moments(credits, *self._betas[:2])
+        every = np.ones(summed.mean.shape[1:])  # all targets
+        return mean.T * every, variance.T * every, 0.0 * every
+
+    @cached_property
+    def _quantiles(self) -> Array:
+        """Equally probable values of p of each of these Betas; (Betas, values)."""
+        assert self._betas is not None
+        a, b = (column[:, None] for column in self._betas[:2])
+        levels = int(np.clip(_QUANTILES[1] / len(a), *_QUANTILES))
+        return np.asarray(betaincinv(a, b, (np.arange(levels) + 0.5) / levels))
+
+    def _convolved(self, metric: Any) -> Empirical:
+        """Return the distribution of a mean of metrics of these Betas."""
+        assert self._betas is not None
+        values = metric.latent(self._quantiles)
+        return mean_of_independent(values, *self._betas[2:], _ends(metric))
 
     @cached_property
     def _drawn(self) -> Flags:
@@ -411,17 +478,17 @@ class CountPosterior:
 
     def of_questions(self, metrics: Sequence[Any]) -> tuple[Array, Array, Array]:
         """Mean and variance of metrics of each question, and means of new ones like each."""
-        sums: list[Array] = []
+        share, found = np.array([part.share for part in self.parts]), []
         for part in self.parts:
             points = part.points
             if self.model.structured:
                 points = points.at_most(_BY_QUESTION)
             moments = Metrics(part.fit.predictor, metrics).of_cells(points.theta, points.weight)
-            mean, variance, new = moments
-            row = [part.share * mean, part.share * (variance + mean**2), part.share * new]
-            sums = row if not sums else [a + b for a, b in zip(sums, row, strict=True)]
-        mean, square, new = (total[self.model.cells.which] for total in sums)
-        return mean, np.maximum(square - mean**2, 0.0), new
+            found.append(np.stack(moments))
+        each, which = np.stack(found), self.model.cells.which
+        mean, _, new = np.einsum("p,pjck->jck", share, each)
+        spread = np.einsum("p,pck->ck", share, each[:, 1] + (each[:, 0] - mean) ** 2)
+        return mean[which], spread[which], new[which]
 
     def _question_p(self) -> tuple[Array, Array]:
         """Posterior mean and sd of every question's success probability, or by category."""
@@ -480,6 +547,7 @@ class CountPosterior:
                 share /= share.sum(axis=1, keepdims=True)
                 new = np.einsum("hgk,hg->hk", both[..., 1], share)
             whole = np.concatenate([whole, new[..., None]], axis=-1)
+        whole = np.clip(whole, *self._range)
         code = None
         if model.averaged:
             code = np.full(len(place), DIFFICULTY_FAMILIES.index(part.fit.name))
@@ -512,7 +580,10 @@ class CountPosterior:
             most = 4 * _EVERY
         if not keep_p and size * questions > max(most, size * _FEW):
             return self._matched_means(part, place, offset, rng), None
-        state, group = cells.state[cells.which], cells.group[cells.which]
+        # In an order of their own, so that the order of the questions changes nothing.
+        order = np.lexsort((cells.questions_tried, cells.question_share, cells.which))
+        which = cells.which[order]
+        state, group = cells.state[which], cells.group[which]
         means = np.zeros((size, cells.groups, len(self.metrics), 2))
         total, kept = np.zeros((size, cells.groups)), []
         at_nodes = isinstance(observation, Levels) and not keep_p and questions > _FEW
@@ -521,11 +592,11 @@ class CountPosterior:
         for start in range(0, questions, step):
             span = slice(start, start + step)
             share = np.zeros((len(state[span]), cells.groups))
-            share[np.arange(len(share)), group[span]] = cells.question_share[span]
-            factors, moved = [np.ones((1, 1))], offset[:, cells.which[span]]
+            share[np.arange(len(share)), group[span]] = cells.question_share[order[span]]
+            factors, moved = [np.ones((1, 1))], offset[:, which[span]]
             if model.resampled:
                 factors.append(rng.standard_exponential((size, len(share))))
-                factors[1] *= cells.questions_tried[span]
+                factors[1] *= cells.questions_tried[order[span]]
                 total += factors[1] @ share
             if isinstance(observation, Levels) and at_nodes:
                 means[..., : len(factors)] += observation.draw_means(
@@ -539,7 +610,8 @@ class CountPosterior:
                 means[..., j] += self._sums(p, share, factor)
         if model.resampled:
             means[..., 1] /= np.where(total > 0.0, total, np.nan)[..., None]
-        return means, np.concatenate(kept, axis=1) if keep_p else None
+        means = np.clip(means, *self._range)  # sums of shares may round to more than one
+        return means, np.concatenate(kept, axis=1)[:, np.argsort(order)] if keep_p else None
 
     def _sums(self, p: Array, share: Array, factor: Array) -> Array:
         """Return sums of metrics over questions with probabilities p, by group."""
@@ -562,7 +634,7 @@ class CountPosterior:
             correlated_normals(correlation, len(theta), rng) for _ in range(cells.groups)
         ], axis=1)  # fmt: skip
         means = np.empty((*noise.shape, 2))
-        low, high = np.array([_ends(metric) for metric in self.metrics]).T
+        low, high = (ends[:, 0] for ends in self._range)
         drawn = matched_quantiles(noise, *np.moveaxis(given[..., 0, :], -1, 0))
         means[..., 0] = np.clip(drawn, low, high)
         if self.model.resampled:
@@ -574,6 +646,12 @@ class CountPosterior:
             means[..., 1] = drawn + centre - given[..., 0, 0] + between * other
             means[..., 1] = np.clip(means[..., 1], low, high)
         return means
+
+    @cached_property
+    def _range(self) -> tuple[Array, Array]:
+        """Smallest and largest value of each metric, both (metrics, 1)."""
+        low, high = np.array([_ends(metric) for metric in self.metrics]).T[..., None]
+        return low, high
 
     @cached_property
     def _correlation(self) -> Array:
