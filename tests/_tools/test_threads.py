@@ -35,7 +35,7 @@ def test_one_inside_and_as_before_outside() -> None:
     assert _now() == {2}
 
 
-def test_comparing_uses_one_and_errors_put_it_back(monkeypatch) -> None:
+def test_an_analysis_uses_one_and_errors_put_it_back(monkeypatch) -> None:
     fit = bk.evaluate([[[1, 0]], [[1, 1]]], "pass@1", pooling="none", draws=2, rng=1)
     assert _now() == {2}
     seen = []
@@ -46,7 +46,7 @@ def test_comparing_uses_one_and_errors_put_it_back(monkeypatch) -> None:
 
     monkeypatch.setattr(Result, "of", read)
     with pytest.raises(ValueError, match="stop"):
-        bk.compare(fit)
+        bk.checks.criticise(fit)
     assert seen == [{1}]
     assert _now() == {2}
 

@@ -563,7 +563,7 @@ def test_verification_draws_scores_and_rings_disagreements(fit):
     assert sorted(ringed) == found.table.index[found.table["verdict"] == "disagree"].tolist()
     within = plot.get_viz("within")
     assert -within.get_xy()[0] == pytest.approx(found.table.attrs["threshold"], rel=1e-6)
-    assert "1 disagree" in title(plot)
+    assert "2 disagree" in title(plot)  # the mean, and the difference of the systems
     curves = plots.plot_verification(found, fit, moved)
     assert len(curves.get_viz("figure").axes[0].get_lines()) == len(found.table)
 

@@ -32,7 +32,7 @@ def test_schema(fit) -> None:
     assert set(fit.children) == more[bk.Result.of(fit).pooling] | {
         "posterior", "points", "closed_form", "closed_form_quantiles", "observed_data",
         "constant_data",
-        "log_likelihood",
+        "log_likelihood", "joint_posterior",
     }  # fmt: skip
     assert all(isinstance(value, str | int | float) for value in fit.attrs.values())
     assert json.loads(fit.attrs["versions"])["bayesatk"] == bk.__version__

@@ -121,7 +121,8 @@ def test_differences_are_weighted_and_paired() -> None:
     found = own.sel(contrast=["mean", "sd", "prob_greater"]).values
     gap = law.mean() @ SHARE
     sd = np.sqrt((law.var() @ SHARE**2).sum())
-    np.testing.assert_allclose(found[:2], [gap[0] - gap[1], sd], atol=1e-9)
+    np.testing.assert_allclose(found[0], gap[0] - gap[1], atol=1e-9)
+    np.testing.assert_allclose(found[1], sd, rtol=0.02)  # of 4,000 draws: standard error 1%
     rng = np.random.default_rng(1)
     drawn = [rng.beta(1 + c, 4 - c, (50_000, 4)) @ SHARE for c in right]
     assert found[2] == pytest.approx((drawn[0] > drawn[1]).mean(), abs=0.01)

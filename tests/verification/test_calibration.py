@@ -82,7 +82,7 @@ def test_a_planted_bug_in_categories_is_caught(monkeypatch) -> None:
     monkeypatch.setattr(
         replications.Declared,
         "of_study",
-        lambda study, seed: right(replace(study, prior=prior), seed),
+        lambda study: right(replace(study, prior=prior)),
     )
     found = bk.checks.calibrate(
         8, 2, "bayes", pooling="none", scores=SCORES, replications=400, rng=6, **QUIET
@@ -94,8 +94,8 @@ def test_a_planted_bug_in_categories_is_caught(monkeypatch) -> None:
 def test_a_planted_bug_is_caught(monkeypatch, bug) -> None:
     right = replications.Declared.of_study
 
-    def wrong(study, seed):
-        declared = right(study, seed)
+    def wrong(study):
+        declared = right(study)
         if bug == "prior":
             return replace(declared, prior=bk.priors.BetaPrior(2.0, 1.0))
         missed = np.minimum(declared.counts[..., 1:], 1) * [1, -1]

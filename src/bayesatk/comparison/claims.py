@@ -90,10 +90,10 @@ def claim(
     --------
     >>> import bayesatk
     >>> runs = {"a": [[1, 1, 1, 1]] * 6, "b": [[1, 0, 1, 0]] * 6}
-    >>> fit = bayesatk.evaluate(runs, "bayes", pooling="none", rng=1)
+    >>> fit = bayesatk.evaluate(runs, "bayes", rng=1)
     >>> print(claim(bayesatk.compare(fit), target="questions"))
     a scored 1.000 and b 0.500 in bayes on the same 6 questions (4 trials each). On these questions
-    a is ahead of b: +0.333 (95% interval +0.1... to +0.5...), P(better) > 0.999.
+    a is ahead of b: +0.4... (95% interval +0.3... to +0.6...), P(better) > 0.999.
     """
     result = Result.of(fit)
     text, systems = said(result, metric, target, system, other)

@@ -268,7 +268,7 @@ def answered(operation: Operation, held: Iterable[Capability]) -> bool:
 
     Examples
     --------
-    >>> answered("plan", ["group", "pooling partial"]), answered("plan", ["pooling none"])
+    >>> answered("plan", ["covariates", "pooling partial"]), answered("plan", ["pooling none"])
     (True, False)
     """
     return not any(reason(capability, operation) for capability in held)
@@ -304,7 +304,7 @@ def refused_pairs() -> list[tuple[str, str, str]]:
     Examples
     --------
     >>> refused_pairs()[0][:2]
-    ('groups', 'difficulties that systems share')
+    ('groups', 'a plan')
     """
     return [(FEATURES[first].words, _name(second), why) for (first, second), why in REFUSED.items()]
 

@@ -223,8 +223,10 @@ def plot_verification(
     names = {test: f"z of the {test}" for test in _TESTS.values()}
     canvas = Canvas(
         drawn, data, (7.2 + legend_width(names.values()), 1.6 + 0.27 * max(rows, 4)),
-        drawn.distinct("test", range(len(_TESTS)), "color", "marker")
-        | {"overlay": (["quantity"], ())},
+        {
+            **drawn.distinct("test", range(len(_TESTS)), "color", "marker"),
+            "overlay": (["quantity"], ()),
+        },
     )  # fmt: skip
     height = data["quantity"].copy(data=np.arange(rows))
     canvas.scatter("z", data["z"], height, area=34.0, alpha=0.85)

@@ -131,7 +131,7 @@ class Deviations:
             variance[-number:] = levels[-number:] * (1.0 - levels[-number:]) / size[-number:]
             of_ends = self._density * exact.end_error
             variance[-number:] += of_ends**2 if number == 2 else (of_ends**2).sum()
-        return variance
+        return np.asarray(variance)
 
     @cached_property
     def _density(self) -> Array:

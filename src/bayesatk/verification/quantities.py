@@ -121,7 +121,9 @@ def _of_dataset(exact: Result, group: str, posterior: xr.Dataset) -> Iterator[Qu
         if name not in posterior or "statistic" not in statistics.dims:
             continue
         dims = [str(dim) for dim in statistics.dims if dim != "statistic"]
-        attrs = {f"{of}_draws": float(statistics.attrs.get(f"{of}_draws", np.inf)) for of in _DRAWN}
+        attrs: dict[str, Any] = {
+            f"{of}_draws": float(statistics.attrs.get(f"{of}_draws", np.inf)) for of in _DRAWN
+        }
         for position in product(*(range(statistics.sizes[dim]) for dim in dims)):
             column = statistics.isel(dict(zip(dims, position, strict=True)))
             where = {dim: column[dim].item() for dim in dims}
@@ -140,7 +142,8 @@ def _of_dataset(exact: Result, group: str, posterior: xr.Dataset) -> Iterator[Qu
 def _interval(exact: Result, row: Mapping[str, float]) -> dict[str, Any]:
     """Return the ends of the interval with their error, where the result has one."""
     ends = row.get("ci_lower", np.nan), row.get("ci_upper", np.nan)
-    if not np.isfinite(ends).all():
+    # The distribution of guessers has no study; its quantiles are compared.
+    if not np.isfinite(ends).all() or "study" not in exact.tree.attrs:
         return {}
     error = np.nan_to_num(row.get("ci_error", 0.0)) / _STATED
     tails = exact.tails if exact.ci_kind == "eti" else (exact.ci_prob,)

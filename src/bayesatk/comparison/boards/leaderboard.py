@@ -64,9 +64,10 @@ def leaderboard(fit: Fit, *, alpha: float | None = None) -> xr.DataTree:
     -----
     Means and intervals are those of every system's own posterior. Which is best, ranks and tiers
     come from the joint draws of all (see `bayesatk.compare`) after these are shrunk towards each
-    other: systems are taken to be exchangeable, normal around a common mean on the logit scale
-    (scores on their own), with a spread that is integrated out. This corrects for the selection of
-    the best of many (winner's curse). Of two systems nothing is shrunk.
+    other: systems are taken to be exchangeable, normal around a common mean, probabilities p as
+    ``2 arcsin(sqrt(p))`` and scores as they are, with a spread that is integrated out. This
+    corrects for the selection of the best of many (winner's curse). Of two systems nothing is
+    shrunk.
 
     Probabilities of ranks are joint, so they need no further correction for the number of systems.
 
@@ -104,6 +105,10 @@ def _group(fit: Result, standings: Standings, alpha: float) -> xr.Dataset:
     }  # fmt: skip
     attrs = {"alpha": alpha, "ci_prob": fit.ci_prob, "effective_draws": effective_draws(fit)}
     sentences = [_legend(fit, alpha), *fit.notes_on()]
+    if not (fit.trials > 0).all(axis=0).any():
+        sentences.append(
+            "These questions are not the same for all: no question was tried by all systems."
+        )
     group = analysis_group(table, keys, attrs, sentences=sentences, labels=labels)
     separated, ranks = (
         np.swapaxes(values, 0, 1)[cells] for values in (standings.declared, standings.ranks)

@@ -2,13 +2,16 @@
 
 The best of many similar systems owes its lead in part to luck. What is said of ranks allows for it:
 systems are exchangeable, their values normal around a common mean with a spread that the data tell
-of, on the logit scale where the values are probabilities. Given the spread everything is normal,
-and the draws are moved to the posterior under this prior along their eigenvectors: they keep their
-order and their shape.
+of. Given the spread everything is normal, and the draws are moved to the posterior under this prior
+along their eigenvectors: they keep their order and their shape.
+
+Probabilities p are normal as ``2 arcsin(sqrt(p))`` (Freeman and Tukey 1950), in units of a logit at
+p = 1/2. Unlike logits these angles are bounded, so a system that solves everything has a posterior
+of the same width as others, and is not drawn to the middle.
 """
 
 import numpy as np
-from scipy.special import expit, logit, ndtri
+from scipy.special import ndtri
 
 from bayesatk._tools.arrays import Array
 
@@ -16,7 +19,7 @@ from bayesatk._tools.arrays import Array
 # is flat there takes systems for alike too readily, and is then too timid about the best.
 _SHAPE, _MEAN = 2.0, 1.0
 _SPREADS = np.geomspace(0.01, 10.0, 60)
-_NEAREST = 1e-6  # distance of probabilities from 0 and 1, where their logits are infinite
+_ANGLE_OF_A_LOGIT = 0.5  # derivative of 2 arcsin(sqrt(p)) by logit p, at p = 1/2
 _STEPS = 0.7548776662466927, 0.5698402909980532  # of a sequence that is even in two dimensions
 
 
@@ -29,21 +32,22 @@ def shrunk(values: Array, unit: float | None = None) -> Array:
         Joint draws.
     unit : float, optional
         Of values that are normal on their own scale: what a logit is worth. Default: they are
-        probabilities, and their logits are normal.
+        probabilities, whose angles are normal.
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
     >>> values = 0.5 + 0.1 * rng.standard_normal((4000, 9)) + 0.1 * (np.arange(9) == 0)
     >>> [round(float(each.mean(axis=0)[0]), 2) for each in (values, shrunk(values))]
-    [0.6, 0.56]
+    [0.6, 0.53]
     """
     if values.shape[1] < 3 or not np.ptp(values):
         return values
     if unit is not None:
         return unit * _shrunk_normal(values / unit)
-    share = np.clip(values, _NEAREST, 1.0 - _NEAREST)
-    return np.asarray(expit(_shrunk_normal(logit(share))))
+    angle = 2.0 * np.arcsin(np.sqrt(np.clip(values, 0.0, 1.0)))
+    angle = _ANGLE_OF_A_LOGIT * _shrunk_normal(angle / _ANGLE_OF_A_LOGIT)
+    return np.asarray(np.sin(np.clip(angle, 0.0, np.pi) / 2.0) ** 2)
 
 
 def _shrunk_normal(values: Array) -> Array:

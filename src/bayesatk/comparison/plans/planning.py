@@ -294,7 +294,7 @@ def _check_goal(goal: _Goal, systems: int) -> None:
     if len(goals) != 1:
         raise ArgumentError(
             "the plan must have one goal, ", Argument("width", 0.1), " or ",
-            Argument("prob_correct", 0.9), f"; got {len(goals) or 'none'}.",
+            Argument("prob_correct", 0.9), f"; got {len(goals)}.",
         )  # fmt: skip
     if goal.width is not None:
         positive_number("width", goal.width, "Try 0.1.")
