@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bayesatk.core.question.bernstein import fewest, latent_means, power_coefficients
+from bayesatk.core.question.bernstein import latent_means, power_coefficients
 from bayesatk.metrics.credit import Credit, binomial_expectation
 from bayesatk.metrics.grid import parse
 
@@ -53,13 +53,3 @@ def test_powers_and_complements(credits) -> None:
     g = np.stack([expected(credit, inside) for credit in credits], axis=1)
     powers = [side**j for side in (g, 1.0 - g) for j in (1, 2, 3)]
     assert polynomials @ coefficients == pytest.approx(np.concatenate(powers, axis=1), abs=1e-12)
-
-
-@given(CREDITS)
-@settings(max_examples=20, deadline=None)
-def test_few_make_all(credits) -> None:
-    few, coefficients = fewest(credits)
-    assert len(few) <= len(credits)
-    values = np.stack([expected(credit, P) for credit in few], axis=1) @ coefficients
-    for place, credit in enumerate(credits):
-        assert values[:, place] == pytest.approx(expected(credit, P), abs=1e-12)

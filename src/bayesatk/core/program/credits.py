@@ -4,7 +4,7 @@ A prior ("node") has Betas and atoms at 0 and 1; given it and counts of right an
 has the density ``prior(p) p^c (1-p)^f``. On the points of one quadrature rule the weights of a
 node and a state are a product, so expectations for all nodes and states are one matrix product;
 an atom is one more point. Nodes of similar concentration share a rule; what no rule of reasonable
-size resolves has exact Beta-binomial sums. Few trials need no rule: powers of credits are sums of
+size resolves is integrated state by state. Few trials need no rule: powers of credits are sums of
 the probabilities of how many of some more trials are right, so the probabilities of how many of
 all trials are right are all that is needed of a node. Where a judge that errs marked the trials
 (nodes with rates), a state is a mixture of states of right trials, and its expectations are
@@ -45,10 +45,6 @@ class Cumulants(NamedTuple):
     mean: Array
     variance: Array
     third: Array
-
-    def among(self, states: Indices) -> "Cumulants":
-        """Return those of some states."""
-        return Cumulants(*(values[:, states] for values in self))
 
 
 def credit_cumulants(nodes: Nodes, states: States, credits: Sequence[Credit]) -> Cumulants:
@@ -235,7 +231,7 @@ def _of_few_trials(nodes: Nodes, right: Ints, trials: int, credits: Sequence[Cre
 
 
 def _exact(nodes: Nodes, right: Ints, wrong: Ints, credits: Sequence[Credit]) -> Cumulants:
-    """Means and variances by Beta-binomial sums; such a density is normal, to all purposes."""
+    """Means and variances state by state; such a density is normal, to all purposes."""
     shape = (len(nodes), len(right), len(credits))
     logs = nodes.log_parts(right, wrong)
     share = np.exp(logs - logs.max(axis=0))

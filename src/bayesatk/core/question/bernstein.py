@@ -33,22 +33,6 @@ def raised(credits: Sequence[Credit], k: int) -> Array:
     return np.stack([finite(credit, np.arange(k + 1), k) for credit in credits], axis=1)
 
 
-def fewest(credits: Sequence[Credit]) -> tuple[list[Credit], Array]:
-    """Return few credits that all are sums of, and the coefficients (few, credits).
-
-    Examples
-    --------
-    >>> from bayesatk.metrics.credit import pass_at, pass_hat
-    >>> few, coefficients = fewest([pass_at(1), pass_at(2), pass_hat(2), pass_at(1)])
-    >>> [credit.values for credit in few], coefficients[:, 0].tolist()
-    ([(1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)], [0.0, 0.5, 1.0])
-    """
-    k = max(credit.k for credit in credits)
-    if k + 1 >= len(credits):
-        return list(credits), np.eye(len(credits))
-    return [Credit.of(row) for row in np.eye(k + 1)], raised(credits, k)
-
-
 @lru_cache(maxsize=64)
 def power_coefficients(credits: tuple[Credit, ...]) -> Array:
     """Coefficients of g, g^2, g^3 and the powers of 1 - g, for three times the most trials.

@@ -1,14 +1,13 @@
-"""The posterior law: moments of credits under ``p ~ Beta(a, b)`` as exact Beta-binomial sums.
+"""The posterior law: moments of credits under ``p ~ Beta(a, b)``, for any a, b > 0.
 
-For any a, b > 0, however large, small or far apart. Of a credit and its complement the smaller one
-has its square expected, so that saturated states keep the digits of their variance.
+Means are sums of Beta-binomial probabilities. Variances are integrals of squares about the mean, of
+a credit or of its complement, whichever is smaller, so that saturated states keep their digits.
 """
 
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit
 
 from bayesatk._tools.arrays import Array
 from bayesatk.core.numerics.quadrature import beta_windows
@@ -16,18 +15,6 @@ from bayesatk.core.question.moments import latent_on_nodes
 from bayesatk.metrics.credit import Credit
 
 _BLOCK = 4_000_000  # floats of one table: 32 MB
-
-
-def beta_of(logit: Array, log_ratio: Array) -> tuple[Array, Array]:
-    """Return parameters of Betas with this logit of the mean, and log of one over their sum.
-
-    Examples
-    --------
-    >>> [shape.item() for shape in beta_of(np.zeros(1), np.log([0.5]))]
-    [1.0, 1.0]
-    """
-    total, least = np.exp(-log_ratio), 5e-324
-    return np.maximum(expit(logit) * total, least), np.maximum(expit(-logit) * total, least)
 
 
 def _by_k(credits: Sequence[Credit]) -> Iterator[tuple[list[int], Array]]:
