@@ -1,8 +1,8 @@
 """The groups of joint draws of a result: every system's posterior, in the order of the questions.
 
-These questions: systems are independent given the trials, but for what they share of a judge.
-Questions like these: they move together as far as the values of the questions do. The values are
-unbiased estimates of the metric itself, of as many trials as questions have where k is larger.
+These questions: systems are independent given the trials. Questions like these: they move together
+as far as the values of the questions do. The values are unbiased estimates of the metric itself, of
+as many trials as questions have where k is larger.
 """
 
 from collections.abc import Mapping, Sequence

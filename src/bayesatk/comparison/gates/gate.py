@@ -253,7 +253,7 @@ def gate(
     shared : bool
         Use the questions that both tried. By default it is an error if one did not try a question
         that the other tried, because a system that crashes on hard questions would look better.
-    judge : JudgeError, mapping, table or text, optional
+    judge : JudgeError, mapping, table or path, optional
         As in `bayesatk.evaluate`, of the systems ``"new"`` and ``"baseline"``: the gate is then one
         of what is true. Data with trials of known truth (``truth=`` of `bayesatk.tally`) need none.
     rng : int, numpy.random.Generator or None
