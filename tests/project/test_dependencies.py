@@ -97,8 +97,6 @@ def test_the_light_installation_installs_and_works(tmp_path) -> None:
     ("code", "says"),
     [
         ("bk.sample([[0, 1]], 'bayes')", "pip install pymc nutpie"),
-        ("bk.models.build([[0, 1]])", "pip install pymc nutpie"),
-        ("bk.checks.calibrate('bayes')", "pip install pymc nutpie"),
         ("bk.plots.plot_curve", "pip install matplotlib"),
         ("bk.report(bk.evaluate([[0, 1]], 'bayes', rng=1), 'a.html')", "a report needs matplotlib"),
         ("import bayesatk.cli.app", "pip install typer rich"),
