@@ -346,13 +346,6 @@ def test_votes_need_answers_and_their_own_prior(votes) -> None:
         bk.metrics.Metric(MetricGrid.of("plurality@3").families[0], 3).latent(0.5)
 
 
-def test_results_are_saved_and_come_back(votes, tmp_path) -> None:
-    fit = bk.evaluate(votes, METRICS, pooling="none", rng=1)
-    bk.save(fit, tmp_path / "fit.nc")
-    assert bk.load_result(tmp_path / "fit.nc").identical(fit)
-    assert fit["observed_data"]["answer_count"].sum() == 60
-
-
 @pytest.mark.long
 def test_sampling_agrees_and_so_do_simulated_votes(votes) -> None:
     fit = bk.evaluate(votes, METRICS, pooling="none", rng=1)

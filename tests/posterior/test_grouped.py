@@ -5,7 +5,6 @@ import pytest
 import xarray as xr
 
 import bayesatk as bk
-from bayesatk.posterior.models_of import model_of
 from bayesatk.results.result import Result
 
 GROUPS = ["law", "art", "law", "art", "law", "math", "math", "law", "art", "math"]
@@ -67,15 +66,6 @@ def test_the_whole_is_its_groups_with_their_weights(data, fit) -> None:
         assert kept is not None
         assert kept.shares() == pytest.approx(weight)
         assert bool(bk.notes(own)[0].startswith("Estimates")) == (name != "questions")
-
-
-def test_a_result_keeps_its_groups_in_files(fit, tmp_path) -> None:
-    bk.save(fit, tmp_path / "fit.nc")
-    again = bk.load_result(tmp_path / "fit.nc")
-    assert bk.table(again, by="group").equals(bk.table(fit, by="group"))
-    assert model_of(Result.of(again), 1).log_evidence() == pytest.approx(
-        float(fit["closed_form"]["log_evidence"][1]), abs=1e-9
-    )
 
 
 @pytest.mark.long

@@ -196,16 +196,6 @@ def test_large_predictive_groups_are_left_out_unless_kept(pooling) -> None:
     assert "log_prior" in kept.children
 
 
-@pytest.mark.parametrize("options", [{"pooling": "none"}, {"group": GROUP.tolist()}])
-def test_files_keep_the_groups(options, tmp_path) -> None:
-    fit = bk.evaluate((RIGHT, TRIALS), "pass@1", difficulty=None, draws=50, rng=1, **options)
-    bk.save(fit, tmp_path / "fit.nc")
-    again = bk.load_result(tmp_path / "fit.nc")
-    for name in ("prior", "log_prior", "prior_predictive", "posterior_predictive"):
-        assert again[name].to_dataset().identical(fit[name].to_dataset())
-    assert again["log_likelihood"].attrs["unit"] == "question of a system"
-
-
 def test_models_of_different_units_are_not_compared() -> None:
     fits = {
         name: bk.evaluate((RIGHT, TRIALS), "bayes", pooling=name, draws=5, rng=1)

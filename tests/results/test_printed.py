@@ -33,9 +33,8 @@ def test_a_result_prints_ten_lines_or_so_and_its_groups_on_request() -> None:
     assert repr(FIT["posterior"]).startswith("<xarray.DataTree"), "a group is no result"
 
 
-@pytest.mark.parametrize("ending", ["nc", "zarr"])
-def test_a_copy_or_a_saved_result_prints_the_same(tmp_path, ending) -> None:
-    read = bk.load_result(bk.save(FIT, tmp_path / f"fit.{ending}"))
+def test_a_copy_or_a_saved_result_prints_the_same(tmp_path) -> None:
+    read = bk.load_result(bk.save(FIT, tmp_path / "fit.nc"))
     for same in (read, FIT.copy(), copy.deepcopy(FIT), pickle.loads(pickle.dumps(FIT))):
         assert str(same) == str(FIT)
         assert same.identical(FIT)
