@@ -114,12 +114,6 @@ def test_band_by_hand():
     assert (lower.tolist(), upper.tolist()) == ([0, 0], [5, 5])
 
 
-def test_band_of_one_point_is_the_interval():
-    draws = np.arange(1.0, 101.0)[:, None]
-    lower, upper = simultaneous_band(draws, 0.9)
-    assert (lower[0], upper[0]) == (6.0, 95.0)
-
-
 def test_band_holds_new_curves_and_stays_in_range():
     rng = np.random.default_rng(0)
     k = np.array([1, 2, 4, 8, 16, 32])
@@ -135,15 +129,6 @@ def test_band_holds_new_curves_and_stays_in_range():
     assert (upper >= pointwise[1]).all()
 
 
-@pytest.mark.parametrize("probability", [0.05, 0.5, 0.95])
-def test_band_with_ties_holds_its_share(probability):
-    draws = np.random.default_rng(1).integers(0, 3, (400, 5)).astype(float)
-    draws[:, 2] = 1.0  # known for sure
-    lower, upper = simultaneous_band(draws, probability)
-    assert ((draws >= lower) & (draws <= upper)).all(axis=1).mean() >= probability
-    assert lower[2] == upper[2] == 1.0
-
-
 @pytest.mark.parametrize(
     ("draws", "probability", "says"),
     [([1.0, 2.0], 0.9, "table"), ([[np.nan]], 0.9, "finite"), ([[1.0]], 1.0, "strictly")],
@@ -151,15 +136,6 @@ def test_band_with_ties_holds_its_share(probability):
 def test_band_refuses(draws, probability, says):
     with pytest.raises(ValueError, match=says):
         simultaneous_band(draws, probability)
-
-
-def test_difficulty_is_drawn_at_extreme_hyperparameters():
-    fit = bk.evaluate([[0, 0], [1, 1], [0, 1]], "pass@1", difficulty="beta", draws=8, rng=1)
-    for name, ends in (("mean_p", [1e-12, 1 - 1e-12]), ("icc", [1e-12, 0.999999])):
-        fit["posterior"][name][:] = np.resize(ends, fit["posterior"][name].shape)
-    median = plots.plot_difficulty(fit).get_viz("median").get_ydata()
-    assert np.isfinite(median).all()
-    assert median[-1] == 1.0
 
 
 # --- text ---
@@ -308,20 +284,6 @@ def test_bands_are_of_those_chosen_and_bars_of_the_others():
     assert sum(best.get_viz("band_lower", system=name) is not None for name in "abc") == 1
     with pytest.raises(ValueError, match="system must be among the labels"):
         plots.plot_curve(fit, bands="d")
-
-
-def test_ranks_of_a_leaderboard_are_those_of_the_comparison(fit):
-    board = bk.leaderboard(bk.evaluate(fit_data(fit), "pass@1,2", draws=100, rng=1))
-    compared = bk.compare(bk.evaluate(fit_data(fit), "pass@1,2", draws=100, rng=1))
-    ranks = compared["ranks"]["pass_at_k"].sel(k=2, target="population")
-    plot = plots.plot_ranks(board, "pass@2")
-    for system in "ab":
-        for rank in (1, 2):
-            shown = plot.get_viz("probability", system=system, rank=rank).get_text()
-            chance = float(ranks.sel(system=system, rank=rank))
-            assert shown == ("0" if chance < 0.005 else f"{chance:.2f}")
-    with pytest.raises(ValueError, match=r"bayesatk\.compare\(fit\)"):
-        plots.plot_ranks(fit)
 
 
 def test_sampled_results_are_drawn_from_their_draws(fit):
@@ -568,19 +530,6 @@ def test_verification_draws_scores_and_rings_disagreements(fit):
     assert len(curves.get_viz("figure").axes[0].get_lines()) == len(found.table)
 
 
-def test_verification_curves_of_agreeing_results_lie_within_the_band(fit):
-    """Where a share of questions is 0 with some probability, levels up to it are left out."""
-    found = bk.verify(fit, fit.drop_nodes("closed_form"))
-    assert found.verdict == "agree"
-    plot = plots.plot_verification(found, fit, fit)
-    low, high = np.sort([plot.get_viz("within").get_xy()[1], -plot.get_viz("within").get_xy()[1]])
-    for quantity, row in found.table.iterrows():
-        y = plot.get_viz("line", quantity=quantity).get_ydata()
-        assert np.nanmin(y) > low
-        assert np.nanmax(y) < high
-        assert np.isnan(y).any() == row["variable"].endswith("_solved")
-
-
 def test_verification_shows_the_worst_of_many(fit):
     table = bk.verify(fit, fit.drop_nodes("closed_form")).table
     import pandas as pd
@@ -668,29 +617,10 @@ def test_all_plots_on_other_backends(fit, compared, backend, tmp_path):
         assert (tmp_path / f"{i}.html").stat().st_size > 5000
 
 
-def test_the_central_half_is_one_bar_however_short(fit):
-    plot = plots.plot_systems(fit, "bayes")
-    half = plot.get_viz("half", system="a", target="questions")
-    mean = plot.get_viz("mean", system="a", target="questions")
-    assert half.get_alpha() < 0.6  # the marker is seen on it without a gap around it
-    assert half.get_solid_capstyle() == "butt"  # no longer than the half
-    assert (mean.get_edgecolor() == mean.get_facecolor()).all()
-
-
 def test_a_curve_may_be_named_by_one_of_its_points(fit):
     named = plots.plot_curve(fit, "pass@4").get_viz("line", system="a", target="questions")
     line = plots.plot_curve(fit, "pass@").get_viz("line", system="a", target="questions")
     assert named.get_xydata().tolist() == line.get_xydata().tolist()
-
-
-@pytest.mark.parametrize("plot", [plots.plot_difference, plots.plot_ranks])
-def test_what_was_not_compared_is_told_to_be(fit, plot):
-    alone = fit.copy()
-    for group in ("comparison", "ranks", "tiers"):
-        if group in alone.children:
-            del alone[group]
-    with pytest.raises(ValueError, match=r"bayesatk\.compare\(fit\): compare first"):
-        plot(alone)
 
 
 def test_questions_are_drawn_hardest_first_and_thinned_where_they_are_many():

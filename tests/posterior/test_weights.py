@@ -286,22 +286,6 @@ def test_the_note_on_weights_and_success_names_the_bootstrap_where_there_is_a_la
     assert ["population='bootstrap'" in text for text in notes] == [True, False]
 
 
-@pytest.mark.parametrize("pooling", ["none", "complete", "partial"])
-def test_influence_is_what_an_evaluation_without_the_question_gives(pooling) -> None:
-    data = bk.tally(RUNS[0], weight=WEIGHT)
-    family = {"difficulty": "beta"} if pooling == "partial" else {}
-    fit = bk.evaluate(data, "pass@1", pooling=pooling, rng=1, **family)
-    for target in ("questions", "population"):
-        table = bk.checks.question_table(fit, target=target)
-        assert table["weight"].tolist() == WEIGHT
-        for q in range(4):
-            rest = data.sel(question=[i for i in range(4) if i != q])
-            other = bk.evaluate(rest, "pass@1", pooling=pooling, rng=1, draws=50, **family)
-            chosen = {"k": 1, "target": target, "statistic": "mean"}
-            moved = values(fit, **chosen) - values(other, **chosen)
-            assert table["influence"][q] == pytest.approx(moved, abs=1e-5)
-
-
 def test_a_gate_weighs_the_questions_of_both() -> None:
     both = [bk.tally(RUNS[i], weight=WEIGHT) for i in (0, 1)]
     gate = bk.decide.gate(*both, metric="pass@1", margin=0.05, rng=1)
