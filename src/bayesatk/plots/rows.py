@@ -339,7 +339,7 @@ def plot_ranks(
     See Also
     --------
     bayesatk.compare : makes the result, from pairs.
-    bayesatk.leaderboard : makes it, from the joint model of all systems.
+    bayesatk.leaderboard : makes it, from joint draws of all systems.
 
     Notes
     -----
