@@ -77,15 +77,6 @@ def test_a_loop_inside_a_loop_shows_one_bar(monkeypatch) -> None:
     assert "afterwards" in terminal.getvalue()
 
 
-@pytest.mark.usefixtures("_impatient")
-def test_a_loop_left_early_takes_its_bar_along(monkeypatch) -> None:
-    terminal = watched(monkeypatch)
-    for _ in track([1, 2], "broken off"):
-        break
-    list(track([1, 2], "next"))
-    assert "next" in terminal.getvalue()
-
-
 def test_rich_is_imported_only_for_a_bar() -> None:
     code = (
         "import sys\nfrom bayesatk._tools.progress import track\n"

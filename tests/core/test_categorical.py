@@ -107,18 +107,6 @@ def test_variance_is_that_of_two_independent_sets_of_trials(counts, scores, k) -
     assert float(found[1]) == pytest.approx(float(variance), rel=1e-10, abs=1e-15)
 
 
-def test_published_mean_and_sd_with_and_without_prior_trials() -> None:
-    scores, one = [0.0, 0.5, 1.0], CategoryCredit(1)
-    counts = np.array([[1, 2, 2], [1, 2, 2]])
-    for prior, mu, sigma in (
-        ([[1, 0, 1], [0, 1, 1]], 0.575, 0.084275),
-        (np.zeros((2, 3)), 0.5625, 0.091998),
-    ):
-        mean, variance = category_moments(one, 1.0 + counts + np.array(prior), scores)
-        assert mean.mean() == pytest.approx(mu, abs=1e-12)
-        assert np.sqrt(variance.sum()) / 2 == pytest.approx(sigma, abs=5e-7)
-
-
 BINARY = [
     *(credits.pass_at(k) for k in (1, 3)), credits.pass_hat(3), credits.maj_at(4),
     credits.g_pass_at(5, 0.5), credits.mg_pass_at(4), credits.auc_at(4),
@@ -139,31 +127,6 @@ def test_binary_metrics_are_two_categories(credit) -> None:
         assert float(variance) == pytest.approx(exact_variance[0, 0], abs=1e-12)
         drawn = category_finite(worth, [n - c, c], [0.0, 1.0])
         assert float(drawn) == pytest.approx(float(finite(credit, c, n)), abs=1e-12)
-
-
-def test_best_score_is_pass_at_k_for_right_and_wrong() -> None:
-    exact_mean, _, exact_variance = beta_binomial_moments(
-        [credits.pass_at(6)], np.array([3.0]), np.array([900.0])
-    )
-    mean, variance = category_moments(CategoryCredit(6), [900.0, 3.0], [0.0, 1.0])
-    assert float(mean) == pytest.approx(exact_mean[0, 0], rel=1e-13)
-    assert float(variance) == pytest.approx(exact_variance[0, 0], rel=1e-11)
-
-
-def test_order_of_categories_does_not_matter() -> None:
-    rng = np.random.default_rng(1)
-    alpha, scores, order = rng.gamma(2.0, size=5), rng.normal(size=5), rng.permutation(5)
-    one = np.array(category_moments(CategoryCredit(3), alpha, scores))
-    other = np.array(category_moments(CategoryCredit(3), alpha[order], scores[order]))
-    np.testing.assert_allclose(one, other, rtol=1e-13)
-
-
-def test_scale_and_shift_of_scores() -> None:
-    alpha, scores = np.array([2.0, 0.5, 4.0]), np.array([0.0, 1.0, 5.0])
-    mean, variance = category_moments(CategoryCredit(4), alpha, scores)
-    moved = category_moments(CategoryCredit(4), alpha, 3.0 * scores - 7.0)
-    assert float(moved[0]) == pytest.approx(3.0 * mean - 7.0)
-    assert float(moved[1]) == pytest.approx(9.0 * variance)
 
 
 def test_variance_keeps_its_digits_when_success_is_rare() -> None:

@@ -186,28 +186,6 @@ def test_counts_that_only_a_higher_confidence_explains():
     assert 0.3 < found.lower[0, 1] < 0.5 < found.upper[0, 1] < 0.7
 
 
-def test_narrow_bounds_are_met_between_points_of_the_grid():
-    """A million questions of one probability: two neighbours on a grid do not mix to it."""
-    rng = np.random.default_rng(3)
-    found = ranges(rng.binomial(1000, 0.3141, 1_000_000), 1000, "bayes pass@2")
-    assert found.fits
-    assert (found.upper - found.lower < 2e-3).all()
-    assert (found.lower[0] <= 0.3141).all()
-    assert (found.upper[0] >= 0.3141).all()
-
-
-def test_more_questions_and_less_confidence_narrow_it():
-    counts = np.array([40, 10, 10, 15, 25])
-    c, n = np.arange(5), np.full(5, 4)
-    widths = []
-    for factor, confidence in ((1, 0.95), (10, 0.95), (10, 0.5), (10_000, 0.95)):
-        found = metric_ranges(c, n, factor * counts, curves("pass@2,16"), confidence)
-        widths.append((found.upper - found.lower)[:, 1])
-    assert (np.diff(widths, axis=0)[:2] < 0).all()
-    assert (widths[3] < widths[2]).all()
-    assert widths[3][0] < 0.01 < widths[3][1]  # k = 16 stays unknown
-
-
 def test_ragged_trials():
     """The population is one distribution; these questions may differ by their number of trials."""
     rng = np.random.default_rng(5)

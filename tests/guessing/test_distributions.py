@@ -260,16 +260,6 @@ def test_draws_have_the_distribution(law) -> None:
 
 
 @each_law
-def test_draws_are_shaped_and_seeded(law) -> None:
-    assert np.ndim(law.rvs(rng=1)) == 0
-    assert law.rvs((2, 3), rng=1).shape == (2, 3)
-    assert law.rvs(4, rng=1).dtype == np.int64
-    np.testing.assert_array_equal(law.rvs(50, rng=5), law.rvs(50, rng=5))
-    np.testing.assert_array_equal(law.rvs(50, rng=5), law.rvs(50, rng=np.random.default_rng(5)))
-    assert np.any(law.rvs(500, rng=5) != law.rvs(500, rng=6))
-
-
-@each_law
 def test_frozen_means_frozen(law) -> None:
     name = next(iter(vars(law)), "p")
     for attribute in (name, "anything"):
@@ -389,18 +379,6 @@ def test_systems_of_known_skill_are_a_product_of_cdfs() -> None:
     np.testing.assert_allclose(law.sf(k), [float(1 - v) for v in at_most], rtol=1e-13, atol=0)
     assert law.mean() == pytest.approx(float(sum(1 - v for v in at_most)), rel=1e-14)
     assert law.support() == (0, 5)
-
-
-def test_one_time_serves_every_component() -> None:
-    parts = [bk.guessing.PoissonBinomial(0.6, 20), bk.guessing.PoissonBinomial(0.5, 20)]
-    k = np.arange(21)
-    expected = (stats.binom.cdf(k, 20, 0.6) * stats.binom.cdf(k, 20, 0.5)) ** 3
-    np.testing.assert_allclose(
-        bk.guessing.LargestPoissonBinomial(parts, 3).cdf(k), expected, rtol=1e-11
-    )
-    np.testing.assert_allclose(
-        bk.guessing.LargestPoissonBinomial(parts, [3, 3]).cdf(k), expected, rtol=1e-11
-    )
 
 
 def correlated_tail(tail: mpmath.mpf, t: float, r: float) -> mpmath.mpf:
