@@ -90,6 +90,13 @@ def test_high_powers_of_many_trials(right, trials, metric, options, sds) -> None
     assert rows.loc[metric, "questions"]["sd"] == pytest.approx(exact, rel=0.04)
 
 
+def test_questions_that_hardly_differ_explain_next_to_nothing() -> None:
+    row = rows_of(([999_900] * 30, [10**6] * 30), "pass^201", difficulty="beta")
+    row = row.loc["pass^201", "population"]
+    assert row["variance_question"] == pytest.approx(1.04e-8, rel=0.1)
+    assert row["variance_trial"] == pytest.approx(1.29e-7, rel=0.05)
+
+
 # Intervals without pooling
 
 

@@ -1,14 +1,14 @@
 """What is left unknown of questions like these when the p of every question is known."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 
 import numpy as np
+from scipy.special import betaln, logsumexp
 
 from bayesatk._tools.arrays import Array
 from bayesatk.core.numerics.points import Points
-from bayesatk.core.numerics.quadrature import beta_rule, resolving_degree
-from bayesatk.core.program.credits import prior_on_rule
+from bayesatk.core.numerics.quadrature import beta_windows
+from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.program.laws import DifficultyLaw
 from bayesatk.core.program.observations import expected_credits
 from bayesatk.metrics.credit import Credit
@@ -16,9 +16,8 @@ from bayesatk.priors.fields import Fields
 
 _POINTS = 50  # of the hyperparameters
 _STEP = 1e-3  # of finite differences
-_LARGEST_TOTAL = 1e4  # of Beta parameters: narrower laws say as much of their mean
 _SMALLEST = 1e-8  # Beta parameter, and information of the prior
-_SMALLEST_CHANCE = 1e-300
+_LOG_OF_NOTHING = -700.0
 
 
 def variance_of_known(
@@ -46,27 +45,45 @@ def variance_of_known(
     moves = _STEP * np.concatenate([np.zeros((1, number)), np.eye(number), -np.eye(number)])
     theta = (some.theta[:, None] + moves).reshape(-1, number)
     nodes = law.nodes(theta, np.zeros((len(theta), 1)))
-    scale = np.minimum(_LARGEST_TOTAL / (nodes.alpha + nodes.beta), 1.0)
-    alpha, beta = (np.maximum(x * scale, _SMALLEST) for x in (nodes.alpha, nodes.beta))
-    rule = beta_rule(
-        float(alpha.min()), float(beta.min()), float(resolving_degree(alpha, beta).max())
-    )
-    if nodes.atoms.any():
-        rule = rule.with_ends()
-
-    def at_points(values: Array) -> Array:
-        return values.reshape(len(some.theta), len(moves), -1)
 
     def slope_of(values: Array) -> Array:
+        """Central differences of values by point and move; (points, hyperparameters, ...)."""
+        values = values.reshape(len(some.theta), len(moves), *values.shape[1:])
         return (values[:, 1 : number + 1] - values[:, number + 1 :]) / (2.0 * _STEP)
 
-    chance = at_points(prior_on_rule(replace(nodes, alpha=alpha, beta=beta), rule))
-    score, slope = slope_of(chance), slope_of(at_points(expected_credits(nodes, credits)))
-    logs = at_points(fields.log_density(theta))[..., 0]
+    information = questions * _of_one(nodes, len(moves), slope_of)
+    logs = fields.log_density(theta).reshape(-1, len(moves))
     bend = (2.0 * logs[:, :1] - logs[:, 1 : number + 1] - logs[:, number + 1 :]) / _STEP**2
-    known = score / np.maximum(chance[:, :1], _SMALLEST_CHANCE)
-    information = questions * np.einsum("hiq,hjq->hij", known, score)
     # Beside the border of a prior its density has no curvature to speak of.
     bend = np.where(np.isfinite(bend), np.maximum(bend, _SMALLEST), _SMALLEST)
     information += np.eye(number) * bend[:, None]
+    slope = slope_of(expected_credits(nodes, credits))
     return np.asarray(some.weight @ (slope * np.linalg.solve(information, slope)).sum(axis=1))
+
+
+def _of_one(nodes: Nodes, moves: int, slope_of: Callable[[Array], Array]) -> Array:
+    """Fisher information of one known p; (points, hyperparameters, hyperparameters).
+
+    Differences of log densities, unlike those of densities, are right for laws of any width.
+    """
+    at = np.arange(0, len(nodes), moves)  # where nothing is moved
+    with np.errstate(divide="ignore"):
+        share, atoms = np.log(nodes.share), np.log(nodes.atoms)
+    alpha, beta = (np.maximum(x, _SMALLEST) for x in (nodes.alpha, nodes.beta))
+    scale = share - betaln(alpha, beta)
+    score = slope_of(np.maximum(atoms, _LOG_OF_NOTHING))
+    information = np.einsum("ha,hia,hja->hij", nodes.atoms[at], score, score)
+    for own_share, a, b in zip(nodes.share[at].T, alpha[at].T, beta[at].T, strict=True):
+        for rows, window in beta_windows(a, b, 0):
+            every = (at[rows, None] + np.arange(moves)).ravel()
+            log_p, log_q = (
+                np.repeat(logs[window.place], moves, axis=0)[:, None]
+                for logs in (window.rule.log_p, window.rule.log_q)
+            )
+            parts = alpha[every, :, None] * log_p + beta[every, :, None] * log_q
+            logs = np.zeros((len(nodes), parts.shape[2]))
+            logs[every] = logsumexp(parts + scale[every, :, None], axis=1)
+            score = slope_of(logs)[rows]
+            weight = own_share[rows, None] * window.probability
+            information[rows] += np.einsum("hq,hiq,hjq->hij", weight, score, score)
+    return np.asarray(information)
