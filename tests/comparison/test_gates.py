@@ -69,9 +69,12 @@ def test_a_system_is_not_worse_where_the_other_is_not_better(
     rules = {"margin": margin, "ci_prob": 0.9, "target": target, "pooling": "none"}
     one = _gate(new, old, bk.decide.GatePolicy("pass@1", **rules))
     other = _gate(old, new, bk.decide.GatePolicy("pass@1", rule="superiority", **rules))
-    assert one.probability == pytest.approx(1.0 - other.probability, abs=1e-9)
-    turned = {"pass": "fail", "fail": "pass", "inconclusive": "inconclusive"}
-    assert one.verdict == turned[other.verdict] == decided(one.probability, 0.9)
+    slack = 5.0 * np.hypot(one.error, other.error) + 1e-3  # both are counts of draws
+    assert one.probability == pytest.approx(1.0 - other.probability, abs=slack)
+    assert one.verdict == decided(one.probability, 0.9)
+    if min(abs(one.probability - 0.9), abs(one.probability - 0.1)) > slack:
+        turned = {"pass": "fail", "fail": "pass", "inconclusive": "inconclusive"}
+        assert one.verdict == turned[other.verdict]
     assert one.exit_code == EXIT_CODES[one.verdict]
     assert 0.0 <= one.replication <= 1.0
     assert one.as_dict() == _gate(new, old, bk.decide.GatePolicy("pass@1", **rules)).as_dict() | {
