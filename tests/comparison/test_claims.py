@@ -102,7 +102,7 @@ def test_a_claim_never_contradicts_its_table(result) -> None:
         again = claim(
             result, row["metric"], target=row["target"], system=row["other"], other=row["system"]
         )
-        assert again == sentence
+        assert again.startswith(sentence)  # the notes of the fit follow
 
 
 @settings(max_examples=6, **QUICK)
