@@ -148,6 +148,21 @@ def test_a_saved_result_decides_by_its_model(folder, tmp_path) -> None:
     assert "a saved result must go alone" in refused.stderr
 
 
+def test_the_first_system_named_is_the_new_one(tmp_path) -> None:
+    """Whatever the order of the file: the difference is the first named minus the second."""
+    right = {"weak": 1, "strong": 3}
+    rows = [f"{name},{i},{int(i % 4 < right[name])}" for name in right for i in range(24)]
+    (tmp_path / "runs.csv").write_text("\n".join(["system,task,passed", *rows]))
+    for systems, code in ((("weak", "strong"), 1), (("strong", "weak"), 0)):
+        named = [text for name in systems for text in ("--system", name)]
+        done = run(tmp_path / "runs.csv", *named, "-m", "pass@1", "--margin", 0.1, "--json")
+        answer = json.loads(done.stdout)
+        assert answer["observed"] == {
+            role: right[name] / 4 for role, name in zip(("new", "baseline"), systems, strict=True)
+        }
+        assert done.exit_code == code
+
+
 def test_the_workflow_of_the_docs_has_commands_that_exist() -> None:
     text = (ROOT / "docs/how_to/gate_workflow.yml").read_text()
     steps = yaml.safe_load(text)["jobs"]["gate"]["steps"]

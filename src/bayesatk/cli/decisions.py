@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -320,7 +319,8 @@ def _both(baseline: Path | None, systems: list[str] | None) -> Callable[..., Any
         from bayesatk.io.load import load
 
         if systems:
-            return _as_new_and_baseline(load(source, **options), systems)
+            data = load(source, **options)
+            return together(*(of_systems(data, [name]) for name in systems))
         if isinstance(source, dict):
             raise ValueError("files must go without NAME= here: they are of the new system.")
         return together(load(source, **options), load(str(baseline), **options))
@@ -363,16 +363,6 @@ def _write_policy(path: Path, metric: str, margin: float) -> None:
     with path.open("w", encoding="utf-8") as file:
         file.write(_RULES.format(metric=json.dumps(rules.metric), margin=rules.margin))
     print(f"Saved {path}")
-
-
-def _as_new_and_baseline(data: Any, systems: list[str]) -> Any:
-    """Return the outcomes of two systems under the names that a gate knows."""
-    data, (new, baseline) = of_systems(data, systems), systems
-    names = {new: "new", baseline: "baseline"}
-    labels = [names[str(label)] for label in data.systems]
-    note = f"new is {new!r}, baseline is {baseline!r}"
-    dataset = data.dataset.assign_coords(system=labels)
-    return replace(data, dataset=dataset, notes=(*data.notes, note))
 
 
 def _check_gate(
