@@ -104,7 +104,7 @@ def of_differences(gap: Array, settings: Settings) -> Contrasts:
     margin = settings.rope + RESOLUTION * (settings.rope > 0.0)
     ahead, behind = ((way * lead > 0.0).mean(axis=-1) for way in (1, -1))
     above, below = ((way * lead > margin).mean(axis=-1) for way in (1, -1))
-    tie = np.maximum(1.0 - ahead - behind, 0.0)
+    tie, inside = (gap == 0.0).mean(axis=-1), (np.abs(lead) <= margin).mean(axis=-1)
     mean, sd = gap.mean(axis=-1), gap.std(axis=-1, ddof=1)
     low, high = _ends(gap, settings)
     band = low, high
@@ -116,8 +116,7 @@ def of_differences(gap: Array, settings: Settings) -> Contrasts:
     return {
         "mean": mean, "sd": sd, "ci_lower": low, "ci_upper": high,
         "prob_greater": better, "prob_smaller": behind + 0.5 * tie, "prob_tie": tie,
-        "prob_below_rope": below, "prob_above_rope": above,
-        "prob_in_rope": np.maximum(1.0 - above - below, 0.0),
+        "prob_below_rope": below, "prob_in_rope": inside, "prob_above_rope": above,
         "expected_loss": np.maximum(-lead, 0.0).mean(axis=-1),
         "expected_gain": np.maximum(lead, 0.0).mean(axis=-1),
         "monte_carlo_error": np.sqrt(inner * (1.0 - inner) / settings.effective),
