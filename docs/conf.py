@@ -79,9 +79,13 @@ html_theme_options = {
 
 
 def setup(app):
-    """Let links to case studies, written for the repository, lead to the copies."""
+    """Let links to and from case studies, written for the repository, lead to the copies."""
     app.connect("source-read", _to_the_copies)
 
 
 def _to_the_copies(app, page, source):
-    source[0] = source[0].replace("](../case_studies/", "](case_studies/")
+    source[0] = (
+        source[0]
+        .replace("](../case_studies/", "](case_studies/")
+        .replace("](../../docs/", "](../../")
+    )

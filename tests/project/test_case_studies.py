@@ -12,9 +12,8 @@ CELL = re.compile(r"```\{code-cell\} python\n(?::[^\n]*\n)*(.*?)```", re.DOTALL)
 
 # Ten seconds or more, for many models compiled or hundreds of fits: left to make test-all.
 LONG = {
-    "01_classics", "02_random_baseline", "03_stochastic_solver", "05_certificate",
-    "06_comparing_systems", "07_majority_or_plurality", "08_horizon_of_a_solver",
-    "10_published_boards", "11_exact_posteriors",
+    "01_classics", "01_real_difference", "02_random_baseline", "10_published_boards",
+    "11_exact_posteriors",
 }  # fmt: skip
 
 
