@@ -12,7 +12,7 @@ CELL = re.compile(r"```\{code-cell\} python\n(?::[^\n]*\n)*(.*?)```", re.DOTALL)
 
 # Ten seconds or more, for many models compiled or hundreds of fits: left to make test-all.
 LONG = {
-    "01_classics", "01_real_difference", "10_published_boards",
+    "01_classics", "01_real_difference", "05_leaderboards",
     "11_exact_posteriors",
 }  # fmt: skip
 
