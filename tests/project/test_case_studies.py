@@ -2,9 +2,12 @@
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from bayesatk.metrics.grid import FAMILIES
 
 STUDIES = Path(__file__).parents[2] / "case_studies"
 CELL = re.compile(r"```\{code-cell\} python\n(?::[^\n]*\n)*(.*?)```", re.DOTALL)
@@ -12,9 +15,18 @@ CELL = re.compile(r"```\{code-cell\} python\n(?::[^\n]*\n)*(.*?)```", re.DOTALL)
 
 # Ten seconds or more, for many models compiled or hundreds of fits: left to make test-all.
 LONG = {
-    "01_classics", "01_real_difference", "05_leaderboards",
+    "01_classics", "01_real_difference", "02_agent_reliability", "05_leaderboards",
     "11_exact_posteriors",
 }  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _metrics_of_the_library_only() -> Iterator[None]:
+    """Take out the metrics that studies register."""
+    before = dict(FAMILIES)
+    yield
+    FAMILIES.clear()
+    FAMILIES.update(before)
 
 
 @pytest.mark.slow
