@@ -116,30 +116,23 @@ def pooling() -> list[Row]:
 
 
 def sampling() -> list[Row]:
-    """NUTS on the marginal and the full model, compiled once, against the quadrature."""
+    """NUTS with a program that was kept, against the quadrature."""
     rng = np.random.default_rng(2)
-    rows: list[Row] = []
-    rate: dict[str, float] = {}
     data = bk.tally((rng.binomial(16, rng.beta(0.8, 1.2, 500)), 16))
     exact = median_ms(lambda: bk.evaluate(data, "pass@4", rng=1))
-    for form in ("full", "marginal"):
+    took = []
+    for _ in range(2):  # the first time it is compiled
         start = time.perf_counter()
-        model = bk.models.compile_beta_binomial(data, form=form)
-        compiled = time.perf_counter() - start
-        model.sample(data, "pass@4", rng=1)
-        start = time.perf_counter()
-        posterior = model.sample(data, "pass@4", rng=1)["posterior"]
-        seconds = time.perf_counter() - start
-        sizes = az.ess(posterior.to_dataset()[["mean_p", "icc", "pass_at_k"]])
-        rate[form] = min(float(sizes[name].min()) for name in sizes) / seconds
-        label = (
-            f"NUTS, {form} form, M=500, n=16: {rate[form]:.0f} ESS/s, compiling {compiled:.1f} s"
-        )
-        rows.append((label, f"{seconds:.2f} s", f"{1e3 * seconds / exact:.1f} x evaluate", ""))
-    ratio = f"{rate['marginal'] / rate['full']:.1f} x ESS/s of full"
-    rows.append(("marginal against full form", "", ratio, ""))
-    rows.append(("evaluate, the same data and metric, 4000 draws", f"{exact:.0f} ms", "", ""))
-    return rows
+        sampled = bk.sample(data, "pass@4", difficulty="beta", progress=False, rng=1)
+        took.append(time.perf_counter() - start)
+    first, seconds = took
+    sizes = az.ess(sampled["posterior"].to_dataset()[["mean_p", "icc", "pass_at_k"]])
+    rate = min(float(sizes[name].min()) for name in sizes) / seconds
+    label = f"NUTS, M=500, n=16: {rate:.0f} ESS/s, compiling {first - seconds:.1f} s"
+    return [
+        (label, f"{seconds:.2f} s", f"{1e3 * seconds / exact:.1f} x evaluate", ""),
+        ("evaluate, the same data and metric, 4000 draws", f"{exact:.0f} ms", "", ""),
+    ]
 
 
 def main() -> None:

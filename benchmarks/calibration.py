@@ -23,7 +23,6 @@ import bayesatk as bk
 RESULTS = Path(__file__).parent / "results" / "calibration"
 SCORES = (0.0, 0.5, 1.0)
 BETA = {"difficulty": "beta"}
-MODERATE = bk.priors.HyperPrior((2.0, 2.0), (2.0, 6.0), families="beta")
 
 
 @dataclass(frozen=True)
@@ -65,11 +64,7 @@ CLOSED = [
 ]  # fmt: skip
 SAMPLED = [
     Run("pymc-none", "pooling none", (6, 3), "pass@2", 200, {"pooling": "none"}),
-    Run("pymc-marginal", "partial, marginal", (6, 3), "pass@2", 200, {"form": "marginal", **BETA}),
-    Run(
-        "pymc-full", "partial, full; icc ~ Beta(2, 6)", (12, 8), "pass@2", 200,
-        {"form": "full", "prior": MODERATE},
-    ),
+    Run("pymc-partial", "pooling partial", (6, 3), "pass@2", 200, BETA),
     *(
         Run(
             f"pymc-{name}", f"partial, {name}", (8, 4), "pass@2,8", 200, {"difficulty": name}
@@ -78,7 +73,7 @@ SAMPLED = [
     ),
     Run("pymc-complete", "pooling complete", (6, 3), "pass@2", 200, {"pooling": "complete"}),
     Run(
-        "pymc-categories", "three categories, partial, marginal", (6, 3), "bayes max@2", 200,
+        "pymc-categories", "three categories, partial", (6, 3), "bayes max@2", 200,
         {"scores": SCORES, "prior": bk.priors.DirichletHyperPrior()},
     ),
     Run(
@@ -88,11 +83,6 @@ SAMPLED = [
     Run(
         "pymc-categories-complete", "three categories, complete", (6, 3), "bayes", 200,
         {"pooling": "complete", "scores": SCORES},
-    ),
-    Run(
-        "pymc-categories-full", "three categories, partial, full; icc ~ Beta(2, 6)", (12, 8),
-        "bayes max@2", 200,
-        {"form": "full", "scores": SCORES, "prior": bk.priors.DirichletHyperPrior(icc=(2.0, 6.0))},
     ),
 ]  # fmt: skip
 

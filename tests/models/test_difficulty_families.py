@@ -1,7 +1,5 @@
 """PyMC twins of the difficulty families: densities, evidence, averages, and p given them."""
 
-from dataclasses import replace
-
 import arviz as az
 import mpmath
 import numpy as np
@@ -14,11 +12,13 @@ from scipy.stats import betabinom
 
 import bayesatk as bk
 from bayesatk.core.pooling.difficulty import Difficulty
-from bayesatk.models.program import log_rising
+from bayesatk.models.laws import log_rising
 from bayesatk.models.question_draws import success_p
 from bayesatk.priors import DIFFICULTY_FAMILIES
 from bayesatk.results.difficulty import difficulty_draws, draw_prior
 from tests.conftest import METRICS
+
+AVERAGED = {"difficulty": "averaged", "progress": False}
 
 
 def test_draws_of_the_prior_have_its_families_and_shapes() -> None:
@@ -58,12 +58,6 @@ def test_p_given_a_difficulty_is_conjugate() -> None:
 
 
 @pytest.fixture(scope="module")
-def compiled():
-    """All families, of two systems, compiled once."""
-    return bk.models.compile_beta_binomial([[[1, 0, 1]], [[0, 0, 1]]], difficulty="averaged")
-
-
-@pytest.fixture(scope="module")
 def data() -> bk.Outcomes:
     """A system with impossible questions, and one whose questions are all alike."""
     rng = np.random.default_rng(4)
@@ -75,8 +69,9 @@ def data() -> bk.Outcomes:
 
 
 @pytest.fixture(scope="module")
-def sampled(compiled, data):
-    return compiled.sample(data, "pass@1,16", keep=["p", "log_likelihood", "predictive"], rng=6)
+def sampled(data):
+    keep = ["p", "log_likelihood", "predictive"]
+    return bk.sample(data, "pass@1,16", keep=keep, rng=6, **AVERAGED)
 
 
 def _evidence_by_prior_draws(prior, c, n, size: int = 400_000) -> tuple[float, float]:
@@ -93,11 +88,11 @@ def _evidence_by_prior_draws(prior, c, n, size: int = 400_000) -> tuple[float, f
 
 
 @pytest.mark.long
-def test_evidence_is_the_mean_likelihood_under_the_prior(compiled) -> None:
+def test_evidence_is_the_mean_likelihood_under_the_prior() -> None:
     """Against 400,000 draws of the prior, which share nothing with bridge sampling but the data."""
     counts = np.array([[0, 2, 3, 0], [1, 1, 2, 1]])
     small = bk.tally(counts, trials=np.full((2, 4), 3))
-    table = compiled.sample(small, "pass@1", rng=3)["families"]
+    table = bk.sample(small, "pass@1", rng=3, **AVERAGED)["families"]
     for family in DIFFICULTY_FAMILIES:
         for system, c in enumerate(counts):
             prior = bk.priors.HyperPrior(families=family)
@@ -136,7 +131,7 @@ def test_evidence_of_atoms_is_the_known_one() -> None:
 
 
 @pytest.mark.long
-def test_families_are_weighed_by_prior_and_evidence(sampled, compiled, data) -> None:
+def test_families_are_weighed_by_prior_and_evidence(sampled) -> None:
     table = sampled["families"].to_dataset()
     weight = np.exp(table["family_log_evidence"] - table["family_log_evidence"].max("family"))
     np.testing.assert_allclose(table["family_probability"], weight / weight.sum("family"))
@@ -204,12 +199,10 @@ def test_likelihoods_and_replicates_are_of_the_drawn_difficulties(sampled, data)
 
 @pytest.mark.long
 @pytest.mark.parametrize("family", ["inflated", "mixture", "averaged"])
-def test_closed_forms_agree_with_their_twins(compiled, data, family) -> None:
+def test_closed_forms_agree_with_their_twins(data, family) -> None:
     """To a tenth of a posterior sd: the closed form integrates on a thousand weighted points."""
-    prior = compiled.prior if family == "averaged" else compiled.prior.of_family(family)
-    programs = {name: compiled.programs[name] for name in prior.family_prior}
-    twin = replace(compiled, prior=prior, programs=programs)
-    sampled = twin.sample(data, METRICS, rng=3, draws=2000, tune=1500)
+    long = {"draws": 2000, "tune": 1500, "progress": False}
+    sampled = bk.sample(data, METRICS, difficulty=family, rng=3, **long)
     fit = bk.evaluate(data, METRICS, difficulty=family, rng=1)
     table = bk.verify(fit, sampled).table
     assert {"mean_p", "icc"} <= set(table["variable"])
@@ -230,8 +223,6 @@ def test_what_has_no_families_is_refused() -> None:
         bk.sample(data, "pass@1", pooling="none", difficulty="beta", **quiet)
     with pytest.raises(ValueError, match="difficulty must be 'averaged', or one"):
         bk.sample(data, "pass@1", difficulty="normal", **quiet)
-    with pytest.raises(ValueError, match="difficulty='beta', or leave out form"):
-        bk.sample(data, "pass@1", difficulty="mixture", form="full", **quiet)
     with pytest.raises(ValueError, match="difficulty must be 'beta' under an improper prior"):
         bk.models.build(data, prior=bk.priors.HyperPrior.bda3(), difficulty="mixture")
     with pytest.raises(ValueError, match="difficulty must be left out"):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from threading import Barrier
 
 import numpy as np
@@ -56,12 +57,10 @@ def test_other_data_take_the_kept_program_and_get_the_draws_of_a_fresh_one(compi
 
 
 @pytest.mark.long  # models of other kinds: calibration in tests/verification exchanges their data
-@pytest.mark.parametrize(
-    ("pooling", "form", "metric"), [("none", "full", "pass@2"), ("partial", "marginal", "bayes")]
-)
-def test_questions_and_categories_take_other_data(compiled, pooling, form, metric) -> None:
+@pytest.mark.parametrize(("pooling", "metric"), [("none", "pass@2"), ("partial", "bayes")])
+def test_questions_and_categories_take_other_data(compiled, pooling, metric) -> None:
     scored = {"scores": {0: 0.0, 1: 1.0, 2: 0.5}} if metric == "bayes" else {}
-    options = SHORT | {"pooling": pooling, "form": form, "rng": 5}
+    options = SHORT | {"pooling": pooling, "rng": 5}
     rng = np.random.default_rng(3)
     one, two = (bk.tally(rng.integers(0, 2 + len(scored), (2, 6, 5)), **scored) for _ in range(2))
     fresh = bk.sample(two, metric, **options)
@@ -90,29 +89,28 @@ def test_what_a_model_depends_on_beside_its_data_has_its_own_program(monkeypatch
             data = bk.tally(data, scores={i: i / (scored - 1) for i in range(scored)})
         return read_study(data, metric, **{**PLAIN, **options})
 
-    def program(form="marginal", family="beta", **options) -> Compiled | None:
+    def program(family="beta", **options) -> Compiled | None:
         one = asked(**options)
-        compiler = compiler_of(one, form, family)
+        compiler = compiler_of(one, family)
         if compiler is None:
             return None
-        return compiler(build_models(one, form)[family])
+        return compiler(build_models(one)[family])
 
     first = program()
     assert program(seed=2, questions=9) is first
-    assert first.values["state_repeats"].sum() == 9
+    assert first.values["successes_data"].shape == (1, 9)
     assert program(prior=bk.priors.HyperPrior(families={"beta": 3, "mixture": 1})) is first
     others = [
         program(family="mixture"), program(prior=bk.priors.HyperPrior(mean=(90.0, 10.0))),
-        program(systems=2), program("full", difficulty="beta"),
-        program("full", difficulty="beta", questions=9),
-        program("full", "", pooling="none"), program("full", "", pooling="complete"),
+        program(systems=2), program("", pooling="none"), program("", pooling="complete"),
+        program("", pooling="none", questions=9),
         program(metric="bayes", scored=3), program(metric="bayes", scored=4),
-        program("marginal", "", metric="bayes", scored=3, prior=bk.priors.DirichletHyperPrior()),
-        program("marginal", "", metric="bayes", scored=4, prior=bk.priors.DirichletHyperPrior()),
+        program("", metric="bayes", scored=3, prior=bk.priors.DirichletHyperPrior()),
+        program("", metric="bayes", scored=4, prior=bk.priors.DirichletHyperPrior()),
     ]  # fmt: skip
     assert len({id(one) for one in [first, *others]}) == 1 + len(others)
     assert program(judge=bk.JudgeError(tp=90, p=100, fp=5, n=100), difficulty="beta") is None
-    assert program("marginal", "", metric="bayes", prior_trials=runs(3, 20)) is None
+    assert program("", metric="bayes", prior_trials=runs(3, 20)) is None
     sampling._compiled.cache_clear()
 
 
@@ -121,8 +119,8 @@ def test_what_a_model_depends_on_beside_its_data_has_its_own_program(monkeypatch
 def test_threads_do_not_exchange_their_data(monkeypatch) -> None:
     options = {"draws": 200, "tune": 200, "chains": 2, "rng": 5, "sample_kwargs": {"cores": 1}}
     every = [runs(seed, 10 + seed) for seed in range(2)]
-    model = bk.models.compile_beta_binomial(every[0], difficulty="beta")
-    alone = [model.sample(data, "pass@2", **options) for data in every]
+    ask = partial(bk.sample, metrics="pass@2", difficulty="beta", progress=False, **options)
+    alone = [ask(data) for data in every]
     both, sample_model = Barrier(2), nutpie.sample
 
     def at_once(*arguments, **others) -> xr.DataTree:
@@ -131,7 +129,7 @@ def test_threads_do_not_exchange_their_data(monkeypatch) -> None:
 
     monkeypatch.setattr(nutpie, "sample", at_once)
     with ThreadPoolExecutor(2) as pool:
-        together = list(pool.map(lambda data: model.sample(data, "pass@2", **options), every))
+        together = list(pool.map(ask, every))
     for one, other in zip(alone, together, strict=True):
         xr.testing.assert_equal(one["posterior"].to_dataset(), other["posterior"].to_dataset())
 

@@ -88,10 +88,9 @@ def test_functions_take_the_object_as_they_take_the_tree() -> None:
 
 def test_a_result_has_the_fields_of_a_sampled_one() -> None:
     fit = bk.evaluate(RUNS, "bayes", draws=20, rng=1)
-    fit.attrs |= {"method": "nuts", "model_form": "full"}
+    fit.attrs |= {"method": "nuts"}
     own = Result.of(fit)
     assert own.sampled
-    assert own.form == "full"
 
 
 def test_scored_categories_have_no_successes() -> None:

@@ -152,10 +152,6 @@ def test_what_cannot_be_simulated_is_refused() -> None:
         bk.checks.calibrate(3, 2, prior=bk.priors.HyperPrior.bda3())
     with pytest.raises(ValueError, match="engine must be"):
         bk.checks.calibrate(3, 2, engine="stan")
-    with pytest.raises(ValueError, match="form must be left out"):
-        bk.checks.calibrate(3, 2, form="full")
-    with pytest.raises(ValueError, match="form must be 'marginal' or 'full'; got 'half'"):
-        bk.checks.calibrate(3, 2, form="half", engine="pymc")
     with pytest.raises(ValueError, match=r"metrics must be of marks .*got plurality@1"):
         bk.checks.calibrate(3, 2, "plurality@1 pass@1")
     for scores in ((1.0, 0.0), (0.0, float("nan")), (0.0, float("inf")), "ab", 3):

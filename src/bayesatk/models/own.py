@@ -142,7 +142,7 @@ def from_draws(
     mixing = mixing_notes(groups["posterior"], [groups[n] for n in groups if n == "sample_stats"])
     sources = [family.source for family in study.grid.families] + [RUBIN] * study.bootstrapped
     attributes = root_attributes(
-        "draws", study.as_text(), seed, outcomes, tuple(dict.fromkeys(sources)), model_form="own",
+        "draws", study.as_text(), seed, outcomes, tuple(dict.fromkeys(sources)),
         notes=json.dumps([*lines, *more, *mixing]),
     )  # fmt: skip
     return build(groups | data_groups(study), attributes)

@@ -8,25 +8,16 @@ from dataclasses import replace
 
 import numpy as np
 import xarray as xr
-from scipy.special import xlogy
 from scipy.stats import betabinom, binom
 
 from bayesatk._tools.arrays import Array, Indices, Rng
-from bayesatk._tools.messages import ArgumentError
 from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.core.question.dirichlet_multinomial import log_ordered
 from bayesatk.data.study import Study
 from bayesatk.metrics.credit import log_choose
-from bayesatk.models.marks import logit_nodes
-from bayesatk.models.program import all_trials
 from bayesatk.results.difficulty import difficulty_of, flat_draws
-from bayesatk.results.question_laws import (
-    QuestionLaws,
-    concentration,
-    drawn_p,
-)
+from bayesatk.results.question_laws import QuestionLaws
 from bayesatk.results.question_means import Expectation
-from bayesatk.results.result import Result
 
 _LEAST = 1e-300  # sum of gamma variables
 _LEAST_ICC = 1e-8  # of the rates of a judge, as in `bayesatk.models.marks`
@@ -122,27 +113,6 @@ def log_parts(difficulty: Difficulty, states: Array) -> Array:
 # Probabilities given trials
 
 
-def p_of_result(result: Result, system: int, rng: Rng) -> Array:
-    """Draws of p of all questions, or of vectors: as stored, or given the hyperparameters."""
-    posterior, study = result.posterior, result.study
-    if "p" in posterior:
-        return flat_draws(posterior["p"], system)
-    if study.pooling == "none":
-        if study.judges is not None:
-            raise ArgumentError(
-                "fit", " must have draws of p, which marks of a judge without pooling "
-                "need for this. Sample with keep=['p'].",
-            )  # fmt: skip
-        alpha = concentration(study, system) + study.counts[system]
-        return drawn_p(np.broadcast_to(alpha, (result.size, *alpha.shape)), rng, study)
-    laws = result.laws(system)
-    trials = all_trials(study)[system]
-    if study.pooling == "complete":
-        assert laws.mean is not None
-        return np.repeat(laws.mean[:, None], len(trials), axis=1)
-    return probabilities(laws, trials, np.arange(len(trials)), rng)
-
-
 def probabilities(laws: QuestionLaws, counts: Array, members: Indices, rng: Rng) -> Array:
     """Draw the probabilities of some questions given their trials; (draws, members, ...).
 
@@ -184,8 +154,6 @@ def p_given(law: QuestionLaws, counts: Array, size: int, rng: Rng) -> Array:
         return np.where(total > 0.0, gamma / np.maximum(total, _LEAST), law.mean[:, None])
     if rates is None:
         return success_p(difficulty, counts, size, rng)
-    if (counts != np.round(counts)).any():
-        return marked_p(difficulty, rates, counts, size, rng)
     unmarked, marks = np.round(counts[:2]).astype(int)
     labelled_wrong, labelled_right = _labelled(counts).astype(int)
     unknown = unmarked + marks
@@ -235,32 +203,6 @@ def success_p(difficulty: Difficulty, counts: Array, size: int, rng: Rng) -> Arr
     return np.asarray(np.where(column < number, p, (column > number).astype(float)))
 
 
-def marked_p(difficulty: Difficulty, rates: Array, counts: Array, size: int, rng: Rng) -> Array:
-    """Draws of p (draws, questions) given fractions of marked trials, on nodes of logit p.
-
-    Parameters
-    ----------
-    difficulty : Difficulty
-    rates : ndarray, shape (draws, 2)
-    counts : ndarray, shape (2,) or (kinds,)
-        Trials marked wrong and right; and those whose truth is known.
-    size : int
-        Number of questions.
-    rng : numpy.random.Generator
-    """
-    (wrong, right), labelled = counts[:2], _labelled(counts)
-    s, f = rates[:, :1], rates[:, 1:]
-    alphas = np.stack([difficulty.beta, difficulty.alpha], axis=-1).swapaxes(0, 1)
-    with np.errstate(divide="ignore", under="ignore"):
-        atoms = np.log(difficulty.never), np.log(difficulty.always)
-        parts = list(zip(alphas, np.log(difficulty.share.T), strict=True))
-        p, q, logs = logit_nodes(parts, atoms, np)
-        logs = logs + right * np.log(s * p + f * q) + wrong * np.log((1.0 - s) * p + (1.0 - f) * q)
-        logs = logs + xlogy(labelled[0], q) + xlogy(labelled[1], p)
-        weight = np.exp(logs - logs.max(axis=1, keepdims=True))
-    return np.take_along_axis(p, _drawn_columns(weight, size, rng), axis=1)
-
-
 def _drawn_columns(weight: Array, size: int, rng: Rng) -> Indices:
     """Draw columns in proportion to the weights in every row; (rows, size)."""
     edges = weight.cumsum(axis=1)
@@ -279,7 +221,7 @@ def mark_chances(rates: Array, marks: int, trials: int, labels: Array) -> Array:
     rates : ndarray, shape (draws, 2), or 3 where they vary by question
     marks, trials : int
     labels : ndarray, shape (6,) or (0,)
-        Further trials of the question, as of `bayesatk.models.marks.log_labels`.
+        Further trials of the question, as of `bayesatk.data.Outcomes.kinds, of known truth`.
     """
     rate, right = rates[:, :2, None], np.arange(marks + 1)
 

@@ -7,7 +7,7 @@ thread.
 
 import json
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from time import perf_counter
 from typing import Any, Literal
@@ -18,21 +18,17 @@ import pymc as pm
 import xarray as xr
 
 from bayesatk._tools.arrays import Rng
-from bayesatk._tools.messages import ArgumentError, one_of
+from bayesatk._tools.messages import ArgumentError
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.data.study import Study, read_study
 from bayesatk.metrics.category_credit import reachable
 from bayesatk.metrics.grid import MetricSpec
-from bayesatk.models.building import (
-    build_models,
-    default_form,
-    one_latent_family,
-)
+from bayesatk.models.building import build_models, sampled_families
 from bayesatk.models.evidence import Averaged, average
 from bayesatk.models.metric_draws import CountDraws, count_draws
 from bayesatk.models.mixing import mixing_notes
 from bayesatk.models.pooled_votes import pooled_vote_draws
-from bayesatk.models.program import Form
+from bayesatk.models.predictive import predictive_groups
 from bayesatk.models.votes import answer_draws, build_answers
 from bayesatk.priors import (
     AnswerPrior,
@@ -115,6 +111,10 @@ class Sampling:
         )  # fmt: skip
         if trace["posterior"].sizes["draw"] < self.draws:  # nutpie gives what there was
             raise KeyboardInterrupt
+        # A program that was kept labels its draws by the data that it was compiled with.
+        drawn = trace["posterior"].to_dataset()
+        labels = {dim: list(model.coords[str(dim)]) for dim in drawn.dims if dim in model.coords}
+        trace["posterior"] = xr.DataTree(drawn.assign_coords(labels))
         trace["posterior"].attrs |= {
             "inference_library": "nutpie",
             "inference_library_version": nutpie.__version__,
@@ -128,13 +128,12 @@ def with_data_of(program: Any, model: pm.Model) -> Any:
     return program.with_data(**{data.name: data.get_value() for data in model.data_vars})
 
 
-def compiler_of(study: Study, form: Form, family: str) -> Compile | None:
+def compiler_of(study: Study, family: str) -> Compile | None:
     """Return what compiles the model of a difficulty family, or takes a program that was kept.
 
     Parameters
     ----------
     study : Study
-    form : Form
     family : str
         Empty where the prior has no families.
 
@@ -153,9 +152,9 @@ def compiler_of(study: Study, form: Form, family: str) -> Compile | None:
     shape: list[Hashable] = [sizes["system"], sizes["category"]]
     if study.scale.axes and isinstance(prior, HyperPrior):  # a base is summed over a fixed grid
         shape += [study.scale.scores, int(study.outcomes.trials.max())]
-    if form != "marginal":
+    if study.pooling != "partial":
         shape.append(sizes["question"])
-    structure = type(study.scale), study.pooling, prior, form, *shape
+    structure = type(study.scale), study.pooling, prior, *shape
     return partial(_program, structure)
 
 
@@ -192,7 +191,6 @@ def sample(
     group: object = None,
     group_weights: object = None,
     population: Population | None = None,
-    form: Form | None = None,
     ci_prob: float = 0.95,
     draws: int = 1000,
     tune: int = 1000,
@@ -205,7 +203,8 @@ def sample(
     """Sample a PyMC model and return the metric variables of `bayesatk.evaluate`.
 
     No closed form is used: metrics are computed from draws of p as expected credits of fresh
-    trials.
+    trials. Under partial pooling NUTS samples hyperparameters, and p is drawn afterwards from its
+    distribution given these and the trials of the question.
 
     Parameters
     ----------
@@ -220,10 +219,6 @@ def sample(
     judge : JudgeError, mapping {system: JudgeError}, table or path, optional
         As in `bayesatk.evaluate`. Error rates are then sampled, too. With a judge,
         groups or covariates there is one difficulty family at a time; default: ``"beta"``.
-    form : {"marginal", "full"}, optional
-        Partial pooling only. ``"marginal"`` (default): integrate p out while sampling and draw it
-        afterwards from its conjugate conditional distribution, which takes seconds instead of
-        minutes. ``"full"``: sample every p; for the family ``"beta"`` alone.
     draws, tune, chains : int
         Draws kept and tuning steps per chain, and chains.
     progress : bool
@@ -244,7 +239,6 @@ def sample(
     See Also
     --------
     bayesatk.models.build : the model itself, to change.
-    bayesatk.models.compile_beta_binomial : compile once, sample many data sets.
     bayesatk.from_draws : a result of the draws of any other model.
     bayesatk.evaluate : the exact counterpart, in less than a second.
     bayesatk.verify : compares the two.
@@ -252,7 +246,7 @@ def sample(
     Notes
     -----
     Compiling takes seconds. The last programs are kept for other data with
-    equal pooling, prior, form and sizes (of questions, only if every p is sampled), but not those
+    equal pooling, prior and sizes (of questions, only without pooling), but not those
     of votes, or with prior trials, covariates, groups or a judge.
 
     Examples
@@ -267,8 +261,6 @@ def sample(
     >>> bool(abs(sampled["posterior"]["pass_at_k"].mean() - 0.75) < 0.03)
     True
     """
-    form = form or default_form(pooling)
-    one_of("form", form, ("marginal", "full"))
     study = read_study(
         data, metrics, pooling=pooling, prior=prior,
         difficulty=difficulty, success=success, prior_trials=prior_trials,
@@ -277,21 +269,13 @@ def sample(
         judge=judge,
     )  # fmt: skip
     by_default = prior is None and difficulty is None
-    alone = any(value is not None for value in (study.judges, study.design, study.grouping))
-    alone |= bool(study.scale.axes)
-    resolved = one_latent_family(study.prior, form, by_default, alone)
+    study = sampled_families(study, by_default)
     how = Sampling(draws, tune, chains, progress, sample_kwargs or {})
-    study = replace(study, prior=resolved)
-    return sampled_result(study, form, how, rng, keep, partial(compiler_of, study, form))
+    return sampled_result(study, how, rng, keep)
 
 
 def sampled_result(
-    study: Study,
-    form: Form,
-    how: Sampling,
-    rng: RandomSource,
-    keep: Sequence[str],
-    compilers: Callable[[str], Compile | None],
+    study: Study, how: Sampling, rng: RandomSource, keep: Sequence[str]
 ) -> xr.DataTree:
     """Sample the models of a study and return the library's result tree.
 
@@ -299,16 +283,14 @@ def sampled_result(
     ----------
     study : Study
         With the prior of the model.
-    form : Form
     how : Sampling
     rng : int, numpy.random.Generator or None
     keep : sequence of str
         As of `sample`.
-    compilers : callable
-        Return what compiles the model of a difficulty family, None for the usual.
     """
     generator, seed = resolve_rng(rng)
-    counts, averaged, traces = _drawn(study, form, how, generator, "p" in keep, compilers)
+    models = build_models(study) if study.judged else {}
+    counts, averaged, traces = _drawn(study, models, how, generator, "p" in keep)
     first = next(iter(traces.values()))["posterior"].to_dataset()
     recorded = {name: first.attrs[name] for name in _RECORDED if name in first.attrs}
     recorded |= {"sampling": "nuts", "tuning_steps": how.tune}
@@ -317,33 +299,32 @@ def sampled_result(
     groups = {"posterior": posterior, **_more_groups(study, posterior, averaged, counts)}
     p = flat_draws(first["p"]) if study.pooling == "none" and "p" in first else None
     groups |= checking_groups(study, groups, keep, generator, p=p)
+    groups |= predictive_groups(study, models, traces, averaged, keep, generator)
     notes = json.dumps([*study.notes, *mixing_notes(posterior, statistics.values())])
     attributes = root_attributes(
-        "nuts", study.as_text(), seed, study.outcomes, (HOFFMAN,), model_form=form,
+        "nuts", study.as_text(), seed, study.outcomes, (HOFFMAN,),
         sample_options=how.described(), notes=notes,
     )  # fmt: skip
     return build(groups | statistics | data_groups(study), attributes)
 
 
 def _drawn(
-    study: Study, form: Form, how: Sampling, generator: Rng, keep_p: bool,
-    compilers: Callable[[str], Compile | None],
+    study: Study, models: Mapping[str, pm.Model], how: Sampling, generator: Rng, keep_p: bool
 ) -> tuple[CountDraws, Averaged | None, dict[str, xr.DataTree]]:  # fmt: skip
     """Sample all models of a study: draws of metrics, families averaged, and traces by name."""
 
     def run(model: pm.Model) -> xr.DataTree:
         return how.run(model, int(generator.integers(2**31)))
 
-    models = build_models(study, form) if study.judged else {}
     traces = {
-        family: how.run(model, int(generator.integers(2**31)), compilers(family))
+        family: how.run(model, int(generator.integers(2**31)), compiler_of(study, family))
         for family, model in models.items()
     }
     posteriors = {family: trace["posterior"].to_dataset() for family, trace in traces.items()}
     parts: list[tuple[list[int], CountDraws]] = []
     averaged: Averaged | None = None
     if study.votes:
-        votes, averaged, of_votes = _sampled_votes(study, form, run, generator)
+        votes, averaged, of_votes = _sampled_votes(study, run, generator)
         parts.append((list(study.grid.voted), votes))
         traces |= of_votes
     if posteriors:
@@ -357,11 +338,11 @@ def _drawn(
 
 
 def _sampled_votes(
-    study: Study, form: Form, run: Callable[[pm.Model], xr.DataTree], generator: Rng
+    study: Study, run: Callable[[pm.Model], xr.DataTree], generator: Rng
 ) -> tuple[CountDraws, Any, dict[str, xr.DataTree]]:
     """Return draws of votes between answers, the average of their families, and traces by name."""
     if study.pooling == "partial":
-        return pooled_vote_draws(study, form, run, generator)
+        return pooled_vote_draws(study, "marginal", run, generator)
     assert isinstance(study.answer_prior, AnswerPrior)
     trace = run(build_answers(study.outcomes, study.answer_prior))
     ks = [metric.k for metric in study.grid.voted.values()]

@@ -5,7 +5,6 @@ import pymc as pm
 import pytensor.tensor as pt
 
 from bayesatk.data.study import as_marked
-from bayesatk.models.program import coordinates
 
 _NEVER, _ALWAYS, _OTHERS = range(3)
 
@@ -42,9 +41,8 @@ def build_shared_difficulty(data: object) -> pm.Model:
     """
     outcomes = as_marked(data)
     right, trials = outcomes.successes.values, outcomes.trials.values
-    with pm.Model(
-        coords={**coordinates(outcomes), "share": ["never", "always", "others"]}
-    ) as model:
+    coords = {name: outcomes.dataset[name].values.tolist() for name in ("system", "question")}
+    with pm.Model(coords={**coords, "share": ["never", "always", "others"]}) as model:
         level, spread = pm.Normal("level", 0.0, 1.5), pm.Gamma("spread", 2.0, 2.0)
         mu = level + spread * pm.Normal("mu_standard", dims="system")
         pm.Deterministic("mu", mu, dims="system")

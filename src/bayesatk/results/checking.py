@@ -78,14 +78,15 @@ def checking_groups(
     draws = len(at["chain"]) * len(at["draw"])
     if likelihood is None and laws:
         likelihood = _log_likelihood(study, laws, draws, keep)
-    if likelihood is not None and _kept(likelihood.size, keep):
+    if likelihood is not None and likelihood_kept(likelihood.size, keep):
         values = {study.scale.variable: (("question",), likelihood)}
         group = draws_dataset(values, at, **_labels(study)).assign_attrs(unit=UNIT)
         results["log_likelihood"] = group
     return results
 
 
-def _kept(size: int, keep: Sequence[str]) -> bool:
+def likelihood_kept(size: int, keep: Sequence[str]) -> bool:
+    """Whether a result has so many values of log-likelihoods: few, or kept on request."""
     return size <= MOST_LIKELIHOODS or "log_likelihood" in keep
 
 
@@ -106,7 +107,7 @@ def _log_likelihood(
     """
     counts = study.counts
     shape = draws, *counts.shape[:2]
-    if not _kept(int(np.prod(shape)), keep):
+    if not likelihood_kept(int(np.prod(shape)), keep):
         return None
     values = np.empty(shape)
     unlike = study.pooling == "none" and study.judges is None  # each with a prior of its own

@@ -127,11 +127,6 @@ class Result:
         """What questions like these are: "law" or "bootstrap"."""
         return self._declaration["population"]
 
-    @cached_property
-    def form(self) -> str:
-        """Form of the sampled model; "closed" for a closed form."""
-        return self._text("model_form", "closed")
-
     @property
     def own(self) -> bool:
         """Whether it is of draws of a model that is not the library's."""

@@ -21,7 +21,6 @@ from bayesatk._tools.batches import all_batches
 from bayesatk._tools.messages import whole_number
 from bayesatk._tools.threads import one_thread
 from bayesatk.metrics.grid import MetricSpec, parse
-from bayesatk.models.program import Form
 from bayesatk.priors import CategoryPrior, Families, Pooling, Prior
 from bayesatk.results.citations import TALTS
 from bayesatk.results.schema import chain_dataset
@@ -106,7 +105,6 @@ def calibrate(
     prior: Prior | CategoryPrior | None = None,
     difficulty: Families = None,
     engine: Engine = "closed_form",
-    form: Form | None = None,
     scores: Sequence[float] | None = None,
     replications: int = 1000,
     rng: int = 0,
@@ -132,8 +130,6 @@ def calibrate(
         As in `bayesatk.evaluate`. With several families, one is drawn for every data set.
     engine : {"closed_form", "pymc"}
         Whose posterior is tested: the draws of the closed form, or NUTS on a model compiled once.
-    form : {"marginal", "full"}, optional
-        Model that NUTS samples; default: as in `bayesatk.sample`.
     scores : sequence of float, optional
         Scores of categories, from the lowest to the highest: trials are then scored categories,
         and the metrics are those of scores.
@@ -192,7 +188,7 @@ def calibrate(
         whole_number(name, number)
     asked = Replications(
         questions, trials, " ".join(metric.label for metric in parse(metrics)), pooling, prior,
-        engine, whole_number("rng", rng, 0), form, score_values(scores),
+        engine, whole_number("rng", rng, 0), score_values(scores),
     )  # fmt: skip
     study = checked(asked, difficulty)
     return calibrated(study, replications, path, client, progress, alpha)

@@ -25,10 +25,10 @@ from bayesatk.data.scales import RIGHT_WRONG, Scored
 from bayesatk.data.study import Study, population_of
 from bayesatk.data.tally import tally
 from bayesatk.metrics.grid import Metric, parse
-from bayesatk.models.building import build_models, default_form, one_latent_family
+from bayesatk.models.building import build_models
 from bayesatk.models.evidence import average
 from bayesatk.models.metric_draws import count_draws
-from bayesatk.models.program import Form, build_program
+from bayesatk.models.program import build_program
 from bayesatk.models.sampling import Sampling, with_data_of
 from bayesatk.posterior.models_of import Declared
 from bayesatk.priors import Families, HyperPrior, Pooling
@@ -56,7 +56,6 @@ class Replications:
     prior: Any
     engine: Engine
     seed: int
-    form: Form | None = None
     scores: tuple[float, ...] | None = None
 
     @property
@@ -102,7 +101,7 @@ def _model(asked: Replications) -> "CalibratedModel":
         outcomes=outcomes, metrics=parse(asked.metrics), pooling=asked.pooling, prior=asked.prior,
         population=population_of(asked.pooling),
     )  # fmt: skip
-    return CalibratedModel(study, asked.form or default_form(study.pooling))
+    return CalibratedModel(study)
 
 
 def batch_fault(names: list[str], values: Any) -> str:
@@ -129,12 +128,6 @@ def _place(value: float, draws: Array, rng: Rng) -> float:
 def checked(asked: Replications, difficulty: Families) -> Replications:
     """Return what was asked with its prior resolved, or refuse what has no model to simulate."""
     one_of("engine", asked.engine, ("closed_form", "pymc"))
-    one_of("form", asked.form or "marginal", ("marginal", "full"))
-    if asked.form is not None and asked.engine != "pymc":
-        raise ArgumentError(
-            "form",
-            f" must be left out for engine='closed_form'; got {asked.form!r}. Use engine='pymc'.",
-        )
     labels = [metric.label for metric in parse(asked.metrics) if not metric.of_marks]
     if labels:
         raise ArgumentError(
@@ -150,10 +143,8 @@ def _resolved_prior(asked: Replications, difficulty: Families) -> Any:
     prior: Any = scale.resolve_prior(asked.pooling, asked.prior)
     if difficulty is not None:
         prior = with_families(prior, difficulty)
-    by_default = asked.prior is None and difficulty is None
-    # The sampled model of scored levels is of one family.
-    alone = asked.scores is not None and asked.engine != "closed_form"
-    prior = one_latent_family(prior, asked.form or "marginal", by_default, alone)
+    elif asked.prior is None and asked.scores is not None and asked.engine == "pymc":
+        prior = with_families(prior, "beta")  # the sampled model of scored levels is of one family
     if isinstance(prior, HyperPrior) and not prior.proper:
         raise ArgumentError(
             "prior",
@@ -229,12 +220,10 @@ class CalibratedModel:
     ----------
     study : Study
         Of one system, with data of the right size.
-    form : {"marginal", "full"}
-        Of the model that NUTS samples.
     """
 
-    def __init__(self, study: Study, form: Form) -> None:
-        self.study, self.form = study, form
+    def __init__(self, study: Study) -> None:
+        self.study = study
         self._forward: dict[str, Forward] = {}
         self._programs: dict[str, Any] = {}
 
@@ -264,10 +253,9 @@ class CalibratedModel:
         return self._named(data.metrics, drawn.metrics, {**drawn.hyper, "p": drawn.p})
 
     def sampled(self, data: Study, rng: Rng) -> Quantities:
-        """Draw with NUTS from the models of the form, so far apart that draws are independent."""
+        """Draw with NUTS, so far apart that draws are independent."""
         posteriors = {
-            family: self._nuts(model, family, rng)
-            for family, model in build_models(data, self.form, distinct=True).items()
+            family: self._nuts(model, family, rng) for family, model in build_models(data).items()
         }
         quantities = self._quantities(data, posteriors, rng)
         return {name: drawn[: _THIN * DRAWS : _THIN] for name, drawn in quantities.items()}
