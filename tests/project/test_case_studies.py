@@ -15,8 +15,8 @@ CELL = re.compile(r"```\{code-cell\} python\n(?::[^\n]*\n)*(.*?)```", re.DOTALL)
 
 # Ten seconds or more, for many models compiled or hundreds of fits: left to make test-all.
 LONG = {
-    "01_classics", "01_real_difference", "02_agent_reliability", "05_leaderboards",
-    "11_exact_posteriors",
+    "01_real_difference", "02_agent_reliability", "05_leaderboards",
+    "06_classics",
 }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from scipy.special import gammaln, logit, logsumexp
 
 import bayesatk as bk
 
-FILE = Path(__file__).parents[2] / "case_studies/11_exact_posteriors/exact_posteriors.json"
+FILE = Path(__file__).parents[2] / "case_studies/06_classics/exact_posteriors.json"
 DATA = {
     "rats": bk.datasets.rat_tumors,
     "surgical": bk.datasets.surgical,
