@@ -43,7 +43,7 @@ ADVISED = {
     ),
     "no outcome column": (
         LONG.rename(columns={"q": "question"}),
-        "bayesatk.tally(data, columns={'outcome': ...})", {"...": "'mark'"},
+        "bayesatk.tally(data, columns={'outcome': 'mark'})", {},
     ),
     "two outcome columns": (
         LONG.rename(columns={"q": "question"}).assign(score=1, passed=0),

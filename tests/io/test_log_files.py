@@ -240,15 +240,12 @@ def test_nothing_is_unpickled(tmp_path):
     assert not (tmp_path / "made").exists()
 
 
-def test_systems_by_mapping_and_relabelled():
+def test_systems_by_mapping():
     logs = [INSPECT / "arithmetic_a.eval", INSPECT / "arithmetic_b.eval"]
     data = bk.load({"first": logs[0], "second": [logs[1]]})
     assert data.systems == ["first", "second"]
-    data = bk.load(logs, systems=["x", "y"], questions=list("abcdef"))
-    assert data.systems == ["x", "y"]
-    assert data.dataset["question"].values.tolist() == list("abcdef")
-    refused(lambda: bk.load(logs, systems=["x"]), "2 systems")
-    refused(lambda: bk.load(logs, systems=["x", "x"]), "distinct")
+    with pytest.raises(TypeError, match="systems is no argument of this function; it has source"):
+        bk.load(logs, systems=["x", "y"])
     refused(lambda: bk.load({1: logs[0]}), "named by text")
     refused(lambda: bk.load({"one": logs}), "evaluated once")
 

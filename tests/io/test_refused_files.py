@@ -27,13 +27,13 @@ BAD_FILES = {
     "nothing": (".csv", "", []),
     "header only": (".csv", "question,trial,outcome\n", ["rows"]),
     "no header": (".csv", "x,1,1\nx,2,0\n", ["question", "columns="]),
-    "semicolons": (".csv", GOOD.replace(",", ";"), ["'question;trial;outcome'"]),
+    "semicolons": (".csv", GOOD.replace(",", ";") + "y,1,1\n", ["3 cells"]),
     "same header": (".csv", "question,outcome,outcome\nx,1,0\n", ["outcome"]),
     "open quote": (".csv", GOOD + '"y,1,1\n', ["quot|row|string"]),
     "latin-1": (".csv", "question,outcome\né,1\n".encode("latin-1"), ["UTF-8"]),
     "utf-16": (".csv", GOOD.encode("utf-16"), ["UTF-8"]),
     "jsonl value": (".jsonl", LINE + LINE.replace("1}", "7}").replace("1,", "2,"), ["line 2"]),
-    "jsonl text": (".jsonl", LINE.replace("1}", '"1"}'), ["outcome '1'", r"scores=\{"]),
+    "jsonl text": (".jsonl", LINE.replace("1}", '"yes"}'), ["outcome 'yes'", r"scores=\{"]),
     "jsonl cut": (".jsonl", LINE + LINE[:-9], ["line 2", "JSON"]),
     "jsonl null id": (".jsonl", LINE + LINE.replace('"x"', "null"), ["'question'", "line 2"]),
     "jsonl list id": (".jsonl", LINE + LINE.replace('"x"', "[]"), ["'question'", "line 2"]),
@@ -86,7 +86,7 @@ LOST = {
     "later system": (
         ".jsonl",
         LINE + LINE.replace("{", '{"system": "b", ').replace("1,", "2,"),
-        "line 2.*'system'",
+        "'system' must identify the system of every row; line 1 has none",
     ),
 }
 

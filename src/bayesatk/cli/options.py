@@ -134,7 +134,9 @@ def one_line_errors(offered: Collection[str]) -> Iterator[None]:
 # Options of what is done before and after `bayesatk.load`, or told to it in another form.
 _NOT_OF_LOAD = ("files", "quiet", "shared", "score", "column", "covariate", "system", "memory")
 # Options of the data, by which earlier trials are read too.
-_OF_EARLIER = ("scores", "success", "columns", "budget", *vars(FileOptions()))
+_OF_EARLIER = (
+    "scores", "success", "columns", "where", "ignore", "budget", *vars(FileOptions()),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,7 +156,8 @@ class Reading(FileOptions):
         Score of an outcome: --score C=1 --score I=0; or numbers as they are: --score numbers,
         or --score 0:1 for numbers between two ends.
     column
-        Column of a role: --column answer=text; trials side by side: outcome=run0,run1.
+        Column of a role: --column answer=text; several together: system=profile,harness;
+        trials side by side: outcome=run0,run1.
     group
         Column with the group of every question, such as its domain.
     quiet : -q
@@ -179,6 +182,12 @@ class Reading(FileOptions):
     truth
         Column with what is true of a trial, where it is known (0, 1 or empty), to correct for
         errors of the judge.
+    where
+        Rows to read: --where profile=careful, or one of several values: profile=careful,plain.
+    ignore
+        Column that is passed over; repeat it for several.
+    missing_question
+        Treatment of rows without a question.
     records
         Path of the records in a JSON document, or within each line: output.runs.
     wide
@@ -212,6 +221,8 @@ class Reading(FileOptions):
     missing: Literal["error", "ignore", "wrong", "right"] = "error"
     score: Texts = None
     column: Texts = None
+    where: Texts = None
+    ignore: Texts = None
     group: Text = None
     quiet: bool = False
     success: Text = None
@@ -235,6 +246,10 @@ class Reading(FileOptions):
         texts = {
             "scores": _scores(self.score),
             "columns": pairs(self.column, "--column"),
+            "where": {
+                name: value.split(",") if "," in value else value
+                for name, value in pairs(self.where, "--where").items()
+            },
             "covariates": list(self.covariate or ()),
             "budget": _bytes(self.memory),
         }
@@ -383,11 +398,11 @@ class Evaluation:
         return {
             "pooling": self.pooling, "difficulty": families(self.difficulty),
             "judge": self.judge, "rng": self.seed, "population": self.population,
-            "prior_trials": self._earlier(data, reading), "prior_weight": self.prior_weight,
+            "prior_trials": self._earlier(reading), "prior_weight": self.prior_weight,
             **structure(data, covariates, self.group_weight),
         }  # fmt: skip
 
-    def _earlier(self, data: Any, reading: Reading | None) -> Any:
+    def _earlier(self, reading: Reading | None) -> Any:
         """Return the earlier trials of the questions of the data, some of which may have none."""
         if self.prior_trials is None or reading is None:
             return None
@@ -396,8 +411,7 @@ class Evaluation:
         check_file(str(self.prior_trials))
         options = reading.options()
         shared = {name: options[name] for name in _OF_EARLIER if name in options}
-        questions = data.dataset["question"].values.tolist()
-        return load(str(self.prior_trials), questions=questions, **shared | {"missing": "ignore"})
+        return load(str(self.prior_trials), **shared | {"missing": "ignore"})
 
     def evaluate(self, data: Any, model: Mapping[str, Any], progress: bool | None) -> Any:
         """Compute the exact posterior."""

@@ -6,8 +6,7 @@ Also what was asked, where a table says it: which columns hold it, and digests o
 import ast
 import hashlib
 import json
-import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import NoneType
 from typing import Any
@@ -18,6 +17,25 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.arrays import Ints
 from bayesatk._tools.messages import Argument
+from bayesatk.data.roles import (
+    ASKED,
+    BY_TRIAL,
+    COUNTS,
+    LABELS,
+    MADE,
+    ROLES,
+    Doubt,
+    Sample,
+    answered,
+    columns_of,
+    content_columns,
+    doubts,
+    each,
+    find_columns,
+    is_meant,
+    meaning,
+    resolving,
+)
 from bayesatk.data.validation import (
     Labels,
     OutcomeError,
@@ -28,61 +46,11 @@ from bayesatk.data.validation import (
     shown,
 )
 
-GROUP = "group"
-WEIGHT = "weight"
-COST = "cost"
-TRUTH = "truth"
 TRUTHS, MARKS = ("wrong", "right"), ("none", "wrong", "right")  # of trials of known truth
-BY_TRIAL = (COST, TRUTH)  # roles of numbers of trials beside their outcomes
-COVARIATE = "covariate "  # role of a column that is one, before its name
-
-# Names by meaning, however they are written (`meaning`): those of a line are preferred to those of
-# the next, and are ambiguous among themselves.
-ROLES: dict[str, tuple[str, ...]] = {
-    "system": ("system model agent solver policy", "model_name model_id agent_name"),
-    "question": (
-        "question question_id task_id task item item_id problem problem_id sample_id doc_id "
-        "problem_idx instance_id example_id prompt_id query_id id",
-        "case case_id test_id test_case task_name test_name name task_index ng_task_index",
-        "prompt input user_input instruction inputs query",
-    ),
-    "trial": (
-        "trial epoch run attempt rep repeat repetition repetition_number rollout seed",
-        "trial_id trial_index attempt_id attempt_index run_index repeat_index "
-        "rollout_index ng_rollout_index",
-    ),
-    "outcome": (
-        "outcome correct is_correct score passed success reward accs graded_list",
-        "resolved is_resolved solved is_solved is_success is_passed pass score_binarized",
-    ),
-    # Of a row that counts successes.
-    "trials": (
-        "trials n num_samples total_attempts total_trials num_trials n_trials pass_rate_total",
-    ),
-    "successes": (
-        "successes c num_correct success_count successful_trials num_successes n_successes "
-        "n_correct pass_rate_passed",
-    ),
-    "answer": (),  # never guessed: a column "answer" may hold the right one
-    "reference": (),
-    "content": (),  # what was asked, or what is right: must agree wherever the question does
-    COST: (),  # of the trial; never guessed, since it has a unit
-    TRUTH: (),  # what is true of a trial that a judge marked; never guessed
-    GROUP: (),  # of the question; never guessed: a group may be one of trials, or of systems
-    WEIGHT: (),  # likewise
-}
-# What people call the conditions under which a model is tried: each may be a system.
-CONDITIONS = {
-    *"arm approach cond condition config configuration experiment framework harness".split(),
-    *"judge method mode pipeline policy prompt_version provider setting strategy".split(),
-    *"technique treatment variant".split(),
-}
-# Columns of the trials of one question, one beside the other.
-_TRIAL_COLUMN = re.compile("(trial|run|attempt|repeat|rollout|sample|seed|epoch|try|pass)_?[0-9]+")
-BINARY_TEXTS = {"0", "1", "0.0", "1.0", "true", "false"}  # marks of right and wrong
-_COUNTS = ("trials", "successes")
 _JSON = (list, dict, tuple, np.ndarray)
 _LISTED = ("outcome", "answer", *BY_TRIAL)  # roles of columns whose cells may be lists
+UNKNOWN = 0  # in place of the digest of a cell that says nothing
+SYSTEMS = "(names of columns)"  # in place of the system column of a wide table
 
 
 @dataclass(frozen=True)
@@ -105,6 +73,10 @@ class Columns:
         Names of the columns that nothing is made of.
     at : callable, optional
         Where a row is, for a message, if not by its number.
+    doubts, apart : sequence
+        What may be wrong with how it is read; what may tell rows of one trial number apart.
+    passed_over : mapping of str to int
+        How many rows or cells were left out, by what is said of them.
     """
 
     roles: Mapping[str, Any]
@@ -115,9 +87,32 @@ class Columns:
     others: tuple[Any, ...] = ()
     ending: str = ""
     at: Callable[[int], str] | None = None
+    doubts: Sequence[Doubt] = ()
+    apart: Sequence[Doubt] = ()
+    passed_over: Mapping[str, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.values["question"])
+
+    @property
+    def counted(self) -> bool:
+        """Whether its rows are counts of trials."""
+        return bool({*COUNTS} & self.roles.keys())
+
+    def take(self, rows: Any) -> "Columns":
+        """Return some of its rows, in this order."""
+        places = np.asarray(rows, np.int64)
+        values = {
+            role: [cells[row] for row in places.tolist()]
+            if isinstance(cells, list)
+            else cells[places]
+            for role, cells in self.values.items()
+        }
+        return replace(
+            self, values=values, numbers=[self.number(row) for row in places.tolist()],
+            content={name: [cells[row] for row in places.tolist()]
+                     for name, cells in self.content.items()},
+        )  # fmt: skip
 
     def with_column(self, role: str, name: Any, values: Any) -> "Columns":
         """Return the table with a column, in place of the one with its role if there is one."""
@@ -159,245 +154,169 @@ def listed(values: Any) -> list[Any]:
 
 @dataclass(frozen=True)
 class Picked:
-    """Names of the columns by role, of those with what was asked, and of those left out.
+    """Which columns are read, for what, and what their first rows give to doubt.
 
-    Where outcomes stand side by side, each of their columns is read, and a cell is their list.
+    Where a role has several columns, their labels are joined. Outcomes or rates that stand side by
+    side are the trials of a row, or those of `systems` of these names.
+
+    Parameters
+    ----------
+    roles : dict
+        Names of columns, or tuples of them, by role.
+    content : list
+        Columns of what was asked, and of what is right.
+    others : tuple
+        Columns that nothing is made of.
+    where : mapping
+        Values by column of the rows that are meant.
+    drops : bool
+        Whether rows without a question are left out.
+    systems : tuple
+        Names of the systems, in a wide table.
+    doubts, apart : sequence
+        What may be wrong; what may tell rows of one trial number apart.
+    made : dict
+        Values that are the same in all rows, by what stands in place of a column.
     """
 
     roles: dict[str, Any]
     content: list[Any]
     others: tuple[Any, ...]
-    beside: tuple[Any, ...] = ()
+    where: Mapping[str, Any] = field(default_factory=dict)
+    drops: bool = False
+    systems: tuple[Any, ...] = ()
+    doubts: Sequence[Doubt] = ()
+    apart: Sequence[Doubt] = ()
+    made: Mapping[Any, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, names: Labels, columns: Mapping[str, Any], record: Any = None) -> "Picked":
-        """Pick columns: as told, else by their usual names; messages say what a record holds."""
-        roles = find_columns(names, columns, record)
-        content, beside = content_columns(names, roles, columns), side_by_side(names, columns)
-        used = [*roles.values(), *content, *beside]
-        return cls(roles, content, tuple(name for name in names if name not in used), beside)
-
-    @property
-    def named(self) -> list[Any]:
-        """Names of the columns that have roles."""
-        return [*self._single.values(), *self.beside]
+    def of(cls, sample: Sample, columns: Mapping[str, Any], **rows: Any) -> "Picked":
+        """Pick columns: as told, else by their usual names and values."""
+        roles = find_columns(sample, columns)
+        content = content_columns(sample, roles, columns)
+        said = answered(sample, roles, () if "content" in columns else content)
+        content = [name for name in content if name not in said]
+        made = {name: "all rows" for name in MADE} | rows.pop("made", {})
+        if "rate" in roles and roles.get("trials") not in sample.names:
+            made |= {roles["trials"]: roles["trials"]}
+        used = {*columns_of(roles, *roles), *content, *rows.get("where", ())}
+        used |= {name.partition(".")[0] for name in used if isinstance(name, str)}
+        others = tuple(name for name in sample.names if name not in used)
+        found = doubts(
+            sample, roles, [name for name in others if name not in rows.get("systems", ())], columns
+        )
+        return cls(
+            roles, content, others, doubts=[*said.values(), *found],
+            apart=resolving(sample, roles, others), made=made, **rows,
+        )  # fmt: skip
 
     @property
     def needed(self) -> list[Any]:
         """Names of the columns that are read."""
-        return list(dict.fromkeys([*self.named, *self.content]))
-
-    @property
-    def _single(self) -> dict[str, Any]:
-        """Columns by role, but for outcomes that stand side by side."""
-        return {role: name for role, name in self.roles.items()
-                if not (self.beside and role == "outcome")}  # fmt: skip
+        named = [*columns_of(self.roles, *self.roles), *self.content, *self.where]
+        return [name for name in dict.fromkeys(named) if name not in self.made]
 
     def table(self, read: Callable[[Any, str], Any], **rows: Any) -> Columns:
         """Return the columns, each read by name and role; that of what was asked is "content"."""
-        values = {role: read(name, role) for role, name in self._single.items()}
-        if self.beside:
-            columns = (listed(read(name, "outcome")) for name in self.beside)
-            values["outcome"] = list(map(list, zip(*columns, strict=True)))
+        cells = {
+            role: [None if name in self.made else read(name, role) for name in each(names)]
+            for role, names in self.roles.items()
+        }
+        length = next(len(own) for column in cells.values() for own in column if own is not None)
+        values = {}
+        for role, columns in cells.items():
+            names = each(self.roles[role])
+            whole = [[self.made[name]] * length if column is None else column
+                     for name, column in zip(names, columns, strict=True)]  # fmt: skip
+            together = zip(*map(listed, whole), strict=True) if len(whole) > 1 else ()
+            if len(whole) == 1:
+                values[role] = whole[0]
+            elif role in LABELS:
+                values[role] = list(map(_joined, together))
+            else:
+                values[role] = list(map(list, together))
         content = digests({name: read(name, "content") for name in self.content})
-        return Columns(self.roles, values, content=content, others=self.others, **rows)
-
-
-def find_columns(names: Labels, columns: Mapping[str, Any], record: Any = None) -> dict[str, Any]:
-    """Assign the roles to column names: as told, else by the usual names.
-
-    An answer and its reference, the right one, are taken only as told; trials and successes only
-    in a table without outcomes.
-
-    Examples
-    --------
-    >>> find_columns(["task_id", "epoch", "passed"], {})
-    {'question': 'task_id', 'trial': 'epoch', 'outcome': 'passed'}
-    """
-    if side_by_side(names, columns):
-        names = [*names, columns["outcome"]]
-    _check_told(names, columns)
-    skipped = {"content", *(("outcome", "trial") if _are_counts(names, columns) else _COUNTS)}
-    if "reference" in columns:  # which says what is right
-        skipped.add("outcome")
-    taken = [name for role, name in columns.items() if role != "content"]
-    roles = {}
-    for role in ROLES:
-        if role in columns and role != "content":
-            roles[role] = columns[role]
-        elif role not in skipped:
-            roles |= _usual_column(role, names, [*taken, *roles.values()], record)
-    roles |= {role: name for role, name in columns.items() if role.startswith(COVARIATE)}
-    twice = [name for name in roles.values() if list(names).count(name) > 1]
-    if twice:
-        raise OutcomeError(
-            f"column names must be distinct; got {twice[0]!r} more than once. Rename one of them."
-        )
-    return roles
-
-
-def _usual_column(role: str, names: Labels, taken: Labels, record: Any) -> dict[str, Any]:
-    """Return the one column with a usual name for a role, if there is any."""
-    matches = usual_columns(role, names, taken)
-    if role == "question":  # beside an id, its text is what was asked
-        matches = [name for name in matches if meaning(name) not in ASKED] or matches
-    if not matches and role == "outcome" and len(trial_columns(names)) > 1:
-        raise beside_unnamed(names)
-    if len(matches) != 1 and (matches or role in ("question", "outcome", *_COUNTS)):
-        seen = f"several could be it: {matches}" if matches else "none has a usual name"
-        marked = marked_fields(record) if role == "outcome" and not matches else []
-        marked = [path for path in marked if path not in taken]
-        within = fields_with_records(record) if role == "question" and not matches else []
-        or_within = "; or, if records are within it: ", Argument("records", "".join(within[:1]))
-        raise OutcomeError(
-            f"the table must have one {role} column; {seen} among {shown(list(names), 400)}. "
-            + f"Marks of 0 and 1 are in {shown(marked)[1:-1]}. " * bool(marked) + "Name it: ",
-            Argument("columns", {role: marked[0] if len(marked) == 1 else ...}, "tally"),
-            *or_within * bool(within), "; if two share a name, rename one.",
+        named = {role: ",".join(map(str, name)) if isinstance(name, tuple) else name
+                 for role, name in self.roles.items()}  # fmt: skip
+        table = Columns(
+            named, values, content=content, others=self.others, doubts=self.doubts,
+            apart=self.apart, **rows,
         )  # fmt: skip
-    return {role: matches[0]} if matches else {}
+        table = self._meant(table, read)
+        for role in ("outcome", "rate"):
+            if self.systems and role in self.roles:
+                table = _of_systems(table, role, self.systems)
+            elif isinstance(self.roles.get(role), tuple):
+                table = _run(table)
+        return counts_of_rates(table) if "rate" in self.roles else table
+
+    def _meant(self, table: Columns, read: Callable[[Any, str], Any]) -> Columns:
+        """Return the rows that are meant and, if the others are to be dropped, have a question."""
+        if self.where:
+            wanted = {name: listed(read(name, "where")) for name in self.where}
+            rows = [dict(zip(wanted, values, strict=True))
+                    for values in zip(*wanted.values(), strict=True)]  # fmt: skip
+            table = table.take([at for at, row in enumerate(rows) if is_meant(row.get, self.where)])
+        if not self.drops:
+            return table
+        labels = table.listed("question")
+        kept = [row for row, label in enumerate(labels) if not is_absent(label)]
+        words = {"rows without a question, left out": len(labels) - len(kept)}
+        return replace(table.take(kept), passed_over=words)
 
 
-def usual_columns(role: str, names: Labels, taken: Collection[Any]) -> list[Any]:
-    """Return the columns with a usual name for a role: of its first line that names any."""
-    free = [name for name in names if name not in taken]
-    by_line = ([name for name in free if meaning(name) in line.split()] for line in ROLES[role])
-    return next(filter(None, by_line), [])
+def _joined(parts: tuple[Any, ...]) -> str:
+    """Return one label of several; none if one of them is absent."""
+    return "" if any(map(is_absent, parts)) else " / ".join(map(str, map(trial_text, parts)))
 
 
-def side_by_side(names: Labels, columns: object) -> tuple[Any, ...]:
-    """Return the columns of outcomes that stand side by side: those of a text, or of a tuple.
-
-    Examples
-    --------
-    >>> side_by_side(["task", "run0", "run1"], {"outcome": "run0, run1"})
-    ('run0', 'run1')
-    """
-    outcome = columns.get("outcome") if isinstance(columns, Mapping) else None
-    if isinstance(outcome, str) and "," in outcome and outcome not in names:
-        parts = tuple(part.strip() for part in outcome.split(","))
-        return parts if {*parts} <= {*names} else ()
-    for name in outcome if isinstance(outcome, tuple) else ():
-        if name not in names:
-            raise OutcomeError(
-                "marks", f" must name columns of the table; {shown(name)} is none. It has "
-                f"{shown(list(names), 160)}.",
-            )  # fmt: skip
-    return outcome if isinstance(outcome, tuple) else ()
+def _run(table: Columns) -> Columns:
+    """Return the table without blanks at the end of the trials of a row, which were not run."""
+    cells, blanks = [], 0
+    for row in table.values["outcome"]:
+        last = max((place for place, cell in enumerate(row) if not is_absent(cell)), default=0)
+        cells.append(row[: last + 1])
+        blanks += len(row) - last - 1
+    words = {"blank cells at the end of rows, trials that were not run": blanks}
+    table = replace(table, passed_over={**table.passed_over, **words})
+    return table.with_column("outcome", table.roles["outcome"], cells)
 
 
-def beside_unnamed(names: Labels) -> OutcomeError:
-    """Return the error for a table whose rows are questions, with a column for every trial."""
-    trials = trial_columns(names)
-    return OutcomeError(
-        f"the table must have one outcome column; {shown(trials)} look like the trials of a "
-        "question, side by side. Name them all: ",
-        Argument("columns", {"outcome": ",".join(map(str, trials))}), ".",
-    )  # fmt: skip
+def _of_systems(table: Columns, role: str, systems: Sequence[Any]) -> Columns:
+    """Return a wide table with a row for each system."""
+    cells = table.listed(role)
+    if len(systems) == 1:
+        cells = [[cell] for cell in cells]
+    melted = table.take(np.repeat(np.arange(len(cells)), len(systems)))
+    melted = melted.with_column(role, table.roles[role], [cell for row in cells for cell in row])
+    labels = [*systems] * len(cells)
+    if "system" in table.roles:
+        labels = list(map(_joined, zip(melted.listed("system"), labels, strict=True)))
+    return melted.with_column("system", SYSTEMS, labels)
 
 
-def usual_names(*roles: str) -> set[str]:
-    """Return the usual names of columns with some roles; with any, if none is named."""
-    return {name for role in roles or ROLES for line in ROLES[role] for name in line.split()}
-
-
-def trial_columns(names: Labels) -> list[Any]:
-    """Return the columns that are named as the trials of a question: trial_1, run 2.
-
-    Examples
-    --------
-    >>> trial_columns(["task", "trial_1", "Run 2", "trials"])
-    ['trial_1', 'Run 2']
-    """
-    return [name for name in names if _TRIAL_COLUMN.fullmatch(meaning(name))]
-
-
-def marked_fields(record: object) -> list[str]:
-    """Return the paths of fields that hold a mark of 0 and 1: those with usual names, if any.
-
-    Examples
-    --------
-    >>> marked_fields({"id": 7, "ex": 1, "kind": "a"})
-    ['ex']
-    >>> marked_fields({"id": 7, "ex": 1, "tries": [{"correct": False}], "test": {"passed": True}})
-    ['tries[].correct', 'test.passed']
-    """
-    marks = [path for path, mark in _fields(record, 3) if str(mark).lower() in BINARY_TEXTS]
-    names = {path: meaning(path.rpartition(".")[2]) for path in marks}
-    ids, usual = usual_names("system", "question", "trial"), usual_names("outcome")
-    return [path for path in marks if names[path] in usual] or [
-        path for path in marks if names[path] not in ids
-    ]
-
-
-def _fields(value: object, depth: int) -> Iterator[tuple[str, object]]:
-    """Yield path and value of the fields of an object, and of the first object of a list."""
-    for name, inner in value.items() if isinstance(value, dict) else ():
-        listed = isinstance(inner, list) and inner and isinstance(inner[0], dict)
-        nested = inner[0] if listed else inner
-        if isinstance(nested, dict) and depth > 1:
-            yield from (
-                (f"{name}{'[]' * bool(listed)}.{path}", held)
-                for path, held in _fields(nested, depth - 1)
-            )
-        elif not isinstance(inner, list | dict):
-            yield str(name), inner
-
-
-def fields_with_records(value: object) -> list[str]:
-    """Return the names of the fields of an object that are lists of objects."""
-    return [
-        str(name)
-        for name, inner in (value.items() if isinstance(value, dict) else ())
-        if isinstance(inner, list) and inner and isinstance(inner[0], dict)
-    ]
-
-
-def _are_counts(names: Labels, columns: Mapping[str, Any]) -> bool:
-    """Return whether the rows of a table are counts: of trials and successes, with no outcome."""
-    if "outcome" in columns or "answer" in columns:
-        return False
-    meanings = set(map(meaning, names))
-    usual = not meanings & usual_names("outcome") and all(
-        meanings & usual_names(role) for role in _COUNTS
-    )
-    return usual or any(role in columns for role in _COUNTS)
-
-
-def _check_told(names: Labels, columns: object) -> None:
-    """Check the columns argument: known roles, columns that exist, one role each."""
-    valid = isinstance(columns, Mapping) and all(
-        isinstance(role, str)
-        and (role in ROLES or role.startswith(COVARIATE))
-        and isinstance(name, str | int | tuple)
-        and name in names
-        for role, name in columns.items()
-    )
-    if not valid or not isinstance(columns, Mapping):
+def counts_of_rates(table: Columns) -> Columns:
+    """Return the table with counts in place of shares or percentages of a number of trials."""
+    column = table.roles["rate"]
+    read = {role: [number_of(value) for value in table.listed(role)] for role in ("rate", "trials")}
+    rates, trials = (np.array(read[role], float) for role in ("rate", "trials"))
+    whole = 100.0 if (rates > 1.0).any() else 1.0
+    counts = rates / whole * trials
+    # Rates are rounded: a fifth of a trial is more than that takes away.
+    fit = (trials >= 1) & (trials == np.round(trials))
+    fit &= (counts >= 0.0) & (counts <= trials) & (np.abs(counts - np.round(counts)) <= 0.2)
+    if not fit.all():
+        row = int(np.argmin(fit))
         raise OutcomeError(
-            f"columns must map {', '.join(ROLES)} to names in the table; got {shown(columns)} for "
-            f"a table with columns {shown(list(names), 400)}."
-        )
-    roles, used = set(columns), [name for role, name in columns.items() if role != "content"]
-    for is_wrong, rule, remedy in (
-        (
-            "reference" in roles and ("answer" not in roles or "outcome" in roles),
-            ": a reference goes with an answer column and takes the place of an outcome column",
-            "Name answer and reference, or answer and outcome.",
-        ),
-        (
-            roles & set(_COUNTS) and roles & {"outcome", "answer", "trial", *BY_TRIAL},
-            ": trials and successes count the outcomes of a row, which then has none of its own",
-            "Name the one or the other.",
-        ),
-        (
-            len(set(used)) < len(used),
-            " must give every role its own column",
-            "Name another column, or leave the role out.",
-        ),
-    ):
-        if is_wrong:
-            raise OutcomeError(f"columns{rule}; got {shown(dict(columns))}. {remedy}")
+            f"column {column!r} must have shares or percentages of {trials[row]:g} trials; "
+            f"{table.place(row)} has {shown(table.value('rate', row))}. Correct the number of "
+            "trials, one for all or a column: ",
+            Argument("columns", {"rate": column, "trials": ...}), ".",
+        )  # fmt: skip
+    kind = "percent" if whole > 1.0 else "share"
+    table = table.with_column("trials", table.roles["trials"], trials.astype(int).tolist())
+    successes = np.round(counts).astype(int).tolist()
+    return table.without("rate").with_column("successes", f"{column} ({kind})", successes)
 
 
 def labels(table: Columns, role: str) -> tuple[Ints, list[Any]]:
@@ -444,10 +363,12 @@ def _of_json(label: object) -> object:
 def _no_label(table: Columns, role: str, row: int, label: object) -> OutcomeError:
     """Return the error for an id that is no label."""
     if is_missing(label):
+        drop = ("; or leave such rows out: ", Argument("missing_question", "drop"))
         return OutcomeError(
             f"column {table.roles[role]!r} must identify the {role} of every row; "
-            f"{table.place(row)} has none. Remove the row or give it a label."
-        )
+            f"{table.place(row)} has none. Remove the row or give it a label",
+            *(drop if role == "question" and table.word != "row" else ()), ".",
+        )  # fmt: skip
     return OutcomeError(
         f"column {table.roles[role]!r} must have text or numbers as {role} labels; "
         f"{shown(label)} at {table.place(row)} {label_fault(label)}. Replace it by text."
@@ -482,28 +403,23 @@ def one_row_a_trial(table: Columns) -> Columns:
         return table
     _check_lists(table, cells)
     lengths = [1 if cell is None else len(cell) for cell in cells]
-    rows = np.repeat(np.arange(len(cells)), lengths)
-    values = {
-        role: _by_trial(table, role, lengths) if role in _LISTED else _at(table.listed(role), rows)
-        for role in table.roles
-    }
-    if "trial" in values:
-        position = np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        pairs = zip(values["trial"], position.tolist(), strict=True)
-        values["trial"] = [f"{label}/{number}" for label, number in pairs]
-    numbers = [table.number(row) for row in rows.tolist()]
-    content = {name: _at(digests, rows) for name, digests in table.content.items()}
-    return replace(table, values=values, numbers=numbers, content=content)
-
-
-def _at(values: Labels, rows: Ints) -> list[Any]:
-    """Return the values of some rows."""
-    return [values[row] for row in rows.tolist()]
+    rows = table.take(np.repeat(np.arange(len(cells)), lengths))
+    values = {role: _by_trial(table, role, lengths) for role in _LISTED if role in table.roles}
+    return replace(rows, values={**rows.values, **values})
 
 
 def _check_lists(table: Columns, cells: Sequence[list[Any] | None]) -> None:
-    """Refuse empty lists, and lists beside single outcomes."""
+    """Refuse empty lists, lists beside single outcomes, and lists of one numbered trial."""
     where = f"of column {table.roles['outcome']!r}"
+    if "trial" in table.roles and any(cell is not None and len(cell) > 1 for cell in cells):
+        raise OutcomeError(
+            f"a row of one trial must have one outcome; {table.place(0)} {where} has "
+            f"{shown(table.value('outcome', 0))} beside trial "
+            f"{shown(table.value('trial', 0))}. Name the outcome of the trial: ",
+            Argument("columns", {"outcome": ...}, "tally"), "; or, if every element is a trial, "
+            "leave the other column out, of a file with ",
+            Argument("ignore", [table.roles["trial"]]), ".",
+        )  # fmt: skip
     rows = [row for row, value in enumerate(table.values["outcome"]) if not is_missing(value)]
     for row in rows:
         cell = cells[row]
@@ -551,50 +467,6 @@ def _by_trial(table: Columns, role: str, lengths: Sequence[int]) -> list[Any]:
             )
         values += elements
     return values
-
-
-ASKED = (
-    "prompt", "question", "question_text", "input", "problem", "instruction", "user_input",
-    "inputs", "query",
-)  # fmt: skip
-RIGHT = ("answer", "target", "gold", "ground_truth", "expected_answer")
-UNKNOWN = 0  # in place of the digest of a cell that says nothing
-
-
-def meaning(name: object) -> str:
-    """Return the name of a column as names are compared; nothing if it is no text.
-
-    Examples
-    --------
-    >>> [meaning(name) for name in ("Sample ID", "isCorrect", "success-count", 3)]
-    ['sample_id', 'is_correct', 'success_count', '']
-    """
-    if not isinstance(name, str):
-        return ""
-    words = re.sub("(?<=[a-z])(?=[A-Z])", "_", name)
-    return re.sub(r"[\s_-]+", "_", words).strip("_").lower()
-
-
-def content_columns(
-    names: Iterable[Any], roles: Mapping[str, Any], columns: Mapping[str, Any]
-) -> list[Any]:
-    """Return the columns that hold what was asked, or what is right: as told, else by their names.
-
-    Examples
-    --------
-    >>> content_columns(["id", "prompt", "answer", "reward"], {"question": "id"}, {})
-    ['prompt', 'answer']
-    """
-    if "content" in columns:
-        return [columns["content"]] if columns["content"] != roles["question"] else []
-    taken = set(roles.values())
-    usual = (*ASKED, *RIGHT)
-    return [name for name in names if meaning(name) in usual and name not in taken]
-
-
-def is_right_answer(name: object) -> bool:
-    """Return whether a column of content holds what is right, not what was asked."""
-    return meaning(name) in RIGHT
 
 
 def canonical(value: object) -> str:

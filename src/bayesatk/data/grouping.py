@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.arrays import Array, Indices
 from bayesatk._tools.messages import Argument, ArgumentError, real_number
-from bayesatk.data.columns import GROUP
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.question_columns import (
     group_name,
     question_coordinates,
     with_group_name,
 )
+from bayesatk.data.roles import GROUP
 from bayesatk.data.tally import tally
 from bayesatk.data.validation import shown
 

@@ -7,6 +7,7 @@ positions too, and in an array its place says them, so that 10^8 trials cost a b
 """
 
 import math
+import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -15,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesatk._tools.arrays import Array, Flags, Ints
-from bayesatk._tools.messages import Argument, source_of
+from bayesatk._tools.messages import PACKAGE, Argument, source_of
 from bayesatk.data.answers import UNKNOWN, AnswerRules, Answers, group
-from bayesatk.data.columns import COST, MARKS, TRUTH, TRUTHS
+from bayesatk.data.columns import MARKS, TRUTHS
+from bayesatk.data.roles import COST, TRUTH
 from bayesatk.data.validation import (
     CODE_INVALID,
     CODE_MISSING,
@@ -25,6 +27,7 @@ from bayesatk.data.validation import (
     Labels,
     NumberScale,
     OutcomeError,
+    OutcomeWarning,
     Scores,
     check_labels,
     check_trials,
@@ -79,6 +82,12 @@ class LongForm:
     columns: Mapping[str, Any] = field(default_factory=dict)
     by_trial: Mapping[str, Array] = field(default_factory=dict)
 
+    def doubted(self, *advice: str | Argument) -> "LongForm":
+        """Warn of what may be a mistake, and say it on the data card."""
+        warning = OutcomeWarning(*advice)
+        warnings.warn(warning, skip_file_prefixes=(PACKAGE,))
+        return replace(self, notes=(*self.notes, f"CHECK: {warning}"))
+
     def labelled(self, systems: object, questions: object) -> "LongForm":
         """Replace the labels, checking their number."""
         changed: dict[str, Any] = {}
@@ -115,9 +124,13 @@ class LongForm:
         self, scores: NumberScale, success: str | None = None
     ) -> tuple["LongForm", Scores]:
         """Return the trials with levels, or right and wrong, for numbers; and their scale."""
-        cell, position, code = self.rows()
-        order = np.lexsort((position, cell))
-        system = cell[order] // max(len(self.questions), 1)
+        cell, _, code = self.rows()
+        system, question = np.divmod(cell, max(len(self.questions), 1))
+        by_name = np.argsort(np.argsort(np.array([str(label) for label in self.questions])))
+        number = np.array([math.nan, *scores])[np.maximum(code, -1) + 1]
+        # An order that is not that of the rows, which must not decide what is rounded up or down.
+        order = np.lexsort((number, by_name[question], system))
+        system = system[order]
         moved, scale, notes = scores.levelled(code[order], system, success)
         codes = np.empty_like(moved)
         codes[order] = moved

@@ -1,6 +1,7 @@
 """Trials beside those of the data: earlier ones of the same questions, and some marked twice."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -182,11 +183,18 @@ def read_prior_trials(
     before = prior_trials
     if not isinstance(before, Outcomes):
         before = _tallied(before, dict(zip(labels, values, strict=True)))
+    questions = dataset["question"].values.tolist()
+    own = before.dataset["question"].values.tolist()
+    if {*own} < {*questions} and own != list(range(len(own))):  # labels, and not mere positions
+        aligned = before.dataset[["count"]].reindex(question=questions, fill_value=0)
+        before = replace(before, dataset=aligned)
+    elif {*own} == {*questions}:
+        before = replace(before, dataset=before.dataset.sel(question=questions))
     for name in ("category", "score", "question"):
         new, old = (data[name].values.tolist() for data in (dataset, before.dataset))
         if new != old:
             raise OutcomeError(
-                f"prior_trials must have the same {name} labels as the data, in the same order; "
+                f"prior_trials must have the {name} labels of the data; "
                 f"got {len(old)} ({shown(old, 60)}) for {len(new)} ({shown(new, 60)}). Use "
                 "bayesatk.tally(data, scores=..., questions=...) for both; a question without "
                 "prior trials is a row of None, with missing='ignore'."

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from bayesatk._tools.arrays import Array, Flags, Ints
 from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import Answers
-from bayesatk.data.columns import GROUP, MARKS, TRUTHS, WEIGHT
+from bayesatk.data.columns import MARKS, TRUTHS
 from bayesatk.data.question_columns import group_name, question_coordinates, unequal
+from bayesatk.data.roles import GROUP, WEIGHT
 from bayesatk.data.validation import OutcomeError, shown, succeeding
 
 

@@ -14,13 +14,16 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.arrays import Array, Ints
 from bayesatk._tools.messages import Argument
-from bayesatk.data.columns import (
+from bayesatk.data.columns import UNKNOWN, Columns, canonical
+from bayesatk.data.roles import (
     COVARIATE,
+    FILE,
+    FOLDER,
     GROUP,
-    UNKNOWN,
+    KEY,
+    MADE,
     WEIGHT,
-    Columns,
-    canonical,
+    each,
     is_right_answer,
 )
 from bayesatk.data.validation import Labels, OutcomeError, is_absent, number_of, shown
@@ -251,7 +254,8 @@ def _several_contents(
     named = {
         role: name_of_role
         for role, name_of_role in table.roles.items()
-        if not str(name_of_role).startswith("(")
+        if not (str(name_of_role).startswith("(") and str(name_of_role) not in (*MADE, KEY))
+        or "," in str(name_of_role)
     }
     asked = next((column for column in table.content if not is_right_answer(column)), None)
     ways = []
@@ -259,6 +263,10 @@ def _several_contents(
         ways.append((f"if column {asked!r} tells the questions apart", {"question": asked}))
     if str(name).lower() == "answer" and not {"answer", "trials"} & set(named):
         ways.append((f"if {name!r} is what the systems answered", {"answer": name}))
+    if table.ending and not place.endswith(table.ending):  # of two files
+        unit, word = (FOLDER, "folder") if "/" in table.ending else (FILE, "file")
+        ways.append((f"if each {word} numbers its own questions",
+                     {"question": [unit, *each(named["question"])]}))  # fmt: skip
     ways.append(("if they are one question in other words", {"content": named["question"]}))
     remedies = [
         piece

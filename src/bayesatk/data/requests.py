@@ -16,9 +16,9 @@ import pandas as pd
 from bayesatk._tools.arrays import Array, Ints
 from bayesatk._tools.messages import Argument, one_of
 from bayesatk.data.arrays import arranged_like
-from bayesatk.data.columns import BY_TRIAL, COST, COVARIATE, GROUP, TRUTH, WEIGHT
 from bayesatk.data.long_form import LongForm
 from bayesatk.data.question_columns import OWN, argument_of, by_question
+from bayesatk.data.roles import BY_TRIAL, COST, COVARIATE, GROUP, TRUTH, WEIGHT
 from bayesatk.data.validation import Codes, Labels, OutcomeError, number_of, shown
 
 MissingCost = Literal["error", "ignore"]
@@ -86,6 +86,15 @@ class Request:
         _check_names(names)
         values = {name: value for name, value in values.items() if name not in roles}
         return cls(roles, values, unit or "", missing_cost)  # type: ignore[arg-type]
+
+    @classmethod
+    def of_arguments(cls, arguments: Mapping[str, Any]) -> "Request":
+        """Read those of a function's arguments that it has."""
+        group, covariates, weight, cost = map(arguments.get, (GROUP, "covariates", WEIGHT, COST))
+        return cls.of(
+            group, covariates, weight, cost, arguments.get("cost_unit"),
+            arguments.get("missing_cost", "error"), arguments.get(TRUTH),
+        )  # fmt: skip
 
     def of_logs(self) -> "Request":
         """Return it with the unit of what logs say under the name, where none was given."""

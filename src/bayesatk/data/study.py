@@ -13,7 +13,6 @@ from bayesatk._tools.messages import Argument, ArgumentError, one_of, proper_pro
 from bayesatk.core.pooling.judges import JudgeRates
 from bayesatk.core.pooling.marks import by_mark
 from bayesatk.data.capabilities import Capability, require_together
-from bayesatk.data.columns import GROUP
 from bayesatk.data.design import Design
 from bayesatk.data.grouping import Grouping, ungrouped_note, with_groups
 from bayesatk.data.other_trials import (
@@ -22,6 +21,7 @@ from bayesatk.data.other_trials import (
     read_prior_trials,
 )
 from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.roles import GROUP
 from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
 from bayesatk.data.tally import tally
 from bayesatk.data.validation import OutcomeError

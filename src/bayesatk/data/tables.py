@@ -4,6 +4,7 @@ Their columns become labels of rows, what must agree within a question, and coun
 comes in parts, what is in memory are the counts and the labels.
 """
 
+from collections import Counter as Counts
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,20 +16,11 @@ from numpy.typing import NDArray
 from bayesatk._tools.arrays import Flags, Ints
 from bayesatk._tools.messages import Argument
 from bayesatk.data.answers import AnswerRules
-from bayesatk.data.columns import (
-    CONDITIONS,
-    ROLES,
-    Columns,
-    Picked,
-    labels,
-    meaning,
-    one_row_a_trial,
-    trial_text,
-    usual_names,
-)
+from bayesatk.data.columns import Columns, Picked, labels, one_row_a_trial, trial_text
 from bayesatk.data.long_form import LongForm, codes_of, encode, invalid, refuse, success_slots
 from bayesatk.data.question_columns import Agreement
 from bayesatk.data.requests import READERS
+from bayesatk.data.roles import COUNTS, ROLES, SCANNED, Sample, meaning, short_text, usual_names
 from bayesatk.data.validation import (
     Codes,
     NumberScale,
@@ -68,7 +60,12 @@ def read_table(data: Any, columns: Mapping[str, str]) -> Columns:
         frame = nw.from_native(data)
         lazy = isinstance(frame, nw.LazyFrame)
         first = "" if hasattr(data, "to_numpy") else ".collect()" if lazy else ".to_pandas()"
-        picked = _picked(frame.collect_schema().names(), columns, f"data{first}.to_numpy()")
+        names = frame.collect_schema().names()
+        cells = {} if lazy else {
+            name: list(map(short_text, frame[name].head(SCANNED).to_list())) for name in names
+        }  # fmt: skip
+        sample = Sample(names, cells, not lazy and len(frame) <= SCANNED)
+        picked = _picked(sample, columns, f"data{first}.to_numpy()")
         if lazy:
             frame = frame.select(picked.needed).collect()
         return picked.table(lambda name, role: values_of(frame[name], role))
@@ -81,12 +78,12 @@ def read_table(data: Any, columns: Mapping[str, str]) -> Columns:
         ) from None
 
 
-def _picked(names: list[Any], columns: Mapping[str, str], array: str) -> Picked:
+def _picked(sample: Sample, columns: Mapping[str, str], array: str) -> Picked:
     """Pick columns by name; a table without any usual name may be an array in disguise."""
     try:
-        return Picked.of(names, columns)
+        return Picked.of(sample, columns)
     except OutcomeError as error:
-        if columns or any(meaning(name) in usual_names() for name in names):
+        if columns or any(meaning(name) in usual_names() for name in sample.names):
             raise
         raise OutcomeError(
             f"{error} If its rows are questions and its columns trials, use "
@@ -96,8 +93,13 @@ def _picked(names: list[Any], columns: Mapping[str, str], array: str) -> Picked:
 
 def from_pandas(data: pd.DataFrame, columns: Mapping[str, str], **rows: Any) -> Columns:
     """Pick the columns by position: names need not be text, nor does narwhals allow others."""
+    picked = _picked(_sample_of(data), columns, "data.to_numpy()")
     names = list(data.columns)
-    picked = _picked(names, columns, "data.to_numpy()")
+    for name in picked.needed:
+        if names.count(name) > 1:
+            raise OutcomeError(
+                f"column names must be distinct; got {name!r} more than once. Rename one of them."
+            )
     for level in data.index.names:
         lost = [
             role
@@ -112,6 +114,14 @@ def from_pandas(data: pd.DataFrame, columns: Mapping[str, str], **rows: Any) -> 
     return picked.table(
         lambda name, role: _pandas_values(data.iloc[:, names.index(name)], role), **rows
     )
+
+
+def _sample_of(data: pd.DataFrame) -> Sample:
+    """Return the first rows of a table as text."""
+    head = data.iloc[:SCANNED]
+    cells = {name: list(map(short_text, head.iloc[:, place].tolist()))
+             for place, name in enumerate(data.columns)}  # fmt: skip
+    return Sample(list(data.columns), cells, len(data) <= SCANNED)
 
 
 def _pandas_values(series: Any, role: str) -> Any:
@@ -143,7 +153,7 @@ def is_partitioned(data: object) -> bool:
 
 def partitions(data: Any, columns: Mapping[str, str]) -> Iterator[Columns]:
     """Yield the parts of a table of dask; of its columns, only those that matter are computed."""
-    picked, start = Picked.of(list(data.columns), columns), 0
+    picked, start = Picked.of(Sample(list(data.columns), {}, False), columns), 0
     for partition in _computed(data[picked.needed]):
         rows = range(start, start + len(partition))
         table = from_pandas(partition, columns, numbers=rows)
@@ -211,16 +221,18 @@ class Counter:
         self._agreement = Agreement()
         self._first: Columns | None = None
         self._notes: tuple[str, ...] = ()
+        self._passed_over = Counts[str]()
 
     def add(self, table: Columns) -> None:
         """Take another part; its rows are numbered as in the whole."""
         if not len(table):
             return
         table = one_row_a_trial(table)
+        self._passed_over.update(table.passed_over)
         if self.rules is None:
             self._refuse_uncounted(table)
         system, question = self._cells(table)
-        if "successes" in table.roles:
+        if table.counted:
             self._slots = _grown(self._slots, (*self._shape, self._slots.shape[2]))
             counted = self._slots[system, question].any(axis=1)
             _refuse_repeated([table], system * self._shape[1] + question, counted)
@@ -244,7 +256,7 @@ class Counter:
         for role in filter(table.roles.__contains__, READERS):
             rule = " must be left out for tables that are counted part by part. "
             raise OutcomeError(role, rule, *remedy)
-        if isinstance(self.scores, NumberScale) and "successes" not in table.roles:
+        if isinstance(self.scores, NumberScale) and not table.counted:
             rule = " must map outcomes where tables are counted part by part; got numbers. "
             raise OutcomeError("scores", rule, *remedy)
 
@@ -275,7 +287,7 @@ class Counter:
             raise OutcomeError("a table of outcomes must have rows; got none.")
         systems, questions = (list(self._places[role]) for role in ("system", "question"))
         table, notes = self._first, list(self._notes)
-        if not {"trial", "successes"} & set(table.roles):
+        if "trial" not in table.roles and not table.counted:
             notes.insert(0, "no trial column: the rows of one (system, question) are its trials")
         notes += self._agreement.notes(questions)
         if table.others:
@@ -284,13 +296,18 @@ class Counter:
                 f"left out: columns {named}; group=, weight= and covariates= keep what belongs to "
                 "questions"
             )
+        notes += [f"{words}: {number}" for words, number in self._passed_over.items() if number]
         used = ", ".join(f"{role} = column {name!r}" for role, name in table.roles.items())
         long = LongForm(
             systems, questions, notes=(used, *notes), columns=self._agreement.columns(questions)
         )
         if self._parts:
-            return self._with_trials(long)
-        return replace(long, counted=self._slots[: len(systems), : len(questions)])
+            long = self._with_trials(long)
+        else:
+            long = replace(long, counted=self._slots[: len(systems), : len(questions)])
+        for doubt in table.doubts:
+            long = long.doubted(*doubt)
+        return long
 
     def _with_trials(self, long: LongForm) -> LongForm:
         """Return the trials of all parts, none of which may come twice."""
@@ -410,7 +427,7 @@ def _refuse_repeated(tables: Sequence[Columns], key: Ints, earlier: Flags) -> No
         first = Columns.place(*_located(tables, int((key == key[row]).argmax())))
         word = table.word
         holders = f"{word}s{first.removeprefix(word)} and{second.removeprefix(word)}"
-    if "successes" in table.roles:
+    if table.counted:
         raise OutcomeError(
             f"each (system, question) must have one row of counts; {holders} are both of question "
             f"{shown(table.value('question', row_of_table))}. Add them up, or name their systems."
@@ -420,13 +437,10 @@ def _refuse_repeated(tables: Sequence[Columns], key: Ints, earlier: Flags) -> No
         for role in table.roles
         if role != "outcome"
     )
-    conditions = [name for name in table.others if meaning(name) in CONDITIONS][:1]
     raise OutcomeError(
         f"each (system, question, trial) must occur once; {holders} both hold {content}. Remove "
-        "the repetition, or number the trials",
-        *(piece for name in conditions for piece in (
-            f"; or, if {shown(name)} is the system, say so: ",
-            Argument("columns", {"system": name}, "tally"))), ".",
+        "the repetition, or number the trials", *(piece for way in table.apart for piece in way),
+        ".",
     )  # fmt: skip
 
 
@@ -446,8 +460,12 @@ def _success_slots(table: Columns, scores: Scores) -> Ints:
             "scores must be left out for counts of successes, which have two outcomes; got "
             f"{shown(dict(scores))}. Leave them out."
         )
-    trials, successes = (_whole(table, role) for role in ("trials", "successes"))
-    name = f"column {table.roles['trials']!r}"
+    number = {role: _whole(table, role) for role in COUNTS if role in table.roles}
+    if "failures" in number and "trials" in number:
+        number["successes"] = number["trials"] - number["failures"]
+    successes = number["successes"]
+    trials = number.get("trials", successes + number.get("failures", 0))
+    name = f"column {table.roles.get('trials', table.roles.get('failures'))!r}"
     counts = success_slots(successes, trials, name, lambda where: table.place(where[0]))
     order = [0, *(1 + category for category in np.argsort(list(scores.values())).tolist())]
     slots = np.empty_like(counts)

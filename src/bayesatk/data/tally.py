@@ -23,11 +23,11 @@ from bayesatk.data.arrays import (
     read_nested,
     read_successes,
 )
-from bayesatk.data.columns import GROUP, TRUTH
 from bayesatk.data.long_form import LongForm, MissingPolicy
 from bayesatk.data.outcomes import Outcomes, with_costs, with_truth
 from bayesatk.data.question_columns import question_column, with_group_name
 from bayesatk.data.requests import MissingCost, Request
+from bayesatk.data.roles import GROUP, TRUTH
 from bayesatk.data.tables import read_rows
 from bayesatk.data.validation import (
     NumberScale,

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +14,17 @@ import pandas as pd
 from bayesatk._tools.arrays import Ints
 from bayesatk.comparison.checks.trials import check_trials
 from bayesatk.core.question.observed import most_observed
-from bayesatk.data.columns import BINARY_TEXTS, ROLES, Picked, meaning, usual_columns
+from bayesatk.data.columns import Picked
 from bayesatk.data.outcomes import Outcomes
-from bayesatk.data.validation import OutcomeError, is_absent, number_of
+from bayesatk.data.roles import COUNTS, ROLES, Sample, each, parts_of, usual_columns
+from bayesatk.data.validation import OutcomeError, number_of
 from bayesatk.io.load import find_files, load, reads_files, trial_columns
 from bayesatk.io.logs.formats import LOGS
 from bayesatk.io.options import as_option
 from bayesatk.io.rows import ReadOptions
 from bayesatk.io.saved import load_result
 from bayesatk.io.sources import Source, named_paths, open_source
-from bayesatk.io.table_files import records_in
+from bayesatk.io.table_files import sample_of
 
 
 @dataclass(frozen=True)
@@ -183,58 +183,57 @@ def _of_result(path: Path) -> SourceReport:
 
 
 _MOST_CHECKED = 200_000  # trials that are read again for a check of their order
-_ROWS = 1000  # of a table, by which its columns are described
 
 
 def _columns(source: Source, options: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     """Return what each column of a table is taken for, if it is a table, and what it holds."""
     if source.kind in LOGS:
         return {}
-    records = []
+    known = {option.name for option in fields(ReadOptions)}
+    given = {name: value for name, value in options.items() if name in known and value}
     with open_source(source) as file, suppress(OutcomeError):  # which `load` says
-        for record in islice(records_in(source, file, options.get("records")), _ROWS):
-            records += [record] * isinstance(record, dict)
-    names = list(dict.fromkeys(name for record in records for name in record))
-    columns = dict(options.get("columns") or {})
+        return _described(sample_of(source, file, ReadOptions(**given)), options)
+    return {}
+
+
+def _described(sample: Sample, options: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    """Return what each column of a table is taken for, and what its first rows hold."""
+    columns, names = dict(options.get("columns") or {}), sample.names
     taken: dict[str, str] = {}
     for role in ROLES:  # as far as names say it, where they do not say all
         candidates = usual_columns(role, names, columns.values())
-        candidates = [columns[role]] if role in columns else candidates
-        if role not in ("trials", "successes"):
+        candidates = [*parts_of(columns[role], names)] if role in columns else candidates
+        if role not in COUNTS:
             taken |= {name: role + "?" * (len(candidates) > 1) for name in candidates}
     with suppress(OutcomeError):
-        picked = Picked.of([*names, *(set(columns.values()) - set(names))], columns)
-        roles = {name: role for role, name in picked.roles.items()}
+        picked = Picked.of(sample, columns)
+        roles = {name: role for role, own in picked.roles.items() for name in each(own)}
         taken = dict.fromkeys(picked.content, "content") | roles
-    most = 15  # that fit a screen
-    described = {}
+    most, marked = 15, sample.marked()  # columns that fit a screen
     # What is taken for something, or may be a mark, goes before what is not.
-    ordered = sorted(names, key=lambda name: name not in taken and "score" not in meaning(name))
-    for name in ordered[:most]:
-        values = [record.get(name) for record in records]
-        texts = {str(value).lower() for value in values if not is_absent(value)}
-        marked = texts <= {*BINARY_TEXTS, "c", "i"}
-        unused = "marks?" if marked and any(value is not None for value in values) else ""
-        described[name] = taken.get(name, unused), _holds(values)
+    ordered = sorted(names, key=lambda name: name not in taken and name not in marked)
+    described = {
+        name: (taken.get(name, "marks?" if name in marked else ""), _holds(sample.cells[name]))
+        for name in ordered[:most]
+    }
     unlisted = len(names) - most
-    return described | ({f"and {unlisted} more": ("", "")} if unlisted > 0 else {})
+    rows = {} if sample.whole else {f"by the first {len(sample)} rows": ("", "")}
+    return described | ({f"and {unlisted} more": ("", "")} if unlisted > 0 else {}) | rows
 
 
-def _holds(values: Sequence[Any]) -> str:
-    """Say what a column holds, by its first rows."""
-    present = [value for value in values if not is_absent(value)]
-    blank = f", {len(values) - len(present)} blank" * (len(present) < len(values))
+def _holds(texts: Sequence[str]) -> str:
+    """Say what a column holds, by its first rows as texts."""
+    present = [text for text in texts if text]
+    blank = f", {len(texts) - len(present)} blank" * (len(present) < len(texts))
     if not present:
         return "nothing"
-    if any(isinstance(value, list | dict) for value in present):
-        kinds = {"lists" if isinstance(value, list) else "objects" for value in present}
-        return " and ".join(sorted(kinds)) + blank
-    texts = [str(value) for value in present]
-    distinct = dict.fromkeys(texts)
-    numbers = [number_of(value) for value in present if not isinstance(value, bool)]
+    if present[0][0] in "[{":
+        return ("lists" if present[0][0] == "[" else "objects") + blank
+    distinct = dict.fromkeys(present)
+    numbers = list(map(number_of, distinct))
     if len(distinct) <= 4 and max(map(len, distinct)) < 20:
         return ", ".join(sorted(distinct)) + blank
-    if len(numbers) == len(present) and None not in numbers:
+    if None not in numbers:
         least, largest = min(numbers), max(numbers)  # type: ignore[type-var]
         return f"numbers from {least:g} to {largest:g}" + blank
     return f"text, {len(distinct)} different of {len(present)}" + blank

@@ -13,23 +13,23 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import wraps
-from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO, Literal, Unpack
 
 from bayesatk._tools.messages import Argument, ArgumentError, File
 from bayesatk._tools.progress import watched
 from bayesatk._tools.writing import replacing, replacing_text
 from bayesatk.data.answers import AnswerRules, check_rules
-from bayesatk.data.columns import BY_TRIAL, COVARIATE, Columns, one_row_a_trial
+from bayesatk.data.columns import Columns, one_row_a_trial
 from bayesatk.data.long_form import LongForm, MissingPolicy
 from bayesatk.data.outcomes import Outcomes
-from bayesatk.data.requests import MissingCost, Request
+from bayesatk.data.requests import Request
+from bayesatk.data.roles import BY_TRIAL, COVARIATE
 from bayesatk.data.tables import Counter
 from bayesatk.data.tally import BINARY, Better, check_options, finish, refuse_given, tally
 from bayesatk.data.validation import NumberScale, OutcomeError, Scores, shown
 from bayesatk.io.logs.formats import LOGS, TABLES, detect, kind_in_folder, sniff
-from bayesatk.io.options import QuestionKey
+from bayesatk.io.options import LoadOptions, LogOptions
 from bayesatk.io.record_tables import columns_and_rows, defused
 from bayesatk.io.rows import (
     CORRECT_INCORRECT,
@@ -40,7 +40,6 @@ from bayesatk.io.rows import (
     note_uneven,
     to_columns,
     to_long,
-    with_doubt,
 )
 from bayesatk.io.sources import (
     BUDGET,
@@ -56,10 +55,9 @@ from bayesatk.io.sources import (
 from bayesatk.io.table_files import (
     Folders,
     blocks_of,
-    columns_across,
+    folder_of,
     note_parts,
     of_runs,
-    records_in,
     with_system,
 )
 
@@ -103,35 +101,21 @@ def _standard_input(source: object) -> Iterator[object]:
 def load(
     source: object,
     *,
-    systems: Sequence[object] | None = None,
-    questions: Sequence[object] | None = None,
+    columns: Mapping[str, Any] | None = None,
+    where: Mapping[str, Any] | None = None,
+    ignore: Sequence[str] | None = None,
+    records: str | None = None,
+    wide: bool = False,
     scores: Mapping[Any, float] | str | tuple[float, float] | None = None,
     success: str | None = None,
     better: Better = "higher",
     missing: MissingPolicy = "error",
-    columns: Mapping[str, str] | None = None,
-    records: str | None = None,
-    wide: bool = False,
-    answer_rules: AnswerRules | None = None,
-    group: object = None,
-    covariates: object = None,
-    weight: object = None,
-    cost: object = None,
-    cost_unit: str | None = None,
-    missing_cost: MissingCost = "error",
-    truth: object = None,
+    missing_question: Literal["error", "drop"] = "error",
     format: str | None = None,
-    scorer: str | None = None,
-    filter: str | None = None,
-    task: str | None = None,
     answers: bool = False,
-    question_key: QuestionKey = "id",
-    same_system: Literal["error", "trials"] = "error",
-    empty_output: Literal["marked", "missing"] = "marked",
-    strict: bool = False,
-    progress: bool | None = None,
-    budget: int = BUDGET,
     stream: bool | None = None,
+    progress: bool | None = None,
+    **more: Unpack[LoadOptions],
 ) -> Outcomes:
     r"""Read outcomes from files, or from anything `bayesatk.tally` accepts.
 
@@ -151,29 +135,19 @@ def load(
         (docs/logs.md). A folder stands for the
         logs in it; for its tables, if it holds no logs, which must have columns of the same names;
         ``"-"`` for standard input. Other objects go to `bayesatk.tally`.
-    systems, questions, scores, success, better, missing, columns, answer_rules, group, covariates,
-    weight, cost_unit
-        As in `bayesatk.tally`. In CSV a blank cell or NaN is a missing outcome; a cell is
-        an outcome if its text is one of `scores`, or is exactly one of its numbers, or true/false.
-        In logs, C and I are right and wrong; other marks need `scores`. With `success` and no
-        `scores` outcomes may be any numbers. Groups and covariates of
-        the questions in logs can be: ``"task"``, which is the group if there are several tasks;
-        the fields of Inspect's metadata and of lm-eval's documents; the fields of the records of
-        other logs, by dotted paths; the ``"repo"`` of SWE-bench and the ``"domain"`` of tau2-bench.
-        Trials that stand side by side are ``{"outcome": "run0,run1"}``.
-        A dotted name such as ``reward_info.reward`` is a field within a field, ``infos[].r`` the
-        field r of every object in a list. A cell may have a list: the outcomes of all trials of its
-        question.
-    cost : str, optional
-        Column, or field of records, with the cost of a trial. Inspect's logs have ``"cost"``
-        (dollars), ``"tokens"``, ``"input_tokens"``, ``"output_tokens"`` and ``"seconds"``;
-        tau2-bench has ``"cost"`` (of the agent) and ``"seconds"``; Every Eval Ever has
-        ``"tokens"`` and ``"seconds"``.
-    missing_cost : {"error", "ignore"}
-        As in `bayesatk.tally`.
-    truth : str, optional
-        Column, or field of records, with what is true of a trial that a judge marked, as in
-        `bayesatk.tally`.
+    columns : mapping, optional
+        Names of columns by role, as in `bayesatk.tally`. ``"system"``, ``"question"`` and
+        ``"trial"`` may be several columns together: ``{"system": ["profile", "harness"]}``. Trials
+        side by side are ``{"outcome": "run0,run1"}``; counts ``"trials"``, ``"successes"``,
+        ``"failures"`` (two of them), or ``"rate"`` with ``"trials"``, a number or a column. A
+        dotted name is a field within a field, ``infos[].r`` the field r of every object in a list.
+        In place of a column: ``"(one)"``, if all rows are trials of one question; ``"(folder)"``
+        and ``"(file)"``, where a row stands; ``"(key)"``, under which a JSON object has a record.
+        Other columns are read as what their names and values say; the data card lists them.
+    where : mapping, optional
+        Rows to read, by values of columns: ``{"profile": "careful"}``, or a list of values.
+    ignore : sequence of str, optional
+        Columns that are passed over.
     records : str, optional
         Path of the records in a JSON document, if it is not one of the usual names: ``"runs"``, or
         ``"output.runs"``; or within each line of JSON Lines.
@@ -182,24 +156,40 @@ def load(
         unless it is named in `columns` or has a usual name), or columns ``trial_1``, ``trial_2``,
         ... of one system. Columns without marks are left out. Where systems are objects,
         ``columns={"outcome": "is_correct"}`` is a field of theirs.
+    scores, success, better, missing
+        As in `bayesatk.tally`. In CSV a blank cell or NaN is a missing outcome; a text is an
+        outcome if it is one of `scores`, or exactly one of its numbers, or true/false. In logs, C
+        and I are right and wrong; other marks need `scores`. With `success` and no `scores`
+        outcomes may be any numbers.
+    missing_question : {"error", "drop"}
+        What to do with a row without a question: raise, or leave it out; the card counts them.
     format : str, optional
         Format of the files, if it cannot be recognised from their names and first records: "csv",
         "tsv", "jsonl", "json", "parquet", "inspect", "lm-eval", "evalplus", "harbor", ...; the
         error for an unknown format lists all.
-    scorer : str, optional
-        For logs with several marks for a trial, the one to read: Inspect's scorer (or
-        ``"SCORER/KEY"``), the metric of lm-eval, HELM or lighteval, a reward of verifiers or
-        Harbor, EvalPlus's "base" or "plus".
-    filter : str, optional
-        lm-eval's filter, or HELM's split, where there are several.
-    task : str, optional
-        The task to read, where logs are of several; the others are left out.
     answers : bool
         Whether to keep the answers in Inspect and lm-eval logs, for votes between them.
+    stream : bool, optional
+        Whether to count CSV and Parquet files in blocks of rows, so that memory grows with the
+        number of questions and not of rows. Default: from 256 MB (for Parquet, 8 million rows) on,
+        if no answers are read.
+    progress : bool, optional
+        Whether to show on standard error how much of large files, or how many of more than 20 files
+        are read, and the time left. Default: where that is a terminal or a notebook.
+    group, covariates, weight, cost, cost_unit, missing_cost, truth, answer_rules : optional
+        As in `bayesatk.tally`: names of columns, or of fields of the records of logs, by dotted
+        paths. Logs also have ``"task"``, which is the group if there are several; the ``"repo"`` of
+        SWE-bench; the ``"domain"`` of tau2-bench; of costs, Inspect ``"cost"`` (dollars),
+        ``"tokens"``, ``"input_tokens"``, ``"output_tokens"`` and ``"seconds"``, tau2-bench
+        ``"cost"`` and ``"seconds"``, Every Eval Ever ``"tokens"`` and ``"seconds"``.
+    scorer, filter, task : str, optional
+        Of logs with several marks for a trial, the one to read: Inspect's scorer (or
+        ``"SCORER/KEY"``), the metric of lm-eval, HELM or lighteval, a reward of verifiers or
+        Harbor, EvalPlus's "base" or "plus"; lm-eval's filter or HELM's split; the task, where logs
+        are of several.
     question_key : {"id", "content", "unchecked"}
-        What identifies a question in logs. ``"id"``: its id; an id with several contents (input
-        and target) is an error. ``"content"``: id and content together. ``"unchecked"``: the id,
-        without this check.
+        What identifies a question in logs: its id, where several contents (input and target) of one
+        id are an error; id and content together; or the id, without this check.
     same_system : {"error", "trials"}
         What to do with a second log of the same system and question: raise, or count its trials as
         further trials. In tables: whether trials of one number in several files, or of several
@@ -211,17 +201,10 @@ def load(
     strict : bool
         Whether to raise if a folder has files that are neither logs nor (where there are no logs)
         tables, or has Git LFS pointers. Otherwise they are skipped, and the data card lists them.
-    progress : bool, optional
-        Whether to show on standard error how much of large files, or how many of more than 20 files
-        are read, and the time left. Default: where that is a terminal or a notebook.
     budget : int
         Limit of the memory for a file, in bytes; 2 GiB by default. One JSON value, line, row, or
         member of an archive may take an eighth of it; all members together may take the budget, or
         100 times the bytes of the archive if that is more.
-    stream : bool, optional
-        Whether to count CSV and Parquet files in blocks of rows, so that memory grows with the
-        number of questions and not of rows. Default: from 256 MB (for Parquet, 8 million rows) on,
-        if no answers are read.
 
     Returns
     -------
@@ -254,9 +237,8 @@ def load(
     >>> load(path).successes.values.tolist()
     [[1, 2]]
     """
-    arguments = locals()
-    labels = {"systems": systems, "questions": questions}
-    request = Request.of(group, covariates, weight, cost, cost_unit, missing_cost, truth)
+    arguments = with_more(locals(), LoadOptions)
+    request = Request.of_arguments(arguments)
     options = ReadOptions.of(arguments, request.roles)
     if not is_source(source):
         refuse_options(replace(options, columns={}), {"data that are no files"})
@@ -265,13 +247,13 @@ def load(
     request.refuse_given_by_trial()
     scale = check_options(scores, missing, better)
     usual = BINARY if success is None else NumberScale.beside(BINARY.values())
-    rules = check_rules(answer_rules)
+    rules = check_rules(more.get("answer_rules"))
     inputs = find_files(source, options)
     with in_file(inputs):
         inputs.check()
         if inputs.are_logs:
             if not answers:
-                refuse_given("logs without answers=True", answer_rules=answer_rules)
+                refuse_given("logs without answers=True", answer_rules=more.get("answer_rules"))
             given_scores = None if scores is None else scale
             long, scale = to_long(read_logs(inputs), given_scores, usual, missing, rules)
         else:
@@ -282,15 +264,26 @@ def load(
                 inputs, first_scale, None if in_blocks else rules, changes=scores is None
             )
             long = replace(long, notes=(*long.notes, *inputs.notes))
-        long = request.add_to(long.labelled(**labels))
+        long = request.add_to(long)
         if inputs.are_logs:
-            request, long = request.of_logs(), note_uneven(long, scale)
+            request = request.of_logs()
         else:
-            long = _note_across(note_parts(long, scale, inputs.sources), inputs)
-        long = note_names(long, [str(source.path) for source in inputs.sources])
+            long = note_parts(long, scale, inputs.sources)
+        long = note_names(note_uneven(long, scale), [str(file.path) for file in inputs.sources])
         done = finish(long, scale, missing, request, success, better)
     sources = tuple((file.name, file.sha256) for file in inputs.sources)
     return replace(done, sources=sources)
+
+
+def with_more(arguments: dict[str, Any], known: type) -> dict[str, Any]:
+    """Return the arguments of a function with its further ones, which have to be known."""
+    more = arguments.pop("more")
+    for name in more.keys() - known.__annotations__.keys():
+        raise TypeError(
+            f"{name} is no argument of this function; it has "
+            f"{', '.join([*arguments, *known.__annotations__])}."
+        )
+    return {**arguments, **more}
 
 
 @dataclass(frozen=True)
@@ -374,7 +367,8 @@ def blocks(
     several, folders = len(inputs.sources) > 1, Folders()
     options = inputs.options
     for source, file in inputs.opened():
-        with closing(blocks_of(source, file, options, scores, whole)) as parts:
+        folder = folder_of(source, inputs.sources)
+        with closing(blocks_of(source, file, options, folder, scores, whole)) as parts:
             while (block := named(source, next, parts, None)) is not None:
                 if not len(block):
                     continue
@@ -390,32 +384,12 @@ def blocks(
                 yield source, block
 
 
-def _note_across(long: LongForm, inputs: InputFiles) -> LongForm:
-    """Say which column that nothing is made of tells the rows of a question apart."""
-    source, options = inputs.sources[0], inputs.options
-    if source.kind == "parquet" or options.wide or "rate" in options.columns:
-        return long
-    with (
-        open_source(source) as file, closing(records_in(source, file, options.records)) as records
-    ):  # fmt: skip
-        columns = columns_across(islice(records, 1000), options.named)
-    if not columns:
-        return long
-    name, values = next(iter(columns.items()))
-    return with_doubt(
-        long,
-        f"the rows of a question differ in column {shown(name)} ({shown(values, 60)[1:-1]}), and "
-        "are read as trials; is it the system, or the trial? Then name it: ",
-        Argument("columns", {"system": name}), ".",
-    )  # fmt: skip
-
-
 def in_parts(inputs: InputFiles, stream: object) -> bool:
     """Whether files are counted part by part: as told, else if they are large and can be."""
     if stream not in (None, True, False):
         raise OutcomeError(f"stream must be True, False or None; got {shown(stream)}.")
     kinds = ("parquet", "csv", "tsv")
-    read_whole = ("answer", "reference", "rate", *BY_TRIAL)
+    read_whole = ("answer", "reference", *BY_TRIAL)
     options = inputs.options
     obstacles = [f"columns={{{role!r}: ...}}" for role in read_whole if role in options.named]
     obstacles += [f"{name}=" for name in options.given().keys() & {"records", "wide"}]
@@ -443,8 +417,9 @@ def refuse_options(options: ReadOptions, kinds: Collection[str], suffix: str = "
     """Refuse options that would have no effect on files of these formats."""
     # Formats of tables on which an option has an effect, and what they are called.
     of_tables = {
-        "columns": (TABLES, "tables"), "wide": (TABLES, "tables"), "same_system": (TABLES, ""),
-        "records": (("json", "jsonl"), "JSON"),
+        **dict.fromkeys(("columns", "where", "ignore", "missing_question", "wide"),
+                        (TABLES, "tables")),
+        "same_system": (TABLES, ""), "records": (("json", "jsonl"), "JSON"),
     }  # fmt: skip
     for name, value in options.given().items():
         logs = {kind for kind, log in LOGS.items() if log.honoured(name)}
@@ -460,7 +435,9 @@ def refuse_options(options: ReadOptions, kinds: Collection[str], suffix: str = "
         if suffix in formats:
             remedy = "Leave it out, or read the file as a table: ", Argument("format", suffix), "."
             raise OutcomeError(f"{rule}. ", *remedy)
-        raise OutcomeError(f"{rule}. Leave it out, or say what the files are with format=.")
+        raise OutcomeError(
+            f"{rule}. Leave it out, or say what they are: ", Argument("format", ...), "."
+        )
 
 
 def named(source: Source, read: Callable[..., Any], *args: Any) -> Any:
@@ -502,24 +479,16 @@ def convert(
     source: object,
     path: str | Path,
     *,
-    columns: Mapping[str, str] | None = None,
-    group: str | None = None,
-    covariates: Sequence[str] | None = None,
-    weight: str | None = None,
-    cost: str | None = None,
+    columns: Mapping[str, Any] | None = None,
+    where: Mapping[str, Any] | None = None,
+    ignore: Sequence[str] | None = None,
     records: str | None = None,
     wide: bool = False,
+    missing_question: Literal["error", "drop"] = "error",
     format: str | None = None,
-    scorer: str | None = None,
-    filter: str | None = None,
-    task: str | None = None,
     answers: bool = False,
-    question_key: QuestionKey = "id",
-    same_system: Literal["error", "trials"] = "error",
-    empty_output: Literal["marked", "missing"] = "marked",
-    strict: bool = False,
     progress: bool | None = None,
-    budget: int = BUDGET,
+    **more: Unpack[LogOptions],
 ) -> Path:
     r"""Write logs or tables as one long table with a row per trial.
 
@@ -533,14 +502,11 @@ def convert(
         ``group``, ``weight``, ``cost`` and covariates that are named; ``reason`` why
         an outcome is missing, if some are. In CSV, text that a spreadsheet would run as a formula
         begins with an apostrophe, which `bayesatk.load` takes off.
-    columns, records, wide, format, scorer, filter, task, answers, question_key, same_system
+    columns, where, ignore, records, wide, missing_question, format, answers, progress
         As for `bayesatk.load`.
-    group, covariates, weight : str, sequence of str, optional
-        Names of columns, or of what logs say of their questions, as for `bayesatk.load`.
-    cost : str, optional
-        Name of the column, or of what logs say, of what a trial cost.
-    empty_output, strict, progress, budget
-        As for `bayesatk.load`.
+    **more
+        As for `bayesatk.load`: names of columns (group, covariates, weight, cost), and how logs are
+        read (scorer, filter, task, question_key, same_system, empty_output, strict, budget).
 
     Returns
     -------
@@ -566,10 +532,10 @@ def convert(
     >>> path.read_text().splitlines()[0]
     '{"question": "a", "trial": "1", "outcome": 1}'
     """
-    arguments, path = locals(), Path(path)
+    arguments, path = with_more(locals(), LogOptions), Path(path)
     if path.suffix not in (".csv", ".jsonl", ".parquet"):
         raise OutcomeError(f"path must end in .csv, .jsonl, .parquet; got {path.name!r}.")
-    request = Request.of(group, covariates, weight, cost)
+    request = Request.of_arguments(arguments)
     request.refuse_given_by_trial()
     inputs = find_files(source, ReadOptions.of(arguments, request.roles))
     if any(path.exists() and os.path.samefile(file.path, path) for file in inputs.sources):
@@ -593,6 +559,8 @@ def trial_columns(inputs: InputFiles) -> dict[str, list[Any]]:
             reasons = [trial.reason for trial in rows.trials]
         else:
             tables = [table for _, table in blocks(inputs, BINARY)]
+    if not tables:
+        raise OutcomeError("a table of outcomes must have rows; got none. Was it written?")
     found = {
         role.removeprefix(COVARIATE): [cell for table in tables for cell in table.listed(role)]
         for role in tables[0].roles

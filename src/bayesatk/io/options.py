@@ -6,7 +6,7 @@ Nothing is imported here that takes time: the shell reads its options before any
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, TypedDict
 
 from bayesatk._tools.messages import source_of
 
@@ -18,10 +18,37 @@ RENAMED = {
 QuestionKey = Literal["id", "content", "unchecked"]
 
 
+class LogOptions(TypedDict, total=False):
+    """Options of `bayesatk.load` and `convert` that few need: columns of questions, log readers."""
+
+    group: Any
+    covariates: Any
+    weight: Any
+    cost: Any
+    scorer: str | None
+    filter: str | None
+    task: str | None
+    question_key: QuestionKey
+    same_system: Literal["error", "trials"]
+    empty_output: Literal["marked", "missing"]
+    strict: bool
+    budget: int
+
+
+class LoadOptions(LogOptions, total=False):
+    """Those of `bayesatk.load` alone."""
+
+    cost_unit: str | None
+    missing_cost: Literal["error", "ignore"]
+    truth: Any
+    answer_rules: Any
+
+
 @dataclass(frozen=True)
 class FileOptions:
     """What files of any format are told; the parameters of `bayesatk.load` of the same names."""
 
+    missing_question: Literal["error", "drop"] = "error"
     records: str | None = None
     wide: bool = False
     format: str | None = None
@@ -63,4 +90,6 @@ def _value(value: object, name: str) -> str:
     """Write a value for a shell; what the reader knows, in capitals."""
     if value is ...:
         return {"columns": "NAME", "scores": "SCORE"}.get(name, name.upper())
+    if isinstance(value, list):  # several columns, or values of one
+        return ",".join(_value(element, name) for element in value)
     return shlex.quote(value if isinstance(value, str) else source_of(value))

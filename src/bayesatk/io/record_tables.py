@@ -7,11 +7,13 @@ asked only digests are kept.
 """
 
 import csv
+import itertools
 import re
 import sys
 import threading
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -21,15 +23,9 @@ import pandas as pd
 
 from bayesatk._tools.messages import Argument
 from bayesatk.data import tables
-from bayesatk.data.columns import (
-    BY_TRIAL,
-    COVARIATE,
-    Columns,
-    Picked,
-    fields_with_records,
-    find_columns,
-)
-from bayesatk.data.validation import Labels, NumberScale, OutcomeError, Scores, number_of, shown
+from bayesatk.data.columns import Columns, Picked
+from bayesatk.data.roles import BY_TRIAL, COVARIATE, KEY, SCANNED, Sample, meaning, usual_names
+from bayesatk.data.validation import NumberScale, OutcomeError, Scores, number_of, shown
 from bayesatk.io.json_stream import at, decoded, members, parsed_lines, parts_of
 from bayesatk.io.sources import largest, opened, too_large, total
 
@@ -42,45 +38,38 @@ SEPARATORS = {"csv": ",", "tsv": "\t"}
 Named = tuple[int, tuple[str, ...], Any]  # number, names and fields of a record
 
 
-def named_columns(columns: Mapping[str, Any]) -> list[str]:
-    """Return all columns that are named, one by one where outcomes stand side by side."""
-    several = (name if isinstance(name, tuple) else (name, *str(name).split(","))
-               for name in columns.values())  # fmt: skip
-    return [*dict.fromkeys(name for names in several for name in names if isinstance(name, str))]
-
-
 def text_blocks(
-    kind: str, file: BinaryIO, columns: Mapping[str, str], records: str | None, scores: Scores
+    kind: str, file: BinaryIO, picked: Picked, records: str | None, known: Collection[Any]
 ) -> Generator[Columns]:
-    """Yield the columns that matter of some records of a file of text after the other."""
+    """Yield the columns that matter of some records of a file of text after the other.
+
+    Names of columns that are `known` were there when the columns were picked.
+    """
     word = {"jsonl": "line", "json": "record"}.get(kind, "row")
-    # Fields within fields, such as reward_info.reward, are read where they are named.
-    nested = [name for name in named_columns(columns) if "." in name]
-    picked: Any = None  # of the first record
-    checked, first_names = set(), None
+    needed, seen, first_names = picked.needed, {*known}, None
     block: list[tuple[Any, ...]] = []
     for number, names, record in records_of(kind, file, records):
-        if nested or names is not first_names:  # rows of delimited text all have the same
-            where = f"{word} {number}"
-            if not isinstance(record, dict):
-                rule = f"{where} must be an object with named fields; got {shown(record)}."
-                raise OutcomeError(rule)
-            inner = (name for name in nested if name not in record and says(record, name))
-            first_names, all_names = names, (*names, *inner)
-            picked = picked or Picked.of(all_names, columns, record)
-            if all_names not in checked:
-                _refuse_other(picked, all_names, columns, where)
-                checked.add(all_names)
-            needed = picked.needed
+        if names is not first_names:  # rows of delimited text all have the same
+            where, first_names = f"{word} {number}", names
+            twice = [name for name in needed if names.count(name) > 1]
+            if twice:
+                raise OutcomeError(
+                    f"column names must be distinct; got {shown(twice[0])} more than once. Rename "
+                    "one of them."
+                )
+            late = [name for name in names if name not in seen and meaning(name) in usual_names()]
+            if late:
+                raise OutcomeError(
+                    f"{where} has the field {late[0]!r}, which no record before has. Give it to "
+                    "one of the first, or leave it out: ", Argument("ignore", late), ".",
+                )  # fmt: skip
         cells = [record[name] if name in record else at(record, name) for name in needed]
         block.append((number, *cells))
         if len(block) == ROWS:
-            yield _table(picked, word, block, scores)
+            yield _table(picked, word, block)
             block = []
-    if picked is None and kind not in SEPARATORS:
-        raise _no_records(records, ())
-    if picked is not None and block:
-        yield _table(picked, word, block, scores)
+    if block:
+        yield _table(picked, word, block)
 
 
 def _no_records(records: str | None, arrays: Sequence[str]) -> OutcomeError:
@@ -94,7 +83,7 @@ def _no_records(records: str | None, arrays: Sequence[str]) -> OutcomeError:
     )  # fmt: skip
 
 
-def _table(picked: Picked, word: str, block: list[tuple[Any, ...]], scores: Scores) -> Columns:
+def _table(picked: Picked, word: str, block: list[tuple[Any, ...]]) -> Columns:
     """Return the columns of some records; cells of delimited text say what they are."""
     numbers, *cells = map(list, zip(*block, strict=True))
     pool: dict[Any, Any] = {}  # one object for each text: a table repeats its labels
@@ -102,31 +91,12 @@ def _table(picked: Picked, word: str, block: list[tuple[Any, ...]], scores: Scor
         name: [pool.setdefault(cell, cell) if isinstance(cell, str) else cell for cell in column]
         for name, column in zip(picked.needed, cells, strict=True)
     }
-    read = _cells_of(columns, scores) if word == "row" else lambda name, role: columns[name]
-    table = picked.table(read, word=word, numbers=numbers)
+    if word == "row":
+        columns = _restored(columns)
+    table = picked.table(lambda name, role: columns[name], word=word, numbers=numbers)
     if word == "row":
         _check_blank(table)
     return table
-
-
-def _refuse_other(picked: Picked, names: Labels, columns: Mapping[str, str], where: str) -> None:
-    """Refuse a record with other fields that matter than the first."""
-    for name in picked.named:
-        if name not in names:
-            raise OutcomeError(
-                f"{where} has no field {name!r}, which the first record has. A missing outcome is "
-                "null."
-            )
-    try:
-        roles = find_columns(names, columns)
-    except OutcomeError as error:
-        raise OutcomeError(f"{where}: {error}") from None
-    new_names = [name for role, name in roles.items() if picked.roles.get(role) != name]
-    if new_names:
-        raise OutcomeError(
-            f"{where} has the field {new_names[0]!r}, which the first record lacks. Give it to "
-            "every record, or rename it."
-        )
 
 
 def records_of(kind: str, file: BinaryIO, records: str | None) -> Generator[Named]:
@@ -134,30 +104,40 @@ def records_of(kind: str, file: BinaryIO, records: str | None) -> Generator[Name
     if kind in SEPARATORS:
         yield from _delimited_records(file, SEPARATORS[kind])
         return
-    for number, record in _json_records(kind, file, records):
-        yield number, tuple(record) if isinstance(record, dict) else (), record
+    found = _records_of_lines if kind == "jsonl" else _records_of_document
+    for number, record in found(file, records):
+        if not isinstance(record, dict):
+            word = "line" if kind == "jsonl" else "record"
+            raise OutcomeError(
+                f"{word} {number} must be an object with named fields; got {shown(record)}."
+            )
+        yield number, tuple(record), record
 
 
-def _json_records(kind: str, file: BinaryIO, records: str | None) -> Iterator[tuple[int, Any]]:
-    """Yield number and value of every record."""
-    if kind == "jsonl":
-        yield from _records_of_lines(file, records)
+def _records_of_document(file: BinaryIO, records: str | None) -> Iterator[tuple[int, Any]]:
+    """Yield number and value of every record of a JSON document."""
+    if records is not None:
+        yield from _records_at(file, records)
         return
     with decoded(file) as text:
-        if records is not None:
-            yield from enumerate(record for _, _, record in parts_of(text, records, {}))
-            return
         # Where tools put records that are not the whole document.
-        usual_keys = "results performances instances records rows data items examples cases samples"
+        usual_keys = (
+            "results performances instances records rows data items examples cases samples "
+            "episodes trials runs"
+        )
         records_key, names = None, None
-        arrays = []
+        arrays: list[str] = []
+        by_key: dict[str, list[Any]] = {}  # shapes of the members of objects, of "" the document
         for key, number, record in members(text, frozenset(usual_keys.split())):
             if key == "columns" and isinstance(record, list):  # of a table in rows, as MLflow has
                 names = record
             if names and isinstance(record, list) and isinstance(number, int):
                 record = dict(zip(names, record, strict=False))
             arrays += _arrays(key, record) if number is None else []
-            if not isinstance(number, int) or (key and not isinstance(record, dict)):
+            if not isinstance(number, int):
+                by_key.setdefault(key if isinstance(number, str) else "", []).append(_shape(record))
+                continue
+            if key and not isinstance(record, dict):
                 continue
             if records_key not in (None, key):
                 raise OutcomeError(
@@ -166,20 +146,84 @@ def _json_records(kind: str, file: BinaryIO, records: str | None) -> Iterator[tu
                 )  # fmt: skip
             records_key = key
             yield number, record
-        if records_key is None:
+    if records_key is None:
+        within = [key for key, shapes in by_key.items() if _are_keyed(shapes)]
+        if not within:
             raise _no_records(None, arrays)
+        yield from _records_by_key(file, within[-1])
+
+
+def _records_by_key(file: BinaryIO, within: str) -> Iterator[tuple[int, Any]]:
+    """Yield number and value of the members of an object; of the document itself, if of ""."""
+    file.seek(0)
+    with decoded(file) as text:
+        parts = parts_of(text, within, {}) if within else (
+            (place, place, value) for place, _, value in members(text)
+        )  # fmt: skip
+        yield from enumerate(_parts(parts))
+
+
+def _records_at(file: BinaryIO, records: str) -> Iterator[tuple[int, Any]]:
+    """Yield number and value of the records at a place of a document."""
+    number = -1
+    with decoded(file) as text:
+        for number, record in enumerate(_parts(parts_of(text, records, {}))):
+            yield number, record
+    if number < 0:
+        raise _no_records(records, ())
+
+
+def _parts(parts: Iterable[tuple[str, Any, Any]]) -> Iterator[Any]:
+    """Yield the records of a part of a document; those of an object with their keys."""
+    for _, key, value in parts:
+        inner = value.items() if isinstance(value, dict) and isinstance(key, int) else ()
+        if inner and _are_keyed([_shape(record) for _, record in inner]):
+            yield from itertools.starmap(_keyed, inner)
+        else:
+            yield _keyed(key, value)
+
+
+def _shape(value: object) -> object:
+    return set(value) if isinstance(value, dict) else value
+
+
+def _are_keyed(values: Sequence[Any]) -> bool:
+    """Whether members of a document are records by key: objects of a kind, or lists of marks."""
+    if len(values) > 1 and all(isinstance(value, set) for value in values):
+        return bool(set.intersection(*values))
+    return len(values) > 1 and all(map(_are_marks, values))
+
+
+def _are_marks(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and not any(
+        isinstance(mark, list | dict) for mark in value
+    )  # fmt: skip
+
+
+def _keyed(key: object, value: object) -> object:
+    """Return a record that stands under a key, with the key; a list of marks is one."""
+    if not isinstance(key, str):
+        return value
+    fields = value if isinstance(value, dict) else {"outcome": value}
+    return {KEY: key, **fields}
 
 
 def _arrays(key: str, value: object) -> list[str]:
-    """Return where the member of a document has arrays of objects: there, or one level below."""
-    below = [f"{key}.{name}" for name in fields_with_records(value)]
-    return fields_with_records({key: value}) + below
+    """Return where the member of a document has records: there, or one level below."""
+    inner = value.items() if isinstance(value, dict) else ()
+    places = [(key, value), *((f"{key}.{name}", below) for name, below in inner)]
+    return [place for place, found in places
+            if (isinstance(found, list) and found and isinstance(found[0], dict))
+            or (isinstance(found, dict) and _are_keyed(list(map(_shape, found.values()))))
+            ]  # fmt: skip
 
 
 def _records_of_lines(file: BinaryIO, records: str | None) -> Iterator[tuple[int, Any]]:
     """Yield number and value of every line, or of the records within it."""
     for line, value in parsed_lines(file):
         within = [value] if records is None else at(value, records)
+        if isinstance(within, dict) and records is not None:
+            within = list(itertools.starmap(_keyed, within.items()))
         if not isinstance(within, list):
             raise OutcomeError(
                 f"line {line} must have a list of records at {records}; got {shown(within)}."
@@ -187,19 +231,12 @@ def _records_of_lines(file: BinaryIO, records: str | None) -> Iterator[tuple[int
         yield from ((line, record) for record in within)
 
 
-def says(value: object, path: str) -> bool:
-    """Whether a field is there; one within a field that is null is null as well."""
-    if not isinstance(value, Mapping):
-        return value is None
-    if path in value or at(value, path) is not None:
-        return True
-    first, _, inner_path = path.partition(".")
-    return bool(inner_path) and first in value and says(value[first], inner_path)
-
-
 def _delimited_records(file: BinaryIO, separator: str) -> Iterator[Named]:
     """Yield the rows of delimited text, numbered by the line on which they begin."""
     with _long_cells(), decoded(file, newline="") as text:
+        if separator == "," and re.match(r"[^,\n]*;[^,\n]*$", text.readline().strip()):
+            separator = ";"  # as spreadsheets write where the comma is the decimal point
+        text.seek(0)
         rows = _delimited_rows(text, separator)
         header = tuple(next(rows, (0, ()))[1])
         if not header:
@@ -257,20 +294,24 @@ def _long_cells() -> Iterator[None]:
 
 def _check_blank(table: Columns) -> None:
     """Refuse blank cells of delimited text where every row must say something."""
+    drop = ("; or leave such rows out: ", Argument("missing_question", "drop"))
     for role, name in table.roles.items():
         if role in ("outcome", "answer", *BY_TRIAL) or role.startswith(COVARIATE):
             continue
-        blank = {cell for cell in {*table.values[role]} if not cell.strip()}
-        for row, cell in enumerate(table.values[role] if blank else ()):
+        blank = {
+            cell for cell in {*table.listed(role)} if isinstance(cell, str) and not cell.strip()
+        }
+        for row, cell in enumerate(table.listed(role) if blank else ()):
             if cell in blank:
                 raise OutcomeError(
                     f"{table.place(row)} must have a {role} in column {name!r}; its cell is "
-                    "blank. Fill it in, or remove the row."
-                )
+                    "blank. Fill it in, or remove the row",
+                    *(drop if role == "question" else ()), ".",
+                )  # fmt: skip
 
 
-def _cells_of(columns: Mapping[str, list[str]], scores: Scores) -> Callable[[Any, str], Any]:
-    """Return what reads the cells of delimited text: what their texts say."""
+def _restored(columns: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """Return the cells of delimited text as they were before it was made safe for spreadsheets."""
     texts = {cell: restored(cell) for cell in set().union(*columns.values())}
     for cell, text in texts.items():
         if cell != text and texts.get(text) == text:
@@ -278,16 +319,25 @@ def _cells_of(columns: Mapping[str, list[str]], scores: Scores) -> Callable[[Any
                 f"cells must not differ only by an apostrophe that a spreadsheet hides; got "
                 f"{shown(cell)} and {shown(text)}. Write all of them in one way."
             )
+    return {name: [texts[cell] for cell in cells] for name, cells in columns.items()}
+
+
+def marks_as_said(table: Columns, scores: Scores) -> Columns:
+    """Return a table whose outcomes that are text are what the text says: numbers, true, false."""
+    cells = table.values.get("outcome")
+    if not isinstance(cells, list) or not any(isinstance(cell, str | list) for cell in cells):
+        return table
     numbers = _numbers(scores)
+    texts = {cell for cell in cells if isinstance(cell, str)}
+    said = {text: _from_text(text, scores, numbers) for text in texts}
 
-    def read(name: Any, role: str) -> list[Any]:
-        cells = [texts[cell] for cell in columns[name]]
-        if role != "outcome":
-            return cells
-        outcomes = {text: _from_text(text, scores, numbers) for text in set(cells)}
-        return [outcomes[text] for text in cells]
+    def mark(cell: Any) -> Any:
+        if isinstance(cell, list):
+            return [_from_text(one, scores, numbers) if isinstance(one, str) else one
+                    for one in cell]  # fmt: skip
+        return said[cell] if isinstance(cell, str) else cell
 
-    return read
+    return table.with_column("outcome", table.roles["outcome"], list(map(mark, cells)))
 
 
 def _numbers(scores: Scores) -> dict[Decimal, object]:
@@ -355,16 +405,11 @@ ROWS = 1 << 18  # read at once: some tens of MB
 _CELL = 8  # bytes of a cell that is kept
 
 
-def parquet_blocks(path: Path, columns: Mapping[str, str], whole: bool) -> Generator[Columns]:
+def parquet_blocks(path: Path, picked: Picked, whole: bool) -> Generator[Columns]:
     """Yield the columns that matter of some rows after the other; the whole must fit at once."""
     with readable():
-        fields = named_columns(columns)
-        file = open_parquet(path, fields)
-        types = _types(file.schema_arrow)
-        names = file.schema_arrow.names
-        names += [name for name in fields if name in types and name not in names]
-        picked = Picked.of(names, columns)
         needed = picked.needed
+        file = open_parquet(path, needed)
         most = total() // (len(needed) * _CELL)
         if whole and file.metadata.num_rows > most:
             raise too_large("the file, to be read whole,", most, "rows", file.metadata.num_rows)
@@ -380,6 +425,25 @@ def parquet_blocks(path: Path, columns: Mapping[str, str], whole: bool) -> Gener
                 numbers=range(first_row, first_row + batch.num_rows),
             )
             first_row += batch.num_rows
+
+
+def sample_of_parquet(path: Path, sample: Callable[..., Sample]) -> Sample:
+    """Scan the first rows of the columns whose cells are short; of the others, keep the names."""
+    with readable():
+        file = open_parquet(path)
+        names = list(file.schema_arrow.names)
+        group = _chunks(file.metadata.row_group(0)) if file.metadata.num_row_groups else []
+        longest = 200  # bytes of a cell
+        wide = {chunk.path_in_schema.partition(".")[0] for chunk in group
+                if chunk.total_uncompressed_size > longest * max(chunk.num_values, 1)}  # fmt: skip
+        short = [name for name in names if name not in wide]
+        at_once = 64  # rows: a text that many share is in memory once, until it is Python's
+        rows = (row for batch in batches(file, short)
+                for first in range(0, min(len(batch), SCANNED + 1), at_once)
+                for row in batch.slice(first, at_once).to_pylist())  # fmt: skip
+        found = sample(rows, known=names)
+        cells = {name: cells for name, cells in found.cells.items() if name not in wide}
+        return replace(found, cells=cells, fields=tuple(_types(file.schema_arrow)))
 
 
 def records_of_parquet(path: Path, names: Collection[str]) -> Iterator[dict[str, Any]]:

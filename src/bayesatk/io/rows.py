@@ -15,8 +15,9 @@ import numpy as np
 
 from bayesatk._tools.messages import PACKAGE, Argument, Message
 from bayesatk.data.answers import AnswerRules
-from bayesatk.data.columns import BY_TRIAL, GROUP, ROLES, WEIGHT, Columns
+from bayesatk.data.columns import Columns, Picked
 from bayesatk.data.long_form import LongForm, MissingPolicy
+from bayesatk.data.roles import BY_TRIAL, GROUP, ROLES, WEIGHT, Sample
 from bayesatk.data.tables import read_rows
 from bayesatk.data.tally import BINARY, worst_or_best
 from bayesatk.data.validation import (
@@ -31,7 +32,6 @@ from bayesatk.data.validation import (
 from bayesatk.io.options import FileOptions
 
 EMPTY = "an empty output"
-NAMES_OF_COLUMNS = "(names of columns)"  # in place of the system column of a wide table
 # A day with a time, alone or within a name (a day alone is a version), or seconds since 1970.
 _STAMP = re.compile(
     r"(19|20)\d\d[-_]?\d\d[-_]?\d\d[-_T ]+\d\d[-_:]?\d\d|^(19|20)\d\d-?\d\d-?\d\d$"
@@ -50,7 +50,9 @@ class ReadOptions(FileOptions):
     names in all files.
     """
 
-    columns: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    where: Mapping[str, Any] = field(default_factory=dict)
+    ignore: Sequence[str] = ()
     progress: bool | None = None
     roles: Mapping[str, str] = field(default_factory=dict)
 
@@ -58,8 +60,12 @@ class ReadOptions(FileOptions):
     def of(cls, arguments: Mapping[str, Any], roles: Mapping[str, str]) -> "ReadOptions":
         """Return the options that are among the arguments of a function."""
         names = [option.name for option in fields(cls) if option.name in arguments]
-        values = {name: arguments[name] for name in names} | {"roles": roles}
-        return cls(**values | {"columns": arguments["columns"] or {}})
+        optional = {"columns", "where", "ignore"}
+        values = {name: arguments[name] for name in names
+                  if arguments[name] is not None or name not in optional}  # fmt: skip
+        if isinstance(values.get("ignore"), str):
+            values["ignore"] = [values["ignore"]]
+        return cls(**values | {"roles": roles})
 
     def __post_init__(self) -> None:
         for option in fields(self):
@@ -68,11 +74,13 @@ class ReadOptions(FileOptions):
                 fits = isinstance(value, str) and value in get_args(kind)
                 rule = f"be one of {', '.join(map(repr, get_args(kind)))}"
             else:
-                is_mapping = get_origin(kind) is Mapping
-                fits = isinstance(value, Mapping if is_mapping else kind)  # type: ignore[arg-type]
+                collection = get_origin(kind) in (Mapping, Sequence)
+                fits = isinstance(value, get_origin(kind) if collection else kind)  # type: ignore[arg-type]
                 rule = "be True or False" if kind in (bool, bool | None) else "be text"
-                if is_mapping:
-                    rule = f"map {', '.join(ROLES)} to names in the table"
+                if get_origin(kind) is Mapping:
+                    of = ", ".join(ROLES) if option.name == "columns" else "columns"
+                    rule = f"map {of} to {'values' if option.name == 'where' else 'names'}"
+                rule = "be a list of columns" if option.name == "ignore" else rule
             if not fits:
                 raise OutcomeError(f"{option.name} must {rule}; got {shown(value)}.")
 
@@ -86,6 +94,28 @@ class ReadOptions(FileOptions):
     def named(self) -> Mapping[str, str]:
         """Columns by role, with those of questions."""
         return {**self.columns, **self.roles}
+
+    def sample(self, records: Iterable[object], **known: Any) -> Sample:
+        """Return the first records that are meant, without the columns that are to be ignored."""
+        sample = Sample.of(records, self.where, **known)
+        absent = [name for name in (*self.ignore, *self.where) if name not in sample.cells]
+        if absent:
+            raise OutcomeError(
+                f"ignore and where must name columns of the table; {shown(absent[0])} is none. It "
+                f"has {shown(sample.names, 400)}."
+            )
+        if self.where and not len(sample) and sample.whole:
+            raise OutcomeError(
+                "where", f" must leave rows; none has {shown(dict(self.where))}. Correct the value."
+            )
+        names = [name for name in sample.names if name not in self.ignore]
+        cells = {name: own for name, own in sample.cells.items() if name not in self.ignore}
+        return replace(sample, names=names, cells=cells)
+
+    def picked(self, sample: Sample, columns: Mapping[str, Any], **rows: Any) -> Picked:
+        """Pick the columns of a table that matter."""
+        drops = self.missing_question == "drop"
+        return Picked.of(sample, columns, where=self.where, drops=drops, **rows)
 
 
 @dataclass(slots=True)
@@ -185,13 +215,6 @@ class Totals:
         parts = [f"{self.questions} questions"] * (self.questions is not None)
         parts += [f"{least}{self.repeats} trials"] * (self.repeats is not None)
         return " x ".join(parts)
-
-
-def with_doubt(long: LongForm, *advice: str | Argument) -> LongForm:
-    """Warn of what may be a mistake, and say it on the data card."""
-    warning = OutcomeWarning(*advice)
-    warnings.warn(warning, skip_file_prefixes=(PACKAGE,))
-    return replace(long, notes=(*long.notes, f"CHECK: {warning}"))
 
 
 def several_systems(subject: str, names: Iterable[object]) -> OutcomeError:
@@ -618,10 +641,22 @@ def note_names(long: LongForm, files: Sequence[str]) -> LongForm:
 
 
 def note_uneven(long: LongForm, scores: Scores) -> LongForm:
-    """Say where single trials stand beside repeated ones: a run that was broken off, perhaps."""
+    """Say where single trials stand beside repeated ones, or one question has many times others.
+
+    A run was broken off, perhaps; or what has no label of its own has a common one.
+    """
     trials = long.slots(scores).sum(axis=-1)
     doubts = []
     for system, system_trials in zip(long.systems, trials, strict=True):
+        tried = system_trials[system_trials > 0]
+        many = 5 * np.median(tried) if len(tried) > 2 else np.inf
+        if tried.max(initial=0) > many:
+            place = int(system_trials.argmax())
+            doubts.append(
+                f"CHECK: question {shown(long.questions[place])} of {shown(system)} has "
+                f"{system_trials[place]} trials, and the median question {np.median(tried):g}; "
+                "does its label stand for several questions, or for an unknown one?"
+            )
         single = int((system_trials == 1).sum())
         if single and system_trials.max() > 1:
             first = long.questions[int(np.argmax(system_trials == 1))]

@@ -3,51 +3,39 @@
 A wide table has a column of questions, and one of outcomes for each system.
 """
 
+import os
 import re
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
-from itertools import chain
 from typing import Any, BinaryIO
 
 import numpy as np
-import pandas as pd
 
 from bayesatk._tools.messages import Argument
-from bayesatk.data.columns import (
+from bayesatk.data.columns import SYSTEMS, Columns, labels, trial_text
+from bayesatk.data.long_form import LongForm
+from bayesatk.data.roles import (
     ASKED,
-    CONDITIONS,
+    FILE,
+    FOLDER,
     RIGHT,
     ROLES,
-    Columns,
-    Picked,
-    beside_unnamed,
-    labels,
+    Sample,
     meaning,
-    one_row_a_trial,
+    parts_of,
     trial_columns,
-    trial_text,
     usual_names,
 )
-from bayesatk.data.long_form import LongForm
-from bayesatk.data.validation import (
-    NumberScale,
-    OutcomeError,
-    Scores,
-    number_of,
-    shown,
-)
-from bayesatk.io.json_stream import at
+from bayesatk.data.validation import NumberScale, OutcomeError, Scores, number_of, shown
 from bayesatk.io.record_tables import (
-    columns_and_rows,
-    is_number,
+    marks_as_said,
     parquet_blocks,
     records_of,
-    records_of_parquet,
-    says,
+    sample_of_parquet,
     text_blocks,
 )
-from bayesatk.io.rows import NAMES_OF_COLUMNS, ReadOptions, several_systems, with_doubt
+from bayesatk.io.rows import ReadOptions, several_systems
 from bayesatk.io.sources import Source
 
 # How tools name the parts, or the repetitions, of what belongs together: part-00000-of-00002.
@@ -59,58 +47,103 @@ _PART = re.compile(
 
 
 def blocks_of(
-    source: Source, file: BinaryIO, options: ReadOptions, scores: Scores, whole: bool = True
-) -> Generator[Columns]:
-    """Yield the columns that matter of some rows after the other; the whole may have to fit."""
-    columns = options.named
-    if "rate" in columns:
-        return _of_rates(source, file, options)
-    if options.wide:
-        return _wide_blocks(source, file, options, scores)
-    return _long_blocks(source, file, columns, options.records, scores, whole)
-
-
-def _long_blocks(
-    source: Source, file: BinaryIO, columns: Mapping[str, Any], records: str | None,
-    scores: Scores, whole: bool = True,
+    source: Source, file: BinaryIO, options: ReadOptions, folder: str, scores: Scores,
+    whole: bool = True,
 ) -> Generator[Columns]:  # fmt: skip
-    """Yield the columns that matter of some rows of a long table after the other."""
+    """Yield the columns that matter of some rows after the other; the whole may have to fit."""
+    sample = sample_of(source, file, options)
+    if not sample.names:
+        raise OutcomeError("a table of outcomes must have rows; got none. Was it written?")
+    rows: dict[str, Any] = {"made": {FOLDER: folder, FILE: source.plain.stem}}
+    columns = options.named
+    if options.wide or isinstance(options.columns.get("rate"), list | tuple):
+        columns, rows["systems"] = _wide(sample, options, scores)
+    picked = options.picked(sample, columns, **rows)
+    file.seek(0)
+    blocks = (
+        parquet_blocks(source.path, picked, whole)
+        if source.kind == "parquet"
+        else text_blocks(
+            source.kind, file, picked, options.records, [*sample.names, *options.ignore]
+        )
+    )
+    yield from (marks_as_said(block, scores) for block in blocks)
+
+
+def sample_of(source: Source, file: BinaryIO, options: ReadOptions) -> Sample:
+    """Scan the first rows of a table."""
     file.seek(0)
     if source.kind == "parquet":
-        return parquet_blocks(source.path, columns, whole)
-    return text_blocks(source.kind, file, columns, records, scores)
+        return sample_of_parquet(source.path, options.sample)
+    most = 1 << 26  # bytes, of long records
+    with closing(records_of(source.kind, file, options.records)) as rows:
+        records = (record for _, _, record in rows)
+        return options.sample(records, more=lambda: file.tell() < most)
 
 
-def _of_rates(source: Source, file: BinaryIO, options: ReadOptions) -> Generator[Columns]:
-    """Yield a table of counts for one with a share or percentage of successes by question."""
-    column, trials = options.columns["rate"], number_of(options.columns.get("trials"))
-    if trials is None or not trials.is_integer() or trials < 1:
+def _wide(
+    sample: Sample, options: ReadOptions, scores: Scores
+) -> tuple[dict[str, Any], tuple[Any, ...]]:
+    """Return columns by role, and the systems, of a table that has a column for each of them."""
+    told, role = options.columns, "rate" if "rate" in options.columns else "outcome"
+    question = told.get("question") or _questions(sample.names)
+    taken = {question, told.get("content"), *options.roles.values()}
+    systems = list(parts_of(told["rate"], sample.names)) if role == "rate" else [
+        name for name in sample.names
+        if name not in taken and meaning(name) not in {*ASKED, *RIGHT, *usual_names("trial")}
+    ]  # fmt: skip
+    within = f".{told['outcome']}" if "outcome" in told else ""  # of the object that a system has
+    marked = [name for name in systems
+              if sample.distinct(f"{name}{within}") and (within or _holds_marks(
+                  sample.distinct(name), scores))]  # fmt: skip
+    unusual = set(told) - {"question", "content", "outcome", "rate", "trials", "system"}
+    if question not in sample.names or not marked or unusual:
         raise OutcomeError(
-            "columns must give the number of trials beside a rate, the same for each question; got "
-            f"{shown(dict(options.columns))}. As in ",
-            Argument("columns", {"rate": column, "trials": 10}), ".",
+            "a wide table must have a column of questions, and one of marks for each system; "
+            f"columns may name question, content, and the outcome within the object of a system. "
+            f"It has {shown(sample.names, 300)}, of which none of {shown(systems, 300)} holds any "
+            f"marks, and columns are {shown(dict(told))}. Name the questions: ",
+            Argument("columns", {"question": ...}), ", or say what its marks are worth: ",
+            Argument("scores", {"yes": 1, "no": 0}), ".",
         )  # fmt: skip
-    named = {role: name for role, name in options.columns.items() if role not in ("rate", "trials")}
-    columns = {**named, **options.roles, "outcome": column}
-    for block in _long_blocks(source, file, columns, options.records, NumberScale()):
-        rates = np.array([number_of(value) for value in block.listed("outcome")], float)
-        whole = 100.0 if (rates > 1.0).any() else 1.0
-        counts = rates / whole * trials
-        # Rates are rounded: a fifth of a trial is more than that takes away.
-        fit = (counts >= 0.0) & (counts <= trials) & (np.abs(counts - np.round(counts)) <= 0.2)
-        if not fit.all():
-            row = int(np.argmin(fit))
-            raise OutcomeError(
-                f"column {column!r} must have shares or percentages of {trials:g} trials; "
-                f"{block.place(row)} has {shown(block.value('outcome', row))}. Correct the "
-                "number of trials: ", Argument("columns", {"rate": column, "trials": ...}), ".",
-            )  # fmt: skip
-        kind = "percent" if whole > 1.0 else "share"
-        table = block.without("outcome")
-        table = table.with_column("trials", f"({trials:g} of each)", [int(trials)] * len(rates))
-        yield table.with_column(
-            "successes", f"{column} ({kind})", np.round(counts).astype(int).tolist()
-        )
+    numbers = {text: name for name in marked for text in sample.distinct(f"{name}{within}")
+               if number_of(text) not in (0.0, 1.0)}  # fmt: skip
+    of_marks = role == "outcome" and {*scores} == {0, 1} and not isinstance(scores, NumberScale)
+    if of_marks and numbers and None not in map(number_of, numbers):
+        text, name = next(iter(numbers.items()))
+        raise OutcomeError(
+            f"marks of a wide table must be 0 or 1, or have scores; column {shown(name)} has "
+            f"{text}. If these are shares or percentages of a number of trials: ",
+            Argument("columns", {**told, "rate": marked, "trials": ...}),
+            "; if they are scores: ", Argument("scores", "numbers"), ".",
+        )  # fmt: skip
+    columns = {"content": question, **options.named, "question": question,
+               role: [f"{name}{within}" for name in marked]}  # fmt: skip
+    beside = role == "outcome" and trial_columns(marked) == marked
+    return columns, () if beside else tuple(marked)
+
+
+def _holds_marks(texts: Sequence[str], scores: Scores) -> bool:
+    """Whether there is a mark in a column: a number, true/false, C, I, or what has a score.
+
+    Examples
+    --------
+    >>> [_holds_marks(column, {0: 0.0, 1: 1.0}) for column in (["0"], ["[1, 0]"], ["Paris"])]
+    [True, True, False]
+    """
+    marks = {"true", "false", *(str(label).lower() for label in scores)}
+    return {*texts} <= {"C", "I"} or any(
+        text[0] == "[" or text.strip().lower() in marks or number_of(text) is not None
+        for text in texts
+    )
+
+
+def folder_of(source: Source, sources: Sequence[Source]) -> str:
+    """Return the name of the folder of a file: below what all have in common, if there is more."""
+    parents = [file.path.resolve().parent for file in sources]
+    parent = source.path.resolve().parent
+    within = os.path.relpath(parent, os.path.commonpath(parents))
+    return parent.name if within == "." else within
 
 
 def with_system(
@@ -120,7 +153,10 @@ def with_system(
 
     Several systems that its column names become one only where they are said to be the same.
     """
-    table = replace(table, ending=f" of {source.name}")
+    name = source.plain.stem if source.system is None else source.system
+    alike = [file for file in sources if file.name == source.name]
+    within = f"{folder_of(source, sources)}/" * (len(alike) > 1)
+    table = replace(table, ending=f" of {within}{source.name}")
     if "system" in table.roles:
         if source.system is None:
             return table
@@ -130,11 +166,15 @@ def with_system(
         if len(names) > 1:
             table = of_runs(table, [f"{names[code]} " for code in codes.tolist()])
         table = replace(table, others=(*table.others, column))
-    name = source.plain.stem if source.system is None else source.system
     if source.system is None and sum(file.plain.stem == name for file in sources) > 1:
+        question = [FOLDER, table.roles["question"]]
+        listed = source.path.resolve().parent.parent if len(alike) == len(sources) else ...
         raise OutcomeError(
-            f"files that name their systems must have distinct names; two are called {name!r}. "
-            "Name the systems: ", Argument("source", {"a": source.name, "b": ...}, "load"), ".",
+            f"files that name their systems must have distinct names; two are called {name!r}. If "
+            "each folder is a system: ", Argument("columns", {"system": FOLDER}),
+            "; if each is a suite of questions of one system: ",
+            Argument("source", {"NAME": listed if listed is ... else str(listed)}, "load"),
+            " with ", Argument("columns", {"question": question}), ".",
         )  # fmt: skip
     column = f"({source.system or 'name of the file'})"
     return table.with_column("system", column, [name] * len(table))
@@ -149,85 +189,6 @@ def of_runs(table: Columns, runs: Sequence[str]) -> Columns:
     return table.with_column("trial", table.roles["trial"], trials)
 
 
-def _wide_columns(names: list[str], options: ReadOptions) -> tuple[str, list[str]]:
-    """Return the column of questions, and those that may be of systems."""
-    if len(trial_columns(names)) > 1 and {*map(meaning, names)} & usual_names("system"):
-        raise beside_unnamed(names)
-    question_column = options.columns.get("question") or _questions(names)
-    other_columns = {question_column, options.columns.get("content"), *options.roles.values()}
-    systems = [
-        column
-        for column in names
-        if column not in other_columns and meaning(column) not in (*ASKED, *RIGHT)
-    ]
-    extra_roles = set(options.columns) - {"question", "content", "outcome"}
-    if question_column not in names or not systems or extra_roles:
-        raise OutcomeError(
-            "a wide table must have a column of questions, and one for each system; columns may "
-            "name question, content, and the outcome within the object of a system. It has "
-            f"{shown(names, 300)}, and columns are "
-            f"{shown(dict(options.columns))}. Name the questions: ",
-            Argument("columns", {"question": ...}), ".",
-        )  # fmt: skip
-    return question_column, systems
-
-
-def _wide_blocks(
-    source: Source, file: BinaryIO, options: ReadOptions, scores: Scores
-) -> Generator[Columns]:
-    """Yield a long table for each system of a wide one."""
-    question_column, systems = _wide_columns(_names(source, file), options)
-    within = options.columns.get("outcome")  # of the object that a system has
-    if within is not None:
-        file.seek(0)
-        with closing(records_in(source, file, options.records)) as records:
-            first: Any = next(records, {})
-        systems = [name for name in systems if says(first, f"{name}.{within}")]
-    columns = {
-        **options.roles,
-        "question": question_column,
-        "content": options.columns.get("content", question_column),
-        "outcome": tuple(name if within is None else f"{name}.{within}" for name in systems),
-    }  # fmt: skip
-    blocks = list(_long_blocks(source, file, columns, options.records, scores)) if systems else []
-    role, unmarked = "trial" if trial_columns(systems) == systems else "system", []
-    for position, name in enumerate(systems):
-        marks = ([cells[position] for cells in block.values["outcome"]] for block in blocks)
-        tables = [
-            one_row_a_trial(block.with_column("outcome", name, of_system))
-            for block, of_system in zip(blocks, marks, strict=True)
-        ]
-        if not any(holds_marks(table.values["outcome"], scores) for table in tables):
-            unmarked.append(name)
-            continue
-        for table in tables:
-            table = table.with_column(role, NAMES_OF_COLUMNS, [name] * len(table))
-            yield replace(table, others=tuple(unmarked))
-    if len(unmarked) == len(systems):
-        raise OutcomeError(
-            f"a wide table must have a column of marks for each system; none of {shown(systems)} "
-            "holds any. Name the questions: ", Argument("columns", {"question": ...}),
-            ", or say what its marks are worth: ", Argument("scores", {"yes": 1, "no": 0}), ".",
-        )  # fmt: skip
-
-
-def holds_marks(values: Any, scores: Scores) -> bool:
-    """Whether there is a mark in a column: a number, true/false, C, I, or what has a score.
-
-    Examples
-    --------
-    >>> [holds_marks(column, {0: 0.0, 1: 1.0}) for column in ([0, None], ["0.5"], ["Paris", ""])]
-    [True, True, False]
-    """
-    if isinstance(values, np.ndarray):
-        return True
-    distinct = {value for value in values if not isinstance(value, list | dict)}
-    texts = {value for value in distinct if isinstance(value, str) and value.strip()}
-    if not texts or any(is_number(text.strip()) or text in scores for text in texts):
-        return True
-    return bool(distinct - texts - {None, ""}) or texts <= {"C", "I"}
-
-
 def _questions(names: list[str]) -> str:
     """Return the column of questions: the only one with a usual name, else the first."""
     for line in ROLES["question"][:2]:
@@ -235,66 +196,6 @@ def _questions(names: list[str]) -> str:
         if len(usual) == 1:
             return usual[0]
     return names[0] if names else ""
-
-
-def _names(source: Source, file: BinaryIO) -> list[str]:
-    """Return the names of all columns, of the header or of the first record."""
-    if source.kind == "parquet":
-        return columns_and_rows(source.path)[0]
-    with closing(records_of(source.kind, file, None)) as records:  # before the file is closed
-        first = next(records, (0, (), None))
-    return list(first[1])
-
-
-def records_in(source: Source, file: BinaryIO, records: str | None) -> Generator[Any]:
-    """Yield the rows of a table as objects, whatever they hold."""
-    if source.kind == "parquet":
-        yield from records_of_parquet(source.path, _names(source, file))
-        return
-    with closing(records_of(source.kind, file, records)) as rows:
-        yield from (record for _, _, record in rows)
-
-
-def columns_across(records: Iterable[Any], columns: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return the unused columns that tell the rows of a question apart, with their values.
-
-    Each value is in half of the questions or more, and each row of a question has another, unless
-    the column is called what conditions are. So are names of systems, and numbers of trials, but
-    not answers, times or costs.
-
-    Examples
-    --------
-    >>> rows = [{"id": q, "mode": m, "correct": 1, "text": f"{q}{m}"} for q in "abc" for m in "xy"]
-    >>> columns_across(rows, {}), columns_across(rows, {"trial": "mode"})
-    ({'mode': ['x', 'y']}, {})
-    """
-    rows = (row for row in records if isinstance(row, dict))  # a cell may be of any length
-    first = next(rows, {})
-    names = list(first)
-    try:
-        picked = Picked.of([*names, *(set(columns.values()) - set(names))], columns)
-    except OutcomeError:
-        return {}
-    cell_columns = [picked.roles[role] for role in ("system", "question") if role in picked.roles]
-    unread = list(picked.others) if "trial" not in picked.roles else []
-    cells, texts = [], []
-    for row in chain([first] if first else [], rows):
-        cells.append(repr([at(row, name) for name in cell_columns]))
-        texts.append([_short(row.get(name)) for name in unread])
-    frame = pd.DataFrame(texts, cells, unread)
-    repeated = frame[frame.index.duplicated(keep=False)]
-    number, across_by_name = repeated.index.nunique(), {}
-    for name in unread if number > 2 else ():
-        by_cell = repeated[name].groupby(level=0)
-        counts = by_cell.unique().explode().value_counts()
-        apart = (by_cell.nunique() == by_cell.size()).all() or meaning(name) in CONDITIONS
-        if apart and len(counts) > 1 and counts.min() * 2 >= number:
-            across_by_name[name] = repeated[name].unique().tolist()
-    return across_by_name
-
-
-def _short(value: object) -> str:
-    return "" if isinstance(value, list | dict) else str(value)[:80]
 
 
 class Folders:
@@ -311,7 +212,7 @@ class Folders:
     def check(self, source: Source, table: Columns, same_system: str) -> None:
         """Take a table, or the next part of one, with its system column; refuse a misfit."""
         names = dict(table.roles)
-        if names.get("system") == NAMES_OF_COLUMNS:
+        if names.get("system") == SYSTEMS:
             del names["outcome"]  # those of outcomes are systems
         first_source, first_names = self._first = self._first or (source, names)
         rule = "files read together must have columns for the same roles"
@@ -368,7 +269,7 @@ def note_parts(long: LongForm, scores: Scores, sources: Sequence[Source]) -> Lon
     text = f"each of {len(names)} files is a system, and their names differ in numbers alone"
     common = re.split(r"[-_. ]?\d", names[0])[0] or sources[0].path.resolve().parent.name
     remedy = Argument("source", {common or "system": _named_again(sources, disjoint)}, "load")
-    return with_doubt(long, f"{text}; are they of one system? Then name it: ", remedy, ".")
+    return long.doubted(f"{text}; are they of one system? Then name it: ", remedy, ".")
 
 
 def _named_again(sources: Sequence[Source], disjoint: bool) -> object:

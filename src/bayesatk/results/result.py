@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from bayesatk._tools.arrays import Array, Ints
 from bayesatk._tools.messages import one_of
 from bayesatk.data.capabilities import Operation, answered, require
-from bayesatk.data.columns import GROUP, WEIGHT
 from bayesatk.data.design import Design
 from bayesatk.data.grouping import Grouping
 from bayesatk.data.outcomes import Outcomes, kept_labels
 from bayesatk.data.question_columns import unequal
+from bayesatk.data.roles import GROUP, WEIGHT
 from bayesatk.data.scales import RIGHT_WRONG, Scale, Scored
 from bayesatk.data.study import Study, declaration_of
 from bayesatk.judge_error import JudgeError

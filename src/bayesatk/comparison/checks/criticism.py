@@ -16,8 +16,8 @@ from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk._tools.threads import one_thread
 from bayesatk.core.engine.distribution import measured_interval
 from bayesatk.core.pooling.marks import question_rates
-from bayesatk.data.columns import GROUP
 from bayesatk.data.grouping import Grouping
+from bayesatk.data.roles import GROUP
 from bayesatk.data.scales import RightWrong
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.models_of import Declared, model_of

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bayesatk._tools.arrays import Array, Flags, Indices, Ints
 from bayesatk._tools.messages import ArgumentError, one_of
 from bayesatk._tools.threads import one_thread
-from bayesatk.data.columns import GROUP, WEIGHT
+from bayesatk.data.roles import GROUP, WEIGHT
 from bayesatk.data.scales import RIGHT_WRONG, Scale
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.model import CountModel

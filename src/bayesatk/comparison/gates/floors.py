@@ -17,7 +17,7 @@ from bayesatk._tools.arrays import Flags
 from bayesatk._tools.messages import Argument, ArgumentError
 from bayesatk._tools.words import number_words, probability_words
 from bayesatk.comparison.gates.policy import GatePolicy
-from bayesatk.data.columns import GROUP
+from bayesatk.data.roles import GROUP
 from bayesatk.posterior.models_of import observed_value, question_shares
 from bayesatk.results.result import Result
 

@@ -27,8 +27,8 @@ from bayesatk.comparison.pairs.systems import compare
 from bayesatk.comparison.pairs.together import joint_draws
 from bayesatk.comparison.pairs.verdicts import PairSentences, named
 from bayesatk.data.capabilities import require
-from bayesatk.data.columns import GROUP, WEIGHT
 from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.roles import GROUP, WEIGHT
 from bayesatk.data.study import outcome_values
 from bayesatk.data.tally import tally
 from bayesatk.posterior.evaluate import evaluate

@@ -15,8 +15,8 @@ from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk._tools.words import share_error
 from bayesatk.comparison.gates.gate import EXIT_CODES, gate_of, together
 from bayesatk.comparison.gates.policy import GatePolicy
-from bayesatk.data.columns import GROUP, WEIGHT
 from bayesatk.data.outcomes import Outcomes
+from bayesatk.data.roles import GROUP, WEIGHT
 from bayesatk.data.tally import tally
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.models_of import Declared, question_shares

@@ -113,10 +113,17 @@ def _swe_bench(record: Record) -> Trials:
     An instance without a prediction was not tried (``incomplete_ids``); one whose evaluation ended
     in an error, or was marked as a likely infrastructure failure, counts as unresolved.
     """
+    # Reports of the harness have ``resolved_ids``; the experiments repository has ``resolved``.
+    ends = {
+        "resolved": "resolved", "unresolved": "unresolved generated", "incomplete": "",
+        "error": "test_errored test_timeout install_fail reset_failed", "infra_failure": "",
+        "empty_patch": "no_generation",
+    }  # fmt: skip
     names = {
-        end: [name for name in record.of(list, f"{end}_ids") if isinstance(name, str)]
-        for end in ("resolved", "unresolved", "error", "empty_patch", "incomplete", "infra_failure")
-    }
+        end: [name for key in (f"{end}_ids", *keys.split()) for name in record.of(list, key)
+              if isinstance(name, str)]
+        for end, keys in ends.items()
+    }  # fmt: skip
     faults = {
         **dict.fromkeys(names["error"], "an error of the evaluation"),
         **dict.fromkeys(names["infra_failure"], "an infrastructure failure"),
@@ -125,9 +132,11 @@ def _swe_bench(record: Record) -> Trials:
     tried = [*names["resolved"], *names["unresolved"], *names["error"], *names["empty_patch"]]
     outcomes = dict.fromkeys(names["incomplete"])
     outcomes |= dict.fromkeys(tried, 0) | dict.fromkeys(names["resolved"], 1)
+    stem, folder = record.path.stem, record.path.resolve().parent.name
+    system = folder if stem in ("results", "report") else stem.rpartition(".")[0] or stem
     for name in dict.fromkeys([*tried, *names["incomplete"]]):
         yield {
-            "system": record.path.stem.rpartition(".")[0],
+            "system": system,
             "question": name,
             "trial": "",
             "outcome": outcomes[name],
@@ -275,7 +284,9 @@ FORMATS = (
         part_of="terminal-bench", stated=lambda log: Totals(),
     ),
     RecordLog(
-        "swe-bench", "document", ("resolved_ids", "unresolved_ids"), read=_swe_bench, records=".",
+        "swe-bench", "document",
+        ("resolved_ids|resolved", "unresolved_ids|unresolved|no_generation|generated"),
+        read=_swe_bench, records=".",
         stated=lambda log: Totals.stated_by(log("total_instances")), reason="no prediction",
     ),
     RecordLog(

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 from bayesatk._tools.messages import Argument
-from bayesatk.data.columns import BY_TRIAL, COST, canonical, digest
+from bayesatk.data.columns import canonical, digest
+from bayesatk.data.roles import BY_TRIAL, COST
 from bayesatk.data.validation import OutcomeError, is_absent, shown
 from bayesatk.io.json_stream import (
     Json,

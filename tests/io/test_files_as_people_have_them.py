@@ -1,0 +1,403 @@
+"""Tables as people publish them: what is recognised, what is doubted, and remedies as printed.
+
+Every table is made here; its right answer is counted by hand, or by the line that makes it.
+"""
+
+import re
+import shlex
+
+import pytest
+from typer.testing import CliRunner
+
+import bayesatk as bk
+from bayesatk.cli.app import app
+from tests.io.logs import counts, only, refused, written_json
+from tests.io.test_shapes import lines, remedy, text
+
+
+def csv(folder, header, rows, name="runs.csv"):
+    return text(folder / name, "\n".join([header, *(",".join(map(str, row)) for row in rows)]))
+
+
+def doubted(path, words, **options):
+    """Data that are read with a doubt, and the columns that it proposes."""
+    with pytest.warns(bk.OutcomeWarning, match=words) as warned:
+        data = bk.load(path, **options)
+    assert re.search(f"CHECK: .*{words}", data.card())
+    return data, {"columns": remedy(str(warned[0].message), "columns")}
+
+
+def shares(data):
+    """Share of successes by system."""
+    return dict(zip(data.systems, (data.successes.sum("question") / data.trials.sum("question"))
+                    .values.round(3).tolist(), strict=True))  # fmt: skip
+
+
+# ------------------------------------------------------------------ conditions
+
+
+@pytest.mark.parametrize(("column", "arms"), [
+    ("condition", ("with", "without")), ("agent_type", ("react", "plan")),
+    ("regime", ("dense", "sparse")), ("profile", ("a", "b")), ("setup", ("long", "short")),
+])  # fmt: skip
+def test_conditions_are_seen_in_two_questions_whose_trials_run_on(tmp_path, column, arms):
+    """The number of the trial runs on over the arms, which are then no second number."""
+    rows = [(f"t{q}", arm, 1 + trial + 3 * place, 1 - place)
+            for q in range(2) for place, arm in enumerate(arms) for trial in range(3)]  # fmt: skip
+    path = csv(tmp_path, f"task,{column},rep,success", rows)
+    data, named = doubted(path, f"differ in column '{column}'")
+    assert data.trials.values.tolist() == [[6, 6]]
+    assert shares(bk.load(path, **named)) == {arms[0]: 1.0, arms[1]: 0.0}
+
+
+def test_any_column_that_tells_all_repetitions_apart_is_named(tmp_path):
+    rows = [(f"t{q}", prompt, int(prompt == "p1")) for q in range(2) for prompt in ("p1", "p2")]
+    _, named = doubted(csv(tmp_path, "task,wording,passed", rows), "differ in column 'wording'")
+    assert named == {"columns": {"system": "wording"}}
+
+
+def test_arms_with_prompts_of_their_own_are_named(tmp_path):
+    rows = [(arm, f"{words} {q}", mark) for arm, words, marks in
+            (("plain", "Solve", (1, 0, 0)), ("careful", "Think and solve", (1, 1, 1)))
+            for q, mark in enumerate(marks)]  # fmt: skip
+    path = csv(tmp_path, "scaffold,prompt,correct", rows)
+    _, named = doubted(path, "one value of column 'scaffold'")
+    message = refused(lambda: bk.load(path, **named), "has no trials")
+    data = bk.load(path, **named, missing=remedy(message, "missing"))
+    assert shares(data) == {"plain": 0.333, "careful": 1.0}
+
+
+def test_names_of_arms_in_the_column_of_trials_are_conditions(tmp_path):
+    rows = [(run, model, f"c{q}", mark) for run, mark in (("plain", 0), ("one-line hint", 1))
+            for model in ("m1", "m2") for q in range(3)]  # fmt: skip
+    path = csv(tmp_path, "run,model,case_id,correct", rows)
+    _, named = doubted(path, "are called 'plain', 'one-line hint' in column 'run'")
+    data = bk.load(path, **named)
+    assert shares(data) == {"m1 / plain": 0, "m2 / plain": 0,
+                            "m1 / one-line hint": 1, "m2 / one-line hint": 1}  # fmt: skip
+    numbered = csv(tmp_path, "run,model,case_id,correct", [
+        (f"run {1 + (run == 'plain')}", *rest) for run, *rest in rows
+    ])  # fmt: skip
+    assert "conditions?" not in bk.load(numbered).card()
+
+
+def test_a_column_that_is_null_everywhere_is_no_column(tmp_path):
+    rows = [{"task": q, "arm": arm, "model": None, "passed": arm == "x"}
+            for q in "ab" for arm in "xy"]  # fmt: skip
+    _, named = doubted(lines(tmp_path / "runs.jsonl", rows), "differ in column 'arm'")
+    assert shares(bk.load(tmp_path / "runs.jsonl", **named)) == {"x": 1.0, "y": 0.0}
+
+
+FACTORS = [(profile, task, seed, harness, int(profile == "careful" or harness == "tools"))
+           for profile in ("careful", "hasty") for task in "abc" for seed in range(2)
+           for harness in ("basic", "tools")]  # fmt: skip
+
+
+def test_factorial_designs_are_read_as_composite_systems_or_by_rows(tmp_path):
+    path = csv(tmp_path, "profile,task,seed,harness,success", FACTORS)
+    message = refused(lambda: bk.load(path), "'profile' and 'harness' are the system")
+    data = bk.load(path, columns=remedy(message, "columns"))
+    assert shares(data) == {"careful / basic": 1, "careful / tools": 1, "hasty / basic": 0,
+                            "hasty / tools": 1}  # fmt: skip
+    assert data.trials.values.tolist() == [[2, 2, 2]] * 4
+    some = {"where": remedy(message, "where")}
+    message = refused(lambda: bk.load(path, **some), "'harness' is the system")
+    data = bk.load(path, **some, columns=remedy(message, "columns"))
+    assert shares(data) == {"basic": 1, "tools": 1}
+    several = bk.load(path, where={"profile": ["hasty", "careful"], "seed": 1},
+                      columns={"system": "profile,harness"})  # fmt: skip
+    assert several.trials.values.tolist() == [[1, 1, 1]] * 4
+    refused(lambda: bk.load(path, where={"profile": "other"}), "where must leave rows")
+    refused(lambda: bk.load(path, where={"mood": "x"}), "'mood' is none", "'profile'")
+
+
+def test_the_shell_reads_composite_systems_and_rows_by_value(tmp_path):
+    path = csv(tmp_path, "profile,task,seed,harness,success", FACTORS)
+
+    def run(*options):
+        return CliRunner().invoke(
+            app, ["convert", str(path), "-o", str(tmp_path / "long.csv"), "-q", *options]
+        )  # fmt: skip
+
+    done = CliRunner().invoke(app, ["evaluate", str(path), "-m", "pass@1"])
+    assert done.exit_code == 2
+    (option,) = re.findall(r"--column system=\S+?(?=[;.]? )", done.stderr)
+    assert run(*shlex.split(option)).exit_code == 0
+    assert bk.load(tmp_path / "long.csv").systems == [
+        "careful / basic", "careful / tools", "hasty / basic", "hasty / tools",
+    ]  # fmt: skip
+    done = run("--where", "profile=careful", "--column", "system=harness", "--ignore", "seed")
+    assert done.exit_code == 0, done.stderr
+    assert bk.load(tmp_path / "long.csv").systems == ["basic", "tools"]
+
+
+# ------------------------------------------------------------------ questions and their trials
+
+
+@pytest.mark.parametrize(("number", "name"), [
+    ("id", "task_name"), ("sample_id", "task_id"), ("uid", "task"), ("id", "scenario"),
+])  # fmt: skip
+def test_a_number_of_the_row_is_no_question(tmp_path, number, name):
+    rows = [(1000 + 4 * q + t, f"q{q}", 1 + t, int(t < q)) for q in range(4) for t in range(4)]
+    path = csv(tmp_path, f"{number},{name},attempt,success", rows)
+    if name == "scenario":  # no usual name
+        _, named = doubted(path, "each value of 'scenario' has 4 rows")
+        data = bk.load(path, **named)
+    else:
+        data = bk.load(path)
+    assert only(data) == {f"q{q}": (4 - q, q, 0) for q in range(4)}
+
+
+@pytest.mark.parametrize("name", ["expected", "expected_output", "reference", "correct_answer",
+                                  "label", "ground_truth"])  # fmt: skip
+def test_one_text_with_two_right_answers_is_two_questions(tmp_path, name):
+    rows = [("m", "Where is X?", "hall", 1), ("m", "Where is X?", "attic", 0)]
+    path = csv(tmp_path, f"model,question,{name},correct", rows)
+    refused(lambda: bk.load(path), f"differ in column '{name}'", "row 2 and row 3")
+    nested = [{"item": {"question": q, name: right}, "correct": mark} for _, q, right, mark in rows]
+    path = lines(tmp_path / "runs.jsonl", nested)
+    refused(lambda: bk.load(path, columns={"question": "item.question"}), f"'item.{name}'")
+
+
+def test_ids_that_suites_of_one_system_share_are_refused_and_told_apart(tmp_path):
+    for suite in ("alpha", "beta"):
+        lines(tmp_path / suite / "results.jsonl", [
+            {"state": {"ok": q == 0}, "item": {"item_id": q, "prompt": f"{suite} {q}"}}
+            for q in range(2)
+        ])  # fmt: skip
+    columns = {"question": "item.item_id", "outcome": "state.ok"}
+    files = {"m": [tmp_path / suite / "results.jsonl" for suite in ("alpha", "beta")]}
+    message = refused(lambda: bk.load(files, columns=columns), "alpha/results", "beta/results")
+    start = message.index("if each folder numbers")
+    told = remedy(message[start:], "columns")
+    assert only(bk.load(files, columns=told)) == {
+        "alpha / 0": (0, 1, 0),
+        "alpha / 1": (1, 0, 0),
+        "beta / 0": (0, 1, 0),
+        "beta / 1": (1, 0, 0),
+    }
+    message = refused(lambda: bk.load(tmp_path, columns=columns), "If each folder is a system")
+    systems = columns | remedy(message, "columns")
+    refused(lambda: bk.load(tmp_path, columns=systems), "alpha/results", "beta/results")
+    one = columns | remedy(message[message.index("if each is a suite") :], "columns")
+    assert bk.load({"m": tmp_path}, columns=one).dataset.sizes["question"] == 4
+
+
+def test_lists_beside_a_numbered_trial_are_no_trials(tmp_path):
+    path = lines(tmp_path / "runs.jsonl", [
+        {"task": "a", "seed": seed, "success": [0, 0, 1], "solved": 1} for seed in range(2)
+    ])  # fmt: skip
+    message = refused(lambda: bk.load(path), "a row of one trial must have one outcome")
+    data = bk.load(path, columns={"outcome": "solved"})
+    assert only(data) == {"a": (0, 2, 0)}
+    assert only(bk.load(path, ignore=remedy(message, "ignore"))) == {"a": (4, 2, 0)}
+
+
+def test_a_question_with_many_times_the_trials_of_others_is_doubted(tmp_path):
+    rows = [(f"q{q}", q % 2) for q in range(6) for _ in range(2)] + [("unknown", 0)] * 12
+    path = csv(tmp_path, "task,passed", rows)
+    assert "CHECK: question 'unknown' of 'system' has 12 trials, and the median question 2" in (
+        bk.load(path).card()
+    )
+    assert "median question" not in bk.load(csv(tmp_path, "task,passed", rows[:14])).card()
+
+
+def test_two_columns_that_number_trials_are_read_together(tmp_path):
+    rows = [(task, seed, episode, int(seed == 0)) for task in "ab" for seed in range(3)
+            for episode in range(2)]  # fmt: skip
+    path = csv(tmp_path, "task,seed,episode,success", rows)
+    assert only(bk.load(path)) == {"a": (4, 2, 0), "b": (4, 2, 0)}
+    refused(lambda: bk.load(csv(tmp_path, "task,seed,episode,success", rows + rows[:1])),
+            "one trial column; several could be it")  # fmt: skip
+
+
+def test_rows_of_one_task_are_its_trials(tmp_path):
+    episodes = [{"episode_id": n, "steps": 9, "done": n % 4 == 0, "return": n / 3}
+                for n in range(20)]  # fmt: skip
+    path = written_json(tmp_path / "e.json", {"summary": {"episodes": 20}, "episodes": episodes})
+    message = refused(
+        lambda: bk.load(path), "Marks of 0 and 1 are in 'done'", "all rows are trials"
+    )
+    told = remedy(message[message.index("if all rows") :], "columns")
+    assert only(bk.load(path, columns=told)) == {"all rows": (15, 5, 0)}
+
+
+def test_rows_without_a_question_are_refused_or_counted_on_the_card(tmp_path):
+    path = lines(tmp_path / "runs.jsonl", [
+        {"task": "a", "passed": 1}, {"task": None, "passed": 0}, {"passed": 0}
+    ])  # fmt: skip
+    message = refused(lambda: bk.load(path), "'task'", "line 2")
+    data = bk.load(path, missing_question=remedy(message, "missing_question"))
+    assert only(data) == {"a": (0, 1, 0)}
+    assert "rows without a question, left out: 2" in data.card()
+    path = csv(tmp_path, "task,passed", [("a", 1), ("", 0)])
+    message = refused(lambda: bk.load(path), "row 3", "its cell is blank")
+    data = bk.load(path, missing_question=remedy(message, "missing_question"))
+    assert only(data) == {"a": (0, 1, 0)}
+
+
+# ------------------------------------------------------------------ outcomes
+
+
+def test_outcomes_that_the_first_record_lacks_are_missing(tmp_path):
+    path = lines(tmp_path / "runs.jsonl", [
+        {"task": "a", "attempt": 1, "error": "timeout"}, {"task": "a", "attempt": 2, "passed": 1},
+        {"task": "b", "attempt": 1, "passed": 0}, {"task": "b", "attempt": 2, "passed": 1},
+    ])  # fmt: skip
+    message = refused(lambda: bk.load(path), "1 missing outcomes")
+    data = bk.load(path, missing=remedy(message[message.index("missing='wrong'") :], "missing"))
+    assert data.successes.values.tolist() == [[1, 1]]
+    assert data.trials.values.tolist() == [[2, 2]]
+
+
+def test_only_columns_of_marks_are_said_to_hold_marks(tmp_path):
+    rows = [("a", 1, 0, 1), ("a", 2, 1, 0), ("b", 1, 3, 1)]
+    path = csv(tmp_path, "task,run_idx,solved_of_3,verified", rows)
+    message = refused(lambda: bk.load(path), "Marks of 0 and 1 are in 'verified'\\.")
+    assert only(bk.load(path, columns=remedy(message, "columns"))) == {
+        "a": (1, 1, 0), "b": (0, 1, 0)
+    }  # fmt: skip
+
+
+def test_documents_whose_keys_are_questions(tmp_path):
+    path = written_json(tmp_path / "l.json", {"scored": {"q0": [True, True, False], "q1": [False]},
+                                              "pass_at_1": 33.3})  # fmt: skip
+    message = refused(lambda: bk.load(path), "arrays in 'scored'")
+    data = bk.load(path, records=remedy(message, "records"))
+    assert only(data) == {"q0": (1, 2, 0), "q1": (1, 0, 0)}
+    path = written_json(tmp_path / "o.json", {
+        f"q{q}": {"query": "x", "summary": {"reward": float(q)}} for q in range(2)
+    })  # fmt: skip
+    message = refused(lambda: bk.load(path), "Marks of 0 and 1 are in 'summary.reward'")
+    assert only(bk.load(path, columns=remedy(message, "columns"))) == {
+        "q0": (1, 0, 0), "q1": (0, 1, 0)
+    }  # fmt: skip
+    path = written_json(tmp_path / "m.json", {"a": [1, 0], "b": [1, 1, 1]})
+    assert only(bk.load(path)) == {"a": (1, 1, 0), "b": (0, 3, 0)}
+
+
+def test_lists_of_resolved_ids(tmp_path):
+    """The experiments repository of SWE-bench: ids by what became of each."""
+    folder = tmp_path / "20240402_agent"
+    folder.mkdir()
+    ids = {"no_generation": ["o__a-3"], "generated": ["o__a-1", "o__a-2"], "no_logs": [],
+           "applied": ["o__a-1", "o__a-2"], "resolved": ["o__a-1"]}  # fmt: skip
+    path = written_json(folder / "results.json", ids)
+    with pytest.warns(bk.OutcomeWarning, match="1 of 3 trials have an empty output"):
+        data = bk.load(path)
+    assert counts(data) == {"20240402_agent": {"o__a-1": (0, 1, 0), "o__a-2": (1, 0, 0),
+                                               "o__a-3": (1, 0, 0)}}  # fmt: skip
+    gaps = bk.load(path, empty_output="missing", missing="ignore")
+    assert only(gaps)["o__a-3"] == (0, 0, 1)
+    path = written_json(folder / "mine.json", {"resolved": ["x-1"], "unresolved": ["x-2", "x-3"]})
+    assert only(bk.load(path)) == {"x-1": (0, 1, 0), "x-2": (1, 0, 0), "x-3": (1, 0, 0)}
+
+
+def test_counts_and_rates_are_proposed_and_read(tmp_path):
+    path = csv(tmp_path, "Test,NumFailingRuns,NumPassingRuns", [("t1", 0, 100), ("t2", 47, 53)])
+    message = refused(lambda: bk.load(path), "Counts or rates may be in")
+    told = remedy(message, "columns")
+    assert told == {"question": "FILL", "failures": "NumFailingRuns",
+                    "successes": "NumPassingRuns"}  # fmt: skip
+    assert only(bk.load(path, columns=told | {"question": "Test"})) == {
+        "t1": (0, 100, 0), "t2": (47, 53, 0)
+    }  # fmt: skip
+    rows = [("a", "t1", 30, 0.1), ("a", "t2", 20, 0.5), ("b", "t1", 30, 0.9), ("b", "t2", 20, 1.0)]
+    path = csv(tmp_path, "agent,task,episodes,success_rate", rows)
+    message = refused(lambda: bk.load(path), "'success_rate', 'episodes'")
+    assert counts(bk.load(path, columns=remedy(message, "columns"))) == {
+        "a": {"t1": (27, 3, 0), "t2": (10, 10, 0)}, "b": {"t1": (3, 27, 0), "t2": (0, 20, 0)}
+    }  # fmt: skip
+
+
+def test_wide_tables_of_rates(tmp_path):
+    path = csv(tmp_path, "task,direct,planning", [("t0", 50, 55), ("t1", 35, 40), ("t2", 100, 0)])
+    message = refused(lambda: bk.load(path, wide=True), "shares or percentages of a number of")
+    told = remedy(message, "columns") | {"trials": 20}
+    assert counts(bk.load(path, columns=told)) == {
+        "direct": {"t0": (10, 10, 0), "t1": (13, 7, 0), "t2": (0, 20, 0)},
+        "planning": {"t0": (9, 11, 0), "t1": (12, 8, 0), "t2": (20, 0, 0)},
+    }
+    path = csv(tmp_path, "task,n_runs,direct,planning", [("t0", 4, 0.5, 0.25), ("t1", 2, 1, 0.5)])
+    told = {"rate": ["direct", "planning"], "trials": "n_runs"}
+    assert counts(bk.load(path, columns=told)) == {
+        "direct": {"t0": (2, 2, 0), "t1": (0, 2, 0)},
+        "planning": {"t0": (3, 1, 0), "t1": (1, 1, 0)},
+    }
+
+
+def test_what_systems_answered_makes_no_file_unreadable(tmp_path):
+    rows = [{"id": 1, "answer": "4", "outcome": 1}, {"id": 1, "answer": "5", "outcome": 0}]
+    path = lines(tmp_path / "runs.jsonl", rows)
+    data, _ = doubted(path, "column 'answer' differs between the trials")
+    assert only(data) == {1: (1, 1, 0)}
+    quiet = bk.load(path, ignore=["answer"])
+    assert "CHECK" not in quiet.card()
+    assert "answers" in bk.load(path, columns={"answer": "answer"}).card()
+    refused(lambda: bk.load(path, ignore=["anwser"]), "'anwser' is none")
+
+
+def test_text_marks_of_json_and_semicolons_are_read(tmp_path):
+    path = lines(tmp_path / "t.jsonl", [{"id": "a", "ok": "1"}, {"id": "a", "ok": "0"}])
+    assert only(bk.load(path, columns={"outcome": "ok"})) == {"a": (1, 1, 0)}
+    path = text(tmp_path / "t.csv", "task;trial;passed\na;1;1\na;2;0\n")
+    assert only(bk.load(path)) == {"a": (1, 1, 0)}
+
+
+def test_one_error_names_all_that_is_not_clear(tmp_path):
+    path = csv(tmp_path, "alpha,beta,gamma", [("x", "y", 0.5)])
+    refused(lambda: bk.load(path), "one outcome column", "and one question column",
+            "columns=\\{'outcome': \\.\\.\\., 'question': \\.\\.\\.\\}")  # fmt: skip
+
+
+def test_a_group_that_is_called_as_an_outcome_hides_none(tmp_path):
+    path = csv(tmp_path, "task,outcome", [("a", 1), ("a", 1), ("b", 0)])
+    data = bk.load(path, group="outcome")
+    assert only(data) == {"a": (0, 2, 0), "b": (1, 0, 0)}
+
+
+def test_numbers_do_not_depend_on_the_order_of_rows(tmp_path):
+    """More numbers than levels: each is rounded to one of two, whatever the order of rows."""
+    rows = [(f"q{q:02}", trial, round((q * 37 + trial * 101) % 997 / 997, 4))
+            for q in range(40) for trial in range(5)]  # fmt: skip
+    tables = [rows, rows[::-1], sorted(rows, key=lambda row: row[2])]
+    found = []
+    for number, table in enumerate(tables):
+        data = bk.load(csv(tmp_path, "task,trial,score", table, f"{number}.csv"), scores="numbers")
+        found.append(data.dataset["count"].sortby("question").values.tolist())
+    assert found[0] == found[1] == found[2]
+
+
+def test_doctor_says_how_many_rows_it_read(tmp_path):
+    path = text(tmp_path / "long.csv", "task,passed\n" + "a,1\n" * 30_000)
+    assert "by the first 20000 rows" in str(bk.checks.inspect_source(path))
+
+
+def test_what_was_handled_stays_so(tmp_path):
+    rows = [{"task": q, "passed": 1} for q in "ab"]
+    path = lines(tmp_path / "late.jsonl", [*rows, *({**row, "model": "B"} for row in rows)])
+    refused(lambda: bk.load(path), "'model' must identify the system of every row; line 1")
+    rows = [(q, judge, t, t % 2) for q in "ab" for judge in ("x", "y") for t in range(2)]
+    path = csv(tmp_path, "case,judge,attempt,correct", rows)
+    message = refused(lambda: bk.load(path), "'judge' is the system")
+    assert bk.load(path, columns=remedy(message, "columns")).systems == ["x", "y"]
+    path = csv(tmp_path, "id,task,success", [(n, f"t{n // 3}", n % 2) for n in range(6)])
+    refused(lambda: bk.load(path), "several could be it: \\['id', 'task'\\]")
+    path = csv(tmp_path, "x,o,winner", [("A", "B", "X"), ("B", "A", "draw")])
+    refused(lambda: bk.load(path), "one outcome column", "one question column")
+    path = written_json(tmp_path / "log.json", {"task": "push", "metrics": {"episodes": [
+        {"seed": 7 + n, "success": n > 0} for n in range(3)
+    ]}})  # fmt: skip
+    message = refused(lambda: bk.load(path), "arrays in 'metrics.episodes'")
+    records = remedy(message, "records")
+    message = refused(lambda: bk.load(path, records=records), "one question column")
+    told = remedy(message[message.index("if all rows") :], "columns")
+    assert only(bk.load(path, records=records, columns=told)) == {"all rows": (1, 2, 0)}
+
+
+def test_convert_of_a_table_without_rows_is_one_line(tmp_path):
+    empty = text(tmp_path / "e.csv", "task,trial,passed\n")
+    done = CliRunner().invoke(app, ["convert", str(empty), "-o", str(tmp_path / "o.csv")])
+    assert done.exit_code == 2
+    assert done.stderr.count("\n") == 1
+    assert "must have rows" in done.stderr
