@@ -3,9 +3,7 @@
 import re
 
 # Packages that a page imports and the extra ``plots`` does not bring.
-_OTHERS = {
-    "sklearn": "scikit-learn", "polars": "polars", "scorio": "scorio", "inspect_ai": "inspect-ai",
-}  # fmt: skip
+_OTHERS = {"polars": "polars", "scorio": "scorio", "inspect_ai": "inspect-ai"}
 
 
 def to_install(text: str) -> str:
@@ -15,8 +13,8 @@ def to_install(text: str) -> str:
     --------
     >>> to_install("import bayesatk as bk")
     "'.[plots]' jupyterlab"
-    >>> to_install("from sklearn.svm import SVC")
-    "'.[plots]' scikit-learn jupyterlab"
+    >>> to_install("from inspect_ai import eval")
+    "'.[plots]' inspect-ai jupyterlab"
     """
     others = [
         package

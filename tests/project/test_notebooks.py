@@ -44,6 +44,6 @@ def test_the_header_of_a_page_says_what_to_install(monkeypatch: pytest.MonkeyPat
     assert all(".[plots" in words and "jupyterlab" in words for words in told.values())
     for page, words in told.items():
         text = page.read_text()
-        for package in ("sklearn", "polars", "scorio"):
+        for package in ("polars", "scorio"):
             if re.search(rf"^\s*(?:from|import) {package}\b", text, re.MULTILINE):
-                assert {"sklearn": "scikit-learn"}.get(package, package) in words
+                assert package in words
