@@ -6,6 +6,7 @@ Every table is made here; its right answer is counted by hand, or by the line th
 import re
 import shlex
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -200,6 +201,41 @@ def test_a_question_with_many_times_the_trials_of_others_is_doubted(tmp_path):
         bk.load(path).card()
     )
     assert "median question" not in bk.load(csv(tmp_path, "task,passed", rows[:14])).card()
+
+
+def test_retries_until_success_are_recognised(tmp_path):
+    """Observed: first attempts, and what was solved within k attempts; not the exchangeable law."""
+    rng = np.random.default_rng(5)
+    p = rng.beta(1, 1, 300)
+    rows, first, within = [], 0, 0
+    for question in range(300):
+        for attempt in range(3):
+            solved = int(rng.random() < p[question])
+            rows.append((f"q{question}", attempt + 1, solved))
+            first += solved * (attempt == 0)
+            if solved:
+                within += 1
+                break
+    path = csv(tmp_path, "task,attempt,passed", rows)
+    data = bk.load(path)
+    assert "trials of a question end at its first success" in data.card()
+    assert "CHECK" not in data.card()
+    fit = bk.evaluate(data, "pass@1,2,3", rng=1, difficulty="beta")
+    table = bk.table(fit).query("target == 'questions'").set_index("metric")
+    assert table.loc["pass@1", "estimate"] == pytest.approx(first / 300)
+    assert table.loc["pass@3", "estimate"] == pytest.approx(within / 300)
+    assert table.loc["pass@1", "ci_lower"] < p.mean() < table.loc["pass@1", "ci_upper"]
+    assert not any("lies outside" in note or "questions, those" in note for note in bk.notes(fit))
+    saved = bk.Result(bk.load_result(bk.save(fit, tmp_path / "fit.nc")))
+    assert saved.data.dataset.attrs["stopping"] == "first success"
+    shuffled = csv(tmp_path, "task,attempt,passed", sorted(rows, key=lambda row: -row[1]))
+    assert "first success" in bk.load(shuffled).card()  # by the number, not by the row
+    assert (
+        "first success" in bk.tally([[1], [0, 1], [0, 1], [0, 0, 1], [0, 0, 0], [0, 0, 1]]).card()
+    )
+    for marks in ([[1], [0, 1, 1], [0, 0, 1], [0, 0, 1]], [[0, 1], [0, 1], [0, 1], [0, 1], [0, 0]],
+                  [[1], [0, 1, 0], [0, 0, 1], [0, 0, 1]], [[1], [0, 1], [0, 0]]):  # fmt: skip
+        assert "first success" not in bk.tally(marks).card()
 
 
 def test_two_columns_that_number_trials_are_read_together(tmp_path):

@@ -67,6 +67,17 @@ class Outcomes:
         return self.dataset["count"].sum("category").rename("trials")
 
     @property
+    def observed_up_to(self) -> Ints:
+        """Largest k for which pass@k of each question is observed; (system, question).
+
+        The number of its trials; where they end at the first success, any k if there was one.
+        """
+        trials = self.trials.values
+        if "stopping" not in self.dataset.attrs:
+            return trials
+        return np.where(self.successes.values > 0, np.iinfo(np.int64).max, trials)
+
+    @property
     def weight(self) -> Array | None:
         """Weights of the questions in every mean over them, as given; None if all are the same."""
         return unequal(self.dataset[WEIGHT].values) if WEIGHT in self.dataset.coords else None

@@ -305,6 +305,13 @@ def finish(
     costs = long.cost_sums(slots.shape)
     notes = (*long.notes, *remarks, *missing_notes)
     count = np.ascontiguousarray(slots[..., 1:])
+    if long.stops_at_success(scale):
+        attributes["stopping"] = "first success"
+        notes += (
+            "the trials of a question end at its first success: the observed pass@1 is that of "
+            "first attempts, and pass@k the share that was solved within k; the posterior takes "
+            "account of it",
+        )
     if costs is not None:
         notes += request.notes(count - costs[..., 1:, 0].astype(int), int(count.sum()), long)
     if not count.any():

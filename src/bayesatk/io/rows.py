@@ -645,6 +645,8 @@ def note_uneven(long: LongForm, scores: Scores) -> LongForm:
 
     A run was broken off, perhaps; or what has no label of its own has a common one.
     """
+    if long.stops_at_success(scores):
+        return long
     trials = long.slots(scores).sum(axis=-1)
     doubts = []
     for system, system_trials in zip(long.systems, trials, strict=True):

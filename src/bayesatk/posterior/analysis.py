@@ -233,8 +233,9 @@ class Analysis:
         trials = study.outcomes.trials.values[self._index]
         requested = [list(study.grid).index(metric) for metric in study.metrics]
         self.remarks += partly_observed_note(
-            self._name, study.metrics, self.estimate[requested], trials
-        )
+            self._name, study.metrics, self.estimate[requested],
+            study.outcomes.observed_up_to[self._index],
+        )  # fmt: skip
         if not isinstance(study.scale, RightWrong):
             self.remarks += single_trials_note(self._name, study.metrics, trials)
         if study.judges is not None:  # whose estimate is of marks, and the interval of success

@@ -44,7 +44,7 @@ from bayesatk.core.program.points import (
 from bayesatk.core.program.predictor import Predictor
 from bayesatk.core.question.categorical import category_finite
 from bayesatk.core.question.dirichlet_multinomial import log_ordered
-from bayesatk.core.question.laws import finite
+from bayesatk.core.question.laws import finite, until_success
 from bayesatk.core.question.observed import mean_over_questions
 from bayesatk.data.design import Basis
 from bayesatk.data.grouping import Grouping
@@ -118,6 +118,8 @@ class CountModel:
         Of the judge that marked the trials, where it errs.
     resampled : bool
         Whether questions like these are these drawn anew, and do not follow the law.
+    stopped : bool
+        Whether the trials of a question end at its first success.
     """
 
     pooling: Pooling
@@ -129,6 +131,7 @@ class CountModel:
     grouping: Grouping | None = None
     judge: JudgeRates | None = None
     resampled: bool = False
+    stopped: bool = False
 
     @classmethod
     def of(
@@ -144,6 +147,7 @@ class CountModel:
         grouping: Grouping | None = None,
         judge: JudgeRates | None = None,
         resampled: bool = False,
+        stopped: bool = False,
     ) -> "CountModel":
         """Find the questions that are alike.
 
@@ -153,7 +157,7 @@ class CountModel:
         counts : ndarray of int, shape (questions, categories)
         before : ndarray, shape (questions, categories), optional
             Prior trials, discounted.
-        scores, basis, grouping, judge, resampled
+        scores, basis, grouping, judge, resampled, stopped
             As of the class; without pooling there is no law.
         weight : ndarray, shape (questions,), optional
             In means over them.
@@ -168,7 +172,9 @@ class CountModel:
             count=cells.count, which=cells.which,
         )  # fmt: skip
         resampled = resampled or pooling == "none"
-        return cls(pooling, by_cell, prior, cells, scores, basis, grouping, judge, resampled)
+        return cls(
+            pooling, by_cell, prior, cells, scores, basis, grouping, judge, resampled, stopped
+        )  # fmt: skip
 
     def among(self, kept: Flags) -> "CountModel":
         """Return the model of some of the questions."""
@@ -182,7 +188,7 @@ class CountModel:
             pooling=self.pooling, scores=self.scores,
             basis=None if self.basis is None else self.basis.among(kept),
             weight=weight[kept], grouping=None if grouping is None else grouping.among(kept),
-            judge=self.judge, resampled=self.resampled,
+            judge=self.judge, resampled=self.resampled, stopped=self.stopped,
         )  # fmt: skip
 
     # What was observed
@@ -192,7 +198,8 @@ class CountModel:
         if self.scores is not None:
             return category_finite(metric.credit, self.states.counts, metric.scores)
         wrong, right = by_mark(self.states.counts).T
-        return np.asarray(finite(metric.credit, right, wrong + right))
+        law = until_success if self.stopped else finite
+        return np.asarray(law(metric.credit, right, wrong + right))
 
     def estimate(self, metrics: Sequence[Any]) -> Array:
         """Unbiased finite-law values, over the questions that have k trials if they are many."""

@@ -60,6 +60,8 @@ class Declared:
         Whether some question got several right answers that differ.
     answer_prior : VotePrior, optional
         Of these.
+    stopped : bool
+        Whether the trials of a question end at its first success.
     """
 
     scale: Scale
@@ -75,6 +77,7 @@ class Declared:
     ballots: Sequence[Sequence[Ballots]] = ()
     several_right: bool = False
     answer_prior: VotePrior | None = None
+    stopped: bool = False
 
     @classmethod
     def of_study(cls, study: Study) -> "Declared":
@@ -84,7 +87,7 @@ class Declared:
             study.scale, study.pooling, study.prior, study.counts, study.prior_by_kind,
             None if study.design is None else study.design.basis,
             study.outcomes.weight, study.grouping, study.judge_rates,
-            study.bootstrapped,
+            study.bootstrapped, stopped=study.outcomes.dataset.attrs.get("stopping") is not None,
         )._with_answers(answers, study.answer_prior)  # fmt: skip
 
     @classmethod
@@ -112,6 +115,7 @@ class Declared:
             None if self.before is None else self.before[system], pooling=self.pooling,
             scores=scores, judge=None if self.judges is None else self.judges[system],
             basis=self.basis, weight=self.weight, grouping=self.grouping, resampled=self.resampled,
+            stopped=self.stopped,
         )  # fmt: skip
 
     def of_questions(self, questions: Indices) -> "Declared":

@@ -67,13 +67,15 @@ def root_attributes(
 
     Without data: of what was worked out from numbers that were stated.
     """
-    missing = "error" if data is None else data.dataset.attrs.get("missing_policy", "error")
+    known = {} if data is None else data.dataset.attrs
+    missing = known.get("missing_policy", "error")
     return {
         "schema_version": SCHEMA_VERSION,
         "method": method,
         "study": study,
         "seed": seed,
         "missing_policy": str(missing),
+        **{name: str(known[name]) for name in ("stopping",) if name in known},
         "assumptions": json.dumps([] if data is None else list(data.notes)),
         "input_sha256": "" if data is None else data.sha256(),
         "input_files": json.dumps([] if data is None else [list(own) for own in data.sources]),
@@ -379,7 +381,8 @@ def outcomes_of(observed: xr.Dataset, constant: xr.Dataset, attrs: Mapping[Any, 
                 for name, column in of_questions(constant).items()
             },
         },
-        {"missing_policy": str(attrs.get("missing_policy", "error"))},
+        {"missing_policy": str(attrs.get("missing_policy", "error")),
+         **{name: str(attrs[name]) for name in ("stopping",) if name in attrs}},
     )  # fmt: skip
     if "truth_count" in observed:
         dataset = with_truth(dataset, observed["truth_count"].values)

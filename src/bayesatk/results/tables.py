@@ -67,7 +67,7 @@ def cost_sentences(fit: Result) -> list[str]:
 def _with_questions_observed(fit: Result, columns: xr.Dataset) -> xr.Dataset:
     """Add the number of questions of each estimate, where one is not of all that were tried."""
     needed = np.array([metric.k for metric in (*fit.metrics, *fit.costs)])
-    observed = (fit.trials[:, :, None] >= needed).sum(axis=1)
+    observed = (fit.data.observed_up_to[:, :, None] >= needed).sum(axis=1)
     partly = observed < (fit.trials > 0).sum(axis=1)[:, None]
     has_estimate = columns["estimate"].notnull().all("target").transpose("system", "metric").values
     if not (partly & has_estimate).any():
@@ -273,7 +273,8 @@ def ranges_beyond(result: Result, metrics: Sequence[Metric]) -> Array:
     for system, (successes, trials) in enumerate(zip(*counts, strict=True)):
         places = [
             i for i, metric in enumerate(metrics)
-            if metric.of_marks and trials.any() and not observed_at(trials, metric.k)
+            if metric.of_marks and trials.any()
+            and not observed_at(result.data.observed_up_to[system], metric.k)
         ]  # fmt: skip
         if places:
             beyond = tuple(metrics[i] for i in places)

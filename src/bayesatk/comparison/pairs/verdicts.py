@@ -156,10 +156,11 @@ class PairSentences:
     def _scores(self, metric: Metric, i: int, j: int, one: str, other: str) -> str:
         """Say what both scored on the questions that both tried."""
         trials = self._result.trials[[i, j]]
+        up_to = self._result.data.observed_up_to[[i, j]]
         both = (trials > 0).all(axis=0)
         partly = "" if both.all() else f" of {both.size}, those that both tried"
-        enough = (trials >= metric.k).all(axis=0)
-        if enough.sum() < both.sum() and observed_at(trials.min(axis=0), metric.k):
+        enough = (up_to >= metric.k).all(axis=0)
+        if enough.sum() < both.sum() and observed_at(up_to.min(axis=0), metric.k):
             partly = f" of {both.size}, those that both tried {metric.k} times or more"
             both = enough
         a, b = (self._seen(metric, index, both) for index in (i, j))

@@ -51,6 +51,30 @@ def _hypergeometric_weights(k: int, successes: Array, trials: Array) -> Array:
     return weight
 
 
+def until_success(credit: Credit, successes: ArrayLike, trials: ArrayLike) -> Array:
+    """Credit of the first ``k`` trials where the trials of a question end at its first success.
+
+    ``finite`` is biased there: it takes the trials to be exchangeable, and the success is the last.
+
+    Returns
+    -------
+    ndarray
+        ``x_0`` of a question with more than k trials, ``x_c`` with k; with fewer ``x_1``, if it was
+        solved and further successes earn no more, else NaN.
+
+    Examples
+    --------
+    >>> from bayesatk.metrics.credit import pass_at
+    >>> until_success(pass_at(2), [1, 1, 1, 0, 0], [1, 2, 3, 3, 1]).tolist()
+    [1.0, 1.0, 0.0, 0.0, nan]
+    """
+    c, n = np.broadcast_arrays(np.asarray(successes, np.int64), np.asarray(trials, np.int64))
+    credits = credit.vector
+    early = credits[1] if (credits[1:] == credits[1]).all() else np.nan
+    known = np.where(n > credit.k, credits[0], credits[np.minimum(c, credit.k)])
+    return np.asarray(np.where(n >= credit.k, known, np.where(c > 0, early, np.nan)))
+
+
 def finite(credit: Credit, successes: ArrayLike, trials: ArrayLike) -> Array:
     """Finite-law expectation of a credit, elementwise in (successes, trials).
 
