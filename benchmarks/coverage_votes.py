@@ -9,6 +9,7 @@ started again skips the sets that are there. ``--pooling none`` is the flat prio
 
 import argparse
 import json
+from functools import cache
 from itertools import product
 from pathlib import Path
 from time import process_time
@@ -55,6 +56,13 @@ def questions(
     probability = np.concatenate([p, (1.0 - p) * wrong_shares(cell[4], size, rng)], axis=1)
     right = np.arange(probability.shape[1]) == 0
     return probability, plurality_latent(probability, right, [_K])[:, 0]
+
+
+@cache
+def population(shape: str, size: tuple[int, int], kind: str) -> float:
+    """Return plurality@5 of all questions like these."""
+    many = questions(("", shape, *size, kind), _MANY, np.random.default_rng(1))[1]
+    return float(many.mean())
 
 
 def one(cell: tuple[str, str, int, int, str], truth: float, number: int) -> dict[str, float]:
@@ -104,8 +112,7 @@ def main() -> None:
         for shape, size, kind in product(SHAPES, SIZES, ANSWERS):
             cell = (options.pooling, shape, *size, kind)
             if (*cell, number) not in done:
-                many = questions(cell, _MANY, np.random.default_rng(1))[1]
-                found = one(cell, float(many.mean()), number)
+                found = one(cell, population(shape, size, kind), number)
                 lines.append({"cell": cell, "number": number, "found": found})
                 with options.output.open("a") as file:
                     file.write(json.dumps(lines[-1]) + "\n")

@@ -1,107 +1,103 @@
-"""Votes under partial pooling, against enumerated urns, right and wrong alone, and simulation."""
+"""Votes under partial pooling: enumerated elections, draws of the prior, and simulation."""
 
-from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import gammaln
+from scipy.stats import dirichlet_multinomial, multinomial
 
 import bayesatk as bk
-from bayesatk.core.pooling.agreement import (
-    draw_shares,
-    log_ewens,
-    simulated_tops,
-)
-from bayesatk.core.question.ballot import Side, credit_table
-from bayesatk.posterior.pooled_answers import fewer
+from bayesatk.core.question.ballot import credit_by_right_votes, plurality_latent
+from bayesatk.data.answers import Ballots, wrong_answers
+from bayesatk.posterior.pooled_answers import WrongAnswers, _simulated_credit, fewer
 
-Urn = dict[tuple[tuple[int, ...], tuple[int, ...]], float]
+ALPHA = np.array([0.3, 1.5, 4.0, 0.7])  # of three wrong answers, and of none
 
 
-def urn(counts: Sequence[int], theta: float, votes: int) -> Urn:
-    """Probability of new votes for the answers seen and for others, vote by vote."""
-    states: Urn = {((0,) * len(counts), ()): 1.0}
-    for _ in range(votes):
-        following: Urn = {}
-        for (seen, new), chance in states.items():
-            total = sum(counts) + sum(seen) + sum(new) + theta
-            for j in range(len(counts)):
-                key = ((*seen[:j], seen[j] + 1, *seen[j + 1 :]), new)
-                share = (counts[j] + seen[j]) / total
-                following[key] = following.get(key, 0.0) + chance * share
-            for j in range(len(new)):
-                key = (seen, (*new[:j], new[j] + 1, *new[j + 1 :]))
-                following[key] = following.get(key, 0.0) + chance * new[j] / total
-            key = (seen, (*new, 1))
-            following[key] = following.get(key, 0.0) + chance * theta / total
-        states = following
-    return states
-
-
-def enumerated(right: Urn, wrong: Urn) -> float:
-    """Expected credit of elections between two sides."""
-    credit = 0.0
-    for (seen, new), chance in right.items():
-        for (others, more), odds in wrong.items():
-            most = max((*seen, *new, *others, *more), default=0)
-            for_right = sum(votes == most for votes in (*seen, *new))
-            against = sum(votes == most for votes in (*others, *more))
-            if most:
-                credit += chance * odds * for_right / (for_right + against)
-    return credit
-
-
-@pytest.mark.parametrize("counts", [[], [1], [3, 1], [2, 2, 1]])
-@pytest.mark.parametrize("theta", [0.3, 2.5])
-def test_credit_of_one_right_answer_is_that_of_enumerated_urns(counts, theta) -> None:
-    k = 6
-    wrong = Side.ewens(np.array(counts, np.int64), np.array([theta, 2.0 * theta]), k)
-    table = credit_table(Side.alone(k), wrong, k)[0]
+def elected(law: Any, k: int) -> list[float]:
+    """Expected credit by right votes, over all numbers of votes for three answers and for none."""
+    credits = []
     for right in range(k + 1):
-        alone: Urn = {((right,), ()): 1.0}
-        for votes in range(k + 1 - right):
-            expected = enumerated(alone, urn(counts, theta, votes))
-            assert table[right, votes] == pytest.approx(expected, abs=1e-12)
+        credit = 0.0
+        for votes in product(range(k - right + 1), repeat=4):
+            most = max(votes[:3])
+            if sum(votes) == k - right and 0 < right >= most:
+                credit += law(votes) / (1 + sum(number == right for number in votes[:3]))
+        credits.append(credit)
+    return credits
 
 
-@pytest.mark.parametrize(("right", "wrong"), [([], [3, 1]), ([2, 1], []), ([2], [1, 1])])
-def test_credit_of_several_right_answers_is_that_of_enumerated_urns(right, wrong) -> None:
-    k, thetas = 5, (0.7, 1.5)
-    sides = [
-        Side.ewens(np.array(counts, np.int64), np.array([theta]), k)
-        for counts, theta in zip((right, wrong), thetas, strict=True)
-    ]
-    table = credit_table(*sides, k)[0]
-    for r in range(k + 1):
-        for w in range(k + 1 - r):
-            expected = enumerated(urn(right, thetas[0], r), urn(wrong, thetas[1], w))
-            assert table[r, w] == pytest.approx(expected, abs=1e-12)
+def test_credit_by_right_votes_is_that_of_enumerated_elections() -> None:
+    k, shares = 6, ALPHA / ALPHA.sum()
+    known = credit_by_right_votes(k * shares[:3, None], 0.0, k * shares[3:], k)[0]
+    expected = elected(lambda votes: multinomial.pmf(votes, sum(votes), shares), k)
+    assert known == pytest.approx(expected, abs=1e-12)
+    odds = 0.4
+    drawn = credit_by_right_votes(odds * ALPHA[:3, None], odds, odds * ALPHA[3:], k)[0]
+    expected = elected(lambda votes: dirichlet_multinomial.pmf(votes, ALPHA, sum(votes)), k)
+    assert drawn == pytest.approx(expected, abs=1e-12)
 
 
-def test_likelihood_of_answers_is_that_of_the_urn() -> None:
-    # The second trial differs, the third repeats one of two: theta/(1+theta) * 1/(2+theta).
-    theta = np.array([0.2, 1.0, 30.0])
-    found = np.exp(log_ewens(np.log(theta), [np.array([2, 1]), np.array([1])]))
-    assert found == pytest.approx(theta / (1.0 + theta) / (2.0 + theta))
+def test_simulated_elections_have_the_exact_credit() -> None:
+    """400 draws of 16 elections: within 5 standard errors."""
+    k, shares = 6, np.tile(ALPHA / ALPHA.sum(), (400, 1))
+    exact = credit_by_right_votes(k * shares[:, :3].T, 0.0, k * shares[:, 3], k)[0]
+    found = _simulated_credit(shares, 3, k, np.random.default_rng(2))
+    error = found.std(axis=0) / np.sqrt(len(found))
+    assert (abs(found.mean(axis=0) - exact) <= 5.0 * error + 1e-12).all()
 
 
-def test_drawn_shares_have_the_credit_of_the_law() -> None:
-    """4000 draws of shares: the mean credit lies within 5 standard errors."""
-    rng, counts, k = np.random.default_rng(5), np.array([3, 1], np.int64), 6
-    theta = np.full(4000, 1.5)
-    shares, dust = draw_shares(counts, theta, rng)
-    assert shares.sum(axis=1) + dust == pytest.approx(np.ones(len(theta)))
-    exact = credit_table(Side.alone(k), Side.ewens(counts, theta[:1], k), k)[0]
-    drawn = credit_table(Side.alone(k), Side.known(shares, dust, k), k)
-    most, tied = simulated_tops(shares, dust, k, 2, rng)
-    for right in (1, 2, 3):
-        votes = k - right
-        error = drawn[:, right, votes].std() / np.sqrt(len(theta))
-        assert abs(drawn[:, right, votes].mean() - exact[right, votes]) < 5.0 * error
-        best = most[..., votes]
-        credit = np.where(right == best, 1.0 / (1.0 + tied[..., votes]), right > best)
-        error = credit.mean(axis=1).std() / np.sqrt(len(theta))
-        assert abs(credit.mean() - exact[right, votes]) < 5.0 * error
+def test_likelihood_of_answers_is_dirichlet_multinomial() -> None:
+    right = np.array([True, False, False])
+    ballots = [Ballots(np.array([2, 3, 1]), right, 2), Ballots(np.array([0, 1, 0]), right, None)]
+    wrong = WrongAnswers(wrong_answers(ballots, bk.priors.AnswerHyperPrior(choices=4)),
+                         bk.priors.AnswerHyperPrior())  # fmt: skip
+    theta = np.array([[-1.0, 0.5], [2.0, -3.0]])
+    c, none = wrong.parameters(theta)
+    for row, (each, silent) in enumerate(zip(c, none, strict=True)):
+        expected = 0.0
+        for counts in wrong.counts:
+            ways = gammaln(counts.sum() + 1.0) - gammaln(counts + 1.0).sum()
+            alpha = np.array([each, each, each, silent])
+            expected += dirichlet_multinomial.logpmf(counts, alpha, counts.sum()) - ways
+        assert wrong.log_likelihood(theta)[row] == pytest.approx(expected)
+        assert 1.0 / (1.0 + 3.0 * each + silent) == pytest.approx(
+            1.0 / (1.0 + np.exp(-theta[row, 0]))
+        )
+        assert silent / (3.0 * each + silent) == pytest.approx(1.0 / (1.0 + np.exp(-theta[row, 1])))
+
+
+def test_votes_are_those_of_weighted_draws_of_the_prior() -> None:
+    """200,000 draws of the prior, weighted by the likelihood: within 5 standard errors of both."""
+    rows = [["0", "0", "a"], ["0", "b", "b"], ["c", "d", "0"]]
+    size, rng = 200_000, np.random.default_rng(6)
+    mean, icc, answer_icc = rng.random((3, size))
+    total, c = 1.0 / icc - 1.0, (1.0 / answer_icc - 1.0) / 3.0
+    logs, values = np.zeros(size), np.zeros(size)
+    right = np.arange(4) == 0
+    for wrong in ([1, 0, 0], [2, 0, 0], [1, 1, 0]):
+        p = rng.beta(np.maximum(total * mean, 1e-9), np.maximum(total * (1.0 - mean), 1e-9))
+        shares = rng.standard_gamma(np.tile(c[:, None], 3)) + 1e-300
+        shares *= (1.0 - p)[:, None] / shares.sum(axis=1, keepdims=True)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs += (3 - sum(wrong)) * np.log(p)
+            logs += sum(n * np.log(shares[:, i]) for i, n in enumerate(wrong) if n)
+        values += plurality_latent(np.column_stack([p, shares]), right, [3])[:, 0] / 3.0
+    weight = np.exp(np.nan_to_num(logs, nan=-np.inf))
+    weight /= weight.sum()
+    prior = bk.priors.AnswerHyperPrior(choices=4)
+    fit = bk.evaluate(data_of(rows), "plurality@3", difficulty="beta", answer_prior=prior, rng=1)
+    found = means(fit)["plurality@3", "questions"]
+    expected = weight @ values
+    sd = float(np.sqrt(weight @ (values - expected) ** 2))
+    error = np.sqrt(weight**2 @ (values - expected) ** 2 + sd**2 / 4000.0)
+    assert abs(found[0] - expected) < 5.0 * error
+    assert found[1] == pytest.approx(sd, rel=0.05)
+    agreement = weight @ ((1.0 + c) / (1.0 + 3.0 * c))
+    exact = fit["closed_form"]["wrong_agreement"].sel(statistic="mean").item()
+    assert exact == pytest.approx(agreement, abs=0.01)
 
 
 def test_fewer_of_many_trials_are_hypergeometric() -> None:
@@ -202,19 +198,28 @@ def test_what_votes_do_not_take_is_named_with_a_remedy(options, message) -> None
         bk.evaluate(data_of(answers(4, 3, 2, 1)), **study)
 
 
-@pytest.mark.parametrize("agreement", [(0.0, 1.0), (1.0, -1.0)])
-def test_a_prior_of_agreement_is_proper(agreement) -> None:
-    with pytest.raises(ValueError, match="agreement"):
-        bk.priors.AnswerHyperPrior(agreement)
+@pytest.mark.parametrize("icc", [(0.0, 1.0), (1.0, -1.0)])
+def test_a_prior_of_the_icc_is_proper(icc) -> None:
+    with pytest.raises(ValueError, match="icc"):
+        bk.priors.AnswerHyperPrior(icc)
 
 
-def test_several_right_answers_of_one_system_count_for_all() -> None:
+def test_several_right_answers_need_to_be_one() -> None:
     rows = {"a": answers(10, 5, 3, 1), "b": [["0"] * 5] * 10}
     data = bk.tally(None, answers=rows, reference=[["0", "1"]] * 10)
-    fit = bk.evaluate(data, "plurality@4", rng=1, difficulty="beta")
-    agreement = fit["closed_form"]["right_agreement"].sel(statistic="mean")
-    assert agreement.sizes == {"system": 2}
-    assert float(agreement.sel(system="a")) < float(agreement.sel(system="b"))
+    with pytest.raises(ValueError, match="pooling must be 'none' for votes where a question"):
+        bk.evaluate(data, "plurality@4")
+    bk.evaluate(data, "plurality@4", pooling="none", rng=1)
+    rules = bk.AnswerRules(merge_correct=True)
+    data = bk.tally(None, answers=rows, reference=[["0", "1"]] * 10, answer_rules=rules)
+    found = means(bk.select_systems(bk.evaluate(data, "plurality@4", rng=1), ["b"]))
+    assert found["plurality@4", "questions"][0] > 0.95
+
+
+def test_choices_are_how_many_answers_there_are() -> None:
+    data, prior = data_of(answers(10, 5, 3, 1)), bk.priors.AnswerHyperPrior(choices=3)
+    with pytest.raises(ValueError, match="choices must be more than the different wrong answers"):
+        bk.evaluate(data, "plurality@4", answer_prior=prior)
 
 
 @pytest.mark.long

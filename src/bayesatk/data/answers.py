@@ -11,7 +11,7 @@ import pandas as pd
 from bayesatk._tools.arrays import Flags, Ints
 from bayesatk._tools.messages import one_of
 from bayesatk.data.validation import OutcomeError, is_category, is_missing, shown
-from bayesatk.priors import AnswerPrior
+from bayesatk.priors import AnswerHyperPrior, AnswerPrior
 
 Normalise = Literal["exact", "strip", "casefold"] | Callable[[str], str]
 RIGHT, UNKNOWN = 1, -1  # marks; 0 is wrong
@@ -222,6 +222,12 @@ class Ballots:
     nobody: int | None
 
     @property
+    def by_mark(self) -> tuple[int, int]:
+        """Trials that are not right, abstentions among them, and right ones."""
+        right = int(self.count[self.correct].sum())
+        return int(self.count.sum()) + (self.nobody or 0) - right, right
+
+    @property
     def tried(self) -> bool:
         """Whether any trial counts, with an answer or as an abstention."""
         return bool(self.count.sum() + (self.nobody or 0))
@@ -256,6 +262,26 @@ def possible(ballots: Ballots, prior: AnswerPrior) -> Ballots:
         np.concatenate([ballots.correct, more]),
         ballots.nobody,
     )
+
+
+def wrong_answers(ballots: Sequence[Ballots], prior: AnswerHyperPrior) -> Ints:
+    """Return how often each possible wrong answer was given, and no answer; (questions, W + 1).
+
+    The most frequent answer to a question is the first; trials without an answer are the last.
+
+    Examples
+    --------
+    >>> one = Ballots(np.array([3, 1, 2]), np.array([True, False, False]), 4)
+    >>> wrong_answers([one], AnswerHyperPrior(choices=4)).tolist()
+    [[2, 1, 0, 4]]
+    """
+    seen = [np.sort(one.count[~one.correct & (one.count > 0)])[::-1] for one in ballots]
+    size = prior.wrong_answers(max(len(counts) for counts in seen))
+    table = np.zeros((len(ballots), size + 1), np.int64)
+    for row, counts, one in zip(table, seen, ballots, strict=True):
+        row[: len(counts)] = counts
+        row[-1] = one.nobody or 0
+    return table
 
 
 def group(

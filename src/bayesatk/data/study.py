@@ -377,6 +377,8 @@ def read_study(
             "questions share; got 'none'. Pass ", Argument("pooling", "partial"),
             ", or leave out ", Argument("group"), ".",
         )  # fmt: skip
+    if {"votes", "pooling partial"} <= study.capabilities:
+        _check_right_answers(outcomes)
     if judges is not None:
         check_trials(outcomes, pooling)
     if isinstance(study.scale, Scored):
@@ -384,6 +386,29 @@ def read_study(
             _ = metric.category_credit  # refused here, by name, if it judges right and wrong
     study = replace(study, notes=(*study.notes, *_population_note(study)))
     return replace(study, prior=_resolved_prior(study, prior, difficulty))
+
+
+def _check_right_answers(outcomes: Outcomes) -> None:
+    """Refuse questions with several right answers, which pooled votes do not model."""
+    answers = outcomes.answers
+    if answers is None:
+        return
+    right = answers.correct & (answers.count > 0)
+    cells = np.stack([answers.system, answers.question])[:, right]
+    distinct, count = np.unique(cells, axis=1, return_counts=True)
+    if (count > 1).any():
+        system, question = distinct[:, np.argmax(count)].tolist()
+        several = np.flatnonzero(
+            right & (answers.system == system) & (answers.question == question)
+        )
+        texts = " and ".join(repr(answers.label[i]) for i in several[:2])
+        raise ArgumentError(
+            "pooling", " must be 'none' for votes where a question has several right answers; "
+            f"got 'partial', and {texts}, both right, for question "
+            f"{outcomes.dataset['question'].values[question]!r}. Pass ",
+            Argument("pooling", "none"), ", or count right answers as one: ",
+            Argument("answer_rules", ..., "tally"), " with AnswerRules(merge_correct=True).",
+        )  # fmt: skip
 
 
 def _population_note(study: Study) -> list[str]:

@@ -56,8 +56,6 @@ class Declared:
         Whether questions like these are these drawn anew, and do not follow the law.
     ballots : sequence of sequence of Ballots
         Answers to the questions of every system; empty without votes between them.
-    several_right : bool
-        Whether some question got several right answers that differ.
     answer_prior : VotePrior, optional
         Of these.
     stopped : bool
@@ -75,7 +73,6 @@ class Declared:
     judges: tuple[JudgeRates, ...] | None = None
     resampled: bool = False
     ballots: Sequence[Sequence[Ballots]] = ()
-    several_right: bool = False
     answer_prior: VotePrior | None = None
     stopped: bool = False
 
@@ -135,31 +132,16 @@ class Declared:
         if isinstance(prior, AnswerPrior):
             return VoteModel(ballots, prior, draws, rng, self.weight)
         assert prior is not None
-        counts = np.array([
-            (ballot.count[ballot.correct].sum(), ballot.count[~ballot.correct].sum(),
-             ballot.nobody or 0)
-            for ballot in ballots
-        ])  # fmt: skip
-        right, wrong, nobody = counts.T
-        model = replace(
-            self, scale=RIGHT_WRONG, ballots=(), before=None,
-            counts=np.stack([wrong + nobody, right], axis=1)[None],
-        ).model(0)  # fmt: skip
-        silent = None
-        if nobody.any():
-            silent = CountModel.of(HyperPrior(families="beta"), np.stack([wrong, nobody], axis=1))
-        return PooledVotes(ballots, model, silent, prior, self.several_right, rng)
+        counts = np.array([ballot.by_mark for ballot in ballots])
+        model = replace(self, scale=RIGHT_WRONG, ballots=(), before=None, counts=counts[None])
+        return PooledVotes(ballots, model.model(0), prior, rng)
 
     def _with_answers(self, answers: Answers | None, prior: VotePrior) -> "Declared":
         """Return it with the answers to the questions of every system, if there are votes."""
         if answers is None:
             return self
         ballots = [answers.of(system) for system in range(len(answers.unanswered))]
-        several = any(
-            (ballot.count[ballot.correct] > 0).sum() > 1
-            for of_system in ballots for ballot in of_system
-        )  # fmt: skip
-        return replace(self, ballots=ballots, several_right=several, answer_prior=prior)
+        return replace(self, ballots=ballots, answer_prior=prior)
 
 
 def question_shares(result: Result, kept: Flags | None = None) -> Array:

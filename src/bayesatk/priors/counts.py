@@ -16,6 +16,7 @@ from bayesatk.priors.checks import (
 from bayesatk.priors.fields import Beta, Dirichlet, Field, Fields, HalfNormal, Normal, StudentT
 
 INFLATION = (1.0, 1.0, 8.0)  # Dirichlet prior of questions never, always and sometimes solved
+_WRONG_ANSWERS = 20  # that a question may get, at least, where their number is not known
 
 
 @dataclass(frozen=True)
@@ -363,19 +364,23 @@ class AnswerPrior:
 
 @dataclass(frozen=True)
 class AnswerHyperPrior:
-    """Prior of how often wrong answers to a question agree, for votes under partial pooling.
+    """Prior of how wrong answers agree, for votes under partial pooling.
 
-    Two wrong trials of a question give the same answer with probability ``a``, the agreement, the
-    same for all questions of a system; ``theta = (1 - a) / a``. The n-th wrong trial repeats an
-    answer that m of the n - 1 before gave with probability ``m / (n - 1 + theta)``, or gives a new
-    answer with probability ``theta / (n - 1 + theta)``: the Ewens sampling formula (Ewens 1972), or
-    Chinese restaurant process. How many answers may still come is so estimated from how many came.
+    A question has W possible wrong answers, whose shares among its wrong trials are
+    ``Dirichlet(c, ..., c)``, independent of how many trials are wrong. All questions of a system
+    share ``c = (1 - r) / (W r)``, where r is the intraclass correlation of wrong answers: two of
+    them agree with probability ``r + (1 - r) / W``. Where some trial has no answer, having none is
+    one more part of the Dirichlet distribution, which has the mean s, and the answers have
+    parameters ``c (1 - s)``.
 
     Parameters
     ----------
-    agreement : (float, float)
-        Beta parameters of the prior of the agreement; (1, 1) is uniform. Of right answers the same,
-        where some question got several different ones.
+    icc : (float, float)
+        Beta parameters of the prior of r; (1, 1) is uniform. The prior of s is uniform.
+    choices : int, optional
+        Number of possible answers of each question, where it is known, as in multiple choice: W is
+        one less. By default W is 20, or twice the number of different wrong answers to a question,
+        whichever is more.
 
     See Also
     --------
@@ -384,21 +389,44 @@ class AnswerHyperPrior:
 
     Examples
     --------
-    >>> AnswerHyperPrior().agreement
-    (1.0, 1.0)
+    >>> AnswerHyperPrior(choices=4)
+    AnswerHyperPrior(icc=(1.0, 1.0), choices=4)
     """
 
-    agreement: tuple[float, float] = (1.0, 1.0)
+    icc: tuple[float, float] = (1.0, 1.0)
+    choices: int | None = None
 
     def __post_init__(self) -> None:
-        beta_parameters(self, "agreement")
+        beta_parameters(self, "icc")
+        if self.choices is not None:
+            choices = whole_number("answer_prior: choices", self.choices, 2)
+            object.__setattr__(self, "choices", int(choices))
 
-    def fields(self) -> Fields:
-        """Return the prior of the agreement.
+    def fields(self, unanswered: bool = False) -> Fields:
+        """Return the prior of r, and of s where some trial is unanswered.
 
         Examples
         --------
-        >>> [field.name for field in AnswerHyperPrior().fields()]
-        ['agreement']
+        >>> [field.name for field in AnswerHyperPrior().fields(True)]
+        ['answer_icc', 'unanswered']
         """
-        return Fields((Field("agreement", Beta(*self.agreement)),))
+        icc = Field("answer_icc", Beta(*self.icc))
+        return Fields((icc, *[Field("unanswered", Beta(1.0, 1.0))] * unanswered))
+
+    def wrong_answers(self, distinct: int) -> int:
+        """Return W, given the most different wrong answers that were given to a question.
+
+        Examples
+        --------
+        >>> AnswerHyperPrior().wrong_answers(3), AnswerHyperPrior(choices=4).wrong_answers(3)
+        (20, 3)
+        """
+        if self.choices is None:
+            return max(_WRONG_ANSWERS, 2 * distinct)
+        if distinct >= self.choices:
+            raise ValueError(
+                "answer_prior: choices must be more than the different wrong answers to any "
+                f"question; got {self.choices}, and a question with {distinct}. Compare answers "
+                "otherwise (AnswerRules(normalise=)), or leave out choices."
+            )
+        return self.choices - 1

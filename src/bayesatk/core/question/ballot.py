@@ -296,128 +296,62 @@ def expected_credit(ballot: Ballot, ks: Sequence[int]) -> Array:
     return np.asarray(np.minimum(sums[:, ks] / ballot.total[ks], 1.0))
 
 
-@dataclass(frozen=True)
-class Side:
-    """The right answers of a question, or the wrong ones, which share the votes of their side.
+def credit_by_right_votes(first: Array, more: Array | float, nobody: Array, k: int) -> Array:
+    """Return the expected credit of k votes by how many are right, for one right answer.
 
-    Weights of numbers of votes, given a free total, up to a factor common to all answers and
-    the total.
-
-    Parameters
-    ----------
-    votes : sequence of ndarray, shape (batch, k + 1)
-        One for each answer that is known.
-    total : ndarray, shape (batch, k + 1)
-        Of the votes of the side.
-    fresh : ndarray, shape (batch, k + 1), optional
-        Expected number of further answers with v = 0, 1, ... votes each, numbers that are
-        independent Poisson; the value at 0 is not used.
-    """
-
-    votes: Sequence[Array]
-    total: Array
-    fresh: Array | None = None
-
-    @classmethod
-    def alone(cls, k: int) -> "Side":
-        """Return the side of one answer, which gets all votes of the side."""
-        return cls([np.ones((1, k + 1))], np.ones((1, k + 1)))
-
-    @classmethod
-    def known(cls, share: Array, dust: Array, k: int) -> "Side":
-        """Return answers of known shares (batch, answers), and ``dust`` that never agrees."""
-        scale = 1.0 + k / 2.0  # about the votes of the side, so that nothing underflows
-        fresh = np.zeros((len(share), k + 1))
-        fresh[:, 1:2] = scale * dust[:, None]
-        votes = [_votes(scale * column, 0.0, 0.0, k) for column in share.T]
-        return cls(votes, _votes(np.full(len(share), scale), 0.0, 0.0, k), fresh)
-
-    @classmethod
-    def ewens(cls, counts: Ints, theta: Array, k: int) -> "Side":
-        """Return answers with counts, and those yet to come, by the Ewens law with each theta.
-
-        The shares of the answers seen and of all others are ``Dirichlet(counts, theta)``; the
-        others are split as if none had been seen. Thetas must be of one order of magnitude.
-        """
-        odds = (1.0 + k / 2.0) / (1.0 + k / 2.0 + counts.sum() + theta.max())
-        powers = odds ** np.arange(k + 1)
-        fresh = theta[:, None] * powers / np.maximum(np.arange(k + 1), 1)
-        votes = [_votes(np.array([n * odds]), odds, 0.0, k) for n in counts.tolist()]
-        return cls(votes, _votes((counts.sum() + theta) * odds, odds, 0.0, k), fresh)
-
-
-def credit_table(right: Side, wrong: Side, k: int) -> Array:
-    """Return the expected credit given how many votes are for right and for wrong answers.
+    The other votes are split between wrong answers, and nobody, whose numbers of votes v have
+    weights with successive ratios ``(first + more v) / (v + 1)``: given the total these are
+    multinomial with probabilities proportional to `first` where `more` is 0, and have a
+    Dirichlet-multinomial distribution with parameters ``first / more`` elsewhere.
 
     Parameters
     ----------
-    right, wrong : Side
+    first : ndarray, shape (answers, batch)
+        Of every wrong answer.
+    more : ndarray, shape (batch,), or float
+    nobody : ndarray, shape (batch,)
+        As `first`, of trials without an answer.
     k : int
-        Most votes of both.
 
     Returns
     -------
-    ndarray, shape (batch, k + 1, k + 1)
-        By right and wrong votes; of use where they add up to k at most.
+    ndarray, shape (batch, k + 1)
 
     Examples
     --------
-    Two wrong votes disagree with probability ``theta / (1 + theta)``, one half here; then one
-    right vote ties with both, and two votes that agree beat it.
+    One right vote: the two others, for two equally probable answers, differ with probability 1/2,
+    and then three answers tie.
 
-    >>> wrong = Side.ewens(np.array([], int), np.ones(1), 3)
-    >>> credit_table(Side.alone(3), wrong, 3)[0, 1, 2].round(12).item()  # 1/2 * 1/3
-    0.166666666667
+    >>> credit_by_right_votes(np.ones((2, 1)), 0.0, np.zeros(1), 3).round(6).tolist()
+    [[0.0, 0.166667, 1.0, 1.0]]
     """
-    grid = _grid(k, k, k)
-    sizes = [len(side.total) for side in (right, wrong)]
-    won, losing = np.zeros((k + 1, len(grid.u), sizes[0])), _unit(k, grid, sizes[0])
-    for vote in right.votes:
-        won = _times(won, vote, grid)
-        _add_winner(won, losing, vote, grid)
-        losing = _times(losing, vote, grid)
-    if right.fresh is not None:
-        fresh_votes = _poisson_votes(right.fresh, grid)
-        won, losing = _convolved(won, fresh_votes), _convolved(losing, fresh_votes)
-        _add_winner(won, losing, right.fresh, grid)
-    beaten = _unit(k, grid, 1)
-    for vote in wrong.votes:
-        beaten = _times(beaten, vote, grid)
-    if wrong.fresh is not None:
-        beaten = _convolved(beaten, _poisson_votes(wrong.fresh, grid))
-    sums = np.einsum("p,rpb,wpb->brw", grid.weight, won, beaten, optimize=True)
-    table = sums / (right.total[:, :, None] * wrong.total[:, None, :])
-    return np.asarray(np.minimum(table, 1.0))
+    votes = np.moveaxis(_weights(first, more, k // 2), 1, 0)  # more votes win alone
+    silent, total = (_weights(part, more, k) for part in (nobody, first.sum(axis=0) + nobody))
+    credit = np.zeros((len(nobody), k + 1))
+    credit[:, k // 2 + 1 :] = 1.0
+    for right in range(1, k // 2 + 1):
+        others = k - right
+        ties = min(others // right, len(votes))
+        nodes, weight = np.polynomial.legendre.leggauss(ties // 2 + 1)
+        u = 0.5 + 0.5 * nodes
+        product = np.repeat(silent[: others + 1, None], len(u), axis=1)
+        for vote in votes:
+            # Fewer votes than the right answer, or as many and a factor u.
+            following = product * vote[0]
+            for d in range(1, right):
+                following[d:] += product[:-d] * vote[d]
+            following[right:] += product[:-right] * (u[:, None] * vote[right])
+            product = following
+        credit[:, right] = 0.5 * weight @ product[others] / total[others]
+    return np.minimum(credit, 1.0)
 
 
-def _unit(k: int, grid: _Grid, batch: int) -> Array:
-    unit = np.zeros((k + 1, len(grid.u), batch))
-    unit[0] = 1.0
-    return unit
-
-
-def _poisson_votes(fresh: Array, grid: _Grid) -> Array:
-    """Weights of votes for any number of answers: the exponential of a polynomial.
-
-    The derivative of ``exp(f)`` is ``f' exp(f)``, which is a recurrence of coefficients.
-    """
-    k = fresh.shape[1] - 1
-    weights = _unit(k, grid, len(fresh))
-    for n in range(1, k + 1):
-        for d in range(1, n + 1):
-            first, tied = grid.start[d], grid.tied[d]
-            term = weights[n - d, first:] * (fresh[:, d] * (d / n))
-            term[: tied - first] *= grid.u[first:tied, None]
-            weights[n, first:] += term
+def _weights(first: Array, more: Array | float, most: int) -> Array:
+    """Weights of 0..most votes along the first axis, as `credit_by_right_votes` has them."""
+    weights = np.ones((most + 1, *first.shape))
+    for v in range(most):
+        np.multiply(weights[v], (first + more * v) / (v + 1.0), out=weights[v + 1])
     return weights
-
-
-def _convolved(left: Array, right: Array) -> Array:
-    """Multiply polynomials pair by pair, whose pairs already limit the votes of answers."""
-    first = np.zeros(np.broadcast_shapes(left.shape, right.shape))
-    for d in range(len(left)):
-        first[d:] += left[: len(left) - d] * right[d]
-    return first
 
 
 def _times(product: Array, vote: Array, grid: _Grid) -> Array:
