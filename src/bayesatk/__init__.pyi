@@ -33,7 +33,6 @@ from .reporting import report as report
 from .results.citations import cite as cite
 from .results.predictions import predict as predict
 from .results.result import Result as Result
-from .results.selection import select_systems as select_systems
 from .results.tables import notes as notes
 from .verification.verify import verify as verify
 

@@ -108,7 +108,7 @@ def test_every_predictive_plot_takes_one_system(name) -> None:
     counts = rng.binomial(8, rng.beta(2, 2, (2, 20))), np.full((2, 20), 8)
     data = bk.tally(counts, systems=["a", "b"])
     fit = bk.evaluate(data, "pass@1", draws=100, keep=["predictive"], rng=1)
-    own = bk.select_systems(fit, "b")
+    own = fit.sel(system="b")
     assert own["observed_data"]["successes"].values.tolist() == counts[0][1].tolist()
     assert own.attrs["seed"] == fit.attrs["seed"]
     with warnings.catch_warnings():
@@ -120,7 +120,7 @@ def test_every_predictive_plot_takes_one_system(name) -> None:
 def test_one_system_is_chosen_by_its_label() -> None:
     fit = bk.evaluate({"a": [[1, 0]], "b": [[1, 1]]}, "bayes", rng=1)
     with pytest.raises(ValueError, match="system must be among the labels of the data"):
-        bk.select_systems(fit, "c")
+        fit.sel(system="c")
 
 
 @pytest.mark.parametrize("pooling", ["partial", "complete"])

@@ -196,7 +196,7 @@ def test_the_group_has_the_verdict_and_every_reason(tmp_path) -> None:
     again = bk.load_result(bk.save(tree, tmp_path / "gate.nc"))
     assert again.identical(tree)
     assert bk.table(again, "gate").equals(table)
-    assert "gate" not in bk.select_systems(again, "new")
+    assert "gate" not in again.sel(system="new")
 
 
 @pytest.mark.parametrize(
@@ -391,7 +391,7 @@ def test_results_that_do_not_fit_their_policy_are_refused(baseline, asked, messa
 def test_a_result_of_three_systems_or_of_different_questions_has_no_gate() -> None:
     runs = {name: _runs(seed, 5).astype(float) for seed, name in enumerate("abc")}
     three = bk.evaluate(runs, "pass@1", draws=20, rng=1)
-    with pytest.raises(ValueError, match=r"has 3\. .*select_systems\(fit, \['a', 'b'\]\)"):
+    with pytest.raises(ValueError, match=r"has 3\. .*fit\.sel\(system=\['a', 'b'\]\)"):
         bk.decide.gate(three, "a", metric="pass@1", margin=0.1)
     runs["b"][2] = np.nan
     del runs["c"]

@@ -120,7 +120,7 @@ def test_direction_stays_with_data_and_results(tmp_path: Path) -> None:
     bk.save(fit, tmp_path / "fit.nc")
     read = Result.of(bk.load_result(tmp_path / "fit.nc"))
     assert read.scale.direction == read.data.direction == -1
-    assert Result.of(bk.select_systems(fit, "fast")).tree["constant_data"]["category_score"].attrs
+    assert Result.of(fit.sel(system="fast")).tree["constant_data"]["category_score"].attrs
     assert "lower is better" in data.card()
     assert usual_metrics(data) == ("bayes", "min@1,2")
 

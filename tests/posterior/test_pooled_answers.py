@@ -167,7 +167,7 @@ def test_everything_reads_votes_of_a_result(tmp_path) -> None:
     for result in (again, alone):
         compared = bk.compare(result)
         rows_of = bk.table(compared, "comparison").query("metric == 'plurality@3'")
-        gap = [means(bk.select_systems(result, [name])) for name in ("a", "b")]
+        gap = [means(result.sel(system=[name])) for name in ("a", "b")]
         for row in rows_of.itertuples():
             expected = [own["plurality@3", row.target][0] for own in gap]
             sign = 1.0 if row.system == "a" else -1.0

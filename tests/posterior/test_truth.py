@@ -264,7 +264,7 @@ def test_all_that_takes_a_result_takes_this_one(tmp_path) -> None:
     bk.save(fit, tmp_path / "fit.nc")
     again = bk.load_result(tmp_path / "fit.nc")
     pd.testing.assert_frame_equal(bk.table(again), bk.table(fit))
-    assert again["observed_data"]["truth_count"].sum() == 80
+    assert again["constant_data"]["truth_count"].sum() == 80
     ahead = bk.compare(again)
     board = bk.leaderboard(again)
     probability = bk.table(ahead, "comparison")["prob_greater"].iloc[0]

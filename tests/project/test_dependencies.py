@@ -23,7 +23,7 @@ assert len(bk.guessing.baseline_table(fit)) == 2
 bk.table(fit).to_csv("fit.csv")
 assert "tabular" in bk.table(fit).to_latex()
 bk.convert("runs.csv", "again.jsonl")
-assert bk.select_systems(fit, "a")
+assert fit.sel(system="a")
 assert (bk.checks.log_evidence(fit) < 0).all()
 bk.checks.criticise(fit, rng=1)
 bk.plan((0.6, 0.3), "pass@1", width=0.2)

@@ -34,14 +34,31 @@ KINDS: dict[str, dict] = {
     "judge, without pooling": {"pooling": "none", "judge": JUDGE},
     "categories, without pooling": {"pooling": "none"},
     "categories, complete pooling": {"pooling": "complete"},
+    "truth": {"difficulty": "beta"},
+    "votes": {"difficulty": "beta"},
+    "one of two systems": {"difficulty": "beta"},
 }
+TRUTH = np.where(np.arange(32).reshape(8, 4) % 3 == 0, np.arange(32).reshape(8, 4) % 2, np.nan)
+ANSWERS = np.array([[["x", "y", "z"][(q * t) % 3] for t in range(4)] for q in range(8)])
 
 
 @cache
 def fitted(kind: str):
-    options = dict(draws=100, rng=1, **KINDS[kind])
+    options = dict(draws=100, rng=1, **KINDS.get(kind, {}))
     if "categories" in kind:
         return bk.evaluate(bk.tally(GRADES, scores=SCORES), "bayes", **options)
+    if kind == "truth":
+        marks = np.arange(4) < RIGHT[:, None]
+        return bk.evaluate(bk.tally(marks.astype(float), truth=TRUTH), "pass@1,2", **options)
+    if kind == "votes":
+        data = bk.tally((ANSWERS == "x").astype(float), answers=ANSWERS)
+        return bk.evaluate(data, "pass@1,2 plurality@2", **options)
+    if kind == "one of two systems":
+        both = np.stack([RIGHT, RIGHT[::-1]]), np.stack([TRIALS, TRIALS])
+        return bk.evaluate(bk.tally(both, systems=["other", "system"]), "pass@1,2", **options)
+    if kind == "sampled":
+        quiet = {"tune": 300, "chains": 4, "progress": False}
+        return bk.sample((RIGHT, TRIALS), "pass@1,2", difficulty="beta", **options | quiet)
     columns = {"covariates": {"x": X}, "weight": [1.0, 2.0] * 4 if kind == "weights" else None}
     return bk.evaluate(bk.tally(RIGHT, trials=TRIALS, **columns), "pass@1,2", **options)
 
@@ -132,19 +149,42 @@ def test_the_table_names_the_functions_that_are_tried() -> None:
 # Those of ten seconds, and what they have beside the others.
 LONG = {
     "covariates, judge and prior trials", "categories", "groups", "judge", "covariates",
-    "categories, complete pooling",
+    "categories, complete pooling", "truth", "votes", "one of two systems",
 }  # fmt: skip
 
 
 @pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "kind", [pytest.param(kind, marks=[pytest.mark.long] * (kind in LONG)) for kind in KINDS]
+    "kind",
+    [pytest.param(kind, marks=[pytest.mark.long] * (kind in LONG)) for kind in [*KINDS, "sampled"]],
 )
 def test_functions_work_where_the_table_says(kind) -> None:
+    assert failures(fitted(kind).sel(system="system"), kind) == []
+
+
+OF_PRIOR = {"bayes_factor", "plot_bf", "plot_prior_posterior", "plot_pair", "psense",
+            "psense_summary", "plot_psense_dist", "plot_psense_quantities"}  # fmt: skip
+
+
+@pytest.mark.long
+@pytest.mark.slow
+def test_functions_work_on_draws_of_your_own_model() -> None:
+    """All but those of a prior, which a result of draws does not have."""
+    pm = pytest.importorskip("pymc")
+    with bk.models.build((RIGHT, TRIALS), form="full"):
+        trace = pm.sample(100, tune=300, chains=4, cores=1, random_seed=1, progressbar=False)
+        quiet = {"progressbar": False, "compile_kwargs": {"mode": "FAST_COMPILE"}}
+        pm.compute_log_likelihood(trace, **quiet)
+        trace = pm.sample_posterior_predictive(trace, extend_inferencedata=True, **quiet)
+    own = bk.from_draws(trace, (RIGHT, TRIALS), "pass@1,2", rng=1)
+    assert set(failures(own.sel(system="system"), "own")) <= OF_PRIOR
+
+
+def failures(fit, kind: str) -> list[str]:
+    """Functions that do not do what the table says."""
     import matplotlib.pyplot as plt
 
-    fit = bk.select_systems(fitted(kind), "system")
     wrong = []
     for name, call in CALLS.items():
         if name.startswith("plot") and kind in ("weights", "prior trials"):
@@ -162,7 +202,16 @@ def test_functions_work_where_the_table_says(kind) -> None:
         plt.close("all")
         if works != outcome:
             wrong.append(name)
-    assert wrong == []
+    return wrong
+
+
+def test_attributes_say_how_hyperparameters_were_drawn() -> None:
+    for kind in ("none", "complete", "beta"):
+        assert fitted(kind)["posterior"].attrs["sampling"] == "exact"
+    attrs = fitted("groups")["posterior"].attrs
+    assert attrs["sampling"] == "importance"
+    assert attrs["pareto_k"] < 0.7
+    assert 100 < attrs["effective_draws"] < np.inf
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -44,7 +44,7 @@ def test_an_analysis_without_a_posterior_prints_its_table() -> None:
     plan = bk.plan((0.6, 0.3), "pass@1", width=0.2)
     assert str(plan).startswith("Questions needed for pass@1")
     assert str(plan).endswith("Next: bayesatk.table(fit, 'plan'), fit.tree")
-    assert str(bk.select_systems(FIT, "new")).startswith("<xarray.DataTree>")
+    assert str(FIT.sel(system="new")).startswith("<xarray.DataTree>")
 
 
 @pytest.mark.parametrize(

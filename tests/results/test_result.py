@@ -119,7 +119,7 @@ def test_the_families_of_difficulties_come_back(tmp_path) -> None:
 def test_a_result_without_its_systems_is_refused_where_they_are_needed() -> None:
     fit = bk.evaluate({"a": [[0, 1], [1, 1]], "b": [[1, 1], [0, 0]]}, "bayes", draws=10, rng=1)
     with pytest.raises(ValueError, match="dimension of systems"):
-        bk.checks.log_evidence(bk.select_systems(fit, "a"))
+        bk.checks.log_evidence(fit.sel(system="a"))
 
 
 def test_draws_of_p_are_tabulated_whatever_the_questions_have() -> None:

@@ -293,7 +293,7 @@ def _gate(
     from bayesatk.comparison.gates.gate import gate_of, gate_of_result
     from bayesatk.io.saved import load_result
     from bayesatk.results.result import Result
-    from bayesatk.results.selection import select_systems
+    from bayesatk.results.selection import systems_of
 
     file, *more = reading.files
     if not systems or not file.endswith(RESULTS[:2]):
@@ -306,7 +306,7 @@ def _gate(
         raise ValueError(f"a saved result must go alone, with the questions it has; got {fault}.")
     fit = Result.of(load_result(file))
     labels = {str(label): label for label in fit.systems}
-    both = Result.of(select_systems(fit, [labels.get(name, name) for name in systems]))
+    both = Result.of(systems_of(fit, [labels.get(name, name) for name in systems]))
     with working("Deciding ...", silent):
         return gate_of_result(both, labels[systems[1]], rules)
 

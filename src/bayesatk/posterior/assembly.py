@@ -123,7 +123,7 @@ def posterior_dataset(
     if values.shape[3] > len(grid):
         reach = np.moveaxis(values[:, :, :, len(grid) :], 3, 4)
         extra["reach_probability"] = ((*dims, "target", "reached"), reach)
-    attrs = {"sampling": "exact", "inference_library": "bayesatk"}
+    attrs = {"inference_library": "bayesatk"}
     metrics = values[:, :, :, : len(grid)]
     dataset = posterior_group(grid, metrics, coords["system"], extra, attrs)
     if any("category" in own for own, _ in extra.values()):

@@ -42,7 +42,7 @@ from bayesatk.priors import (
 from bayesatk.results.checking import checking_groups, replicated
 from bayesatk.results.citations import GELMAN_CARPENTER, POWER_PRIOR, RUBIN
 from bayesatk.results.difficulty import difficulty_group
-from bayesatk.results.points import points_group
+from bayesatk.results.points import points_group, sampling_attributes
 from bayesatk.results.schema import (
     CHAINS,
     GROUPED_TARGETS,
@@ -333,7 +333,7 @@ def _tables(study: Study, draws: int, each: Sequence[Evaluated]) -> dict[str, xr
     bootstrapped = draws if study.bootstrapped else 0
     laws = [one.points for one in each]
     return {
-        "posterior": drawn,
+        "posterior": drawn.assign_attrs(sampling_attributes(laws)),
         "closed_form": closed.assign_attrs(bootstrap_draws=bootstrapped),
         "closed_form_quantiles": levels,
         **_difficulty_groups(samples, drawn),

@@ -42,6 +42,26 @@ def points_group(laws: Sequence[Laws], systems: Any) -> dict[str, xr.Dataset]:
     return {"points": xr.Dataset(values, coords={"system": systems, "law": names})}
 
 
+def sampling_attributes(laws: Sequence[Laws]) -> dict[str, Any]:
+    """Return how hyperparameters were drawn, and what these draws are worth, for a reader.
+
+    ``sampling`` is "exact" of a closed form or a lattice, "importance" of weighted points, or
+    "chains" where the weights could not be trusted; ``pareto_k`` is the largest of the weights, and
+    ``effective_draws`` the smallest number of independent draws of any law and system.
+    """
+    weighted = [
+        points for system in laws for _, points in system if np.isfinite(points.effective_draws)
+    ]
+    if not weighted:
+        return {"sampling": "exact"}
+    chains = any(points.sampled for points in weighted)
+    return {
+        "sampling": "chains" if chains else "importance",
+        "pareto_k": float(max(points.k_hat for points in weighted)),
+        "effective_draws": float(min(points.effective_draws for points in weighted)),
+    }
+
+
 def stored_points(tree: xr.DataTree, system: int, sizes: dict[str, int]) -> Laws | None:
     """Return the points of a system by law, where a result has them.
 

@@ -59,7 +59,6 @@ class Result:
     See Also
     --------
     bayesatk.table : the numbers as a table.
-    bayesatk.select_systems : the result of some systems, or of one.
 
     Examples
     --------
@@ -305,8 +304,8 @@ class Result:
     def _by_system(observed: xr.Dataset) -> xr.Dataset:
         if "system" not in observed.dims:
             raise ValueError(
-                "fit must keep its dimension of systems; bayesatk.select_systems takes it away "
-                "of one name, for ArviZ's plots. Use the whole result, or name it as a list."
+                "fit must keep its dimension of systems; fit.sel takes it away of one label, for "
+                "ArviZ's plots. Use the whole result, or fit.sel(system=[label])."
             )
         return observed
 

@@ -324,8 +324,10 @@ def labelled(posterior: xr.Dataset, grouping: Grouping | None) -> xr.Dataset:
 def data_groups(study: Study) -> dict[str, xr.Dataset]:
     """Return ``observed_data`` and ``constant_data``.
 
-    Successes with trials and missing; or counts by category, with the scores and prior trials;
-    and answers, one entry for each distinct (system, question, answer).
+    Observed are successes, or counts by category, which are what ArviZ plots of replicated data
+    look for. Constant are trials, missing, scores and prior trials; trials of known truth, which
+    the likelihood is given with; and answers, one entry for each distinct
+    (system, question, answer).
     """
     data, scale = study.outcomes, study.scale
     constant = xr.Dataset({"trials": data.trials, "missing": data.dataset["missing"]})
@@ -335,7 +337,7 @@ def data_groups(study: Study) -> dict[str, xr.Dataset]:
         constant = constant.assign(prior_count=prior_count)
     observed = scale.observed(data).to_dataset()
     if "truth_count" in data.dataset:
-        observed = observed.assign(truth_count=data.dataset["truth_count"])
+        constant = constant.assign(truth_count=data.dataset["truth_count"])
     if study.votes and data.answers is not None:
         entries = data.answers
         columns = {
@@ -344,8 +346,8 @@ def data_groups(study: Study) -> dict[str, xr.Dataset]:
             "answer_question": entries.question,
             "answer_correct": entries.correct.astype(np.int64),
         }
-        observed = observed.assign({name: ("answer", v) for name, v in columns.items()})
-        observed = observed.assign_coords(answer=entries.label)
+        constant = constant.assign({name: ("answer", v) for name, v in columns.items()})
+        constant = constant.assign_coords(answer=entries.label)
         rule = {"rule": entries.rules.unanswered}
         constant = constant.assign(unanswered=(("system", "question"), entries.unanswered, rule))
     return {"observed_data": observed, "constant_data": constant}
@@ -384,9 +386,9 @@ def outcomes_of(observed: xr.Dataset, constant: xr.Dataset, attrs: Mapping[Any, 
         {"missing_policy": str(attrs.get("missing_policy", "error")),
          **{name: str(attrs[name]) for name in ("stopping",) if name in attrs}},
     )  # fmt: skip
-    if "truth_count" in observed:
-        dataset = with_truth(dataset, observed["truth_count"].values)
-    answers = _answers(observed, constant) if "answer_count" in observed else None
+    if "truth_count" in constant:
+        dataset = with_truth(dataset, constant["truth_count"].values)
+    answers = _answers(constant) if "answer_count" in constant else None
     notes, files = (json.loads(attrs.get(name, "[]")) for name in ("assumptions", "input_files"))
     sources = tuple((str(name), str(digest)) for name, digest in files)
     return Outcomes(dataset, tuple(notes), answers, sources)
@@ -401,10 +403,10 @@ def of_questions(constant: xr.Dataset) -> dict[str, NDArray[Any]]:
     }
 
 
-def _answers(observed: xr.Dataset, constant: xr.Dataset) -> Answers:
-    columns = [observed[f"answer_{name}"].values for name in ("system", "question", "count")]
+def _answers(constant: xr.Dataset) -> Answers:
+    columns = [constant[f"answer_{name}"].values for name in ("system", "question", "count")]
     return Answers(
-        columns[0], columns[1], observed["answer"].values.tolist(), columns[2],
-        observed["answer_correct"].values.astype(bool), constant["unanswered"].values,
+        columns[0], columns[1], constant["answer"].values.tolist(), columns[2],
+        constant["answer_correct"].values.astype(bool), constant["unanswered"].values,
         AnswerRules(unanswered=constant["unanswered"].attrs["rule"]),
     )  # fmt: skip

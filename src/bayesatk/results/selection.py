@@ -14,45 +14,18 @@ from bayesatk.results.schema import OF_ALL_SYSTEMS
 from bayesatk.results.tree import ResultTree
 
 
-def select_systems(fit: Fit, system: object) -> xr.DataTree:
+def systems_of(fit: Result, system: object) -> xr.DataTree:
     """Return a result of some of its systems, or of one without the dimension of systems.
 
     Their posteriors stay as they are. Comparisons, ranks and leaderboards depend on which systems
-    there are, so they are left out: compare again. As in xarray, one label takes the dimension away
-    and a list keeps it. ArviZ's plots of counts (``az.plot_ppc_rootogram``, ``az.plot_ppc_pit`` and
-    others) need observations along one dimension, the questions.
+    there are, so they are left out.
 
     Parameters
     ----------
-    fit : xarray.DataTree
-        From `bayesatk.evaluate` or `bayesatk.sample`.
+    fit : Result
     system : label or collection of labels
         Their order in the result stays.
-
-    Returns
-    -------
-    xarray.DataTree
-
-    Raises
-    ------
-    ValueError
-        If a label is unknown.
-
-    See Also
-    --------
-    bayesatk.Outcomes.sel : the same for data.
-
-    Examples
-    --------
-    >>> import bayesatk
-    >>> runs = {"a": [[1, 0]], "b": [[1, 1]], "c": [[0, 0]]}
-    >>> fit = bayesatk.evaluate(runs, "bayes", pooling="none", rng=1)
-    >>> select_systems(fit, ["a", "c"])["posterior"]["system"].values.tolist()
-    ['a', 'c']
-    >>> select_systems(fit, "b")["observed_data"]["successes"].values.tolist()
-    [2]
     """
-    fit = Result.of(fit)
     selected = of_systems(fit, fit.positions(system))
     if isinstance(system, Collection) and not isinstance(system, str | bytes):
         return selected

@@ -29,8 +29,8 @@ def result_table(fit: Fit, by: str = "system") -> ShownTable:
         return _of_groups(fit)
     if "system" not in fit.posterior.dims:
         raise ValueError(
-            "fit must have its dimension of systems to be tabulated; bayesatk.select_systems "
-            "takes it away of one name. Tabulate the whole result, or name it as a list."
+            "fit must have its dimension of systems to be tabulated; fit.sel takes it away of one "
+            "label. Tabulate the whole result, or take fit.sel(system=[label])."
         )
     dims = ["system", "metric", "target"]
     columns = _of_metrics((*fit.metrics, *fit.costs), fit.statistics).to_dataset("statistic")

@@ -24,6 +24,42 @@ class ResultTree(xr.DataTree):  # type: ignore[no-untyped-call]
 
     __slots__ = ()
 
+    def sel(self, indexers: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """Select by labels, as xarray does; by ``system`` the result of some systems, or of one.
+
+        Comparisons, ranks and leaderboards depend on which systems there are, so they are left
+        out: compare again. As in xarray, one label takes the dimension away and a list keeps it.
+        Without it ArviZ's plots of counts (``az.plot_ppc_rootogram``, ``az.plot_ppc_pit`` and
+        others) see observations along one dimension, the questions.
+
+        Raises
+        ------
+        ValueError
+            If the label of a system is unknown.
+
+        See Also
+        --------
+        bayesatk.Outcomes.sel : the same for data.
+
+        Examples
+        --------
+        >>> import bayesatk
+        >>> runs = {"a": [[1, 0]], "b": [[1, 1]], "c": [[0, 0]]}
+        >>> fit = bayesatk.evaluate(runs, "bayes", pooling="none", rng=1)
+        >>> fit.sel(system=["a", "c"])["posterior"]["system"].values.tolist()
+        ['a', 'c']
+        >>> fit.sel(system="b")["observed_data"]["successes"].values.tolist()
+        [2]
+        """
+        from bayesatk.results.result import Result
+        from bayesatk.results.selection import systems_of
+
+        chosen = {**(indexers or {}), **kwargs}
+        if "system" not in chosen or self.parent is not None or "posterior" not in self.children:
+            return super().sel(indexers, *args, **kwargs)
+        selected = systems_of(Result.of(self), chosen.pop("system"))
+        return selected.sel(chosen, *args) if chosen else selected
+
     @property
     def tree(self) -> xr.DataTree:
         """The same groups as an ordinary DataTree."""

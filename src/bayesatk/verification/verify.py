@@ -156,8 +156,8 @@ def _check_same_question(exact: Result, sampled: Result) -> None:
     pair = exact, sampled
     declared = all("study" in result.tree.attrs and not result.own for result in pair)
     fields = ["pooling", "prior", "covariates", "judges", "population"]
-    observed = [result.group("observed_data") for result in pair if result.has("observed_data")]
-    if any("answer_count" in data for data in observed):
+    constant = [result.group("constant_data") for result in pair if result.has("constant_data")]
+    if any("answer_count" in data for data in constant):
         fields.append("answer_prior")
     for name in fields if declared else ():  # other tools' draws say nothing of their model
         ours, theirs = (getattr(result, name) for result in pair)
@@ -167,8 +167,8 @@ def _check_same_question(exact: Result, sampled: Result) -> None:
                 f"the same {name}= to evaluate and sample."
             )
     names = {"successes": "observed_data", "count": "observed_data"}
-    names |= {"answer_count": "observed_data", "prior_count": "constant_data"}
-    names |= {"truth_count": "observed_data"}
+    names |= {"answer_count": "constant_data", "prior_count": "constant_data"}
+    names |= {"truth_count": "constant_data"}
     for name, group in names.items():
         stored: list[Any] = [result.group(group).get(name) for result in pair if result.has(group)]
         if len(stored) == 2 and not np.array_equal(*stored):

@@ -481,7 +481,7 @@ def gate_of_result(fit: Result, baseline: object, policy: GatePolicy) -> Gate:
     if len(fit.systems) != 2:
         raise ArgumentError(
             NEW, f" must be a result of two systems; it has {len(fit.systems)}. Choose two: "
-            f"bayesatk.select_systems(fit, {fit.systems[:2]!r:.80}).",
+            f"fit.sel(system={fit.systems[:2]!r:.80}).",
         )  # fmt: skip
     for name in ("ci_prob",) if fit.own else ("pooling", "ci_prob"):
         stated, declared = getattr(policy, name), getattr(fit, name)
