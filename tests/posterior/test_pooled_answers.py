@@ -212,7 +212,7 @@ def test_several_right_answers_need_to_be_one() -> None:
     bk.evaluate(data, "plurality@4", pooling="none", rng=1)
     rules = bk.AnswerRules(merge_correct=True)
     data = bk.tally(None, answers=rows, reference=[["0", "1"]] * 10, answer_rules=rules)
-    found = means(bk.select_systems(bk.evaluate(data, "plurality@4", rng=1), ["b"]))
+    found = means(bk.evaluate(data, "plurality@4", rng=1).sel(system=["b"]))
     assert found["plurality@4", "questions"][0] > 0.95
 
 
