@@ -15,7 +15,7 @@ CELL = re.compile(r"```\{code-cell\} python\n(?::[^\n]*\n)*(.*?)```", re.DOTALL)
 
 # Ten seconds or more, for many models compiled or hundreds of fits: left to make test-all.
 LONG = {
-    "01_real_difference", "02_agent_reliability", "05_leaderboards",
+    "01_real_difference", "02_agent_reliability", "04_pass_at_100", "05_leaderboards",
     "06_classics", "07_labels_and_a_judge",
 }  # fmt: skip
 

@@ -19,7 +19,7 @@ PAGES = [
 
 def test_there_are_pages_to_convert() -> None:
     assert len(PAGES) >= 24
-    assert len({path.parent for path in PAGES if "case_studies" in path.parts}) == 6
+    assert len({path.parent for path in PAGES if "case_studies" in path.parts}) == 7
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
