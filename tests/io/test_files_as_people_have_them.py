@@ -295,6 +295,21 @@ def test_only_columns_of_marks_are_said_to_hold_marks(tmp_path):
     }  # fmt: skip
 
 
+def test_counts_and_constants_are_no_marks(tmp_path):
+    rows = [(f"t{q}", int(q < 2), 22 - 6 * (q > 1), 0, True) for q in range(3)]
+    path = csv(tmp_path, "task,reward,passed,failed,done", rows)
+    assert only(bk.load(path)) == {"t0": (0, 1, 0), "t1": (0, 1, 0), "t2": (1, 0, 0)}
+    path = csv(tmp_path, "task,verdict,exit_code,energy", [("a", 1, 0, 0.0), ("b", 0, 0, 0.0)])
+    refused(lambda: bk.load(path), "Marks of 0 and 1 are in 'verdict'\\.")
+    path = csv(tmp_path, "task,model,n,accuracy", [("a", "m", 30, 0.5), ("b", "m", 30, 0.1)])
+    message = refused(lambda: bk.load(path), "may be in 'n', 'accuracy'|may be in 'accuracy', 'n'")
+    assert only(bk.load(path, columns=remedy(message, "columns"))) == {
+        "a": (15, 15, 0), "b": (27, 3, 0)
+    }  # fmt: skip
+    path = csv(tmp_path, "trial,condition,success", [(1, "a", ""), (2, "a", "")])
+    refused(lambda: bk.load(path), "nothing is in 'success'")
+
+
 def test_documents_whose_keys_are_questions(tmp_path):
     path = written_json(tmp_path / "l.json", {"scored": {"q0": [True, True, False], "q1": [False]},
                                               "pass_at_1": 33.3})  # fmt: skip

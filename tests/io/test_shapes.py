@@ -362,8 +362,8 @@ def test_marks_by_names_of_their_own(tmp_path):
         {"question_id": q, "predicted_sql": "S", "ex": q % 2, "usefulness": 1.0} for q in (1, 0)
     ]
     path = lines(tmp_path / "a.jsonl", rows)
-    refused(lambda: bk.load(path), "Marks of 0 and 1 are in 'ex', 'usefulness'. Name it:",
-            "columns={'outcome': ...}")  # fmt: skip
+    message = refused(lambda: bk.load(path), "Marks of 0 and 1 are in 'ex'\\. Name it:")
+    assert only(bk.load(path, columns=remedy(message, "columns"))) == {1: (0, 1, 0), 0: (1, 0, 0)}
     path = text(tmp_path / "b.csv", "id,annotation_exact_label,annotation_exact_score\na,x,1.0\n")
     message = refused(lambda: bk.load(path), "Marks of 0 and 1 are in 'annotation_exact_score'")
     assert only(bk.load(path, columns=remedy(message, "columns"))) == {"a": (0, 1, 0)}

@@ -333,7 +333,7 @@ def refuse(
     also = "" if second is None else f", and neither is {shown(second[0])} at {second[1]}"
     return OutcomeError(
         f"outcome {shown(value)} at {where} is not {allowed}{also}. ", *remedy,
-        " Write an unknown or failed one as None, and use ",
+        " Write an unknown or failed one as None (in CSV, leave its cell empty), and use ",
         Argument("missing", "ignore", "tally"), ".",
     )  # fmt: skip
 

@@ -73,6 +73,7 @@ CONDITIONS = {
 }
 # Columns of the trials of one question, one beside the other.
 _TRIAL_COLUMN = re.compile("(trial|run|attempt|repeat|rollout|sample|seed|epoch|try|pass)_?[0-9]+")
+_MARKED = re.compile("score|pass|correct|success|solve")  # in names of columns of marks
 BINARY_TEXTS = {"0", "1", "0.0", "1.0", "true", "false"}  # marks of right and wrong
 ASKED = (
     "prompt", "question", "question_text", "input", "problem", "instruction", "user_input",
@@ -168,18 +169,24 @@ class Sample:
         return [text for text in dict.fromkeys(self.cells.get(name, ())) if text]
 
     def marked(self) -> list[str]:
-        """Return the columns and fields of marks of 0 and 1: with usual names, if any.
+        """Return the columns and fields of marks of 0 and 1: with usual names, or both, if any.
 
         Examples
         --------
         >>> Sample.of([{"id": 7, "ex": 1, "kind": "a", "n": 1}, {"ex": 0, "n": 3}]).marked()
         ['ex']
         """
-        marks = [name for name in self.cells if (found := self.distinct(name))
-                 and {text.lower() for text in found} <= BINARY_TEXTS]  # fmt: skip
-        ids, usual = usual_names(*LABELS), usual_names("outcome")
-        named = [name for name in marks if _last(name) in usual]
-        return named or [name for name in marks if _last(name) not in ids]
+        marks, usual = [name for name in self.cells if self.are_marks(name)], usual_names("outcome")
+        others = [name for name in marks if _last(name) not in usual_names(*LABELS)]
+        both = [name for name in others if len(self.distinct(name)) > 1]
+        alike = [name for name in others if name not in both and _MARKED.search(_last(name))]
+        named = [name for name in marks if _last(name) in usual and "[]" not in str(name)]
+        return named or [*both, *alike]
+
+    def are_marks(self, name: Any) -> bool:
+        """Whether a column holds 0 and 1, or true and false, alone."""
+        found = self.distinct(name)
+        return bool(found) and {text.lower() for text in found} <= BINARY_TEXTS
 
 
 def is_meant(value_of: Callable[[str], object], where: Mapping[str, object]) -> bool:
@@ -319,6 +326,8 @@ def _usual(
         key = columns_of(roles, "system", "question")
         alone = [name for name in matches if sample.tell_apart([*key, name])]
         return alone[:1] or ([tuple(matches)] if sample.tell_apart([*key, *matches]) else matches)
+    if role == "outcome" and len(matches) > 1:  # one may count what another marks
+        matches = [name for name in matches if sample.are_marks(name)] or matches
     if role == "outcome" and not matches:
         beside = trial_columns(names)
         return [tuple(beside)] if len(beside) > 1 else []
@@ -424,6 +433,8 @@ def _unclear(
     """Return the one error for all roles whose column is not clear, with what may have them."""
     rules = [f"one {role} column; " + (f"several could be it: {found}" if found else
              "none has a usual name") for role, found in unclear.items()]  # fmt: skip
+    empty = [name for name in sample.names if name not in names]
+    nothing = f" (nothing is in {shown(empty, 100)[1:-1]})" * bool(empty)
     taken = [*told.values(), *roles.values()]
     marked = [name for name in sample.marked() if name not in taken]
     proposed: dict[str, Any] = dict.fromkeys(unclear, ...)
@@ -433,12 +444,14 @@ def _unclear(
         proposed |= {"outcome": marked[0]} if len(marked) == 1 else {}
         counts = {} if marked else _likely_counts(sample, taken)
         if counts:
-            hints = f"Counts or rates may be in {shown([*counts.values()])[1:-1]}. "
+            known = [name for name in counts.values() if name is not ...]
+            hints = f"Counts or rates may be in {shown(known)[1:-1]}. "
             del proposed["outcome"]
             proposed |= counts
     pieces: list[Any] = [
-        f"the table must have {', and '.join(rules)} among {shown(list(names), 400)}. {hints}Name "
-        f"{'them' if len(unclear) > 1 else 'it'}: ", Argument("columns", proposed, "tally"),
+        f"the table must have {', and '.join(rules)} among {shown(list(names), 400)}{nothing}. "
+        f"{hints}Name {'them' if len(unclear) > 1 else 'it'}: ",
+        Argument("columns", proposed, "tally"),
     ]  # fmt: skip
     if unclear.get("question") == []:
         within = [str(name) for name in names
@@ -455,7 +468,8 @@ def _likely_counts(sample: Sample, taken: Collection[Any]) -> dict[str, Any]:
     """Return columns of whole numbers or shares that may be counts of a row, by role."""
     words = {"failures": "fail|wrong|unsolved", "successes": "pass|succ|solved|correct",
              "trials": "trial|run|attempt|episode|total|num|count|sample"}  # fmt: skip
-    likely: dict[str, Any] = {}
+    usual = usual_columns("trials", sample.names, taken)
+    likely = {"trials": usual[0]} if len(usual) == 1 else {}
     for name in sample.names:
         numbers = [number_of(text) for text in sample.distinct(name)]
         if name in taken or not numbers or None in numbers:
@@ -582,10 +596,18 @@ def _across(sample: Sample, roles: Mapping[str, Any], name: Any) -> Doubt:
         return ()
     if not (named or apart or "trial" in roles):
         return ()
+    if numbers and not named and _counts_up(values):
+        return ()
     if numbers and _says_the_same(sample, name, columns_of(roles, "trial")):
         return ()
     return (f"the rows of a question differ in {listed}, and are read as trials; is it the system, "
             "or the trial? Then name it: ", with_systems(roles, name), ".")  # fmt: skip
+
+
+def _counts_up(values: Collection[str]) -> bool:
+    """Whether texts are the whole numbers from 0 or 1 on, as those of trials are."""
+    numbers = sorted(float(value) for value in values)
+    return numbers in ([*range(len(numbers))], [*range(1, len(numbers) + 1)])
 
 
 def _runs_on(sample: Sample, roles: Mapping[str, Any], name: Any) -> bool:
