@@ -179,9 +179,9 @@ class Sample:
         marks, usual = [name for name in self.cells if self.are_marks(name)], usual_names("outcome")
         others = [name for name in marks if _last(name) not in usual_names(*LABELS)]
         both = [name for name in others if len(self.distinct(name)) > 1]
-        alike = [name for name in others if name not in both and _MARKED.search(_last(name))]
+        alike = [name for name in others if _MARKED.search(_last(name))]
         named = [name for name in marks if _last(name) in usual and "[]" not in str(name)]
-        return named or [*both, *alike]
+        return named or both or alike
 
     def are_marks(self, name: Any) -> bool:
         """Whether a column holds 0 and 1, or true and false, alone."""
