@@ -86,6 +86,24 @@ def test_questions_never_run_are_not_advised_to_count_as_wrong() -> None:
         bk.tally(runs, missing="wrong")
 
 
+def test_systems_that_answered_different_questions_are_a_long_table() -> None:
+    marks = {"a": [[1, 0], [1, 1]], "b": [[1, 0]]}
+    counts = {"a": [1, 2], "b": [1]}
+    rows = [(system, question, mark) for system, table in marks.items()
+            for question, trials in enumerate(table) for mark in trials]  # fmt: skip
+    long = pd.DataFrame(rows, columns=["system", "question", "outcome"])
+    told = "pass a (long )?table.*with missing='ignore'"
+    with pytest.raises(bk.OutcomeError, match=told):
+        bk.tally(marks)
+    assert bk.tally(long, missing="ignore").trials.values.tolist() == [[2, 2], [2, 0]]
+    with pytest.raises(bk.OutcomeError, match=told):
+        bk.tally(counts, trials={"a": [2, 2], "b": [2]})
+    rows = [(system, question, 2, count) for system, own in counts.items()
+            for question, count in enumerate(own)]  # fmt: skip
+    table = pd.DataFrame(rows, columns=["system", "question", "trials", "successes"])
+    assert bk.tally(table, missing="ignore").successes.values.tolist() == [[1, 2], [1, 0]]
+
+
 @pytest.mark.parametrize(("data", "advice", "filled"), ADVISED.values(), ids=ADVISED.keys())
 def test_advice_works_as_written(data, advice, filled) -> None:
     for name, door in DOORS.items():

@@ -263,8 +263,8 @@ def _by_system(systems: Mapping[Any, object], name: str) -> list[Block]:
         raise OutcomeError(
             "every system must be one table of the same questions; got (systems, questions) "
             f"{shown(shapes, 400)}. For systems that answered different questions pass a long "
-            "table."
-        )
+            "table, with ", Argument("missing", "ignore"), ".",
+        )  # fmt: skip
     return list(blocks.values())
 
 
@@ -352,8 +352,9 @@ def _counts_by_system(values: Mapping[Any, object], name: str) -> tuple[Ints, Ow
         raise OutcomeError(
             f"{name} by system must be one vector (question,) for each, all of the same length; "
             f"got shapes {shown([row.shape for row in rows])}. For systems that answered different "
-            "questions pass a table with columns system, question, trials and successes."
-        )
+            "questions pass a table with columns system, question, trials and successes, with ",
+            Argument("missing", "ignore"), ".",
+        )  # fmt: skip
     labels = {"system": list(values)} | ({"question": questions[0]} if questions[0] else {})
     return np.stack(np.broadcast_arrays(*map(np.atleast_1d, rows))), labels
 
