@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _WORK = (1.2e5, 8e5)  # points times cells of moments: plain, and with structure
 _BY_QUESTION = 1000  # points of moments by question, with structure
-_POINTS = ((200, 20_000), (200, 3000))  # of moments, fewest and most: plain, and with structure
+_POINTS = ((200, 4000), (200, 3000))  # of moments, fewest and most: plain, and with structure
 _SCORED = 1500  # the most of scores, and of each law's hyperparameters: probabilities are many
 _FEW = 25  # questions up to which intervals come from draws of p
 _FEW_SKEWED = 2000  # the same where means are very skew

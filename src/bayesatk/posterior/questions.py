@@ -219,7 +219,6 @@ def _at_points(model: CountModel, metric: MetricFunction) -> tuple[Array, Array,
     """
     rng, weights, logs, means = np.random.default_rng(0), [], [], []
     state = model.cells.state
-    columns = state, state if model.resampled else np.zeros_like(state)
     for fit, probability in model.counted:
         points = fit.points.at_most(max(int(_LEFT_OUT * probability), _FEWEST))
         theta, predictor, copies = points.theta, fit.predictor, 1
@@ -232,11 +231,10 @@ def _at_points(model: CountModel, metric: MetricFunction) -> tuple[Array, Array,
             offset += effects.reshape(offset.shape)
         weight, mean = probability * points.weight / copies, np.empty((*offset.shape, 2))
         for rows in predictor.blocks(theta, 2):
-            given, new = Metrics(predictor, [metric]).tables(theta[rows])
-            tables = given, given if model.resampled else new
-            for copy, target in np.ndindex(copies, 2):
-                values = tables[target].at(offset[copy, rows], columns[target])
-                mean[copy, rows, :, target] = values[:, :, 0, 0]
+            places = np.moveaxis(offset[:, rows], 0, -1)
+            given, new = Metrics(predictor, [metric]).of_each(theta[rows], places)
+            for target, values in enumerate((given, given if model.resampled else new)):
+                mean[..., target][:, rows] = np.moveaxis(values[..., 0, 0], -1, 0)
         for copy in range(copies):
             with np.errstate(divide="ignore"):
                 logs.append(np.log(weight)[:, None] - predictor.log_cells_at(theta, offset[copy]))

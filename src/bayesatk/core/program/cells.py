@@ -154,10 +154,3 @@ class Cells:
         """Return all questions but one of a cell, as far as likelihoods go."""
         count = self.count - (np.arange(len(self.count)) == cell)
         return replace(self, count=count)
-
-    def of_cells(self, keep: Indices) -> "Cells":
-        """Return some cells, each as a single question, as far as likelihoods go."""
-        return replace(
-            self, state=self.state[keep], group=self.group[keep], rows=self.rows[keep],
-            count=self.count[keep], inner=self.inner[:, keep],
-        )  # fmt: skip

@@ -23,7 +23,7 @@ from bayesatk.core.numerics.quadrature import BetaRule, beta_rule, resolving_deg
 from bayesatk.core.pooling.marks import right_counts, right_given_marked
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.pooling.states import States
-from bayesatk.core.question.bernstein import power_coefficients
+from bayesatk.core.question.bernstein import elevated, power_coefficients
 from bayesatk.core.question.beta_binomial import beta_binomial_moments
 from bayesatk.core.question.moments import latent_on_nodes
 from bayesatk.metrics.credit import Credit, log_binomials
@@ -37,6 +37,13 @@ _OVERLAP = 1e-140  # of prior and likelihood, each at most one: far above underf
 _COLUMNS = 300  # numbers of right trials, up to which no rule is needed
 _SMALLEST_TOTAL = 1e-300  # of what is divided by
 _ROUNDED = 1e-7  # variance over squared mean, below which a third cumulant is rounding
+
+
+def few_trials(states: States, credits: Sequence[Credit]) -> bool:
+    """Whether all trials, which are whole, and those of cubes of credits need no rule."""
+    more = 3 * max(credit.k for credit in credits)
+    whole = not (states.counts % 1).any()
+    return whole and int(states.trials.max(initial=0)) + more < _COLUMNS
 
 
 class Cumulants(NamedTuple):
@@ -65,7 +72,9 @@ def credit_cumulants(nodes: Nodes, states: States, credits: Sequence[Credit]) ->
     [0.4, 0.04, 0.002286]
     """
     right = states if nodes.rates is None else right_counts(states)
-    totals = Cumulants(*np.zeros((3, len(nodes), len(states), len(credits))))
+    # Sums over states are matrix products: states come last in memory.
+    empty = np.zeros((3, len(nodes), len(credits), len(states)))
+    totals = Cumulants(*np.swapaxes(empty, 2, 3))
     width = len(states) * (6 * len(credits) if nodes.rates is None else len(right))
     step = max(1, _BLOCK // max(width, 1))
     for part in (np.arange(start, min(start + step, len(nodes)))
@@ -101,14 +110,8 @@ def _of_right_trials(
 ) -> Iterator[tuple[Indices, Indices, Cumulants]]:
     """Yield nodes, states and their cumulants, of numbers of right trials."""
     right, wrong = states.successes, states.trials - states.successes
-    more = 3 * max(credit.k for credit in credits)
-    sizes = np.unique(states.trials)
-    whole = not (right % 1).any() and not (sizes % 1).any()
-    if whole and (sizes + more + 1).sum() <= _COLUMNS:
-        for size in sizes.astype(np.int64):
-            of_size = np.flatnonzero(states.trials == size)
-            successes = right[of_size].astype(np.int64)
-            yield np.arange(len(nodes)), of_size, _of_few_trials(nodes, successes, size, credits)
+    if few_trials(states, credits):
+        yield np.arange(len(nodes)), np.arange(len(states)), _of_few_trials(nodes, states, credits)
         return
     large = resolving_degree(right, wrong) > _LARGEST
     on_rules, alone = np.flatnonzero(~large), np.flatnonzero(large)
@@ -188,46 +191,63 @@ def _on_rule(
         yield chunk, Cumulants(mean[chunk] + first, variance, third)
 
 
-def _of_powers(raw: Array) -> Cumulants:
-    """Cumulants from expected powers of credits, then of their complements."""
-    first, second, third, *other = np.split(raw, 6, axis=2)
-    of_low = _centred(Cumulants(first, second, third))
-    of_high = _centred(Cumulants(*other))
-    less = first <= other[0]
-    variance = np.where(less, of_low.variance, of_high.variance)
-    # Odd cumulants of 1 - g are those of g with the other sign.
-    skewed = np.where(less, of_low.third, -of_high.third)
-    smaller = np.where(less, first, other[0])
-    skewed = np.where(variance > _ROUNDED * smaller**2, skewed, 0.0)
-    return Cumulants(first, variance, skewed)
+def _of_few_trials(nodes: Nodes, states: States, credits: Sequence[Credit]) -> Cumulants:
+    """Cumulants of states of few trials, by chances of how many of all trials are right.
 
-
-def _of_few_trials(nodes: Nodes, right: Ints, trials: int, credits: Sequence[Credit]) -> Cumulants:
-    """Cumulants of states of so many trials, by chances of how many of more trials are right.
-
-    Every state and power reads the same chances: a question with c of n right, and j of the D later
-    trials right, has c + j of n + D.
+    With its later trials every question has as many, N: of n trials and c right, j of the N - n
+    later ones are right when c + j of N are, so that every state and power reads the same chances.
     """
-    coefficients = power_coefficients(tuple(credits))
-    more = len(coefficients) - 1
-    total, later = trials + more, np.arange(more + 1)
-    ways = np.exp(log_binomials(more))[:, None]
+    total = int(states.trials.max()) + 3 * max(credit.k for credit in credits)
     # Of every number of right trials, in one order: shape (nodes, total + 1).
     right_of_all = np.arange(total + 1)
     logs = nodes.log_parts(right_of_all, total - right_of_all)
     chance = np.exp(logs - logs.max(axis=(0, 2))[:, None]).sum(axis=0)
-    matrix = np.zeros((total + 1, len(right), coefficients.shape[1] + 1))
-    state = np.arange(len(right))[:, None]
-    powers = np.column_stack([coefficients, np.ones(more + 1)])
-    matrix[right[:, None] + later, state] = ways * powers
-    raw = (chance @ matrix.reshape(total + 1, -1)).reshape(len(nodes), len(right), -1)
-    node, thin = np.nonzero(raw[..., -1] < _OVERLAP)
-    raw[..., -1][node, thin] = 1.0
-    raw = raw[..., :-1] / raw[..., -1:]
-    logs_alone = np.logaddexp.reduce(logs[:, node[:, None], right[thin, None] + later])
-    alone = _exponential(logs_alone) * ways.T
-    raw[node, thin] = alone @ coefficients / alone.sum(axis=1, keepdims=True)
+    factors = _factors(states, total, credits)
+    raw = chance @ factors.reshape(total + 1, -1)
+    raw = raw.reshape(len(nodes), *factors.shape[1:])
+    node, thin = np.nonzero(raw[:, -1] < _OVERLAP)
+    for state in np.unique(thin):
+        rows, possible = node[thin == state], factors[:, -1, state] > 0.0
+        alone = _exponential(np.logaddexp.reduce(logs[:, rows][..., possible]))
+        raw[rows, :, state] = alone @ factors[possible, :, state]
     return _of_powers(raw)
+
+
+def _factors(states: States, total: int, credits: Sequence[Credit]) -> Array:
+    """By what chances are multiplied to give powers of credits, and one, of each state.
+
+    Shape (total + 1, 6 credits + 1, states), in the order of `power_coefficients`.
+    """
+    right, trials = states.successes.astype(np.int64), states.trials.astype(np.int64)
+    coefficients = power_coefficients(tuple(credits))
+    factors = np.zeros((total + 1, coefficients.shape[1] + 1, len(states)))
+    for size in np.unique(trials)[::-1]:
+        coefficients = elevated(coefficients, total - int(size))
+        later, of_size = np.arange(len(coefficients)), np.flatnonzero(trials == size)
+        ways = np.exp(log_binomials(len(later) - 1))[:, None]
+        powers = ways * np.column_stack([coefficients, np.ones(len(later))])
+        factors[right[of_size] + later[:, None], :, of_size] = powers[:, None]
+    return factors
+
+
+def _of_powers(raw: Array) -> Cumulants:
+    """Cumulants from expected powers of credits, then of their complements, and total chances.
+
+    Of the smaller of a credit and its complement, so that saturated data keep their digits.
+    """
+    total = raw[:, -1]
+    powers = raw[:, :-1].reshape(len(raw), 2, 3, -1, raw.shape[2])
+    less = powers[:, 0, 0] <= powers[:, 1, 0]
+    first, second, third = (
+        np.where(less, powers[:, 0, j], powers[:, 1, j]) / total[:, None] for j in range(3)
+    )
+    square = first**2
+    variance = np.maximum(second - square, 0.0)
+    third -= first * (3.0 * second - 2.0 * square)
+    # Odd cumulants of 1 - g are those of g with the other sign.
+    third = np.where(less, third, -third) * (variance > _ROUNDED * square)
+    mean = powers[:, 0, 0] / total[:, None]
+    return Cumulants(*(np.swapaxes(one, 1, 2) for one in (mean, variance, third)))
 
 
 def _exact(nodes: Nodes, right: Ints, wrong: Ints, credits: Sequence[Credit]) -> Cumulants:

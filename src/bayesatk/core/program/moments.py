@@ -12,25 +12,12 @@ from bayesatk.core.engine.bootstrap import bootstrap_moments
 from bayesatk.core.numerics.weights import total_moments
 from bayesatk.core.pooling.states import Terms
 from bayesatk.core.program.cells import Cells
-from bayesatk.core.program.predictor import NEW_NODES, Predictor, Table
+from bayesatk.core.program.predictor import NEW_NODES, Predictor
+from bayesatk.core.program.series import Series, chebyshev_nodes
 
-_WIDER = 2.0  # distance of offsets of means, in that of log-likelihoods, of which many are summed
+_ANALYTIC = 8.0  # steps of tables from the real axis, within which moments are analytic in offsets
+_OFFSETS = 20  # of a series, about
 _POWERS = np.arange(1, 4)
-
-
-class GroupSums(NamedTuple):
-    """Cumulants of means over the questions of each group, given effects.
-
-    Parameters
-    ----------
-    observed : ndarray, shape (points, groups, metrics, 3)
-        Of these questions.
-    new : ndarray, shape (points, groups, metrics, 2)
-        Mean of questions like these, and variance that as many of them would add to it.
-    """
-
-    observed: Array
-    new: Array
 
 
 class Moments(NamedTuple):
@@ -45,7 +32,7 @@ class Moments(NamedTuple):
     spread : ndarray, shape (points, groups, metrics)
         Part of the variance of the population that is due to which questions were drawn.
     new : ndarray, shape (points, metrics, 3)
-        Of questions of new groups.
+        Of questions of new groups, where there are groups.
     """
 
     by_group: Array
@@ -67,6 +54,8 @@ class Moments(NamedTuple):
 @dataclass(frozen=True)
 class Metrics:
     """Metrics of the questions of a system at points of its hyperparameters.
+
+    What is known of a state is a series in the offset of a question, at every point.
 
     Parameters
     ----------
@@ -90,91 +79,128 @@ class Metrics:
         return Moments(*(np.concatenate(columns)[order] for columns in zip(*parts, strict=True)))
 
     def _blocks(self, theta: Array) -> list[Ints]:
-        return self.predictor.blocks(theta, 6 * max(len(self.metrics), 1))
+        return self.predictor.blocks(theta, 6 * max(len(self.metrics), 1), _OFFSETS)
 
-    def tables(self, theta: Array) -> tuple[Table, Table]:
-        """Cumulants of metrics given states, and of a new question, over offsets."""
-        grid, first, step = self.predictor.grid(theta, _WIDER)
-        observed, new = self.predictor.observation.both(self.metrics, theta, grid)
-        return Table(observed, first, step), Table(new[:, :, None], first, step)
+    def _series(self, of: Callable[[Array, Array], Sequence[Array]], theta: Array, low: Array,
+                high: Array) -> list[Series]:  # fmt: skip
+        """Series of functions of points and offsets (points, offsets), each point worked out once.
+
+        Parameters
+        ----------
+        of : callable
+            Returns values (points, offsets, columns, ...).
+        low, high : ndarray, shape (points,)
+            Range of the offsets.
+        """
+        points, which = np.unique(theta, axis=0, return_inverse=True)
+        ends = np.full((2, len(points)), np.inf)
+        for end, values in zip(ends, (low, -high), strict=True):
+            np.minimum.at(end, which.ravel(), values)
+        trials = self.predictor.cells.states.evidence.sum(axis=1).max(initial=1.0, keepdims=True)
+        width = _ANALYTIC * self.predictor.observation.law.step(points, trials)
+        offset, middle, half = chebyshev_nodes(ends[0], -ends[1], width)
+        return [
+            Series(np.moveaxis(values, 2, 1)[which], middle[which], half[which])
+            for values in of(points, offset)
+        ]
+
+    def _both(self, theta: Array, offset: Array) -> tuple[Array, Array]:
+        """Cumulants of metrics given each state, and of a new question; a column of its own."""
+        given, new = self.predictor.observation.both(self.metrics, theta, offset)
+        return given, new[:, :, None]
+
+    def _new_at(self, theta: Array, places: Array) -> Array:
+        """Means of metrics of new questions at places (points, cells, places)."""
+
+        def of(points: Array, offset: Array) -> list[Array]:
+            means = self.predictor.observation.new_means(self.metrics, points, offset)
+            return [means[:, :, None]]
+
+        return self._series(of, theta, *_range(places))[0].at(places)
+
+    def _effects(self, theta: Array) -> tuple[Array, Array]:
+        """Nodes of the effects of groups and their probabilities; (points, groups, nodes)."""
+        if self.predictor.effective:
+            return self.predictor.effects(theta)[:2]
+        effect = np.zeros((len(theta), self.predictor.cells.groups, 1))
+        return effect, np.ones_like(effect)
+
+    def _places(self, theta: Array, effect: Array) -> Array:
+        """Offsets of cells with effects of groups (points, groups, nodes)."""
+        return self.predictor.offsets(theta)[..., None] + effect[:, self.predictor.cells.group]
+
+    def of_each(self, theta: Array, offset: Array) -> tuple[Array, Array]:
+        """Cumulants of a question of each cell, and of a new one, at offsets (.., cells, places).
+
+        Returns
+        -------
+        given : ndarray, shape (points, cells, places, metrics, 3)
+        new : ndarray, shape (points, cells, places, metrics, 2)
+        """
+        given, new = self._series(self._both, theta, *_range(offset))
+        state = self.predictor.cells.state
+        return given._replace(values=given.values[:, state]).at(offset), new.at(offset)
 
     def _at(self, theta: Array) -> Moments:
         """Return the moments with the effects of groups integrated, where there are any."""
-        predictor, cells = self.predictor, self.predictor.cells
-        tables = self.tables(theta)
-        effect = np.zeros((len(theta), cells.groups, 1))
-        probability = np.ones_like(effect)
-        if predictor.effective:
-            effect, probability = predictor.effects(theta)[:2]
-        sums = self._by_effects(tables, theta)
-        chances = np.moveaxis(probability, -1, 0)[..., None]
-        nodes = [
-            self._targets(tables[0], theta, effect[..., j], sums(effect[..., j]))
-            for j in range(len(chances))
-        ]
-        centre = sum(
-            p[..., None] * values[..., 0] for p, (values, _) in zip(chances, nodes, strict=True)
-        )
-        by_group = np.zeros_like(nodes[0][0])
-        by_group[..., 0] = centre
-        for p, (values, _) in zip(chances[..., None], nodes, strict=True):
-            mean, variance, third = np.moveaxis(values, -1, 0)
-            gap = mean - centre
-            by_group[..., 1] += p * (variance + gap**2)
-            by_group[..., 2] += p * (third + 3.0 * variance * gap + gap**3)
-        spread = sum(p * between for p, (_, between) in zip(chances, nodes, strict=True))
-        return Moments(
-            by_group, np.asarray(spread), self._of_new_groups(tables[1], theta, by_group)
-        )
-
-    def _targets(
-        self, table: Table, theta: Array, effect: Array, sums: GroupSums
-    ) -> tuple[Array, Array]:
-        """Cumulants of both targets given effects (points, groups, metrics, 2, 3), and spread."""
-        observed, new = sums
-        population, spread = np.zeros_like(observed), new[..., 1]
-        if self.resampled:
-            cells = self.predictor.cells
-            offset = self.predictor.offsets(theta) + effect[:, cells.group]
-            population[..., :2] = self._drawn_anew(table.at(offset, cells.state))
-            spread = np.maximum(population[..., 1] - observed[..., 1], 0.0)
+        effect, probability = self._effects(theta)
+        observed, new, drawn = self._of_groups(theta, effect)
+        if drawn is None:
+            like = [new[..., 0]]
+            spread = new[..., 1]
         else:
-            population[..., 0] = new[..., 0]
-        return np.stack([observed, population], axis=-2), spread
+            like = [drawn[..., 0], drawn[..., 1]]
+            spread = np.maximum(drawn[..., 1] - observed[..., 1], 0.0)
+        both = [_mixed(probability, *np.moveaxis(observed, -1, 0)), _mixed(probability, *like)]
+        by_group = np.stack(both, axis=-2)
+        spread = (probability[:, :, None] @ spread)[:, :, 0]
+        return Moments(by_group, spread, self._of_new_groups(theta, by_group))
+
+    def _of_groups(self, theta: Array, effect: Array) -> tuple[Array, Array, Array | None]:
+        """Cumulants of means over groups given effects (points, groups, nodes).
+
+        Returns
+        -------
+        observed : ndarray, shape (points, groups, nodes, metrics, 3)
+            Of these questions.
+        new : ndarray, shape (points, groups, nodes, metrics, 2)
+            Mean of questions like these, and variance that as many of them would add to it.
+        drawn : ndarray, shape (points, groups, nodes, metrics, 2), or None
+            Mean and variance of these questions drawn anew.
+        """
+        cells, drawn = self.predictor.cells, None
+        if cells.rows.shape[1] or self.resampled:
+            given, new = self.of_each(theta, self._places(theta, effect))
+            observed = cells.by_group(given * cells.inner.T[:, None, None])
+            new = cells.by_group(new * cells.inner[:2].T[:, None, None])
+            drawn = self._drawn_anew(given) if self.resampled else None
+        else:  # of the same covariates, the sum over a group's states is itself a series
+            series, of_new = self._series(self._both, theta, *_range(effect))
+            by_state = np.moveaxis(series.values, (4, 1), (0, 4))  # states last, as in memory
+            sums = by_state @ _factors(cells)[:, None, None]
+            observed = series._replace(values=np.moveaxis(sums, (0, 4), (4, 1))).at(effect)
+            new = of_new.at(effect)
+            new[..., 1] *= cells.by_group(cells.inner[1][None])[0][:, None, None]
+        observed[..., 1] = np.maximum(observed[..., 1], 0.0)
+        new[..., 1] = np.maximum(new[..., 1], 0.0)
+        return observed, new, drawn
 
     def _drawn_anew(self, values: Array) -> Array:
-        """Mean and variance of a group's questions under the bootstrap; (points, groups, k, 2)."""
+        """Mean and variance of groups under the bootstrap of their questions.
+
+        Of values (points, cells, nodes, metrics, 3); shape (points, groups, nodes, metrics, 2).
+        """
         cells = self.predictor.cells
         first, groups = cells.starts
-        moments = np.zeros((len(values), cells.groups, len(self.metrics), 2))
-        parts = np.split(values, first[1:], axis=1)
+        shape = (len(values), cells.groups, *values.shape[2:4], 2)
+        moments, parts = np.zeros(shape), np.split(values, first[1:], axis=1)
         for group, start, of_group in zip(groups, first, parts, strict=True):
             terms = cells.tried(group)
             terms = terms._replace(state=terms.state - start)
+            of_group = np.swapaxes(of_group, 1, 2)
             pair = bootstrap_moments(of_group[..., 0], of_group[..., 1], terms)
             moments[:, group] = np.stack(pair, axis=-1)
         return moments
-
-    def _by_effects(
-        self, tables: tuple[Table, Table], theta: Array
-    ) -> Callable[[Array], GroupSums]:
-        """Return the cumulants of groups as a function of their effects."""
-        cells = self.predictor.cells
-        if cells.rows.shape[1]:
-            offset = self.predictor.offsets(theta)
-            return lambda effect: self._of_groups(tables, offset + effect[:, cells.group])
-        # Of the same covariates, the sum over a group's states is itself a table.
-        folded = tables[0]._replace(values=np.stack([
-            tables[0]._replace(values=tables[0].values[..., j]).folded(factor).values
-            for j, factor in enumerate(_factors(cells))
-        ], axis=-1))  # fmt: skip
-        squares = cells.by_group(cells.inner[1][None])[0][:, None]
-        column, zeros = np.arange(cells.groups), np.zeros(cells.groups, np.intp)
-
-        def of_effects(effect: Array) -> GroupSums:
-            return _sums(folded.at(effect, column), tables[1].at(effect, zeros), squares)
-
-        return of_effects
 
     def of_groups_at(self, theta: Array, offset: Array) -> Array:
         """Cumulants of these questions, and of these drawn anew, at offsets of cells.
@@ -182,41 +208,30 @@ class Metrics:
         Shape (points, groups, metrics, 2, 3).
         """
         cells = self.predictor.cells
-        table = Table.shared(lambda points: self.tables(points)[0], theta)
-        values = table.at(offset, cells.state)
-        observed = cells.by_group(values * cells.inner.T[:, None])
+        values = self.of_each(theta, offset[..., None])[0]
+        observed = cells.by_group(values * cells.inner.T[:, None, None])[:, :, 0]
         population = np.zeros_like(observed)
         if self.resampled:
-            population[..., :2] = self._drawn_anew(values)
+            population[..., :2] = self._drawn_anew(values)[:, :, 0]
         return np.stack([observed, population], axis=-2)
 
     def new_of_groups_at(self, theta: Array, effect: Array) -> Array:
         """Mean over new questions of each group, given effects; (points, groups, metrics)."""
-        table, cells = Table.shared(self._new_means, theta), self.predictor.cells
+        cells = self.predictor.cells
         if not cells.rows.shape[1]:
-            return table.at(effect, np.zeros(cells.groups, np.intp))
-        offset = self.predictor.offsets(theta) + effect[:, cells.group]
-        values = table.at(offset, np.zeros(len(cells.state), np.intp))
+            return self.predictor.observation.new_means(self.metrics, theta, effect)
+        values = self._new_at(theta, self._places(theta, effect[..., None]))[:, :, 0]
         return cells.by_group(values * cells.inner[0][:, None])
 
-    def _new_means(self, theta: Array) -> Table:
-        """Means of metrics of a new question over offsets."""
-        grid, first, step = self.predictor.grid(theta, _WIDER)
-        new = self.predictor.observation.new_means(self.metrics, theta, grid)
-        return Table(new[:, :, None], first, step)
+    def _of_new_groups(self, theta: Array, by_group: Array) -> Array:
+        """Cumulants over questions of new groups with the covariates of these, or over these.
 
-    def _of_groups(self, tables: tuple[Table, Table], offset: Array) -> GroupSums:
-        """Return cumulants of each group, question by question."""
-        cells = self.predictor.cells
-        observed = tables[0].at(offset, cells.state) * cells.inner.T[:, None]
-        new = tables[1].at(offset, np.zeros(len(cells.state), np.intp))
-        new = new * cells.inner[:2].T[:, None]
-        return _sums(cells.by_group(observed), cells.by_group(new), np.ones((1, 1)))
-
-    def _of_new_groups(self, table: Table, theta: Array, by_group: Array) -> Array:
-        """Cumulants over questions of new groups with the covariates of these, or over these."""
+        Zero where there are no groups.
+        """
         cells, sd = self.predictor.cells, self.predictor.group_sd(theta)
         total = np.zeros((len(theta), len(self.metrics), 3))
+        if not cells.grouped:
+            return total
         if self.resampled:
             groups = Terms(np.arange(cells.groups), cells.share, np.ones(cells.groups))
             mean, variance = (by_group[..., 1, j] for j in (0, 1))
@@ -227,13 +242,14 @@ class Metrics:
         z, weight = z[inside], weight[inside] / weight[inside].sum()
         if not sd.any():
             z, weight = np.zeros(1), np.ones(1)
-        share, offset = cells.inner[0] * cells.share[cells.group], self.predictor.offsets(theta)
         if not cells.rows.shape[1]:
-            share, offset = np.ones(1), offset[:, :1]
-        column = np.zeros(len(share), np.intp)
-        for place, chance in zip(z, weight, strict=True):
-            new = table.at(offset + place * sd[:, None], column)[..., 0]
-            total[..., 0] += chance * np.einsum("hck,c->hk", new, share)
+            means = self.predictor.observation.new_means(self.metrics, theta, sd[:, None] * z)
+            total[..., 0] = np.einsum("phk,h->pk", means, weight)
+            return total
+        places = self.predictor.offsets(theta)[..., None] + sd[:, None, None] * z
+        share = cells.inner[0] * cells.share[cells.group]
+        values = self._new_at(theta, places)
+        total[..., 0] = np.einsum("pchk,c,h->pk", values, share, weight, optimize=True)
         return total
 
     def of_cells(self, theta: Array, weight: Array) -> tuple[Array, Array, Array]:
@@ -244,21 +260,42 @@ class Metrics:
         mean, variance, new : ndarray, shape (cells, metrics)
         """
         cells = self.predictor.cells
-        column = np.zeros(len(cells.state), np.intp)
         first, second, new = np.zeros((3, len(cells.state), len(self.metrics)))
         centre: Array | None = None
         for rows in self._blocks(theta):
-            tables, offset = self.tables(theta[rows]), self.predictor.offsets(theta[rows])
-            for place, chance in self.predictor.over_effects(theta[rows], offset):
-                share = (weight[rows][:, None] * chance)[..., None]
-                mean, variance = np.moveaxis(tables[0].at(place, cells.state)[..., :2], -1, 0)
-                centre = mean[0] if centre is None else centre
-                gap = mean - centre  # squares of the means themselves leave the variance no digits
-                first += (share * gap).sum(axis=0)
-                second += (share * (gap**2 + variance)).sum(axis=0)
-                new += (share * tables[1].at(place, column)[..., 0]).sum(axis=0)
+            effect, probability = self._effects(theta[rows])
+            given, like = self.of_each(theta[rows], self._places(theta[rows], effect))
+            share = (weight[rows, None, None] * probability)[:, cells.group]
+            mean, variance = given[..., 0], given[..., 1]
+            centre = mean[0, :, :1] if centre is None else centre
+            gap = mean - centre  # squares of the means themselves leave the variance no digits
+            first += np.einsum("pch,pchk->ck", share, gap)
+            second += np.einsum("pch,pchk->ck", share, gap**2 + variance)
+            new += np.einsum("pch,pchk->ck", share, like[..., 0])
         assert centre is not None  # there is a point
-        return centre + first, np.maximum(second - first**2, 0.0), new
+        return centre[:, 0] + first, np.maximum(second - first**2, 0.0), new
+
+
+def _range(offset: Array) -> tuple[Array, Array]:
+    """Least and largest of the offsets of each point."""
+    return offset.min(axis=(1, 2)), offset.max(axis=(1, 2))
+
+
+def _mixed(probability: Array, mean: Array, variance: Any = 0.0, third: Any = 0.0) -> Array:
+    """Cumulants of mixtures over nodes (points, groups, metrics, 3).
+
+    Parameters
+    ----------
+    probability : ndarray, shape (points, groups, nodes)
+    mean, variance, third : ndarray, shape (points, groups, nodes, metrics)
+        Given each node.
+    """
+    chance = probability[:, :, None]
+    centre = chance @ mean
+    gap = mean - centre
+    square = gap**2
+    mixed = centre, chance @ (square + variance), chance @ (gap * (square + 3.0 * variance) + third)
+    return np.stack(mixed, axis=-1)[:, :, 0]
 
 
 def _factors(cells: Cells) -> Array:
@@ -267,14 +304,6 @@ def _factors(cells: Cells) -> Array:
     for power, shares in enumerate(cells.inner):
         np.add.at(factor[power], (cells.state, cells.group), shares)
     return factor
-
-
-def _sums(observed: Array, new: Array, squares: Array) -> GroupSums:
-    """Return cumulants with variances that are none below zero."""
-    observed, new = observed.copy(), np.array(new)
-    observed[..., 1] = np.maximum(observed[..., 1], 0.0)
-    new[..., 1] = np.maximum(new[..., 1] * squares, 0.0)
-    return GroupSums(observed, new)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from bayesatk.core.program.cells import Cells
 from bayesatk.core.program.observations import Observation
 
 _BLOCK = 700_000  # floats in one array: 6 MB
+_OFFSETS = 60  # of a table, about
 _NODES = 9  # of the rule for a group's effect
 WIDE_NODES, WIDER = 15, 1.6  # of it, and width, that carry it also without one question
 NEW_NODES = 21  # of the rule for the effect of a new group
@@ -173,7 +174,7 @@ class Predictor:
         slopes = theta[:, self.observation.law.fields.slices["slopes"]]
         return np.clip(slopes @ self.cells.rows.T, -60.0, 60.0)
 
-    def grid(self, theta: Array, wider: float = 1.0) -> tuple[Array, Array, Array]:
+    def grid(self, theta: Array) -> tuple[Array, Array, Array]:
         """Offsets of a table, (points, offsets), the first and the step."""
         if not self._structured:
             zero = np.zeros((len(theta), 1))
@@ -184,21 +185,30 @@ class Predictor:
         trials = states.evidence.sum(axis=1) * np.bincount(
             self.cells.state, self.cells.count, len(states)
         )
-        widest = wider * self.observation.law.step(theta, trials)
+        widest = self.observation.law.step(theta, trials)
         low, high = offset.min(axis=1) - reach, offset.max(axis=1) + reach
         number = int(np.clip(np.ceil((high - low).max() / widest), _FEWEST_OFFSETS, _MOST_OFFSETS))
         step = np.maximum((high - low) / number, 1e-6)
         grid = low[:, None] + step[:, None] * np.arange(-2, number + 4)
         return grid, grid[:, 0], step
 
-    def blocks(self, theta: Array, columns: int) -> list[Ints]:
-        """Points that fit in memory together, those of similar cost next to another."""
+    def blocks(self, theta: Array, columns: int, offsets: int = _OFFSETS) -> list[Ints]:
+        """Points that fit in memory together, those of similar cost next to another.
+
+        Parameters
+        ----------
+        theta : ndarray, shape (points, hyperparameters)
+        columns : int
+            Numbers of each cell that are held at once.
+        offsets : int
+            At how many, about, where there is structure.
+        """
         similar = np.round(self.observation.order(theta))
         keys = [similar]
         if self.effective:
             keys.insert(0, np.log(self.group_sd(theta)))
         order = np.lexsort(keys)
-        offsets = 60 if self._structured else 1
+        offsets = offsets if self._structured else 1
         by_cell = 8 if self.cells.rows.shape[1] else 1
         width = max(
             offsets * self.observation.floats(columns), by_cell * columns * len(self.cells.count)
@@ -248,16 +258,28 @@ class Predictor:
         return Table(logs, first, step)
 
     def by_group(self, theta: Array, table: Table) -> Callable[[Array, bool], Array]:
-        """Return the log-likelihood of each group, with derivatives if asked, by its effect."""
+        """Return the log-likelihood of each group, with derivatives if asked, by its effect.
+
+        Of effects (points, groups, ...), derivatives in a first axis.
+        """
         cells = self.cells
         if not cells.rows.shape[1]:  # the same function for all questions of a state in a group
             factor = np.zeros((len(cells.states), cells.groups))
             np.add.at(factor, (cells.state, cells.group), cells.count)
-            sums, column = table.folded(factor), np.arange(cells.groups)
-            return lambda effect, slopes: sums.at(effect, column, slopes)
+            sums = table.folded(factor)
+
+            def of_sums(effect: Array, slopes: bool) -> Array:
+                each = effect.reshape(*effect.shape[:2], -1)
+                column = np.repeat(np.arange(cells.groups), each.shape[2])
+                logs = sums.at(each.reshape(len(each), -1), column, slopes)
+                return logs.reshape(*logs.shape[:-2], *effect.shape)
+
+            return of_sums
         offset = self.offsets(theta)
 
         def at(effect: Array, slopes: bool) -> Array:
+            if effect.ndim == 3:
+                return np.stack([at(each, slopes) for each in np.moveaxis(effect, -1, 0)], axis=-1)
             logs = table.at(offset + effect[:, cells.group], cells.state, slopes) * cells.count
             if not slopes:
                 return cells.by_group(logs)
@@ -274,50 +296,29 @@ class Predictor:
         """
         table = self.log_table(theta) if table is None else table
         sd, cells, at = self.group_sd(theta)[:, None], self.cells, self.by_group(theta, table)
-
-        def density(effect: Array, slopes: bool) -> Array:
-            logs = at(effect, slopes)
-            if not slopes:
-                return logs - 0.5 * (effect / sd) ** 2
-            value, slope, bend = logs
-            return np.stack([
-                value - 0.5 * (effect / sd) ** 2, slope - effect / sd**2, bend - 1.0 / sd**2
-            ])  # fmt: skip
-
         mode = np.zeros((len(theta), cells.groups))
         for _ in range(_NEWTON_STEPS):
-            _, slope, bend = density(mode, True)
-            bend = np.minimum(bend, -_LEAST_CURVATURE / sd**2)
-            move = -slope / bend
-            longest = 3.0 / np.sqrt(-bend)
-            moved = np.clip(mode + np.clip(move, -longest, longest), -5.5 * sd, 5.5 * sd)
-            settled = (np.abs(moved - mode) * np.sqrt(-bend)).max() < _NEAR_MODE
+            _, slope, bend = at(mode, True)
+            bend = np.minimum(bend - 1.0 / sd**2, -_LEAST_CURVATURE / sd**2)
+            width = 1.0 / np.sqrt(-bend)
+            move = np.clip((mode / sd**2 - slope) / bend, -3.0 * width, 3.0 * width)
+            moved = np.clip(mode + move, -5.5 * sd, 5.5 * sd)
+            settled = (np.abs(moved - mode) / width).max() < _NEAR_MODE
             mode = moved
             if settled:
                 break
-        bend = np.minimum(density(mode, True)[2], -_LEAST_CURVATURE / sd**2)
+        bend = np.minimum(at(mode, True)[2] - 1.0 / sd**2, -_LEAST_CURVATURE / sd**2)
         width = 1.0 / np.sqrt(-bend)
         width = wider * width
         z, weight = np.polynomial.hermite_e.hermegauss(nodes)
-        values = np.clip(
-            mode[..., None] + width[..., None] * z, -6.0 * sd[..., None], 6.0 * sd[..., None]
-        )
-        logs = np.stack([density(values[..., j], False) for j in range(nodes)], axis=-1)
+        sd = sd[..., None]
+        values = np.clip(mode[..., None] + width[..., None] * z, -6.0 * sd, 6.0 * sd)
+        logs = at(values, False) - 0.5 * (values / sd) ** 2
         logs += 0.5 * z**2 + np.log(weight)
         total = logsumexp(logs, axis=-1)
         probability = np.exp(logs - total[..., None])
-        constant = np.log(width) - np.log(sd) - 0.5 * np.log(2.0 * np.pi)
+        constant = np.log(width / sd[..., 0]) - 0.5 * np.log(2.0 * np.pi)
         return Effects(values, probability, total + constant, mode, width)
-
-    def over_effects(self, theta: Array, offset: Array) -> list[tuple[Array, Array]]:
-        """Return offsets of cells with effects of groups, and their chances; (points, cells)."""
-        if not self.effective:
-            return [(offset, np.ones(offset.shape))]
-        effects, group = self.effects(theta), self.cells.group
-        return [
-            (offset + effects.values[:, group, j], effects.probability[:, group, j])
-            for j in range(effects.values.shape[2])
-        ]
 
     def log_left_out(self, theta: Array, earlier: "Predictor | None" = None) -> tuple[Array, Array]:
         """Log probability of a question's trials given the others of its group, and of a new one's.

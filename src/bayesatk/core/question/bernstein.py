@@ -52,6 +52,25 @@ def power_coefficients(credits: tuple[Credit, ...]) -> Array:
     return coefficients
 
 
+def elevated(coefficients: Array, trials: int) -> Array:
+    """Return coefficients of the same polynomials for more trials.
+
+    Of c successes in n + 1 trials one is left out, at random:
+    ``b'[c] = c / (n + 1) b[c - 1] + (1 - c / (n + 1)) b[c]``.
+
+    Examples
+    --------
+    >>> elevated(np.array([[0.0], [1.0]]), 2).ravel().tolist()
+    [0.0, 0.5, 1.0]
+    """
+    for more in range(len(coefficients), trials + 1):
+        share = (np.arange(more + 1) / more)[:, None]
+        same = np.concatenate([coefficients, coefficients[-1:]])
+        one_less = np.concatenate([coefficients[:1], coefficients])
+        coefficients = share * one_less + (1.0 - share) * same
+    return coefficients
+
+
 def _power(credit: Credit, power: int, turned: bool, k: int) -> Array:
     """Coefficients of a power of g, or of 1 - g, for k trials."""
     binomial = np.array([comb(credit.k, j) for j in range(credit.k + 1)], float)
