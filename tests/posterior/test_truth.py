@@ -21,6 +21,7 @@ from bayesatk.core.pooling.states import States
 from bayesatk.core.program.laws import Common, DifficultyLaw
 from bayesatk.core.program.observations import AllAlike, Marked, MarkedOnRule
 from bayesatk.judge_error import JudgeError
+from bayesatk.metrics.grid import one_metric
 from bayesatk.priors import HyperPrior
 from bayesatk.priors.fields import Beta, Field, Fields
 
@@ -104,6 +105,24 @@ def mark_chance(marks, s, f, icc):
         chance = chance * (marked if mark else 1.0 - marked)
         before[int(mark)] += 1.0
     return chance
+
+
+def test_cumulants_on_a_rule_are_those_of_sums_over_right_trials() -> None:
+    rng = np.random.default_rng(3)
+    states = States.of_counts(rng.integers(0, 4, (5, 8)))
+    judge = JudgeRates(JudgeError(0, 0, 0, 0))
+    fields = Fields((*HyperPrior().fields("inflated", 0, False, 0), *judge.fields))
+    law, metrics = DifficultyLaw(fields), [one_metric("pass@3"), one_metric("maj@3")]
+    theta, offset = rng.normal(0.0, 0.8, (4, fields.size)), rng.normal(0.0, 1.0, (4, 3))
+    summed, on_rule = (
+        kind(law, states, judge).cumulants(metrics, theta, offset)
+        for kind in (Marked, MarkedOnRule)
+    )
+    for cumulant in range(3):
+        scale = np.abs(summed[..., cumulant]).max()
+        np.testing.assert_allclose(
+            on_rule[..., cumulant], summed[..., cumulant], rtol=1e-5, atol=1e-6 * scale
+        )
 
 
 @settings(max_examples=25, deadline=None)

@@ -29,7 +29,7 @@ _STEPS = 3  # of expectation and maximisation
 _DEFENSIVE_SHARE = 0.1  # of one more kernel, around all points: no point of the tails weighs much
 _DEFENSIVE_SCALE = 1.5  # its scale, in that of all points
 _FEWEST = 10.0  # points at which the scale of a kernel is half its own
-_FREEDOM = 6.0  # degrees of freedom of kernels
+_FREEDOM = 6  # degrees of freedom of kernels
 _RIDGE = 1e-8  # least scale of any direction, squared, in units of the parameters' variances
 TRUSTED = 0.7  # largest Pareto k-hat
 _ENOUGH_DRAWS = 1000.0  # effective number of draws from which no more points are drawn
@@ -277,8 +277,7 @@ class Kernels:
         found = cls(np.full(number, 1.0 / number), z[chosen], root)
         products = (z[:, :, None] * z[:, None, :]).reshape(number_of_points, -1)
         for _ in range(_STEPS):
-            logs = found._log_kernels(z)
-            part = np.exp(logs - logs.max(axis=1, keepdims=True))
+            part = found._densities(z)
             part /= part.sum(axis=1, keepdims=True)
             total = part.sum(axis=0)
             inverse = 1.0 / np.maximum(total, 1e-9)
@@ -310,25 +309,29 @@ class Kernels:
 
     def log_density(self, points: Array) -> Array:
         """Log density of the mixture."""
-        logs = self._log_kernels(points)
-        top = logs.max(axis=1)
-        logs -= top[:, None]
-        return np.asarray(top + np.log(np.exp(logs, out=logs).sum(axis=1)))
+        return np.asarray(np.log(self._densities(points).sum(axis=1)))
 
-    def _log_kernels(self, points: Array) -> Array:
-        """Log density of every kernel, times its share; shape (points, kernels)."""
+    def _densities(self, points: Array) -> Array:
+        """Density of every kernel, times its share; shape (points, kernels).
+
+        Powers are products, which cost a fraction of logarithms. Tails of a Student t are heavy:
+        they are numbers up to 1e10 scales from a kernel, of 20 parameters.
+        """
         size = self.centre.shape[1]
         inverse = np.linalg.inv(self.root)
         place = np.einsum("kij,kj->ik", inverse, self.centre)
         # Kernels last: they are many, parameters few.
         moved = points @ inverse.transpose(2, 1, 0).reshape(size, -1) - place.ravel()
-        moved = moved.reshape(len(points), size, -1)
-        square = np.einsum("nik,nik->nk", moved, moved)
+        moved *= moved
+        base = 1.0 + moved.reshape(len(points), size, -1).sum(axis=1) / _FREEDOM
+        whole, half = divmod(_FREEDOM + size, 2)
+        power = np.sqrt(base) if half else np.ones_like(base)
+        for _ in range(whole):
+            power *= base
         volume = np.log(np.diagonal(self.root, axis1=1, axis2=2)).sum(axis=1)
         constant = gammaln((_FREEDOM + size) / 2.0) - gammaln(_FREEDOM / 2.0)
-        constant = constant - 0.5 * size * np.log(_FREEDOM * np.pi) - volume + np.log(self.share)
-        logs = -0.5 * (_FREEDOM + size) * np.log1p(square / _FREEDOM)
-        return np.asarray(logs + constant)
+        constant = constant - 0.5 * size * np.log(_FREEDOM * np.pi) - volume
+        return np.asarray(self.share * np.exp(constant) / power)
 
 
 @dataclass(frozen=True)

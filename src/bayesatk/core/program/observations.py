@@ -22,7 +22,12 @@ from bayesatk.core.pooling.judges import JudgeRates
 from bayesatk.core.pooling.marks import Marks, count_chances, log_kinds
 from bayesatk.core.pooling.nodes import Nodes, rises
 from bayesatk.core.pooling.states import States
-from bayesatk.core.program.credits import at_ends, credit_cumulants, prior_on_rule
+from bayesatk.core.program.credits import (
+    at_ends,
+    credit_cumulants,
+    few_trials,
+    prior_on_rule,
+)
 from bayesatk.core.program.laws import CategoryLaw, Common, DifficultyLaw
 from bayesatk.core.question.beta_binomial import beta_binomial_means
 from bayesatk.core.question.categorical import judged_moments
@@ -37,6 +42,7 @@ _SMALLEST = 5e-324  # Beta parameter of draws
 _SMALLEST_RULE = 1e-8  # Beta parameter that a rule reaches: beyond its tail lie 2e-10
 _NARROWEST = 1000.0  # concentration, in trials of a question, from which a Beta is a point to them
 _FAR = 1e10  # below any log probability of trials that are possible
+_ON_RULE = 64  # floats of a state's likelihood at once, in those of a table of one column
 _FINER = 4  # points of a rule for one, where p is drawn from them
 
 
@@ -115,15 +121,29 @@ class RightWrong(Observation):
         """As of `Observation`."""
         return self._on_nodes(self.law.nodes(theta, offset), self._counts, metrics, offset)
 
+    def both(self, metrics: Sequence[Any], theta: Array, offset: Array) -> tuple[Array, Array]:
+        """As of `Observation`; of few trials a new question is one more state."""
+        counts, credits = self._counts, [metric.credit for metric in metrics]
+        if not few_trials(counts, credits):
+            return super().both(metrics, theta, offset)
+        states = replace(
+            counts, counts=np.pad(counts.counts, ((0, 1), (0, 0))), count=np.append(counts.count, 1)
+        )
+        found = self._on_nodes(self.law.nodes(theta, offset), states, metrics, offset)
+        return found[:, :, :-1], found[:, :, -1, :, :2].copy()
+
     def _on_nodes(
         self, nodes: Nodes, states: States, metrics: Sequence[Any], offset: Array
     ) -> Array:
         """Cumulants by node and state, of metrics that coincide only once."""
         vectors = [metric.credit.values for metric in metrics]
         distinct = dict(zip(vectors, (metric.credit for metric in metrics), strict=True))
-        values = np.stack(credit_cumulants(nodes, states, list(distinct.values())), axis=-1)
-        values = values[:, :, [list(distinct).index(vector) for vector in vectors]]
-        return values.reshape(*offset.shape, *values.shape[1:])
+        found = credit_cumulants(nodes, states, list(distinct.values()))
+        values = np.stack([np.swapaxes(one, 1, 2) for one in found])  # states last in memory
+        if len(distinct) < len(vectors):
+            values = values[:, :, [list(distinct).index(vector) for vector in vectors]]
+        values = values.reshape(3, *offset.shape, *values.shape[2:])
+        return np.moveaxis(values, (0, 3, 4), (4, 3, 2))
 
     def new_cumulants(self, metrics: Sequence[Any], theta: Array, offset: Array) -> Array:
         """As of `Observation`."""
@@ -236,6 +256,8 @@ class Marked(RightWrong):
         """Rates at points; (points, columns)."""
         return self.judge.rows(self.judge.reported(theta, self.law.fields))
 
+    both = Observation.both
+
     @cached_property
     def _whole(self) -> States:
         """States of all trials, those before included, of which each counts fully."""
@@ -309,8 +331,8 @@ class MarkedOnRule(Marked):
     """
 
     def floats(self, columns: int) -> int:
-        """As of `Observation`."""
-        return 16 * columns * len(self.states)
+        """As of `Observation`; of the likelihood on a rule, which has some hundreds of points."""
+        return max(16 * columns, _ON_RULE) * len(self.states)
 
     def order(self, theta: Array) -> Array:
         """Points whose Betas are similarly narrow share a rule."""
@@ -337,7 +359,8 @@ class MarkedOnRule(Marked):
         kinds = log_kinds(rule.log_p, rule.log_q, self.rates(theta)[:, None], counts.shape[1])
         logs: Array = np.where(np.isfinite(kinds), kinds, -_FAR) @ counts.T
         scale = logs.max(axis=1, keepdims=True)
-        return np.exp(logs - scale), scale[:, 0]
+        logs -= scale
+        return np.exp(logs, out=logs), scale[:, 0]
 
     def log_states(self, theta: Array, offset: Array) -> Array:
         """As of `Observation`."""
@@ -353,9 +376,11 @@ class MarkedOnRule(Marked):
         low, high = latent_on_nodes(credits, table.rule)
         powers = [side**j for side in (low, high) for j in (1, 2, 3)]
         values = np.concatenate([np.ones((len(low), 1)), *powers], axis=1)
-        joint = likelihood[..., None] * values[:, None]
-        sums = table.prior @ joint.reshape(*likelihood.shape[:2], -1)
-        sums = sums.reshape(*offset.shape, len(self.states), -1)
+        at_offsets = [
+            np.swapaxes(likelihood * prior[..., None], 1, 2) @ values
+            for prior in np.moveaxis(table.prior, 1, 0)
+        ]
+        sums = np.stack(at_offsets, axis=1)
         sums = sums[..., 1:] / np.maximum(sums[..., :1], _LEAST)
         mean, square, cube, rest, rest_square, rest_cube = np.split(sums, 6, axis=-1)
         less = mean <= rest
