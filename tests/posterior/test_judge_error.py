@@ -316,4 +316,4 @@ def test_prior_trials_of_full_weight_are_as_those_of_almost_that() -> None:
     )
     columns = ["mean", "sd"]
     gap = bk.table(whole)[columns].to_numpy() - bk.table(almost)[columns].to_numpy()
-    assert np.abs(gap).max() < 1e-6
+    assert np.abs(gap).max() < 1e-5  # which points are kept depends on the last digits of weights

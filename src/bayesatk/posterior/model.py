@@ -577,10 +577,9 @@ def _of_several_parts(
     laplace = _mode(model) if shared else Laplace(np.zeros(size), np.eye(size))
     work = len(model.cells.count) * (10 if model.structured else 1)
     most = int(np.clip(_WORK / work, 4 * last, 8 * last))
-    costly = model.structured or model.scores or model.judge
-    enough = 1000.0 if costly else 2500.0  # draws: to 3% of an sd, and 2%
     # One kernel is no shape for 6 to 8 hyperparameters; more points carry several.
     many = bool(model.scores or (model.judge and model.judge.fields))
+    enough = 1000.0 if model.structured or many else 2500.0  # draws: to 3% of an sd, and 2%
     return from_prior(
         log_density, fields, laplace, simple, shared, seed, negligible, most, enough,
         _PER_ROUND[many],
