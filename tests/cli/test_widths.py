@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 import bayesatk as bk
-from bayesatk.cli.terminal import print_comparison, print_result, print_tables
+from bayesatk.cli.terminal import print_result, print_tables
 from bayesatk.results.views import cell_width, view
 
 NAMES = ["provider/claude-opus-base-2026", "provider/claude-opus-tuned-v2", "gpt 漢字-mini"]
@@ -47,8 +47,8 @@ def _printed(show, result, width, *names) -> str:
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_results_are_whole_at_every_width(fit, width) -> None:
-    text = _printed(print_result, fit, width)
-    for row in bk.table(fit).to_dict("records"):
+    text = _printed(print_tables, bk.table(fit, "results"), width)
+    for row in bk.table(fit, "results").to_dict("records"):
         assert row["system"] in text
         assert f"{row['mean']:.3f}" in text
         assert f"[{row['ci_lower']:.3f}, {row['ci_upper']:.3f}]" in text
@@ -59,9 +59,13 @@ def test_results_are_whole_at_every_width(fit, width) -> None:
         assert "prior x" in heading
 
 
+def _print_ranks_and_pairs(console, fit) -> None:
+    print_tables(console, bk.table(fit, "leaderboard"), bk.table(fit, "comparison"))
+
+
 @pytest.mark.parametrize("width", WIDTHS)
 def test_a_leaderboard_and_pairs_are_whole_at_every_width(fit, width) -> None:
-    text = _printed(print_comparison, fit, width)
+    text = _printed(_print_ranks_and_pairs, fit, width)
     board = bk.table(fit, "leaderboard")
     for row in board.to_dict("records"):
         assert row["system"] in text
@@ -75,8 +79,8 @@ def test_a_leaderboard_and_pairs_are_whole_at_every_width(fit, width) -> None:
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_guessers_are_whole_at_every_width(fit, width) -> None:
-    text = _printed(print_tables, fit, width, "baseline")
-    for row in bk.guessing.baseline_table(fit).to_dict("records"):
+    text = _printed(print_result, fit, width)
+    for row in bk.table(fit).to_dict("records"):
         assert row["system"] in text
         assert f"{row['observed_accuracy']:.3f}" in text
     assert "best of 5 random guessers" in text

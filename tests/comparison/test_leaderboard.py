@@ -55,7 +55,7 @@ def test_a_row_for_every_system_metric_and_target(board: xr.DataTree) -> None:
 
 def test_means_and_intervals_are_those_of_the_table(board: xr.DataTree) -> None:
     keys = ["system", "metric", "target"]
-    table = bk.table(board).set_index(keys)
+    table = bk.table(board, "results").set_index(keys)
     rows = bk.table(board, "leaderboard").set_index(keys)
     for name in ("mean", "sd", "ci_lower", "ci_upper"):
         np.testing.assert_array_equal(rows[name], table.loc[rows.index, name])

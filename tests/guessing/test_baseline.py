@@ -79,10 +79,10 @@ def test_the_group_travels_with_its_result(tmp_path) -> None:
     xr.testing.assert_equal(
         bk.load_result(path)["random_baseline"].to_dataset(), result["random_baseline"].to_dataset()
     )
-    frame = bk.guessing.baseline_table(result)
+    frame = bk.table(result)
     assert frame.loc[0, "selected_ci_lower"] < frame.loc[0, "selected_mean"]
     with pytest.raises(ValueError, match="must have the group 'random_baseline'"):
-        bk.guessing.baseline_table(fit)
+        bk.table(fit, "random_baseline")
 
 
 def test_chances_are_aligned_by_question() -> None:

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 import bayesatk as bk
-from bayesatk.io.exports import as_json, tables_of, write_tables
+from bayesatk.io.exports import as_json, write_tables
+from bayesatk.io.tables import tables_of
 from bayesatk.metrics.grid import FAMILIES
 from bayesatk.results.citations import entries
 
@@ -30,11 +31,11 @@ def compared():
 
 
 def test_json_holds_every_table_with_its_numbers_and_provenance(compared, tmp_path) -> None:
-    write_tables(compared, tmp_path / "fit.json", "results")
+    write_tables(compared, tmp_path / "fit.json")
     found = json.loads((tmp_path / "fit.json").read_text(encoding="utf-8"))
     assert found["schema"] == "bayesatk-tables/1"
     assert list(found["tables"]) == ["results", "comparison"]
-    expected = bk.table(compared)
+    expected = bk.table(compared, "results")
     assert [row["system"] for row in found["tables"]["results"]] == expected["system"].tolist()
     means = [row["mean"] for row in found["tables"]["results"]]
     assert means == expected["mean"].tolist()
@@ -58,7 +59,9 @@ def test_infinities_and_gaps_are_json() -> None:
 
 @pytest.mark.parametrize("name", ["results", "comparison"])
 def test_csv_reads_back(compared, tmp_path, name) -> None:
-    write_tables(compared, tmp_path / "t.csv", name)
+    shown = compared.copy()
+    shown.attrs["latest"] = name
+    write_tables(shown, tmp_path / "t.csv")
     frame = pd.read_csv(tmp_path / "t.csv")
     expected = bk.table(compared, name)
     expected = expected.replace({"^=": "'="}, regex=True)  # no formula in a spreadsheet
@@ -78,7 +81,7 @@ def test_other_results_have_tables_too() -> None:
     fit = bk.evaluate([[1, 0, 1], [0, 0, 1]], "bayes", rng=1)
     assert list(tables_of(bk.guessing.random_baseline(fit, 0.5, 10, rng=1))) == [
         "results",
-        "baseline",
+        "random_baseline",
     ]
     scored = bk.evaluate(
         bk.tally([["b", "a", "b"]], scores={"c": 0, "b": 0.5, "a": 1}), "bayes", rng=1

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 import bayesatk as bk
 from bayesatk.cli.app import app
-from bayesatk.io.exports import tables_of
+from bayesatk.io.tables import tables_of
 from bayesatk.plots.rows import _shade
 from bayesatk.reporting.pictures import _shaded
 from bayesatk.reporting.sentences import levels
@@ -121,7 +121,9 @@ def test_the_numbers_can_be_taken_away(page, fit) -> None:
     np.testing.assert_allclose(influence, expected["questions"]["influence"])
     keys = ["system", "metric", "target"]
     rows = pd.read_csv(io.BytesIO(held["results.csv"])).set_index(keys)["mean"]
-    np.testing.assert_allclose(rows, bk.table(fit).set_index(keys)["mean"].loc[rows.index])
+    np.testing.assert_allclose(
+        rows, bk.table(fit, "results").set_index(keys)["mean"].loc[rows.index]
+    )
     means = rows.xs(("pass@1", "population"), level=("metric", "target"))
     assert means.tolist() == sorted(means, reverse=True)  # one order of systems on the page
 

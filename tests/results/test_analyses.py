@@ -50,7 +50,7 @@ def test_files_keep_every_type(tmp_path) -> None:
     rows = {("x", 0): (np.nan, 3, True, "a"), ("y", 2): (np.inf, -1, False, ""),
             ("x", 2): (-np.inf, 0, True, "é")}  # fmt: skip
     group = analysis_group(_table(rows), ["system", "level"], {"nested": {"a": [1]}})
-    tree = with_analysis(tree_of(None, "by hand"), "plan", group)
+    tree = with_analysis(tree_of(None, "by hand"), "plan", plan=group)
     again = bk.load_result(bk.save(tree, tmp_path / "one.nc"))
     assert again.identical(tree)
     pd.testing.assert_frame_equal(
@@ -69,8 +69,8 @@ def test_labels_keep_the_order_of_the_result() -> None:
 
 def test_an_analysis_replaces_its_earlier_group() -> None:
     one = analysis_group(pd.DataFrame({"system": ["a"], "x": [1]}), ["system"], {})
-    tree = with_analysis(tree_of(None, "by hand"), "gate", one)
-    later = with_analysis(tree, "gate", one.assign(x=("system", [2])))
+    tree = with_analysis(tree_of(None, "by hand"), "gate", gate=one)
+    later = with_analysis(tree, "gate", gate=one.assign(x=("system", [2])))
     assert list(later.children) == ["gate"]
     assert later["gate"]["x"].item() == 2
     assert tree["gate"]["x"].item() == 1  # as it was

@@ -15,22 +15,59 @@ FIT = bk.evaluate(MARKS, "pass@1,2,4", rng=1, draws=50)
 COMPARED = bk.compare(FIT)
 
 
-def test_a_result_prints_ten_lines_or_so_and_its_groups_on_request() -> None:
-    lines = str(FIT).splitlines()
-    assert len(lines) <= 11
+def test_a_result_prints_its_table_whole_and_its_groups_on_request() -> None:
+    shown = str(FIT)
+    lines = shown.splitlines()
     assert lines[0] == "2 systems x 25 questions, 200 trials; pass@1 pass@2 pass@4"
     assert "pooling=partial" in lines[1]
     assert "95% intervals" in lines[1]
-    assert lines[-2] == "... 8 more rows: bayesatk.table(fit)"
-    for call in ("bayesatk.table(fit)", "bayesatk.compare(fit)", "bayesatk.report(", "fit.tree"):
+    assert str(bk.table(FIT)) in shown
+    for call in ("bayesatk.compare(fit)", "bayesatk.report(", "fit.tree"):
         assert call in lines[-1]
-    assert "bayesatk.table(fit, 'comparison')" in str(COMPARED)
-    assert "bayesatk.compare(fit)" not in str(COMPARED)
     assert type(FIT.tree) is xr.DataTree
     assert FIT.tree.identical(FIT)
     assert str(FIT.tree).startswith("<xarray.DataTree>")
     assert lines[0] in FIT._repr_html_()
     assert repr(FIT["posterior"]).startswith("<xarray.DataTree"), "a group is no result"
+
+
+@pytest.mark.parametrize(
+    ("analyse", "name"),
+    [
+        (bk.compare, "comparison"),
+        (bk.leaderboard, "leaderboard"),
+        (lambda fit: bk.plan(fit, "pass@1", width=0.2), "plan"),
+        (lambda fit: bk.compare(fit, contrast={"new": 1, "old": -1}), "contrast"),
+        (lambda fit: bk.guessing.random_baseline(fit, 0.25, rng=1), "random_baseline"),
+    ],
+)
+def test_the_newest_analysis_is_what_a_result_prints_and_tabulates(analyse, name, tmp_path) -> None:
+    found = analyse(bk.leaderboard(bk.compare(FIT)))
+    table = bk.table(found)
+    assert table.attrs["analysis"] == name
+    assert str(table) in str(found)
+    assert table.equals(bk.table(found, name))
+    assert "bayesatk.table(fit, 'results')" in str(found).splitlines()[-1]
+    assert str(bk.load_result(bk.save(found, tmp_path / "found.nc"))) == str(found)
+    of_one = bk.select_systems(found, ["new"])
+    assert bk.table(of_one).attrs["analysis"] == (name if name in of_one else "results")
+
+
+def test_pairs_are_printed_once_with_a_sentence_on_the_leading_one_and_notes() -> None:
+    marks = {**MARKS, "other": MARKS["old"][::-1]}
+    fit = bk.evaluate(marks, "pass@1,2,8", rng=1, draws=50)
+    table = bk.table(bk.compare(fit))
+    shown = str(table)
+    means = bk.table(fit).query("metric == 'pass@1' and target == 'questions'")
+    first, second, last = means.sort_values("mean", ascending=False)["system"]
+    assert [*table[["system", "other"]].drop_duplicates().itertuples(index=False, name=None)] == [
+        (first, second), (first, last), (second, last),
+    ]  # fmt: skip
+    sentences = [sentence for sentence in table["sentence"] if sentence in shown]
+    assert sentences == [table["sentence"][1]]
+    notes = bk.Result.of(fit).notes_on()
+    assert all(f"Note: {note}" in shown for note in notes)
+    assert all(f"Note: {note}" in str(fit) for note in bk.notes(fit))
 
 
 def test_a_copy_or_a_saved_result_prints_the_same(tmp_path) -> None:
@@ -43,7 +80,7 @@ def test_a_copy_or_a_saved_result_prints_the_same(tmp_path) -> None:
 def test_an_analysis_without_a_posterior_prints_its_table() -> None:
     plan = bk.plan((0.6, 0.3), "pass@1", width=0.2)
     assert str(plan).startswith("Questions needed for pass@1")
-    assert str(plan).endswith("Next: bayesatk.table(fit, 'plan'), fit.tree")
+    assert str(plan).endswith("Next: fit.tree")
     assert str(FIT.sel(system="new")).startswith("<xarray.DataTree>")
 
 
@@ -79,8 +116,7 @@ def test_tables_print_the_columns_that_are_read(table) -> None:
 
 def test_long_tables_say_how_many_sentences_are_left_out() -> None:
     marks = {f"system {i}": MARKS["new"] for i in range(5)}
-    fit = bk.compare(bk.evaluate(marks, "pass@1", rng=1, draws=50))
-    shown = str(bk.table(fit, "comparison"))
+    shown = str(bk.checks.criticise(bk.evaluate(marks, "pass@1", rng=1, draws=50), rng=1))
     assert " more in the column 'sentence'." in shown
     assert len(shown) < 6000
 
@@ -94,8 +130,8 @@ def test_costs_and_coefficients_are_tables_like_others() -> None:
     assert "cost: the expected cost of a new trial, in USD; lower is better." in str(
         bk.table(costs)
     )
-    shown = str(bk.table(bk.compare(costs), "comparison"))
-    assert "On questions like these a trial costs " in shown
+    sentences = bk.table(bk.compare(costs))["sentence"]
+    assert sentences.str.contains("On questions like these a trial costs ").any()
     fit = bk.evaluate(data, "pass@1", covariates=["size"], **options)
     shown = str(bk.table(fit, "coefficients"))
     assert "95% interval" in shown

@@ -79,7 +79,7 @@ def test_functions_take_the_object_as_they_take_the_tree() -> None:
     assert bk.table(Result.of(one), "comparison").equals(bk.table(other, "comparison"))
     assert bk.checks.criticise(own, rng=1).equals(bk.checks.criticise(fit, rng=1))
     first, second = (bk.guessing.random_baseline(each, 0.5, rng=1) for each in (own, fit))
-    assert bk.guessing.baseline_table(Result.of(first)).equals(bk.guessing.baseline_table(second))
+    assert bk.table(Result.of(first)).equals(bk.table(second))
     drawn = fit.drop_nodes("closed_form")
     assert bk.verify(own, Result.of(drawn)).table.equals(bk.verify(fit, drawn).table)
     assert bk.provenance(own) == bk.provenance(fit)

@@ -3,9 +3,20 @@
 import math
 
 
+def printable(text: str) -> str:
+    """Return text on one line that a terminal shows as it stands, without control characters.
+
+    Examples
+    --------
+    >>> printable("red" + chr(27) + "[31m" + chr(10) + "name")
+    'red?[31m name'
+    """
+    return "".join(c if c.isprintable() else " " if c.isspace() else "?" for c in text)
+
+
 def digits(error: float) -> int:
     """Return the decimals that are known of a number with this standard error, 2 or 3."""
-    return 3 if error <= 5e-4 else 2
+    return 3 if error <= 5e-3 else 2
 
 
 def number_words(value: float, error: float = 0.0, sign: bool = False) -> str:
@@ -13,11 +24,11 @@ def number_words(value: float, error: float = 0.0, sign: bool = False) -> str:
 
     Examples
     --------
-    >>> number_words(0.12345), number_words(0.12345, 0.002), number_words(-0.0001, sign=True)
+    >>> number_words(0.12345), number_words(0.12345, 0.02), number_words(-0.0001, sign=True)
     ('0.123', '0.12', '0.000')
     """
     places = digits(error)
-    rounded = round(value, places) + 0.0
+    rounded = round(round(value, 12), places) + 0.0
     return f"{rounded:+.{places}f}" if sign and rounded else f"{rounded:.{places}f}"
 
 
@@ -35,7 +46,7 @@ def probability_words(value: float, error: float = 0.0) -> str:
     >>> [probability_words(p) for p in (0.99996, 0.25, 0.0)]
     ['> 0.999', '0.250', '< 0.001']
     >>> probability_words(0.6243, 0.002), probability_words(0.6243, 0.008)
-    ('0.62', '0.62 ± 0.01')
+    ('0.624', '0.62 ± 0.01')
     """
     places = digits(error)
     unit = 10.0**-places
@@ -43,7 +54,7 @@ def probability_words(value: float, error: float = 0.0) -> str:
         return f"> {1.0 - unit:.{places}f}"
     if value < 0.5 * unit:
         return f"< {unit:.{places}f}"
-    return f"{value:.{places}f}" + (f" ± {error:.2f}" if error > 5e-3 else "")
+    return f"{value:.{places}f}" + (f" ± {error:.2f}" if places == 2 else "")
 
 
 def equality_words(value: float, error: float = 0.0) -> str:

@@ -25,7 +25,6 @@ from bayesatk.cli.options import (
     working,
 )
 from bayesatk.cli.terminal import (
-    print_comparison,
     print_result,
     print_verification,
     say,
@@ -65,7 +64,7 @@ def evaluate(reading: Reading, evaluation: Evaluation, delivery: Delivery) -> No
     evaluation = evaluation.on(data)
     model = evaluation.model(data, reading)
     fit = evaluation.evaluate(data, model, delivery.progress)
-    delivery.deliver(fit, "results", print_result, data)
+    delivery.deliver(fit, data)
 
 
 _OF_METRICS = ("metric", "group_weight", "population", "judge", "prior_trials", "prior_weight")
@@ -89,7 +88,7 @@ def compare(
     rope: float = 0.0,
     pairs: bool = False,
 ) -> None:
-    """Rank systems (a leaderboard), and compare pairs of up to four (of more with --pairs).
+    """Compare every pair of up to four systems; rank more of them in a leaderboard.
 
     Parameters
     ----------
@@ -106,9 +105,8 @@ def compare(
     model = evaluation.model(data, reading)
     fit = evaluation.evaluate(data, model, delivery.progress)
     with working("Ranking ...", delivery.silent):
-        result = ranked(fit, rope, evaluation.seed, pairs, delivery.progress)
-    table = "leaderboard" if "leaderboard" in result.children else "comparison"
-    delivery.deliver(result, table, print_comparison, data)
+        result = ranked(fit, rope, pairs)
+    delivery.deliver(result, data)
 
 
 command(
@@ -185,8 +183,10 @@ def report(
     evaluation = evaluation.on(data)
     progress, model = False if quiet else None, evaluation.model(data, reading)
     fit = evaluation.evaluate(data, model, progress)
-    if (data.trials > 0).sum("system").max() > 1:  # else no two share a question
-        fit = ranked(fit, rope, seed, True, progress)
+    if rope:
+        from bayesatk.comparison.pairs.systems import compare as compare_systems
+
+        fit = compare_systems(fit, rope=rope)
     with working("Drawing ...", quiet):
         if guess is not None:
             fit = random_baseline(fit, guess, t or DEFAULT_T, rng=seed)
@@ -293,7 +293,6 @@ def _compare_with_sampler(
 ) -> None:
     """Evaluate, sample, print both and whether they agree; leave with an exit code if not."""
     from bayesatk.io.exports import as_json
-    from bayesatk.results.result import Result
 
     model, console = evaluation.model(data, reading), terminal()
     if (model["judge"] is not None or not data.binary) and evaluation.pooling == "partial":
@@ -311,8 +310,7 @@ def _compare_with_sampler(
         document["tables"] |= checked["tables"]
         print_json(document | {name: checked[name] for name in ("verdict", "alpha")})
     else:
-        labels = [metric.label for metric in Result.of(fit).metrics]
-        print_verification(console, verification, labels)
+        print_verification(console, verification)
     if verification.verdict == "disagree":
         raise Exit(DISAGREE)
 

@@ -84,7 +84,7 @@ def plan(
             source, metric, width=width, prob_correct=prob_correct, target=target,
             trials=whole_numbers(trials), correlation=correlation,
         )  # fmt: skip
-    delivery.deliver(tree, "plan")
+    delivery.deliver(tree)
 
 
 def baseline(
@@ -148,7 +148,7 @@ def baseline(
         result = random_baseline(
             fit, p, t, correlation=correlation, alpha=alpha, rng=evaluation.seed
         )
-    delivery.deliver(result, "baseline")
+    delivery.deliver(result)
 
 
 def _chances(guess: float | None, labels: list[str] | None) -> float | dict[int, int]:
@@ -191,17 +191,16 @@ def _published_baseline(
     return answer
 
 
-def ranked(fit: Any, rope: float, seed: int | None, pairs_too: bool, progress: bool | None) -> Any:
-    """Rank three systems or more, and compare pairs where asked, or few."""
+def ranked(fit: Any, rope: float, pairs: bool) -> Any:
+    """Compare the pairs of up to four systems; rank more, whose pairs are compared if asked for."""
     from bayesatk.comparison.boards.leaderboard import leaderboard
-    from bayesatk.comparison.pairs.systems import compare as compare_systems
+    from bayesatk.comparison.pairs.systems import compare
     from bayesatk.results.result import Result
 
-    result = Result.of(fit)
-    many = len(result.systems) > 2
-    if pairs_too or len(result.systems) <= 4:
-        fit = compare_systems(fit, rope=rope)
-    return leaderboard(fit) if many else fit
+    few = len(Result.of(fit).systems) <= 4
+    if few or not pairs:
+        return compare(fit, rope=rope) if few else leaderboard(fit)
+    return compare(leaderboard(fit), rope=rope)
 
 
 def gate(

@@ -20,7 +20,7 @@ from rich.console import Console
 from typer import Exit, Option, Typer
 
 from bayesatk._tools.messages import Argument, Message, source_of
-from bayesatk.cli.terminal import print_tables, say, terminal
+from bayesatk.cli.terminal import print_result, say, terminal
 from bayesatk.io.options import RENAMED, FileOptions, as_option
 
 BAD_INPUT, DISAGREE = 2, 1  # exit codes
@@ -451,43 +451,30 @@ class Delivery:
         """Whether to show the progress of long work; None: where somebody watches."""
         return False if self.silent else None
 
-    def deliver(
-        self,
-        result: Any,
-        table: str,
-        show: Callable[[Console, Any], None] | None = None,
-        data: Any = None,
-    ) -> None:
-        """Save a result and print it: as JSON, or as a table below the card of its data.
-
-        `show` prints something else in place of the table.
-        """
+    def deliver(self, result: Any, data: Any = None) -> None:
+        """Save a result and print it: as JSON, or its newest table below the card of its data."""
         from bayesatk.io.exports import as_json
 
         if self.as_json:
-            self.save(result, table)
             print_json(as_json(result))
-            return
-        console = terminal()
-        if data is not None and not self.quiet:
-            say(console, data.card())
-        if show is None:
-            print_tables(console, result, table)
         else:
-            show(console, result)
-        self.save(result, table)
-        if self.output is not None:
-            say(console, f"Saved {self.output}")
+            console = terminal()
+            if data is not None and not self.quiet:
+                say(console, data.card())
+            print_result(console, result)
+        self.save(result)
+        if self.output is not None and not self.as_json:
+            say(terminal(), f"Saved {self.output}")
 
-    def save(self, result: Any, table: str = "results") -> None:
-        """Save a result in the format that the ending of the name shows; of CSV this table."""
+    def save(self, result: Any) -> None:
+        """Save a result in the format of the ending; in CSV its newest table."""
         from bayesatk.io.exports import write_tables
         from bayesatk.io.saved import save
 
         if self.output is None:
             return
         if self.output.suffix in (".json", ".csv"):
-            write_tables(result, self.output, table)
+            write_tables(result, self.output)
         else:
             save(result, self.output)
 

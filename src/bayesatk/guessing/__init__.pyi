@@ -1,4 +1,3 @@
-from .baseline import baseline_table as baseline_table
 from .baseline import random_baseline as random_baseline
 from .baseline import random_baseline_distribution as random_baseline_distribution
 from .distributions import LargestPoissonBinomial as LargestPoissonBinomial

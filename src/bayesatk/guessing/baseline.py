@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 
 from bayesatk._tools.arrays import Array, Flags, Ints, Rng
@@ -18,7 +17,7 @@ from bayesatk.metrics.grid import parse
 from bayesatk.posterior.models_of import draws_of_p, model_of
 from bayesatk.results.citations import YAUNEY
 from bayesatk.results.difficulty import flat_draws
-from bayesatk.results.result import Fit, Result
+from bayesatk.results.result import Fit, Result, with_analysis
 from bayesatk.results.schema import (
     CHAINS,
     SCHEMA_VERSION,
@@ -27,6 +26,7 @@ from bayesatk.results.schema import (
     build,
     chain_dataset,
 )
+from bayesatk.results.views import ShownTable
 
 
 def random_baseline(
@@ -87,7 +87,7 @@ def random_baseline(
 
     See Also
     --------
-    bayesatk.guessing.baseline_table : the numbers as a table.
+    bayesatk.table : the numbers as a table.
     bayesatk.plots.plot_baseline : the distribution of the best guesser.
 
     Notes
@@ -132,9 +132,7 @@ def random_baseline(
             "seed": seed, "citation": YAUNEY,
         },
     )  # fmt: skip
-    tree = result.tree.copy()
-    tree["random_baseline"] = xr.DataTree(group)
-    return tree
+    return with_analysis(result.tree, "random_baseline", random_baseline=group)
 
 
 def guessing_chances(fit: Result, p: object) -> Array:
@@ -245,42 +243,18 @@ def _new_runs(fit: Result, system: int, trials: Ints, rng: Rng) -> Ints:
     return rng.binomial(trials, p).sum(axis=1)
 
 
-def baseline_table(fit: Fit) -> pd.DataFrame:
-    """Tabulate the random baseline of a result: one row per system.
-
-    Parameters
-    ----------
-    fit : xarray.DataTree
-        From `bayesatk.guessing.random_baseline`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Observed accuracy, expected best accuracy of the guessers, p-value, posterior probabilities,
-        and the selection-adjusted accuracy, if the system is itself the best of t.
-
-    See Also
-    --------
-    bayesatk.plots.plot_baseline : the distribution behind it.
-
-    Examples
-    --------
-    Four right of four questions with two choices: a guesser gets there with probability 1/16.
-
-    >>> import bayesatk
-    >>> fit = bayesatk.evaluate([[1], [1], [1], [1]], "bayes", pooling="none", rng=1)
-    >>> baseline = bayesatk.guessing.random_baseline(fit, guess=0.5, t=1)
-    >>> baseline_table(baseline)[["observed_accuracy", "p_value"]].values.round(12).tolist()
-    [[1.0, 0.0625]]
-    """
-    group = Result.of(fit, "random_baseline").group("random_baseline")
+def baseline_table(fit: Fit) -> ShownTable:
+    """Tabulate a random baseline, as `bayesatk.table` describes it."""
+    fit = Result.of(fit, "random_baseline")
+    group = fit.group("random_baseline")
     scalars = [name for name in group.data_vars if group[name].dims == ("system",)]
     frame = group[scalars].to_dataframe()
     for target in TARGETS:
         frame[f"prob_exceeds_{target}"] = group["prob_exceeds"].sel(target=target).values
     for name in ("mean", "ci_lower", "ci_upper"):
         frame[f"selected_{name}"] = group["skill_if_selected"].sel(statistic=name).values
-    return frame.reset_index()
+    attrs = {"t": group.attrs["t"], "ci_prob": fit.ci_prob}
+    return ShownTable.of(frame.reset_index(), "random_baseline", **attrs)
 
 
 def random_baseline_distribution(

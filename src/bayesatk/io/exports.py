@@ -5,8 +5,6 @@ import json
 import math
 import shlex
 import sys
-from collections.abc import Callable
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -14,44 +12,12 @@ from typing import Any
 import pandas as pd
 
 from bayesatk._tools.writing import replacing_text
-from bayesatk.comparison.checks.question_table import question_table
-from bayesatk.comparison.pairs.systems import comparison_table
-from bayesatk.guessing.baseline import baseline_table
 from bayesatk.io.json_stream import Json
 from bayesatk.io.record_tables import defused
+from bayesatk.io.tables import tables_of
 from bayesatk.results.citations import citations
-from bayesatk.results.result import Fit, Result, analyses_of, analysis_table
-from bayesatk.results.tables import category_table, coefficient_table, result_table
+from bayesatk.results.result import Fit, Result, latest_table
 from bayesatk.verification.verify import Verification
-
-
-def tables_of(fit: Fit | Verification, *, questions: bool = False) -> dict[str, pd.DataFrame]:
-    """Return every table of a result, by name; that of its questions if requested."""
-    if isinstance(fit, Verification):
-        return {"verification": fit.table.assign()}
-    fit = Result.of(fit, None)
-    evaluated = fit.has("posterior")
-    tabulated: tuple[tuple[str, bool, Callable[[Result], pd.DataFrame]], ...] = (
-        ("results", evaluated, result_table),
-        ("categories", evaluated and "reach_probability" in fit.posterior, category_table),
-        ("coefficients", fit.covariates is not None, coefficient_table),
-        *((name, True, partial(analysis_table, name=name)) for name in analyses_of(fit.tree)),
-        ("groups", fit.grouping is not None, partial(result_table, by="group")),
-        ("group_comparison", fit.has("group_comparison"), partial(comparison_table, by="group")),
-        ("comparison", fit.has("comparison"), comparison_table),
-        ("baseline", fit.has("random_baseline"), baseline_table),
-        ("questions", questions, question_table),
-    )
-    tables = {}
-    for name, has, function in tabulated:
-        if has:
-            group = "random_baseline" if name == "baseline" else name
-            attrs: dict[Any, Any] = {"ci_prob": fit.ci_prob} if evaluated else {}
-            attrs |= fit.group(group).attrs if fit.has(group) else {}
-            frame = function(fit)
-            tables[name] = pd.DataFrame(frame)
-            tables[name].attrs = {**attrs, **frame.attrs, "analysis": name}
-    return tables
 
 
 def provenance(fit: object = None) -> Json:
@@ -139,14 +105,18 @@ def as_csv(frame: pd.DataFrame) -> str:
     return text.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC)
 
 
-def write_tables(fit: Fit | Verification, path: Path, name: str) -> None:
-    """Write all tables of a result to ``.json``, or one of them to ``.csv``.
+def write_tables(fit: Fit | Verification, path: Path) -> None:
+    """Write all tables of a result to ``.json``, or that of its newest analysis to ``.csv``.
 
     An existing file is replaced once everything is written.
     """
     if path.suffix == ".json":
         text = json.dumps(as_json(fit), indent=2, allow_nan=False) + "\n"
     else:
+        if isinstance(fit, Verification):
+            name = "verification"
+        else:
+            name = latest_table(Result.of(fit, None).tree)
         text = as_csv(tables_of(fit)[name])
     with replacing_text(path) as file:
         file.write(text)

@@ -1,38 +1,53 @@
-"""Results as tables: what was evaluated, compared or analysed, by name."""
+"""Every table of a result by its name: metrics, differences, analyses."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Literal
 
-import pandas as pd
-
-from bayesatk._tools.messages import ArgumentError
+from bayesatk._tools.messages import ArgumentError, one_of
+from bayesatk.comparison.checks.question_table import question_table
 from bayesatk.comparison.pairs.systems import comparison_table
-from bayesatk.results.result import Fit, Result, analysis_table
+from bayesatk.guessing.baseline import baseline_table
+from bayesatk.results.result import Fit, Result, analysis_table, latest_table
+from bayesatk.results.schema import ANALYSES
 from bayesatk.results.tables import category_table, coefficient_table, result_table
 from bayesatk.results.views import ShownTable
+from bayesatk.verification.verify import Verification
 
-_OF_MODEL = {"categories": category_table, "coefficients": coefficient_table}
+_TABLES: dict[str, Callable[[Result], ShownTable]] = {
+    "results": result_table,
+    "categories": category_table,
+    "coefficients": coefficient_table,
+    **{name: partial(analysis_table, name=name) for name in ANALYSES},
+    "groups": partial(result_table, by="group"),
+    "group_comparison": partial(comparison_table, by="group"),
+    "comparison": comparison_table,
+    "random_baseline": baseline_table,
+}
 
 
 def table(
     fit: Fit,
-    what: str = "results",
+    what: str | None = None,
     *,
     by: Literal["system", "group"] = "system",
     of: object = None,
     against: object = None,
-) -> pd.DataFrame:
-    """Tabulate a result: one row per system, metric and target; or an analysis that it has.
+) -> ShownTable:
+    """Tabulate a result: its newest analysis, or else a row per system, metric and target.
 
     Parameters
     ----------
     fit : xarray.DataTree
         From `bayesatk.evaluate` (exact statistics) or `bayesatk.sample` (statistics of the draws).
-    what : str
+    what : str, optional
+        Default: the analysis that was made last (`bayesatk.compare`, `bayesatk.leaderboard`, ...),
+        or the metrics if there is none.
         ``"results"``: the metrics. ``"comparison"``, of `bayesatk.compare`: the differences. Both
-        are described below. ``"contrast"``, ``"leaderboard"``, ``"gate"`` or ``"plan"``: what an
-        analysis added; the function that made it describes its columns.
+        are described below. ``"contrast"``, ``"leaderboard"``, ``"gate"``, ``"plan"`` or
+        ``"random_baseline"``: what an analysis added; the function that made it describes it.
         ``"categories"``, of scored categories: the probability that a trial reaches each score, or
-        a better one.
+        a better one, for every system from the best category to the worst, of at most 51.
         ``"coefficients"``, of covariates: in logits for each unit of the column.
     by : {"system", "group"}
         ``"group"``, for results and comparisons with groups: a row for each system (or pair),
@@ -48,7 +63,7 @@ def table(
     Returns
     -------
     pandas.DataFrame
-        Printing it explains its columns and targets.
+        Printing it shows the table with what its columns, targets and notes say.
 
         Results: columns ``system``, ``metric``, ``target`` (``"questions"``: these questions;
         ``"population"``: questions like these), ``estimate`` (unbiased, from k draws without
@@ -101,17 +116,40 @@ def table(
 
     >>> runs = {"a": [[1, 1, 1, 1]] * 6, "b": [[1, 0, 1, 0]] * 6}
     >>> fit = bayesatk.compare(bayesatk.evaluate(runs, "bayes", pooling="none", rng=1))
-    >>> rows = bayesatk.table(fit, "comparison").query("target == 'questions'")
+    >>> rows = bayesatk.table(fit).query("target == 'questions'")
     >>> rows[["system", "other", "verdict"]].values.tolist(), rows["mean"].round(4).tolist()
     ([['a', 'b', 'ahead']], [0.3333])
     """
-    if what != "comparison" and (of is not None or against is not None):
-        rule = f" and against must be left out but for 'comparison'; got what={what!r}."
+    result = Result.of(fit, None)
+    name = latest_table(result.tree) if what is None else one_of("what", what, list(_TABLES))
+    if name != "comparison" and (of is not None or against is not None):
+        rule = f" and against must be left out but for 'comparison'; got what={name!r}."
         raise ArgumentError("of", rule)
-    if what == "results":
-        return result_table(fit, by)
-    if what == "comparison":
-        return comparison_table(fit, by=by, of=of, against=against)
-    if what in _OF_MODEL:
-        return ShownTable.of(_OF_MODEL[what](fit), what, ci_prob=Result.of(fit).ci_prob)
-    return analysis_table(fit, what, ["results", "comparison", *_OF_MODEL])
+    if name == "comparison":
+        return comparison_table(result, by=by, of=of, against=against)
+    if by == "group" and what is None:
+        name = "results"
+    return result_table(result, by) if name == "results" else _TABLES[name](result)
+
+
+def names_of(fit: Result) -> list[str]:
+    """Return the names of the tables that a result has."""
+    evaluated = fit.has("posterior")
+    of_model = {
+        "results": evaluated,
+        "categories": evaluated and "reach_probability" in fit.posterior,
+        "coefficients": evaluated and fit.covariates is not None,
+        "groups": fit.grouping is not None,
+    }
+    return [name for name in _TABLES if of_model.get(name, fit.has(name))]
+
+
+def tables_of(fit: Fit | Verification, *, questions: bool = False) -> dict[str, ShownTable]:
+    """Return every table of a result by its name; that of its questions if requested."""
+    if isinstance(fit, Verification):
+        return {"verification": ShownTable.of(fit.table, "verification")}
+    fit = Result.of(fit, None)
+    tables = {name: _TABLES[name](fit) for name in names_of(fit)}
+    if questions:
+        tables["questions"] = ShownTable.of(question_table(fit), "questions", ci_prob=fit.ci_prob)
+    return tables

@@ -13,10 +13,13 @@ import xarray as xr
 
 from bayesatk._tools.packages import REPORT, require
 from bayesatk._tools.writing import replacing_text
+from bayesatk.comparison.boards.leaderboard import leaderboard
 from bayesatk.comparison.checks.criticism import criticise
+from bayesatk.comparison.pairs.systems import compare
 from bayesatk.comparison.pairs.verdicts import design_words
 from bayesatk.data.outcomes import Outcomes
-from bayesatk.io.exports import as_csv, as_json, provenance, tables_of
+from bayesatk.io.exports import as_csv, as_json, provenance
+from bayesatk.io.tables import tables_of
 from bayesatk.reporting.pictures import pictures
 from bayesatk.reporting.sentences import (
     GROUPED_TARGETS,
@@ -56,8 +59,8 @@ def report(
     Parameters
     ----------
     fit : xarray.DataTree
-        From `bayesatk.evaluate` or `bayesatk.sample`; after `bayesatk.compare` and
-        `bayesatk.guessing.random_baseline` the page has those too.
+        From `bayesatk.evaluate` or `bayesatk.sample`. Systems are compared if they have not been;
+        after `bayesatk.guessing.random_baseline` the page has the guessers too.
     path : path, default "report.html"
         Of the page, ``.html``; an existing file is replaced once all is written.
     data : Outcomes, optional
@@ -100,7 +103,7 @@ def report(
     path = Path(path)
     if path.suffix not in (".html", ".htm"):
         raise ValueError(f"path must end in .html; got {path.name!r}.")
-    fit = Result.of(fit)
+    fit = _compared(Result.of(fit))
     template, script = _template()
     numbers = as_json(fit, questions=has_question_laws(fit))
     shown = _in_order(fit, in_order(fit))
@@ -128,6 +131,18 @@ def report(
     with replacing_text(path) as file:
         file.write(page)
     return path
+
+
+def _compared(result: Result) -> Result:
+    """Return a result with the comparison of its systems, and their ranks, where it has none."""
+    shared = (result.trials > 0).sum(axis=0).max() > 1
+    if not (shared and result.answers("compare")):
+        return result
+    if not result.has("comparison"):
+        result = Result.of(compare(result))
+    if len(result.systems) > 2 and not result.has("leaderboard"):
+        result = Result.of(leaderboard(result))
+    return result
 
 
 def _template() -> tuple[Any, str]:

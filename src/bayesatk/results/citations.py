@@ -5,7 +5,8 @@ from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
 
-from bayesatk.results.result import Fit, Result, analyses_of
+from bayesatk.results.result import Fit, Result
+from bayesatk.results.schema import ANALYSES
 
 RUBIN = "Rubin 1981, Annals of Statistics 9(1), 130-134 (Bayesian bootstrap)"
 HOFFMAN = "Hoffman and Gelman 2014, JMLR 15, 1593-1623 (NUTS)"
@@ -47,7 +48,7 @@ def citations(result: Fit | None = None) -> list[str]:
         return list(entries())
     fit = Result.of(result, None)
     references = list(fit.described("citations"))
-    for name in analyses_of(fit.tree):
+    for name in filter(fit.has, ANALYSES):
         references += json.loads(fit.group(name).attrs.get("citations", "[]"))
     if fit.covariates is not None:
         references.append(CROWDER)

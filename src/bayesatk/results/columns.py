@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bayesatk._tools.words import probability_words
+from bayesatk._tools.words import printable, probability_words
 from bayesatk.metrics.grid import COSTS, FAMILIES
 from bayesatk.results.schema import GROUPED_TARGETS
 
@@ -67,7 +67,7 @@ def _number(value: float, form: str, absent: str = "") -> str:
     """Write a number without a minus before a zero."""
     if value != value:
         return absent
-    text = format(value, form)
+    text = format(round(value, 12), form)  # .5875 is a sum of floats, and .588
     return text.replace("-", "", 1) if not float(text.replace(",", "")) else text
 
 
@@ -186,11 +186,6 @@ _OF_TABLE: dict[str, dict[str, Column]] = {
     "comparison": {
         "mean": Column("difference", leaves=KEPT, meaning="the first system minus the second."),
         "questions": _HIDDEN, "verdict": _HIDDEN,
-        "run_to_run": Column(
-            "run to run", lambda row: _number(row["run_to_run"], ".3f"), 2,
-            "by how much two runs of the same system on these questions differ, at the same "
-            "probability, by chance alone (of the noisier of the two).",
-        ),
     },
     "leaderboard": {"questions": _HIDDEN, "trials": _HIDDEN},
     "plan": {
@@ -229,7 +224,7 @@ TITLES = {
     "comparison": "Differences between systems",
     "groups": "Groups of questions",
     "group_comparison": "Differences between systems on groups of questions",
-    "baseline": "Against the best of {t:g} random guessers",
+    "random_baseline": "Against the best of {t:g} random guessers",
     "questions": "What each question says",
     "verification": "Closed form against PyMC",
 }
@@ -308,7 +303,7 @@ def written(column: Column, label: str, row: Row) -> str:
         text = _number(value, _form(row) if abs(value) < 1000 else ".4g")
     else:
         text = "" if value is None or value is pd.NA else str(value)
-    return "".join(c if c.isprintable() else " " if c.isspace() else "?" for c in text)
+    return printable(text)
 
 
 def form_of(name: str) -> str:

@@ -16,7 +16,6 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk._tools.arrays import Array, Ints
-from bayesatk._tools.messages import one_of
 from bayesatk.data.capabilities import Operation, answered, require
 from bayesatk.data.design import Design
 from bayesatk.data.grouping import Grouping
@@ -181,10 +180,13 @@ class Result:
         """
         others = [] if systems is None else [one for one in self.systems if one not in systems]
         of_others = tuple(f"{name}: " for name in others)
-        return [
+        notes = [
             note for note in self.notes
             if not note.startswith(of_others) and ": difficulty: " not in note
         ]  # fmt: skip
+        if systems is None and not (self.trials > 0).all(axis=0).any():
+            notes.append("No question was tried by all systems.")
+        return notes
 
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:
@@ -438,11 +440,23 @@ def analysis_group(
     return xr.Dataset(variables, {key: index.to_numpy() for key, index in indexes.items()}, texts)
 
 
-def with_analysis(tree: xr.DataTree, name: str, group: xr.Dataset) -> xr.DataTree:
-    """Return a copy of a result with the group of an analysis, in place of an earlier one."""
+def with_analysis(tree: xr.DataTree, name: str, **groups: xr.Dataset) -> xr.DataTree:
+    """Return a copy of a result with the groups of an analysis, whose table is now the latest."""
     analysed = tree.copy()
-    analysed[name] = xr.DataTree(group)
+    for group, values in groups.items():
+        analysed[group] = xr.DataTree(values)
+    analysed.attrs["latest"] = name
     return analysed
+
+
+def latest_table(tree: xr.DataTree) -> str:
+    """Return the name of the table of the newest analysis of a result, or of its metrics."""
+    latest = tree.attrs.get("latest")
+    if latest in tree.children:
+        return str(latest)
+    if "posterior" in tree.children:
+        return "results"
+    return next((name for name in ANALYSES if name in tree.children), "results")
 
 
 def tree_of(data: Outcomes | None, method: str, seed: str = "") -> xr.DataTree:
@@ -458,14 +472,8 @@ def tree_of(data: Outcomes | None, method: str, seed: str = "") -> xr.DataTree:
     return build({"observed_data": observed, "constant_data": constant}, attrs)
 
 
-def analyses_of(tree: xr.DataTree) -> list[str]:
-    """Return the names of the analyses that a result has."""
-    return [name for name in ANALYSES if name in tree.children]
-
-
-def analysis_table(result: Fit, name: str, others: Sequence[str] = ()) -> ShownTable:
-    """Return the table of an analysis that a result has; `others` are tables that are none."""
-    one_of("what", name, (*others, *ANALYSES))
+def analysis_table(result: Fit, name: str) -> ShownTable:
+    """Return the table of an analysis that a result has."""
     return table_of(Result.of(result, name).group(name), name)
 
 

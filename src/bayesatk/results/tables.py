@@ -43,8 +43,14 @@ def result_table(fit: Fit, by: str = "system") -> ShownTable:
         )
         columns["range_lower"], columns["range_upper"] = ((dims, ranges[..., i]) for i in (0, 1))
     frame = columns.to_dataframe(dims).reset_index()
-    attrs = {"ci_prob": fit.ci_prob, "sentences": json.dumps(cost_sentences(fit))}
+    sentences = json.dumps([*cost_sentences(fit), *noted(fit.notes)])
+    attrs = {"ci_prob": fit.ci_prob, "sentences": sentences}
     return ShownTable.of(frame, "results", **attrs)
+
+
+def noted(notes: Sequence[str]) -> list[str]:
+    """Return notes as they are shown below a table."""
+    return [f"Note: {note}" for note in notes]
 
 
 def cost_sentences(fit: Result) -> list[str]:
@@ -135,29 +141,8 @@ def values_by_name(rows: pd.DataFrame) -> dict[str, float]:
     return {name: float(value) for name, value in values.items() if not np.isnan(value)}
 
 
-def coefficient_table(fit: Fit) -> pd.DataFrame:
-    """Tabulate the coefficients of covariates: one row per system and coefficient.
-
-    Parameters
-    ----------
-    fit : xarray.DataTree
-        With covariates.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns ``system``, ``coefficient``, ``mean``, ``sd``, ``ci_lower``, ``ci_upper``, in logits
-        for each unit of the column, and ``prob_positive``, from the draws.
-
-    Examples
-    --------
-    >>> import bayesatk
-    >>> runs = bayesatk.tally([[1, 1], [1, 0], [0, 0]] * 5, covariates={"size": [1, 2, 3] * 5})
-    >>> fit = bayesatk.evaluate(runs, "pass@1", covariates=["size"], rng=1)
-    >>> rows = coefficient_table(fit)
-    >>> rows["coefficient"].tolist(), bool(rows["ci_upper"][1] < 0)
-    (['Intercept', 'size'], True)
-    """
+def coefficient_table(fit: Fit) -> ShownTable:
+    """Tabulate the coefficients of covariates, as `bayesatk.table` describes them."""
     fit = Result.of(fit)
     numbers = ["mean", "sd", "ci_lower", "ci_upper"]
     if "coefficients" not in fit.statistics:
@@ -167,38 +152,12 @@ def coefficient_table(fit: Fit) -> pd.DataFrame:
         )  # fmt: skip
     columns = fit.statistics["coefficients"].sel(statistic=numbers).to_dataset("statistic")
     columns["prob_positive"] = (fit.posterior["coefficients"] > 0.0).mean(("chain", "draw"))
-    return columns.to_dataframe(["system", "coefficient"]).reset_index()
+    frame = columns.to_dataframe(["system", "coefficient"]).reset_index()
+    return ShownTable.of(frame, "coefficients", ci_prob=fit.ci_prob)
 
 
-def category_table(fit: Fit) -> pd.DataFrame:
-    """Tabulate the probability that a trial reaches each category's score, or a better one.
-
-    Parameters
-    ----------
-    fit : xarray.DataTree
-        A result of scored categories, from `bayesatk.evaluate` or `bayesatk.sample`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns ``system``, ``category``, ``score``, ``target``, ``mean``, ``sd``, ``ci_lower``,
-        ``ci_upper``; for every system from the best category to the worst, whose probability is 1.
-        A better score is a lower one where the data say so (``better="lower"``). Of more than 51
-        categories there are 51, evenly spread, with the best and the worst.
-
-    See Also
-    --------
-    bayesatk.table : the metrics.
-
-    Examples
-    --------
-    >>> import bayesatk
-    >>> data = bayesatk.tally([["b", "a", "b", "c"]], scores={"c": 0, "b": 0.5, "a": 1})
-    >>> fit = bayesatk.evaluate(data, "bayes", pooling="none", rng=1)
-    >>> rows = bayesatk.table(fit, "categories").query("target == 'questions'")
-    >>> rows[["category", "mean"]].round(4).values.tolist()  # (1 + 1)/7, (1 + 1 + 2 + 1)/7
-    [['a', 0.2857], ['b', 0.7143], ['c', 1.0]]
-    """
+def category_table(fit: Fit) -> ShownTable:
+    """Tabulate the probability that a trial reaches each category's score, or a better one."""
     fit = Result.of(fit)
     statistics = fit.statistics
     scores = fit.group("constant_data").get("category_score")
@@ -221,7 +180,8 @@ def category_table(fit: Fit) -> pd.DataFrame:
         reached = held.reindex(category=scores["category"]).fillna(certain)
     columns = reached.to_dataset("statistic").assign(score=scores)
     frame = columns.to_dataframe(["system", "category", "target"]).reset_index()
-    return frame[["system", "category", "score", "target", *numbers["statistic"]]]
+    frame = frame[["system", "category", "score", "target", *numbers["statistic"]]]
+    return ShownTable.of(frame, "categories", ci_prob=fit.ci_prob)
 
 
 def notes(fit: Fit) -> list[str]:

@@ -1,16 +1,13 @@
 """A result as a DataTree that prints as a person reads it."""
 
-import json
-from dataclasses import replace
+from html import escape
 from typing import Any
 
 import xarray as xr
 
-_FIRST_ROWS, _MOST_LINES = 4, 9
-
 
 class ResultTree(xr.DataTree):  # type: ignore[no-untyped-call]
-    """A result: a DataTree, which prints ten lines. ``print(fit.tree)`` shows all groups.
+    """A result: a DataTree that prints its newest table. ``print(fit.tree)`` shows all groups.
 
     Examples
     --------
@@ -73,55 +70,33 @@ class ResultTree(xr.DataTree):  # type: ignore[no-untyped-call]
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the lines, then the groups."""
-        from html import escape
-
         lines = [] if self.parent is not None else _lines(self)
         groups = str(super()._repr_html_())  # type: ignore[no-untyped-call]
         return f"<pre>{escape(chr(10).join(lines))}</pre>" * bool(lines) + groups
 
 
 def _lines(tree: xr.DataTree) -> list[str]:
-    """Return what was evaluated, how, the first rows, and what to do next."""
-    from bayesatk.results.result import Result, analyses_of, analysis_table
-    from bayesatk.results.tables import result_table
-    from bayesatk.results.views import view
+    """Return what was evaluated and how, the newest table, and what to call next."""
+    import bayesatk
 
-    analyses = analyses_of(tree)
     evaluated = bool(tree.attrs.get("study")) and "posterior" in tree.children
-    if "schema_version" not in tree.attrs or not (evaluated or analyses):
-        return []
-    sizes = tree["constant_data"].sizes if "constant_data" in tree.children else {}
     if evaluated and "system" not in tree["posterior"].dims:  # of one system, for ArviZ
         return []
-    systems, lines = sizes.get("system", 0), []
-    if sizes:
-        trials = int(tree["constant_data"]["trials"].sum())
-        lines.append(
-            f"{systems} system{'s' * (systems > 1)} x {sizes['question']} "
-            f"question{'s' * (sizes['question'] > 1)}, {trials:,} trials"
-        )
+    if "schema_version" not in tree.attrs or not (evaluated or "latest" in tree.attrs):
+        return []
+    table = bayesatk.table(tree)
+    latest, lines, calls = table.attrs["analysis"], [], []
     if evaluated:
-        fit = Result.of(tree)
-        lines[0] += f"; {' '.join(metric.label for metric in (*fit.metrics, *fit.costs))}"
+        fit = bayesatk.Result.of(tree)
+        systems, questions = fit.trials.shape
+        lines.append(
+            f"{systems} system{'s' * (systems > 1)} x {questions} question{'s' * (questions > 1)}, "
+            f"{fit.trials.sum():,} trials; "
+            + " ".join(metric.label for metric in (*fit.metrics, *fit.costs))
+        )
         model = "draws of your own model" if fit.own else f"pooling={fit.pooling}; {fit.method}"
         lines.append(f"{model}; {100 * fit.ci_prob:g}% intervals")
-        shown = view(result_table(fit), "results")
-        lines += replace(shown, title="").text(most=_FIRST_ROWS).splitlines()
-        if len(shown.rows) > _FIRST_ROWS:
-            lines[-1] += ": bayesatk.table(fit)"
-    else:
-        lines += str(analysis_table(tree, analyses[0])).splitlines()[:_MOST_LINES]
-    return [*lines, f"Next: {', '.join(_next(tree, evaluated, analyses, systems))}"]
-
-
-def _next(tree: xr.DataTree, evaluated: bool, analyses: list[str], systems: int) -> list[str]:
-    """Return calls that show or use the result."""
-    notes = len(json.loads(str(tree.attrs.get("notes", "[]"))))
-    calls = ["bayesatk.table(fit)"] * evaluated
-    calls += [f"bayesatk.table(fit, {name!r})" for name in analyses]
-    calls += [f"bayesatk.notes(fit) ({notes})"] if notes else []
-    if evaluated and systems > 1:
-        done = "comparison" in tree.children
-        calls.append("bayesatk.table(fit, 'comparison')" if done else "bayesatk.compare(fit)")
-    calls += ['bayesatk.report(fit, "report.html")'] * evaluated
-    return [*calls, "fit.tree"]
+        calls += ["bayesatk.table(fit, 'results')"] * (latest != "results")
+        calls += ["bayesatk.compare(fit)"] * (systems > 1 and "comparison" not in tree.children)
+        calls.append("bayesatk.report(fit, 'report.html')")
+    return [*lines, *str(table).splitlines(), f"Next: {', '.join([*calls, 'fit.tree'])}"]

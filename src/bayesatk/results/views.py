@@ -14,6 +14,7 @@ from unicodedata import combining, east_asian_width
 import numpy as np
 import pandas as pd
 
+from bayesatk._tools.words import printable
 from bayesatk.results.columns import (
     KEPT,
     PRINTED,
@@ -34,7 +35,7 @@ _MOST_ROWS = 60
 # Shown as tables.
 _TABULAR = (
     "categories", "coefficients", "results", "leaderboard", "comparison",
-    "groups", "group_comparison", "plan", *PRINTED,
+    "groups", "group_comparison", "plan", "random_baseline", "verification", *PRINTED,
 )  # fmt: skip
 _MOST_TEXT = 2000  # characters of sentences below a table
 _LEAST = 8  # characters of a column whose text is folded
@@ -216,9 +217,12 @@ def view(frame: pd.DataFrame, name: str | None = None) -> View:
     stated = frame
     if "sentence" in frame and "target" in frame and "population" in set(frame["target"]):
         stated = frame[frame["target"] == "population"]
+    sentences = tuple(map(str, stated.get("sentence", ())))
+    if name == "comparison":  # the leading pair is that of the first row
+        sentences = sentences[:1]
     return View(
         title_of(frame, name), tuple([*columns.values()][i] for i in filled),
-        [[row[i] for i in filled] for row in rows], tuple(map(str, stated.get("sentence", ()))),
+        [[row[i] for i in filled] for row in rows], sentences,
     )  # fmt: skip
 
 
@@ -259,21 +263,24 @@ class ShownTable(pd.DataFrame):
     @property
     def sentences(self) -> list[str]:
         """What is shown below the table."""
-        return sentences_of(self)
+        return [*json.loads(self.attrs.get("sentences", "[]"))]
 
-    def _shown(self) -> tuple[list[View], list[str]] | None:
+    def parts(self) -> tuple[list[View], list[str]] | None:
         """Return views, and lines below them; None if the table is shown as it is."""
         if self.attrs.get("columns") != json.dumps([*map(str, self)]):
             return None
         name = self.attrs["analysis"]
-        if name not in _TABULAR:
-            of_rows = [*self.get("sentence", [])]
-            return ([], [*of_rows, *self.sentences]) if of_rows else None
-        views = blocks(self, name)
-        return views, [*legend(views, self), *_first(views[-1].sentences), *self.sentences]
+        if name in _TABULAR:
+            views = blocks(self, name)
+            lines = [*legend(views, self), *_first(views[-1].sentences), *self.sentences]
+        elif "sentence" in self:
+            views, lines = [], [*self["sentence"], *self.sentences]
+        else:
+            return None
+        return views, [printable(line) for line in lines]
 
     def __repr__(self) -> str:
-        if (shown := self._shown()) is None:
+        if (shown := self.parts()) is None:
             return repr(pd.DataFrame(self))
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
         tables = (shown_part.text(width, _MOST_ROWS) for shown_part in shown[0])
@@ -283,7 +290,7 @@ class ShownTable(pd.DataFrame):
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
-        if (shown := self._shown()) is None:
+        if (shown := self.parts()) is None:
             return str(pd.DataFrame(self)._repr_html_())  # type: ignore[operator]
         lines = "".join(f"<p>{escape(line)}</p>" for line in shown[1])
         return (
@@ -298,11 +305,6 @@ def _first(sentences: Sequence[str]) -> list[str]:
     more = len(sentences) - fitting
     tail = [f"... {more} more in the column 'sentence'."] if more else []
     return [*sentences[:fitting], *tail]
-
-
-def sentences_of(frame: pd.DataFrame) -> list[str]:
-    """Return what an analysis says below its table."""
-    return [*json.loads(frame.attrs.get("sentences", "[]"))]
 
 
 def legend(views: list[View], frame: pd.DataFrame) -> list[str]:

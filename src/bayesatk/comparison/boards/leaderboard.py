@@ -12,6 +12,7 @@ from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.models_of import observed_value
 from bayesatk.results.result import Fit, Result, analysis_group, with_analysis
 from bayesatk.results.schema import metric_values
+from bayesatk.results.tables import noted
 
 _STATISTICS = ["mean", "sd", "ci_lower", "ci_upper"]
 
@@ -86,7 +87,7 @@ def leaderboard(fit: Fit, *, alpha: float | None = None) -> xr.DataTree:
         alpha = float(compared.get("alpha", 0.05))
     comparable(result, 0.0, alpha)
     standings = Standings.of(result, joint_draws(result), alpha)
-    return with_analysis(result.tree, "leaderboard", _group(result, standings, alpha))
+    return with_analysis(result.tree, "leaderboard", leaderboard=_group(result, standings, alpha))
 
 
 def _group(fit: Result, standings: Standings, alpha: float) -> xr.Dataset:
@@ -104,11 +105,7 @@ def _group(fit: Result, standings: Standings, alpha: float) -> xr.Dataset:
         "target": fit.targets, "system": fit.systems,
     }  # fmt: skip
     attrs = {"alpha": alpha, "ci_prob": fit.ci_prob, "effective_draws": effective_draws(fit)}
-    sentences = [_legend(fit, alpha), *fit.notes_on()]
-    if not (fit.trials > 0).all(axis=0).any():
-        sentences.append(
-            "These questions are not the same for all: no question was tried by all systems."
-        )
+    sentences = [_legend(fit, alpha), *noted(fit.notes_on())]
     group = analysis_group(table, keys, attrs, sentences=sentences, labels=labels)
     separated, ranks = (
         np.swapaxes(values, 0, 1)[cells] for values in (standings.declared, standings.ranks)

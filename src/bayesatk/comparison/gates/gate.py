@@ -345,14 +345,14 @@ def gate(
                     f"{value!r:.80}.",
                 )  # fmt: skip
         found = gate_of_result(fit, baseline, policy)
-        return with_analysis(found.compared.tree, "gate", found.group())
+        return with_analysis(found.compared.tree, "gate", gate=found.group())
     if not policy.asked.of_marks:
         raise ArgumentError(
             "metric", " must judge marks or scores here; for votes evaluate both "
             "systems together, and pass the result and the label of the baseline.",
         )  # fmt: skip
     found = gate_of(together(new, baseline), policy, shared=shared, judge=judge, rng=rng)
-    return with_analysis(found.compared.tree, "gate", found.group())
+    return with_analysis(found.compared.tree, "gate", gate=found.group())
 
 
 def _observed(compared: Result, system: int, policy: GatePolicy) -> float:

@@ -14,6 +14,7 @@ from bayesatk.comparison.pairs.contrasts import Settings, of_differences
 from bayesatk.comparison.pairs.verdicts import chance_words, metric_words, named
 from bayesatk.results.result import Result, analysis_group
 from bayesatk.results.schema import TARGET_NAMES
+from bayesatk.results.tables import noted
 
 _SHOWN = ("mean", "sd", "ci_lower", "ci_upper", "prob_below_rope", "prob_in_rope")
 
@@ -52,7 +53,7 @@ def contrast_group(
             rows.append({"metric": metric.label, "target": name, **row, "sentence": sentence})
     weights = {str(system): float(w) for system, w in zip(fit.systems, weight, strict=True) if w}
     attrs = {"weights": weights, "rope": settings.rope, "ci_prob": fit.ci_prob}
-    sentences = [*notes, *fit.notes_on([fit.systems[i] for i in np.flatnonzero(weight)])]
+    sentences = [*notes, *noted(fit.notes_on([fit.systems[i] for i in np.flatnonzero(weight)]))]
     return analysis_group(pd.DataFrame(rows), ["metric", "target"], attrs, sentences=sentences)
 
 

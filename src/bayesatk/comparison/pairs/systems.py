@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from itertools import product
+from itertools import combinations, product
 from typing import Any, Literal
 
 import numpy as np
@@ -24,7 +24,7 @@ from bayesatk.comparison.pairs.together import (
 from bayesatk.comparison.pairs.verdicts import TURNED, PairSentences
 from bayesatk.results.result import Fit, Result, with_analysis
 from bayesatk.results.schema import TARGETS, metric_values
-from bayesatk.results.tables import by_groups, cost_sentences
+from bayesatk.results.tables import by_groups, cost_sentences, noted
 from bayesatk.results.views import ShownTable
 
 
@@ -136,23 +136,19 @@ def compare(
     settings, values = settings_of(result, float(rope)), joint_draws(result)
     if contrast is not None:
         group = contrast_group(result, contrast, values, settings)
-        return with_analysis(result.tree, "contrast", group)
+        return with_analysis(result.tree, "contrast", contrast=group)
     standings = Standings.of(result, values, alpha)
     table = pair_contrasts(result.grid, values, standings.declared, settings)
     tried = (result.trials > 0).astype(int)
     shared = tried @ tried.T
     table[(shared == 0) & ~np.eye(len(shared), dtype=bool)] = np.nan
-    tree, groups = result.tree.copy(), _groups(result, table, standings)
+    groups = _groups(result, table, standings)
     groups["comparison"]["shared_questions"] = ("system", "other"), shared
     if result.grouping is not None:
         groups["group_comparison"] = _group_differences(result, float(rope))
-    attrs = {
-        "rope": float(rope), "alpha": alpha, "effective_draws": settings.effective,
-        "sentences": json.dumps(result.notes_on()),
-    }  # fmt: skip
-    for name, group in groups.items():
-        tree[name] = xr.DataTree(group.assign_attrs(attrs))
-    return tree
+    attrs = {"rope": float(rope), "alpha": alpha, "effective_draws": settings.effective}
+    groups = {name: group.assign_attrs(attrs) for name, group in groups.items()}
+    return with_analysis(result.tree, "comparison", **groups)
 
 
 def comparable(fit: Fit, rope: float = 0.0, alpha: float = 0.05) -> Result:
@@ -208,7 +204,7 @@ def comparison_table(
     by: Literal["system", "group"] = "system",
     of: object = None,
     against: object = None,
-) -> pd.DataFrame:
+) -> ShownTable:
     """Tabulate a comparison, as `bayesatk.table` describes it."""
     fit = Result.of(fit, "comparison")
     if by_groups(fit, by):
@@ -216,8 +212,7 @@ def comparison_table(
     sentences = PairSentences(fit)
     shared, rows, pairs = sentences.shared, [], chosen_pairs(fit, of, against)
     if of is None and against is None:
-        leading = (sentences.of(fit.metrics[0], i, j) for i, j in pairs)
-        pairs = [(pair.i, pair.j) for pair in leading]
+        pairs = list(combinations(_best_first(fit), 2))
     for metric in fit.metrics:
         for i, j in pairs:
             pair = sentences.of(metric, i, j)
@@ -239,8 +234,14 @@ def comparison_table(
     of_costs = ["ratio_median", "ratio_lower", "ratio_upper"] * bool(fit.costs)
     columns = ["system", "other", "metric", "target", *CONTRASTS, *of_costs]
     columns += ["questions", "verdict", "sentence"]
-    attrs["sentences"] = json.dumps([*fit.notes_on(), *cost_sentences(fit)])
+    attrs["sentences"] = json.dumps([*cost_sentences(fit), *noted(fit.notes_on())])
     return ShownTable.of(pd.DataFrame(rows, columns=columns), "comparison", **attrs)
+
+
+def _best_first(fit: Result) -> list[int]:
+    """Return the systems by their means in the first metric on these questions."""
+    means = metric_values(fit.statistics, fit.metrics[0]).sel(statistic="mean", target="questions")
+    return [*map(int, np.argsort(-fit.scale.direction * means.values, kind="stable"))]
 
 
 def chosen_pairs(fit: Result, of: object, against: object) -> list[tuple[int, int]]:
@@ -255,7 +256,7 @@ def chosen_pairs(fit: Result, of: object, against: object) -> list[tuple[int, in
     return list(pairs.values())
 
 
-def _group_rows(fit: Result, pairs: Sequence[tuple[int, int]]) -> pd.DataFrame:
+def _group_rows(fit: Result, pairs: Sequence[tuple[int, int]]) -> ShownTable:
     """Return a row for each pair, group, metric and target; the contrasts of `compare`."""
     data = Result.of(fit, "group_comparison").group("group_comparison")
     dims, rows = ("system", "other", "group", "target", "contrast"), []

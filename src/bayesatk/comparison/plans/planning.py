@@ -205,9 +205,9 @@ def plan(
     sentences += [_BEYOND] * needless
     group = analysis_group(table, ["trials"], attrs, sentences=sentences)
     if isinstance(pilot, Fit):
-        return with_analysis(Result.of(pilot).tree, "plan", group)
+        return with_analysis(Result.of(pilot).tree, "plan", plan=group)
     stated = {"source": repr(source), "scores": "" if scores is None else repr(scores)}
-    return with_analysis(tree_of(None, _METHOD), "plan", group.assign_attrs(stated))
+    return with_analysis(tree_of(None, _METHOD), "plan", plan=group.assign_attrs(stated))
 
 
 def _table(pilots: Sequence[Pilot], goal: _Goal, trials: Sequence[int]) -> pd.DataFrame:
