@@ -3,6 +3,8 @@
 import json
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -212,6 +214,22 @@ def test_demo() -> None:
     assert answer["verdict"] == "agree"
     estimates = [row["estimate"] for row in answer["tables"]["results"] if "pass^" in row["metric"]]
     assert [round(value, 3) for value in estimates[::2]] == [0.42, 0.273, 0.22, 0.2]
+
+
+def test_a_reader_that_leaves_is_no_failed_gate() -> None:
+    line = "from bayesatk.cli.app import app; app()"
+    arguments = ["baseline", "--n", "100", "--guess", "0.5", "-t", "10"]
+    for more in ([], ["--json"]):
+        done = subprocess.Popen(
+            [sys.executable, "-c", line, *arguments, *more],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        assert done.stdout is not None
+        assert done.stderr is not None
+        done.stdout.close()  # as `head` does once it has its lines
+        said = done.stderr.read()
+        done.stderr.close()
+        assert (done.wait(), said) == (141, b"")
 
 
 @pytest.mark.long

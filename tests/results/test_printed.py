@@ -49,7 +49,7 @@ def test_the_newest_analysis_is_what_a_result_prints_and_tabulates(analyse, name
     assert table.equals(bk.table(found, name))
     assert "bayesatk.table(fit, 'results')" in str(found).splitlines()[-1]
     assert str(bk.load_result(bk.save(found, tmp_path / "found.nc"))) == str(found)
-    of_one = bk.select_systems(found, ["new"])
+    of_one = found.sel(system=["new"])
     assert bk.table(of_one).attrs["analysis"] == (name if name in of_one else "results")
 
 

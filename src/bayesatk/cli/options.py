@@ -23,7 +23,7 @@ from bayesatk._tools.messages import Argument, Message, source_of
 from bayesatk.cli.terminal import print_result, say, terminal
 from bayesatk.io.options import RENAMED, FileOptions, as_option
 
-BAD_INPUT, DISAGREE = 2, 1  # exit codes
+BAD_INPUT, DISAGREE, CLOSED_PIPE = 2, 1, 141  # exit codes; the last as shells give SIGPIPE
 RESULTS = (".nc", ".zarr", ".json", ".csv")  # endings of files
 DEFAULT_T = 10.0
 
@@ -124,8 +124,10 @@ def one_line_errors(offered: Collection[str]) -> Iterator[None]:
     """Turn the library's own refusals into one line on standard error and exit code 2."""
     try:
         yield
+        sys.stdout.flush()
     except BrokenPipeError:  # whoever read the output has had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise Exit(CLOSED_PIPE) from None
     except (ValueError, TypeError, OSError, ImportError) as error:
         print(f"bayesatk: {as_options(error, offered)}", file=sys.stderr)
         raise Exit(BAD_INPUT) from None

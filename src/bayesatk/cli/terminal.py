@@ -10,10 +10,17 @@ from bayesatk._tools.words import printable
 _MOST_LEVELS = 20  # of which the probabilities are printed; files have those of all
 
 
+class _Output(Console):
+    """Standard output, whose closed pipe is an error as any other (Rich would leave with 1)."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def terminal() -> Console:
     """Return standard output; in a pipe sentences are wrapped as in a wide terminal."""
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=160)
+    console = _Output(highlight=False)
+    return console if console.is_terminal else _Output(highlight=False, width=160)
 
 
 def say(console: Console, text: object) -> None:
