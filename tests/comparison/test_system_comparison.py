@@ -164,7 +164,7 @@ def test_a_verdict_comes_with_the_notes_of_the_systems_that_it_is_about() -> Non
     assert noted
     assert noted[0] in bk.claim(fit, system="a", other="b")
     assert noted[0] not in bk.claim(fit, system="b", other="c")
-    assert noted[0] in bk.table(fit, "comparison").sentences
-    assert noted[0] in bk.table(bk.leaderboard(fit), "leaderboard").sentences
+    assert f"Note: {noted[0]}" in bk.table(fit, "comparison").sentences
+    assert f"Note: {noted[0]}" in bk.table(bk.leaderboard(fit), "leaderboard").sentences
     with pytest.raises(ValueError, match="alpha must lie strictly"):
         bk.compare(fit, alpha=0.0)
