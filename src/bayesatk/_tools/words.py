@@ -15,7 +15,7 @@ def printable(text: str) -> str:
 
 
 def digits(error: float) -> int:
-    """Return the decimals that are known of a number with this standard error, 2 or 3."""
+    """Return the decimals to print: 3, or 2 where the standard error exceeds 0.005."""
     return 3 if error <= 5e-3 else 2
 
 
