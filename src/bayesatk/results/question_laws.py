@@ -316,7 +316,8 @@ class QuestionLaws:
         if self.p is not None:
             values["p"] = self.p
         else:
-            values |= {"mean_p": self.typical, "typical_p": self.typical}
+            typical = self.typical
+            values |= {"mean_p": typical, "typical_p": typical}
         if self.difficulty is not None:
             values["icc"] = self.difficulty.overall[1]
             values |= {name: getattr(self.difficulty, atom) for name, atom in ATOMS.items()}

@@ -105,10 +105,23 @@ class LevelDraws:
         """Logits of expected scores at tilts (draws, ...), and their derivative."""
         vector, s = self.at_tilts(tilt), self._scaled
         mean, complement = vector @ s, vector @ (1.0 - s)
-        product = np.maximum(mean * complement, _LEAST)
-        variance = product - vector @ (s * (1.0 - s))
-        logits = np.log(np.maximum(mean, _LEAST)) - np.log(np.maximum(complement, _LEAST))
-        return logits, np.maximum(variance / product, 1e-9)
+        return _logits(mean, complement, vector @ (s * (1.0 - s)))
+
+    def _factors(self, tilt: Array) -> tuple[Array, Array]:
+        """Bases (draws, levels) and powers of tilts (nodes, levels) that all draws have in common.
+
+        Probabilities of levels are proportional to their products, so that sums over levels are
+        products of matrices.
+        """
+        base = np.exp(np.maximum(self.log_base - self.log_base.max(axis=1, keepdims=True), -600.0))
+        return base, np.exp(tilt[:, None] * self._scaled - np.maximum(tilt, 0.0)[:, None])
+
+    def _logit_mean_along(self, tilt: Array) -> tuple[Array, Array]:
+        """As `_logit_mean`, at the same tilts (nodes,) for all draws; (draws, nodes)."""
+        (base, powers), s = self._factors(tilt), self._scaled
+        up, down, product = (base @ (powers * row).T for row in (s, 1.0 - s, s * (1.0 - s)))
+        total = up + down
+        return _logits(up / total, down / total, product / total)
 
     def at_tilts(self, tilt: Array) -> Array:
         """Probabilities of levels at tilts (draws, ...); (draws, ..., levels)."""
@@ -120,7 +133,7 @@ class LevelDraws:
         scale = np.unique(self._scaled)
         farthest = _FARTHEST / min(scale[1], 1.0 - scale[-2])
         grid = np.sinh(np.linspace(-np.arcsinh(farthest), np.arcsinh(farthest), _GRID))
-        of_grid = self._logit_mean(np.broadcast_to(grid, (len(logits), _GRID)))[0]
+        of_grid = self._logit_mean_along(grid)[0]
         pairs = zip(logits, of_grid, strict=True)
         tilt = np.stack([np.interp(wanted, known_at, grid) for wanted, known_at in pairs])
         inside = np.abs(logits) < _FARTHEST - 5.0
@@ -182,7 +195,8 @@ class LevelDraws:
         """
         tilt, of_law = self._along()
         at_ends = metric.latent(self._sure())
-        value = np.concatenate([metric.latent(self.at_tilts(tilt)), at_ends], axis=1)
+        every = np.broadcast_to(tilt, (len(self.log_base), len(tilt)))
+        value = np.concatenate([metric.latent(self.at_tilts(every)), at_ends], axis=1)
 
         def expected(offset: Array) -> Array:
             total = np.empty(offset.shape)
@@ -194,17 +208,16 @@ class LevelDraws:
         return expected
 
     def _along(self) -> tuple[Array, Callable[[Array], Array]]:
-        """Tilts of one grid (draws, nodes), and their probabilities by offset, ends last."""
+        """Tilts of one grid (nodes,), and their probabilities by offset, ends last."""
         reach = _FARTHEST / min(np.diff(np.unique(self._scaled))[[0, -1]])
         tilt = np.sinh(np.linspace(-np.arcsinh(reach), np.arcsinh(reach), _ALONG))
-        every = np.broadcast_to(tilt, (len(self.log_base), _ALONG))
-        logits, slope = self._logit_mean(every)
+        logits, slope = self._logit_mean_along(tilt)
         log_width = np.log(slope) + np.log(np.gradient(tilt))
         log_p, log_q = log_expit(logits), log_expit(-logits)
         law, centre = self.difficulty, logit(np.clip(self.difficulty.mean, _NEAREST, 1 - _NEAREST))
 
         def of_law(shift: Array) -> Array:
-            total = np.zeros((len(every), _ALONG + 2))
+            total = np.zeros((len(logits), _ALONG + 2))
             total[:, -2:] = np.stack([law.never, law.always], axis=1)
             for share, middle, icc in zip(law.share.T, centre.T, law.icc.T, strict=True):
                 size = (1.0 - icc) / np.maximum(icc, _NARROWEST)
@@ -218,7 +231,7 @@ class LevelDraws:
                 total += (share / weight.sum(axis=1))[:, None] * weight
             return total
 
-        return every, of_law
+        return tilt, of_law
 
     def _sure(self) -> Array:
         """Probabilities of levels at p = 0 and at p = 1; (draws, 2, levels)."""
@@ -230,8 +243,9 @@ class LevelDraws:
         mean = np.empty(self.log_base.shape)
         for span, block in self._blocks(3 * _ALONG * len(self.scores)):
             tilt, of_law = block._along()
-            weight = of_law(np.zeros(len(tilt)))
-            mean[span] = (weight[:, None, :-2] @ block.at_tilts(tilt))[:, 0]
+            weight = of_law(np.zeros(len(block.log_base)))
+            base, powers = block._factors(tilt)
+            mean[span] = base * (weight[:, :-2] / (base @ powers.T) @ powers)
             mean[span] += (weight[:, None, -2:] @ block._sure())[:, 0]
         return mean
 
@@ -271,3 +285,10 @@ class LevelDraws:
             logits = logit(self.difficulty.draw_p(questions, rng))
         blocks = self._blocks(3 * (_GRID + questions) * len(self.scores))
         return np.concatenate([block.vectors(logits[span]) for span, block in blocks])
+
+
+def _logits(mean: Array, complement: Array, product: Array) -> tuple[Array, Array]:
+    """Logits of expected scores s, and their derivative by the tilt, of s (1 - s) on average."""
+    both = np.maximum(mean * complement, _LEAST)
+    logits = np.log(np.maximum(mean, _LEAST)) - np.log(np.maximum(complement, _LEAST))
+    return logits, np.maximum((both - product) / both, 1e-9)

@@ -399,22 +399,23 @@ class Levels(Observation):
         tilted = self._tilted(theta)
         weight = self.weights(theta, offset, tilted)
         values = self._values(metrics, theta, self._within(weight, tilted))
+        values = np.ascontiguousarray(np.moveaxis(values, 2, 0))
         square = values * values
-        powers = np.concatenate([np.ones_like(values[..., :1]), values, square, square * values], 2)
+        powers = np.concatenate([np.ones_like(values[:1]), values, square, square * values])
         observed = np.empty((*offset.shape, len(self.states), len(metrics), 3))
         for alike, factors in self._likelihoods(tilted):
             parts = _on_one_scale(factors)
             for j in range(offset.shape[1]):
                 raw = sum(
-                    np.swapaxes((weight[:, j, run] * points)[..., None] * sums, 1, 2)
-                    @ powers[:, run] * scale[..., None] for run, points, sums, scale in parts
-                )  # fmt: skip
-                raw = raw[..., 1:] / np.maximum(raw[..., :1], _LEAST)
-                observed[:, j, alike.states] = _cumulants(raw, len(metrics))[:, alike.place]
+                    (weight[:, j, run] * points * powers[..., run]) @ sums * scale
+                    for run, points, sums, scale in parts
+                )
+                moments = np.moveaxis(raw[1:] / np.maximum(raw[0], _LEAST), 0, 2)
+                observed[:, j, alike.states] = _cumulants(moments, len(metrics))[:, alike.place]
         deep = np.flatnonzero(self._deep)
         if len(deep):
             observed[..., deep, :, :] = self._deep_cumulants(metrics, tilted, deep)[:, None]
-        new = _cumulants(weight @ powers[..., 1:], len(metrics))[..., :2]
+        new = _cumulants(np.einsum("pjn,cpn->pjc", weight, powers[1:]), len(metrics))[..., :2]
         lowest, width = self._span(metrics)
         observed[..., 0] = lowest + width * observed[..., 0]
         new[..., 0] = lowest + width * new[..., 0]
