@@ -84,10 +84,16 @@ def test_metrics_must_be_text() -> None:
         parse([4])  # type: ignore[list-item]
 
 
-def test_families_must_not_share_a_variable() -> None:
+def test_families_must_not_share_a_variable(monkeypatch) -> None:
+    monkeypatch.setattr(metrics, "FAMILIES", dict(FAMILIES))
     twin = Family("pass_at_k", "again@", FAMILIES["pass@"].credit)
-    with pytest.raises(ValueError, match="share a variable name"):
+    with pytest.raises(ValueError, match="must be new"):
         MetricGrid.of([twin.at(1), "pass@1"])
+    first, second = (
+        Family("own_at_k", "own@", FAMILIES[name].credit) for name in ("pass@", "pass^")
+    )
+    with pytest.raises(ValueError, match="share a variable name"):
+        MetricGrid.of([first.at(1), second.at(1)])
 
 
 def test_grid_splits_into_named_variables() -> None:
@@ -110,6 +116,32 @@ def test_metrics_of_ones_own_are_known_once_registered(monkeypatch) -> None:
     assert parse("PAIR@3") == (own.at(3),)
     fit = bk.evaluate([[1, 0, 1]], "pair@2", rng=1)
     assert bk.table(fit)["metric"].tolist() == ["pair@2", "pair@2"]
+    again = Family("pair_at_k", "pair@", lambda k: Credit.of(j >= 2 for j in range(k + 1)))
+    assert register(again) is again  # a cell of a notebook that is run again
+    assert parse("pair@3") == (again.at(3),)
+
+
+def test_a_family_that_is_passed_is_taken_everywhere(monkeypatch, tmp_path) -> None:
+    """The chance that two trials agree is p^2 + (1 - p)^2; observed: pairs of trials alike."""
+    monkeypatch.setattr(metrics, "FAMILIES", dict(FAMILIES))
+    agree = Family(
+        "agree_at_k", "agree@", lambda k: Credit.of(float(j in (0, k)) for j in range(k + 1))
+    )
+    runs = {"a": [[1, 0, 1], [1, 1, 1]], "b": [[0, 0, 0], [1, 1, 0]]}
+    fit = bk.evaluate(runs, [agree.at(2), "pass@1"], rng=1)
+    rows = bk.table(fit).query("metric == 'agree@2' and target == 'questions'")
+    assert rows["estimate"].tolist() == pytest.approx([(1 / 3 + 1) / 2, (1 + 1 / 3) / 2])
+    assert agree.at(2).latent(0.3).item() == pytest.approx(0.3**2 + 0.7**2)
+    compared = bk.compare(fit)
+    assert "agree@2" in set(bk.table(compared, "comparison")["metric"])
+    assert "agree@2" in str(fit)
+    assert bk.claim(compared, agree.at(2), system="a") == bk.claim(compared, "agree@2", system="a")
+    assert "agree@2" in bk.report(fit, tmp_path / "report.html").read_text()
+    again = bk.load_result(bk.save(fit, tmp_path / "fit.nc"))
+    assert bk.table(again).equals(bk.table(fit))
+    taken = Family("other_at_k", "pass@", FAMILIES["pass@"].credit)
+    with pytest.raises(ValueError, match="must be new"):
+        bk.evaluate(runs, taken.at(2))
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ class Family:
 
     See Also
     --------
-    bayesatk.metrics.register : makes it known by its symbol.
+    bayesatk.metrics.register : makes it known by its symbol, where a saved result is read.
 
     Examples
     --------

@@ -30,11 +30,15 @@ _HELP = (
     "'cost' and 'cost/success'; several ks or taus are separated by commas."
 )
 
+_OF_THE_LIBRARY = frozenset(FAMILIES)  # symbols that nobody can take
 MetricSpec = str | Metric | Iterable[str | Metric]
 
 
 def parse(metrics: MetricSpec) -> tuple[Metric, ...]:
     """Read metrics as people write them.
+
+    A `Metric` of a family of one's own makes the family known by its symbol, so that tables and
+    comparisons of the result find it.
 
     Parameters
     ----------
@@ -65,6 +69,8 @@ def parse(metrics: MetricSpec) -> tuple[Metric, ...]:
     items = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
     unique: dict[Metric, None] = {}
     for item in items:
+        if isinstance(item, Metric) and item not in COSTS:
+            register(item.family)
         members = [item] if isinstance(item, Metric) else _parse_text(item)
         unique.update(dict.fromkeys(members))
     if not unique:
@@ -175,8 +181,8 @@ def _suggestion(word: str) -> str:
 def register(family: Family) -> Family:
     """Make a metric of one's own known by its symbol, as those of the library are.
 
-    Then ``"two@4"`` is a metric wherever one may be named, and tables, comparisons, plots and
-    reports of results that hold it find it, in this process and (registered again) in any other.
+    Then ``"two@4"`` is a metric wherever one may be named. Passing ``two.at(4)`` to a function
+    registers it, too; a result that was saved needs it registered where it is read.
 
     Parameters
     ----------
@@ -187,7 +193,7 @@ def register(family: Family) -> Family:
     Returns
     -------
     Family
-        The one given. Registering the same again changes nothing.
+        The one given. It takes the place of an earlier one of your own with its symbol.
 
     Raises
     ------
@@ -216,8 +222,8 @@ def register(family: Family) -> Family:
             "symbol must be lower case, ending in '@' or '^', with no other @, ^, comma, colon or "
             f"blank; got {symbol!r}."
         )
-    taken = {known_family.variable for known_family in FAMILIES.values()}
-    if registered is not None or family.variable in taken:
+    taken = {known.variable for known in FAMILIES.values() if known.symbol != symbol}
+    if symbol in _OF_THE_LIBRARY or family.variable in taken:
         raise ValueError(
             f"symbol and variable must be new; {symbol!r} or {family.variable!r} is a metric "
             "already. Choose others."
