@@ -39,8 +39,8 @@ def writers(fit, runs):
     return {
         "fit.nc": lambda path: bk.save(fit, path),
         "fit.zarr": lambda path: bk.save(fit, path),
-        "t.json": lambda path: write_tables(fit, path, "results"),
-        "t.csv": lambda path: write_tables(fit, path, "results"),
+        "t.json": lambda path: write_tables(fit, path),
+        "t.csv": lambda path: write_tables(fit, path),
         "r.csv": lambda path: bk.convert(runs, path),
         "r.jsonl": lambda path: bk.convert(runs, path),
         "r.parquet": lambda path: bk.convert(runs, path),

@@ -42,12 +42,10 @@ def test_predictive_of_a_point() -> None:
     np.testing.assert_allclose(metric.predictive(3e7, 1e7), metric.latent(0.75), atol=1e-6)
 
 
-def test_own_metric_needs_only_a_credit() -> None:
-    from bayesatk import evaluate
-    from bayesatk.metrics import Credit
-
+def test_own_metric_needs_only_a_credit(monkeypatch) -> None:
+    monkeypatch.setattr(metrics, "FAMILIES", dict(FAMILIES))
     both = Family("both_at_k", "both@", lambda k: Credit.of([0.0] * k + [1.0]))
-    fit = evaluate([[1, 1, 0], [1, 0, 0]], [both.at(2), "pass^2"], rng=1)
+    fit = bk.evaluate([[1, 1, 0], [1, 0, 0]], [both.at(2), "pass^2"], rng=1)
     closed = fit["closed_form"].to_dataset().sel(statistic=["estimate", "mean", "sd"])
     np.testing.assert_allclose(closed["both_at_k"], closed["pass_hat_k"], atol=1e-12)
 

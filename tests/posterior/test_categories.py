@@ -11,6 +11,7 @@ from scipy.special import ndtr
 import bayesatk as bk
 from bayesatk.core.numerics import points
 from bayesatk.core.question.categorical import category_finite, category_moments
+from bayesatk.metrics import grid
 from bayesatk.metrics.category_credit import CategoryCredit
 from bayesatk.posterior import model
 from tests.conftest import FALSE_ALARM
@@ -133,7 +134,10 @@ def test_success_is_a_stated_mapping(graded, pooling) -> None:
         (lambda data: bk.evaluate(data, "bayes", prior_weight=0.5), "left out without prior_tri"),
         (lambda data: bk.evaluate(data, "max@1000000"), "k must be at most"),
         (lambda data: bk.tally([[0, 1]], scores={0: 0, 1: 1e200}), "scores must lie within"),
-        (lambda data: bk.evaluate(data, "bayes", prior_trials=EARLIER), "same question labels"),
+        (
+            lambda data: bk.evaluate(data, "bayes", prior_trials=EARLIER),
+            "have the question labels of",
+        ),
         (
             lambda data: bk.evaluate(data, "bayes", prior_trials=data, prior_weight=1.5),
             "prior_weight must lie in",
@@ -266,8 +270,9 @@ def test_priors_may_be_numpy_numbers_and_lists(graded, tmp_path) -> None:
         bk.save(fit, tmp_path / "fit.nc")
 
 
-def test_a_metric_of_ones_own_on_categories(graded) -> None:
+def test_a_metric_of_ones_own_on_categories(graded, monkeypatch) -> None:
     """All of three trials in the best category: pass^3 of the best, as a value of counts."""
+    monkeypatch.setattr(grid, "FAMILIES", dict(grid.FAMILIES))
 
     def all_best(counts, scores):
         return (counts[:, np.argmax(scores)] == counts.sum(axis=1)).astype(float)

@@ -15,8 +15,8 @@ def printable(text: str) -> str:
 
 
 def digits(error: float) -> int:
-    """Return the decimals to print: 3, or 2 where the standard error exceeds 0.005."""
-    return 3 if error <= 5e-3 else 2
+    """Return the decimals to print: 3, or 2 where the standard error is above two of the third."""
+    return 3 if error <= 2e-3 else 2
 
 
 def number_words(value: float, error: float = 0.0, sign: bool = False) -> str:
