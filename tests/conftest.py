@@ -1,5 +1,7 @@
 """Shared data: small enough to be quick, ragged and extreme enough to be honest."""
 
+import sys
+from collections.abc import Iterator
 from zlib import crc32
 
 import numpy as np
@@ -41,6 +43,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         (kept if crc32(item.nodeid.encode()) % parts == part else left_out).append(item)
     config.hook.pytest_deselected(items=left_out)
     items[:] = kept
+
+
+@pytest.fixture(autouse=True)
+def _no_figure_left() -> Iterator[None]:
+    """Matplotlib warns of many open figures, and warnings are errors."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 @pytest.fixture(scope="session")

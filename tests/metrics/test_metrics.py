@@ -86,7 +86,7 @@ def test_families_must_not_share_a_variable(monkeypatch) -> None:
     monkeypatch.setattr(metrics, "FAMILIES", dict(FAMILIES))
     twin = Family("pass_at_k", "again@", FAMILIES["pass@"].credit)
     with pytest.raises(ValueError, match="must be new"):
-        MetricGrid.of([twin.at(1), "pass@1"])
+        parse([twin.at(1), "pass@1"])
     first, second = (
         Family("own_at_k", "own@", FAMILIES[name].credit) for name in ("pass@", "pass^")
     )

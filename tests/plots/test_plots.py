@@ -598,13 +598,24 @@ def test_backend_is_known_or_named(fit, monkeypatch):
 
 
 @pytest.mark.long
-def test_all_plots_leave_pyplot_and_its_settings_alone(fit, compared, tmp_path):
-    before, figures = dict(matplotlib.rcParams), pyplot.get_fignums()
+def test_all_plots_leave_the_settings_of_matplotlib_alone(fit, compared, tmp_path):
+    before = dict(matplotlib.rcParams)
     for i, plot in enumerate(every_plot(fit, compared)):
         plot.savefig(tmp_path / f"{i}.png")
         assert (tmp_path / f"{i}.png").stat().st_size > 5000
+        pyplot.close("all")
     assert dict(matplotlib.rcParams) == before
-    assert pyplot.get_fignums() == figures
+
+
+def test_a_figure_stays_open_for_pyplot(fit, tmp_path):
+    """``plt.savefig`` after a plot writes that plot, as after one of ArviZ."""
+    plot = plots.plot_curve(fit, "pass@")
+    assert pyplot.gcf() is plot.get_viz("figure")
+    pyplot.savefig(tmp_path / "last.png")
+    plot.savefig(tmp_path / "plot.png")
+    last, own = (pyplot.imread(tmp_path / f"{name}.png") for name in ("last", "plot"))
+    assert last[..., :3].std() > 0.05
+    assert own[..., :3].std() > 0.05
 
 
 @pytest.mark.long

@@ -46,6 +46,7 @@ def run(page: str) -> dict[str, object]:
     try:
         for _, line, code in cells(page):
             exec(compile("\n" * line + code, str(DOCS / f"{page}.md"), "exec"), names)
+            plt.close("all")  # as a notebook does
     finally:
         plt.close("all")
     return names

@@ -64,13 +64,20 @@ def parse(metrics: MetricSpec) -> tuple[Metric, ...]:
     >>> [metric.label for metric in parse(["pass_at_4", "pass_hat_2", "accuracy", "avg@16"])]
     ['pass@4', 'pass^2', 'bayes']
     """
+    members = _read(metrics)
+    for metric in members:
+        if metric not in COSTS:
+            register(metric.family)
+    return members
+
+
+def _read(metrics: MetricSpec) -> tuple[Metric, ...]:
+    """Return metrics without repetitions; on a worker families are copies of those known here."""
     if not isinstance(metrics, Iterable | Metric):
         raise ArgumentError("metrics", f" must be text or Metrics; got {metrics!r}. {_HELP}")
     items = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
     unique: dict[Metric, None] = {}
     for item in items:
-        if isinstance(item, Metric) and item not in COSTS:
-            register(item.family)
         members = [item] if isinstance(item, Metric) else _parse_text(item)
         unique.update(dict.fromkeys(members))
     if not unique:
@@ -276,7 +283,7 @@ class MetricGrid:
         >>> grid.ks, [metric.label for metric in grid]
         ((1, 4, 5), ['pass@1', 'pass@4', 'pass@5', 'maj@1', 'maj@4', 'maj@5'])
         """
-        members = parse(metrics)
+        members = _read(metrics)
         families = tuple(dict.fromkeys(metric.family for metric in members))
         names = [family.variable for family in families]
         if len(set(names)) < len(names):

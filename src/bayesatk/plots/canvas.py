@@ -373,7 +373,7 @@ def legend_width(names: Iterable[str]) -> float:
 
 
 def captioned(plot: Any, backend: Backend, width: float, headline: str, *details: str) -> Any:
-    """Add title and caption to a plot of so many inches; leave nothing unseen behind in pyplot."""
+    """Add title and caption to a plot of so many inches."""
     figure, characters_per_inch = plot.get_viz("figure"), 12.5
     plot.words = (headline, *details)  # for who writes them elsewhere
     lines = [
@@ -390,12 +390,6 @@ def captioned(plot: Any, backend: Backend, width: float, headline: str, *details
         figure.update_layout(
             margin={"t": above}, height=figure.layout.height + above, title={"yref": "container"}
         )
-    if backend.name == "matplotlib":
-        from matplotlib import get_backend, pyplot
-
-        # Without a screen nobody can look at the figure: it leaves pyplot's list of open ones.
-        if get_backend().lower() in ("agg", "pdf", "ps", "svg", "cairo", "template"):
-            pyplot.close(figure)
     return plot
 
 
