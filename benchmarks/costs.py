@@ -50,7 +50,7 @@ def covered(questions: int, trials: int, replications: int, of_all: list[float])
 
 
 def main() -> None:
-    """Print the table of docs/scores.md."""
+    """Print the table of docs/answers_and_grades.md."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--replications", type=int, default=1000)
     replications = parser.parse_args().replications

@@ -23,7 +23,7 @@ SAMPLING = (
     "compare_models",
 )  # PyMC runs there
 LONGER = (
-    "index", "limits", "comparing_systems", "random_baseline", "scores", "votes", "stopping",
+    "index", "limits", "comparing_systems", "random_baseline", "answers_and_grades", "stopping",
     "leaderboards", "your_questions", "judge_error",
     "models",
 )  # fmt: skip
@@ -33,7 +33,7 @@ OTHERS = (
 )  # fmt: skip
 SHOWING = ("logs", "plots", "harness")  # pictures and files, checked elsewhere
 LONG = (  # eight seconds or more: for test-all
-    "leaderboards", "limits", "your_questions", "scores", "comparing_systems", "votes",
+    "leaderboards", "limits", "your_questions", "answers_and_grades", "comparing_systems",
     "judge_error", "how_to/gate", "how_to/prior_data", "models",
 )  # fmt: skip
 EXECUTED = {*SAMPLING, *LONGER, *OTHERS, *SHOWING, "metrics"}
