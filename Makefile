@@ -47,7 +47,7 @@ lint:  ## format, style, types, layers
 	$(LINT)/python -m mypy
 	$(LINT)/lint-imports
 	$(LINT)/check-jsonschema --builtin-schema vendor.github-actions action.yml
-	$(LINT)/check-jsonschema --builtin-schema vendor.github-workflows docs/how_to/gate_workflow.yml
+	$(LINT)/check-jsonschema --builtin-schema vendor.github-workflows docs/gate_workflow.yml
 
 docs:  ## the documentation, warnings as errors
 	@BAYESATK_VENV=.venv-docs .ci/environment docs

@@ -164,7 +164,7 @@ def test_the_first_system_named_is_the_new_one(tmp_path) -> None:
 
 
 def test_the_workflow_of_the_docs_has_commands_that_exist() -> None:
-    text = (ROOT / "docs/how_to/gate_workflow.yml").read_text()
+    text = (ROOT / "docs/gate_workflow.yml").read_text()
     steps = yaml.safe_load(text)["jobs"]["gate"]["steps"]
     lines = [one for step in steps for one in step.get("run", "").splitlines()]
     (line,) = [one for one in lines if "bayesatk gate" in one]

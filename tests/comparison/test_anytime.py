@@ -64,7 +64,7 @@ def test_a_path_ends_where_the_library_is() -> None:
 
 
 def test_errors_over_all_looks_and_how_soon_a_difference_is_found() -> None:
-    """The numbers of docs/stopping.md: 150 questions, a look after each."""
+    """The numbers of docs/how_many_trials.md: 150 questions, a look after each."""
     rng = np.random.default_rng(2)
     logit = rng.normal(0.0, 1.5, (400, 1, 150))
     equal = rng.binomial(3, 1 / (1 + np.exp(-logit)), (400, 2, 150))

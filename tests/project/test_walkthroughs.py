@@ -23,18 +23,17 @@ SAMPLING = (
     "compare_models",
 )  # PyMC runs there
 LONGER = (
-    "index", "limits", "comparing_systems", "random_baseline", "answers_and_grades", "stopping",
-    "leaderboards", "your_questions", "judge_error",
-    "models",
+    "index", "limits", "comparing_systems", "random_baseline", "answers_and_grades",
+    "how_many_trials", "leaderboards", "your_questions", "judge_error", "models",
 )  # fmt: skip
 OTHERS = (
-    "how_to/more_trials_than_run", "how_to/prior_data", "how_to/from_the_published_package",
-    "how_to/gate", "how_to/add_a_reader", "schema",
+    "how_to/prior_data", "how_to/from_the_published_package",
+    "how_to/add_a_reader", "schema",
 )  # fmt: skip
-SHOWING = ("logs", "plots", "harness")  # pictures and files, checked elsewhere
+SHOWING = ("logs", "plots", "gates")  # pictures and files, checked elsewhere
 LONG = (  # eight seconds or more: for test-all
     "leaderboards", "limits", "your_questions", "answers_and_grades", "comparing_systems",
-    "judge_error", "how_to/gate", "how_to/prior_data", "models",
+    "judge_error", "how_many_trials", "how_to/prior_data", "models",
 )  # fmt: skip
 EXECUTED = {*SAMPLING, *LONGER, *OTHERS, *SHOWING, "metrics"}
 

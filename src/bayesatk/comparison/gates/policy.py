@@ -3,7 +3,7 @@
 Policies come from Python or a TOML file, and have a digest. For the long run (the same system run
 twice, a stated difference, the same design again) posteriors of differences are taken to be normal,
 and new trials of the same questions to move their mean by as much as it is uncertain. A verdict is
-then an event of a normal variable. docs/how_to/gate.md compares it with simulated gates.
+then an event of a normal variable. docs/gates.md compares it with simulated gates.
 """
 
 import hashlib
