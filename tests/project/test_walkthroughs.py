@@ -18,7 +18,7 @@ CELL = re.compile(r"```\{code-cell\} python\n((?::[^\n]*\n)*)(.*?)```", re.DOTAL
 SAMPLING = (
     "tutorial",
     "how_we_know",
-    "how_to/add_a_metric",
+    "extending",
     "own_model",
     "compare_models",
 )  # PyMC runs there
@@ -28,7 +28,7 @@ LONGER = (
 )  # fmt: skip
 OTHERS = (
     "how_to/prior_data", "how_to/from_the_published_package",
-    "how_to/add_a_reader", "schema",
+    "schema",
 )  # fmt: skip
 SHOWING = ("logs", "plots", "gates")  # pictures and files, checked elsewhere
 LONG = (  # eight seconds or more: for test-all
@@ -102,11 +102,6 @@ def test_walkthrough_of_a_metric_leaves_nothing_behind() -> None:
         bk.evaluate([[1, 0]], "two@2")
 
 
-def test_walkthrough_of_a_reader_takes_its_format_out_again() -> None:
-    run("how_to/add_a_reader")
-    assert "quiz" not in LOGS
-
-
 @pytest.mark.parametrize("page", [*SAMPLING, *LONGER, *OTHERS])
 def test_every_page_checks_its_numbers(page: str) -> None:
     hidden = [code for options, _, code in cells(page) if "remove-cell" in options]
@@ -139,7 +134,7 @@ def test_no_page_samples_unless_marked_slow() -> None:
 
 @pytest.mark.parametrize(
     "page",
-    [*SAMPLING, *LONGER, *OTHERS, *SHOWING, "metrics", "command_line", "contributing", "design"],
+    [*SAMPLING, *LONGER, *OTHERS, *SHOWING, "metrics", "command_line", "contributing"],
 )
 def test_links_to_other_pages_lead_somewhere(page: str) -> None:
     path = DOCS / f"{page}.md"

@@ -1,4 +1,4 @@
-"""The worked diffs of docs/contributing.md apply to this tree, and the tests in them pass."""
+"""The worked diffs of docs/extending.md apply to this tree, and the tests in them pass."""
 
 import os
 import re
@@ -15,7 +15,7 @@ DIFFS = sorted((ROOT / "docs" / "diffs").glob("*.diff"))
 
 def test_each_diff_is_shown_in_the_page() -> None:
     shown = re.findall(
-        r"literalinclude\} diffs/(\w+)\.diff", (ROOT / "docs/contributing.md").read_text()
+        r"literalinclude\} diffs/(\w+)\.diff", (ROOT / "docs/extending.md").read_text()
     )
     assert sorted(shown) == [path.stem for path in DIFFS]
     assert {"metric", "reader", "plot"} <= set(shown)

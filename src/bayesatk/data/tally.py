@@ -84,7 +84,8 @@ def tally(
         Score of every outcome that may occur, as in ``{"I": 0, "C": 1}``. Default ``{0: 0, 1: 1}``
         (False and True count as 0 and 1). ``"numbers"``: outcomes are numbers, and their own
         scores, such as rewards, F1 or seconds; ``(0, 1)``: numbers between these ends. Of more than
-        51 different ones levels are kept, each number at one beside it (docs/answers_and_grades.md).
+        51 different numbers 51 levels are kept, and each number moves to one beside it
+        (docs/answers_and_grades.md).
     success : str, optional
         Rule on the scores, as in ``"score >= 0.8"`` or ``"score <= 30"``, by which outcomes are
         right or wrong. Without `scores` outcomes may be any numbers.
