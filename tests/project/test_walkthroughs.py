@@ -27,13 +27,13 @@ LONGER = (
     "how_many_trials", "leaderboards", "your_questions", "judge_error", "models",
 )  # fmt: skip
 OTHERS = (
-    "how_to/prior_data", "how_to/from_the_published_package",
+    "how_to/from_the_published_package",
     "schema",
 )  # fmt: skip
-SHOWING = ("logs", "plots", "gates")  # pictures and files, checked elsewhere
+SHOWING = ("logs", "gates")  # pictures and files, checked elsewhere
 LONG = (  # eight seconds or more: for test-all
     "leaderboards", "limits", "your_questions", "answers_and_grades", "comparing_systems",
-    "judge_error", "how_many_trials", "how_to/prior_data", "models",
+    "judge_error", "how_many_trials", "models",
 )  # fmt: skip
 EXECUTED = {*SAMPLING, *LONGER, *OTHERS, *SHOWING, "metrics"}
 
