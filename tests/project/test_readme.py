@@ -79,8 +79,8 @@ def test_console_blocks_run_as_they_stand(block: str, tmp_path: Path) -> None:
     extras = tomllib.loads((README.parent / "pyproject.toml").read_text())["project"]
     for line in block.splitlines():
         if line.startswith("pip install"):
-            (extra,) = re.findall(r"pip install '\.\[(\w+)\]'", line)
-            assert extra in extras["optional-dependencies"]
+            (named,) = re.findall(r"pip install '\.\[([\w,]+)\]'", line)
+            assert set(named.split(",")) <= set(extras["optional-dependencies"])
         elif line.startswith("make "):
             assert shell(line.replace("make", "make --dry-run", 1), README.parent)
         else:
