@@ -1,14 +1,15 @@
-"""Both tails, in logarithms and to any depth: Poisson-binomial counts and the largest of several.
+"""Log tail probabilities of a Poisson-binomial count, and of the largest of several.
 
 A tail is computed under exponential tilting: every ``p`` becomes ``p e^s / (1 - p + p e^s)`` with
-``s`` such that the point of interest is the mean, where masses are large; the factor back is minus
-a Kullback-Leibler divergence, a sum of terms of one sign. The largest of several counts follows
-from their tails. Values are logarithms, so that those below the smallest double exist too.
+``s`` such that the point of interest is the mean, where masses are large; the log of
+the factor that undoes the tilt is minus a Kullback-Leibler divergence, a sum of terms of one sign.
+The distribution of the largest of several counts follows from their tails. Values are logarithms,
+so that probabilities below the smallest double are kept too.
 
-Masses of small sums are added up directly (all terms positive, so that small values keep their
-relative accuracy). Larger ones by Fourier transforms of the sums of equal blocks, each kept only on
-a window that Bernstein's inequality proves to hold all but 1e-20 of its mass. Few distinct
-probabilities are binomials.
+Probability masses of small sums are convolved directly (all terms are positive, so that small
+values keep their relative accuracy). Larger sums are convolved by Fourier transforms of blocks of
+variables, each kept only on a window that Bernstein's inequality proves to hold all but 1e-20 of
+its mass. Variables with the same probability are a binomial count.
 """
 
 from collections.abc import Callable
@@ -23,9 +24,8 @@ from scipy.special import expit, log_ndtr, logsumexp, ndtri_exp
 
 from bayesatk._tools.arrays import Array, Ints
 
-Counts = Ints
-_DIRECT = 2048  # sums of at most so many variables are built without transforms
-_TINY = -37.0  # exp(x) at which log1p(-exp(x)) is -exp(x) to double precision
+_MAX_DIRECT_VARIABLES = 2048  # larger sums are convolved by Fourier transforms
+_LOG1P_LINEAR_BELOW = -37.0  # below it log1p(-exp(x)) equals -exp(x) in double precision
 
 
 def log1mexp(x: ArrayLike) -> Array:
@@ -41,8 +41,8 @@ def log1mexp(x: ArrayLike) -> Array:
         return np.where(x > -np.log(2.0), np.log(-np.expm1(x)), np.log1p(-np.exp(x)))
 
 
-class Window(NamedTuple):
-    """Masses of a count on ``first, first + 1, ...``, and its mean and variance."""
+class SumWindow(NamedTuple):
+    """Probability masses of a count on ``first, first + 1, ...``, and its mean and variance."""
 
     first: int
     mass: Array
@@ -50,22 +50,23 @@ class Window(NamedTuple):
     variance: float
 
 
-def reach(variance: float, log_lost: float = 46.0) -> float:
-    """Distance from the mean exceeded with probability ``exp(-log_lost)`` at most, per side.
+def bernstein_radius(variance: float, log_tail_inverse: float = 46.0) -> float:
+    """Distance from the mean that is exceeded with probability ``exp(-log_tail_inverse)`` at most.
 
-    Bernstein's inequality for independent variables within one of their means.
+    Per side; Bernstein's inequality for independent variables within 1 of their means: the
+    probability beyond a distance d is at most ``exp(-d^2 / (2 variance + 2 d / 3))``.
 
     Examples
     --------
-    >>> round(reach(25.0, 4.5), 3)  # three standard deviations, were the sum normal
+    >>> round(bernstein_radius(25.0, 4.5), 3)  # three sds for a normal sum
     16.575
     """
-    third = log_lost / 3.0
-    return third + float(np.sqrt(third**2 + 2.0 * log_lost * variance))
+    third = log_tail_inverse / 3.0
+    return third + float(np.sqrt(third**2 + 2.0 * log_tail_inverse * variance))
 
 
-def bernoulli_sum(p: Array, q: Array, count: Ints) -> Window:
-    """Distribution of the number of successes; exact over all counts up to _DIRECT variables.
+def bernoulli_sum(p: Array, q: Array, count: Ints) -> SumWindow:
+    """Distribution of the number of successes; exact for up to 2048 variables.
 
     Parameters
     ----------
@@ -81,21 +82,24 @@ def bernoulli_sum(p: Array, q: Array, count: Ints) -> Window:
     [0.25, 0.5, 0.25]
     """
     size = int(count.sum())
-    if size > _DIRECT and len(p) <= 64:  # distinct probabilities are cheaper as binomials
+    if (
+        size > _MAX_DIRECT_VARIABLES and len(p) <= 64
+    ):  # distinct probabilities are cheaper as binomials
         windows = [_binomial(*group) for group in zip(p, q, count, strict=True)]
     else:
-        p, q, blocks = np.repeat(p, count), np.repeat(q, count), -(-size // _DIRECT)
-        windows = [_direct(p[i::blocks], q[i::blocks]) for i in range(blocks)]
-    window = reduce(_pair, sorted(windows, key=lambda window: len(window.mass)))
+        p, q, blocks = np.repeat(p, count), np.repeat(q, count), -(-size // _MAX_DIRECT_VARIABLES)
+        windows = [_whole_support(p[i::blocks], q[i::blocks]) for i in range(blocks)]
+    window = reduce(_convolve, sorted(windows, key=lambda window: len(window.mass)))
     mass = np.maximum(window.mass, 0.0)
-    # 1 - p and p rarely add up to exactly one: over many variables the total drifts.
+    # p and q rarely add up to exactly one in floating point: the total drifts.
     return window._replace(mass=mass / mass.sum())
 
 
 def _leaves(p: Array, q: Array, blocks: int) -> Array:
-    """Masses of equal blocks of variables; shape (blocks, block size + 1).
+    """Probability masses of the sums of equal blocks of variables; shape (blocks, block size + 1).
 
-    Block b has the sorted probabilities b, b + blocks, ...: nearly equal means and variances.
+    Block b has the sorted probabilities b, b + blocks, ..., so that blocks have nearly equal means
+    and variances. Variables that always fail fill up the last ones.
     """
     leaf = -(-len(p) // blocks)
     padding = leaf * blocks - len(p)
@@ -110,35 +114,37 @@ def _leaves(p: Array, q: Array, blocks: int) -> Array:
     return np.ascontiguousarray(mass.T)
 
 
-def _direct(p: Array, q: Array) -> Window:
-    """Whole support by sums of positive terms only."""
+def _whole_support(p: Array, q: Array) -> SumWindow:
+    """Masses on the whole support, by convolutions of positive terms only."""
     blocks = 1 << max(0, round(np.log2(len(p) / 24)) + (len(p) <= 256))
     masses = list(_leaves(p, q, blocks))
     while len(masses) > 1:
         masses = [np.convolve(a, b) for a, b in zip(masses[::2], masses[1::2], strict=True)]
-    return Window(0, masses[0][: len(p) + 1], float(p.sum()), float(p @ q))
+    return SumWindow(0, masses[0][: len(p) + 1], float(p.sum()), float(p @ q))
 
 
-def _within_reach(first: int, width: int, mean: float, variance: float) -> tuple[int, int]:
-    """Of the counts ``first, ..., first + width - 1``, the ends of those near the mean."""
-    far = reach(variance)
-    return max(int(np.floor(mean - far)), first), min(int(np.ceil(mean + far)), first + width - 1)
+def _within_radius(first: int, width: int, mean: float, variance: float) -> tuple[int, int]:
+    """First and last of ``first, ..., first + width - 1`` within Bernstein's radius of the mean."""
+    radius = bernstein_radius(variance)
+    low, high = int(np.floor(mean - radius)), int(np.ceil(mean + radius))
+    return max(low, first), min(high, first + width - 1)
 
 
-def _binomial(p: float, q: float, size: int) -> Window:
-    """Binomial masses by ratios, outwards from the mode."""
+def _binomial(p: float, q: float, size: int) -> SumWindow:
+    """Binomial masses by the ratios of neighbours, outwards from the mode."""
     mean, variance = size * p, size * p * q
-    low, high = _within_reach(0, size + 1, mean, variance)
+    low, high = _within_radius(0, size + 1, mean, variance)
     mode = min(max(int((size + 1) * p), low), high)
     up = np.arange(mode, high, dtype=float)
     down = np.arange(mode, low, -1, dtype=float)
     rising = np.cumprod((size - up) / (up + 1.0) * (p / q))
     falling = np.cumprod(down / (size - down + 1.0) * (q / p))
     mass = np.concatenate([falling[::-1], [1.0], rising])
-    return Window(low, mass / mass.sum(), mean, variance)
+    return SumWindow(low, mass / mass.sum(), mean, variance)
 
 
-def _pair(a: Window, b: Window) -> Window:
+def _convolve(a: SumWindow, b: SumWindow) -> SumWindow:
+    """Distribution of the sum of two independent counts."""
     width = len(a.mass) + len(b.mass) - 1
     if min(len(a.mass), len(b.mass)) <= 96:  # faster than a transform
         mass = np.convolve(a.mass, b.mass)
@@ -146,29 +152,30 @@ def _pair(a: Window, b: Window) -> Window:
         size = next_fast_len(width, real=True)
         mass = irfft(rfft(a.mass, size) * rfft(b.mass, size), size)[:width]
     first, mean, variance = a.first + b.first, a.mean + b.mean, a.variance + b.variance
-    low, high = _within_reach(first, width, mean, variance)
-    return Window(low, mass[low - first : high - first + 1], mean, variance)
+    low, high = _within_radius(first, width, mean, variance)
+    return SumWindow(low, mass[low - first : high - first + 1], mean, variance)
 
 
 class UpperTail:
-    """Log masses and log tails ``P(X >= x)`` of a sum of Bernoulli variables, from its mean on.
+    """Log masses and log tails ``P(X >= x)`` of a sum of Bernoulli variables, x above the mean.
 
-    Logarithms once computed are kept.
+    Values are computed on demand and kept.
 
     Parameters
     ----------
     p, q, count : ndarray
-        As of `bernoulli_sum`.
+        Distinct success probabilities, their complements and the number of variables with each,
+        as in `bernoulli_sum`.
     """
 
-    def __init__(self, p: Array, q: Array, count: Counts) -> None:
+    def __init__(self, p: Array, q: Array, count: Ints) -> None:
         self._p, self._q, self._count = p, q, count
-        self._log_p = _log_chance(p, q)
-        self._logit = self._log_p - _log_chance(q, p)
+        self._log_p = _log_probability(p, q)
+        self._logit = self._log_p - _log_probability(q, p)
         self.size, self.mean = int(count.sum()), float(count @ p)
 
-    def at(self, x: Counts) -> Array:
-        """Log of mass and of tail at counts from the mean on; (2, counts)."""
+    def at(self, x: Ints) -> Array:
+        """Log mass and log tail at counts not below the mean; shape (2, counts)."""
         wanted = np.unique(x)
         while len(wanted := wanted[np.isnan(self._tables[0, wanted])]):
             self._fill(int(wanted[0]))
@@ -176,17 +183,17 @@ class UpperTail:
 
     @cached_property
     def _tables(self) -> Array:
-        """Log masses and log tails of all counts; NaN where nothing has been asked yet."""
+        """Log masses and log tails of all counts; NaN where they are not yet computed."""
         tables = np.full((2, self.size + 1), np.nan)
-        tables[:, -1] = self._count @ self._log_p  # all right: a mean that no tilt reaches
+        tables[:, -1] = self._count @ self._log_p  # all succeed: no finite tilt has this mean
         if not self.size:
             return tables
         window = bernoulli_sum(self._p, self._q, self._count)
         counts = window.first + np.arange(len(window.mass))
         with np.errstate(divide="ignore"):
             logs = np.log([window.mass, np.cumsum(window.mass[::-1])[::-1]])
-        if self.size <= _DIRECT:
-            accurate = logs[0] > -640.0  # below that, sums are of subnormal numbers
+        if self.size <= _MAX_DIRECT_VARIABLES:
+            accurate = logs[0] > -640.0  # smaller sums add up subnormal numbers
         else:  # transforms are accurate enough within 1.5 sds of the mean
             sd = np.sqrt(self._count @ (self._p * self._q))
             accurate = counts - self.mean <= 1.5 * sd + 1.0
@@ -195,7 +202,7 @@ class UpperTail:
         return tables
 
     def _fill(self, first: int) -> None:
-        """Tilt the mean to a count, and fill the tables from there on."""
+        """Tilt the distribution so that its mean is a count, and fill the tables from there on."""
         theta = self._tilt(first)
         p, q = expit(self._logit + theta), expit(-self._logit - theta)
         # One tilt serves two sds, over which its factor falls by exp(300) at most.
@@ -210,9 +217,9 @@ class UpperTail:
         table[:] = np.where(np.isnan(table), logs + self._log_factor(theta, first), table)
 
     def _tilt(self, target: int) -> float:
-        """Tilting parameter that moves the mean to the target.
+        """Tilting parameter with which the mean is the target.
 
-        With all logits below -50 hardly anything succeeds, with all above 50 hardly anything fails.
+        The bracket: tilted logits below -50 have a mean near 0, above 50 one near all variables.
         """
 
         def gap(theta: float) -> float:
@@ -222,10 +229,10 @@ class UpperTail:
         return float(brentq(gap, low, high, xtol=1e-6))
 
     def _log_factor(self, theta: float, start: int) -> float:
-        """``log E[exp(theta X)] - theta start``.
+        """``log E[exp(theta X)] - theta start``: the log of the factor that undoes the tilt.
 
-        In extended precision where the machine has it: a rounding of ``exp(theta)`` is common to
-        all variables, so it would add up.
+        Extended precision, where the machine has it: the rounding error of ``exp(theta)`` is the
+        same for all variables, so it would add up.
         """
         tilt = np.longdouble(theta)
         if abs(theta) > 600.0:  # a double may not hold its exponential
@@ -239,15 +246,15 @@ class UpperTail:
         return float(total + tilt * (ones - start))
 
 
-def _log_chance(p: Array, q: Array) -> Array:
-    """Log of p from the smaller of p and its complement: the larger of them may be rounded."""
+def _log_probability(p: Array, q: Array) -> Array:
+    """Log of p, from the smaller of p and its complement q, because the larger may be rounded."""
     return np.where(p > 0.5, np.log1p(-np.minimum(q, 0.5)), np.log(p))
 
 
 class PoissonBinomialTails:
-    """Log masses and log tails of a sum of Bernoulli variables, none of them certain.
+    """Log masses and both log tails of a sum of Bernoulli variables, none of them certain.
 
-    What is below the mean is above that of the failures.
+    The lower tail of the number of successes is the upper tail of the number of failures.
 
     Parameters
     ----------
@@ -268,11 +275,11 @@ class PoissonBinomialTails:
         self.size, self.mean = self._up.size, self._up.mean
         self.variance = float(count @ (p * q))
 
-    def log_mass(self, x: Counts) -> Array:
+    def log_mass(self, x: Ints) -> Array:
         """``log P(X = x)`` for counts of the support."""
         return np.asarray(self._smaller(x)[0])
 
-    def log_tail(self, x: Counts, side: int) -> Array:
+    def log_tail(self, x: Ints, side: int) -> Array:
         """``log P(X >= x)`` for side 1, ``log P(X <= x)`` for side -1; counts of the support."""
         small = (x > self.mean) == (side > 0)
         stored = np.where(small, x, x - side)
@@ -280,62 +287,63 @@ class PoissonBinomialTails:
         exists = (stored >= 0) & (stored <= self.size)
         return np.where(small, values, np.where(exists, log1mexp(values), 0.0))
 
-    def _smaller(self, x: Counts) -> Array:
-        """Log of mass, and of the tail that is away from the mean; (2, counts)."""
+    def _smaller(self, x: Ints) -> Array:
+        """Log mass, and log of the tail away from the mean; shape (2, counts)."""
         logs, above = np.empty((2, len(x))), x > self.mean
         logs[:, above] = self._up.at(x[above])
         logs[:, ~above] = self._down.at(self.size - x[~above])
         return logs
 
 
-# The largest of independent counts, `times` of each distribution. The first axis of all arrays is
-# the distributions.
+# The largest of independent counts, `times` of which follow each of several distributions: the
+# first axis of all arrays.
 
 
-def log_none_above(log_lower: Array, log_upper: Array, times: Array) -> Array:
-    """``log P(max <= x)`` from each ``log P(X <= x)``; the product of ``F^t``."""
+def log_max_cdf(log_lower: Array, log_upper: Array, times: Array) -> Array:
+    """``log P(max <= x)``, the log of the product of ``F^t``, from each ``log P(X <= x)``."""
     return (times * log_lower).sum(axis=0)
 
 
-def log_some_above(log_lower: Array, log_upper: Array, times: Array) -> Array:
-    """``log P(max > x)`` from each ``log P(X <= x)`` and ``log P(X > x)``, whichever is small."""
-    rates = log_rate(log_lower, log_upper) + np.log(times)
-    return _log_exceeding(np.logaddexp.reduce(rates, axis=0))
+def log_max_sf(log_lower: Array, log_upper: Array, times: Array) -> Array:
+    """``log P(max > x)`` from each ``log P(X <= x)`` and ``log P(X > x)``; no cancellation."""
+    rates = log_minus_log(log_lower, log_upper) + np.log(times)
+    return _log_sf(np.logaddexp.reduce(rates, axis=0))
 
 
-def log_largest_at(log_mass: Array, log_before: Array, log_lower: Array, times: Array) -> Array:
+def log_max_pmf(log_mass: Array, log_before: Array, log_lower: Array, times: Array) -> Array:
     """``log P(max = x)`` from each ``log P(X = x)``, ``log P(X < x)`` and ``log P(X <= x)``.
 
     ``F_max(x) (-expm1(-sum t log(F(x)/F(x-1))))``: nothing cancels.
     """
     with np.errstate(invalid="ignore", divide="ignore"):
         ratio = log_mass - log_before
-        step = np.where(ratio < _TINY, ratio, np.log(np.logaddexp(0.0, ratio)))
+        step = np.where(ratio < _LOG1P_LINEAR_BELOW, ratio, np.log(np.logaddexp(0.0, ratio)))
         rates = np.where(np.isneginf(log_before), np.inf, step) + np.log(times)
         lower = (times * log_lower).sum(axis=0)
-        mass = lower + _log_exceeding(np.logaddexp.reduce(rates, axis=0))
+        mass = lower + _log_sf(np.logaddexp.reduce(rates, axis=0))
     return np.where(np.isneginf(lower), -np.inf, mass)
 
 
-def log_rate(log_lower: ArrayLike, log_upper: ArrayLike) -> Array:
-    """``log(-log F)`` from the logarithms of F and 1 - F; the largest of t adds ``log t``."""
+def log_minus_log(log_lower: ArrayLike, log_upper: ArrayLike) -> Array:
+    """``log(-log F)`` from the logs of F and 1 - F; the largest of t counts adds ``log t``."""
     upper = np.asarray(log_upper, float)
     with np.errstate(divide="ignore"):
         fine = np.where(upper < -np.log(2.0), log1mexp(np.minimum(upper, -np.log(2.0))), log_lower)
-        return np.where(upper < _TINY, upper, np.log(-fine))
+        return np.where(upper < _LOG1P_LINEAR_BELOW, upper, np.log(-fine))
 
 
-def _log_exceeding(rate: Array) -> Array:
-    """``log(1 - F)`` from the `log_rate` of F."""
-    return np.where(rate < _TINY, rate, log1mexp(-np.exp(np.minimum(rate, 7.0))))
+def _log_sf(log_minus_log_cdf: Array) -> Array:
+    """``log(1 - F)`` from ``log(-log F)``."""
+    exact = log1mexp(-np.exp(np.minimum(log_minus_log_cdf, 7.0)))
+    return np.where(log_minus_log_cdf < _LOG1P_LINEAR_BELOW, log_minus_log_cdf, exact)
 
 
-class CommonFactor:
-    """Counts that one common factor makes alike, independent given the factor.
+class OneFactorCopula:
+    """Counts with a one-factor Gaussian copula: independent given the common factor Z.
 
     Count ``j`` is ``F^{-1}(Phi(sqrt(r) Z + sqrt(1 - r) e_j))`` with independent standard normal
-    ``Z`` and ``e_j``: every count keeps its own distribution, and the normal scores of any two
-    have correlation ``r``.
+    ``Z`` and ``e_j``: every count keeps its own distribution F, and the normal scores of any two
+    have correlation ``r``. The average over Z is a trapezoid sum.
 
     Parameters
     ----------
@@ -346,10 +354,12 @@ class CommonFactor:
     """
 
     def __init__(self, times: float, correlation: float) -> None:
-        self._shared, self._own = float(np.sqrt(correlation)), float(np.sqrt(1.0 - correlation))
-        # The conditional probability turns from 0 to 1 over own / shared / sqrt(2 log t) of Z.
-        turn = self._own / max(self._shared, 1e-12) / np.sqrt(1.0 + 2.0 * np.log(times))
-        step = min(0.25, 0.2 * turn)
+        self._common_loading = float(np.sqrt(correlation))
+        self._specific_loading = float(np.sqrt(1.0 - correlation))
+        # The conditional probability rises from 0 to 1 within about this range of Z.
+        ratio = self._specific_loading / max(self._common_loading, 1e-12)
+        rise_width = ratio / np.sqrt(1.0 + 2.0 * np.log(times))
+        step = min(0.25, 0.2 * rise_width)
         half = int(np.ceil(39.0 / step))
         self._z = step * np.arange(-half, half + 1)
         self._log_weight = -0.5 * self._z**2 - 0.5 * np.log(2.0 * np.pi) + np.log(step)
@@ -357,7 +367,15 @@ class CommonFactor:
     def log_mean(
         self, log_lower: Array, log_upper: Array, log_tail: Callable[[Array, Array], Array]
     ) -> Array:
-        """Average over the factor a tail of the largest, a function of the log tails given it."""
+        """Log of a tail probability of the largest, averaged over the factor.
+
+        Parameters
+        ----------
+        log_lower, log_upper : ndarray, shape (counts,)
+            Log tails of one count.
+        log_tail : callable
+            The log tail of the largest, from both log tails of one count given the factor.
+        """
         half = log_lower < np.log(0.5)
         score = np.where(
             half,
@@ -368,7 +386,7 @@ class CommonFactor:
         width = max(1, 2_000_000 // len(self._z))  # evaluations at once, to bound memory
         for start in range(0, len(score), width):
             rows = slice(start, start + width)
-            inner = (score[rows, None] - self._shared * self._z) / self._own
+            inner = (score[rows, None] - self._common_loading * self._z) / self._specific_loading
             tail_given_factor = log_tail(log_ndtr(inner)[None], log_ndtr(-inner)[None])
             result[rows] = logsumexp(tail_given_factor + self._log_weight, axis=1)
         return np.minimum(result, 0.0)

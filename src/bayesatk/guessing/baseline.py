@@ -1,4 +1,4 @@
-"""Random guessers as InferenceData: evaluated systems against them, and their own distribution."""
+"""Evaluated systems against random guessers, and the distribution of the best guesser."""
 
 import json
 from collections.abc import Mapping
@@ -230,15 +230,18 @@ def _sampled_means(fit: Result, system: int) -> Array:
 
 
 def _share(true: Flags) -> tuple[Array, Array]:
-    """Share of draws (..., draws) that are true, and its error, never below that of one draw."""
+    """Share of draws (..., draws) that are true, and its Monte Carlo standard error.
+
+    The error of a share of 0 or 1 is that of a share half a draw away from it.
+    """
     share, size = true.mean(axis=-1), true.shape[-1]
     inside = np.clip(share, 0.5 / size, 1.0 - 0.5 / size)
     return share, np.sqrt(inside * (1.0 - inside) / size)
 
 
 def _new_runs(fit: Result, system: int, trials: Ints, rng: Rng) -> Ints:
-    """Posterior predictive number correct of new runs, as many trials of each question."""
-    # Of many questions a run is nearly certain; ten million probabilities are drawn.
+    """Posterior predictive number correct of new runs with the same trials of each question."""
+    # At most 1e7 success probabilities at once: over many questions the total hardly varies.
     size = int(np.clip(1e7 / len(trials), 200, fit.size))
     p, _ = draws_of_p(fit, system, parse("mean"), size, rng)
     return rng.binomial(trials, p).sum(axis=1)
@@ -272,8 +275,9 @@ def random_baseline_distribution(
 
     Parameters
     ----------
-    n, p, t, correlation
-        As in `bayesatk.guessing.MaxOrderStatisticPoissonBinomial`.
+    n, guess, t, correlation
+        Number of examples, probability of guessing right, number of guessers and correlation of
+        their counts, as in `bayesatk.guessing.MaxOrderStatisticPoissonBinomial`.
     ci_prob : float
         Probability of the equal-tailed interval.
     draws : int

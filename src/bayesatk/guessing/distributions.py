@@ -12,14 +12,13 @@ from bayesatk._tools.messages import real_number
 from bayesatk._tools.seeding import RandomSource, resolve_rng
 from bayesatk.data.chances import check_times, success_probabilities
 from bayesatk.guessing._tails import (
-    CommonFactor,
-    Counts,
+    OneFactorCopula,
     PoissonBinomialTails,
+    bernstein_radius,
     log1mexp,
-    log_largest_at,
-    log_none_above,
-    log_some_above,
-    reach,
+    log_max_cdf,
+    log_max_pmf,
+    log_max_sf,
 )
 
 
@@ -35,25 +34,25 @@ class Immutable:
 
 
 class CountDistribution(Immutable, ABC):
-    """What every frozen count distribution here can do.
+    """A frozen distribution of a count, with the methods of `scipy.stats` discrete distributions.
 
-    Arguments and results follow `scipy.stats` frozen discrete distributions: arrays broadcast, a
-    count outside the support has mass 0, a non-integer one is rounded down by ``cdf`` and ``sf``.
+    Arrays broadcast, a count outside the support has mass 0, a non-integer one is rounded down by
+    ``cdf`` and ``sf``.
     """
 
     _low: int
     _high: int
 
     @abstractmethod
-    def _log_mass(self, x: Counts) -> Array:
-        """``log P(X = x)``, of any whole numbers."""
+    def _log_mass(self, x: Ints) -> Array:
+        """``log P(X = x)`` of whole numbers, in the support or not."""
 
     @abstractmethod
-    def _log_lower(self, x: Counts) -> Array:
+    def _log_lower(self, x: Ints) -> Array:
         """``log P(X <= x)``."""
 
     @abstractmethod
-    def _log_upper(self, x: Counts) -> Array:
+    def _log_upper(self, x: Ints) -> Array:
         """``log P(X >= x)``."""
 
     @abstractmethod
@@ -61,9 +60,9 @@ class CountDistribution(Immutable, ABC):
         """Return counts outside which lies a probability below 1e-17."""
 
     def _of_counts(
-        self, x: ArrayLike, function: Callable[[Counts], Array], between: float | None = None
+        self, x: ArrayLike, function: Callable[[Ints], Array], between: float | None = None
     ) -> Array:
-        """Apply a function of whole numbers; `between` is its value elsewhere, if not rounded."""
+        """Apply a function to x rounded down; non-integers have the value `between`, if given."""
         x = np.asarray(x, float)
         rounded = np.floor(np.clip(np.nan_to_num(x, nan=0.0), self._low - 2.0, self._high + 2.0))
         values = function(rounded.astype(np.int64).ravel()).reshape(x.shape)
@@ -109,7 +108,7 @@ class CountDistribution(Immutable, ABC):
         """Bisect for the smallest count at which a monotone function has reached its level."""
         low, high = np.full(q.shape, float(self._low)), np.full(q.shape, float(self._high))
         valid = (q >= 0.0) & (q <= 1.0)
-        # Begin where the probability is: the far tails are only computed for those who ask.
+        # Begin with the bulk, so that far tails are computed only if the level lies in them.
         probes = [np.full(q.shape, float(end)) for end in self._bulk()]
         while probes or (valid & (low < high)).any():
             middle = probes.pop() if probes else np.floor(0.5 * (low + high))
@@ -186,8 +185,9 @@ class PoissonBinomial(CountDistribution):
 
     Notes
     -----
-    Tails keep relative accuracy (1e-12) down to the smallest double and, as logarithms, below it.
-    Divide and conquer for the body, exponential tilting for tails.
+    The probability generating function of the count is ``prod_i (1 - p_i + p_i z)``. It is
+    multiplied out by divide and conquer near the mean and under exponential tilting in the tails,
+    which keep relative accuracy (1e-12) down to the smallest double and, as logarithms, below it.
 
     Examples
     --------
@@ -204,8 +204,8 @@ class PoissonBinomial(CountDistribution):
     def __init__(self, p: object, n: int | None = None) -> None:
         values = success_probabilities(n, p)
         tails = PoissonBinomialTails(values[(values > 0.0) & (values < 1.0)])
-        sure = int(np.count_nonzero(values == 1.0))
-        self._set(n=len(values), _tails=tails, _low=sure, _high=sure + tails.size)
+        certain = int(np.count_nonzero(values == 1.0))
+        self._set(n=len(values), _tails=tails, _low=certain, _high=certain + tails.size)
 
     def __repr__(self) -> str:
         return f"PoissonBinomial(n={self.n}, mean={self.mean():.6g})"
@@ -226,24 +226,24 @@ class PoissonBinomial(CountDistribution):
         t : float
             Number of counts, 1 or more.
         correlation : float
-            Of the normal scores of any two counts, in [0, 1]: a one-factor model that leaves every
-            count its own distribution. 0 is independence.
+            Correlation of the normal scores of any two counts, in [0, 1]: a one-factor Gaussian
+            copula, which leaves every count its own distribution. 0 is independence.
         """
         return LargestPoissonBinomial([self], t, correlation=correlation)
 
-    def _log_mass(self, x: Counts) -> Array:
+    def _log_mass(self, x: Ints) -> Array:
         return self._within(x, self._tails.log_mass, -np.inf, -np.inf)
 
-    def _log_lower(self, x: Counts) -> Array:
+    def _log_lower(self, x: Ints) -> Array:
         return self._within(x, lambda y: self._tails.log_tail(y, -1), -np.inf, 0.0)
 
-    def _log_upper(self, x: Counts) -> Array:
+    def _log_upper(self, x: Ints) -> Array:
         return self._within(x, lambda y: self._tails.log_tail(y, 1), 0.0, -np.inf)
 
     def _within(
-        self, x: Counts, function: Callable[[Counts], Array], below: float, above: float
+        self, x: Ints, function: Callable[[Ints], Array], below: float, above: float
     ) -> Array:
-        """Values at counts of the support (a function of those that are not certain), or beyond."""
+        """Apply a function of the uncertain successes inside the support; constants outside it."""
         result = np.where(x < self._low, below, above)
         inside = (x >= self._low) & (x <= self._high)
         if inside.any():
@@ -265,8 +265,8 @@ class LargestPoissonBinomial(CountDistribution):
     t : float or sequence of float
         How many counts follow each component; real numbers >= 1 (up to 1e12 and beyond).
     correlation : float
-        One-factor correlation of the counts' normal scores, at most 1 - 1e-6, or 1; needs a single
-        component.
+        Correlation of the counts' normal scores (one-factor Gaussian copula), at most 1 - 1e-6, or
+        1; needs a single component.
 
     See Also
     --------
@@ -284,7 +284,7 @@ class LargestPoissonBinomial(CountDistribution):
 
     _components: tuple[PoissonBinomial, ...]
     _times: Array
-    _factor: CommonFactor | None
+    _copula: OneFactorCopula | None
 
     def __init__(
         self,
@@ -306,31 +306,31 @@ class LargestPoissonBinomial(CountDistribution):
         self._set(
             _components=checked,
             _times=np.array([1.0] if correlation == 1.0 else times)[:, None],
-            _factor=CommonFactor(times[0], correlation) if correlated else None,
+            _copula=OneFactorCopula(times[0], correlation) if correlated else None,
             _low=max(component._low for component in checked),
             _high=max(component._high for component in checked),
         )
 
-    def _log_lower(self, x: Counts) -> Array:
-        return self._tail(x, log_none_above)
+    def _log_lower(self, x: Ints) -> Array:
+        return self._tail(x, log_max_cdf)
 
-    def _log_upper(self, x: Counts) -> Array:
-        return self._tail(x - 1, log_some_above)
+    def _log_upper(self, x: Ints) -> Array:
+        return self._tail(x - 1, log_max_sf)
 
-    def _tail(self, x: Counts, function: Callable[[Array, Array, Array], Array]) -> Array:
+    def _tail(self, x: Ints, function: Callable[[Array, Array, Array], Array]) -> Array:
         lower = np.stack([component._log_lower(x) for component in self._components])
         upper = np.stack([component._log_upper(x + 1) for component in self._components])
-        if self._factor is None:
+        if self._copula is None:
             return function(lower, upper, self._times)
-        return self._factor.log_mean(lower[0], upper[0], lambda a, b: function(a, b, self._times))
+        return self._copula.log_mean(lower[0], upper[0], lambda a, b: function(a, b, self._times))
 
-    def _log_mass(self, x: Counts) -> Array:
+    def _log_mass(self, x: Ints) -> Array:
         mass = np.stack([component._log_mass(x) for component in self._components])
-        if self._factor is None:
+        if self._copula is None:
             before = np.stack([component._log_lower(x - 1) for component in self._components])
             at_most = np.stack([component._log_lower(x) for component in self._components])
-            return log_largest_at(mass, before, at_most, self._times)
-        # The difference of the smaller tails.
+            return log_max_pmf(mass, before, at_most, self._times)
+        # Differences of the smaller tails, so that digits are not lost.
         before, lower = self._log_lower(x - 1), self._log_lower(x)
         upper, after = self._log_upper(x), self._log_upper(x + 1)
         with np.errstate(invalid="ignore"):
@@ -343,18 +343,21 @@ class LargestPoissonBinomial(CountDistribution):
 
 
 def _bulk(components: Sequence[PoissonBinomial], total: float) -> tuple[int, int]:
-    """Return counts outside which the largest lies with probability below 1e-17."""
-    log_lost = 41.0  # moments leave out a probability below exp(-41) per side
-    lost = log_lost + float(np.log(total))
-    low = max(int(component.mean() - reach(component.var(), log_lost)) for component in components)
+    """Return counts outside which the largest of `total` lies with probability below 1e-17."""
+    log_tail_inverse = 41.0  # a probability below exp(-41) lies outside, per side
+    log_any_inverse = log_tail_inverse + float(np.log(total))  # that any of them lies above
+    low = max(
+        max(
+            int(component.mean() - bernstein_radius(component.var(), log_tail_inverse)),
+            component._low,
+        )
+        for component in components
+    )
     high = max(
-        int(np.ceil(component.mean() + reach(component.var(), lost))) for component in components
+        int(np.ceil(component.mean() + bernstein_radius(component.var(), log_any_inverse)))
+        for component in components
     )
-    least, most = (
-        max(component._low for component in components),
-        max(component._high for component in components),
-    )
-    return max(low, least), min(high, most)
+    return low, min(high, max(component._high for component in components))
 
 
 def _checked_components(components: Sequence[PoissonBinomial]) -> tuple[PoissonBinomial, ...]:
@@ -363,7 +366,7 @@ def _checked_components(components: Sequence[PoissonBinomial]) -> tuple[PoissonB
     ):
         raise ValueError(
             f"components must be a sequence of PoissonBinomial; got {components!r}. For t "
-            "alike use PoissonBinomial(...).largest_of(t)."
+            "counts of one distribution use PoissonBinomial(...).largest_of(t)."
         )
     if not components:
         raise ValueError("components must have at least one PoissonBinomial; got none.")

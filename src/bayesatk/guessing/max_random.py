@@ -1,7 +1,7 @@
 """The max random baseline: expected best accuracy of t random guessers, and its p-values.
 
 Yauney and Mimno 2024, "Stronger Random Baselines for In-Context Learning" (arXiv:2404.13020).
-And what the best of several equally skilled configurations says about their common skill.
+And the skill of several equally skilled configurations, given the accuracy of the best.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from bayesatk.data.chances import (
     positive_whole,
     success_probabilities,
 )
-from bayesatk.guessing._tails import log_largest_at, log_rate
+from bayesatk.guessing._tails import log_max_pmf, log_minus_log
 from bayesatk.guessing.distributions import (
     CountDistribution,
     Immutable,
@@ -127,7 +127,7 @@ class MaxOrderStatisticPoissonBinomial(Immutable):
     ) -> float | PValueRange:
         """Probability that the best of t guessers does at least as well.
 
-        As `bayesatk.guessing.max_random_p_value`; `correlation` as in `at`.
+        Parameters as in `bayesatk.guessing.max_random_p_value`; `correlation` as in `at`.
         """
         low, high = correct_counts(acc, self.marks, num_correct, decimals)
         best = self.at(t, correlation=correlation)
@@ -155,15 +155,15 @@ class MaxOrderStatisticPoissonBinomial(Immutable):
     ) -> float:
         """Return the number of independent configurations with the p-value of t correlated ones.
 
-        It is between 1 (identical) and t (independent). It grows with the accuracy, because in the
-        tail even strongly correlated normal scores are nearly independent.
+        It lies between 1 (identical) and t (independent) and grows with the accuracy, because even
+        strongly correlated normal scores are nearly independent in the tail.
         """
         count, _ = correct_counts(acc, self.marks, num_correct)
         low, high = self._guesser.support()
         best, times = self.at(t, correlation=correlation), check_times(t)
         if not low < count <= high:
             return 1.0 if count <= low else times
-        log_ratio = _log_rate(best, count) - _log_rate(self._guesser, count)
+        log_ratio = _log_minus_log_cdf(best, count) - _log_minus_log_cdf(self._guesser, count)
         return float(np.clip(np.exp(log_ratio), 1.0, times))
 
     def smallest_significant(
@@ -178,32 +178,33 @@ class MaxOrderStatisticPoissonBinomial(Immutable):
     ) -> int:
         """Largest number of independent configurations with a p-value of at most alpha; or 0."""
         count, _ = correct_counts(acc, self.marks, num_correct)
-        log_t = np.log(-np.log1p(-_check_level(alpha))) - _log_rate(self._guesser, count)
+        log_t = np.log(-np.log1p(-_check_level(alpha))) - _log_minus_log_cdf(self._guesser, count)
         if not log_t < 709.0:  # log of the largest double
             raise OverflowError(
                 "the largest t that is still significant exceeds every double: log P(X >= "
                 f"{count}) = {self._guesser.logsf(count - 1):.6g}."
             )
-        # Settled by the p-value itself, so that the two never contradict each other.
+        # Rounding may be off by one: the p-value itself decides, so that both always agree.
         t = np.floor(np.exp(log_t)) + 1.0
         while t >= 1.0 and float(self.at(t).sf(count - 1)) > alpha:
             t = min(t - 1.0, np.floor(t * (1.0 - 1e-15)))
         return int(t)
 
     def _over(
-        self, k: ArrayLike, t: ArrayLike, of: Callable[[LargestPoissonBinomial, Array], Array]
+        self, k: ArrayLike, t: ArrayLike, method: Callable[[LargestPoissonBinomial, Array], Array]
     ) -> Array:
+        """Broadcast a method of the frozen distribution over counts and over t."""
         counts, times = np.broadcast_arrays(np.asarray(k, float), np.asarray(t, float))
         result = np.empty(counts.shape)
         for value in np.unique(times):
             at_t = times == value
-            result[at_t] = of(self.at(float(value)), counts[at_t])
+            result[at_t] = method(self.at(float(value)), counts[at_t])
         return result[()]
 
 
-def _log_rate(count: CountDistribution, x: int) -> float:
+def _log_minus_log_cdf(count: CountDistribution, x: int) -> float:
     """``log(-log P(count < x))``, to which t independent counts add ``log t``."""
-    return float(log_rate(count.logcdf(x - 1), count.logsf(x - 1)))
+    return float(log_minus_log(count.logcdf(x - 1), count.logsf(x - 1)))
 
 
 def _check_level(alpha: float) -> float:
@@ -296,8 +297,8 @@ def max_random_p_value(
     >>> round(low, 4), round(high, 4)
     (0.0164, 0.5383)
     """
-    law = MaxOrderStatisticPoissonBinomial(n, p, trials=trials)
-    return law.p_value(acc, t, num_correct=num_correct, decimals=decimals)
+    distribution = MaxOrderStatisticPoissonBinomial(n, p, trials=trials)
+    return distribution.p_value(acc, t, num_correct=num_correct, decimals=decimals)
 
 
 def max_random_pmf(num_correct: ArrayLike, n: int, p: object, t: ArrayLike = 1) -> Array:
@@ -392,7 +393,7 @@ def skill_if_selected(
 
 
 def selected_skill(correct: int, marks: int, times: float) -> tuple[float, float, Empirical]:
-    """Mean, sd and distribution of the skill, with ``P(max = correct)`` as its likelihood.
+    """Posterior mean, sd and distribution of the skill; its likelihood is ``P(max = correct)``.
 
     The distribution is tabulated over logits of skill; its error is below 1e-5.
 
@@ -405,8 +406,8 @@ def selected_skill(correct: int, marks: int, times: float) -> tuple[float, float
     coarse = np.linspace(-60.0, 60.0, 2401)
     weight = np.cumsum(_density(coarse, correct, marks, times))
     low = coarse[max(int(np.searchsorted(weight, 1e-14 * weight[-1])) - 2, 0)]
-    most = int(np.searchsorted(weight, (1.0 - 1e-14) * weight[-1]))
-    logit = np.linspace(low, coarse[min(most + 2, len(coarse) - 1)], 4001)
+    last = int(np.searchsorted(weight, (1.0 - 1e-14) * weight[-1]))
+    logit = np.linspace(low, coarse[min(last + 2, len(coarse) - 1)], 4001)
     density = _density(logit, correct, marks, times)
     step = logit[1] - logit[0]
     density /= density.sum() * step
@@ -421,7 +422,7 @@ def _density(logit: Array, correct: int, marks: int, times: float) -> Array:
     log_success, log_failure = log_expit(logit), log_expit(-logit)
     log_mass = log_choose(marks, correct) + correct * log_success + (marks - correct) * log_failure
     before, lower = (_log_cdf(count, marks, logit)[None] for count in (correct - 1, correct))
-    log_density = log_largest_at(log_mass[None], before, lower, np.array([[times]]))
+    log_density = log_max_pmf(log_mass[None], before, lower, np.array([[times]]))
     log_density += log_success + log_failure
     return np.exp(log_density - log_density.max())
 
