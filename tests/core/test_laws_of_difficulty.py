@@ -12,7 +12,7 @@ import bayesatk as bk
 from bayesatk.core.numerics.importance import importance_posterior
 from bayesatk.core.numerics.weights import pareto_shape
 from bayesatk.core.pooling.difficulty import Difficulty
-from bayesatk.core.pooling.nodes import Nodes, rises
+from bayesatk.core.pooling.nodes import Nodes, log_rising_factorial_table
 from bayesatk.posterior.count_posterior import FamilyFit
 from bayesatk.priors import DIFFICULTY_FAMILIES, HyperPrior
 from tests.core.agreement import modelled, posterior_of
@@ -231,5 +231,5 @@ def test_products_are_ratios_of_gamma_functions(logs: list[float], counts: list[
     """Also across the sizes at which products are begun anew, and where counts are too few."""
     with mpmath.workdps(60):
         exact = [[float(mpmath.log(mpmath.rf(mpmath.exp(x), c))) for c in counts] for x in logs]
-    values = rises(np.exp(np.array(logs)), np.array(counts))
+    values = log_rising_factorial_table(np.exp(np.array(logs)), np.array(counts))
     np.testing.assert_allclose(values, exact, rtol=1e-12, atol=1e-12)

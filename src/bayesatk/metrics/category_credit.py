@@ -154,8 +154,8 @@ class CategoryCredit:
         parameters, total = alpha[..., None, :], alpha.sum(axis=-1)[..., None]
 
         def log_ordered(drawn: Ints) -> Array:
-            rises = (gammaln(parameters + drawn) - gammaln(parameters)).sum(axis=-1)
-            return np.asarray(rises - gammaln(total + self.k) + gammaln(total))
+            log_factorials = (gammaln(parameters + drawn) - gammaln(parameters)).sum(axis=-1)
+            return np.asarray(log_factorials - gammaln(total + self.k) + gammaln(total))
 
         return self._expected(scores, log_ordered)
 

@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
 from bayesatk._tools.arrays import Array, Indices, Ints, Rng
-from bayesatk.core.pooling.nodes import Nodes, rises
+from bayesatk.core.pooling.nodes import Nodes, log_rising_factorial_table
 from bayesatk.core.pooling.states import States
 from bayesatk.metrics.credit import log_choose
 
@@ -225,8 +225,10 @@ class Marks:
             for column, kinds in enumerate(([4, 5], [1, 2])):
                 alpha = _rate_shapes(rates[:, column], rates[:, 2])
                 for kind, a in zip(kinds, alpha, strict=True):
-                    total += rises(a, given[:, kind])
-                total -= rises(alpha[0] + alpha[1], given[:, kinds].sum(axis=1))
+                    total += log_rising_factorial_table(a, given[:, kind])
+                total -= log_rising_factorial_table(
+                    alpha[0] + alpha[1], given[:, kinds].sum(axis=1)
+                )
             return total
         logs = log_kinds(np.zeros(1), np.zeros(1), rates, self.counts.shape[1])[:, 2:]
         return np.asarray(logs @ given.T)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from bayesatk._tools.arrays import Array, Indices
-from bayesatk.core.question.dirichlet_multinomial import log_rise
+from bayesatk.core.question.dirichlet_multinomial import log_rising_factorial
 
 _FACTORS = 16  # of a product that is a number: bases are at most 1e15
 _CHUNK = 1 << 14  # bases at once: products stay near the processor
@@ -177,25 +177,26 @@ def log_ordered(
     alpha: Array, beta: Array, successes: NDArray[Any], failures: NDArray[Any]
 ) -> Array:
     """Log probability of trials in their order under ``p ~ Beta``; shape (Betas, states)."""
-    bases = (alpha, beta, alpha + beta)
-    counts = (successes, failures, successes + failures)
-    up, down, both = (rises(base, count) for base, count in zip(bases, counts, strict=True))
-    return np.asarray(up + down - both)
+    logs = log_rising_factorial_table(alpha, successes)
+    logs += log_rising_factorial_table(beta, failures)
+    return np.asarray(logs - log_rising_factorial_table(alpha + beta, successes + failures))
 
 
-def rises(base: Array, counts: NDArray[Any]) -> Array:
-    """``log(Gamma(base + count) / Gamma(base))`` by state, each distinct count once.
+def log_rising_factorial_table(base: Array, counts: NDArray[Any]) -> Array:
+    """Log rising factorials of every base at every count; shape (*base.shape, counts).
 
-    Whole counts that are few are logarithms of products, which cost a tenth of log-gammas.
+    Each distinct count is computed once. Small whole counts are logarithms of products, which cost
+    a tenth of what log-gamma functions do.
 
     Examples
     --------
-    >>> np.exp(rises(np.array([0.5]), np.array([2, 0, 1]))).round(12).tolist()  # 0.5 * 1.5
+    >>> logs = log_rising_factorial_table(np.array([0.5]), np.array([2, 0, 1]))
+    >>> np.exp(logs).round(12).tolist()  # 0.5 * 1.5, 1, 0.5
     [[0.75, 1.0, 0.5]]
     """
     distinct, which = np.unique(counts, return_inverse=True)
     if distinct.max(initial=0) > _FACTORS * len(distinct) or (distinct % 1 != 0).any():
-        return log_rise(base[..., None], distinct)[..., which]
+        return log_rising_factorial(base[..., None], distinct)[..., which]
     logs = np.empty((len(distinct), base.size))
     for start in range(0, base.size, _CHUNK):
         chunk = slice(start, start + _CHUNK)

@@ -20,7 +20,7 @@ from bayesatk._tools.arrays import Array, Indices, Rng
 from bayesatk.core.numerics.quadrature import BetaRule, beta_rule, resolving_degree
 from bayesatk.core.pooling.judges import JudgeRates
 from bayesatk.core.pooling.marks import Marks, count_chances, log_kinds
-from bayesatk.core.pooling.nodes import Nodes, rises
+from bayesatk.core.pooling.nodes import Nodes, log_rising_factorial_table
 from bayesatk.core.pooling.states import States
 from bayesatk.core.program.credits import (
     at_ends,
@@ -441,10 +441,10 @@ class Categories(Observation):
     def log_states(self, theta: Array, offset: Array) -> Array:
         """As of `Observation`."""
         alpha, evidence = self.law.alpha(theta, offset), self.states.evidence
-        logs = -rises(alpha.sum(axis=2), evidence.sum(axis=1))
+        logs = -log_rising_factorial_table(alpha.sum(axis=2), evidence.sum(axis=1))
         for category, counts in enumerate(evidence.T):
             if counts.any():
-                logs += rises(alpha[..., category], counts)
+                logs += log_rising_factorial_table(alpha[..., category], counts)
         return np.asarray(logs)
 
     def cumulants(self, metrics: Sequence[Judged], theta: Array, offset: Array) -> Array:

@@ -22,16 +22,20 @@ def log_ordered(alpha: ArrayLike, counts: NDArray[Any]) -> Array:
     0.333333333333
     """
     alpha = np.broadcast_to(np.asarray(alpha, float), counts.shape)
-    total = log_rise(alpha.sum(axis=-1), counts.sum(axis=-1))
-    return np.asarray(log_rise(alpha, counts).sum(axis=-1) - total)
+    total = log_rising_factorial(alpha.sum(axis=-1), counts.sum(axis=-1))
+    return np.asarray(log_rising_factorial(alpha, counts).sum(axis=-1) - total)
 
 
-def log_rise(base: Array, count: NDArray[Any]) -> Array:
-    """``log(Gamma(base + count) / Gamma(base))``, without cancelling where the base is large.
+def log_rising_factorial(base: Array, count: NDArray[Any]) -> Array:
+    r"""Log of ``base (base + 1) ... (base + count - 1)``, elementwise, for any count >= 0.
+
+    .. math:: \log\Gamma(a + n) - \log\Gamma(a),
+
+    from Stirling's series where the base is large, so that nothing cancels.
 
     Examples
     --------
-    >>> log_rise(np.array([[0.5], [1e15]]), np.array([2])).round(9).tolist()
+    >>> log_rising_factorial(np.array([[0.5], [1e15]]), np.array([2])).round(9).tolist()
     [[-0.287682072], [69.07755279]]
     """
     small = np.minimum(base, _STIRLING)
