@@ -270,13 +270,13 @@ def test_a_line_of_totals_is_no_trial(tmp_path):
     refused(lambda: bk.load(lines(path, rows)), "line 3 must have the field 'task_id'")
 
 
-def test_rows_of_every_eval_ever_without_marks_say_what_is_missing(tmp_path):
+def test_rows_of_every_eval_ever_without_marks_are_a_table(tmp_path):
     rows = [{"evaluation_id": "e", "sample_id": f"s{n}", "model_id": "m",
              "evaluation": {"score": n}} for n in range(2)]  # fmt: skip
     path = lines(tmp_path / "e.jsonl", rows)
-    message = refused(lambda: bk.load(path), "without evaluation.is_correct")
-    table = {name: remedy(message, name) for name in ("format", "columns")}
-    assert only(bk.load(path, **table)) == {"s0": (1, 0, 0), "s1": (0, 1, 0)}
+    message = refused(lambda: bk.load(path), "Marks of 0 and 1 are in 'evaluation.score'")
+    told = remedy(message, "columns")
+    assert only(bk.load(path, columns=told)) == {"s0": (1, 0, 0), "s1": (0, 1, 0)}
 
 
 # ------------------------------------------------------------------ shapes of public repositories

@@ -40,25 +40,21 @@ def by_question(data):
 STATED = {"num_examples": 3, "rollouts_per_example": 2}
 
 
-def test_prompts_that_are_not_distinctive_do_not_merge_questions(tmp_path):
-    rows = [(n, "Guess the word.", "", n > 0) for n in range(3) for _ in range(2)]
-    data = bk.load(verifiers_run(tmp_path, rows, **STATED))
-    assert by_question(data) == [(0, 2, 0), (0, 2, 0), (2, 0, 0)]
-    assert "told apart by example_id" in data.card()
-    assert "as many as stated: 3 questions x 2 trials" in data.card()
-
-
-def test_a_simulated_user_does_not_split_questions(tmp_path):
-    rows = [(n, f"Hello, I am user {n}.{t}", "", t) for n in range(3) for t in range(2)]
-    data = bk.load(verifiers_run(tmp_path, rows, **STATED))
-    assert by_question(data) == [(1, 1, 0)] * 3
-
-
-def test_answers_that_a_rollout_draws_do_not_split_questions(tmp_path):
-    rows = [(0, f"p{n}", f"answer {n}.{t}", t) for t in range(2) for n in range(3)]
-    data = bk.load(verifiers_run(tmp_path, rows, **STATED))
-    assert by_question(data) == [(1, 1, 0)] * 3
-    assert "told apart by prompt," in data.card()
+@pytest.mark.parametrize(("rows", "read", "key"), [
+    ([(n, "Guess the word.", "", n > 0) for n in range(3) for _ in range(2)], "1 questions x 6",
+     "example_id"),
+    ([(n, f"Hello, I am user {n}.{t}", "", t) for n in range(3) for t in range(2)],
+     "6 questions x 1", "example_id"),
+    ([(n, f"p{n}", f"answer {n}.{t}", t) for t in range(2) for n in range(3)], "6 questions x 1",
+     "prompt"),
+], ids=["same prompts", "a simulated user", "answers that a rollout draws"])  # fmt: skip
+def test_what_was_asked_does_not_merge_or_split_questions(tmp_path, rows, read, key):
+    path = verifiers_run(tmp_path, rows, **STATED)
+    refused(lambda: bk.load(path), f"states 3 questions x 2 trials; {read} trials")
+    told = {"question": key, "outcome": "reward", "content": key}
+    data = bk.load(path, format="jsonl", columns=told)
+    assert data.dataset.sizes["question"] == 3
+    assert totals(data)[1] == sum(row[3] for row in rows)
 
 
 def test_ids_that_count_requests_are_passed_over(tmp_path):
@@ -68,19 +64,6 @@ def test_ids_that_count_requests_are_passed_over(tmp_path):
     assert by_question(data) == [(0, 2, 0), (2, 0, 0), (2, 0, 0)]
 
 
-def test_where_no_key_gives_the_totals_all_three_counts_are_told(tmp_path):
-    rows = [(0, "p0", "a", 1), (0, "p0", "b", 0), (1, "p1", "a", 1), (1, "p1", "a", 0)]
-    path = verifiers_run(tmp_path, rows, num_examples=4, rollouts_per_example=1)
-    message = refused(
-        lambda: bk.load(path), "states, 4 questions x 1 trials", "by prompt 2 questions x 2 trials",
-        "by task, prompt, answer 3 questions x 1 to 2 trials", "by example_id 2 questions",
-    )  # fmt: skip
-    assert "columns={'question': 'example_id'" in message
-    table = {"format": "jsonl", "columns": {"question": "example_id", "outcome": "reward",
-                                            "content": "example_id"}}  # fmt: skip
-    assert by_question(bk.load(path, **table)) == [(1, 1, 0), (1, 1, 0)]
-
-
 def test_a_run_that_was_broken_off_is_read_and_noted(tmp_path):
     rows = [(n, f"p{n}", "a", 1) for n in range(3) for _ in range(2)][:-1]
     data = bk.load(verifiers_run(tmp_path, rows, **STATED))
@@ -88,15 +71,6 @@ def test_a_run_that_was_broken_off_is_read_and_noted(tmp_path):
     assert "results.jsonl states 3 questions x 2 trials; 3 questions x 1 to 2 trials (5" in (
         data.card()
     )
-
-
-def test_without_totals_what_the_ids_say_is_noted(tmp_path):
-    rows = [(n, f"p{n // 2 * 2 * (n < 2)}", "", 1) for n in range(3) for _ in range(2)]
-    card = bk.load(verifiers_run(tmp_path, rows, num_examples=-1)).card()
-    assert "CHECK: by task, prompt, answer" not in card  # 1 question x 6: even
-    rows = [(n, f"p{n // 2}", "", 1) for n in range(3) for _ in range(2)]
-    card = bk.load(verifiers_run(tmp_path, rows, num_examples=-1)).card()
-    assert "there are 2 questions x 2 to 4 trials, by example_id 3 questions x 2 trials" in card
 
 
 # ------------------------------------------------------------------ totals that logs state

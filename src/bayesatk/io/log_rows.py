@@ -197,11 +197,6 @@ class Totals:
         numbers = read.questions, read.trials, read.repeats, read.least
         return all(total in (None, number) for total, number in zip(stated, numbers, strict=True))
 
-    @property
-    def even(self) -> bool:
-        """Whether all questions have as many trials."""
-        return self.least == self.repeats
-
     def holds(self, read: "Totals") -> bool:
         """Whether what was read may be a part of what is stated, of a run that was broken off."""
         whole = (self.questions or 0) * (self.repeats or 0)
@@ -231,8 +226,9 @@ class Rows:
     """The trials of all logs.
 
     Columns of questions that are wanted are in `roles`, by role; names of those that there are in
-    `offered`; the totals that a log states, by its number, in `stated`; whether marks of a scorer
-    are all 0 or 1, in `certain`.
+    `offered`; the totals that a log states, by its number, in `stated`; the
+    logs whose questions are told apart by what was asked, in `by_content`; whether marks of a
+    scorer are all 0 or 1, in `certain`.
     """
 
     options: ReadOptions
@@ -246,6 +242,7 @@ class Rows:
     tasks: dict[str, None] = field(default_factory=dict)
     filters: dict[str, None] = field(default_factory=dict)
     stated: dict[int, "Totals"] = field(default_factory=dict)
+    by_content: set[int] = field(default_factory=set)
     certain: dict[str, bool] = field(default_factory=dict)
     _renamed: dict[tuple[int, str], dict[str, None]] = field(default_factory=dict)
     _run: str = ""
@@ -461,9 +458,16 @@ def _note_stated(rows: Rows, questions: list[Any]) -> None:
         of_log = replace(of_log, questions=len({question for _, question in counts[log]}))
         if stated.fits(of_log):
             agreeing.append(str(stated))
-        else:
-            read = f"{of_log} ({of_log.trials} trials) were read"
-            rows.note(f"CHECK: {rows.names[log]} states {stated}; {read}")
+            continue
+        text = f"{rows.names[log]} states {stated}; {of_log} ({of_log.trials} trials) were read"
+        if log in rows.by_content and stated.questions and not stated.holds(of_log):
+            raise OutcomeError(
+                f"questions and trials must be as many as are stated; {text}, with a question for "
+                "everything different that was asked. Name what tells questions apart, as question "
+                "and as content: ", Argument("format", "jsonl"), ", ",
+                Argument("columns", {"question": ..., "outcome": ..., "content": ...}), ".",
+            )  # fmt: skip
+        rows.note(f"CHECK: {text}")
     if agreeing:
         words = agreeing[0] if len(set(agreeing)) == 1 else f"in {len(agreeing)} logs"
         rows.note(f"questions and trials are as many as stated: {words}")

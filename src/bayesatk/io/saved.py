@@ -22,7 +22,6 @@ from bayesatk.results.schema import check_result
 from bayesatk.results.tree import ResultTree
 
 DIGEST = "content_digest"  # attribute of the root of what is stored
-_TRIES = 5  # to read a folder that is replaced meanwhile
 # Attributes of the root that hold JSON.
 _IN_JSON = ("study", "assumptions", "input_files", "citations", "versions", "notes")
 _ZARR = re.compile(r"(.+/)?(zarr\.json|c(/\d+)*)", re.ASCII)  # metadata, and chunks of arrays
@@ -174,7 +173,7 @@ def load_result(path: str | Path) -> xr.DataTree:
     Raises
     ------
     ValueError
-        If it is no result, or is damaged, or is replaced again and again while it is read.
+        If it is no result, or is damaged, or is replaced while it is read.
 
     See Also
     --------
@@ -195,38 +194,17 @@ def load_result(path: str | Path) -> xr.DataTree:
         raise ValueError(f"path must end in .nc or .zarr; got {path.name!r}.")
     if not path.is_dir() and not path.is_file():
         raise ValueError(f"path must be a file or folder; {path} is a pipe or device.")
-    for _ in range(_TRIES):
-        before = _identity(path)
-        tree = fault = None
-        try:
-            tree = _checked(_read(path))
-        except Exception as error:  # h5py, zarr and xarray raise what they like
-            fault = error
-        if _identity(path) == before:  # a folder may be replaced while its files are read
-            break
-    else:
-        raise ValueError(
-            f"path must be that of a result that stays as it is while it is read; {path} was "
-            f"replaced {_TRIES} times meanwhile. Read it when its writer is done."
-        )
-    if tree is None:
-        if isinstance(fault, ArgumentError):
-            raise fault from None
-        text = " ".join(str(fault).split())[:200] or type(fault).__name__
+    try:
+        return _checked(_read(path))
+    except ArgumentError:
+        raise
+    except Exception as error:  # h5py, zarr and xarray raise what they like
+        text = " ".join(str(error).split())[:200] or type(error).__name__
         raise ValueError(
             f"path must be that of a whole result; {path} cannot be read: {text}. It is damaged, "
-            "or was written by something else: restore it, or evaluate again."
+            "is being replaced, or was written by something else: read it again, restore it, or "
+            "evaluate again."
         ) from None
-    return tree
-
-
-def _identity(path: Path) -> tuple[int, ...]:
-    """Return what tells a file or folder from another of its name; nothing if it is gone."""
-    try:
-        status = path.stat()
-    except FileNotFoundError:
-        return ()
-    return status.st_dev, status.st_ino, status.st_ctime_ns
 
 
 def _checked(tree: xr.DataTree) -> xr.DataTree:

@@ -168,10 +168,10 @@ def _repository(instance: str) -> str:
 def _verifiers(record: Record) -> Trials:
     """Read a rollout ``{example_id or id, prompt, completion, answer, reward}`` with named rewards.
 
-    In some releases the id counts requests, not questions: one id stands for several prompts. In
-    others prompts are not distinctive, or a simulated user writes them. So ``metadata.json``
-    beside, which names model and environment, decides by ``num_examples`` and
-    ``rollouts_per_example`` what a question is; where it has none, prompt, answer and task do.
+    In some releases the id counts requests, not questions: one id stands for several prompts. So
+    task, prompt and answer are the question. Where prompts are not distinctive, or a simulated user
+    writes them, the totals in ``metadata.json`` beside, which names model and environment,
+    contradict this.
     """
     no_marks = "id", "example_id", "generation_ms", "scoring_ms", "total_ms"
     failed = {"fault": "an error"} if record("error") else {}
@@ -238,7 +238,7 @@ FORMATS = (
     RecordLog(
         "verifiers", "lines", ("example_id|id", "prompt", "completion", "reward"),
         {"system": "^model", "task": "^env_id|^env"}, asked=("task", "prompt", "answer"),
-        keys=(("task", "prompt", "answer"), ("prompt",), ("example_id|id",)),
+        by_content=True,
         stated=lambda log: Totals.stated_by(log("num_examples"), log("rollouts_per_example")),
         output=("completion",), read=_verifiers, scorer="reward",
         reason="no reward", unless=("system", "model", "trial"), needed=("prompt", "reward"),
@@ -258,11 +258,6 @@ FORMATS = (
         asked=("^sample.responses_create_params",), read=_nemo_gym, parts="rollout_infos",
         scorer="reward", reason="no reward", needed=("rollout_infos",),
         ending="_reward_profiling", honours=_REWARDS,
-    ),
-    RecordLog(
-        "nemo-gym-means", "lines", ("mean/reward", "sample"), unless=("rollout_infos",),
-        summary="a reward profile of NeMo Gym without its rollouts (rollout_infos, since 0.3). "
-        "Give the file of rollouts that it was made from.",
     ),
     RecordLog(
         "harbor", "document", ("task_name", "trial_name", "agent_info", "config"),

@@ -407,12 +407,6 @@ FORMATS = (
         "detailed_evaluation_results name.",
     ),
     RecordLog(
-        "every-eval-ever-unmarked", "lines", ("evaluation_id", "sample_id", "evaluation"),
-        summary="rows of Every Eval Ever without evaluation.is_correct, the mark of a sample. "
-        "Convert the evaluation with its marks, or read another field as a table: "
-        "format='jsonl', columns={'question': 'sample_id', 'outcome': 'evaluation.score'}.",
-    ),
-    RecordLog(
         "promptfoo", "document", ("results.results", "results.stats|results.prompts"),
         {"identity": "id"},
         asked=("vars|testCase.vars", "testCase.assert", "testCase.description"), read=_promptfoo,
@@ -458,21 +452,10 @@ FORMATS = (
         records="data", needed=("experimentItemId", "scores"), notes=_next_page, honours=_ITEMS,
     ),
     RecordLog(
-        "langfuse-scores", "records", ("traceId", "dataType", "stringValue"), records="data",
-        summary="scores of Langfuse, which do not name the items of a data set. Export the items "
-        "of the experiment with their scores: /api/public/experiment-items with "
-        "fields=core,io,scores.",
-    ),
-    RecordLog(
         "braintrust", "records", ("root_span_id", "span_id", "scores"),
         {"system": "experiment_id", "trial": "id", "identity": "id"},
         asked=("input",), output=("output",), known={"tokens": "metrics.tokens"},
         read=_braintrust, reason="no score", records="events|data",
         needed=("span_id", "root_span_id"), notes=_next_page, honours=_ITEMS,
-    ),
-    RecordLog(
-        "simple-evals", "document", ("score", "score:std|convos"),
-        summary="a summary of simple-evals, which writes no marks of single trials to its JSON. "
-        "Write a table of them, a row for each sample.",
     ),
 )  # fmt: skip

@@ -126,8 +126,6 @@ class RecordLog:
         outcome may be marks by scorer, and so may the answer; or, with `lists`, one for each trial.
     by_content : bool
         Whether a question without an id is named by a digest of what was asked.
-    keys : tuple of tuple of str
-        Paths of what may tell the questions apart: the first that gives the totals that are stated.
     by_name : bool
         Whether the id of a question is its own in every task.
     stated : callable
@@ -183,7 +181,6 @@ class RecordLog:
     within: str = ""
     read: Callable[[Record], Trials] = _says_no_more
     by_content: bool = False
-    keys: tuple[tuple[str, ...], ...] = ()
     by_name: bool = False
     stated: Callable[[Record], Totals] = field(default=lambda log: Totals())
     lists: bool = False
@@ -310,7 +307,6 @@ class _Log:
         # Marks of one trial that stand in several records, a scorer in each.
         self.apart: dict[Any, tuple[Json, Json, Json]] = {}
         self.counts: Counter[tuple[str, str]] = Counter()
-        self.keys: list[tuple[Trial, list[str]]] = []  # what may tell the questions apart
 
     def add(self, record: Record, more: Mapping[str, Any]) -> None:
         """Add the trials of which a record speaks."""
@@ -384,9 +380,6 @@ class _Log:
         fields["content"] = content_of(*content)
         if form.by_content and fields.get("question") is None:
             fields["question"] = f"#{digest(*map(canonical, content))}"
-        if form.keys:
-            fields["question"] = [digest(*(canonical(record(path)) for path in key))
-                                  for key in form.keys]  # fmt: skip
         fields |= more
         name, fields["system"] = fields["system"], self.system_of(fields["system"])
         if name and name != fields["system"] and isinstance(fields["trial"], int | str):
@@ -457,51 +450,17 @@ class _Log:
             self.rows.note("trials without a number are counted in the order of the file")
             fields = {**fields, "trial": f"number {len(self.rows.trials) + 1}"}
         read = self.rows.options.answers and isinstance(answer, str)
-        trial = Trial(**fields, outcome=mark, answer=answer if read else None)
-        if self.form.keys:
-            self.keys.append((trial, trial.question))
-            trial.question = f"#{trial.question[0]}"
-        self.rows.add(trial)
-
-    def _choose_key(self, stated: Totals) -> None:
-        """Tell questions apart by what gives as many as are stated; refuse if nothing does."""
-        read = [
-            Totals.of(Counter(names[key] for _, names in self.keys).values())
-            for key in range(len(self.form.keys))
-        ]
-        fitting = [key for key, totals in enumerate(read) if stated.fits(totals)]
-        fitting += [key for key, totals in enumerate(read) if stated.holds(totals)]
-        words = [", ".join(path.split("|")[0] for path in key) for key in self.form.keys]
-        if not fitting:
-            by_key = "; ".join(
-                f"by {key} {totals}" for key, totals in zip(words, read, strict=True)
-            )
-            columns = {"question": words[-1], "outcome": "reward", "content": words[-1]}
-            raise OutcomeError(
-                f"questions and trials must be as many as {self.form.beside} states, {stated}; "
-                f"there are {by_key}. Correct the totals there, or say what tells the questions "
-                "apart: ", Argument("format", "jsonl"), ", ", Argument("columns", columns), ".",
-            )  # fmt: skip
-        best = fitting[0]
-        for trial, names in self.keys if best else ():
-            trial.question = f"#{names[best]}"
-            trial.content = ""  # it is what differs
-        if best:
-            self.rows.note(f"questions are told apart by {words[best]}, as the totals show")
-        elif not read[0].even and any(totals.even for totals in read):
-            self.rows.note(
-                f"CHECK: by {words[0]} there are {read[0]}, by {words[-1]} {read[-1]}; which tells "
-                "the questions apart?"
-            )
+        self.rows.add(Trial(**fields, outcome=mark, answer=answer if read else None))
 
     def finish(self, notes: Iterable[str], stated: Totals) -> None:
         """Add trials whose marks stood apart; refuse names that no record has."""
         read_filter = self.filters.wanted or next(iter(self.filters.names.get("", {})), None)
         for fields, marks, answers in self.apart.values():
             self._choose(fields, marks, answers, "the log", read_filter)
-        if self.keys:
-            self._choose_key(stated)
-        self.rows.stated[len(self.rows.names) - 1] = stated
+        log = len(self.rows.names) - 1
+        self.rows.stated[log] = stated
+        if self.form.by_content:
+            self.rows.by_content.add(log)
         self.scorers.check()
         filters = self.filters.check()
         if self.filters.wanted is None:
