@@ -6,12 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.polynomial.legendre import leggauss
-from scipy.special import betaln, gammaln, logsumexp
+from scipy.special import betaln, comb, gammaln, logsumexp
 
 import bayesatk as bk
 from bayesatk.core.numerics.importance import importance_posterior
 from bayesatk.core.numerics.weights import pareto_shape
-from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.core.pooling.nodes import Nodes, log_rising_factorial_table
 from bayesatk.posterior.count_posterior import FamilyFit
 from bayesatk.priors import DIFFICULTY_FAMILIES, HyperPrior
@@ -148,19 +147,26 @@ def test_a_node_is_its_components() -> None:
     parts = [Nodes.betas(*rng.gamma(2.0, size=(2, 5)), np.full(5, 0.2)) for _ in range(2)]
     shares = rng.dirichlet([1, 1, 1, 1], 5)
     nodes = Nodes.mixed(parts, shares[:, :2], shares[:, 2:])
-    spread = Difficulty.of_nodes(nodes)
-    np.testing.assert_allclose(nodes.overall()[[0, 2]], np.stack(spread.overall), rtol=1e-12)
-    n = np.full(8, 7)
-    total = np.exp(spread.log_counts(np.arange(8), n)).sum(axis=1)
+    again = Nodes.of_moments(nodes.mean, nodes.icc, nodes.share, nodes.atoms)
+    np.testing.assert_allclose(again.alpha, nodes.alpha, rtol=1e-12)
+    c = np.arange(8)
+    total = np.exp(nodes.log_likelihood(c, 7 - c)) @ comb(7, c)
     np.testing.assert_allclose(total, 1.0, rtol=1e-12)
-    p = spread.draw_p(40_000, rng)
+    p = nodes.draw_p(40_000, rng)
+    mean, _, icc, _ = nodes.overall()
+    np.testing.assert_allclose(p.mean(axis=1), mean, atol=0.012)
+    np.testing.assert_allclose(p.var(axis=1), icc * mean * (1.0 - mean), atol=0.012)
     for at in (0.0, 0.2, 0.7, 0.999):
-        np.testing.assert_allclose((p <= at).mean(axis=1), spread.cdf([at])[:, 0], atol=0.012)
+        np.testing.assert_allclose(
+            (p <= at).mean(axis=1), nodes.cdf(np.array([[at]]))[:, 0], atol=0.012
+        )
 
 
-def test_single_beta_is_a_difficulty() -> None:
-    one = Difficulty.of_beta([0.25], [0.2])  # Beta(1, 3)
-    assert one.cdf([0.5])[0, 0] == pytest.approx(1 - 0.5**3)
+@pytest.mark.parametrize("icc", [1e-12, 0.3, 1.0])
+def test_an_offset_moves_the_logit_of_a_mean(icc) -> None:
+    moved = Nodes.of_moments(np.array([[0.2]]), np.array([[icc]])).moved(np.log([16.0]))
+    assert moved.mean[0, 0] == pytest.approx(0.8, rel=1e-9)
+    assert moved.icc[0, 0] == pytest.approx(icc, rel=1e-3)
 
 
 def test_shape_of_pareto_tails() -> None:

@@ -7,11 +7,11 @@ import pytensor.tensor as pt
 import pytest
 import xarray as xr
 from pytensor import function, grad
-from scipy.special import gammaln, logsumexp
+from scipy.special import comb, logsumexp
 from scipy.stats import betabinom
 
 import bayesatk as bk
-from bayesatk.core.pooling.difficulty import Difficulty
+from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.models.difficulty_laws import log_rising
 from bayesatk.models.evidence import Averaged
 from bayesatk.models.question_draws import success_p
@@ -30,22 +30,22 @@ def test_draws_of_the_prior_have_its_families_and_shapes() -> None:
     drawn, family = draw_prior(prior, 40_000, np.random.default_rng(1))
     counts = np.bincount(family) / len(family)
     np.testing.assert_allclose(counts, [0.125, 0.25, 0.625], atol=5 * 0.5 / 200)
-    np.testing.assert_allclose(drawn.share.sum(1) + drawn.never + drawn.always, 1.0)
+    np.testing.assert_allclose(drawn.share.sum(1) + drawn.atoms.sum(1), 1.0)
     mixture, inflated = family == 2, family == 1
     assert (drawn.mean[mixture, 0] < drawn.mean[mixture, 1]).all()
     # Order statistics of two uniforms have means 1/3 and 2/3.
     np.testing.assert_allclose(drawn.mean[mixture].mean(0), [1 / 3, 2 / 3], atol=0.01)
     assert drawn.share[mixture, 0].mean() == pytest.approx(2 / 3, abs=0.01)
-    assert drawn.never[inflated].mean() == pytest.approx(0.1, abs=0.01)
-    assert not drawn.never[~inflated].any()
+    assert drawn.atoms[inflated, 0].mean() == pytest.approx(0.1, abs=0.01)
+    assert not drawn.atoms[~inflated].any()
     assert not drawn.share[~mixture, 1].any()
 
 
 def test_p_given_a_difficulty_is_conjugate() -> None:
     """Shares of the atoms, and the mean within each Beta, by Bayes' rule in exact arithmetic."""
     size = 60_000
-    one = Difficulty(*(np.tile(each, (size, 1)) for each in ([0.5, 0.2], [0.2, 0.8], [0.3, 0.2])),
-                     np.full(size, 0.2), np.full(size, 0.1))  # fmt: skip
+    parts = ([0.2, 0.8], [0.3, 0.2], [0.5, 0.2], [0.2, 0.1])
+    one = Nodes.of_moments(*(np.tile(part, (size, 1)) for part in parts))
     rng = np.random.default_rng(2)
     a, b = one.alpha[0], one.beta[0]
     for c, n in [(0, 2), (2, 2), (3, 5)]:
@@ -79,10 +79,9 @@ def sampled(data):
 def _evidence_by_prior_draws(prior, c, n, size: int = 400_000) -> tuple[float, float]:
     """Mean likelihood of trials in their order over draws of the prior, as a log, and its error."""
     rng, logs = np.random.default_rng(8), []
-    ways = gammaln(n + 1) - gammaln(c + 1) - gammaln(n - c + 1)
     for _ in range(10):
         drawn, _ = draw_prior(prior, size // 10, rng)
-        logs.append((drawn.log_counts(c, n) - ways).sum(axis=1))
+        logs.append(drawn.log_likelihood(c, n - c).sum(axis=1))
     values = np.concatenate(logs)
     weight = np.exp(values - values.max())
     error = weight.std() / weight.mean() / np.sqrt(size)
@@ -164,7 +163,7 @@ def test_draws_are_whole_difficulty_distributions(sampled, data, tmp_path) -> No
     assert bool((gap >= 0.0).all())
     np.testing.assert_array_equal(posterior["never_solved"], group["never"])
     for system in range(2):
-        mean, icc = difficulty_draws(sampled, system).overall
+        mean, _, icc, _ = difficulty_draws(sampled, system).overall()
         np.testing.assert_allclose(posterior["mean_p"].values[:, :, system].ravel(), mean)
         np.testing.assert_allclose(posterior["icc"].values[:, :, system].ravel(), icc)
     population = posterior["pass_at_k"].sel(target="population", k=1)
@@ -187,9 +186,10 @@ def test_likelihoods_and_replicates_are_of_the_drawn_difficulties(sampled, data)
     difficulty = difficulty_draws(sampled, 0)
     c, n = data.successes.values[0], data.trials.values[0]
     logs = sampled["log_likelihood"]["successes"].isel(system=0).values.reshape(-1, len(c))
-    np.testing.assert_allclose(logs, difficulty.log_counts(c, n), atol=1e-9)
+    ways = np.log(comb(n, c))
+    np.testing.assert_allclose(logs, difficulty.log_likelihood(c, n - c) + ways, atol=1e-9)
     drawn = sampled["posterior_predictive"]["successes"].isel(system=0)
-    expected = np.exp(difficulty.log_counts([0], [8])).mean()
+    expected = np.exp(difficulty.log_likelihood(np.array([0]), np.array([8]))).mean()
     share = float((drawn == 0).mean())
     assert share == pytest.approx(expected, abs=5 * 0.5 / np.sqrt(drawn.size / 4))
     assert {"log_prior", "prior", "prior_predictive"} <= set(sampled.children)

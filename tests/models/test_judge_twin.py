@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import bayesatk as bk
-from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.core.pooling.judges import JudgeRates
+from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.models.question_draws import p_given
 from bayesatk.results.question_laws import QuestionLaws
 from tests.conftest import FALSE_ALARM
@@ -67,10 +67,8 @@ def test_p_given_marks_is_what_bayes_says() -> None:
     """Against draws of new questions that have the same marks."""
     rng = np.random.default_rng(2)
     size = 400_000
-    ones = np.ones(size)
-    law = Difficulty(
-        0.8 * ones[:, None], 0.4 * ones[:, None], 0.3 * ones[:, None], 0.2 * ones, 0.0 * ones
-    )
+    parts = (np.full((size, 1), value) for value in (0.4, 0.3, 0.8))
+    law = Nodes.of_moments(*parts, np.tile([0.2, 0.0], (size, 1)))
     p = law.draw_p(1, rng)[:, 0]
     marks = rng.binomial(4, 0.1 + 0.8 * p)
     judge = {"sensitivity": np.full(4000, 0.9), "false_positive_rate": np.full(4000, 0.1)}

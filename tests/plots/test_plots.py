@@ -15,7 +15,7 @@ matplotlib.use("agg")
 from matplotlib import pyplot  # noqa: E402
 
 from bayesatk import plots  # noqa: E402
-from bayesatk.core.pooling.difficulty import Difficulty  # noqa: E402
+from bayesatk.core.pooling.nodes import Nodes  # noqa: E402
 from bayesatk.plots.canvas import Backend, shortened  # noqa: E402
 from bayesatk.plots.curves import simultaneous_band  # noqa: E402
 
@@ -498,10 +498,10 @@ def test_difficulty_draws_the_cdf_and_the_rates(data, fit):
     line = plot.get_viz("median")
     every = fit["difficulty"].to_dataset().sel(system="b").stack(s=("chain", "draw"))
     own = every.isel(s=slice(None, None, 4)).transpose("s", ...)
-    names = ("share", "mean", "icc", "never", "always")
-    drawn = Difficulty(*(own[name].values for name in names))
+    atoms = np.stack([own["never"].values, own["always"].values], axis=1)
+    drawn = Nodes.of_moments(*(own[name].values for name in ("mean", "icc", "share")), atoms)
     np.testing.assert_array_equal(
-        line.get_ydata(), np.quantile(drawn.cdf(line.get_xdata()), 0.5, axis=0)
+        line.get_ydata(), np.quantile(drawn.cdf(line.get_xdata()[None]), 0.5, axis=0)
     )
     assert plot.get_viz("figure").axes[0].get_ylabel() == "share of questions with p or less"
 

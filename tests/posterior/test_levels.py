@@ -11,8 +11,8 @@ from scipy.stats import beta as beta_law
 from scipy.stats import t as student_t
 
 import bayesatk as bk
-from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.core.pooling.levels import LevelDraws, shape_functions
+from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.program import level_observation
 from bayesatk.metrics.category_credit import CategoryCredit, Judged
 from bayesatk.posterior.model import CountModel
@@ -180,7 +180,7 @@ def test_odd_data_have_an_answer(grades) -> None:
 def test_draws_of_levels_are_what_counts_say() -> None:
     """Of draws of the law: probabilities of counts add up, and vectors have the mean p."""
     half = np.array([0.3, 0.6])
-    law = Difficulty.of_beta(half, [0.2, 0.4])
+    law = Nodes.of_moments(half[:, None], np.array([[0.2], [0.4]]))
     drawn = LevelDraws(law, np.array([[0.0, 1.5, 0.0], [0.0, -1.0, 0.0]]), (0.0, 0.5, 1.0))
     counts = np.array([[a, b, 3 - a - b] for a in range(4) for b in range(4 - a)])
     np.testing.assert_allclose(np.exp(drawn.log_counts(counts)).sum(axis=1), 1.0, atol=1e-6)
@@ -226,7 +226,7 @@ def test_the_sampled_model_agrees() -> None:
 
 def test_offsets_move_the_expected_score_as_a_logit() -> None:
     """Of one Beta the expected score at an offset is that of its moved mean."""
-    law = Difficulty.of_beta([0.3, 0.6, 0.5], [0.2, 0.05, 0.95])
+    law = Nodes.of_moments(np.array([[0.3], [0.6], [0.5]]), np.array([[0.2], [0.05], [0.95]]))
     base = np.array([[0.0, 1.5, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, 0.0]])
     drawn = LevelDraws(law, base, (0.0, 0.5, 1.0))
     judged = Judged(CategoryCredit(1), np.array([0.0, 0.5, 1.0]))

@@ -100,7 +100,7 @@ class RightWrong:
         return np.stack([trials - drawn, drawn], axis=-1)
 
     def replicates(self, mean: Array, icc: Array | None, trials: Ints, rng: Rng) -> Ints:
-        """Draw successes of questions that are all alike; others are drawn from a `Difficulty`.
+        """Draw successes of questions that are all alike; others have a law of their own.
 
         Parameters
         ----------

@@ -185,7 +185,7 @@ class Metric:
         for j, x in enumerate(self.credit.values):
             value += x * np.exp(log_chance)
             if j < k:
-                log_chance += np.log((k - j) * (a + j) / ((j + 1) * (b + k - 1 - j)))
+                log_chance += np.log((k - j) * (a + j) / ((j + 1) * (b + (k - 1 - j))))
         return value
 
 

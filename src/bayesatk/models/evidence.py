@@ -20,7 +20,7 @@ from scipy.special import logsumexp
 from scipy.stats import gaussian_kde
 
 from bayesatk._tools.arrays import Array, Ints, Rng
-from bayesatk.core.pooling.difficulty import Difficulty
+from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.data.study import Study
 from bayesatk.models.program import all_trials
 from bayesatk.models.question_draws import log_parts, traced_difficulty
@@ -42,7 +42,7 @@ class Averaged:
 
     Parameters
     ----------
-    difficulties : sequence of Difficulty
+    difficulties : sequence of Nodes
         One for each system, of all draws.
     family : ndarray of int, shape (draws, system)
         Of each draw, as an index of ``bayesatk.priors.DIFFICULTY_FAMILIES``.
@@ -51,7 +51,7 @@ class Averaged:
         errors, dims ``system, family``.
     """
 
-    difficulties: Sequence[Difficulty]
+    difficulties: Sequence[Nodes]
     family: Ints
     table: xr.Dataset | None = None
 
@@ -74,7 +74,7 @@ def average(study: Study, posteriors: Mapping[str, xr.Dataset], rng: Rng) -> Ave
     prior = study.prior
     assert isinstance(prior, HyperPrior)
     number = {name: DIFFICULTY_FAMILIES.index(name) for name in posteriors}
-    drawn: dict[str, list[Difficulty]] = {}
+    drawn: dict[str, list[Nodes]] = {}
     for name, posterior in posteriors.items():
         by_system = [traced_difficulty(posterior, i) for i in range(len(study.outcomes.systems))]
         drawn[name] = [difficulty for difficulty in by_system if difficulty is not None]
@@ -122,7 +122,7 @@ def _table(logs: Array, errors: Array, prior: Mapping[str, float]) -> xr.Dataset
 
 
 def log_evidence(
-    fields: Fields, draws: Difficulty, chains: tuple[int, int], counts: Array,
+    fields: Fields, draws: Nodes, chains: tuple[int, int], counts: Array,
     rng: Rng,
 ) -> tuple[float, float]:  # fmt: skip
     """Estimate the log evidence of one system and family from posterior draws, and its error.
@@ -131,7 +131,7 @@ def log_evidence(
     ----------
     fields : Fields
         Prior of the hyperparameters of the family.
-    draws : Difficulty
+    draws : Nodes
         Chains one after the other.
     chains : (int, int)
         Number of chains and of draws in each.
@@ -159,7 +159,7 @@ def log_evidence(
     return float(values.mean()), float(np.hypot(*errors) / 2.0)
 
 
-def _coordinates(fields: Fields, draws: Difficulty) -> Array:
+def _coordinates(fields: Fields, draws: Nodes) -> Array:
     """Unconstrained coordinates of draws, (draws, coordinates)."""
     values = field_values(draws)
     columns = [

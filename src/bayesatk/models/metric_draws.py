@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 
 from bayesatk._tools.arrays import Array, Indices, Rng
-from bayesatk.core.pooling.difficulty import Difficulty
+from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.data.study import Study
 from bayesatk.models.program import all_trials
 from bayesatk.models.question_draws import (
@@ -51,7 +51,7 @@ def count_draws(
     posterior: xr.Dataset,
     keep_p: bool,
     rng: Rng,
-    difficulties: Sequence[Difficulty] | None = None,
+    difficulties: Sequence[Nodes] | None = None,
 ) -> CountDraws:
     """Metrics that judge trials, probabilities to reach scores, hyperparameters, and p when kept.
 
@@ -62,7 +62,7 @@ def count_draws(
         Draws of the model's variables.
     keep_p : bool
     rng : numpy.random.Generator
-    difficulties : sequence of Difficulty, optional
+    difficulties : sequence of Nodes, optional
         One for each system, of all draws, where questions are right or wrong and differ.
     """
     scale, judged = study.scale, study.grid.judged

@@ -11,7 +11,7 @@ import xarray as xr
 from scipy.stats import betabinom, binom
 
 from bayesatk._tools.arrays import Array, Indices, Rng
-from bayesatk.core.pooling.difficulty import Difficulty
+from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.question.dirichlet_multinomial import log_ordered
 from bayesatk.data.study import Study
 from bayesatk.metrics.credit import log_choose
@@ -23,7 +23,7 @@ _LEAST = 1e-300  # sum of gamma variables
 _LEAST_ICC = 1e-8  # of the rates of a judge, as in `bayesatk.models.judged_marks`
 
 
-def traced_difficulty(posterior: xr.Dataset, system: int) -> Difficulty | None:
+def traced_difficulty(posterior: xr.Dataset, system: int) -> Nodes | None:
     """Return the difficulty distribution in every draw of a model of one family.
 
     Draws of a mixture are put in the order of their means. A trace without a system dimension is
@@ -39,13 +39,13 @@ def traced_difficulty(posterior: xr.Dataset, system: int) -> Difficulty | None:
     order = np.argsort(difficulty.mean, axis=1, kind="stable")
     ordered = {
         name: np.take_along_axis(getattr(difficulty, name), order, axis=1)
-        for name in ("share", "mean", "icc")
+        for name in ("share", "alpha", "beta")
     }
     return replace(difficulty, **ordered)
 
 
 def traced_laws(
-    study: Study, posterior: xr.Dataset, system: int, difficulty: Difficulty | None
+    study: Study, posterior: xr.Dataset, system: int, difficulty: Nodes | None
 ) -> QuestionLaws | None:
     """Return the laws of questions of one system, where the model has hyperparameters of them.
 
@@ -55,7 +55,7 @@ def traced_laws(
     posterior : xarray.Dataset
         Draws of the model's variables.
     system : int
-    difficulty : Difficulty, optional
+    difficulty : Nodes, optional
         Of right and wrong, in all draws, without an offset.
     """
     if study.pooling != "partial" or (difficulty is None and not study.scale.axes):
@@ -86,12 +86,12 @@ def population_mean(posterior: xr.Dataset, system: int) -> Expectation | None:
     return lambda metric: np.asarray(metric.latent(p))
 
 
-def log_parts(difficulty: Difficulty, states: Array) -> Array:
+def log_parts(difficulty: Nodes, states: Array) -> Array:
     """Log probability of trials in their order, and of each Beta or atom, shares included.
 
     Parameters
     ----------
-    difficulty : Difficulty
+    difficulty : Nodes
     states : ndarray, shape (states, 2)
         Wrong and right trials, or fractions of trials.
 
@@ -103,8 +103,7 @@ def log_parts(difficulty: Difficulty, states: Array) -> Array:
     parameters = np.stack([difficulty.beta, difficulty.alpha], axis=-1)[:, None]
     counts = np.broadcast_to(states[:, None], (len(parameters), len(states), *parameters.shape[2:]))
     wrong, right = states.T
-    never, always = difficulty.never[:, None], difficulty.always[:, None]
-    atoms = np.stack([never * (right == 0.0), always * (wrong == 0.0)], axis=-1)
+    atoms = difficulty.atoms[:, None] * np.stack([right == 0.0, wrong == 0.0], axis=-1)
     with np.errstate(divide="ignore"):
         logs = np.log(difficulty.share)[:, None] + log_ordered(parameters, counts)
         return np.concatenate([logs, np.log(atoms)], axis=-1)
@@ -159,8 +158,7 @@ def p_given(law: QuestionLaws, counts: Array, size: int, rng: Rng) -> Array:
     unknown = unmarked + marks
     hidden = np.arange(unknown + 1)
     right, trials = hidden + labelled_right, unknown + labelled_wrong + labelled_right
-    logs = difficulty.log_counts(right, np.full(unknown + 1, trials))
-    logs += log_choose(unknown, hidden) - log_choose(trials, right)
+    logs = difficulty.log_likelihood(right, trials - right) + log_choose(unknown, hidden)
     chance = np.exp(logs - logs.max(axis=1, keepdims=True))
     number = _drawn_columns(chance * mark_chances(rates, marks, unknown, counts[2:]), size, rng)
     p = np.empty(number.shape)
@@ -176,7 +174,7 @@ def _labelled(counts: Array) -> Array:
     return np.array([counts[2:5].sum(), counts[5:].sum()])
 
 
-def success_p(difficulty: Difficulty, counts: Array, size: int, rng: Rng) -> Array:
+def success_p(difficulty: Nodes, counts: Array, size: int, rng: Rng) -> Array:
     """Draws of p (draws, questions) of questions with these counts, by conjugacy.
 
     A question belongs to each Beta and atom with the probability that its counts give it; within a
@@ -184,7 +182,7 @@ def success_p(difficulty: Difficulty, counts: Array, size: int, rng: Rng) -> Arr
 
     Parameters
     ----------
-    difficulty : Difficulty
+    difficulty : Nodes
     counts : ndarray, shape (2,)
         Wrong and right trials, or fractions of trials.
     size : int
@@ -194,7 +192,7 @@ def success_p(difficulty: Difficulty, counts: Array, size: int, rng: Rng) -> Arr
     wrong, right = counts
     alpha, beta = difficulty.alpha, difficulty.beta
     number = alpha.shape[1]
-    if number == 1 and not (difficulty.never.any() or difficulty.always.any()):
+    if number == 1 and not difficulty.atoms.any():
         return rng.beta(alpha + right, beta + wrong, (len(alpha), size))
     logs = log_parts(difficulty, counts[None])[:, 0]
     column = _drawn_columns(np.exp(logs - logs.max(axis=1, keepdims=True)), size, rng)

@@ -315,7 +315,7 @@ def _cdf_quantiles(result: Result, system: Any, p: Array) -> Array:
     difficulty = difficulty_draws(result.tree, result.systems.index(system))
     assert difficulty is not None  # checked: the result has one
     draws = difficulty.among(slice(None, None, max(1, len(difficulty) // 1000)))
-    return np.quantile(draws.cdf(p), [*result.tails, 0.5], axis=0)
+    return np.quantile(draws.cdf(p[None]), [*result.tails, 0.5], axis=0)
 
 
 def _observed(result: Result, systems: list[Any]) -> tuple[xr.DataArray, xr.DataArray]:

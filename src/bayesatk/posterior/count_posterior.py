@@ -14,7 +14,6 @@ from bayesatk.core.engine.distribution import Empirical, mean_of_independent
 from bayesatk.core.engine.matched import known_at_points, matched_quantiles, skewness
 from bayesatk.core.numerics.points import Points
 from bayesatk.core.numerics.weights import reweighted
-from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.program.information import variance_of_known
 from bayesatk.core.program.laws import Common, DifficultyLaw
@@ -526,7 +525,7 @@ class CountPosterior:
         joined = Draws.joined(drawn)
         if nodes:
             every = Nodes.joined(nodes, [n / size for _, n in pairs])
-            joined = replace(joined, difficulty=Difficulty.of_nodes(every))
+            joined = replace(joined, difficulty=every)
         return joined.among(shuffle)
 
     def _draw_part(

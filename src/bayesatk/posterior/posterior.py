@@ -9,7 +9,7 @@ import numpy as np
 from bayesatk._tools.arrays import Array, Indices, Ints, Rng
 from bayesatk.core.engine.distribution import Empirical
 from bayesatk.core.numerics.weights import total_moments
-from bayesatk.core.pooling.difficulty import Difficulty
+from bayesatk.core.pooling.nodes import Nodes
 
 Distributions = Sequence[Sequence[Empirical | None]]  # by target
 
@@ -44,7 +44,7 @@ class Draws:
         Hyperparameters.
     p : ndarray, optional
         Of every question, when kept.
-    difficulty : Difficulty, optional
+    difficulty : Nodes, optional
         Where it takes more than a Beta.
     family : ndarray of int, optional
         Position of the difficulty family in `bayesatk.priors.DIFFICULTY_FAMILIES`.
@@ -57,7 +57,7 @@ class Draws:
     metrics: Array
     hyper: dict[str, Array]
     p: Array | None = None
-    difficulty: Difficulty | None = None
+    difficulty: Nodes | None = None
     family: Ints | None = None
     groups: GroupDraws | None = None
     log_likelihood: Array | None = None

@@ -5,19 +5,21 @@ not there. Read either with `difficulty_draws`.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from bayesatk._tools.arrays import Array, Ints, Rng
-from bayesatk.core.pooling.difficulty import Difficulty
+from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.priors import DIFFICULTY_FAMILIES, HyperPrior
 from bayesatk.results.schema import draws_dataset
 
 COMPONENTS = ("lower", "upper")
-ATOMS = {"never_solved": "never", "always_solved": "always"}  # in the posterior; of a Difficulty
-_OF_COMPONENTS = ("share", "mean", "icc")  # fields of a Difficulty that each Beta has
+ATOMS = ("never_solved", "always_solved")  # shares of questions, in the posterior
+_ENDS = ("never", "always")  # the same in the group
+_OF_COMPONENTS = ("share", "mean", "icc")  # of each Beta
 _OVERALL = ("mean_p", "icc")  # of the whole distribution, in the posterior
 
 
@@ -31,13 +33,13 @@ def has_difficulty_group(prior: object, scored: bool = False) -> bool:
 
 
 def difficulty_group(
-    difficulties: Sequence[Difficulty], family: Ints, posterior: xr.Dataset
+    difficulties: Sequence[Nodes], family: Ints, posterior: xr.Dataset
 ) -> xr.Dataset:
     """Return the group ``difficulty``.
 
     Parameters
     ----------
-    difficulties : sequence of Difficulty
+    difficulties : sequence of Nodes
         One for each system, of all draws.
     family : ndarray of int, shape (draws, system)
         Family of each draw, as an index of ``bayesatk.priors.DIFFICULTY_FAMILIES``.
@@ -45,38 +47,35 @@ def difficulty_group(
         With the coordinates of chains, draws and systems.
     """
     pairs = [paired(difficulty) for difficulty in difficulties]
-    variables = {
-        name: (
-            ("component",) * (name in _OF_COMPONENTS),
-            np.stack([vars(pair)[name] for pair in pairs], axis=1),
-        )
-        for name in (*_OF_COMPONENTS, *ATOMS.values())
+    variables: dict[str, tuple[tuple[str, ...], Array]] = {
+        name: (("component",), np.stack([getattr(pair, name) for pair in pairs], axis=1))
+        for name in _OF_COMPONENTS
     }
+    for name, share in zip(_ENDS, np.stack([pair.atoms for pair in pairs], axis=1).T, strict=True):
+        variables[name] = (), share.T
     variables["family"] = ((), np.asarray(family, np.int64))
     labels = {"system": posterior["system"].values, "component": list(COMPONENTS)}
     dataset = draws_dataset(variables, posterior, **labels)
     return dataset.assign_attrs(families=" ".join(DIFFICULTY_FAMILIES))
 
 
-def paired(difficulty: Difficulty) -> Difficulty:
+def paired(difficulty: Nodes) -> Nodes:
     """Return the same distributions with two Betas; the second of one is a copy without a share.
 
     Examples
     --------
-    >>> two = paired(Difficulty.of_beta([0.5], [0.25]))
+    >>> two = paired(Nodes.single(0.5, 0.5))
     >>> two.share.tolist(), two.icc.tolist()
-    ([[1.0, 0.0]], [[0.25, 0.25]])
+    ([[1.0, 0.0]], [[0.5, 0.5]])
     """
     if difficulty.share.shape[1] == len(COMPONENTS):
         return difficulty
-    mean, icc = (np.repeat(values, 2, axis=1) for values in (difficulty.mean, difficulty.icc))
+    alpha, beta = (np.repeat(base, 2, axis=1) for base in (difficulty.alpha, difficulty.beta))
     share = np.concatenate([difficulty.share, np.zeros_like(difficulty.share)], axis=1)
-    return Difficulty(share, mean, icc, difficulty.never, difficulty.always)
+    return replace(difficulty, alpha=alpha, beta=beta, share=share)
 
 
-def difficulty_draws(
-    groups: xr.DataTree | Mapping[str, xr.Dataset], system: int
-) -> Difficulty | None:
+def difficulty_draws(groups: xr.DataTree | Mapping[str, xr.Dataset], system: int) -> Nodes | None:
     """Return the difficulty distribution of one system in every draw.
 
     Parameters
@@ -88,7 +87,7 @@ def difficulty_draws(
 
     Returns
     -------
-    Difficulty or None
+    Nodes or None
         None without one: pooling none and complete, scored categories, other distributions.
     """
     if "difficulty" not in groups:
@@ -96,13 +95,13 @@ def difficulty_draws(
         absent = any(name not in posterior for name in _OVERALL)
         if absent or "category" in posterior["mean_p"].dims:
             return None
-        return Difficulty.of_beta(*(flat_draws(posterior[name], system) for name in _OVERALL))
+        mean, icc = (flat_draws(posterior[name], system)[:, None] for name in _OVERALL)
+        return Nodes.of_moments(mean, icc)
     group: Any = groups["difficulty"]
-    betas = [flat_draws(group[name], system) for name in _OF_COMPONENTS]
-    atoms = (flat_draws(group[name], system) for name in ATOMS.values())
-    if not (betas[0][:, 1] > 0.0).any():
-        betas = [values[:, :1] for values in betas]
-    return Difficulty(*betas, *atoms)
+    share, mean, icc = (flat_draws(group[name], system) for name in _OF_COMPONENTS)
+    atoms = np.stack([flat_draws(group[name], system) for name in _ENDS], axis=1)
+    betas = slice(None if (share[:, 1] > 0.0).any() else 1)
+    return Nodes.of_moments(mean[:, betas], icc[:, betas], share[:, betas], atoms)
 
 
 def flat_draws(variable: xr.DataArray, system: int | None = None) -> Array:
@@ -113,12 +112,12 @@ def flat_draws(variable: xr.DataArray, system: int | None = None) -> Array:
     return np.asarray(values.reshape(-1, *values.shape[2:]), float)
 
 
-def draw_prior(prior: HyperPrior, size: int, rng: Rng) -> tuple[Difficulty, Ints]:
+def draw_prior(prior: HyperPrior, size: int, rng: Rng) -> tuple[Nodes, Ints]:
     """Draw difficulty distributions from the prior, each of a family drawn first.
 
     Returns
     -------
-    difficulty : Difficulty
+    difficulty : Nodes
         Of two Betas, unless the prior is of single ones.
     family : ndarray of int, shape (size,)
         Index of ``bayesatk.priors.DIFFICULTY_FAMILIES``.
@@ -137,46 +136,39 @@ def draw_prior(prior: HyperPrior, size: int, rng: Rng) -> tuple[Difficulty, Ints
     return drawn, np.array([DIFFICULTY_FAMILIES.index(name) for name in names])[member]
 
 
-def chosen(families: Sequence[Difficulty], choice: Ints) -> Difficulty:
+def chosen(families: Sequence[Nodes], choice: Ints) -> Nodes:
     """Return at every place the draw of the family chosen there."""
-    pairs = [vars(paired(law)) for law in families]
-    rows = np.arange(len(choice))
-    return Difficulty(**{
-        name: np.stack([pair[name] for pair in pairs])[choice, rows]
-        for name in (*_OF_COMPONENTS, *ATOMS.values())
-    })  # fmt: skip
+    every = Nodes.joined([paired(law) for law in families], [1.0] * len(families))
+    return every.among(choice * len(choice) + np.arange(len(choice)))
 
 
-def _drawn(prior: HyperPrior, family: str, size: int, rng: Rng) -> Difficulty:
+def _drawn(prior: HyperPrior, family: str, size: int, rng: Rng) -> Nodes:
     fields = prior.fields(family)
     return difficulty_of(fields.values(fields.from_uniform(rng.random((size, fields.size)))))
 
 
-def field_values(difficulty: Difficulty) -> dict[str, Array]:
+def field_values(difficulty: Nodes) -> dict[str, Array]:
     """Return hyperparameters by the names of fields, of which a family has some; (draws, ...)."""
     share = difficulty.share[:, 0]
     return {
         "mean": difficulty.mean, "icc": difficulty.icc, "share": share,
-        "atoms": np.stack([difficulty.never, difficulty.always, share], axis=1),
+        "atoms": np.column_stack([difficulty.atoms, share]),
     }  # fmt: skip
 
 
-def difficulty_of(values: Mapping[str, Array]) -> Difficulty:
+def difficulty_of(values: Mapping[str, Array]) -> Nodes:
     """Return the difficulty distributions of hyperparameters by the names of fields, (draws, ...).
 
     Examples
     --------
     >>> law = difficulty_of({"mean": np.array([0.5]), "icc": np.array([0.25])})
-    >>> law.alpha.tolist(), law.never.tolist()
-    ([[1.5]], [0.0])
+    >>> law.alpha.tolist(), law.atoms.tolist()
+    ([[1.5]], [[0.0, 0.0]])
     """
     mean, icc = (values[name].reshape(len(values[name]), -1) for name in ("mean", "icc"))
-    icc = np.broadcast_to(icc, mean.shape)
-    never = always = np.zeros(len(mean))
-    share = np.ones((len(mean), 1))
+    share = atoms = None
     if "share" in values:
         share = np.stack([values["share"], 1.0 - values["share"]], axis=1)
     if "atoms" in values:
-        never, always, between = values["atoms"].T
-        share = between[:, None]
-    return Difficulty(share, mean, icc, never, always)
+        atoms, share = values["atoms"][:, :2], values["atoms"][:, 2:]
+    return Nodes.of_moments(mean, np.broadcast_to(icc, mean.shape), share, atoms)

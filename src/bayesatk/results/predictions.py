@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from scipy.special import betainc, betaincinv, logit
+from scipy.special import betaincinv, logit
 
 from bayesatk._tools.arrays import Array
 from bayesatk._tools.messages import Argument, ArgumentError, proper_probability
-from bayesatk.core.pooling.difficulty import Difficulty
+from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.data.design import Design
 from bayesatk.metrics.grid import MEAN_NAMES, Metric, MetricSpec, parse
 from bayesatk.results.difficulty_draws import flat_draws
@@ -156,7 +156,7 @@ def at_logits(metric: Metric, x: Array, curve: "Curve", question: Question) -> A
     return metric.latent(curve.median(x))
 
 
-def _beta_median(law: Difficulty) -> Array:
+def _beta_median(law: Nodes) -> Array:
     """Median of single Betas, however concentrated or spread; (draws,)."""
     mean, total = law.mean[:, 0], (law.alpha + law.beta)[:, 0]
     median = np.where(total < 1.0 / _POINT, (mean > 0.5).astype(float), mean)
@@ -189,7 +189,7 @@ class Curve:
         """Whether it is one Beta around the logit."""
         law = self.laws.difficulty
         return law is not None and law.share.shape[1] == 1 and not (
-            self.effect.any() or law.never.any() or law.always.any()
+            self.effect.any() or law.atoms.any()
         )  # fmt: skip
 
     def _over_groups(self, value: Callable[[Array, Any], Array], x: Array) -> Array:
@@ -211,7 +211,7 @@ class Curve:
             self._over_groups, lambda offset, _: self.laws.moved(offset).expected(judged)
         )
 
-    def betas(self, offset: Array) -> Difficulty:
+    def betas(self, offset: Array) -> Nodes:
         """Return the law of p of right and wrong at an offset from the centre."""
         law = self.laws.moved(offset).difficulty
         assert law is not None
@@ -222,9 +222,7 @@ class Curve:
         at = np.broadcast_to(p, x.shape)
 
         def cdf(offset: Array, column: Any) -> Array:
-            law = self.betas(offset)
-            inside = law.share * _cdf(law.alpha, law.beta, at[column][:, None])
-            return np.asarray(inside.sum(axis=1) + law.never + law.always * (at[column] >= 1.0))
+            return self.betas(offset).cdf(at[column][:, None])[:, 0]
 
         return self._over_groups(cdf, x)
 
@@ -238,14 +236,6 @@ class Curve:
             enough = self.below(middle, x) >= 0.5
             low, high = np.where(enough, low, middle), np.where(enough, middle, high)
         return 0.5 * (low + high)
-
-
-def _cdf(alpha: Array, beta: Array, p: Array) -> Array:
-    """Distribution function of Betas; of very narrow ones a step at the mean."""
-    narrow = alpha + beta > 1e8
-    step = (alpha <= p * (alpha + beta)).astype(float)
-    values = betainc(np.where(narrow, 1.0, alpha), np.where(narrow, 1.0, beta), p)
-    return np.where(narrow, step, values)
 
 
 def curve_of(result: Result, system: int) -> tuple[Array, Curve]:
@@ -262,5 +252,5 @@ def curve_of(result: Result, system: int) -> tuple[Array, Curve]:
     none = np.zeros((len(coefficients), 1))
     effect, centre = none if laws.group_effect is None else laws.group_effect, none[:, 0]
     if laws.difficulty is not None and laws.levels is None:
-        centre = logit(np.clip(laws.difficulty.overall[0], _LEAST, _MOST))
+        centre = logit(np.clip(laws.difficulty.overall()[0], _LEAST, _MOST))
     return coefficients, Curve(laws, centre, share, effect)

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
-from scipy.special import expit, logit, softmax
+from scipy.special import expit, gammaln, logit, softmax
 
 from bayesatk._tools.arrays import Array, Indices, Ints, Rng
-from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.core.pooling.levels import LevelDraws, shape_functions
 from bayesatk.core.pooling.marks import log_kinds, log_marked, question_rates
 from bayesatk.core.pooling.nodes import Nodes
@@ -26,7 +25,6 @@ from bayesatk.priors.fields import Fields
 from bayesatk.results.difficulty_draws import ATOMS, difficulty_draws, draw_prior, flat_draws
 
 _LEAST, _MOST = 1e-300, 1.0 - 1e-16  # of a probability whose logit is taken
-_NEAREST = 1e-9  # of a mean to 0 or 1 that was moved: beyond it expected metrics lose digits
 _BLOCK = 1_000_000  # probabilities worked out at once
 
 
@@ -43,7 +41,7 @@ class QuestionLaws:
         Of all questions under complete pooling; of scored categories.
     icc : ndarray, shape (draws,), optional
         Of scored categories.
-    difficulty : Difficulty, optional
+    difficulty : Nodes, optional
         Of right and wrong under partial pooling, at an offset of zero.
     family : ndarray of int, shape (draws,), optional
         Position in `bayesatk.priors.DIFFICULTY_FAMILIES`, where it differs between draws.
@@ -64,7 +62,7 @@ class QuestionLaws:
     p: Array | None = None
     mean: Array | None = None
     icc: Array | None = None
-    difficulty: Difficulty | None = None
+    difficulty: Nodes | None = None
     family: Ints | None = None
     slopes: Array | None = None
     group_sd: Array | None = None
@@ -98,7 +96,8 @@ class QuestionLaws:
             slopes, drawn["typical_p"] = logits[:, 1:], expit(logits[:, 0])
         difficulty = difficulty_draws(groups, system)
         if difficulty is None and "typical_p" in drawn and not study.scale.axes:
-            difficulty = Difficulty.of_beta(drawn["typical_p"], drawn["icc"])
+            mean, icc = (drawn[name][:, None] for name in ("typical_p", "icc"))
+            difficulty = Nodes.of_moments(mean, icc)
         family = None
         if "difficulty" in groups:
             family = flat_draws(groups["difficulty"]["family"], system).astype(np.int64)
@@ -109,7 +108,7 @@ class QuestionLaws:
 
     @classmethod
     def of_draws(
-        cls, study: Study, drawn: Mapping[str, Array], system: int, difficulty: Difficulty | None
+        cls, study: Study, drawn: Mapping[str, Array], system: int, difficulty: Nodes | None
     ) -> "QuestionLaws":
         """Return the laws of one system by draws of its hyperparameters, by name."""
         alike = drawn if difficulty is None else {}
@@ -185,7 +184,11 @@ class QuestionLaws:
         if self.levels is not None:
             return self.levels.log_counts(counts)
         if self.difficulty is not None:
-            return self.difficulty.log_counts(counts[:, 1], counts.sum(axis=1))
+            wrong, right = counts.T
+            ways = gammaln(counts.sum(axis=1) + 1.0) - gammaln(counts + 1.0).sum(axis=1)
+            return np.concatenate(
+                [part.log_likelihood(right, wrong) + ways for part in self._blocks(len(counts))]
+            )
         assert self.mean is not None
         mean = self.study.scale.vectors(self.mean)
         icc = np.zeros(len(mean)) if self.icc is None else self.icc
@@ -196,14 +199,20 @@ class QuestionLaws:
             [log_counts(counts, mean[span, None], ratio[span, None]) for span in spans]
         )
 
+    def _blocks(self, width: int) -> Iterator[Nodes]:
+        """Yield the law of right and wrong, some draws at a time, of so many numbers for each."""
+        assert self.difficulty is not None
+        step = max(1, _BLOCK // max(1, width))
+        for start in range(0, len(self.difficulty), step):
+            yield self.difficulty.among(slice(start, start + step))
+
     def _log_marks(self, rates: Array, states: States) -> Array:
         """Log probability of marks by a judge in every draw, (draws, questions)."""
         if self.mean is not None:
             logs = log_kinds(np.log(self.mean), np.log1p(-self.mean), rates, states.counts.shape[1])
             return (logs @ states.counts.T + states.log_ways)[:, states.which]
-        if self.difficulty is not None:
-            nodes = self.difficulty.nodes
-        else:
+        nodes = self.difficulty
+        if nodes is None:
             prior = self.study.prior
             assert isinstance(prior, BetaPrior)  # judges mark right and wrong
             shapes = (prior.alpha, prior.beta, 1.0 / len(rates))
@@ -224,10 +233,7 @@ class QuestionLaws:
             return self.levels.expected(metric)
         if self.difficulty is None:
             return np.asarray(metric.predictive(self.alpha))
-        mean = self.difficulty.mean
-        if self.structured:
-            mean = np.clip(mean, _NEAREST, 1.0 - _NEAREST)
-        return expected_metric(replace(self.difficulty, mean=mean), metric)
+        return expected_metric(self.difficulty, metric)
 
     def replicates(self, trials: Ints, rng: Rng) -> Ints:
         """Draw the counts of new questions, each with so many trials; (draws, questions, ...).
@@ -241,7 +247,10 @@ class QuestionLaws:
                 p = laws.levels.draw_new(len(questions), rng)
                 counts = scale.draw_counts(trials[questions], p, rng)
             elif laws.difficulty is not None:
-                counts = laws.difficulty.draw_counts(trials[questions], rng)
+                counts = np.concatenate([
+                    rng.binomial(trials[questions], law.draw_p(len(questions), rng))
+                    for law in laws._blocks(len(questions))
+                ])  # fmt: skip
             else:
                 counts = scale.replicates(laws.typical, laws.icc, trials[questions], rng)
             if drawn is None:
@@ -286,8 +295,7 @@ class QuestionLaws:
         Means of Betas move and atoms stay; means of categories are tilted by the scores.
         """
         if self.difficulty is not None:
-            mean = logit(np.clip(self.difficulty.mean, _LEAST, _MOST)) + offset[:, None]
-            return replace(self, difficulty=replace(self.difficulty, mean=expit(mean)))
+            return replace(self, difficulty=self.difficulty.moved(offset))
         assert self.mean is not None
         scores = np.array(self.study.scale.scores)
         spread = (scores - scores[0]) / (scores[-1] - scores[0])
@@ -300,7 +308,7 @@ class QuestionLaws:
         if self.levels is not None:
             return self.levels.typical()
         if self.difficulty is not None:
-            return self.difficulty.overall[0]
+            return np.asarray(self.difficulty.overall()[0])
         assert self.mean is not None
         return self.mean
 
@@ -319,8 +327,8 @@ class QuestionLaws:
             typical = self.typical
             values |= {"mean_p": typical, "typical_p": typical}
         if self.difficulty is not None:
-            values["icc"] = self.difficulty.overall[1]
-            values |= {name: getattr(self.difficulty, atom) for name, atom in ATOMS.items()}
+            values["icc"] = self.difficulty.overall()[2]
+            values |= dict(zip(ATOMS, self.difficulty.atoms.T, strict=True))
         elif self.icc is not None:
             values["icc"] = self.icc
         if self.shape is not None and self.shape.shape[1]:
@@ -343,15 +351,15 @@ class QuestionLaws:
         return values | dict(self.judge or {})
 
 
-def expected_metric(difficulty: Difficulty, metric: Any) -> Array:
+def expected_metric(difficulty: Nodes, metric: Any) -> Array:
     """Return the expected metric of a new question in each draw: of the Betas and of the atoms."""
     ends = metric.latent(np.array([0.0, 1.0]))
     values = metric.predictive(difficulty.alpha, difficulty.beta)
     inside = (difficulty.share * values).sum(axis=1)
-    return np.asarray(inside + difficulty.never * ends[0] + difficulty.always * ends[1])
+    return np.asarray(inside + difficulty.atoms @ ends)
 
 
-def shape_draws(study: Study, difficulty: Difficulty | None, drawn: Array | None) -> Array | None:
+def shape_draws(study: Study, difficulty: Nodes | None, drawn: Array | None) -> Array | None:
     """Return the coefficients of the base of scored levels, of which two levels have none."""
     if difficulty is None or not study.scale.axes:
         return None

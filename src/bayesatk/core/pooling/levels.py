@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, log_expit, logit, logsumexp, softmax
 
 from bayesatk._tools.arrays import Array, Rng
-from bayesatk.core.pooling.difficulty import Difficulty
+from bayesatk.core.pooling.nodes import Nodes
 
 _CLOSEST = 1e-7  # distance of scores that are two on the scale from 0 to 1
 MOST_SHAPES = 5  # functions of which the log of a base is made
@@ -83,13 +83,13 @@ class LevelDraws:
 
     Parameters
     ----------
-    difficulty : Difficulty
+    difficulty : Nodes
         Of p.
     log_base : ndarray, shape (draws, levels)
     scores : tuple of float
     """
 
-    difficulty: Difficulty
+    difficulty: Nodes
     log_base: Array
     scores: tuple[float, ...]
 
@@ -153,8 +153,7 @@ class LevelDraws:
     def nodes(self) -> tuple[Array, Array]:
         """Return nodes of logit p and their probabilities, both (draws, nodes); atoms last."""
         logits, weights = [], []
-        alphas, betas = self.difficulty.alpha, self.difficulty.beta
-        for share, a, b in zip(self.difficulty.share.T, alphas.T, betas.T, strict=True):
+        for share, a, b in self.difficulty.components:
             centre = np.clip(np.log(a) - np.log(b), -25.0, 25.0)
             width = np.clip(np.sqrt(1.0 / a + 1.0 / b), 1e-8, 1.0)
             t = np.arcsinh(_REACH / width)[:, None] * np.linspace(-1.0, 1.0, _NODES)
@@ -171,8 +170,8 @@ class LevelDraws:
             logits.append(x)
             weights.append(share[:, None] * weight / weight.sum(axis=1, keepdims=True))
         ends = np.broadcast_to([-np.inf, np.inf], (len(self.log_base), 2))
-        atoms = np.stack([self.difficulty.never, self.difficulty.always], axis=1)
-        return np.concatenate([*logits, ends], axis=1), np.concatenate([*weights, atoms], axis=1)
+        weights.append(self.difficulty.atoms)
+        return np.concatenate([*logits, ends], axis=1), np.concatenate(weights, axis=1)
 
     def _blocks(self, width: int) -> "list[tuple[slice, LevelDraws]]":
         """Return draws a block at a time, of so many numbers for each."""
@@ -218,7 +217,7 @@ class LevelDraws:
 
         def of_law(shift: Array) -> Array:
             total = np.zeros((len(logits), _ALONG + 2))
-            total[:, -2:] = np.stack([law.never, law.always], axis=1)
+            total[:, -2:] = law.atoms
             for share, middle, icc in zip(law.share.T, centre.T, law.icc.T, strict=True):
                 size = (1.0 - icc) / np.maximum(icc, _NARROWEST)
                 moved = middle + shift

@@ -1,23 +1,30 @@
-"""Prior distributions of p with probabilities: what question-level posteriors are mixed over."""
+"""Distributions of p between questions: Betas, and atoms at 0 and 1.
+
+Every difficulty family is one of these once its hyperparameters are known: at a point of a
+posterior, or in a draw.
+"""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import betainc, expit
 
-from bayesatk._tools.arrays import Array, Indices
+from bayesatk._tools.arrays import Array, Indices, Rng
 from bayesatk.core.question.dirichlet_multinomial import log_rising_factorial
 
 _FACTORS = 16  # of a product that is a number: bases are at most 1e15
 _CHUNK = 1 << 14  # bases at once: products stay near the processor
+_LEAST = 1e-300  # of an icc and of Beta parameters: their inverses are numbers
+_LEAST_TOTAL = 1e-150  # of Beta parameters together, so that they tell their mean
+_POINT = 1e8  # sum of Beta parameters from which all of p is at the mean, for a cdf
 
 
 @dataclass(frozen=True)
 class Nodes:
-    """Prior distributions of p, each of Betas and atoms at 0 and 1, with their probabilities.
+    """Distributions of p, each of Betas and atoms at 0 and 1, with their probabilities.
 
     Parameters
     ----------
@@ -45,8 +52,8 @@ class Nodes:
         Concentrations are kept within [1e-250, 1e15]: beyond either end no probability of any
         number of trials changes in double precision.
         """
-        total, least = np.exp(-np.clip(y, -34.5, 575.0)), 1e-300
-        alpha, beta = (np.maximum(expit(sign * x) * total, least) for sign in (1.0, -1.0))
+        total = np.exp(-np.clip(y, -34.5, 575.0))
+        alpha, beta = (np.maximum(expit(sign * x) * total, _LEAST) for sign in (1.0, -1.0))
         return cls.betas(alpha, beta, weight)
 
     @classmethod
@@ -61,6 +68,33 @@ class Nodes:
         alpha = np.concatenate([part.alpha for part in parts], axis=1)
         beta = np.concatenate([part.beta for part in parts], axis=1)
         return cls(alpha, beta, share, atoms, parts[0].weight)
+
+    @classmethod
+    def of_moments(
+        cls, mean: Array, icc: Array, share: Array | None = None, atoms: Array | None = None
+    ) -> "Nodes":
+        """Return equally probable nodes by means and intraclass correlations of their Betas.
+
+        Parameters
+        ----------
+        mean, icc : ndarray, shape (nodes, components)
+            ``icc = 1 / (alpha + beta + 1)``.
+        share : ndarray, shape (nodes, components), optional
+            Default: one, of single Betas.
+        atoms : ndarray, shape (nodes, 2), optional
+            Default: none.
+
+        Examples
+        --------
+        >>> one = Nodes.of_moments(np.array([[0.5]]), np.array([[0.25]]))
+        >>> one.alpha.tolist(), one.icc.tolist()
+        ([[1.5]], [[0.25]])
+        """
+        total = np.maximum((1.0 - icc) / np.maximum(icc, _LEAST), _LEAST_TOTAL)
+        alpha, beta = (np.maximum(part * total, _LEAST) for part in (mean, 1.0 - mean))
+        share = np.ones(mean.shape) if share is None else share
+        atoms = np.zeros((len(mean), 2)) if atoms is None else atoms
+        return cls(alpha, beta, share, atoms, np.full(len(mean), 1.0 / max(1, len(mean))))
 
     @classmethod
     def single(cls, alpha: float, beta: float) -> "Nodes":
@@ -90,6 +124,57 @@ class Nodes:
         """Share, alpha and beta of one component after the other, by node."""
         return zip(self.share.T, self.alpha.T, self.beta.T, strict=True)
 
+    @property
+    def mean(self) -> Array:
+        """Means of the Betas; (nodes, components)."""
+        return self.alpha / (self.alpha + self.beta)
+
+    @property
+    def icc(self) -> Array:
+        """Intraclass correlations of the Betas; (nodes, components)."""
+        return 1.0 / (1.0 + self.alpha + self.beta)
+
+    def moved(self, offset: Array) -> "Nodes":
+        """Return nodes whose Betas have logit means that are larger by an offset (nodes,).
+
+        Atoms stay, and so do the sums of parameters.
+
+        Examples
+        --------
+        >>> moved = Nodes.single(1.0, 1.0).moved(np.log([3.0]))
+        >>> moved.alpha.round(12).tolist(), moved.beta.round(12).tolist()
+        ([[1.5]], [[0.5]])
+        """
+        logit = np.log(self.alpha) - np.log(self.beta) + offset[:, None]
+        total = self.alpha + self.beta
+        alpha, beta = (np.maximum(expit(sign * logit) * total, _LEAST) for sign in (1.0, -1.0))
+        return replace(self, alpha=alpha, beta=beta)
+
+    def cdf(self, p: Array) -> Array:
+        """Probability of at most p, (nodes or 1, points); (nodes, points).
+
+        Examples
+        --------
+        >>> Nodes.single(1.0, 3.0).cdf(np.array([[0.5]])).tolist()  # 1 - 1/8
+        [[0.875]]
+        """
+        total = self.atoms[:, :1] * (p >= 0.0) + self.atoms[:, 1:] * (p >= 1.0)
+        for share, alpha, beta in self.components:
+            a, b = alpha[:, None], beta[:, None]
+            narrow = a + b > _POINT
+            inside = betainc(np.where(narrow, 1.0, a), np.where(narrow, 1.0, b), p)
+            total = total + share[:, None] * np.where(narrow, a <= p * (a + b), inside)
+        return np.asarray(total)
+
+    def draw_p(self, questions: int, rng: Rng) -> Array:
+        """Draw success probabilities of new questions of every node; (nodes, questions)."""
+        ends = np.column_stack([self.share, self.atoms]).cumsum(axis=1)
+        u, size = rng.random((len(self), questions)), self.share.shape[1]
+        which = np.minimum((u[..., None] >= (ends / ends[:, -1:])[:, None]).sum(axis=-1), size + 1)
+        row, part = np.arange(len(self))[:, None], np.minimum(which, size - 1)
+        p = rng.beta(self.alpha[row, part], self.beta[row, part])
+        return np.asarray(np.where(which < size, p, which - size), float)
+
     def overall(self) -> Array:
         """Mean of p and its complement, intraclass correlation and its complement; (4, nodes).
 
@@ -104,10 +189,10 @@ class Nodes:
         gap = np.where((whole < 0.5)[:, None], mean - whole[:, None], other[:, None] - rest)
         between = self.share * (gap**2 + mean * rest / (1.0 + total))
         spread = between.sum(axis=1) + never * whole**2 + always * other**2
-        scale = np.maximum(whole * other, 1e-300)
+        scale = np.maximum(whole * other, _LEAST)
         return np.asarray(np.minimum(np.stack([whole, other, spread / scale, within / scale]), 1.0))
 
-    def among(self, keep: Indices) -> "Nodes":
+    def among(self, keep: slice | Indices) -> "Nodes":
         """Return some of the nodes, not renormalised."""
         rates = None if self.rates is None else self.rates[keep]
         kept = self.alpha[keep], self.beta[keep], self.share[keep], self.atoms[keep]

@@ -16,7 +16,6 @@ import numpy as np
 from scipy.special import betaln, logsumexp, softmax
 
 from bayesatk._tools.arrays import Array, Flags, Indices, Rng
-from bayesatk.core.pooling.difficulty import Difficulty
 from bayesatk.core.pooling.levels import LevelDraws, scaled_scores, shape_functions
 from bayesatk.core.pooling.states import States
 from bayesatk.core.program.laws import DifficultyLaw
@@ -280,7 +279,7 @@ class Levels(Observation):
     def law_at(self, theta: Array) -> LevelDraws:
         """Return the law of new questions at points, at an offset of zero."""
         nodes = self.law.nodes(theta, np.zeros((len(theta), 1)))
-        return LevelDraws(Difficulty.of_nodes(nodes), self.log_base(theta), self.scores)
+        return LevelDraws(nodes, self.log_base(theta), self.scores)
 
     def weights(self, theta: Array, offset: Array, family: Tilted | None = None) -> Array:
         """Prior probabilities of the nodes, ends last; (points, offsets, nodes)."""
