@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 CELL = re.compile(r"^```\{code-cell\} python$", re.MULTILINE)
 PAGES = [
     path
-    for folder in ("docs", "docs/how_to", "case_studies/*")
+    for folder in ("docs", "case_studies/*")
     for path in sorted(ROOT.glob(f"{folder}/*.md"))
     if CELL.search(path.read_text())
 ]

@@ -25,9 +25,6 @@ SAMPLING = (
 LONGER = (
     "index", "limits", "comparing_systems", "random_baseline", "answers_and_grades",
     "how_many_trials", "leaderboards", "your_questions", "judge_error", "models",
-)  # fmt: skip
-OTHERS = (
-    "how_to/from_the_published_package",
     "schema",
 )  # fmt: skip
 SHOWING = ("logs", "gates")  # pictures and files, checked elsewhere
@@ -35,7 +32,7 @@ LONG = (  # eight seconds or more: for test-all
     "leaderboards", "limits", "your_questions", "answers_and_grades", "comparing_systems",
     "judge_error", "how_many_trials", "models",
 )  # fmt: skip
-EXECUTED = {*SAMPLING, *LONGER, *OTHERS, *SHOWING, "metrics"}
+EXECUTED = {*SAMPLING, *LONGER, *SHOWING, "metrics"}
 
 
 def cells(page: str) -> list[tuple[str, int, str]]:
@@ -80,7 +77,6 @@ def test_page_that_samples(page: str, capsys: pytest.CaptureFixture[str]) -> Non
 @pytest.mark.parametrize(
     "page",
     [
-        *(page for page in OTHERS if page not in LONG),
         *(pytest.param(page, marks=pytest.mark.slow) for page in LONGER if page not in LONG),
         *(pytest.param(page, marks=pytest.mark.long) for page in LONG),
     ],
@@ -102,7 +98,7 @@ def test_walkthrough_of_a_metric_leaves_nothing_behind() -> None:
         bk.evaluate([[1, 0]], "two@2")
 
 
-@pytest.mark.parametrize("page", [*SAMPLING, *LONGER, *OTHERS])
+@pytest.mark.parametrize("page", [*SAMPLING, *LONGER])
 def test_every_page_checks_its_numbers(page: str) -> None:
     hidden = [code for options, _, code in cells(page) if "remove-cell" in options]
     assert sum(code.count("assert ") for code in hidden) >= 3, page
@@ -122,7 +118,7 @@ def test_every_page_with_code_is_executed() -> None:
 
 
 def test_no_page_samples_unless_marked_slow() -> None:
-    for page in (*LONGER, *OTHERS):
+    for page in LONGER:
         assert not any("bk.sample(data" in code for _, _, code in cells(page))
     for page in SAMPLING:
         assert (
@@ -134,7 +130,7 @@ def test_no_page_samples_unless_marked_slow() -> None:
 
 @pytest.mark.parametrize(
     "page",
-    [*SAMPLING, *LONGER, *OTHERS, *SHOWING, "metrics", "command_line", "contributing"],
+    [*SAMPLING, *LONGER, *SHOWING, "metrics", "command_line", "contributing"],
 )
 def test_links_to_other_pages_lead_somewhere(page: str) -> None:
     path = DOCS / f"{page}.md"
@@ -145,7 +141,7 @@ def test_links_to_other_pages_lead_somewhere(page: str) -> None:
 
 def test_every_page_is_in_the_navigation() -> None:
     listed = re.findall(r"^([\w/]+)$", (DOCS / "index.md").read_text(), re.MULTILINE)
-    for path in [*DOCS.glob("*.md"), *(DOCS / "how_to").glob("*.md")]:
+    for path in DOCS.glob("*.md"):
         assert listed.count(str(path.relative_to(DOCS).with_suffix(""))) == (path.stem != "index")
 
 
