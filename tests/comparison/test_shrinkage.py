@@ -29,7 +29,8 @@ def _by_sums(mean: np.ndarray, covariance: np.ndarray) -> tuple[np.ndarray, np.n
         within = t**2 * np.eye(size) - t**4 * inverse + np.outer(pull, pull) / precision
         means.append(centre)
         seconds.append(within + np.outer(centre, centre))
-    shape, scale = shrinkage._SHAPE, shrinkage._MEAN / shrinkage._SHAPE
+    shape = shrinkage.SPREAD_PRIOR_SHAPE
+    scale = shrinkage.SPREAD_PRIOR_MEAN / shape
     prior = (shape - 1.0) * np.log(spreads) - spreads / scale
     weight = np.exp(np.array(logs) - max(logs) + prior) * spreads
     weight /= weight.sum()

@@ -8,7 +8,7 @@ import xarray as xr
 from bayesatk._tools.messages import ArgumentError
 from bayesatk._tools.words import number_words
 from bayesatk.comparison.pairs.verdicts import (
-    ENDS,
+    INTERVAL_END_ERROR,
     PairSentences,
     design_words,
     metric_words,
@@ -123,7 +123,7 @@ def said(
     else:
         pair = 0, 1
     text = sentences.of(parsed_metric, *pair).sentences[fit.targets.index(target)]
-    return text, [fit.systems[place] for place in pair]
+    return text, [fit.systems[index] for index in pair]
 
 
 def _metric_of(result: Result, metric: str | Metric | None) -> Metric:
@@ -225,7 +225,7 @@ def _level(
         draws = result.draws(metric).isel(system=system).sel(target=target)
         size = float(az.ess(draws.transpose("chain", "draw").values, method="mean"))
         error = numbers["sd"] / np.sqrt(size) if size > 0 else 0.0  # no size: constant draws
-        ends = ENDS * error
+        ends = INTERVAL_END_ERROR * error
     words = [number_words(numbers["mean"], error)]
     return words + [number_words(numbers[f"ci_{end}"], ends) for end in ("lower", "upper")]
 

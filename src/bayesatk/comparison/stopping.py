@@ -118,9 +118,9 @@ def e_value(
     1.3
     """
     alpha = proper_probability("alpha", alpha)
-    asked = _checked(metric, threshold, trials, sd)
+    parsed_metric = _checked(metric, threshold, trials, sd)
     outcomes = outcomes_of(fit, "e_value")
-    _check_counts(outcomes, asked, trials)
+    _check_counts(outcomes, parsed_metric, trials)
     groups = list(combinations(outcomes.systems, 2 if threshold is None else 1))
     if not groups:
         raise ArgumentError(
@@ -133,25 +133,25 @@ def e_value(
             counted.sel(system=list(systems)).transpose("system", "question").values
             for counted in (outcomes.successes, outcomes.trials)
         )
-        ready = (number >= (1 if asked is None else asked.k)).all(axis=0)
+        ready = (number >= (1 if parsed_metric is None else parsed_metric.k)).all(axis=0)
         if trials is not None:
             ready = np.logical_and.accumulate((number == trials).all(axis=0))
         above, below, estimate, interval = _evidence(
-            successes[:, ready], number[:, ready], asked, threshold, sd, alpha
+            successes[:, ready], number[:, ready], parsed_metric, threshold, sd, alpha
         )
         log_e = float(np.logaddexp(above, below) - np.log(2.0))
         with np.errstate(over="ignore", under="ignore"):
             value = float(np.exp(log_e))
-        other = {"other": systems[1]} if threshold is None else {"threshold": threshold}
+        against = {"other": systems[1]} if threshold is None else {"threshold": threshold}
         rows.append({
-            "system": systems[0], **other, "e_value": value, "log_e": log_e, "log_e_above": above,
+            "system": systems[0], **against, "e_value": value, "log_e": log_e, "log_e_above": above,
             "log_e_below": below, "estimate": estimate, "ci_lower": interval[0],
             "ci_upper": interval[1], "questions": int(ready.sum()),
             "waiting": int((number.any(axis=0) & ~ready).sum()),
         })  # fmt: skip
     turner = "Turner and Grünwald 2023, AISTATS, PMLR 206"
     betting = "Waudby-Smith and Ramdas 2024, J. R. Statist. Soc. B 86(1), 1-27"
-    cited, label = (turner, None) if asked is None else (betting, asked.label)
+    cited, label = (turner, None) if parsed_metric is None else (betting, parsed_metric.label)
     attrs = {"alpha": alpha, "sd": float(sd), "trials": trials, "metric": label, "citation": cited}
     return ShownTable.of(rows, "e_value", **attrs)
 
@@ -159,20 +159,20 @@ def e_value(
 def _checked(
     metric: str | None, threshold: float | None, trials: int | None, sd: float
 ) -> Metric | None:
-    """Return the metric if what is asked goes together, or refuse."""
+    """Return the metric if the arguments are valid together, or refuse them."""
     positive_number("sd", sd, "1 is usual.")
-    asked = None if metric is None else one_metric(metric)
+    parsed_metric = None if metric is None else one_metric(metric)
     if trials is not None:
-        whole_number("trials", trials, 1 if asked is None else asked.k)
+        whole_number("trials", trials, 1 if parsed_metric is None else parsed_metric.k)
     if threshold is not None:
         proper_probability("threshold", threshold, 0.5)
-    if threshold is not None and asked is None:
+    if threshold is not None and parsed_metric is None:
         raise ArgumentError(
             "metric", " must be given with ", "threshold",
             ": a threshold is one of the mean of a metric. Pass ", Argument("metric", "pass@1"),
             ".",
         )  # fmt: skip
-    return asked
+    return parsed_metric
 
 
 def _check_counts(outcomes: Outcomes, metric: Metric | None, plan: int | None) -> None:

@@ -32,7 +32,7 @@ _SIGNED = ("mean", "ci_lower", "ci_upper", "band_lower", "band_upper")
 
 # Share of the scale within which two values are the same, 9e-13: distributions are no better known.
 RESOLUTION = 2.0**-40
-_VALUES = 1_000_000  # draws of differences held at once: 8 MB
+_MAX_DIFFERENCES = 1_000_000  # draws of differences held at once: 8 MB
 
 Contrasts = dict[str, Array]  # by name, a value for each pair
 
@@ -78,18 +78,18 @@ def pair_contrasts(
     table = np.zeros((systems, systems, cells, targets, len(CONTRASTS)))
     mean, sd = values.mean(axis=3), values.std(axis=3, ddof=1)
     for target, curve in product(range(targets), over_k(grid)):
-        step = max(1, _VALUES // (size * len(curve)))
+        step = max(1, _MAX_DIFFERENCES // (size * len(curve)))
         for start in range(0, len(first), step):
             i, j = first[start : start + step], second[start : start + step]
-            own = values[target, curve]
-            found = of_differences(own[:, i] - own[:, j], settings)
-            level, alone = mean[target, curve], sd[target, curve]
+            draws = values[target, curve]
+            contrasts = of_differences(draws[:, i] - draws[:, j], settings)
+            means, sds = mean[target, curve], sd[target, curve]
             orders = declared[target, curve].astype(float)
-            found |= {"mean_system": level[:, i], "mean_other": level[:, j]}
-            found["sd_unpaired"] = np.hypot(alone[:, i], alone[:, j])
-            found |= {"declared": orders[:, i, j], "declared_other": orders[:, j, i]}
-            for (a, b), named in (((i, j), found), ((j, i), mirrored(found))):
-                rows = np.stack([named[name] for name in CONTRASTS], axis=-1)
+            contrasts |= {"mean_system": means[:, i], "mean_other": means[:, j]}
+            contrasts["sd_unpaired"] = np.hypot(sds[:, i], sds[:, j])
+            contrasts |= {"declared": orders[:, i, j], "declared_other": orders[:, j, i]}
+            for (a, b), ordered in (((i, j), contrasts), ((j, i), mirrored(contrasts))):
+                rows = np.stack([ordered[name] for name in CONTRASTS], axis=-1)
                 table[a[:, None], b[:, None], curve, target] = np.swapaxes(rows, 0, 1)
     return table
 
@@ -141,7 +141,7 @@ def _ends(gap: Array, settings: Settings) -> tuple[Array, Array]:
 
 
 def mirrored(contrasts: Mapping[str, Array]) -> Contrasts:
-    """Contrasts of the pairs the other way round."""
+    """Return the contrasts of every pair with its two systems exchanged."""
     turned = {name: contrasts[_OPPOSITE.get(name, name)] for name in contrasts}
     return {name: -value if name in _SIGNED else value for name, value in turned.items()}
 
@@ -188,12 +188,12 @@ def band_width(draws: Array, probability: float) -> Array:
     return np.asarray(np.quantile(centred.max(axis=0), probability, axis=-1))
 
 
-def _sites(values: Array) -> Ints:
-    """Return values as whole multiples of the resolution: what doubles cannot resolve is a tie."""
+def _in_resolution_units(values: Array) -> Ints:
+    """Round values to whole multiples of the resolution, so that rounding errors make no order."""
     return np.rint(values / _resolution(values)).astype(np.int64)
 
 
-def _shared_places(values: Array) -> tuple[Indices, Indices, Indices]:
+def _tied_places(values: Array) -> tuple[Indices, Indices, Indices]:
     """Return systems in their order by draw, the best first, and the first and last place of each.
 
     Places count from 0; those who tie share theirs. As `scipy.stats.rankdata`, which takes a second
@@ -201,13 +201,13 @@ def _shared_places(values: Array) -> tuple[Indices, Indices, Indices]:
 
     Examples
     --------
-    >>> [places.tolist() for places in _shared_places(np.array([[0.1, 0.5, 0.9, 0.5]]))]
+    >>> [places.tolist() for places in _tied_places(np.array([[0.1, 0.5, 0.9, 0.5]]))]
     [[[2, 1, 3, 0]], [[0, 1, 1, 3]], [[0, 2, 2, 3]]]
     """
-    site = _sites(values)
-    order = np.argsort(-site, axis=1, kind="stable")
-    ordered, size = np.take_along_axis(site, order, axis=1), site.shape[1]
-    differs, ends = ordered[:, 1:] != ordered[:, :-1], np.ones((len(site), 1), bool)
+    rounded = _in_resolution_units(values)
+    order = np.argsort(-rounded, axis=1, kind="stable")
+    ordered, size = np.take_along_axis(rounded, order, axis=1), rounded.shape[1]
+    differs, ends = ordered[:, 1:] != ordered[:, :-1], np.ones((len(rounded), 1), bool)
     first = np.where(np.hstack([ends, differs]), np.arange(size), 0)
     last = np.where(np.hstack([differs, ends]), np.arange(size), size)
     worst = np.minimum.accumulate(last[:, ::-1], axis=1)[:, ::-1]
@@ -222,7 +222,7 @@ def rank_draws(values: Array) -> Array:
     >>> rank_draws(np.array([[0.5, 0.9, 0.5]])).tolist()
     [[2.5, 1.0, 2.5]]
     """
-    order, best, worst = _shared_places(values)
+    order, best, worst = _tied_places(values)
     ranks = np.empty(values.shape)
     np.put_along_axis(ranks, order, 1.0 + 0.5 * (best + worst), axis=1)
     return ranks
@@ -236,7 +236,7 @@ def rank_probabilities(values: Array) -> Array:
     >>> rank_probabilities(np.array([[1.0, 1.0, 0.5], [1.0, 0.8, 0.5]]))[:, 0].tolist()
     [0.75, 0.25, 0.0]
     """
-    order, best, worst = _shared_places(values)
+    order, best, worst = _tied_places(values)
     size = order.shape[1]
     share = 1.0 / ((worst - best + 1) * len(order))
     row = order * (size + 1)
@@ -266,19 +266,19 @@ def separated(values: Array, error: float) -> Flags:
     >>> separated(rng.standard_normal((4000, 3)) + [0.0, 9.0, 8.9], 0.05).astype(int).tolist()
     [[0, 0, 0], [1, 0, 0], [1, 0, 0]]
     """
-    site, size = _sites(values), values.shape[1]
-    order = np.argsort(-site.mean(axis=0), kind="stable")
+    rounded, size = _in_resolution_units(values), values.shape[1]
+    order = np.argsort(-rounded.mean(axis=0), kind="stable")
     chance = np.full((size, size), np.inf)
     for rank, above in enumerate(order):
         below = order[rank + 1 :]
-        chance[above, below] = (site[:, [above]] <= site[:, below]).mean(axis=0)
+        chance[above, below] = (rounded[:, [above]] <= rounded[:, below]).mean(axis=0)
     declared = np.zeros((size, size), bool)
-    failed = np.zeros(len(site), bool)
+    failed = np.zeros(len(rounded), bool)
     for pair in np.argsort(chance, axis=None, kind="stable"):
         above, below = divmod(int(pair), size)
         if chance[above, below] > error:
             break
-        failed |= site[:, above] <= site[:, below]
+        failed |= rounded[:, above] <= rounded[:, below]
         if declared.any() and failed.mean() > error:
             break
         declared[above, below] = True

@@ -34,15 +34,15 @@ def cost_rows(
         tried = fit.group("constant_data")["cost_trials"].values > 0
         draws = metric_values(fit.posterior, metric).transpose("target", "system", "chain", "draw")
         values = draws.values.reshape(*draws.shape[:2], -1)
-        known = np.isfinite(values).all(axis=-1)
+        has_draws = np.isfinite(values).all(axis=-1)
         better = np.zeros((len(values), *2 * values.shape[1:2]), bool)
-        for t, own in enumerate(known):
-            better[t][np.ix_(own, own)] = separated(-values[t, own].T, 0.5 * alpha)
+        for t, systems in enumerate(has_draws):
+            better[t][np.ix_(systems, systems)] = separated(-values[t, systems].T, 0.5 * alpha)
         for i, j in pairs:
             if not (tried[i] == tried[j]).all():
                 continue
             for t, target in enumerate(fit.targets):
-                if not known[t, [i, j]].all():
+                if not has_draws[t, [i, j]].all():
                     continue
                 row = _contrast(fit, values[t, i], values[t, j])
                 row["declared"] = float(better[t, i, j])
@@ -76,21 +76,21 @@ def _contrast(fit: Result, a: Array, b: Array) -> dict[str, float]:
 def _sentence(
     fit: Result, metric: Metric, names: tuple[Any, Any], target: str, row: dict[str, float]
 ) -> str:
-    """Say what both systems cost, and what the one costs more."""
+    """Say what a trial or success costs with each system, and which system is cheaper."""
     unit = fit.posterior[metric.family.variable].attrs["units"]
-    one, other = map(named, names)
+    first, second = map(named, names)
     amounts = [f"{row[key]:.4g}{f' {unit}' * bool(unit)}" for key in ("mean_system", "mean_other")]
-    times = f" (no ratio, because {other} may cost nothing)"
+    times = f" (no ratio, because {second} may cost nothing)"
     if row["ratio_median"] == row["ratio_median"]:
         times = (
             f", {row['ratio_median']:.3g} times as much ({100 * fit.ci_prob:g}% interval "
             f"{row['ratio_lower']:.3g} to {row['ratio_upper']:.3g})"
         )
-    cheaper, chance = (one, row["prob_greater"]) if row["mean"] <= 0.0 else (
-        other, 1.0 - row["prob_greater"]
+    cheaper, chance = (first, row["prob_greater"]) if row["mean"] <= 0.0 else (
+        second, 1.0 - row["prob_greater"]
     )  # fmt: skip
     return (
         f"On {TARGET_NAMES[target]} a {'trial' if metric == COST else 'success'} costs "
-        f"{amounts[0]} with {one} and {amounts[1]} with {other}{times}; "
+        f"{amounts[0]} with {first} and {amounts[1]} with {second}{times}; "
         f"{chance_words(f'{cheaper} is cheaper', chance, row['monte_carlo_error'])}."
     )

@@ -17,7 +17,7 @@ from bayesatk.results.views import ShownTable
 
 LOGIT_MAX = 100.0  # beyond which no level is looked for
 BISECTIONS = 60  # of an interval of logits: to 2e-16 of its width
-SAID = 0.005  # probability from which a sentence says that there may be no horizon
+MIN_PROB_NONE = 0.005  # probability from which a sentence says that there may be no horizon
 
 
 def horizon(
@@ -90,14 +90,14 @@ def horizon(
     """
     result = Result.of(fit)
     observed, columns = _line(result, covariate, at)
-    asked = _checked(result, metric, level)
+    parsed_metric = _checked(result, metric, level)
     ci_prob = result.ci_prob if ci_prob is None else proper_probability("ci_prob", ci_prob, 0.95)
     curves = [curve_of(result, system) for system in range(len(result.systems))]
     lines = [(b @ columns[0], b @ (columns[1] - columns[0])) for b, _ in curves]
     falls = bool(np.mean([slope > 0.0 for _, slope in lines]) < ci_prob)
     tail, rows = 0.5 * (1.0 - ci_prob), []
     for name, (start, slope), (_, curve) in zip(result.systems, lines, curves, strict=True):
-        needed = _logit_of_level(curve.average(asked), level, len(start))
+        needed = _logit_of_level(curve.average(parsed_metric), level, len(start))
         values, none = _crossings(start, slope, needed, falls, float(observed.mean()))
         outside = (values < observed.min()) | (values > observed.max())
         row = {
@@ -108,7 +108,7 @@ def horizon(
             "prob_none": float(none.mean()), "prob_outside": float(outside.mean()),
         }  # fmt: skip
         way = "falls" if falls else "rises"
-        words = f"{asked.label} of an average question {way} to {level:g} at {covariate}"
+        words = f"{parsed_metric.label} of an average question {way} to {level:g} at {covariate}"
         rows.append(row | {"sentence": _sentence(row, words, ci_prob)})
     return ShownTable.of(rows, "horizon", ci_prob=ci_prob)
 
@@ -131,17 +131,20 @@ def _line(result: Result, covariate: str, at: Mapping[str, Any] | None) -> tuple
 
 def _checked(result: Result, metric: str | Metric, level: float) -> Metric:
     """Return one metric that rises with the success probability, and can have the level."""
-    asked = one_metric(metric)
-    refuse_votes(result, [asked])
-    ends = result.scores if result.scale.axes else np.asarray(asked.credit.vector)
+    parsed_metric = one_metric(metric)
+    refuse_votes(result, [parsed_metric])
+    ends = result.scores if result.scale.axes else np.asarray(parsed_metric.credit.vector)
     if not result.scale.axes and ((np.diff(ends) < 0.0).any() or ends[-1] <= ends[0]):
-        rule = f" must rise with the success probability; {asked.label} does not. Try 'pass@1'."
+        rule = (
+            f" must rise with the success probability; {parsed_metric.label} does not. "
+            "Try 'pass@1'."
+        )
         raise ArgumentError("metric", rule)
     low, high = float(ends.min()), float(ends.max())
     if not low < real_number("level", level) < high:
         rule = f" must lie strictly between {low:g} and {high:g}; got {level:g}."
         raise ArgumentError("level", rule)
-    return asked
+    return parsed_metric
 
 
 def _logit_of_level(average: Callable[[Array], Array], level: float, draws: int) -> Array:
@@ -173,6 +176,6 @@ def _sentence(row: Mapping[str, Any], words: str, ci_prob: float) -> str:
     text = f"{named(row['system'])}: {words} = {middle} {interval}"
     if row["prob_outside"] >= 0.5:
         text += ", outside the observed values"
-    if row["prob_none"] >= SAID:
+    if row["prob_none"] >= MIN_PROB_NONE:
         text += f"; with probability {row['prob_none']:.2g} it never reaches that level"
     return text + "."

@@ -11,12 +11,19 @@ from bayesatk._tools.arrays import Array
 from bayesatk._tools.messages import ArgumentError, real_number
 from bayesatk._tools.words import number_words
 from bayesatk.comparison.pairs.contrasts import Settings, of_differences
-from bayesatk.comparison.pairs.verdicts import chance_words, metric_words, named
+from bayesatk.comparison.pairs.verdicts import (
+    INTERVAL_END_ERROR,
+    chance_words,
+    metric_words,
+    named,
+)
 from bayesatk.results.result import Result, analysis_group
 from bayesatk.results.schema import TARGET_NAMES
 from bayesatk.results.tables import noted
 
-_SHOWN = ("mean", "sd", "ci_lower", "ci_upper", "prob_below_rope", "prob_in_rope")
+_STATISTICS = (
+    "mean", "sd", "ci_lower", "ci_upper", "prob_below_rope", "prob_in_rope", "prob_above_rope",
+)  # fmt: skip
 
 
 def contrast_group(
@@ -43,14 +50,16 @@ def contrast_group(
     cells, rows = [*fit.grid], []
     upward = Settings(settings.ci_prob, settings.ci_kind, settings.rope, 1, settings.effective)
     for metric in fit.metrics:
-        for target, name in enumerate(fit.targets):
+        for target, target_name in enumerate(fit.targets):
             sums = np.einsum("s,sd->d", weight, values[target, cells.index(metric)])
-            found = of_differences(sums[None, None], upward)
-            row = {each: float(found[each][0, 0]) for each in (*_SHOWN, "prob_above_rope")}
-            row["prob_positive"] = float(found["prob_greater"][0, 0])
-            row["monte_carlo_error"] = float(found["monte_carlo_error"][0, 0])
-            sentence = _sentence(fit, text, metric_words(fit, metric), name, row)
-            rows.append({"metric": metric.label, "target": name, **row, "sentence": sentence})
+            contrasts = of_differences(sums[None, None], upward)
+            row = {name: float(contrasts[name][0, 0]) for name in _STATISTICS}
+            row["prob_positive"] = float(contrasts["prob_greater"][0, 0])
+            row["monte_carlo_error"] = float(contrasts["monte_carlo_error"][0, 0])
+            sentence = _sentence(fit, text, metric_words(fit, metric), target_name, row)
+            rows.append(
+                {"metric": metric.label, "target": target_name, **row, "sentence": sentence}
+            )
     weights = {str(system): float(w) for system, w in zip(fit.systems, weight, strict=True) if w}
     attrs = {"weights": weights, "rope": settings.rope, "ci_prob": fit.ci_prob}
     sentences = [*notes, *noted(fit.notes_on([fit.systems[i] for i in np.flatnonzero(weight)]))]
@@ -91,7 +100,10 @@ def _sentence(fit: Result, text: str, metric: str, target: str, row: Mapping[str
     """Say what a sum is, and how surely it is above zero."""
     error = row["sd"] / np.sqrt(max(fit.size, 1))
     mean = number_words(row["mean"], error, sign=True)
-    low, high = (number_words(row[f"ci_{end}"], 2.7 * error, True) for end in ("lower", "upper"))
+    low, high = (
+        number_words(row[f"ci_{end}"], INTERVAL_END_ERROR * error, True)
+        for end in ("lower", "upper")
+    )
     chance = chance_words("> 0", row["prob_positive"], row["monte_carlo_error"])
     return (
         f"On {TARGET_NAMES[target]} {text} is {mean} in {metric} ({100 * fit.ci_prob:g}% interval "

@@ -3,7 +3,7 @@
 The best of many similar systems owes its lead in part to luck. What is said of ranks allows for it:
 systems are exchangeable, their values normal around a common mean with a spread that the data tell
 of. Given the spread everything is normal, and the draws are moved to the posterior under this prior
-along their eigenvectors: they keep their order and their shape.
+along the eigenvectors of their covariance: they keep their order and their shape.
 
 Probabilities p are normal as ``2 arcsin(sqrt(p))`` (Freeman and Tukey 1950), in units of a logit at
 p = 1/2. Unlike logits these angles are bounded, so a system that solves everything has a posterior
@@ -18,10 +18,12 @@ from bayesatk._tools.arrays import Array
 # Spread of the systems: a gamma of this shape and mean. Its density is 0 at a spread of 0, though
 # barely. With shape 2 orders of systems that do not differ were declared in up to 8% of boards;
 # with shape 1 systems are taken for alike so readily that P(best) is too timid about the best.
-_SHAPE, _MEAN = 1.5, 1.0
-_SPREADS = np.geomspace(0.01, 10.0, 60)
-_ANGLE_OF_A_LOGIT = 0.5  # derivative of 2 arcsin(sqrt(p)) by logit p, at p = 1/2
-_STEPS = 0.7548776662466927, 0.5698402909980532  # of a sequence that is even in two dimensions
+SPREAD_PRIOR_SHAPE, SPREAD_PRIOR_MEAN = 1.5, 1.0
+SPREAD_GRID = np.geomspace(0.01, 10.0, 60)
+ANGLE_PER_LOGIT = 0.5  # derivative of 2 arcsin(sqrt(p)) by logit p, at p = 1/2
+# Steps of the low-discrepancy R2 sequence in two dimensions (Roberts 2018): 1/g and 1/g^2, where
+# g^3 = g + 1.
+R2_STEPS = 0.7548776662466927, 0.5698402909980532
 
 
 def shrunk(values: Array, unit: float | None = None) -> Array:
@@ -47,27 +49,50 @@ def shrunk(values: Array, unit: float | None = None) -> Array:
     if unit is not None:
         return unit * _shrunk_normal(values / unit)
     angle = 2.0 * np.arcsin(np.sqrt(np.clip(values, 0.0, 1.0)))
-    angle = _ANGLE_OF_A_LOGIT * _shrunk_normal(angle / _ANGLE_OF_A_LOGIT)
+    angle = ANGLE_PER_LOGIT * _shrunk_normal(angle / ANGLE_PER_LOGIT)
     return np.asarray(np.sin(np.clip(angle, 0.0, np.pi) / 2.0) ** 2)
 
 
 def _shrunk_normal(values: Array) -> Array:
-    """Return the same of values that are normal around a common mean."""
+    r"""Shrink draws of values that are normal around a common mean.
+
+    With posterior means :math:`m` and covariance :math:`\Sigma = V \operatorname{diag}(d) V^T` of
+    the systems without shrinkage, and values :math:`x_i \sim N(\mu, \tau^2)` with flat
+    :math:`\mu`, write :math:`w = V^T m`, :math:`u = V^T 1` and
+    :math:`\lambda_j = 1 / (d_j + \tau^2)`. Then (Gelman et al. 2013, Bayesian Data Analysis,
+    section 5.4, along each eigenvector)
+
+    .. math::
+
+        \hat\mu &= \sum_j \lambda_j u_j w_j \Big/ \sum_j \lambda_j u_j^2, \\
+        \log p(\tau \mid m) &= \log p(\tau) + \tfrac12 \sum_j \log \lambda_j
+            - \tfrac12 \log \sum_j \lambda_j u_j^2
+            - \tfrac12 \sum_j \lambda_j (w_j - \hat\mu u_j)^2, \\
+        V^T x &\sim N\big(b w + (1 - b) \mu u, \; b d\big),
+            \qquad b_j = \tau^2 \lambda_j .
+
+    Every draw has a :math:`\tau` and a :math:`\mu` of its own; its deviation from the mean is
+    multiplied by :math:`\sqrt{b}` along each eigenvector.
+    """
     size, systems = values.shape
     mean = values.mean(axis=0)
-    noise, vectors = np.linalg.eigh(np.cov(values.T))
-    noise = np.maximum(noise, 1e-12)
-    ones, middle = vectors.T @ np.ones(systems), vectors.T @ mean
-    weight = 1.0 / (noise + _SPREADS[:, None] ** 2)
-    precision = (weight * ones**2).sum(axis=1)
-    common = (weight * ones * middle).sum(axis=1) / precision
-    gap = middle - common[:, None] * ones
-    density = 0.5 * (np.log(weight).sum(axis=1) - np.log(precision) - (weight * gap**2).sum(axis=1))
-    density += _SHAPE * (np.log(_SPREADS) - _SPREADS / _MEAN)
-    share = np.exp(density - density.max())
-    place = np.arange(size)[:, None] * _STEPS % 1.0
-    spread = np.searchsorted(np.cumsum(share / share.sum())[:-1], place[:, 0])
-    centre = common[spread] + ndtri(np.clip(place[:, 1], 1e-9, None)) / np.sqrt(precision[spread])
-    kept = _SPREADS[spread, None] ** 2 * weight[spread]  # share of the data; the rest is shrinkage
-    moved = centre[:, None] * ones * (1.0 - kept) + kept * middle
-    return np.asarray((moved + np.sqrt(kept) * ((values - mean) @ vectors)) @ vectors.T)
+    variance, vectors = np.linalg.eigh(np.cov(values.T))
+    variance = np.maximum(variance, 1e-12)
+    ones, centred_on = vectors.T @ np.ones(systems), vectors.T @ mean
+    precision = 1.0 / (variance + SPREAD_GRID[:, None] ** 2)
+    total = (precision * ones**2).sum(axis=1)
+    common = (precision * ones * centred_on).sum(axis=1) / total
+    residual = centred_on - common[:, None] * ones
+    log_density = 0.5 * (
+        np.log(precision).sum(axis=1) - np.log(total) - (precision * residual**2).sum(axis=1)
+    )
+    # A gamma prior of the spread, on the even grid of its logarithm.
+    log_density += SPREAD_PRIOR_SHAPE * (np.log(SPREAD_GRID) - SPREAD_GRID / SPREAD_PRIOR_MEAN)
+    share = np.exp(log_density - log_density.max())
+    uniform = np.arange(size)[:, None] * R2_STEPS % 1.0
+    spread = np.searchsorted(np.cumsum(share / share.sum())[:-1], uniform[:, 0])
+    z = ndtri(np.clip(uniform[:, 1], 1e-9, None))
+    mu = common[spread] + z / np.sqrt(total[spread])
+    data_share = SPREAD_GRID[spread, None] ** 2 * precision[spread]
+    moved = mu[:, None] * ones * (1.0 - data_share) + data_share * centred_on
+    return np.asarray((moved + np.sqrt(data_share) * ((values - mean) @ vectors)) @ vectors.T)

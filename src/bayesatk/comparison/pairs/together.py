@@ -29,8 +29,8 @@ def joint_draws(fit: Result) -> Array:
     values = _draws(fit, "posterior")
     if fit.own:
         return values
-    by_draw, own = values.transpose(3, 2, 1, 0), np.ones(values.shape[1:3])
-    joint = SharedQuestions(fit.study, own, by_draw, 0).together(by_draw, by_draw)
+    by_draw, own_share = values.transpose(3, 2, 1, 0), np.ones(values.shape[1:3])
+    joint = SharedQuestions(fit.study, own_share, by_draw, 0).together(by_draw, by_draw)
     return np.asarray(joint.transpose(3, 2, 1, 0))
 
 
@@ -95,12 +95,12 @@ class Standings:
         shape = values.shape[:3]
         ranks, declared = np.empty((*shape, shape[2])), np.empty((*shape, shape[2]), bool)
         tiers, order, mean = np.empty(shape, int), np.empty(shape, int), np.empty(shape)
-        for place in np.ndindex(shape[:2]):
-            draws = direction * shrunk(values[place].T, units[place[1]])
-            ranks[place], declared[place] = rank_probabilities(draws), separated(draws, 0.5 * alpha)
-            order[place] = np.argsort(-direction * values[place].mean(axis=1), kind="stable")
-            tiers[place] = tiers_of(declared[place], order[place])
-            mean[place] = direction * draws.mean(axis=0)
+        for at in np.ndindex(shape[:2]):  # target and cell
+            draws = direction * shrunk(values[at].T, units[at[1]])
+            ranks[at], declared[at] = rank_probabilities(draws), separated(draws, 0.5 * alpha)
+            order[at] = np.argsort(-direction * values[at].mean(axis=1), kind="stable")
+            tiers[at] = tiers_of(declared[at], order[at])
+            mean[at] = direction * draws.mean(axis=0)
         return cls(ranks, declared, tiers, order, mean)
 
 

@@ -25,14 +25,14 @@ from bayesatk.results.schema import TARGET_NAMES, metric_values
 BEYOND_ROPE, AHEAD = "ahead by more than the ROPE", "ahead"
 BEHIND_ROPE, BEHIND = "behind by more than the ROPE", "behind"
 EQUIVALENT, OPEN = "practically equivalent", "not separated"
-# Of the pair the other way round.
+# The verdict on the same pair in the other order.
 TURNED = {AHEAD: BEHIND, BEYOND_ROPE: BEHIND_ROPE, BEHIND: AHEAD, BEHIND_ROPE: BEYOND_ROPE}
-_LONGEST = 60  # letters of a system's name
-_NAMED = 8  # systems named in one tier
+MAX_NAME_LENGTH = 60
+MAX_NAMES_PER_TIER = 8
 
 # Monte Carlo error of a 2.5% quantile over that of the mean, for a normal: what is known of the
 # ends of an interval.
-ENDS = 2.7
+INTERVAL_END_ERROR = 2.7
 
 Row = Mapping[str, float]
 
@@ -40,7 +40,7 @@ Row = Mapping[str, float]
 def named(system: object) -> str:
     """Return a system's name without control characters, cut where it is very long."""
     text = printable(str(system))
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return text if len(text) <= MAX_NAME_LENGTH else text[: MAX_NAME_LENGTH - 1] + "…"
 
 
 def metric_words(result: Result, metric: Metric) -> str:
@@ -124,9 +124,9 @@ class PairSentences:
                 verdict = verdicts[-1]
             elif behind:  # on this target: its sentence begins with the better one, too
                 row, pair = turned[index], (j, i)
-            says = self._says(metric, index, verdict, pair, row)
+            statement = self._sentence(metric, index, verdict, pair, row)
             where = f"On {TARGET_NAMES[target]} "
-            sentences.append(self._scores(metric, i, j, *names) + where + says)
+            sentences.append(self._scores(metric, i, j, *names) + where + statement)
         return PairClaim(i, j, rows, verdicts, sentences)
 
     def _tiers(self, metric: Metric, target: int) -> Ints:
@@ -153,7 +153,7 @@ class PairSentences:
             return OPEN
         return BEYOND_ROPE if rope > 0.0 and row["prob_above_rope"] >= sure else AHEAD
 
-    def _scores(self, metric: Metric, i: int, j: int, one: str, other: str) -> str:
+    def _scores(self, metric: Metric, i: int, j: int, first: str, second: str) -> str:
         """Say what both scored on the questions that both tried."""
         trials = self._result.trials[[i, j]]
         up_to = self._result.data.observed_up_to[[i, j]]
@@ -163,43 +163,43 @@ class PairSentences:
         if enough.sum() < both.sum() and observed_at(up_to.min(axis=0), metric.k):
             partly = f" of {both.size}, those that both tried {metric.k} times or more"
             both = enough
-        a, b = (self._seen(metric, index, both) for index in (i, j))
+        a, b = (self._observed(metric, index, both) for index in (i, j))
         design = design_words(trials[:, both], self._result.weight is not None)
         words = metric_words(self._result, metric)
         if np.isnan(a + b):
             fewest = int(trials[:, both].min())
             return (
-                f"{one} and {other} tried the same {design}{partly}. {words} judges more trials "
+                f"{first} and {second} tried the same {design}{partly}. {words} judges more trials "
                 f"than some questions have ({fewest}), so it depends on the model. "
             )
         judged = self._result.judges is not None
         return (
-            f"{one} {'was marked' if judged else 'scored'} {number_words(a)} and {other} "
+            f"{first} {'was marked' if judged else 'scored'} {number_words(a)} and {second} "
             f"{number_words(b)} in {words} on the same {design}{partly}. "
             + "The following numbers are corrected for errors of the judge. "
             * judged
         )
 
-    def _seen(self, metric: Metric, system: int, kept: Flags) -> float:
+    def _observed(self, metric: Metric, system: int, kept: Flags) -> float:
         key = "observed", metric.label, system, kept.tobytes()
         return self._result.once(
             key, lambda: observed_value(self._result, system, metric, kept, of_all=True)
         )
 
-    def _says(
+    def _sentence(
         self, metric: Metric, target: int, verdict: str, pair: tuple[int, int], row: Row
     ) -> str:
         """Say who is ahead, by how much and how surely."""
-        one, other = (named(self._result.systems[system]) for system in pair)
+        first, second = (named(self._result.systems[system]) for system in pair)
         tiers = self._tiers(metric, target)[list(pair)].tolist()
         rope, error = f"{self._attrs['rope']:g}", row["monte_carlo_error"]
         text = {
-            BEYOND_ROPE: f"{one} is ahead of {other} by more than {rope}",
-            AHEAD: f"{one} is ahead of {other}",
-            BEHIND_ROPE: f"{one} is behind {other} by more than {rope}",
-            BEHIND: f"{one} is behind {other}",
-            EQUIVALENT: f"{one} and {other} are practically equivalent",
-            OPEN: f"{one} and {other} are not separated",
+            BEYOND_ROPE: f"{first} is ahead of {second} by more than {rope}",
+            AHEAD: f"{first} is ahead of {second}",
+            BEHIND_ROPE: f"{first} is behind {second} by more than {rope}",
+            BEHIND: f"{first} is behind {second}",
+            EQUIVALENT: f"{first} and {second} are practically equivalent",
+            OPEN: f"{first} and {second} are not separated",
         }[verdict]
         among = f"of {len(self._result.systems)} systems"
         if len(self._result.systems) > 2:
@@ -223,7 +223,7 @@ class PairSentences:
         result = self._result
         names = np.array([named(system) for system in result.systems], dtype=object)
         seen = np.array([
-            self._seen(metric, system, tried) for system, tried in enumerate(result.trials > 0)
+            self._observed(metric, system, tried) for system, tried in enumerate(result.trials > 0)
         ])  # fmt: skip
         on = design_words(result.trials, result.weight is not None)
         label = metric_words(self._result, metric)
@@ -240,15 +240,15 @@ class PairSentences:
         tier = self._tiers(metric, self._result.targets.index(target))
         if tier.max() == 1:
             return f"{text}they are not separated: all are in one tier."
-        levels = [_some(names[tier == level].tolist()) for level in range(1, int(tier.max()) + 1)]
+        levels = [_listed(names[tier == level].tolist()) for level in range(1, int(tier.max()) + 1)]
         ahead_of = " > " if result.scale.direction > 0 else " < "
         return f"{text}there are {len(levels)} tiers: {ahead_of.join(levels)}."
 
 
-def _some(names: list[str]) -> str:
-    """Return names, some of them where they are many."""
-    more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+def _listed(names: list[str]) -> str:
+    """List names, the first few where there are many."""
+    more = len(names) - MAX_NAMES_PER_TIER
+    return ", ".join(names[:MAX_NAMES_PER_TIER]) + (f" and {more} more" if more > 0 else "")
 
 
 def chance_words(event: str, chance: float, error: float) -> str:
@@ -273,5 +273,6 @@ def _difference(row: Row) -> list[str]:
     of_mean = row["sd"] / np.sqrt(size)
     words = [number_words(row["mean"], of_mean, sign=True)]
     return words + [
-        number_words(row[f"ci_{end}"], ENDS * of_mean, True) for end in ("lower", "upper")
+        number_words(row[f"ci_{end}"], INTERVAL_END_ERROR * of_mean, True)
+        for end in ("lower", "upper")
     ]
