@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from bayesatk.core.engine.distribution import Empirical
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.model import CountModel
-from bayesatk.posterior.posterior import Summary, SystemPosterior
+from bayesatk.posterior.posterior import Posterior, Summary
 from bayesatk.priors import BetaPrior, HyperPrior, Prior
 
 type Array = NDArray[np.float64]
@@ -29,7 +29,7 @@ def modelled(counts: Counts, prior: Prior = BETA, weight: Array | None = None) -
     return CountModel.of(prior, both, pooling=pooling, weight=weight)
 
 
-def posterior_of(counts: Counts, metrics: str, prior: Prior = BETA) -> SystemPosterior:
+def posterior_of(counts: Counts, metrics: str, prior: Prior = BETA) -> Posterior:
     """Return the posterior of metrics."""
     return modelled(counts, prior).fit(parse(metrics))
 
@@ -41,7 +41,7 @@ def of_questions(counts: Counts, metric: str, prior: Prior = BETA) -> Empirical:
     return found
 
 
-def summary(posterior: SystemPosterior, name: str) -> Summary:
+def summary(posterior: Posterior, name: str) -> Summary:
     """Return what is known of a hyperparameter."""
     found = posterior.hyper[name]
     assert isinstance(found, Summary)

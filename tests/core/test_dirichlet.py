@@ -5,8 +5,8 @@ import pytest
 from scipy.special import gammaln, logsumexp
 
 from bayesatk.core.program.weighted_points import around, located
-from bayesatk.posterior.count_posterior import FamilyFit
 from bayesatk.posterior.model import CountModel
+from bayesatk.posterior.posterior import FamilyFit
 from bayesatk.priors import DirichletHyperPrior
 from tests.core.agreement import modelled
 

@@ -12,7 +12,7 @@ import bayesatk as bk
 from bayesatk.core.engine.distribution import Empirical, interval
 from bayesatk.metrics.credit import pass_at, pass_hat
 from bayesatk.metrics.grid import parse
-from bayesatk.posterior.posterior import Summary, SystemPosterior
+from bayesatk.posterior.posterior import Posterior, Summary
 from bayesatk.priors import HyperPrior
 from tests.core.agreement import (
     BETA,
@@ -41,7 +41,7 @@ def witness_of(name: str, prior: str = "default") -> Witness:
 
 
 @functools.cache
-def library(name: str, prior: str = "default") -> SystemPosterior:
+def library(name: str, prior: str = "default") -> Posterior:
     """Return the library's posterior of a named case."""
     return posterior_of(CASES[name], METRICS, PRIORS[prior])
 

@@ -312,19 +312,24 @@ def test_the_proxy_is_held_against_plurality(votes) -> None:
 
 def test_many_long_votes_fall_back_on_simulated_variances() -> None:
     """Fewer exact values than it takes: the sd then agrees with that of exact ones."""
-    from bayesatk.metrics.grid import parse
-    from bayesatk.posterior import unpooled_answers
+    from bayesatk.posterior import vote_posterior
+    from bayesatk.posterior.model import CountModel
 
-    rng = np.random.default_rng(4)
+    rng, prior = np.random.default_rng(4), bk.priors.AnswerPrior()
     cells = [rng.multinomial(40, rng.dirichlet(np.full(6, 0.7))) for _ in range(60)]
-    ballots = [
-        unpooled_answers.Ballots(c[c > 0], np.arange((c > 0).sum()) == 0, None) for c in cells
-    ]
-    prior, five = bk.priors.AnswerPrior(), parse("plurality@5")
-    exact = unpooled_answers.VoteModel(ballots, prior, 400, np.random.default_rng(1)).fit(five)
+    ballots = [vote_posterior.Ballots(c[c > 0], np.arange((c > 0).sum()) == 0, None) for c in cells]
+    counts = np.array([one.by_mark for one in ballots])
+    right = CountModel.of(bk.priors.BetaPrior(), counts, pooling="none")
+
+    def voted():
+        seeded = np.random.default_rng(1)
+        return vote_posterior.vote_posterior(right, ballots, prior, [5], 400, seeded)
+
+    exact, rough = voted(), voted()
+    assert exact.moments.pool.shape[1] == 400
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(unpooled_answers, "_BUDGET", 1.0)
-        rough = unpooled_answers.VoteModel(ballots, prior, 400, np.random.default_rng(1)).fit(five)
+        patch.setattr(vote_posterior, "_BUDGET", 1.0)
+        assert rough.moments.pool.shape[1] == vote_posterior._VOTES
     np.testing.assert_allclose(rough.mean, exact.mean, rtol=1e-12)
     np.testing.assert_allclose(rough.sd, exact.sd, rtol=0.15)
     drawn = rough.draw(4000, rng, False).metrics

@@ -135,7 +135,7 @@ def test_a_weaker_prior_matters_beyond_the_trials_only(name) -> None:
     one = model(scale, "none", simulated(scale, trials=4))
     metrics = judged(scale)
     posterior = one.fit(metrics)
-    ratio = one.prior_sensitivity(metrics, posterior, posterior.sd)
+    ratio = posterior.prior_sensitivity
     assert np.isnan(ratio[[metric.k <= 4 for metric in metrics]]).all()
     half = [value / 2 for value in one.alpha.tolist()]
     if scale is RIGHT_WRONG:

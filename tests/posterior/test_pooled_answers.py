@@ -11,7 +11,7 @@ from scipy.stats import dirichlet_multinomial, multinomial
 import bayesatk as bk
 from bayesatk.core.question.ballot import credit_by_right_votes, plurality_latent
 from bayesatk.data.answers import Ballots, wrong_answers
-from bayesatk.posterior.pooled_answers import WrongAnswers, _simulated_credit, fewer
+from bayesatk.posterior.vote_posterior import WrongAnswers, _simulated_credit, fewer
 
 ALPHA = np.array([0.3, 1.5, 4.0, 0.7])  # of three wrong answers, and of none
 

@@ -1,66 +1,110 @@
 """The closed-form analysis of one system, as a task that another process can do."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from bayesatk._tools.arrays import Array, Rng
 from bayesatk._tools.messages import Argument, ArgumentError
+from bayesatk.core.engine.coupling import standardised
+from bayesatk.core.engine.distribution import Empirical, measured_interval
 from bayesatk.data.scales import RightWrong
 from bayesatk.data.study import Study
-from bayesatk.posterior.assembly import even_draws, quantile_table, statistics_table
-from bayesatk.posterior.judge_results import judge_notes
-from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.models_of import Declared
-from bayesatk.posterior.pooled_answers import PooledVotes
-from bayesatk.posterior.posterior import Distributions, Draws, SystemPosterior
+from bayesatk.posterior.posterior import (
+    Distributions,
+    Draws,
+    FamilyShare,
+    Numbers,
+    Posterior,
+    Summary,
+)
 from bayesatk.posterior.remarks import (
     family_note,
+    judge_notes,
     outside_note,
     partly_observed_note,
     proxy_note,
     single_trials_note,
     weight_note,
 )
-from bayesatk.posterior.unpooled_answers import VoteModel
+from bayesatk.results.schema import QUANTILE_LEVELS, STATISTICS
 from bayesatk.results.stored_points import Laws
+
+Tables = tuple[Array, Array]  # of statistics and of quantiles, both (..., numbers)
 
 
 @dataclass(frozen=True)
 class Evaluated:
-    """What a result needs of one system.
+    """What a result needs of one system: numbers, without what they were worked out from.
 
     Parameters
     ----------
-    posterior : SystemPosterior
-        Settled: numbers and hyperparameters, without what they were worked out from.
     statistics, quantiles : ndarray, shape (metrics, target, ...)
-        As `statistics_table` and `quantile_table` return them.
+        Metrics of the grid; on categories then the probability to reach each higher score.
     drawn : Draws
     margins : ndarray, shape (draws, metrics, target)
-        Evenly spread quantiles of every metric, with the mean and sd of its statistics.
+        Evenly spread quantiles of the metrics of the grid, with the mean and sd of its statistics.
     groups : pair of ndarray, shape (group, metrics, target, ...), optional
         Statistics and quantiles of each group of questions.
-    p : ndarray, shape (draws, questions, ...), optional
-        Draws of every question's success probability, for predictive checks.
     question_p : pair of ndarray, optional
         Exact mean and sd of every question's success probability, where draws of it are kept.
+    hyper : dict of name -> pair of ndarray, shape ([category,] ...)
+        Statistics and quantiles of the hyperparameters.
+    hyper_draws : dict of name -> dict of statistic -> float
+        Independent draws that these are worth; empty where they are exact.
+    effective_draws : dict of statistic -> ndarray, shape (metrics,)
+        The same of metrics.
+    diagnostics : dict
+        Numerical quality.
+    families : dict of name -> FamilyShare
+        Of difficulty, where questions are pooled partially.
+    method : str
+        How it was found.
+    judge_share : ndarray, shape (metrics, target), optional
+        Share of the variance that is due to the rates of a judge.
+    p : ndarray, shape (draws, questions, ...), optional
+        Draws of every question's success probability, for predictive checks.
     points : sequence of (str, Points)
         Of the hyperparameters, by law of difficulty; none of votes.
     remarks : list of str
+        What a reader should know.
     """
 
-    posterior: SystemPosterior
     statistics: Array
     quantiles: Array
     drawn: Draws
     margins: Array
-    groups: tuple[Array, Array] | None
-    p: Array | None
+    groups: Tables | None
     question_p: tuple[Array, Array] | None
+    hyper: Mapping[str, Tables]
+    hyper_draws: Mapping[str, Mapping[str, float]]
+    effective_draws: Mapping[str, Array]
+    diagnostics: Mapping[str, float]
+    families: Mapping[str, FamilyShare]
+    method: str
+    judge_share: Array | None
+    p: Array | None = None
+    points: Laws = ()
+    remarks: Sequence[str] = ()
+
+
+class _Asked(NamedTuple):
+    """Metrics of a system, and their posterior.
+
+    Parameters
+    ----------
+    places : list of int
+        Positions of the metrics in the grid; then, on categories, of those to reach each score.
+    posterior : Posterior
+    points : sequence of (str, Points)
+    remarks : list of str
+    """
+
+    places: list[int]
+    posterior: Posterior
     points: Laws
     remarks: list[str]
 
@@ -86,221 +130,201 @@ def evaluate_system(
         Position of the system.
     """
     stream = streams[index]
-    analysis = Analysis(study, index, draws, stream)
-    posterior = analysis.posterior
-    drawn = posterior.draw(draws, stream, keep_p or check_p)
-    p = drawn.p if check_p else None
-    if not keep_p:
-        drawn = replace(drawn, p=None)
-    exact = posterior.distributions()
-    statistics = statistics_table(
-        posterior, exact, drawn, analysis.estimate, study.ci_prob, study.ci_kind
-    )
-    analysis.finish(statistics)
-    return Evaluated(
-        posterior.settled(),
-        statistics,
-        quantile_table(exact, drawn),
-        drawn,
-        even_draws(posterior, exact, drawn, len(study.grid), study.scale.scores),
-        analysis.of_groups(drawn),
-        p,
-        None if drawn.p is None else posterior.question_p(),
-        analysis.points,
-        analysis.remarks,
-    )
-
-
-class Analysis:
-    """One system's posterior, finite estimates, and what a reader should know of them.
-
-    Parameters
-    ----------
-    study : Study
-    index : int
-        Position of the system.
-    draws : int
-        Of votes between answers.
-    rng : numpy.random.Generator
-        For votes between answers, whose variances come from draws.
-
-    Attributes
-    ----------
-    posterior : SystemPosterior
-        Metrics of the grid; on categories then the probability to reach each higher score.
-    estimate : ndarray, shape (metrics,)
-        Unbiased finite-law values; NaN where less than half of the questions have k trials.
-    remarks : list of str
-    """
-
-    def __init__(self, study: Study, index: int, draws: int, rng: Rng) -> None:
-        self._study, self._name, self._index = study, study.outcomes.systems[index], index
-        self._draws = draws
-        self.remarks: list[str] = []
-        self.points: Laws = []
-        self._by_group: Array | None = None
-        self.estimate = np.full(len(study.grid), np.nan)
-        parts: list[tuple[list[int], SystemPosterior]] = []
-        if study.grid.judged:
-            parts.append(self._judged(index))
-        if study.grid.voted:
-            parts.append(self._voted(index, rng))
-        self.posterior = parts[0][1] if len(parts) == 1 else _joined(parts)
-
-    def _fitted(
-        self,
-        model: CountModel | VoteModel | PooledVotes,
-        places: list[int],
-        metrics: Sequence[Any],
-        more: Sequence[Any] = (),
-    ) -> SystemPosterior:
-        """Estimate metrics, and return the posterior of these and of more."""
-        self.estimate[places] = model.estimate(metrics)
-        if self._study.grouping is not None and not isinstance(model, VoteModel):
-            if self._by_group is None:
-                groups = len(self._study.grouping.labels)
-                self._by_group = np.full((groups, len(self.estimate)), np.nan)
-            self._by_group[:, places] = model.estimate_by_group(metrics)
-        return model.fit([*metrics, *more])
-
-    def _judged(self, index: int) -> tuple[list[int], SystemPosterior]:
-        """Metrics of the counts, and probabilities to reach each score."""
-        study, places = self._study, list(self._study.grid.judged)
-        outcomes = study.outcomes
-        model = Declared.of_study(study).model(index)
-        counts = study.scale.counts(outcomes)[index]
-        metrics = [study.scale.judged(one) for one in study.grid.judged.values()]
-        reach = study.scale.reaching()
-        posterior = self._fitted(model, places, metrics, reach)
-        self._sensitive = partial(model.prior_sensitivity, metrics, posterior)
-        self.points = [(fit.name, fit.points) for fit in model.families]
-        if posterior.warning is not None:
-            self.remarks.append(f"{self._name}: {posterior.warning}.")
-        if study.design is None:
-            self.remarks += weight_note(
-                self._name, study.pooling, counts, study.scale.scores, outcomes.weight,
-                not study.bootstrapped,
-            )  # fmt: skip
-        fewest = int(model.states.trials.min())
-        self.remarks += family_note(self._name, posterior.families, study.judged, fewest)
-        if study.known_judges is not None:
-            first = study.metrics[0]
-            self.remarks += judge_notes(
-                self._name, study.known_judges[index], model.judge_rates, first,
-                posterior, list(study.grid).index(first),
-            )  # fmt: skip
-        size = len(study.grid)
-        return [*places, *range(size, size + len(reach))], posterior
-
-    def _voted(self, index: int, rng: Rng) -> tuple[list[int], SystemPosterior]:
-        """Votes between answers."""
-        study, outcomes = self._study, self._study.outcomes
-        if outcomes.answers is None:
-            raise ArgumentError(
-                "plurality@k is a vote between answers, and the data have none. Use ",
-                Argument("answers", ..., "tally"), ", or name the column of a table: ",
-                Argument("columns", {"answer": ...}, "tally"),
-                ". The strict majority of right marks is 'maj@k'.",
-            )  # fmt: skip
-        places, metrics = list(study.grid.voted), list(study.grid.voted.values())
-        declared = Declared.of_study(study)
-        posterior = self._fitted(declared.votes(index, self._draws, rng), places, metrics)
-        if study.pooling == "partial" and not self.points:
-            self.points = [(fit.name, fit.points) for fit in declared.model(index).families]
-        asked = {metric.k for metric in study.votes}
-        voted = {one.k: self.estimate[i] for i, one in study.grid.voted.items() if one.k in asked}
-        c, n = outcomes.successes.values[index], outcomes.trials.values[index]
-        self.remarks.extend(proxy_note(self._name, c, n, voted))
-        return places, posterior
-
-    def of_groups(self, drawn: Draws) -> tuple[Array, Array] | None:
-        """Return statistics and quantiles (group, metrics, target, ...) of groups of questions."""
-        study, posterior = self._study, self.posterior
-        if drawn.groups is None or self._by_group is None:
-            return None
-        tables, levels = [], []
-        for g, own in enumerate(posterior.groups):
-            exact, draws = own.distributions(), Draws(drawn.groups.metrics[:, g], {})
-            tables.append(
-                statistics_table(own, exact, draws, self._by_group[g], study.ci_prob, study.ci_kind)
-            )
-            levels.append(quantile_table(exact, draws))
-        return np.stack(tables), np.stack(levels)
-
-    def finish(self, statistics: Array) -> None:
-        """Fill in the prior's share of the intervals, and note what pooling changed."""
-        study = self._study
-        trials = study.outcomes.trials.values[self._index]
-        requested = [list(study.grid).index(metric) for metric in study.metrics]
-        self.remarks += partly_observed_note(
-            self._name, study.metrics, self.estimate[requested],
-            study.outcomes.observed_up_to[self._index],
-        )  # fmt: skip
-        if not isinstance(study.scale, RightWrong):
-            self.remarks += single_trials_note(self._name, study.metrics, trials)
-        if study.judges is not None:  # whose estimate is of marks, and the interval of success
-            note: list[str] = []
-        else:
-            note = outside_note(
-                study.pooling, self._name, study.metrics, study.grid, self.estimate,
-                statistics, trials,
-            )  # fmt: skip
-        self.remarks.extend(note)
-        places = list(study.grid.judged)
-        if places:
-            statistics[places, :, -1] = self._sensitive(statistics[places, :, 2])
-
-
-def _joined(parts: Sequence[tuple[list[int], SystemPosterior]]) -> SystemPosterior:
-    """Put posteriors of different metrics side by side; their draws are independent.
-
-    What is not of metrics is that of the first, with hyperparameters that others have beside.
-    """
-    order = np.argsort(np.concatenate([np.array(index) for index, _ in parts]))
-    posteriors = [posterior for _, posterior in parts]
-    first = posteriors[0]
-
-    def distributions() -> Distributions:
-        targets = zip(*(one.distributions() for one in posteriors), strict=True)
-        rows = [[each for own in target for each in own] for target in targets]
-        return [[row[i] for i in order] for row in rows]
-
-    def draw(size: int, rng: Rng, keep_p: bool) -> Draws:
-        drawn = [one.draw(size, rng, keep_p) for one in posteriors]
-        metrics = np.concatenate([one.metrics for one in drawn], axis=1)[:, order]
-        groups = drawn[0].groups
-        if groups is not None:
-            of_groups = [one.groups.metrics for one in drawn if one.groups is not None]
-            groups = replace(groups, metrics=np.concatenate(of_groups, axis=2)[:, :, order])
-        return replace(drawn[0], metrics=metrics, groups=groups, hyper=_merged(drawn, "hyper"))
-
-    behind = {
-        name: np.concatenate([
-            np.broadcast_to(one.effective_draws.get(name, np.inf), len(one.mean))
-            for one in posteriors
-        ])[order]
-        for name in dict.fromkeys(name for one in posteriors for name in one.effective_draws)
-    }  # fmt: skip
-
-    def stacked(name: str) -> Array:
-        return np.concatenate([getattr(one, name) for one in posteriors])[order]
-
+    asked = [_judged(study, index)] if study.grid.judged else []
+    if study.grid.voted:
+        asked.append(_voted(study, index, draws, stream))
+    each = [_numbers_of(study, one, draws, stream, keep_p, check_p) for one in asked]
+    found = each[0] if len(each) == 1 else _side_by_side(each, [one.places for one in asked])
+    remarks = [remark for one in asked for remark in one.remarks]
     return replace(
-        first, mean=stacked("mean"), variance_trial=stacked("variance_trial"),
-        variance_question=stacked("variance_question"), distributions=distributions,
-        draw=draw, sd_under=None, hyper=_merged(posteriors, "hyper"),
-        diagnostics=_merged(posteriors, "diagnostics"),
-        effective_draws=behind, expected=None,
-        groups=[
-            _joined([(index, own) for (index, _), own in zip(parts, of_group, strict=True)])
-            for of_group in zip(*(one.groups for one in posteriors), strict=True)
-        ],
+        found, points=asked[0].points, remarks=remarks + _remarks(study, index, found.statistics)
+    )
+
+
+def _judged(study: Study, index: int) -> _Asked:
+    """Metrics of the counts, and probabilities to reach each score."""
+    name, places, size = study.outcomes.systems[index], list(study.grid.judged), len(study.grid)
+    model = Declared.of_study(study).model(index)
+    metrics = [study.scale.judged(one) for one in study.grid.judged.values()]
+    reach = study.scale.reaching()
+    posterior = model.fit([*metrics, *reach])
+    remarks = [] if posterior.warning is None else [f"{name}: {posterior.warning}."]
+    if study.design is None:
+        remarks += weight_note(
+            name, study.pooling, study.scale.counts(study.outcomes)[index], study.scale.scores,
+            study.outcomes.weight, not study.bootstrapped,
+        )  # fmt: skip
+    fewest = int(model.states.trials.min())
+    remarks += family_note(name, posterior.families, study.judged, fewest)
+    if study.known_judges is not None:
+        first = study.metrics[0]
+        remarks += judge_notes(
+            name, study.known_judges[index], model.judge_rates, first,
+            posterior, list(study.grid).index(first),
+        )  # fmt: skip
+    places += range(size, size + len(reach))
+    points = [(fit.name, fit.points) for fit in model.families]
+    return _Asked(places, posterior, points, remarks)
+
+
+def _voted(study: Study, index: int, draws: int, rng: Rng) -> _Asked:
+    """Votes between answers."""
+    outcomes = study.outcomes
+    if outcomes.answers is None:
+        raise ArgumentError(
+            "plurality@k is a vote between answers, and the data have none. Use ",
+            Argument("answers", ..., "tally"), ", or name the column of a table: ",
+            Argument("columns", {"answer": ...}, "tally"),
+            ". The strict majority of right marks is 'maj@k'.",
+        )  # fmt: skip
+    ks, declared = [metric.k for metric in study.grid.voted.values()], Declared.of_study(study)
+    posterior = declared.votes(index, ks, draws, rng)
+    points: Laws = []
+    if study.pooling == "partial":
+        points = [(fit.name, fit.points) for fit in declared.model(index).families]
+    asked = {metric.k for metric in study.votes}
+    voted = {k: v for k, v in zip(ks, posterior.estimate.tolist(), strict=True) if k in asked}
+    c, n = outcomes.successes.values[index], outcomes.trials.values[index]
+    remarks = proxy_note(outcomes.systems[index], c, n, voted)
+    return _Asked(list(study.grid.voted), posterior, points, remarks)
+
+
+def _numbers_of(
+    study: Study, asked: _Asked, draws: int, rng: Rng, keep_p: bool, check_p: bool
+) -> Evaluated:
+    """Work out the numbers of metrics."""
+    posterior, known = asked.posterior, [place < len(study.grid) for place in asked.places]
+    number = sum(known)  # of the grid; the rest is to reach each score
+    drawn = posterior.draw(draws, rng, keep_p or check_p)
+    p = drawn.p if check_p else None
+    drawn = drawn if keep_p else replace(drawn, p=None)
+
+    def tables(numbers: Numbers, values: Array, estimate: Array, exact: Distributions) -> Tables:
+        rows = np.full((*numbers.mean.shape, len(STATISTICS)), np.nan)
+        rows[:number, :, 0] = estimate[:number, None]
+        rows[..., 1], rows[..., 2] = numbers.mean, numbers.sd
+        rows[..., 6], rows[..., 7] = numbers.variance_trial, numbers.variance_question
+        quantiles = np.empty((*rows.shape[:2], len(QUANTILE_LEVELS)))
+        for target, of_target in enumerate(exact):
+            for metric, law in enumerate(of_target):
+                source = Empirical(values[:, metric, target]) if law is None else law
+                rows[metric, target, 3:6] = _interval(study, source)
+                quantiles[metric, target] = source.quantile(QUANTILE_LEVELS)
+        return rows, quantiles
+
+    exact, numbers = posterior.distributions(), posterior.numbers
+    statistics, quantiles = tables(numbers, drawn.metrics, posterior.estimate, exact)
+    statistics[:number, :, -1] = posterior.prior_sensitivity[:number]
+    groups = None
+    if study.grouping is not None and drawn.groups is not None:
+        estimate, none = posterior.estimate_by_group, [[None] * len(known)] * 2
+        each = [
+            tables(of_group, drawn.groups.metrics[:, group], estimate[group], none)
+            for group, of_group in enumerate(posterior.of_groups)
+        ]
+        groups = np.stack([one for one, _ in each]), np.stack([one for _, one in each])
+    behind = posterior.effective_draws
+    return Evaluated(
+        statistics, quantiles, drawn, _even_draws(study, posterior, exact, drawn, number), groups,
+        None if drawn.p is None else posterior.question_p(),
+        {name: _hyper_tables(study, one) for name, one in posterior.hyper.items()},
+        posterior.hyper_draws,
+        {name: np.broadcast_to(own, len(known)) for name, own in behind.items()},
+        posterior.diagnostics, posterior.families, posterior.method, posterior.judge_share, p,
     )  # fmt: skip
 
 
-def _merged(parts: Sequence[Any], name: str) -> dict[str, Any]:
-    """Merge mappings: the first that has a name has its value."""
-    merged: dict[str, Any] = {}
-    for part in parts:
-        merged |= {key: value for key, value in getattr(part, name).items() if key not in merged}
-    return merged
+def _interval(study: Study, source: Empirical) -> tuple[float, float, float]:
+    """Return the ends of the credible interval, and their error."""
+    ends, error = measured_interval(source, study.ci_prob, study.ci_kind)
+    return (*ends, error)
+
+
+def _hyper_tables(study: Study, hyper: Summary | list[Summary]) -> Tables:
+    """Statistics and quantiles of a hyperparameter, or of each of its columns."""
+    if isinstance(hyper, list):
+        columns = [_hyper_tables(study, one) for one in hyper]
+        return np.stack([one for one, _ in columns]), np.stack([one for _, one in columns])
+    row = np.full(len(STATISTICS), np.nan)
+    row[1:6] = hyper.mean, hyper.sd, *_interval(study, hyper.distribution)
+    return row, hyper.distribution.quantile(QUANTILE_LEVELS)
+
+
+def _even_draws(
+    study: Study, posterior: Posterior, exact: Distributions, drawn: Draws, number: int
+) -> Array:
+    """Return even quantiles of the first metrics, with the exact means and sds.
+
+    Means over questions are between the lowest and the highest score.
+
+    Returns
+    -------
+    ndarray, shape (draws, metrics, target)
+    """
+    values = np.sort(drawn.metrics[:, :number], axis=0)
+    levels = (np.arange(len(values)) + 0.5) / len(values)
+    for target, of_target in enumerate(exact):
+        for metric, law in enumerate(of_target[:number]):
+            if law is not None:
+                values[:, metric, target] = law.quantile(levels)
+    ends = float(min(study.scale.scores)), float(max(study.scale.scores))
+    return standardised(values, posterior.mean[:number], posterior.sd[:number], ends)
+
+
+def _side_by_side(each: Sequence[Evaluated], places: Sequence[list[int]]) -> Evaluated:
+    """Put different metrics of a system side by side; their draws are independent.
+
+    What is not of metrics is that of the first, with hyperparameters that the second has beside.
+    """
+    size = sum(one.margins.shape[1] for one in each)
+
+    def joined(arrays: Sequence[Array], axis: int, most: float = np.inf) -> Array:
+        """Return metrics in their order, those at first places alone."""
+        place = np.concatenate([[i for i in own if i < most] for own in places])
+        return np.take(np.concatenate(arrays, axis), np.argsort(place), axis)
+
+    first, second = each
+    groups, of_groups = first.groups, first.drawn.groups
+    if groups is not None and of_groups is not None:
+        pairs = zip(*(one.groups for one in each if one.groups is not None), strict=True)
+        statistics, quantiles = (joined(own, 1) for own in pairs)
+        groups = statistics, quantiles
+        drawn = [one.drawn.groups.metrics for one in each if one.drawn.groups is not None]
+        of_groups = replace(of_groups, metrics=joined(drawn, 2))
+    none = np.full(1, np.inf)
+    return replace(
+        first, statistics=joined([one.statistics for one in each], 0),
+        quantiles=joined([one.quantiles for one in each], 0),
+        margins=joined([one.margins for one in each], 1, size), groups=groups,
+        hyper={**second.hyper, **first.hyper},
+        hyper_draws={**second.hyper_draws, **first.hyper_draws},
+        drawn=replace(
+            first.drawn, metrics=joined([one.drawn.metrics for one in each], 1),
+            hyper={**second.drawn.hyper, **first.drawn.hyper}, groups=of_groups,
+        ),
+        diagnostics={**second.diagnostics, **first.diagnostics},
+        effective_draws={
+            name: joined([
+                np.broadcast_to(one.effective_draws.get(name, none), len(one.statistics))
+                for one in each
+            ], 0)
+            for name in dict.fromkeys(name for one in each for name in one.effective_draws)
+        },
+    )  # fmt: skip
+
+
+def _remarks(study: Study, index: int, statistics: Array) -> list[str]:
+    """Say what pooling and missing trials mean for the estimates."""
+    trials, name = study.outcomes.trials.values[index], study.outcomes.systems[index]
+    estimate = statistics[: len(study.grid), 0, 0]
+    requested = [list(study.grid).index(metric) for metric in study.metrics]
+    remarks = partly_observed_note(
+        name, study.metrics, estimate[requested], study.outcomes.observed_up_to[index]
+    )
+    if not isinstance(study.scale, RightWrong):
+        remarks += single_trials_note(name, study.metrics, trials)
+    if study.judges is None:  # whose estimate is of marks, and the interval of success
+        remarks += outside_note(
+            study.pooling, name, study.metrics, study.grid, estimate, statistics, trials
+        )
+    return remarks

@@ -1,26 +1,20 @@
 """From the posteriors of systems to the labelled groups of a result."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from bayesatk._tools.arrays import Array
-from bayesatk.core.engine.coupling import standardised
-from bayesatk.core.engine.distribution import Empirical, measured_interval
+from bayesatk.judge_error import JudgeError
 from bayesatk.metrics.grid import MetricGrid
-from bayesatk.posterior.posterior import (
-    Distributions,
-    Draws,
-    Summary,
-    SystemPosterior,
-    least,
-)
+from bayesatk.posterior.analysis import Evaluated
+from bayesatk.posterior.posterior import Draws, least
 from bayesatk.priors import DIFFICULTY_FAMILIES
 from bayesatk.results.schema import (
     CHAINS,
-    QUANTILE_LEVELS,
+    GROUPED_TARGETS,
     STATISTICS,
     metric_dataset,
     posterior_group,
@@ -30,62 +24,6 @@ Variables = dict[str, tuple[tuple[str, ...], Array]]
 Coords = dict[str, Any]
 # Of hyperparameters that are no vector over categories.
 AXES = {"coefficients": "coefficient", "shape": "function"}
-
-
-def statistics_table(
-    posterior: SystemPosterior,
-    distributions: Distributions,
-    drawn: Draws,
-    estimate: Array,
-    ci_prob: float,
-    ci_kind: str,
-) -> Array:
-    """Return the array (metrics, target, statistic); the last statistic is left open."""
-    table = np.full((*posterior.mean.shape, len(STATISTICS)), np.nan)
-    table[: len(estimate), :, 0] = estimate[:, None]
-    table[..., 1], table[..., 2] = posterior.mean, posterior.sd
-    table[..., 6], table[..., 7] = posterior.variance_trial, posterior.variance_question
-    for target, exact in enumerate(distributions):
-        for metric, known in enumerate(exact):
-            source = Empirical(drawn.metrics[:, metric, target]) if known is None else known
-            ends, error = measured_interval(source, ci_prob, ci_kind)
-            table[metric, target, 3:6] = (*ends, error)
-    return table
-
-
-def quantile_table(distributions: Distributions, drawn: Draws) -> Array:
-    """Return the array (metrics, target, quantile); draws stand for what has no distribution."""
-    table = np.empty((drawn.metrics.shape[1], len(distributions), len(QUANTILE_LEVELS)))
-    for target, exact in enumerate(distributions):
-        for metric, known in enumerate(exact):
-            source = Empirical(drawn.metrics[:, metric, target]) if known is None else known
-            table[metric, target] = source.quantile(QUANTILE_LEVELS)
-    return table
-
-
-def even_draws(
-    posterior: SystemPosterior, distributions: Distributions, drawn: Draws, metrics: int,
-    scores: Sequence[float],
-) -> Array:  # fmt: skip
-    """Return the array (draws, metrics, target) of even quantiles with the exact means and sds.
-
-    Parameters
-    ----------
-    posterior, distributions, drawn
-        As of `statistics_table`.
-    metrics : int
-        How many are wanted, the first of all.
-    scores : sequence of float
-        Of the trials: means over questions are between the lowest and the highest.
-    """
-    size, values = len(drawn.metrics), np.sort(drawn.metrics[:, :metrics], axis=0)
-    levels = (np.arange(size) + 0.5) / size
-    for target, exact in enumerate(distributions):
-        for metric, known in enumerate(exact[:metrics]):
-            if known is not None:
-                values[:, metric, target] = known.quantile(levels)
-    ends = float(min(scores)), float(max(scores))
-    return standardised(values, posterior.mean[:metrics], posterior.sd[:metrics], ends)
 
 
 def posterior_dataset(
@@ -131,12 +69,12 @@ def posterior_dataset(
     return dataset.assign_coords(reached=reached) if "reached" in dataset.dims else dataset
 
 
-def family_variables(posteriors: Sequence[SystemPosterior]) -> xr.Dataset:
+def family_variables(each: Sequence[Evaluated]) -> xr.Dataset:
     """Probability of each difficulty family, its error, evidence and Pareto k, by system."""
-    names = [name for name in DIFFICULTY_FAMILIES if name in posteriors[0].families]
+    names = [name for name in DIFFICULTY_FAMILIES if name in each[0].families]
     if len(names) < 2:
         return xr.Dataset()
-    table = np.array([[one.families[name] for name in names] for one in posteriors])
+    table = np.array([[one.families[name] for name in names] for one in each])
     labels = "probability", "probability_error", "log_evidence", "pareto_k"
     return xr.Dataset(
         {f"family_{name}": (("system", "family"), table[..., i]) for i, name in enumerate(labels)},
@@ -185,59 +123,41 @@ def question_statistics(
     return {"p": ((*("system", "question", "category")[: means.ndim], "statistic"), table)}
 
 
-def hyper_statistics(
-    posteriors: Sequence[SystemPosterior], ci_prob: float, ci_kind: str
-) -> Variables:
-    """Exact statistics of the hyperparameters, dims (system, [category,] statistic)."""
+def hyper_variables(each: Sequence[Evaluated], table: int, last: str) -> Variables:
+    """Statistics of the hyperparameters, or quantiles; dims (system, [category,] last).
 
-    def row(one: Summary) -> Array:
-        values = np.full(len(STATISTICS), np.nan)
-        ends, error = measured_interval(one.distribution, ci_prob, ci_kind)
-        values[1:6] = one.mean, one.sd, *ends, error
-        return values
-
-    return _by_hyper(posteriors, row, "statistic")
-
-
-def hyper_quantiles(posteriors: Sequence[SystemPosterior]) -> Variables:
-    """Exact quantiles of the hyperparameters, dims (system, [category,] quantile)."""
-    return _by_hyper(posteriors, lambda one: one.distribution.quantile(QUANTILE_LEVELS), "quantile")
-
-
-def _by_hyper(
-    posteriors: Sequence[SystemPosterior],
-    row: Callable[[Summary], Array],
-    last: str,
-) -> Variables:
+    Parameters
+    ----------
+    each : sequence of Evaluated
+    table : int
+        Which of a system's two tables.
+    last : str
+        Name of the last dimension.
+    """
     found: Variables = {}
-    for name, first in posteriors[0].hyper.items():
-        each = [posterior.hyper[name] for posterior in posteriors]
-        if isinstance(first, list):
-            values = np.stack([[row(one) for one in several] for several in each])  # type: ignore[union-attr]
-            found[name] = (("system", AXES.get(name, "category"), last), values)
-        else:
-            found[name] = (("system", last), np.stack([row(one) for one in each]))  # type: ignore[arg-type]
+    for name in each[0].hyper:
+        values = np.stack([one.hyper[name][table] for one in each])
+        own = () if values.ndim == 2 else (AXES.get(name, "category"),)
+        found[name] = (("system", *own, last), values)
     return found
 
 
-def diagnostic_variables(posteriors: Sequence[SystemPosterior]) -> Variables:
+def diagnostic_variables(each: Sequence[Evaluated]) -> Variables:
     """Numerical quality, by system."""
     return {
-        name: (("system",), np.array([one.diagnostics[name] for one in posteriors]))
-        for name in posteriors[0].diagnostics
+        name: (("system",), np.array([one.diagnostics[name] for one in each]))
+        for name in each[0].diagnostics
     }
 
 
-def monte_carlo(
-    grid: MetricGrid, posteriors: Sequence[SystemPosterior]
-) -> dict[str, dict[str, float]]:
+def monte_carlo(grid: MetricGrid, each: Sequence[Evaluated]) -> dict[str, dict[str, float]]:
     """Return how many draws are behind intervals and sds that are not exact, by variable.
 
     The fewest of any system, k and tau.
     """
-    first = posteriors[0]
+    first = each[0]
     of_grid = [metric.family.variable for metric in grid]
-    variable = np.array(of_grid + ["reach_probability"] * (len(first.mean) - len(of_grid)))
+    variable = np.array(of_grid + ["reach_probability"] * (len(first.statistics) - len(of_grid)))
 
     def of_variable(name: str, one: Mapping[str, float | Array]) -> dict[str, Array]:
         return {
@@ -245,9 +165,29 @@ def monte_carlo(
         }
 
     found = {
-        name: least(*(of_variable(name, one.effective_draws) for one in posteriors))
+        name: least(*(of_variable(name, one.effective_draws) for one in each))
         for name in dict.fromkeys(variable.tolist())
     }
     for name in first.hyper:
-        found[name] = least(*(one.hyper_draws.get(name, {}) for one in posteriors))
+        found[name] = least(*(one.hyper_draws.get(name, {}) for one in each))
     return found
+
+
+def judge_groups(
+    judges: Sequence[JudgeError] | None, each: Sequence[Evaluated], grid: MetricGrid,
+    coords: Coords,
+) -> dict[str, xr.Dataset]:  # fmt: skip
+    """Return the group ``judge``, where judges err.
+
+    Metric variables hold the share of the variance that is due to the rates; ``tp``, ``p``,
+    ``fp`` and ``n`` the calibration sets, by system.
+    """
+    if judges is None:
+        return {}
+    shares = [one.judge_share for one in each]
+    values = np.stack([one for one in shares if one is not None])
+    full = {"system": coords["system"], "target": list(GROUPED_TARGETS[: values.shape[2]])}
+    group = metric_dataset(grid, values[:, : len(grid)], ("system",), ("target",), full)
+    names = ("tp", "p", "fp", "n")
+    sizes = {name: ("system", np.array([getattr(one, name) for one in judges])) for name in names}
+    return {"judge": group.assign(sizes)}

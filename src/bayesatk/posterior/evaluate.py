@@ -21,15 +21,14 @@ from bayesatk.posterior.assembly import (
     diagnostic_variables,
     exact_dataset,
     family_variables,
-    hyper_quantiles,
-    hyper_statistics,
+    hyper_variables,
+    judge_groups,
     monte_carlo,
     posterior_dataset,
     question_statistics,
 )
 from bayesatk.posterior.costs import add_costs, check_costs
 from bayesatk.posterior.joint import joint_groups
-from bayesatk.posterior.judge_results import judge_groups
 from bayesatk.posterior.posterior import Draws
 from bayesatk.priors import (
     CategoryPrior,
@@ -287,7 +286,7 @@ def evaluate(
     if costs:
         remarks += add_costs(groups, study, costs, size, generator.spawn(1)[0])
     attributes = root_attributes(
-        max((one.posterior.method for one in each), key=len),  # the approximate, if any
+        max((one.method for one in each), key=len),  # the approximate, if any
         study.as_text(), seed, study.outcomes, _citations(study, costs), notes=json.dumps(remarks),
     )  # fmt: skip
     return build(groups, attributes)
@@ -303,7 +302,7 @@ def _tables(study: Study, draws: int, each: Sequence[Evaluated]) -> dict[str, xr
     """Return draws, statistics and quantiles of all systems, as groups of the result."""
     grid, dataset = study.grid, study.outcomes.dataset
     rows, quantiles = [one.statistics for one in each], [one.quantiles for one in each]
-    samples, posteriors = [one.drawn for one in each], [one.posterior for one in each]
+    samples = [one.drawn for one in each]
     question_p = [one.question_p for one in each if one.question_p is not None]
     categories = [str(one) for one in dataset["category"].values]
     reached = [categories[i] for i in reachable(study.outcomes.utility)]
@@ -313,17 +312,17 @@ def _tables(study: Study, draws: int, each: Sequence[Evaluated]) -> dict[str, xr
     drawn = labelled(drawn, study.grouping)
     closed = exact_dataset(grid, rows, coords, ("statistic", STATISTICS), reached)
     levels = exact_dataset(grid, quantiles, coords, ("quantile", QUANTILE_LEVELS), reached)
-    levels = levels.assign(hyper_quantiles(posteriors))
+    levels = levels.assign(hyper_variables(each, 1, "quantile"))
     if question_p:
         labels = dataset["question"].values  # ArviZ's tables take no other coordinates
         drawn = drawn.assign_coords(question=labels)
         closed = closed.assign(question_statistics(question_p)).assign_coords(question=labels)
-    closed = closed.assign(hyper_statistics(posteriors, study.ci_prob, study.ci_kind))
-    closed = closed.assign(diagnostic_variables(posteriors)).merge(family_variables(posteriors))
+    closed = closed.assign(hyper_variables(each, 0, "statistic"))
+    closed = closed.assign(diagnostic_variables(each)).merge(family_variables(each))
     if "category" in closed.dims:
         closed, levels = (one.assign_coords(category=categories) for one in (closed, levels))
     of_groups = _of_groups(study, draws, each, drawn)
-    for name, attrs in monte_carlo(grid, posteriors).items():
+    for name, attrs in monte_carlo(grid, each).items():
         by_group = of_groups.get("group_closed_form", xr.Dataset())
         for table, more in ((closed, {}), (by_group, {"interval_draws": draws})):
             if name in table:  # equal scores have none to reach
@@ -338,7 +337,7 @@ def _tables(study: Study, draws: int, each: Sequence[Evaluated]) -> dict[str, xr
         "closed_form_quantiles": levels,
         **_difficulty_groups(samples, drawn),
         **of_groups,
-        **judge_groups(study.known_judges, posteriors, grid, coords),
+        **judge_groups(study.known_judges, each, grid, coords),
         **(points_group(laws, coords["system"]) if all(laws) else {}),
     }
 

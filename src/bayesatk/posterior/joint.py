@@ -168,7 +168,7 @@ def joint_groups(
 
 def _own(one: Evaluated, metrics: int) -> Array:
     """Return the share of the variance of means that is not due to the rates of a judge."""
-    share = one.posterior.judge_share
+    share = one.judge_share
     return np.ones(metrics) if share is None else 1.0 - share[:metrics, 1]
 
 

@@ -7,7 +7,7 @@ weighted points, and whatever is asked is a mixture over these.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
@@ -48,18 +48,14 @@ from bayesatk.core.question.expected_credit import finite, until_success
 from bayesatk.core.question.observed import mean_over_questions
 from bayesatk.data.design import Basis
 from bayesatk.data.grouping import Grouping
-from bayesatk.data.scales import MetricFunction
 from bayesatk.judge_error import JudgeError
-from bayesatk.posterior.count_posterior import CountPosterior, FamilyFit
-from bayesatk.posterior.posterior import FamilyShare, SystemPosterior
+from bayesatk.posterior.posterior import FamilyFit, FamilyShare, Posterior
 from bayesatk.priors import CategoryPrior, DirichletHyperPrior, HyperPrior, Pooling, Prior
-from bayesatk.priors.choice import power_scaled
 from bayesatk.priors.fields import Beta, Dirichlet, Field, Fields
 from bayesatk.results.stored_points import Laws
 
 _OUTER, _OUTSIDE = 1e-7, 1e-7  # weight of the outer points of a lattice, and what may lie there
 # without a question
-_POWER = 0.5  # of the weaker prior that sensitivity is about
 _WORK = 2e6  # points times distinct questions that the last round of a law of several parts takes
 _KEPT = 200  # posteriors of hyperparameters, which comparing asks for again
 _MOST_RIGHT = 64  # trials of a question up to which a judge's marks are mixtures over right trials
@@ -68,16 +64,6 @@ _STARTS = (-6.0, -3.0, -1.0, 1.0, 4.0)  # logit icc from which the mode is looke
 _CONJUGATE_POINTS = 16_384  # of a probability vector common to all questions
 _PER_ROUND = (1024, 4096)  # points on the way to those of a law of several parts: few, and many
 _FEWEST = 1e-4  # probability of a family from which it counts
-
-
-class Model(Protocol):
-    """What is known of one system's questions: of counts, or of votes."""
-
-    def estimate(self, metrics: Sequence[Any]) -> Array:
-        """Unbiased finite-law values; NaN where too few questions have k trials."""
-
-    def fit(self, metrics: Sequence[Any]) -> SystemPosterior:
-        """Return the posterior of metrics."""
 
 
 class Predictive(NamedTuple):
@@ -337,9 +323,9 @@ class CountModel:
             for fit, p, error_of_p in rows
         }
 
-    def fit(self, metrics: Sequence[Any]) -> SystemPosterior:
+    def fit(self, metrics: Sequence[Any]) -> Posterior:
         """Return the posterior of metrics: of all questions, and of each group."""
-        return CountPosterior(self, tuple(metrics)).posterior()
+        return Posterior(self, tuple(metrics))
 
     @property
     def nodes(self) -> Nodes:
@@ -363,34 +349,6 @@ class CountModel:
         categories = self.states.counts.shape[1] if self.scores is not None else 2
         vector: Array = self.prior.vector(categories)
         return vector
-
-    def prior_sensitivity(
-        self, metrics: Sequence[MetricFunction], posterior: SystemPosterior, sd: Array
-    ) -> Array:
-        """Posterior sd under a weaker prior, relative to the sd; (metrics, target).
-
-        Given where k exceeds the trials of some question, NaN elsewhere.
-
-        Parameters
-        ----------
-        metrics : sequence of MetricFunction
-        posterior : SystemPosterior
-            Of these metrics, and of others after them.
-        sd : ndarray, shape (metrics, target)
-        """
-        ratio = np.full(sd.shape, np.nan)
-        fewest = self.states.trials.min()
-        beyond = [i for i, metric in enumerate(metrics) if metric.k > fewest]
-        if not beyond:
-            return ratio
-        weaker = power_scaled(self.prior, _POWER)
-        if posterior.sd_under is not None:
-            other = posterior.sd_under(weaker)[beyond]
-        else:
-            other = replace(self, prior=weaker).fit([metrics[i] for i in beyond]).sd
-        before = sd[beyond]
-        ratio[beyond] = np.divide(other, before, out=np.ones_like(before), where=before > 0)
-        return ratio
 
     # Evidence and leave-one-out
 

@@ -15,10 +15,8 @@ from bayesatk.data.scales import RIGHT_WRONG, RightWrong, Scale
 from bayesatk.data.study import Study
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.model import CountModel
-from bayesatk.posterior.pooled_answers import PooledVotes
-from bayesatk.posterior.unpooled_answers import VoteModel, finite_estimates
+from bayesatk.posterior.vote_posterior import VotePosterior, finite_estimates, vote_posterior
 from bayesatk.priors import (
-    AnswerPrior,
     BetaPrior,
     DirichletHyperPrior,
     DirichletPrior,
@@ -127,15 +125,16 @@ class Declared:
             ballots=[[of_system[i] for i in questions] for of_system in self.ballots],
         )  # fmt: skip
 
-    def votes(self, system: int, draws: int, rng: Rng) -> VoteModel | PooledVotes:
-        """Return the model of the votes of a system; draws and rng as of `VoteModel`."""
+    def votes(self, system: int, ks: Sequence[int], draws: int, rng: Rng) -> VotePosterior:
+        """Return the posterior of the votes of a system; parameters as of `VotePosterior`."""
         ballots, prior = self.ballots[system], self.answer_prior
-        if isinstance(prior, AnswerPrior):
-            return VoteModel(ballots, prior, draws, rng, self.weight)
         assert prior is not None
-        counts = np.array([ballot.by_mark for ballot in ballots])
-        model = replace(self, scale=RIGHT_WRONG, ballots=(), before=None, counts=counts[None])
-        return PooledVotes(ballots, model.model(0), prior, rng)
+        counts = np.array([ballot.by_mark for ballot in ballots])[None]
+        own = self.prior if self.pooling == "partial" else BetaPrior()
+        right = replace(
+            self, scale=RIGHT_WRONG, prior=own, ballots=(), before=None, counts=counts
+        )  # fmt: skip
+        return vote_posterior(right.model(0), ballots, prior, ks, draws, rng)
 
     def _with_answers(self, answers: Answers | None, prior: VotePrior) -> "Declared":
         """Return it with the answers to the questions of every system, if there are votes."""

@@ -1,17 +1,76 @@
-"""What a closed-form posterior of one system is, whatever the pooling."""
+"""The posterior of metrics under the declared model: a mixture over weighted points."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from itertools import combinations_with_replacement
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy.special import betaincinv, logit
 
-from bayesatk._tools.arrays import Array, Indices, Ints, Rng
-from bayesatk.core.engine.distribution import Empirical
-from bayesatk.core.numerics.weights import total_moments
+from bayesatk._tools.arrays import Array, Flags, Indices, Ints, Rng
+from bayesatk.core.engine.distribution import Empirical, mean_of_independent
+from bayesatk.core.engine.matched import known_at_points, matched_quantiles, skewness
+from bayesatk.core.numerics.points import Points
+from bayesatk.core.numerics.weights import reweighted, total_moments
 from bayesatk.core.pooling.nodes import Nodes
+from bayesatk.core.program.information import variance_of_known
+from bayesatk.core.program.laws import Common, DifficultyLaw
+from bayesatk.core.program.level_observation import Levels
+from bayesatk.core.program.moments import Metrics, Moments, Summed
+from bayesatk.core.program.predictor import Effects, Predictor
+from bayesatk.core.question.bernstein import latent_means
+from bayesatk.core.question.beta_binomial import beta_binomial_moments
+from bayesatk.metrics.category_credit import CategoryCredit, Judged, latent_values
+from bayesatk.metrics.grid import one_metric
+from bayesatk.priors import DIFFICULTY_FAMILIES
+from bayesatk.priors.choice import power_scaled
+from bayesatk.priors.fields import Fields
 
-Distributions = Sequence[Sequence[Empirical | None]]  # by target
+if TYPE_CHECKING:
+    from bayesatk.posterior.model import CountModel
+
+Distributions = Sequence[Sequence[Empirical | None]]  # by target; None: only draws tell
+
+_WORK = (1.2e5, 8e5)  # points times cells of moments: plain, and with structure
+_BY_QUESTION = 1000  # points of moments by question, with structure
+_POINTS = ((200, 4000), (200, 3000))  # of moments, fewest and most: plain, and with structure
+_SCORED = 1500  # the most of scores, and of each law's hyperparameters: probabilities are many
+_FEW = 25  # questions up to which intervals come from draws of p
+_FEW_SKEWED = 2000  # the same where means are very skew
+_SKEWED = 0.5  # skewness given the points, in parts of an sd, up to which matched gammas were tried
+_DRAWS = (2000, 20_000, 40_000)  # for ends: at least, at most, and of few questions
+_ENDS = 4e6  # success probabilities that draws for ends of intervals may take
+_EVERY = 5e5  # success probabilities that draws may take where means are known without them
+_MOST = 2e7  # the same where groups have effects
+_CHUNK = 1_000_000  # floats drawn at once
+_SOME = 200  # draws, and questions, from which the correlation between metrics is worked out
+_QUANTILES = (400, 20_000)  # of a question's p, fewest and most
+_SEED = 20_261_123  # of the draws for intervals: intervals are a function of the data
+
+
+WEAKER_PRIOR_POWER = 0.5  # that sensitivity to the prior is about
+SUCCESS = one_metric("pass@1")
+
+
+class Numbers(NamedTuple):
+    """Posterior mean of metrics, and its variance due to trials and to questions.
+
+    Parameters
+    ----------
+    mean, variance_trial, variance_question : ndarray, shape (metrics, targets)
+        For the targets "questions" and "population"; where questions have groups, "new_groups".
+    """
+
+    mean: Array
+    variance_trial: Array
+    variance_question: Array
+
+    @property
+    def sd(self) -> Array:
+        """Posterior standard deviation."""
+        return np.sqrt(self.variance_trial + self.variance_question)
 
 
 @dataclass(frozen=True)
@@ -135,82 +194,711 @@ class FamilyShare(NamedTuple):
     pareto_k: float
 
 
-def _left_out(*_: object) -> Any:
-    raise AssertionError("a settled posterior has nothing to work this out from")
-
-
 @dataclass(frozen=True)
-class SystemPosterior:
-    """Exact posterior of one system's metrics.
+class FamilyFit:
+    """One law of difficulty: its points and what it needs to be asked again.
 
     Parameters
     ----------
-    mean, variance_trial, variance_question : ndarray, shape (metrics, targets)
-        For the targets "questions" and "population"; where questions have groups, "new_groups".
-    distributions : callable
-        Returns the exact distribution of every metric by target; None where only draws give
-        quantiles. They are most of the work, and not everyone needs them.
-    draw : callable
-        ``draw(size, rng, keep_p)`` returns `Draws`.
-    question_p : callable
-        Returns the exact mean and sd of every question's success probability.
-    hyper : dict of name -> Summary, or list of Summary by category
-        Exact posteriors of the hyperparameters.
-    diagnostics : dict
-        Numerical quality, for the attributes of the result.
-    families : dict of name -> FamilyShare
-        Of difficulty, where questions are pooled partially.
-    sd_under : callable, optional
-        ``sd_under(prior)`` returns the sds under another prior, where that costs little.
-    method : str
-        How it was found.
-    warning : str, optional
-        Why the hyperparameters had to be sampled, and are not integrated.
-    effective_draws : dict of statistic -> float or ndarray
-        Effective number of draws of weighted points that the metrics are worked out at, of all or
-        by metric; empty where hyperparameters are integrated by quadrature.
-    hyper_draws : dict of name -> dict of statistic -> float
-        The same, of the hyperparameters.
-    groups : list of SystemPosterior
-        Of each group of questions alone, where there are groups.
-    judge_share : ndarray, optional
-        Share of the variance that is due to the rates of a judge; (metrics, 2).
-    expected : callable, optional
-        Where questions have covariates: returns what is expected of new questions like each, p
-        (questions,) and the metrics (questions, metrics).
+    name : str
+    predictor : Predictor
+    fields : Fields
+    points : Points
+    log_prior : float
+        Log prior probability of the law.
     """
 
-    mean: Array
-    variance_trial: Array
-    variance_question: Array
-    distributions: Callable[[], Distributions]
-    draw: Callable[[int, Rng, bool], Draws]
-    question_p: Callable[[], tuple[Array, Array]]
-    hyper: dict[str, "Summary | list[Summary]"] = field(default_factory=dict)
-    diagnostics: dict[str, float] = field(default_factory=dict)
-    families: dict[str, FamilyShare] = field(default_factory=dict)
-    sd_under: Callable[[Any], Array] | None = None
-    method: str = "conjugate"
-    warning: str | None = None
-    effective_draws: Mapping[str, float | Array] = field(default_factory=dict)
-    hyper_draws: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    groups: "list[SystemPosterior]" = field(default_factory=list)
-    judge_share: Array | None = None
-    expected: Callable[[], tuple[Array, Array]] | None = None
+    name: str
+    predictor: Predictor
+    fields: Fields
+    points: Points
+    log_prior: float = 0.0
 
-    def settled(self) -> "SystemPosterior":
-        """Return the numbers and the hyperparameters, without what the rest is worked out from."""
-        return replace(
-            self, distributions=_left_out, draw=_left_out, question_p=_left_out,
-            sd_under=None, expected=None, groups=[one.settled() for one in self.groups],
-        )  # fmt: skip
+    def rates(self, theta: Array) -> Array:
+        """Rates of the judge at points; (points, 2)."""
+        observation: Any = self.predictor.observation
+        return np.asarray(observation.rates(theta))
+
+    def nodes(self, theta: Array) -> Nodes:
+        """Distributions of p at an offset of zero, of right and wrong."""
+        law = self.predictor.observation.law
+        assert isinstance(law, DifficultyLaw)
+        return law.nodes(theta, np.zeros((len(theta), 1)))
+
+    def typical(self, theta: Array) -> tuple[Array, Array]:
+        """Mean of p, by category where there are, and its correlation, at an offset of zero."""
+        law = self.predictor.observation.law
+        if isinstance(law, Common):
+            return law.p(theta), np.zeros(len(theta))
+        if isinstance(law, DifficultyLaw):
+            mean, _, icc, _ = self.nodes(theta).overall()
+            if isinstance(self.predictor.observation, Levels):
+                mean = self.predictor.observation.law_at(theta).typical()
+            return mean, icc
+        alpha = law.alpha(theta, np.zeros((len(theta), 1)))[:, 0]
+        total = alpha.sum(axis=1)
+        return alpha / total[:, None], 1.0 / (1.0 + total)
+
+
+class Part(NamedTuple):
+    """One law's points at which moments are worked out.
+
+    Parameters
+    ----------
+    fit : FamilyFit
+    share : float
+        Probability of the law.
+    points : Points
+    effects : Effects
+        Of groups, at these points.
+    moments : Moments
+    """
+
+    fit: FamilyFit
+    share: float
+    points: Points
+    effects: Effects
+    moments: Moments
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """Posterior of metrics of a system's questions: a mixture over weighted points.
+
+    Parameters
+    ----------
+    model : CountModel
+    metrics : tuple
+        As `bayesatk.data.scales.Scale.judged` returns them.
+    share : float
+        Of the usual number of points, where metrics are very many.
+    """
+
+    model: "CountModel"
+    metrics: tuple[Any, ...]
+    share: float = 1.0
+
+    @cached_property
+    def parts(self) -> list[Part]:
+        """Points of every law that counts, as many as the work allows."""
+        cells = self.model.cells
+        structured = cells.grouped or cells.rows.shape[1] > 0
+        work, (fewest, most) = _WORK[structured], _POINTS[structured]
+        width = len(cells.count) if cells.rows.shape[1] else cells.groups + len(cells.states)
+        most = most if self.model.scores is None else min(most, _SCORED)
+        number = int(np.clip(self.share * work / width, fewest, most))
+        parts = []
+        for fit, share in self.model.counted:
+            size = int(max(number * np.sqrt(share), fewest))
+            points = fit.points.at_most(size, lattice=self.share < 1.0)
+            effects = fit.predictor.effects(points.theta)
+            moments = self._given(fit).at(points.theta, effects)
+            law = fit.predictor.observation.law
+            if self._follows_law and isinstance(law, DifficultyLaw):
+                credits = [metric.credit for metric in self.metrics]
+                left = variance_of_known(law, fit.fields, credits, points, len(cells.which))
+                moments = moments._replace(spread=np.zeros_like(moments.spread) + left)
+            parts.append(Part(fit, share, points, effects, moments))
+        return parts
+
+    def _given(self, fit: FamilyFit) -> Metrics:
+        return Metrics(fit.predictor, self.metrics, self.model.resampled)
+
+    @cached_property
+    def weight(self) -> Array:
+        """Probabilities of the points of all laws."""
+        return np.concatenate([part.share * part.points.weight for part in self.parts])
+
+    @cached_property
+    def whole(self) -> Summed:
+        """Moments of means over all questions."""
+        cells = self.model.cells
+        pairs = [part.moments.whole(cells.share, cells.grouped) for part in self.parts]
+        return Summed(self.weight, *(np.concatenate(column) for column in zip(*pairs, strict=True)))
+
+    @cached_property
+    def _independent(self) -> float:
+        """Independent draws that the points of all laws are worth."""
+        variance = sum(share**2 / fit.points.effective_draws for fit, share in self.model.counted)
+        return 1.0 / variance if variance > 0.0 else np.inf
+
+    # The posterior
+
+    @cached_property
+    def numbers(self) -> Numbers:
+        """Of means over all questions."""
+        if self.model.pooling != "complete" or self._betas is None:
+            return _numbers(self.whole)
+        credits = [metric.credit for metric in self.metrics]
+        mean, _, variance = beta_binomial_moments(credits, *self._betas[:2])
+        every = np.ones(self.whole.mean.shape[1:])  # all targets
+        return Numbers(mean.T * every, variance.T * every, 0.0 * every)
+
+    @property
+    def mean(self) -> Array:
+        """Posterior mean; (metrics, targets)."""
+        return self.numbers.mean
 
     @property
     def sd(self) -> Array:
-        """Posterior standard deviation."""
-        return np.sqrt(self.variance_trial + self.variance_question)
+        """Posterior standard deviation; (metrics, targets)."""
+        return self.numbers.sd
+
+    @property
+    def estimate(self) -> Array:
+        """Unbiased finite-law values; NaN where less than half of the questions have k trials."""
+        return self.model.estimate(self.metrics)
+
+    @property
+    def estimate_by_group(self) -> Array:
+        """Return the same of each group; (groups, metrics), NaN of groups without questions."""
+        return self.model.estimate_by_group(self.metrics)
+
+    @property
+    def families(self) -> dict[str, FamilyShare]:
+        """Of difficulty, where questions are pooled partially."""
+        return self.model.described
+
+    @property
+    def of_groups(self) -> list[Numbers]:
+        """The same of means over the questions of each group, where there are groups."""
+        found = []
+        for group in range(self.model.cells.groups if self.model.cells.grouped else 0):
+            values = np.concatenate([part.moments.by_group[:, group] for part in self.parts])
+            spread = np.concatenate([part.moments.spread[:, group] for part in self.parts])
+            spread = np.stack([np.zeros_like(spread), spread], axis=-1)
+            found.append(_numbers(Summed(self.weight, values, spread)))
+        return found
+
+    @property
+    def diagnostics(self) -> dict[str, float]:
+        """Numerical quality."""
+        model = self.model
+        if model.pooling != "partial":
+            return {}
+        k_hats = [fit.points.k_hat for fit, _ in model.counted]
+        error = 0.0 if self._exact else 1.0 / np.sqrt(self._independent)
+        found = {"quadrature_error": float(error), "log_evidence": model.log_evidence()}
+        return found if self._exact else {**found, "pareto_k": float(np.nanmax(k_hats))}
+
+    @property
+    def _exact(self) -> bool:
+        """Whether all hyperparameters are integrated on lattices."""
+        return not np.isfinite(self._independent)
+
+    @property
+    def method(self) -> str:
+        """How it was found."""
+        if not len(self.model.families[0].fields):
+            return "conjugate"
+        methods = [fit.points.method for fit, _ in self.model.counted]
+        return ", ".join(sorted(set(methods), reverse=True))
+
+    @property
+    def warning(self) -> str | None:
+        """Why hyperparameters had to be sampled, and are not integrated."""
+        sampled = [fit for fit in self.model.families if fit.points.sampled]
+        if not sampled:
+            return None
+        draws = min(fit.points.effective_draws for fit in sampled)
+        names = ", ".join(dict.fromkeys(fit.name for fit in sampled))
+        unknown = dict.fromkeys(fit.name for fit in sampled if np.isnan(fit.points.log_evidence))
+        evidence = "the evidence is that of the weights, roughly"
+        if unknown:
+            evidence = f"the evidence of {', '.join(unknown)} is not known"
+            if len(self.model.families) > 1:
+                evidence += " and such a law is left out of the average"
+        return (
+            f"importance weights of the hyperparameters cannot be trusted ({names}); Markov chains "
+            f"worth {draws:.0f} independent draws took their place, and {evidence}"
+        )
+
+    def _draws_behind(self, weight: Array, values: Array) -> dict[str, Array]:
+        """Effective draws of statistics of values at weighted points of all laws."""
+        if self._exact:
+            return {}
+        none = np.zeros((len(weight), 0))
+        return Points(none, weight, np.nan, 0.0, self._independent, "").draws_behind(values)
+
+    @property
+    def effective_draws(self) -> dict[str, Array]:
+        """Independent draws that statistics of each metric are worth; none where exact."""
+        return self._draws_behind(self.weight, self.whole.mean[:, :, 1])
+
+    def distributions(self) -> Distributions:
+        """Distributions by target: from moments at the points, or from draws of p.
+
+        Of means over few questions, and of a bootstrap of questions, they are those of draws.
+        """
+        whole, ends = self.whole, [_ends(metric) for metric in self.metrics]
+        questions, targets = len(self.model.cells.which), range(whole.mean.shape[2])
+        from_draws = np.zeros(whole.mean.shape[1:], bool)
+        from_draws[:, 0] = self._drawn
+        if self.model.resampled:
+            from_draws[:, 1:] = True
+        convolved = np.zeros_like(from_draws)
+        if self._betas is not None:
+            convolved[:, 0] = from_draws[:, 0]
+            convolved |= float(self._betas[3].sum()) == 1.0  # both targets are the same number
+            from_draws &= ~convolved
+        drawn = np.empty((0, *from_draws.shape))
+        if from_draws.any():
+            most = _DRAWS[2 if questions <= _FEW else 1]
+            width = 1.0 if self.model.scores is None else max(1.0, len(self.model.scores) / 4.0)
+            size = int(np.clip(_ENDS / (questions * width), _DRAWS[0], most))
+            drawn = self.draw(size, np.random.default_rng(_SEED), False, alone=True).metrics
+
+        def of(k: int, target: int) -> Empirical:
+            if convolved[k, target]:
+                return self._convolved(self.metrics[k])
+            if from_draws[k, target]:
+                return Empirical(drawn[:, k, target])
+            mean, variance, third = whole.values[:, k, target].T
+            draws = self._independent
+            return known_at_points(self.weight, mean, variance, third, ends[k], draws)
+
+        return [[of(k, target) for k in range(len(self.metrics))] for target in targets]
+
+    @property
+    def _follows_law(self) -> bool:
+        """Whether questions like these are new ones of the law of right and wrong alone."""
+        model = self.model
+        return (
+            model.pooling == "partial" and model.scores is None
+            and not (model.structured or model.resampled)
+        )  # fmt: skip
+
+    @cached_property
+    def _betas(self) -> tuple[Array, Array, Array, Array] | None:
+        """Both parameters, share and number of independent Betas, where these are the posterior.
+
+        Without pooling every question has one, with complete pooling all have the same.
+        """
+        model = self.model
+        if model.pooling == "partial" or model.scores is not None or model.judge is not None:
+            return None
+        cells, evidence = model.cells, model.states.evidence
+        if model.pooling == "complete":
+            wrong, right = (cells.count @ evidence + model.alpha)[:, None]
+            return right, wrong, np.ones(1), np.ones(1)
+        share = cells.question_share * cells.share[cells.group[cells.which]]
+        distinct, number = np.unique(
+            np.column_stack([cells.which, share]), axis=0, return_counts=True
+        )
+        wrong, right = (evidence[distinct[:, 0].astype(np.intp)] + model.alpha).T
+        return right, wrong, distinct[:, 1], number.astype(float)
+
+    @cached_property
+    def _quantiles(self) -> Array:
+        """Equally probable values of p of each of these Betas; (Betas, values)."""
+        assert self._betas is not None
+        a, b = (column[:, None] for column in self._betas[:2])
+        levels = int(np.clip(_QUANTILES[1] / len(a), *_QUANTILES))
+        return np.asarray(betaincinv(a, b, (np.arange(levels) + 0.5) / levels))
+
+    def _convolved(self, metric: Any) -> Empirical:
+        """Return the distribution of a mean of metrics of these Betas."""
+        assert self._betas is not None
+        values = metric.latent(self._quantiles)
+        return mean_of_independent(values, *self._betas[2:], _ends(metric))
+
+    @cached_property
+    def _drawn(self) -> Flags:
+        """Metrics whose means over questions are no matched gammas: of few, or of saturated ones.
+
+        A question's weight counts, and skewness as far as points leave a mean unknown. Draws of
+        what has effects of groups or errors of a judge would cost seconds.
+        """
+        model, metrics = self.model, len(self.metrics)
+        if model.pooling == "complete":
+            return np.zeros(metrics, bool)
+        cells = model.cells
+        share = cells.question_share * cells.share[cells.group[cells.which]]
+        if (share.sum() ** 2) <= _FEW * (share @ share):
+            return np.ones(metrics, bool)
+        costly = model.structured or model.judge is not None
+        if costly or len(share) > _FEW_SKEWED:
+            return np.zeros(metrics, bool)
+        variance, third = self.whole.values[:, :, 0, 1], self.whole.values[:, :, 0, 2]
+        left = self.weight @ variance / np.maximum(self.whole.total[1][:, 0], 1e-200)
+        squares = skewness(variance, third).clip(-20.0, 20.0) ** 2
+        return np.asarray(left * (self.weight @ squares) > _SKEWED**2)
+
+    def sd_under(self, prior: Any) -> Array:
+        """Posterior sds under another prior, of the same laws; shape (metrics, targets)."""
+        other = replace(self.model, prior=prior)
+        weights, logs = [], []
+        for part in self.parts:
+            theta = part.points.theta
+            with np.errstate(invalid="ignore"):
+                ratio = other.fields(part.fit.name).log_density(theta)
+                ratio = np.nan_to_num(ratio - part.fit.fields.log_density(theta), nan=-np.inf)
+            weight, more = reweighted(part.points.weight, ratio)
+            weights.append(weight)
+            logs.append(more)
+        shares = np.array([part.share for part in self.parts])
+        shares = shares * np.exp(np.array(logs) - max(logs))
+        shares /= shares.sum()
+        weight = np.concatenate([p * w for p, w in zip(shares, weights, strict=True)])
+        return np.sqrt(np.maximum(replace(self.whole, weight=weight).total[1], 0.0))
+
+    @property
+    def prior_sensitivity(self) -> Array:
+        """Posterior sd under a weaker prior, relative to the sd; (metrics, targets).
+
+        Given where k exceeds the trials of some question, NaN elsewhere.
+        """
+        ratio, fewest = np.full(self.sd.shape, np.nan), self.model.states.trials.min()
+        beyond = [i for i, metric in enumerate(self.metrics) if metric.k > fewest]
+        if not beyond:
+            return ratio
+        weaker = power_scaled(self.model.prior, WEAKER_PRIOR_POWER)
+        if self.model.pooling == "partial":
+            other = self.sd_under(weaker)[beyond]
+        else:
+            other = replace(self.model, prior=weaker).fit([self.metrics[i] for i in beyond]).sd
+        before = self.sd[beyond]
+        ratio[beyond] = np.divide(other, before, out=np.ones_like(before), where=before > 0)
+        return ratio
+
+    @cached_property
+    def judge_share(self) -> Array | None:
+        """Share of the variance that is due to the rates of a judge that errs."""
+        if self.model.judge is None:
+            return None
+        parts = [self._rates(part.fit, part.points.theta) for part in self.parts]
+        rates = np.concatenate([np.column_stack(list(values.values())) for values in parts])
+        mean = self.whole.mean
+        variance = due_to_rates(self.weight, rates, mean.reshape(len(mean), -1))
+        total = np.maximum(self.whole.total[1], 1e-300)
+        return np.asarray(np.minimum(variance.reshape(mean.shape[1:]) / total, 1.0))
+
+    # Hyperparameters
+
+    def reported(self, fit: FamilyFit, theta: Array) -> dict[str, Array]:
+        """Return what is reported of the hyperparameters, at points of a law."""
+        model = self.model
+        values: dict[str, Array] = {}
+        if model.pooling != "partial":
+            values = {} if model.pooling == "none" else {"mean_p": fit.typical(theta)[0]}
+            return values | self._rates(fit, theta)
+        mean, icc = fit.typical(theta)
+        if model.basis is not None and model.scores is None:
+            slopes = theta[:, fit.fields.slices["slopes"]]
+            logits = np.column_stack([logit(np.clip(mean, 1e-300, 1.0 - 1e-16)), slopes])
+            values["coefficients"] = model.basis.coefficients(logits)
+        elif model.cells.grouped and model.scores is None:
+            values["typical_p"] = mean
+        else:
+            values["mean_p"] = mean
+            if model.basis is not None:
+                slopes = theta[:, fit.fields.slices["slopes"]]
+                logits = np.column_stack([np.zeros(len(theta)), slopes])
+                values["coefficients"] = model.basis.coefficients(logits)
+        if model.cells.grouped:
+            values["group_sd"] = fit.predictor.group_sd(theta)
+        values["icc"] = icc
+        if "shape" in fit.fields.slices:
+            values["shape"] = fit.fields.value("shape", theta)
+        if "inflated" in model.family_prior:
+            atoms = fit.nodes(theta).atoms
+            values |= {"never_solved": atoms[:, 0], "always_solved": atoms[:, 1]}
+        return values | self._rates(fit, theta)
+
+    def _rates(self, fit: FamilyFit, theta: Array) -> dict[str, Array]:
+        """Rates of the judge at points, where one errs."""
+        judge = self.model.judge
+        return {} if judge is None else judge.reported(theta, fit.fields)
+
+    @cached_property
+    def _hyper_points(self) -> tuple[Array, dict[str, Array]]:
+        """Weights of all points of all laws, and what is reported there."""
+        counted = self.model.counted
+        if self.model.scores is not None:
+            counted = [
+                (replace(fit, points=fit.points.at_most(_SCORED)), share) for fit, share in counted
+            ]
+        weight = np.concatenate([share * fit.points.weight for fit, share in counted])
+        each = [self.reported(fit, fit.points.theta) for fit, _ in counted]
+        return weight, {name: np.concatenate([one[name] for one in each]) for name in each[0]}
+
+    @cached_property
+    def hyper(self) -> dict[str, Summary | list[Summary]]:
+        """Posteriors of the hyperparameters, or of each of their columns."""
+        weight, values = self._hyper_points
+        return {
+            name: Summary.on_points(weight, column) if column.ndim == 1
+            else [Summary.on_points(weight, single) for single in column.T]
+            for name, column in values.items()
+        }  # fmt: skip
+
+    @property
+    def hyper_draws(self) -> dict[str, dict[str, float]]:
+        """Independent draws that these are worth."""
+        weight, values = self._hyper_points
+        return {
+            name: least(self._draws_behind(weight, column.reshape(len(weight), -1)))
+            for name, column in values.items()
+        }
+
+    # By question
+
+    def of_questions(self, metrics: Sequence[Any]) -> tuple[Array, Array]:
+        """Mean and variance of metrics of each question."""
+        share, found = np.array([part.share for part in self.parts]), []
+        for part in self.parts:
+            points = part.points
+            if self.model.structured:
+                points = points.at_most(_BY_QUESTION)
+            moments = Metrics(part.fit.predictor, metrics).of_cells(points.theta, points.weight)
+            found.append(np.stack(moments))
+        each, which = np.stack(found), self.model.cells.which
+        mean = np.einsum("p,pck->ck", share, each[:, 0])
+        spread = np.einsum("p,pck->ck", share, each[:, 1] + (each[:, 0] - mean) ** 2)
+        return mean[which], spread[which]
+
+    def question_p(self) -> tuple[Array, Array]:
+        """Posterior mean and sd of every question's success probability, or by category."""
+        if self.model.scores is None:
+            mean, variance = self.of_questions([SUCCESS])
+            return mean[:, 0], np.sqrt(variance[:, 0])
+        single = np.eye(len(self.model.scores))
+        mean, variance = self.of_questions([Judged(CategoryCredit(1), row) for row in single])
+        return mean, np.sqrt(variance)
+
+    # Draws
+
+    def draw(self, size: int, rng: Rng, keep_p: bool, alone: bool = False) -> Draws:
+        """Independent draws of everything, or of metrics alone."""
+        shuffle = rng.permutation(size)
+        number = rng.multinomial(size, [part.share for part in self.parts])
+        pairs = [(part, int(n)) for part, n in zip(self.parts, number, strict=True) if n]
+        drawn, nodes = [], []
+        for part, n in pairs:
+            place = rng.choice(len(part.points.weight), n, p=part.points.weight)
+            drawn.append(self._draw_part(part, place, rng, keep_p, alone))
+            if drawn[-1].family is not None:
+                nodes.append(part.fit.nodes(part.points.theta[place]))
+        joined = Draws.joined(drawn)
+        if nodes:
+            every = Nodes.joined(nodes, [n / size for _, n in pairs])
+            joined = replace(joined, difficulty=every)
+        return joined.among(shuffle)
+
+    def _draw_part(
+        self, part: Part, place: Indices, rng: Rng, keep_p: bool,
+        alone: bool,
+    ) -> Draws:  # fmt: skip
+        """Draws under one law, at some of its points."""
+        model, cells = self.model, self.model.cells
+        theta, effect = part.points.theta[place], part.effects.draw(place, rng)
+        offset = part.fit.predictor.offsets(theta) + effect[:, cells.group]
+        both, p = self._group_means(part, place, offset, rng, keep_p)
+        if not model.resampled:
+            both[..., 1] = self._new_means(part, theta, effect, place)
+        whole = np.einsum("hgkt,g->hkt", both, cells.share)
+        if cells.grouped:
+            new = part.moments.new[place][..., 0]
+            if model.resampled:
+                share = rng.standard_exponential((len(place), cells.groups)) * cells.share
+                share /= share.sum(axis=1, keepdims=True)
+                new = np.einsum("hgk,hg->hk", both[..., 1], share)
+            whole = np.concatenate([whole, new[..., None]], axis=-1)
+        whole = np.clip(whole, *self._range)
+        code = None
+        if model.averaged:
+            code = np.full(len(place), DIFFICULTY_FAMILIES.index(part.fit.name))
+        groups = likelihood = None
+        if cells.grouped:
+            groups = GroupDraws(self._group_p(part, theta, effect, both), both,
+                                effect if part.fit.predictor.effective else None)  # fmt: skip
+        costly = model.structured or isinstance(part.fit.predictor.observation, Levels)
+        if costly and not alone and len(theta) * len(cells.which) <= _MOST:
+            likelihood = part.fit.predictor.log_cells_at(theta, offset)[:, cells.which]
+            likelihood += self.model.states.log_ways[cells.which]
+        hyper = self._rates(part.fit, theta) if alone else self.reported(part.fit, theta)
+        return Draws(whole, hyper, p, None, code, groups, likelihood)
+
+    def _group_means(
+        self, part: Part, place: Indices, offset: Array, rng: Rng,
+        keep_p: bool,
+    ) -> tuple[Array, Array | None]:  # fmt: skip
+        """Means of metrics over questions of groups (draws, groups, metrics, 2), and p if kept.
+
+        The second of the last axis are those of the bootstrap, where questions are drawn anew.
+        """
+        model, cells = self.model, self.model.cells
+        theta, observation = part.points.theta[place], part.fit.predictor.observation
+        questions, size = len(cells.which), len(theta)
+        most = _EVERY
+        if part.fit.predictor.effective or self._drawn.any():
+            most = _MOST
+        elif model.resampled:
+            most = 4 * _EVERY
+        if not keep_p and size * questions > max(most, size * _FEW):
+            return self._matched_means(part, place, offset, rng), None
+        # In an order of their own, so that the order of the questions changes nothing.
+        order = np.lexsort((cells.questions_tried, cells.question_share, cells.which))
+        which = cells.which[order]
+        state, group = cells.state[which], cells.group[which]
+        means = np.zeros((size, cells.groups, len(self.metrics), 2))
+        total, kept = np.zeros((size, cells.groups)), []
+        at_nodes = isinstance(observation, Levels) and not keep_p and questions > _FEW
+        width = 1 if model.scores is None or at_nodes else len(model.scores)
+        step = max(1, _CHUNK // (size * width))
+        for start in range(0, questions, step):
+            span = slice(start, start + step)
+            share = np.zeros((len(state[span]), cells.groups))
+            share[np.arange(len(share)), group[span]] = cells.question_share[order[span]]
+            factors, moved = [np.ones((1, 1))], offset[:, which[span]]
+            if model.resampled:
+                factors.append(rng.standard_exponential((size, len(share))))
+                factors[1] *= cells.questions_tried[order[span]]
+                total += factors[1] @ share
+            if isinstance(observation, Levels) and at_nodes:
+                means[..., : len(factors)] += observation.draw_means(
+                    self.metrics, theta, moved, state[span], share, factors, rng
+                )
+                continue
+            p = observation.draw(theta, moved, state[span], rng)
+            if keep_p:
+                kept.append(p)
+            for j, factor in enumerate(factors):
+                means[..., j] += self._sums(p, share, factor)
+        if model.resampled:
+            means[..., 1] /= np.where(total > 0.0, total, np.nan)[..., None]
+        means = np.clip(means, *self._range)  # sums of shares may round to more than one
+        return means, np.concatenate(kept, axis=1)[:, np.argsort(order)] if keep_p else None
+
+    def _sums(self, p: Array, share: Array, factor: Array) -> Array:
+        """Return sums of metrics over questions with probabilities p, by group."""
+        if self.model.scores is not None:
+            weighted = latent_values(self.metrics, p) * factor[..., None]
+            return np.asarray(np.einsum("dqk,qg->dgk", weighted, share, optimize=True))
+        credits = [metric.credit for metric in self.metrics]
+        return latent_means(credits, p, share, None if factor.size == 1 else factor)
+
+    def _matched_means(self, part: Part, place: Indices, offset: Array, rng: Rng) -> Array:
+        """Return the same of very many questions, by their cumulants given each point."""
+        cells, theta = self.model.cells, part.points.theta[place]
+        correlation = self._correlation
+        given = part.moments.by_group[place]
+        if part.fit.predictor.effective:
+            given = given.copy()
+            for rows in part.fit.predictor.blocks(theta, 6 * len(self.metrics)):
+                given[rows] = self._given(part.fit).of_groups_at(theta[rows], offset[rows])
+        noise = np.stack([
+            _correlated_normals(correlation, len(theta), rng) for _ in range(cells.groups)
+        ], axis=1)  # fmt: skip
+        means = np.empty((*noise.shape, 2))
+        low, high = (ends[:, 0] for ends in self._range)
+        drawn = matched_quantiles(noise, *np.moveaxis(given[..., 0, :], -1, 0))
+        means[..., 0] = np.clip(drawn, low, high)
+        if self.model.resampled:
+            centre, variance = (given[..., 1, j] for j in (0, 1))
+            between = np.sqrt(np.maximum(variance - given[..., 0, 1], 0.0))
+            other = np.stack([
+                _correlated_normals(correlation, len(theta), rng) for _ in range(cells.groups)
+            ], axis=1)  # fmt: skip
+            means[..., 1] = drawn + centre - given[..., 0, 0] + between * other
+            means[..., 1] = np.clip(means[..., 1], low, high)
+        return means
+
+    @cached_property
+    def _range(self) -> tuple[Array, Array]:
+        """Smallest and largest value of each metric, both (metrics, 1)."""
+        low, high = np.array([_ends(metric) for metric in self.metrics]).T[..., None]
+        return low, high
+
+    @cached_property
+    def _correlation(self) -> Array:
+        """Correlation between the metrics of a question, given the hyperparameters."""
+        cells, rng = self.model.cells, np.random.default_rng(_SEED)
+        part = max(self.parts, key=lambda law: law.share)
+        theta = part.points.theta[rng.choice(len(part.points.weight), _SOME, p=part.points.weight)]
+        which = rng.choice(len(cells.which), min(_SOME, len(cells.which)), replace=False)
+        cell, offset = cells.which[which], part.fit.predictor.offsets(theta)
+        p = part.fit.predictor.observation.draw(theta, offset[:, cell], cells.state[cell], rng)
+        if self.model.scores is not None:
+            values = latent_values(self.metrics, p)
+        else:
+            values = np.stack([metric.latent(p) for metric in self.metrics], axis=-1)
+        centred = (values - values.mean(axis=0)).reshape(-1, len(self.metrics))
+        covariance = centred.T @ centred
+        scale = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
+        correlation = covariance / np.outer(scale, scale)
+        np.fill_diagonal(correlation, 1.0)
+        return np.asarray(correlation)
+
+    def _new_means(self, part: Part, theta: Array, effect: Array, place: Indices) -> Array:
+        """Means over new questions of each group; (draws, groups, metrics)."""
+        predictor = part.fit.predictor
+        if not predictor.effective:
+            return part.moments.by_group[place][..., 1, 0]
+        means = np.empty((len(theta), self.model.cells.groups, len(self.metrics)))
+        for rows in predictor.blocks(theta, 3 * len(self.metrics)):
+            means[rows] = self._given(part.fit).new_of_groups_at(theta[rows], effect[rows])
+        return means
+
+    def _group_p(self, part: Part, theta: Array, effect: Array, both: Array) -> Array:
+        """Success probability of a new question of each group, or the first metric's mean."""
+        law = part.fit.predictor.observation.law
+        if not part.fit.predictor.effective:
+            return both[:, :, 0, 1]
+        scores = self.model.scores
+        if isinstance(law, DifficultyLaw):
+            mean = law.nodes(theta, effect).overall()[0].reshape(effect.shape)
+            lowest, width = (0.0, 1.0) if scores is None else (min(scores), np.ptp(scores))
+            return np.asarray(lowest + width * mean)
+        assert scores is not None
+        assert not isinstance(law, Common)
+        alpha = law.alpha(theta, effect)
+        return np.asarray(alpha @ np.array(scores) / alpha.sum(axis=2))
 
 
-def by_target(questions: Array, population: Array) -> Array:
-    """Return values for both targets as columns; shape (metrics, 2)."""
-    return np.stack([questions, population], axis=1)
+def _numbers(summed: Summed) -> Numbers:
+    """Mean, and variances due to trials and to questions; (metrics, targets)."""
+    mean, variance = summed.total
+    variance = np.maximum(variance, 0.0)
+    question = np.minimum(summed.of_questions, variance)
+    if variance.shape[1] == 3:  # what more trials could remove is the same for new groups
+        question[:, 2] = np.clip(variance[:, 2] - (variance[:, 1] - question[:, 1]), 0.0, None)
+        question[:, 2] = np.minimum(question[:, 2], variance[:, 2])
+    return Numbers(mean, variance - question, question)
+
+
+def _correlated_normals(covariance: Array, size: int, rng: Rng) -> Array:
+    """Return normal draws with this covariance, which may be singular; shape (size, metrics)."""
+    values, vectors = np.linalg.eigh(covariance)
+    root = vectors * np.sqrt(np.clip(values, 0.0, None))
+    return rng.standard_normal((size, len(covariance))) @ root.T
+
+
+def _ends(metric: Any) -> tuple[float, float]:
+    """Smallest and largest value of a metric."""
+    if isinstance(metric, Judged):
+        return float(metric.scores.min()), float(metric.scores.max())
+    vector = metric.credit.vector
+    return float(vector.min()), float(vector.max())
+
+
+def due_to_rates(weight: Array, rates: Array, values: Array) -> Array:
+    """Variance of a quadratic in the judge's rates, fitted to values at nodes; (metrics,).
+
+    A few nodes share a pair of rates, so their means would vary more than the expectation given
+    the rates does; that is smooth.
+
+    Parameters
+    ----------
+    weight : ndarray, shape (nodes,)
+    rates : ndarray, shape (nodes, 2 or 3)
+    values : ndarray, shape (nodes, metrics)
+        Posterior means given each node.
+    """
+    root = np.sqrt(weight)[:, None]
+    gap = rates - weight @ rates
+    columns = [np.ones(len(gap)), *(gap / np.maximum(np.abs(gap).max(axis=0), 1e-300)).T]
+    pairs = combinations_with_replacement(columns, 2)  # of one with itself, too
+    terms = np.stack([first * second for first, second in pairs], axis=1)
+    fitted = terms @ np.linalg.lstsq(root * terms, root * values, rcond=None)[0]
+    return np.asarray(weight @ (fitted - weight @ fitted) ** 2)

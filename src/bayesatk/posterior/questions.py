@@ -12,8 +12,8 @@ from bayesatk.core.engine.bootstrap import bootstrap_without
 from bayesatk.core.program.moments import Metrics
 from bayesatk.data.scales import MetricFunction
 from bayesatk.metrics.category_credit import CategoryCredit, Judged
-from bayesatk.posterior.count_posterior import SUCCESS, CountPosterior
 from bayesatk.posterior.model import CountModel
+from bayesatk.posterior.posterior import SUCCESS
 
 _LEFT_OUT, _FEWEST = 800, 200  # points on which questions are left out, and at least of a law
 _COPIES = (4, 8)  # draws of effects of groups at each, fewest and most
@@ -42,7 +42,7 @@ class QuestionValues:
 
 def question_values(model: CountModel, metric: MetricFunction) -> QuestionValues:
     """Return the posterior of a metric by question, and the influence of each."""
-    mean, variance, _ = CountPosterior(model, (metric,)).of_questions([metric])
+    mean, variance = model.fit([metric]).of_questions([metric])
     return QuestionValues(mean[:, 0], variance[:, 0], _influence(model, metric))
 
 
@@ -75,7 +75,7 @@ class QuestionPosterior:
         if model.scores is not None:
             scores = np.array(model.scores)
             expected = Judged(CategoryCredit(1), scores)
-        mean, variance, _ = CountPosterior(model, (expected,)).of_questions([expected])
+        mean, variance = model.fit([expected]).of_questions([expected])
         size = int(np.clip(_FLOATS / (len(model.cells.count) * len(scores)), *_DRAWS))
         p = _draw_cells(model, size, np.random.default_rng(0))
         if model.scores is None:

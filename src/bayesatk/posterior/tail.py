@@ -9,9 +9,9 @@ from bayesatk._tools.arrays import Array
 from bayesatk._tools.messages import proper_probability
 from bayesatk.core.engine.distribution import Empirical
 from bayesatk.core.pooling.nodes import Nodes
-from bayesatk.posterior.count_posterior import FamilyFit
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.models_of import model_of
+from bayesatk.posterior.posterior import FamilyFit
 from bayesatk.results.result import Fit, Result
 from bayesatk.results.views import ShownTable
 

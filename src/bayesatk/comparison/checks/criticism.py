@@ -21,7 +21,7 @@ from bayesatk.data.roles import GROUP
 from bayesatk.data.scales import RightWrong
 from bayesatk.metrics.grid import Metric, parse
 from bayesatk.posterior.models_of import Declared, model_of
-from bayesatk.posterior.posterior import SystemPosterior
+from bayesatk.posterior.posterior import Posterior
 from bayesatk.posterior.remarks import FAMILY_WORDS, family_shares
 from bayesatk.posterior.replicates import draw_new_p
 from bayesatk.priors import DIFFICULTY_FAMILIES, DirichletHyperPrior, HyperPrior
@@ -70,7 +70,7 @@ def family_row(fit: Result, system: int, alpha: float) -> dict[str, object] | No
     }  # fmt: skip
 
 
-def _change(fit: Result, system: int, asked: list[Metric], found: SystemPosterior) -> str:
+def _change(fit: Result, system: int, asked: list[Metric], found: Posterior) -> str:
     """Say which metric of a fit differs most from its value with all families averaged."""
     if not asked:
         return ""

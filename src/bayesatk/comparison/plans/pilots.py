@@ -20,9 +20,9 @@ from bayesatk.core.program.observations import Observation
 from bayesatk.core.program.weighted_points import certain, start_of
 from bayesatk.metrics.category_credit import Judged, compositions
 from bayesatk.metrics.grid import Metric
-from bayesatk.posterior.count_posterior import FamilyFit
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.models_of import Declared
+from bayesatk.posterior.posterior import FamilyFit
 from bayesatk.priors import DirichletHyperPrior, HyperPrior
 from bayesatk.results.result import Fit, Result
 

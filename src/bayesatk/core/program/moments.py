@@ -248,28 +248,27 @@ class Metrics:
         total[..., 0] = np.einsum("pchk,c,h->pk", values, share, weight, optimize=True)
         return total
 
-    def of_cells(self, theta: Array, weight: Array) -> tuple[Array, Array, Array]:
-        """Posterior mean and variance of metrics of a question of each cell, and of a new one.
+    def of_cells(self, theta: Array, weight: Array) -> tuple[Array, Array]:
+        """Posterior mean and variance of metrics of a question of each cell.
 
         Returns
         -------
-        mean, variance, new : ndarray, shape (cells, metrics)
+        mean, variance : ndarray, shape (cells, metrics)
         """
         cells = self.predictor.cells
-        first, second, new = np.zeros((3, len(cells.state), len(self.metrics)))
+        first, second = np.zeros((2, len(cells.state), len(self.metrics)))
         centre: Array | None = None
         for rows in self._blocks(theta):
             effect, probability, *_ = self.predictor.effects(theta[rows])
-            given, like = self.of_each(theta[rows], self._places(theta[rows], effect))
+            given, _ = self.of_each(theta[rows], self._places(theta[rows], effect))
             share = (weight[rows, None, None] * probability)[:, cells.group]
             mean, variance = given[..., 0], given[..., 1]
             centre = mean[0, :, :1] if centre is None else centre
             gap = mean - centre  # squares of the means themselves leave the variance no digits
             first += np.einsum("pch,pchk->ck", share, gap)
             second += np.einsum("pch,pchk->ck", share, gap**2 + variance)
-            new += np.einsum("pch,pchk->ck", share, like[..., 0])
         assert centre is not None  # there is a point
-        return centre[:, 0] + first, np.maximum(second - first**2, 0.0), new
+        return centre[:, 0] + first, np.maximum(second - first**2, 0.0)
 
 
 def _range(offset: Array) -> tuple[Array, Array]:
