@@ -11,14 +11,8 @@ from scipy.special import betaln, comb, gammaln, logsumexp
 import bayesatk as bk
 from bayesatk.core.numerics.importance import importance_posterior
 from bayesatk.core.numerics.weights import pareto_shape
-<<<<<<< HEAD
 from bayesatk.core.pooling.nodes import Nodes, log_rising_factorial_table
-from bayesatk.posterior.count_posterior import FamilyFit
-=======
-from bayesatk.core.pooling.difficulty import Difficulty
-from bayesatk.core.pooling.nodes import Nodes, rises
 from bayesatk.posterior.posterior import FamilyFit
->>>>>>> bd3bf192 (A posterior is one class: what systems, groups and votes are put together from no longer passes through a dozen callables, and a system's task hands back numbers)
 from bayesatk.priors import DIFFICULTY_FAMILIES, HyperPrior
 from tests.core.agreement import modelled, posterior_of
 
