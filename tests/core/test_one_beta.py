@@ -180,7 +180,7 @@ def test_a_million_questions() -> None:
 def test_an_improper_posterior_is_refused() -> None:
     """Under an improper prior one question says nothing of how much questions differ."""
     with pytest.raises(ValueError, match="the icc does not fall off, so it is improper"):
-        posterior_of(((3,), (4,)), "pass@1", HyperPrior.bda3())
+        posterior_of(((3,), (4,)), "pass@1", HyperPrior.bda3()).mean.sum()
 
 
 @pytest.mark.parametrize(
