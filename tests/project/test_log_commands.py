@@ -16,7 +16,15 @@ from bayesatk.io.sources import Source
 pytestmark = pytest.mark.filterwarnings("ignore::bayesatk.OutcomeWarning")
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "logs.md").read_text()
-ROWS = re.findall(r"^\| ([^|]+) \| `(bayesatk [^`]+)` \|$", PAGE, re.MULTILINE)
+TABLES = [
+    ("long table", "bayesatk evaluate tables/long.csv -m pass@1,2"),
+    ("counts", "bayesatk evaluate tables/counts.csv -m pass@1,8"),
+    ("lists", "bayesatk evaluate tables/lists.jsonl -m pass@1,3"),
+    ("records within an object", "bayesatk evaluate tables/nested.json -m pass@1 "
+     "--column question=task.id --column outcome=reward_info.reward"),
+    ("wide table", "bayesatk compare tables/wide.csv --wide -m pass@1,4 --seed 1"),
+]  # fmt: skip
+ROWS = re.findall(r"^\| ([^|]+) \|.*\| `(bayesatk [^`]+)` \|$", PAGE, re.MULTILINE) + TABLES
 
 
 @pytest.fixture(scope="module")
