@@ -14,7 +14,7 @@ import bayesatk as bk
 from bayesatk.core.pooling.levels import LevelDraws, shape_functions
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.program import level_observation
-from bayesatk.metrics.category_credit import CategoryCredit, Judged
+from bayesatk.metrics.category_credit import CategoryCredit, ScoredCredit
 from bayesatk.posterior.model import CountModel
 
 FAMILIES = ("beta", "inflated", "mixture")
@@ -229,7 +229,7 @@ def test_offsets_move_the_expected_score_as_a_logit() -> None:
     law = Nodes.of_moments(np.array([[0.3], [0.6], [0.5]]), np.array([[0.2], [0.05], [0.95]]))
     base = np.array([[0.0, 1.5, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, 0.0]])
     drawn = LevelDraws(law, base, (0.0, 0.5, 1.0))
-    judged = Judged(CategoryCredit(1), np.array([0.0, 0.5, 1.0]))
+    judged = ScoredCredit(CategoryCredit(1), np.array([0.0, 0.5, 1.0]))
     offset = np.array([[-2.0, 0.0, 1.0]] * 3)
     mean = np.array([[0.3], [0.6], [0.5]])
     moved = 1.0 / (1.0 + (1.0 - mean) / mean * np.exp(-offset))

@@ -12,7 +12,7 @@ from scipy.special import expit
 import bayesatk as bk
 from bayesatk.core.pooling.judges import JudgeRates
 from bayesatk.data.grouping import Grouping
-from bayesatk.metrics.category_credit import CategoryCredit, Judged
+from bayesatk.metrics.category_credit import CategoryCredit, ScoredCredit
 from bayesatk.metrics.grid import parse
 from bayesatk.posterior.model import CountModel
 from bayesatk.priors import DirichletHyperPrior, HyperPrior
@@ -87,7 +87,7 @@ def test_two_categories_are_right_and_wrong() -> None:
     model = CountModel.of(
         DirichletHyperPrior(), counts, grouping=Grouping.of(group), scores=(0.0, 1.0)
     )
-    scored = model.fit([Judged(CategoryCredit(1), np.array([0.0, 1.0]))])
+    scored = model.fit([ScoredCredit(CategoryCredit(1), np.array([0.0, 1.0]))])
     close(np.stack([scored.mean, scored.sd]), np.stack([plain.mean, plain.sd]))
 
 

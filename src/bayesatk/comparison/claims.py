@@ -238,7 +238,7 @@ def expected_of_more(
     trials = np.unique(result.trials[system][result.trials[system] > 0])
     planned = "icc" in result.posterior and result.answers("plan")
     planned = planned and result.judges is None  # whose claim says what labels would give
-    if not planned or not metric.of_marks or len(trials) != 1:
+    if not planned or metric.voted or len(trials) != 1:
         return ""
     n, questions = int(trials[0]), int((result.trials[system] > 0).sum())
     sizes = [(n, 2 * questions), (2 * n, questions)]

@@ -13,7 +13,7 @@ from scipy.special import ndtr
 
 from bayesatk._tools.arrays import Array, Ints
 from bayesatk._tools.messages import ArgumentError
-from bayesatk.core.question.dirichlet_multinomial import log_ordered
+from bayesatk.core.question.dirichlet_multinomial import log_sequence_probability
 from bayesatk.data.long_tables import is_table
 from bayesatk.data.outcomes import Outcomes
 from bayesatk.data.tally import tally
@@ -256,7 +256,11 @@ def _conflict_note(name: object, new: Ints, old: Ints, scores: Array, weight: fl
     variance = spread / trials * (total - trials) / np.maximum(total - 1.0, 1.0)
     gap, sd = float((new @ scores / trials - mean).sum()), float(np.sqrt(variance.sum()))
     z = gap / sd if sd > 0.0 else 0.0
-    factor = float((log_ordered(1.0 + weight * old, new) - log_ordered(1.0, new)).sum())
+    factor = float(
+        (
+            log_sequence_probability(1.0 + weight * old, new) - log_sequence_probability(1.0, new)
+        ).sum()
+    )
     p_value = 2.0 * float(ndtr(-abs(z)))
     verdict = "no conflict"
     if factor < -np.log(10.0) or p_value < 0.01:

@@ -13,7 +13,7 @@ import xarray as xr
 
 from bayesatk._tools.arrays import Array, Ints, Rng
 from bayesatk.data.outcomes import Outcomes
-from bayesatk.metrics.category_credit import Judged, reaching
+from bayesatk.metrics.category_credit import ScoredCredit, reaching
 from bayesatk.metrics.grid import Metric
 from bayesatk.priors import CategoryPrior, DirichletHyperPrior, HyperPrior, Pooling, Prior
 from bayesatk.priors.choice import resolve_category_prior, resolve_prior
@@ -150,11 +150,11 @@ class Scored:
             prior = DirichletHyperPrior() if prior is None else prior
         return resolve_category_prior(pooling, prior)
 
-    def judged(self, metric: Metric) -> Judged:
+    def judged(self, metric: Metric) -> ScoredCredit:
         """Return the metric of these scores."""
-        return Judged(metric.category_credit, np.array(self.scores))
+        return ScoredCredit(metric.category_credit, np.array(self.scores))
 
-    def reaching(self) -> list[Judged]:
+    def reaching(self) -> list[ScoredCredit]:
         """Probabilities to reach each score but the worst, or a better one."""
         return reaching(self.direction * np.array(self.scores))
 

@@ -95,7 +95,7 @@ class Study:
     @property
     def judged(self) -> list[Metric]:
         """Metrics that judge trials."""
-        return [metric for metric in self.metrics if metric.of_marks]
+        return [metric for metric in self.metrics if not metric.voted]
 
     @property
     def votes(self) -> list[Metric]:
@@ -258,7 +258,7 @@ def declared_values(declaration: Mapping[str, Any]) -> dict[Capability, object]:
     metrics, judges, pooling = (declaration[name] for name in ("metrics", "judges", "pooling"))
     votes = [metric.label for metric in metrics if metric.voted]
     successes = [
-        metric.label for metric in metrics if metric.of_marks and metric.family.category is None
+        metric.label for metric in metrics if not metric.voted and metric.family.category is None
     ]
     prior = declaration["prior"]
     families = list(prior.family_prior) if isinstance(prior, HyperPrior) else []

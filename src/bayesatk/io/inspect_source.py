@@ -14,7 +14,7 @@ import pandas as pd
 
 from bayesatk._tools.arrays import Ints
 from bayesatk.comparison.checks.trials import check_trials
-from bayesatk.core.question.observed import most_observed
+from bayesatk.core.question.observed import largest_observed_k
 from bayesatk.data.columns import Picked
 from bayesatk.data.long_form import LongForm
 from bayesatk.data.outcomes import Outcomes
@@ -322,7 +322,7 @@ def usual_metrics(data: Outcomes) -> tuple[str, ...]:
     >>> usual_metrics(tally([[0, 1, 1, 0, 1], [1, 1, 0, 1, 1]]))
     ('pass@1,2,4', 'pass^2,4')
     """
-    most = most_observed(data.trials.values)
+    most = largest_observed_k(data.trials.values)
     ks = ",".join(str(2**power) for power in range(most.bit_length()))
     voted = (f"plurality@{most}",) if data.answers is not None else ()
     if data.binary:

@@ -14,7 +14,7 @@ from bayesatk._tools.arrays import Array, Indices, Ints
 from bayesatk._tools.messages import ArgumentError
 from bayesatk.metrics.credit import check_k
 
-_MOST_REACHED = 20  # categories of which the probability to reach them is worked out
+MAX_REACHED_SCORES = 20  # scores whose probability of being reached is reported
 
 ValueFunction = Callable[[Ints, Array], Array]
 
@@ -116,7 +116,7 @@ class CategoryCredit:
         if self.value is None:
             scale, of_scores = by_score(scores, p)
             at_most = np.minimum(np.cumsum(of_scores, axis=-1)[..., :-1], 1.0)
-            return _best(scale, _whole_power(at_most, self.k))
+            return _expected_highest(scale, _integer_power(at_most, self.k))
         return self._expected(scores, lambda drawn: xlogy(drawn, p[..., None, :]).sum(axis=-1))
 
     @np.errstate(under="ignore")
@@ -149,36 +149,44 @@ class CategoryCredit:
             scale, of_scores = by_score(scores, alpha)
             at_most = np.cumsum(of_scores, axis=-1)[..., :-1]
             above = np.cumsum(of_scores[..., :0:-1], axis=-1)[..., ::-1]
-            log_missed = log_power_mean(at_most, above, self.k)
+            log_missed = log_beta_moment(at_most, above, self.k)
             return np.asarray(scale[0] - np.expm1(log_missed) @ np.diff(scale))
         parameters, total = alpha[..., None, :], alpha.sum(axis=-1)[..., None]
 
-        def log_ordered(drawn: Ints) -> Array:
-            log_factorials = (gammaln(parameters + drawn) - gammaln(parameters)).sum(axis=-1)
-            return np.asarray(log_factorials - gammaln(total + self.k) + gammaln(total))
+        def log_sequence_probability(drawn: Ints) -> Array:
+            numerator = (gammaln(parameters + drawn) - gammaln(parameters)).sum(axis=-1)
+            return np.asarray(numerator - gammaln(total + self.k) + gammaln(total))
 
-        return self._expected(scores, log_ordered)
+        return self._expected(scores, log_sequence_probability)
 
-    def _expected(self, scores: Array, log_ordered: Callable[[Ints], Array]) -> Array:
-        """Return the expected value, given the log probabilities of compositions in an order."""
+    def _expected(self, scores: Array, log_sequence_probability: Callable[[Ints], Array]) -> Array:
+        """Return the expected value from log probabilities of one sequence of each composition."""
         drawn, values = self.values(scores)
-        ways = gammaln(self.k + 1) - gammaln(drawn + 1).sum(axis=1)
-        return np.asarray(values[0] + np.exp(ways + log_ordered(drawn)) @ (values - values[0]))
+        log_multinomial = gammaln(self.k + 1) - gammaln(drawn + 1).sum(axis=1)
+        return np.asarray(
+            values[0]
+            + np.exp(log_multinomial + log_sequence_probability(drawn)) @ (values - values[0])
+        )
 
 
-def log_power_mean(below: Array, above: Array, k: int) -> Array:
-    """Log of ``E F^k``, ``F ~ Beta(below, above)``; neither it nor ``1 - E F^k`` loses digits.
+def log_beta_moment(below: Array, above: Array, k: int) -> Array:
+    """Log of the k-th moment of a Beta, ``E F^k``, ``F ~ Beta(below, above)``.
+
+    ``E F^k = prod_i (below + i) / (below + above + i)``, i = 0..k-1; neither it nor its complement
+    loses digits.
 
     Examples
     --------
-    >>> np.exp(log_power_mean(np.array([2.0]), np.array([1.0]), 2)).round(12).item()  # 2/3 * 3/4
+    >>> np.exp(log_beta_moment(np.array([2.0]), np.array([1.0]), 2)).round(12).item()  # 2/3 * 3/4
     0.5
     """
     total, logs = below + above, np.zeros(below.shape)
     for i in range(k):
         share = above / (total + i)
-        near = np.log1p(-np.minimum(share, 0.5))
-        logs += np.where(share < 0.5, near, np.log(np.maximum(below + i, 1e-300) / (total + i)))
+        log_complement = np.log1p(-np.minimum(share, 0.5))
+        logs += np.where(
+            share < 0.5, log_complement, np.log(np.maximum(below + i, 1e-300) / (total + i))
+        )
     return logs
 
 
@@ -199,18 +207,18 @@ def by_score(scores: Array, values: Array) -> tuple[Array, Array]:
     return scale, values @ (score_index[:, None] == np.arange(len(scale))).astype(values.dtype)
 
 
-def _best(ascending: Array, missed: Array) -> Array:
-    """Return the expected highest score; `missed` says how likely no draw is above each lower one.
+def _expected_highest(ascending: Array, missed: Array) -> Array:
+    """Return the expected highest score, from the probability that no draw exceeds each lower one.
 
-    A sum of steps above the lowest score: equal scores give that score exactly.
+    A sum of steps above the lowest score, so that equal scores give that score exactly.
     """
     return np.asarray(ascending[0] + (1.0 - missed) @ np.diff(ascending))
 
 
 def reachable(scores: ArrayLike) -> Indices:
-    """Positions of the categories above the lowest score: reaching the others is certain.
+    """Positions of the categories whose score may be missed: those above the lowest score.
 
-    Of more than twenty, twenty that are evenly spread over the order of scores.
+    Of more than 20, 20 at equal distances in the order of scores.
 
     Examples
     --------
@@ -221,14 +229,14 @@ def reachable(scores: ArrayLike) -> Indices:
     """
     scores = np.asarray(scores, float)
     above = np.flatnonzero(scores > scores.min())
-    if len(above) <= _MOST_REACHED:
+    if len(above) <= MAX_REACHED_SCORES:
         return above
     order = above[np.argsort(scores[above], kind="stable")]
-    return np.sort(order[np.linspace(0, len(order) - 1, _MOST_REACHED).astype(np.intp)])
+    return np.sort(order[np.linspace(0, len(order) - 1, MAX_REACHED_SCORES).astype(np.intp)])
 
 
 @dataclass(frozen=True)
-class Judged:
+class ScoredCredit:
     """A credit on categories with the score of each."""
 
     credit: CategoryCredit
@@ -236,51 +244,51 @@ class Judged:
 
     @property
     def k(self) -> int:
-        """Trials judged."""
+        """Number of trials that the metric judges."""
         return self.credit.k
 
     def latent(self, p: Array) -> Array:
-        """Value at known probabilities, shape (..., categories)."""
+        """Return the expected value at category probabilities of shape (..., categories)."""
         return self.credit.latent(p, self.scores)
 
     def predictive(self, alpha: Array) -> Array:
-        """Return the value expected when probabilities are Dirichlet(alpha), (..., categories)."""
+        """Return the expected value when p ~ Dirichlet(alpha), alpha of shape (..., categories)."""
         return self.credit.predictive(alpha, self.scores)
 
 
-def _whole_power(x: Array, k: int) -> Array:
-    """Return a whole power by products, of which few are needed: several times as fast.
+def _integer_power(x: Array, k: int) -> Array:
+    """Return ``x**k`` by repeated squaring, several times as fast as NumPy's power.
 
     Examples
     --------
     >>> _whole_power(np.array([2.0, 3.0]), 5).tolist()
     [32.0, 243.0]
     """
-    power: Array | None = None
+    product: Array | None = None
     while True:
         if k % 2:
-            power = x if power is None else power * x
+            product = x if product is None else product * x
         k //= 2
         if not k:
-            assert power is not None  # k was 1 at the latest
-            return power
+            assert product is not None  # the last k is 1
+            return product
         x = x * x
 
 
-def latent_values(metrics: Sequence[Judged], p: Array) -> Array:
-    """Return values at known probabilities (..., categories); (..., metrics).
+def latent_values(metrics: Sequence[ScoredCredit], p: Array) -> Array:
+    """Return the expected values at probabilities (..., categories); shape (..., metrics).
 
     Examples
     --------
     >>> scores = np.array([0.0, 1.0])
-    >>> both = [Judged(CategoryCredit(k), scores) for k in (1, 2)]
+    >>> both = [ScoredCredit(CategoryCredit(k), scores) for k in (1, 2)]
     >>> latent_values(both, np.array([[0.5, 0.5]])).tolist()
     [[0.5, 0.75]]
     """
     values = np.empty((*p.shape[:-1], len(metrics)))
     credits = [metric.credit for metric in metrics]
     linear = [i for i, credit in enumerate(credits) if credit.k == 1 and credit.value is None]
-    if linear:  # all at once
+    if linear:  # means of scores: one matrix product for all of them
         scores = np.stack([metrics[i].scores for i in linear], axis=1)
         lowest = scores.min(axis=0)
         values[..., linear] = lowest + p @ (scores - lowest)
@@ -289,10 +297,10 @@ def latent_values(metrics: Sequence[Judged], p: Array) -> Array:
     return values
 
 
-def reaching(scores: Array) -> list[Judged]:
-    """Probability that a trial reaches each score above the lowest, as credits."""
+def reaching(scores: Array) -> list[ScoredCredit]:
+    """Return credits whose values are the probabilities that a trial reaches each higher score."""
     above = scores[reachable(scores)]
-    return [Judged(CategoryCredit(1), (scores >= score).astype(float)) for score in above]
+    return [ScoredCredit(CategoryCredit(1), (scores >= score).astype(float)) for score in above]
 
 
 @lru_cache(maxsize=64)
@@ -305,11 +313,11 @@ def compositions(k: int, categories: int) -> Ints:
     [[0, 2], [1, 1], [2, 0]]
     """
     size = comb(check_k(k) + categories - 1, categories - 1)
-    most = 20_000
-    if size > most:
+    compositions_max = 20_000
+    if size > compositions_max:
         raise ArgumentError(
             "k",
-            f" must leave at most {most} compositions over {categories} categories "
+            f" must leave at most {compositions_max} compositions over {categories} categories "
             f"for a metric with its own value function; got k={k} with {size}. Lower k, or merge "
             "categories. The highest and the lowest of k have no such limit.",
         )

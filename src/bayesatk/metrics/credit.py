@@ -1,8 +1,8 @@
 """Credit vectors: the value of ``k`` trials of which ``j`` succeed.
 
-Every binary at-k metric is the expectation of one vector ``x_0 .. x_k`` under a law of the number
-of successes ``j``. `bayesatk.core.question.expected_credit` has the three laws; this module only
-defines ``x``.
+Every at-k metric of right and wrong is the expectation of one vector ``x_0 .. x_k`` over the number
+of successes ``j``, which is hypergeometric, binomial or Beta-binomial
+(`bayesatk.core.question.expected_credit`). This module defines ``x``.
 """
 
 import math
@@ -32,7 +32,7 @@ class Credit:
         Trials judged.
     shape : {"threshold", "excess", "area", "general"}
         The structure of the vector: a single step, a linear ramp after a threshold, the area
-        under pass@1..pass@k, or any. The first three have finite-law tables in O(trials).
+        under pass@1..pass@k, or any.
     threshold : int
         Successes needed for any credit (``threshold``), or successes that earn none (``excess``).
     custom : tuple of float
@@ -116,8 +116,7 @@ def log_binomials(n: int) -> Array:
     >>> np.exp(log_binomials(4)).round(12).tolist()
     [1.0, 4.0, 6.0, 4.0, 1.0]
     """
-    if n > 2000:
-        # Exact integers of so many digits stop paying; gammaln is good to 1e-11 here.
+    if n > 2000:  # exact integers would be slow; gammaln has a relative error of 1e-11 here
         logs = log_choose(n, np.arange(n + 1))
     else:
         half = [math.log(math.comb(n, j)) for j in range(n // 2 + 1)]
@@ -127,20 +126,20 @@ def log_binomials(n: int) -> Array:
 
 
 def binomial_expectation(credits: Array, log_p: ArrayLike, log_q: ArrayLike) -> tuple[Array, Array]:
-    """Latent-law expectation of credits with the same ``k``, and its complement.
+    """Binomial expectation of credits with the same ``k``, and its complement.
 
     Parameters
     ----------
     credits : ndarray, shape (k + 1, m)
         Credit vectors as columns.
     log_p, log_q : array_like, shape (q,)
-        ``log p`` and ``log (1 - p)``; given apart so that neither end loses digits.
+        ``log p`` and ``log (1 - p)``: two arguments, so that neither end loses digits.
 
     Returns
     -------
     value, complement : ndarray, shape (q, m)
         ``g(p) = sum_j x_j C(k, j) p^j (1-p)^(k-j)`` and ``1 - g(p)``, each a sum of non-negative
-        terms and so each accurate relative to itself.
+        terms with full relative accuracy.
 
     Examples
     --------
@@ -157,7 +156,7 @@ def binomial_expectation(credits: Array, log_p: ArrayLike, log_q: ArrayLike) -> 
 
 
 def latent(credit: Credit, log_p: Array, log_q: Array) -> tuple[Array, Array]:
-    """Latent value of a credit, and its complement, neither of which cancels.
+    """Latent value ``g(p)`` of a credit, and its complement; both have full relative accuracy.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Families of metrics, and their latent value ``g(p)`` on draws of any posterior.
+"""Families of metrics, and their expected value at a success probability or under a Beta.
 
 A `Family` is a metric before ``k`` is chosen, a `Metric` one member of it.
 """
@@ -37,11 +37,11 @@ class Family:
     on_answers : bool
         Whether the metric judges the answers themselves (a vote); it then has no credit.
     unit : str
-        What an axis calls its values.
+        Label of an axis of its values.
     meaning, formula : str
-        What it is, for the reader of a report, and its value for a success probability p (HTML).
+        Definition for the reader of a report, and the value at a success probability p (HTML).
     source : str
-        What `bayesatk.cite` names: an arXiv identifier, a DOI, or a short reference.
+        Publication that `bayesatk.cite` names: an arXiv identifier, a DOI, or a short reference.
 
     See Also
     --------
@@ -49,7 +49,7 @@ class Family:
 
     Examples
     --------
-    A new metric needs its credit only. Here: at least two of k trials succeed.
+    A new metric is defined by its credit. Here: at least two of k trials succeed.
 
     >>> from bayesatk.metrics.credit import Credit
     >>> two = Family("two_at_k", "two@", lambda k: Credit.of(j >= 2 for j in range(k + 1)))
@@ -97,26 +97,22 @@ class Metric:
 
     @property
     def voted(self) -> bool:
-        """Whether it is a vote between answers."""
+        """Whether it is a vote between answers, and not a function of the scores of trials."""
         return self.family.on_answers
-
-    @property
-    def of_marks(self) -> bool:
-        """Whether it is a function of marks alone: right and wrong, or scores."""
-        return not self.voted
 
     @cached_property
     def credit(self) -> Credit:
-        """The credit vector, of k trials."""
-        found = self.family.credit(*((self.k,) if self.tau is None else (self.k, self.tau)))
-        if not isinstance(found, Credit) or found.k != self.k:
-            own = f"one of {found.k} trials" if isinstance(found, Credit) else type(found).__name__
+        """The credit of k trials as a function of how many of them succeed."""
+        credit = self.family.credit(*((self.k,) if self.tau is None else (self.k, self.tau)))
+        if not isinstance(credit, Credit) or credit.k != self.k:
+            kind = type(credit).__name__
+            got = f"one of {credit.k} trials" if isinstance(credit, Credit) else kind
             raise ArgumentError(
-                "credit", f" of {self.label} must return a Credit of {self.k} trials; got {own}. "
+                "credit", f" of {self.label} must return a Credit of {self.k} trials; got {got}. "
                 f"Return bayesatk.metrics.Credit.of(values), with the {self.k + 1} values of 0 to "
                 f"{self.k} successes.",
             )  # fmt: skip
-        return found
+        return credit
 
     @property
     def category_credit(self) -> CategoryCredit:
@@ -137,7 +133,9 @@ class Metric:
         return f"{self.family.symbol}{self.k}" + ("" if self.tau is None else f":{self.tau:g}")
 
     def latent(self, p: ArrayLike) -> Array:
-        """Latent value ``g(p)``: expected credit of ``k`` fresh trials at success probability p.
+        r"""Latent value ``g(p)``: expected credit of ``k`` fresh trials at success probability p.
+
+        .. math:: g(p) = \sum_{j=0}^k x_j \binom{k}{j} p^j (1 - p)^{k - j}
 
         Parameters
         ----------
@@ -160,7 +158,9 @@ class Metric:
         return credits.latent(self.credit, *logs)[0].reshape(p.shape)
 
     def predictive(self, alpha: ArrayLike, beta: ArrayLike) -> Array:
-        """Posterior-law value: expected credit of ``k`` fresh trials when ``p ~ Beta``.
+        r"""Posterior predictive value: expected credit of ``k`` fresh trials, ``p ~ Beta(a, b)``.
+
+        .. math:: \sum_{j=0}^k x_j \binom{k}{j} \frac{B(a + j, b + k - j)}{B(a, b)}
 
         Parameters
         ----------
@@ -170,8 +170,7 @@ class Metric:
         Returns
         -------
         ndarray
-            ``sum_j x_j P(j)``, with the Beta-binomial probabilities of j successes; relative error
-            below 1e-11 for k up to 2000.
+            Relative error below 1e-11 for k up to 2000.
 
         Examples
         --------
@@ -179,13 +178,13 @@ class Metric:
         0.666666666667
         """
         a, b = np.broadcast_arrays(np.asarray(alpha, float), np.asarray(beta, float))
-        value, log_chance, k = np.zeros(a.shape), np.zeros(a.shape), self.k
-        for i in range(k):  # of no success
-            log_chance += np.log((b + i) / (a + b + i))
+        value, log_mass, k = np.zeros(a.shape), np.zeros(a.shape), self.k
+        for i in range(k):  # log probability of 0 successes
+            log_mass += np.log((b + i) / (a + b + i))
         for j, x in enumerate(self.credit.values):
-            value += x * np.exp(log_chance)
+            value += x * np.exp(log_mass)
             if j < k:
-                log_chance += np.log((k - j) * (a + j) / ((j + 1) * (b + (k - 1 - j))))
+                log_mass += np.log((k - j) * (a + j) / ((j + 1) * (b + (k - 1 - j))))
         return value
 
 
@@ -201,7 +200,8 @@ def _no_credit(k: int) -> Credit:
     )
 
 
-MEAN_NAMES = ("mean", "bayes", "avg", "average", "accuracy")  # a result has the one asked for
+# The mean score by five names: a result has it under the name that was asked for.
+MEAN_NAMES = ("mean", "bayes", "avg", "average", "accuracy")
 _G_PASS = "Findings of ACL 2025, 905"
 FAMILIES: dict[str, Family] = {family.symbol: family for family in (
     Family(
@@ -273,7 +273,7 @@ def _no_credit_of_costs(k: int) -> Credit:
     raise ValueError("costs have no value for a success probability; ask bayesatk.evaluate.")
 
 
-# Metrics of what trials cost, which `bayesatk.evaluate` has beside those of marks.
+# Metrics of what trials cost; `bayesatk.evaluate` computes them beside the metrics of scores.
 COST, COST_PER_SUCCESS = COSTS = (
     Metric(
         Family(

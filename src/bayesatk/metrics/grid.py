@@ -1,6 +1,6 @@
 """Metrics by name: parsing, registering, and the grid that one analysis computes.
 
-A `MetricGrid` is the rectangle (variables x k x tau) of what was asked.
+A `MetricGrid` is the rectangle (variables x k x tau) of the requested metrics.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,14 +21,14 @@ from bayesatk.metrics.families import MEAN_NAMES as MEAN_NAMES
 from bayesatk.metrics.families import Family as Family
 from bayesatk.metrics.families import Metric as Metric
 
-_HELP = (
+_KNOWN_METRICS = (
     "Known metrics: 'pass@1,4', 'pass^4', 'maj@5', 'g-pass@8:0.5', 'mg-pass@8', 'auc@8', "
     "'mean' (mean score; also 'bayes', 'avg@n', 'accuracy'), 'max@4' and 'min@4' (highest and "
     "lowest score of k), 'plurality@5' (majority vote on answers), in bayesatk.evaluate also "
     "'cost' and 'cost/success'; several ks or taus are separated by commas."
 )
 
-_OF_THE_LIBRARY = frozenset(FAMILIES)  # symbols that nobody can take
+_BUILT_IN_SYMBOLS = frozenset(FAMILIES)  # no registered family may have one of them
 MetricSpec = str | Metric | Iterable[str | Metric]
 
 
@@ -71,22 +71,27 @@ def parse(metrics: MetricSpec) -> tuple[Metric, ...]:
 
 
 def _read(metrics: MetricSpec) -> tuple[Metric, ...]:
-    """Return metrics without repetitions; on a worker families are copies of those known here."""
+    """Return metrics without repetitions, and register none.
+
+    On a worker process families are copies of those known here.
+    """
     if not isinstance(metrics, Iterable | Metric):
-        raise ArgumentError("metrics", f" must be text or Metrics; got {metrics!r}. {_HELP}")
+        raise ArgumentError(
+            "metrics", f" must be text or Metrics; got {metrics!r}. {_KNOWN_METRICS}"
+        )
     items = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
     unique: dict[Metric, None] = {}
     for item in items:
         members = [item] if isinstance(item, Metric) else _parse_text(item)
         unique.update(dict.fromkeys(members))
     if not unique:
-        rule = f" must name at least one metric; got {metrics!r}. {_HELP}"
+        rule = f" must name at least one metric; got {metrics!r}. {_KNOWN_METRICS}"
         raise ArgumentError("metrics", rule)
     return tuple(unique)
 
 
 def without_costs(metrics: MetricSpec) -> tuple[MetricSpec, tuple[Metric, ...]]:
-    """Return the other metrics, the mean score if there is none, and those of costs.
+    """Divide metrics into those of scores, the mean score if there is none, and those of costs.
 
     Examples
     --------
@@ -105,7 +110,7 @@ def without_costs(metrics: MetricSpec) -> tuple[MetricSpec, tuple[Metric, ...]]:
 
 
 def one_metric(metric: object) -> Metric:
-    """Return the one metric of right and wrong that is meant, or refuse.
+    """Return the single metric of right and wrong, or refuse.
 
     Examples
     --------
@@ -113,7 +118,7 @@ def one_metric(metric: object) -> Metric:
     'pass@4'
     """
     (parsed, *more) = parse(metric)  # type: ignore[arg-type]
-    if more or not parsed.of_marks:
+    if more or parsed.voted:
         raise ArgumentError(
             "metric", f" must be one metric of right and wrong at one k; got {metric!r}."
         )
@@ -121,25 +126,27 @@ def one_metric(metric: object) -> Metric:
 
 
 def check_sizes(metrics: Iterable[Metric]) -> None:
-    """Refuse a k that is too large.
+    """Refuse a k beyond 20 000 (1000 for votes), where the answer would be that of the prior.
 
     Examples
     --------
     >>> check_sizes(parse("max@2"))
     """
     for metric in metrics:
-        most = 1000 if metric.voted else 20_000
-        if metric.k > most:
+        k_max = 1000 if metric.voted else 20_000
+        if metric.k > k_max:
             raise ArgumentError(
-                "k", f" must be at most {most} for {metric.family.symbol}k; got "
-                f"k={metric.k}. The work grows with k, and so far beyond the trials an answer is "
-                "all prior.",
+                "k", f" must be at most {k_max} for {metric.family.symbol}k; got "
+                f"k={metric.k}. Choose a smaller k: the work grows with k, and so far beyond the "
+                "number of trials the prior alone decides the answer.",
             )  # fmt: skip
 
 
 def _parse_text(text: str) -> Iterator[Metric]:
     if not isinstance(text, str):
-        raise TypeError(f"metrics must be strings or Metric objects; got {text!r}. {_HELP}")
+        raise TypeError(
+            f"metrics must be strings or Metric objects; got {text!r}. {_KNOWN_METRICS}"
+        )
     for word in text.split():
         lowered = word.lower()
         name, sign, trials = lowered.partition("@")
@@ -154,15 +161,16 @@ def _parse_text(text: str) -> Iterator[Metric]:
         if family is None:
             raise ArgumentError(
                 "metrics", f": {word!r} is not a known metric.{_suggestion(lowered)} "
-                f"{_HELP} To reach a score is a rule, ", Argument("success", "score >= 0.5"),
-                " with 'pass@k'. One of your own is known after bayesatk.metrics.register(family).",
+                f"{_KNOWN_METRICS} To reach a score is a rule, ",
+                Argument("success", "score >= 0.5"), " with 'pass@k'.",
+                " One of your own is known after bayesatk.metrics.register(family).",
             )  # fmt: skip
         ks, _, taus = lowered[position:].partition(":")
         yield from _members(family, word, ks, taus)
 
 
 def _spelled_out() -> dict[str, str]:
-    """Return the symbols of metrics by their variables without the k: pass_at_ is pass@."""
+    """Return the symbol of each metric by its variable without the k, such as pass_at_: pass@."""
     return {
         family.variable.removesuffix("k"): symbol
         for symbol, family in FAMILIES.items()
@@ -171,17 +179,17 @@ def _spelled_out() -> dict[str, str]:
 
 
 def _suggestion(word: str) -> str:
-    """Return a question for the metric that was perhaps meant; nothing if none is near."""
+    """Return "Did you mean ...?" with the closest metric; an empty text if none is close."""
     name = word.rstrip("0123456789,.:")
     ks = word[len(name) :].lstrip(",.:") or "1"
     symbols = [symbol for symbol, family in FAMILIES.items() if family.has_k]
     name = name if name[-1:] in ("@", "^", "_") else f"{name}@"
-    near = get_close_matches(name, [*symbols, *MEAN_NAMES, *_spelled_out()], 1, 0.6)
-    if not near:
+    closest = get_close_matches(name, [*symbols, *MEAN_NAMES, *_spelled_out()], 1, 0.6)
+    if not closest:
         return ""
-    symbol = _spelled_out().get(near[0], near[0])
-    meant = symbol if symbol in MEAN_NAMES else symbol + ks
-    return f" Did you mean {meant!r}?"
+    symbol = _spelled_out().get(closest[0], closest[0])
+    suggested = symbol if symbol in MEAN_NAMES else symbol + ks
+    return f" Did you mean {suggested!r}?"
 
 
 def register(family: Family) -> Family:
@@ -222,14 +230,14 @@ def register(family: Family) -> Family:
     symbol, registered = family.symbol, FAMILIES.get(family.symbol)
     if registered == family:
         return family
-    written = symbol == symbol.lower() and symbol[-1:] in ("@", "^") and len(symbol) > 1
-    if not written or any(sign in symbol[:-1] for sign in "@^,: "):
+    well_formed = symbol == symbol.lower() and symbol[-1:] in ("@", "^") and len(symbol) > 1
+    if not well_formed or any(sign in symbol[:-1] for sign in "@^,: "):
         raise ValueError(
             "symbol must be lower case, ending in '@' or '^', with no other @, ^, comma, colon or "
             f"blank; got {symbol!r}."
         )
-    taken = {known.variable for known in FAMILIES.values() if known.symbol != symbol}
-    if symbol in _OF_THE_LIBRARY or family.variable in taken:
+    taken = {other.variable for other in FAMILIES.values() if other.symbol != symbol}
+    if symbol in _BUILT_IN_SYMBOLS or family.variable in taken:
         raise ValueError(
             f"symbol and variable must be new; {symbol!r} or {family.variable!r} is a metric "
             "already. Choose others."
@@ -245,11 +253,11 @@ def _members(family: Family, word: str, ks: str, taus: str) -> Iterator[Metric]:
     except ValueError:
         raise ArgumentError(
             "metrics", f": {word!r} must have integers after '{family.symbol}' and "
-            f"numbers after ':'. {_HELP}",
+            f"numbers after ':'. {_KNOWN_METRICS}",
         ) from None  # fmt: skip
     for k, tau in product(k_values, tau_values):
         metric = family.at(k, tau)
-        if metric.of_marks:
+        if not metric.voted:
             _ = metric.credit  # a tau outside [0, 1] is refused here, by name
         yield metric
 
@@ -306,8 +314,8 @@ class MetricGrid:
 
     @cached_property
     def judged(self) -> dict[int, Metric]:
-        """Metrics that judge trials, by position."""
-        return {i: metric for i, metric in enumerate(self) if metric.of_marks}
+        """Metrics of the scores of trials, by position."""
+        return {i: metric for i, metric in enumerate(self) if not metric.voted}
 
     @cached_property
     def voted(self) -> dict[int, Metric]:

@@ -167,7 +167,7 @@ def _posterior_of(trace: object) -> xr.Dataset:
 def _asked(metrics: MetricSpec) -> tuple[Metric, ...]:
     asked = parse(metrics)
     check_sizes(asked)
-    others = [metric.label for metric in asked if not metric.of_marks]
+    others = [metric.label for metric in asked if metric.voted]
     if others:
         raise ArgumentError(
             "metrics", " must judge trials, which have success probabilities; got "

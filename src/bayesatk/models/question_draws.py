@@ -12,7 +12,7 @@ from scipy.stats import betabinom, binom
 
 from bayesatk._tools.arrays import Array, Indices, Rng
 from bayesatk.core.pooling.nodes import Nodes
-from bayesatk.core.question.dirichlet_multinomial import log_ordered
+from bayesatk.core.question.dirichlet_multinomial import log_sequence_probability
 from bayesatk.data.study import Study
 from bayesatk.metrics.credit import log_choose
 from bayesatk.results.difficulty_draws import difficulty_of, flat_draws
@@ -105,7 +105,7 @@ def log_parts(difficulty: Nodes, states: Array) -> Array:
     wrong, right = states.T
     atoms = difficulty.atoms[:, None] * np.stack([right == 0.0, wrong == 0.0], axis=-1)
     with np.errstate(divide="ignore"):
-        logs = np.log(difficulty.share)[:, None] + log_ordered(parameters, counts)
+        logs = np.log(difficulty.share)[:, None] + log_sequence_probability(parameters, counts)
         return np.concatenate([logs, np.log(atoms)], axis=-1)
 
 

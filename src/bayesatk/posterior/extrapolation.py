@@ -116,7 +116,7 @@ def extrapolation_range(
 def _checked(metrics: MetricSpec) -> tuple[Metric, ...]:
     """Return metrics that have a value for a probability of success."""
     requested = parse(metrics)
-    other = [one.label for one in requested if not one.of_marks]
+    other = [one.label for one in requested if one.voted]
     if other:
         raise ArgumentError(
             "metrics",

@@ -17,7 +17,7 @@ from bayesatk.core.engine.coupling import Influence, coupled, standardised
 from bayesatk.core.question.ballot import plurality_finite
 from bayesatk.core.question.categorical import category_finite
 from bayesatk.core.question.expected_credit import finite
-from bayesatk.core.question.observed import most_observed
+from bayesatk.core.question.observed import largest_observed_k
 from bayesatk.data.scales import RightWrong
 from bayesatk.data.study import Study
 from bayesatk.metrics.grid import Metric
@@ -57,7 +57,7 @@ class SharedQuestions:
         """
         these, others = self._variance[0], self._variance[target]
         drawn = np.clip(1.0 - these / np.maximum(others, 1e-300), 0.0, 1.0)
-        most = most_observed(self._study.outcomes.trials.values)
+        most = largest_observed_k(self._study.outcomes.trials.values)
         beyond = np.array([metric.k > most for metric in self._study.grid])
         return self._own * np.where(beyond[:, None], drawn, 1.0)
 
@@ -65,7 +65,7 @@ class SharedQuestions:
     def values(self) -> Array:
         """Values by question (metrics, systems, questions); NaN where there are no trials."""
         study = self._study
-        most = most_observed(study.outcomes.trials.values)
+        most = largest_observed_k(study.outcomes.trials.values)
         return np.stack([_by_question(study, metric, most) for metric in study.grid])
 
     def _weights(self) -> Array:

@@ -43,7 +43,7 @@ from bayesatk.core.program.weighted_points import (
     start_of,
 )
 from bayesatk.core.question.categorical import category_finite
-from bayesatk.core.question.dirichlet_multinomial import log_ordered
+from bayesatk.core.question.dirichlet_multinomial import log_sequence_probability
 from bayesatk.core.question.expected_credit import finite, until_success
 from bayesatk.core.question.observed import mean_over_questions
 from bayesatk.data.design import Basis
@@ -440,7 +440,7 @@ class CountModel:
         total = self.states.count @ self.states.evidence
         posterior = Dirichlet(tuple((self.alpha + total).tolist()))
         theta = posterior.from_uniform(spread_evenly(_CONJUGATE_POINTS, fields.size))
-        evidence = float(log_ordered(self.alpha, total))
+        evidence = float(log_sequence_probability(self.alpha, total))
         weight = np.full(len(theta), 1.0 / len(theta))
         return Points(theta, weight, evidence, np.nan, float(len(theta)), "conjugate")
 

@@ -22,7 +22,7 @@ from bayesatk.core.program.moments import Metrics, Moments, Summed
 from bayesatk.core.program.predictor import Effects, Predictor
 from bayesatk.core.question.bernstein import latent_means
 from bayesatk.core.question.beta_binomial import beta_binomial_moments
-from bayesatk.metrics.category_credit import CategoryCredit, Judged, latent_values
+from bayesatk.metrics.category_credit import CategoryCredit, ScoredCredit, latent_values
 from bayesatk.metrics.grid import one_metric
 from bayesatk.priors import DIFFICULTY_FAMILIES
 from bayesatk.priors.choice import power_scaled
@@ -663,7 +663,7 @@ class Posterior:
             mean, variance = self.of_questions([SUCCESS])
             return mean[:, 0], np.sqrt(variance[:, 0])
         single = np.eye(len(self.model.scores))
-        mean, variance = self.of_questions([Judged(CategoryCredit(1), row) for row in single])
+        mean, variance = self.of_questions([ScoredCredit(CategoryCredit(1), row) for row in single])
         return mean, np.sqrt(variance)
 
     # Draws
@@ -876,7 +876,7 @@ def _correlated_normals(covariance: Array, size: int, rng: Rng) -> Array:
 
 def _ends(metric: Any) -> tuple[float, float]:
     """Smallest and largest value of a metric."""
-    if isinstance(metric, Judged):
+    if isinstance(metric, ScoredCredit):
         return float(metric.scores.min()), float(metric.scores.max())
     vector = metric.credit.vector
     return float(vector.min()), float(vector.max())

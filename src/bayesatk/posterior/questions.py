@@ -11,7 +11,7 @@ from bayesatk._tools.arrays import Array, Indices, Ints, Rng
 from bayesatk.core.engine.bootstrap import bootstrap_without
 from bayesatk.core.program.moments import Metrics
 from bayesatk.data.scales import MetricFunction
-from bayesatk.metrics.category_credit import CategoryCredit, Judged
+from bayesatk.metrics.category_credit import CategoryCredit, ScoredCredit
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.posterior import SUCCESS
 
@@ -74,7 +74,7 @@ class QuestionPosterior:
         expected: MetricFunction = SUCCESS
         if model.scores is not None:
             scores = np.array(model.scores)
-            expected = Judged(CategoryCredit(1), scores)
+            expected = ScoredCredit(CategoryCredit(1), scores)
         mean, variance = model.fit([expected]).of_questions([expected])
         size = int(np.clip(_FLOATS / (len(model.cells.count) * len(scores)), *_DRAWS))
         p = _draw_cells(model, size, np.random.default_rng(0))

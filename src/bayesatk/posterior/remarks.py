@@ -70,7 +70,7 @@ def single_trials_note(system: object, requested: Sequence[Metric], trials: Ints
     >>> single_trials_note("base", parse("bayes max@4"), np.array([1, 1]))[0][:66]
     'base: one trial of each question does not say how its scores vary,'
     """
-    labels = [metric.label for metric in requested if metric.of_marks and metric.k > 1]
+    labels = [metric.label for metric in requested if not metric.voted and metric.k > 1]
     if not labels or trials.max(initial=0) > 1:
         return []
     return [

@@ -132,7 +132,7 @@ def regression_design(result: Result) -> Design:
 
 def refuse_votes(result: Result, metrics: Sequence[Metric]) -> None:
     """Refuse metrics that are no function of what the coefficients are about."""
-    odd = [metric.label for metric in metrics if not metric.of_marks]
+    odd = [metric.label for metric in metrics if metric.voted]
     if result.scale.axes:
         odd += [metric.label for metric in metrics if metric.family.category is None]
         rule = f" must be of scores; got {', '.join(odd)}. Try 'mean'."

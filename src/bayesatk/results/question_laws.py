@@ -18,7 +18,7 @@ from bayesatk.core.pooling.levels import LevelDraws, shape_functions
 from bayesatk.core.pooling.marks import log_kinds, log_marked, question_rates
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.pooling.states import States
-from bayesatk.core.question.dirichlet_multinomial import log_counts
+from bayesatk.core.question.dirichlet_multinomial import log_dirichlet_multinomial
 from bayesatk.data.study import Study
 from bayesatk.priors import BetaPrior, DirichletHyperPrior, HyperPrior
 from bayesatk.priors.fields import Fields
@@ -179,7 +179,7 @@ class QuestionLaws:
         if self.mean is None and self.difficulty is None:
             alpha = concentration(self.study, system)
             total = alpha.sum(axis=-1)
-            logs = log_counts(counts, alpha / total[..., None], 1.0 / total)
+            logs = log_dirichlet_multinomial(counts, alpha / total[..., None], 1.0 / total)
             return np.atleast_2d(logs)
         if self.levels is not None:
             return self.levels.log_counts(counts)
@@ -196,7 +196,10 @@ class QuestionLaws:
         step = max(1, _BLOCK // counts.size)
         spans = [slice(start, start + step) for start in range(0, len(mean), step)]
         return np.concatenate(
-            [log_counts(counts, mean[span, None], ratio[span, None]) for span in spans]
+            [
+                log_dirichlet_multinomial(counts, mean[span, None], ratio[span, None])
+                for span in spans
+            ]
         )
 
     def _blocks(self, width: int) -> Iterator[Nodes]:

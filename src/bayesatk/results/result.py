@@ -223,7 +223,7 @@ class Result:
     @cached_property
     def judged(self) -> list[Metric]:
         """The metrics asked for that judge trials."""
-        return [metric for metric in self.metrics if metric.of_marks]
+        return [metric for metric in self.metrics if not metric.voted]
 
     @property
     def targets(self) -> tuple[str, ...]:

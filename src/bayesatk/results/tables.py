@@ -12,7 +12,7 @@ from bayesatk._tools.arrays import Array, Indices, Ints
 from bayesatk._tools.messages import Argument, ArgumentError, one_of
 from bayesatk.core.pooling.moment_range import MetricRanges, metric_ranges
 from bayesatk.core.pooling.states import States
-from bayesatk.core.question.observed import observed_at
+from bayesatk.core.question.observed import has_observed_mean
 from bayesatk.data.grouping import Grouping
 from bayesatk.metrics.grid import Metric
 from bayesatk.results.result import Fit, Result
@@ -206,8 +206,8 @@ def ranges_beyond(result: Result, metrics: Sequence[Metric]) -> Array:
     for system, (successes, trials) in enumerate(zip(*counts, strict=True)):
         places = [
             i for i, metric in enumerate(metrics)
-            if metric.of_marks and trials.any()
-            and not observed_at(result.data.observed_up_to[system], metric.k)
+            if not metric.voted and trials.any()
+            and not has_observed_mean(result.data.observed_up_to[system], metric.k)
         ]  # fmt: skip
         if places:
             beyond = tuple(metrics[i] for i in places)

@@ -173,7 +173,7 @@ def chosen_metric(result: Result, metric: str | Metric | None) -> Metric:
     parsed_metric = judged[0] if metric is None else next(iter(parse(metric)), None)
     if (
         parsed_metric is None
-        or not parsed_metric.of_marks
+        or parsed_metric.voted
         or (metric is not None and len(parse(metric)) > 1)
     ):
         rule = f" must be one metric that judges trials; got {metric!r:.80}. Try 'pass@1'."

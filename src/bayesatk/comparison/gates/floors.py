@@ -154,7 +154,7 @@ def own_confidences(
     """
     value = observed_value(result, system, policy.asked, kept, of_all=True)
     metric, trials = policy.asked, result.trials[system][kept]
-    right_wrong = metric.of_marks and not result.scale.axes
+    right_wrong = not metric.voted and not result.scale.axes
     if right_wrong and len(trials) == 1:
         right = int(result.right_of_all("gate")[0][system][kept][0])
         tails = _binomial_tails(right, int(trials[0]), _success_probability(result, policy, floor))
@@ -165,7 +165,7 @@ def own_confidences(
     unit = question_shares(result, kept) / (trials // metric.k)
     number = int((trials // metric.k).sum())
     corners = np.array([0.0, 1.0])
-    if metric.of_marks:
+    if not metric.voted:
         certain = np.eye(len(result.scores)) if result.scale.axes else corners
         corners = result.scale.judged(metric).latent(certain)
     low, high = float(corners.min()), float(corners.max())

@@ -346,7 +346,7 @@ def gate(
                 )  # fmt: skip
         found = gate_of_result(fit, baseline, policy)
         return with_analysis(found.compared.tree, "gate", gate=found.group())
-    if not policy.asked.of_marks:
+    if policy.asked.voted:
         raise ArgumentError(
             "metric", " must judge marks or scores here; for votes evaluate both "
             "systems together, and pass the result and the label of the baseline.",

@@ -447,7 +447,7 @@ def run_noise(result: Result, system: int, metric: Metric) -> tuple[float, float
     """
     values = metric_values(result.statistics, metric).isel(system=system)
     sd = float(values.sel(target="questions", statistic="sd"))
-    if metric.k > 1 or result.scale.axes or not metric.of_marks or result.judges is not None:
+    if metric.k > 1 or result.scale.axes or metric.voted or result.judges is not None:
         return sd, sd
     right, trials = (counts[system] for counts in result.right_of_all("gate"))
     tried = trials > 0

@@ -91,7 +91,7 @@ class Standings:
         Orders are declared as long as all are right together with probability ``1 - alpha / 2``.
         """
         direction = fit.scale.direction
-        units = [_unit(fit, metric.of_marks) for metric in fit.grid]
+        units = [_unit(fit, not metric.voted) for metric in fit.grid]
         shape = values.shape[:3]
         ranks, declared = np.empty((*shape, shape[2])), np.empty((*shape, shape[2]), bool)
         tiers, order, mean = np.empty(shape, int), np.empty(shape, int), np.empty(shape)

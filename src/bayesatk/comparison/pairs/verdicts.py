@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bayesatk._tools.arrays import Flags, Ints
 from bayesatk._tools.words import number_words, printable, probability_words
 from bayesatk.comparison.pairs.contrasts import CONTRASTS
-from bayesatk.core.question.observed import observed_at
+from bayesatk.core.question.observed import has_observed_mean
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.models_of import observed_value
 from bayesatk.results.result import Result
@@ -160,7 +160,7 @@ class PairSentences:
         both = (trials > 0).all(axis=0)
         partly = "" if both.all() else f" of {both.size}, those that both tried"
         enough = (up_to >= metric.k).all(axis=0)
-        if enough.sum() < both.sum() and observed_at(up_to.min(axis=0), metric.k):
+        if enough.sum() < both.sum() and has_observed_mean(up_to.min(axis=0), metric.k):
             partly = f" of {both.size}, those that both tried {metric.k} times or more"
             both = enough
         a, b = (self._observed(metric, index, both) for index in (i, j))

@@ -18,7 +18,7 @@ from bayesatk.core.pooling.states import States
 from bayesatk.core.program.cells import Cells
 from bayesatk.core.program.observations import Observation
 from bayesatk.core.program.weighted_points import certain, start_of
-from bayesatk.metrics.category_credit import Judged, compositions
+from bayesatk.metrics.category_credit import ScoredCredit, compositions
 from bayesatk.metrics.grid import Metric
 from bayesatk.posterior.model import CountModel
 from bayesatk.posterior.models_of import Declared
@@ -123,7 +123,7 @@ class Pilot:
         judged: Any = metric
         if levels is not None:
             theta[fields.slices["mean"]] = np.log(mean[:-1] / mean[-1])
-            judged = Judged(metric.category_credit, np.array(levels))
+            judged = ScoredCredit(metric.category_credit, np.array(levels))
         return cls(
             model, [(FamilyFit(family, predictor, fields, certain()), theta[None])], metric, judged
         )

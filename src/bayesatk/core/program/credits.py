@@ -24,7 +24,7 @@ from bayesatk.core.numerics.quadrature import BetaRule, beta_rule, resolving_deg
 from bayesatk.core.pooling.marks import right_counts, right_given_marked
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.pooling.states import States
-from bayesatk.core.question.bernstein import elevated, power_coefficients
+from bayesatk.core.question.bernstein import elevate_degree, power_coefficients
 from bayesatk.core.question.beta_binomial import beta_binomial_moments, latent_on_nodes
 from bayesatk.metrics.credit import Credit, log_binomials
 
@@ -225,7 +225,7 @@ def _factors(counts: bytes, total: int, credits: tuple[Credit, ...]) -> Array:
     coefficients = power_coefficients(credits)
     factors = np.zeros((total + 1, coefficients.shape[1] + 1, len(trials)))
     for size in np.unique(trials)[::-1]:
-        coefficients = elevated(coefficients, total - int(size))
+        coefficients = elevate_degree(coefficients, total - int(size))
         later, of_size = np.arange(len(coefficients)), np.flatnonzero(trials == size)
         ways = np.exp(log_binomials(len(later) - 1))[:, None]
         powers = ways * np.column_stack([coefficients, np.ones(len(later))])

@@ -20,7 +20,7 @@ from bayesatk.core.pooling.levels import LevelDraws, scaled_scores, shape_functi
 from bayesatk.core.pooling.states import States
 from bayesatk.core.program.laws import DifficultyLaw
 from bayesatk.core.program.observations import Observation
-from bayesatk.metrics.category_credit import Judged, latent_values
+from bayesatk.metrics.category_credit import ScoredCredit, latent_values
 
 _STEP = 0.3  # of logits, in widths of a question's likelihood: laws may be as narrow as they like
 _WIDEST_STEP = 0.8  # of logits
@@ -383,7 +383,9 @@ class Levels(Observation):
             logs[..., deep] = self._log_deep(theta, offset, tilted, deep)
         return logs + (tilted.log_base @ self.states.evidence.T)[:, None]
 
-    def both(self, metrics: Sequence[Judged], theta: Array, offset: Array) -> tuple[Array, Array]:
+    def both(
+        self, metrics: Sequence[ScoredCredit], theta: Array, offset: Array
+    ) -> tuple[Array, Array]:
         """As of `Observation`."""
         tilted = self._tilted(theta)
         weight = self.weights(theta, offset, tilted)
@@ -412,21 +414,21 @@ class Levels(Observation):
         new[..., 1] *= width**2
         return observed, new
 
-    def cumulants(self, metrics: Sequence[Judged], theta: Array, offset: Array) -> Array:
+    def cumulants(self, metrics: Sequence[ScoredCredit], theta: Array, offset: Array) -> Array:
         """As of `Observation`."""
         return self.both(metrics, theta, offset)[0]
 
-    def new_cumulants(self, metrics: Sequence[Judged], theta: Array, offset: Array) -> Array:
+    def new_cumulants(self, metrics: Sequence[ScoredCredit], theta: Array, offset: Array) -> Array:
         """As of `Observation`."""
         return self.both(metrics, theta, offset)[1]
 
-    def new_means(self, metrics: Sequence[Judged], theta: Array, offset: Array) -> Array:
+    def new_means(self, metrics: Sequence[ScoredCredit], theta: Array, offset: Array) -> Array:
         """As of `Observation`."""
         (lowest, width), weight = self._span(metrics), self.weights(theta, offset)
         values = self._values(metrics, theta, weight.max(axis=(0, 1)) > 0.0)
         return np.asarray(lowest + width * (weight @ values))
 
-    def _span(self, metrics: Sequence[Judged]) -> tuple[Array, Array]:
+    def _span(self, metrics: Sequence[ScoredCredit]) -> tuple[Array, Array]:
         """Lowest value of each metric, and the width of its scale."""
         lowest = np.array([metric.scores.min() for metric in metrics])
         return lowest, np.maximum([np.ptp(metric.scores) for metric in metrics], _LEAST)
@@ -443,7 +445,7 @@ class Levels(Observation):
             within[-2:] |= [rates.min() == 0.0, rates.max() == 1.0]
         return np.asarray(within)
 
-    def _values(self, metrics: Sequence[Judged], theta: Array, nodes: Flags) -> Array:
+    def _values(self, metrics: Sequence[ScoredCredit], theta: Array, nodes: Flags) -> Array:
         """Metrics at some nodes, on scales from 0 to 1; (points, nodes, metrics), 0 at others."""
         lowest, width = self._span(metrics)
         values = np.zeros((len(theta), len(nodes), len(metrics)))
@@ -500,7 +502,9 @@ class Levels(Observation):
             logs.append(density + np.log(np.maximum(w, _LEAST)))
         return np.asarray(np.logaddexp.reduce(logs) + (top + width)[:, None])
 
-    def _deep_cumulants(self, metrics: Sequence[Judged], tilted: Tilted, deep: Indices) -> Array:
+    def _deep_cumulants(
+        self, metrics: Sequence[ScoredCredit], tilted: Tilted, deep: Indices
+    ) -> Array:
         """Cumulants of metrics at the observed means; (points, states, metrics, 3)."""
         tilt, _, variance = self._solved(tilted, deep)
         trials = self._sums[0][deep]
@@ -545,7 +549,7 @@ class Levels(Observation):
         return drawn
 
     def draw_means(
-        self, metrics: Sequence[Judged], theta: Array, offset: Array, state: Indices,
+        self, metrics: Sequence[ScoredCredit], theta: Array, offset: Array, state: Indices,
         share: Array, factors: Sequence[Array], rng: Rng,
     ) -> Array:  # fmt: skip
         """Draw sums of metrics over questions, by their nodes; (points, groups, metrics, factors).

@@ -31,8 +31,11 @@ from bayesatk.core.program.credits import (
 from bayesatk.core.program.laws import CategoryLaw, Common, DifficultyLaw
 from bayesatk.core.question.beta_binomial import beta_binomial_means, latent_on_nodes
 from bayesatk.core.question.categorical import judged_moments
-from bayesatk.core.question.dirichlet_multinomial import draw_probabilities, log_ordered
-from bayesatk.metrics.category_credit import Judged
+from bayesatk.core.question.dirichlet_multinomial import (
+    draw_probabilities,
+    log_sequence_probability,
+)
+from bayesatk.metrics.category_credit import ScoredCredit
 from bayesatk.metrics.credit import Credit
 
 _BLOCK = 4_000_000  # floats in one array: 32 MB
@@ -219,7 +222,9 @@ def log_components(nodes: Nodes, right: Array, wrong: Array) -> Array:
     with np.errstate(divide="ignore"):
         for share, alpha, beta in nodes.components:
             counts = np.stack([wrong, right], axis=1)
-            columns.append(np.log(share) + log_ordered(np.stack([beta, alpha], axis=1), counts))
+            columns.append(
+                np.log(share) + log_sequence_probability(np.stack([beta, alpha], axis=1), counts)
+            )
         for share, gone in zip(nodes.atoms.T, (right, wrong), strict=True):
             columns.append(np.where(gone == 0, np.log(share), -np.inf))
     return np.stack(columns, axis=1)
@@ -447,7 +452,7 @@ class Categories(Observation):
                 logs += log_rising_factorial_table(alpha[..., category], counts)
         return np.asarray(logs)
 
-    def cumulants(self, metrics: Sequence[Judged], theta: Array, offset: Array) -> Array:
+    def cumulants(self, metrics: Sequence[ScoredCredit], theta: Array, offset: Array) -> Array:
         """As of `Observation`; the third is that of a Beta between the lowest and highest score."""
         alpha = self.law.alpha(theta, offset)
         mean, variance = judged_moments(metrics, alpha[:, :, None] + self.states.evidence)
@@ -459,7 +464,7 @@ class Categories(Observation):
         third = 2.0 * variance**2 * (above - below) / scale * (total + 1.0) / (total + 2.0)
         return np.stack([mean, variance, third], axis=-1)
 
-    def new_cumulants(self, metrics: Sequence[Judged], theta: Array, offset: Array) -> Array:
+    def new_cumulants(self, metrics: Sequence[ScoredCredit], theta: Array, offset: Array) -> Array:
         """As of `Observation`."""
         return np.stack(judged_moments(metrics, self.law.alpha(theta, offset)), axis=-1)
 

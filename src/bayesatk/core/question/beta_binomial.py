@@ -1,7 +1,7 @@
-"""The posterior law: moments of credits under ``p ~ Beta(a, b)``, for any a, b > 0.
+"""Moments of credits when ``p ~ Beta(a, b)``, for any a, b > 0.
 
-Means are sums of Beta-binomial probabilities. Variances are integrals of squares about the mean, of
-a credit or of its complement, whichever is smaller, so that saturated states keep their digits.
+Means are sums of Beta-binomial probabilities. Variances are integrals of squared deviations of a
+credit or of its complement, whichever is smaller, so that values near 0 or 1 keep their digits.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,11 +13,11 @@ from bayesatk._tools.arrays import Array
 from bayesatk.core.numerics.quadrature import BetaRule, beta_windows
 from bayesatk.metrics.credit import Credit, latent
 
-_BLOCK = 4_000_000  # floats of one table: 32 MB
+_MAX_FLOATS_PER_BLOCK = 4_000_000  # 32 MB
 
 
 def latent_on_nodes(credits: Sequence[Credit], rule: BetaRule) -> tuple[Array, Array]:
-    """Latent values of credits on the nodes of a rule, and their complements, to full precision.
+    """Latent values of credits, and their complements, at the nodes of a quadrature rule.
 
     Returns
     -------
@@ -28,7 +28,7 @@ def latent_on_nodes(credits: Sequence[Credit], rule: BetaRule) -> tuple[Array, A
     return value, complement
 
 
-def _by_k(credits: Sequence[Credit]) -> Iterator[tuple[list[int], Array]]:
+def _columns_by_k(credits: Sequence[Credit]) -> Iterator[tuple[list[int], Array]]:
     """Yield positions of credits with the same k, and their vectors as columns."""
     positions: dict[int, list[int]] = {}
     for i, credit in enumerate(credits):
@@ -40,7 +40,9 @@ def _by_k(credits: Sequence[Credit]) -> Iterator[tuple[list[int], Array]]:
 def beta_binomial_means(
     credits: Sequence[Credit], a: ArrayLike, b: ArrayLike
 ) -> tuple[Array, Array]:
-    """Mean of g(p), p ~ Beta(a, b), and its complement: the posterior law, exactly.
+    r"""Mean of g(p), p ~ Beta(a, b), and its complement.
+
+    .. math:: E\,g(p) = \sum_{j=0}^k x_j \binom{k}{j} \frac{B(a + j, b + k - j)}{B(a, b)}
 
     Examples
     --------
@@ -50,8 +52,8 @@ def beta_binomial_means(
     """
     a, b = np.atleast_1d(np.asarray(a, float)), np.atleast_1d(np.asarray(b, float))
     mean, complement = np.empty((2, len(a), len(credits)))
-    for columns, x in _by_k(credits):
-        rows = max(1, _BLOCK // len(x))
+    for columns, x in _columns_by_k(credits):
+        rows = max(1, _MAX_FLOATS_PER_BLOCK // len(x))
         for start in range(0, len(a), rows):
             block = slice(start, start + rows)
             pmf = beta_binomial_pmf(len(x) - 1, a[block], b[block])
@@ -64,8 +66,8 @@ def beta_binomial_moments(
 ) -> tuple[Array, Array, Array]:
     """Mean, complement and variance of g(p), p ~ Beta(a, b).
 
-    Means are exact Beta-binomial sums. Variances are ``E[(g - E g)^2]`` by quadrature: ``E[g^2]``
-    less the square of the mean has no digits left where trials are many.
+    Means are exact Beta-binomial sums. Variances are ``E[(g - E g)^2]`` by quadrature, because
+    ``E[g^2] - (E g)^2`` cancels where trials are many.
 
     Returns
     -------
@@ -86,7 +88,7 @@ def beta_binomial_moments(
     for rows, window in beta_windows(a, b, 2 * max(credit.k for credit in credits)):
         both = latent_on_nodes(credits, window.rule)
         for i in range(len(credits)):
-            # Of a credit and its complement the smaller one, which keeps its digits.
+            # The smaller of a credit and its complement keeps its digits.
             centre = np.minimum(mean[rows, i], complement[rows, i])
             side = (mean[rows, i] > complement[rows, i]).astype(np.intp)
             values = np.stack([values[:, i] for values in both])
@@ -96,7 +98,7 @@ def beta_binomial_moments(
 
 
 def beta_binomial_pmf(k: int, a: Array, b: Array) -> Array:
-    """BetaBinomial(k, a, b) probabilities of 0..k; shape (states, k + 1).
+    """Beta-binomial probabilities of 0..k successes in k trials; shape (states, k + 1).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Scores of categories: expected value of ``k`` drawn categories, finite and posterior law.
+"""Scored categories: expected value of ``k`` draws from a bank, and its posterior moments.
 
 The highest of ``k`` scores is a sum of pass@k's, one for each step of the scale: with the scores in
 ascending order, ``E[max] = w_1 + sum_c (w_c+1 - w_c) P(at least one draw above w_c)``. The lowest
@@ -14,12 +14,12 @@ from scipy.special import gammaln
 
 from bayesatk._tools.arrays import Array, Ints
 from bayesatk.core.question.expected_credit import finite
-from bayesatk.metrics.category_credit import CategoryCredit, Judged, by_score, log_power_mean
+from bayesatk.metrics.category_credit import CategoryCredit, ScoredCredit, by_score, log_beta_moment
 from bayesatk.metrics.credit import pass_at
 
 
 def _steps(scores: ArrayLike, counts: Array) -> tuple[float, Array, Array, Array]:
-    """Lowest score, steps to the next ones, and what lies above and up to each step."""
+    """Lowest score, steps between scores, and the counts above and not above each step."""
     scale, ascending = by_score(np.asarray(scores, float), counts)
     above = np.cumsum(ascending[..., :0:-1], axis=-1)[..., ::-1]
     below = np.cumsum(ascending, axis=-1)[..., :-1]
@@ -55,8 +55,8 @@ def category_finite(credit: CategoryCredit, counts: ArrayLike, scores: ArrayLike
         return np.asarray(lowest + reached @ steps)
     drawn, values = credit.values(scores)
     with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
-        ways = _log_choose(counts, credit.k)
-        logs = sum(ways[..., c, drawn[:, c]] for c in range(counts.shape[-1]))
+        log_multinomial = _log_choose(counts, credit.k)
+        logs = sum(log_multinomial[..., c, drawn[:, c]] for c in range(counts.shape[-1]))
         weight = np.exp(logs - _log_choose(trials, credit.k)[..., -1:])
         expected = values[0] + weight @ (values - values[0])  # exact where all have the same value
     return np.where(trials >= credit.k, expected, np.nan)
@@ -90,7 +90,8 @@ def category_moments(
     -----
     With ``F_c`` the probability of a score up to ``w_c``, ``F_b / F_c`` and ``F_c`` are independent
     for ``b <= c``, so ``Cov(F_b^k, F_c^k) = E F_b^k E F_c^k (e^d - 1)`` with ``d = sum_i log(1 + k
-    A_above / ((A + k + i)(A_upto + i)))``: sums of positive terms, nothing cancels.
+    A_above / ((A + k + i)(A_below + i)))``, where A_above and A_below are the Dirichlet parameters
+    of the scores above and up to ``w_c`` and A is their sum: all terms are positive.
 
     Examples
     --------
@@ -113,54 +114,59 @@ def category_moments(
         gap = above - mean[..., None]
         return scale[0] + mean, (share * gap**2).sum(axis=-1) / (total[..., 0] + 1.0)
     lowest, steps, above, below = _steps(scores, alpha)
-    log_missed, log_ratio = log_power_mean(below, above, credit.k), np.zeros(above.shape)
+    log_missed, log_ratio = log_beta_moment(below, above, credit.k), np.zeros(above.shape)
     for i in range(credit.k):
         log_ratio += np.log1p(credit.k / (total + i + credit.k) * above / (below + i))
     weighted = np.exp(log_missed) * steps
     later = np.cumsum(weighted, axis=-1)  # sum over b <= c
     pairs = 2.0 * later - weighted
-    spread = np.where(  # E F^2k / E F^k, which is at most one, less E F^k
+    excess = np.where(  # E F^2k / E F^k - E F^k, where E F^2k / E F^k is at most one
         log_ratio < 1.0,
         np.exp(log_missed) * np.expm1(np.minimum(log_ratio, 1.0)),
         np.exp(log_missed + log_ratio) - np.exp(log_missed),
     )
-    variance = (spread * steps * pairs).sum(axis=-1)
+    variance = (excess * steps * pairs).sum(axis=-1)
     return np.asarray(lowest - np.expm1(log_missed) @ steps), variance
 
 
 def _general_moments(
     credit: CategoryCredit, alpha: Array, scores: ArrayLike
 ) -> tuple[Array, Array]:
-    """Mean and, over pairs of independent sets of ``k`` trials about it, variance."""
+    """Mean, and variance as a sum over pairs of compositions of two independent sets of k trials.
+
+    ``Var g(p) = sum_ab (v_a - mean)(v_b - mean) P(a, b)``, P Dirichlet-multinomial.
+    """
     drawn, values = credit.values(scores)
-    ways = gammaln(credit.k + 1) - gammaln(drawn + 1).sum(axis=1)
+    log_multinomial = gammaln(credit.k + 1) - gammaln(drawn + 1).sum(axis=1)
     rows = alpha.reshape(-1, alpha.shape[-1])
     mean, variance = np.empty(len(rows)), np.empty(len(rows))
     for row, row_alpha in enumerate(rows):
-        rises = [_rises(a, 2 * credit.k) for a in row_alpha]
-        total = _rises(float(row_alpha.sum()), 2 * credit.k)
-        pmf = np.exp(ways + _at(rises, drawn) - total[credit.k])
+        log_rises = [_log_rising_factorials(a, 2 * credit.k) for a in row_alpha]
+        total = _log_rising_factorials(float(row_alpha.sum()), 2 * credit.k)
+        pmf = np.exp(log_multinomial + _sum_at(log_rises, drawn) - total[credit.k])
         mean[row] = values[0] + pmf @ (values - values[0])
         gap = values - mean[row]
         variance[row] = 0.0
-        for first, weight, value in zip(drawn, ways, gap, strict=True):
-            joint = np.exp(weight + ways + _at(rises, drawn + first) - total[2 * credit.k])
+        for first, weight, value in zip(drawn, log_multinomial, gap, strict=True):
+            joint = np.exp(
+                weight + log_multinomial + _sum_at(log_rises, drawn + first) - total[2 * credit.k]
+            )
             variance[row] += value * (joint @ gap)
     shape = alpha.shape[:-1]
     return mean.reshape(shape), np.maximum(variance, 0.0).reshape(shape)
 
 
-def _at(rises: list[Array], counts: Ints) -> Array:
-    """Add up the rises of every category at its count; shape (compositions,)."""
-    return np.asarray(sum(rise[column] for rise, column in zip(rises, counts.T, strict=True)))
+def _sum_at(tables: list[Array], counts: Ints) -> Array:
+    """Sum over categories of a table at the count of each; shape (compositions,)."""
+    return np.asarray(sum(table[column] for table, column in zip(tables, counts.T, strict=True)))
 
 
-def _rises(alpha: float, most: int) -> Array:
-    """Log of ``alpha (alpha + 1) ... (alpha + i - 1)`` for i = 0..most."""
-    return np.concatenate([[0.0], np.cumsum(np.log(alpha + np.arange(most)))])
+def _log_rising_factorials(alpha: float, count_max: int) -> Array:
+    """Log of ``alpha (alpha + 1) ... (alpha + i - 1)`` for i = 0..count_max."""
+    return np.concatenate([[0.0], np.cumsum(np.log(alpha + np.arange(count_max)))])
 
 
-def judged_moments(judged: Sequence[Judged], alpha: Array) -> tuple[Array, Array]:
+def judged_moments(judged: Sequence[ScoredCredit], alpha: Array) -> tuple[Array, Array]:
     """Means and variances under Dirichlet(alpha); shapes (..., len(judged))."""
     pairs = [category_moments(metric.credit, alpha, metric.scores) for metric in judged]
     mean, variance = (np.stack(moments, axis=-1) for moments in zip(*pairs, strict=True))

@@ -1,11 +1,11 @@
-"""Bounds on probabilities of sets of counts that hold together, for any difficulties.
+"""Simultaneous bounds on probabilities of sets of counts, for any distribution of difficulty.
 
 The number of questions with 0..t successes, or with t + 1..u, is a sum of independent indicators.
-Its mean lies in the Clopper-Pearson interval of its value with at least the stated confidence, for
-questions alike or not (Hoeffding 1956, theorem 4). The confidence is shared between all sets of
-counts (Bonferroni), which are chosen beforehand. Bounds on "at most t" make metrics within the
-trials narrow, those on single counts metrics beyond them; both together are close to the better
-of the two everywhere.
+Its mean lies in the Clopper-Pearson interval of its value with at least the stated confidence,
+whether or not the questions have equal probabilities (Hoeffding 1956, theorem 4). The error rate is
+divided between all sets of counts (Bonferroni), which are chosen beforehand. Bounds on "at most t"
+give narrow ranges of metrics with k within the trials, bounds on single counts of metrics with
+larger k; both together are close to the better of the two everywhere.
 """
 
 from dataclasses import dataclass
@@ -17,21 +17,21 @@ from scipy.special import betainc, betainccinv, betaincinv
 from bayesatk._tools.arrays import Array, Flags, Ints
 from bayesatk.core.question.expected_credit import hypergeometric_pmf
 
-EVEN = 8  # thresholds up to half of the trials; up to 16 trials every count is one
+EVEN = 8  # equidistant thresholds up to half of the trials; up to 16 trials every count is one
 
 
 @dataclass(frozen=True)
 class CountBounds:
-    """Bounds on probabilities of sets of counts, for questions with so many trials or more.
+    """Bounds on probabilities of sets of counts, for questions with a minimum number of trials.
 
     Parameters
     ----------
     trials : int
-        That the probabilities are of: the fewest of the group.
+        Trials that the counts are out of: the smallest number of trials of a question of the group.
     share : float
-        Of all questions, by their weights.
+        Share of the group among all questions, by weight.
     lower, upper : ndarray, shape (sets,)
-        Of each set of counts, as `set_probabilities` lists them.
+        Bounds on the probability of each set of counts, in the order of `set_probabilities`.
     """
 
     trials: int
@@ -43,21 +43,21 @@ class CountBounds:
 def count_bounds(
     successes: Ints, trials: Ints, repeats: Array, confidence: float, units: Ints | None = None
 ) -> list[CountBounds]:
-    """Return bounds that hold together with the stated confidence.
+    """Return bounds that hold simultaneously with the stated confidence.
 
-    Questions with more trials than the fewest of their group count as the expected indicators of
-    as few, drawn from theirs; the limits of sums of such fractions have an error rate smaller by a
-    factor e (Bentkus 2004, theorem 1.2). So do weighted indicators, whose limits are the better of
-    those of their sum and of the sum of the rest.
+    A question with more trials than the fewest of its group contributes the expected indicator of a
+    random subset of that size. Sums of such fractions need limits with an error rate smaller by a
+    factor e (Bentkus 2004, theorem 1.2), and so do weighted indicators, whose limits are the better
+    of those of their sum and of the sum of their complements.
 
     Parameters
     ----------
     successes, trials : ndarray of int, shape (states,)
     repeats : ndarray, shape (states,)
-        Number of questions; with `units` the weight of one, at most 1 in all of a unit.
+        Number of questions; with `units` the weight of one, with a sum of at most 1 per unit.
     confidence : float
     units : ndarray of int, shape (states,), optional
-        Of one question each: which of them depend on each other.
+        Unit of each question; questions of one unit depend on each other.
 
     Examples
     --------
@@ -71,25 +71,25 @@ def count_bounds(
     for fewest, members in groups:
         c, n, m = successes[members], trials[members], repeats[members]
         size = float(m.sum())
-        below = _below(fewest, c, n, m)
+        below = _expected_at_most(fewest, c, n, m)
         number = np.concatenate([below, np.diff(below)])
         alpha = (1.0 - confidence) * size / questions_used / (2 * len(number))
         if n.max() > fewest or units is not None:
             alpha /= np.e
         if units is None:
-            lower, upper = _limits(number, size, alpha)
+            lower, upper = _clopper_pearson(number, size, alpha)
         else:
             scale = len(np.unique(units[members])) / size
-            lower, upper = _limits(number, scale * size, alpha / 2.0)
-            rest_lower, rest_upper = _limits(size - number, scale * size, alpha / 2.0)
+            lower, upper = _clopper_pearson(number, scale * size, alpha / 2.0)
+            rest_lower, rest_upper = _clopper_pearson(size - number, scale * size, alpha / 2.0)
             lower = np.maximum(scale * lower, 1.0 - scale * rest_upper)
             upper = np.minimum(scale * upper, 1.0 - scale * rest_lower)
         bounds.append(CountBounds(fewest, size / float(repeats.sum()), lower, upper))
     return bounds
 
 
-def _below(fewest: int, c: Ints, n: Ints, m: Array) -> Array:
-    """Return the expected number of questions with at most t successes in the fewest trials."""
+def _expected_at_most(fewest: int, c: Ints, n: Ints, m: Array) -> Array:
+    """Return the expected number of questions with at most t successes in `fewest` trials."""
     limits = np.array(thresholds(fewest))
     if n.max() == fewest:
         return (c <= limits[:, None]) @ m
@@ -102,26 +102,27 @@ def _below(fewest: int, c: Ints, n: Ints, m: Array) -> Array:
     return expected
 
 
-def _limits(number: Array, size: float, alpha: float) -> tuple[Array, Array]:
+def _clopper_pearson(number: Array, size: float, alpha: float) -> tuple[Array, Array]:
     """Return the ends of Clopper-Pearson intervals with error rate alpha at each end.
 
-    For indicators of unequal probability they hold one question away from the estimate or more.
+    For indicators of unequal probability they are valid at least one question away from the
+    estimate, so nearer limits are moved there.
     """
     low, high = np.floor(number + 1e-9), np.ceil(number - 1e-9)
-    is_none, is_all = low <= 0.0, high >= size
-    lower = betaincinv(np.where(is_none, 1.0, low), np.where(is_none, 1.0, size - low + 1.0), alpha)
+    is_zero, is_all = low <= 0.0, high >= size
+    lower = betaincinv(np.where(is_zero, 1.0, low), np.where(is_zero, 1.0, size - low + 1.0), alpha)
     failures = np.where(is_all, 1.0, size - high)
     upper = betainccinv(np.where(is_all, 1.0, high + 1.0), failures, alpha)
-    lower = np.where(is_none, 0.0, np.minimum(lower, (low - 1.0) / size))
+    lower = np.where(is_zero, 0.0, np.minimum(lower, (low - 1.0) / size))
     upper = np.where(is_all, 1.0, np.maximum(upper, (high + 1.0) / size))
     return np.maximum(lower, 0.0), np.minimum(upper, 1.0)
 
 
 def _groups(trials: Ints, repeats: Array) -> list[tuple[int, Flags]]:
-    """Divide questions by their number of trials: many in a group, and many trials of each.
+    """Group questions by trials, each time with the largest ``sqrt(trials) * questions``.
 
-    Narrowest of the rules that were tried, on seven designs of unequal trials. There are at most 8
-    groups: questions with still fewer trials are left out.
+    Of the rules that were tried on seven designs of unequal trials this gave the narrowest bounds.
+    There are at most 8 groups; questions with still fewer trials are left out.
     """
     remaining = np.ones(len(trials), bool)
     groups: list[tuple[int, Flags]] = []
@@ -129,29 +130,29 @@ def _groups(trials: Ints, repeats: Array) -> list[tuple[int, Flags]]:
         fewest, number = np.unique(trials[remaining], return_inverse=True)
         questions = np.bincount(number, repeats[remaining])
         usable = np.sqrt(fewest) * np.cumsum(questions[::-1])[::-1]
-        best = int(fewest[np.argmax(usable)])
-        groups.append((best, remaining & (trials >= best)))
-        remaining = remaining & (trials < best)
+        group_trials = int(fewest[np.argmax(usable)])
+        groups.append((group_trials, remaining & (trials >= group_trials)))
+        remaining = remaining & (trials < group_trials)
     return groups
 
 
 @lru_cache(maxsize=64)
 def thresholds(trials: int) -> tuple[int, ...]:
-    """Return counts t at which the probability of at most t is bounded: finer near both ends.
+    """Return the counts t of the bounds on "at most t": denser near both ends.
 
     Examples
     --------
     >>> thresholds(4), thresholds(40)
     ((0, 1, 2, 3), (0, 1, 2, 5, 7, 10, 12, 15, 17, 19, 20, 22, 24, 27, 29, 32, 34, 37, 38, 39))
     """
-    near = [0, *(2**i * j // 2 for i in range(trials.bit_length()) for j in (2, 3))]
-    even = [trials * i // (2 * EVEN) for i in range(1, EVEN + 1)]
-    half = [t for t in near if 2 * EVEN * t < trials] + even
-    return tuple(sorted({*half, *(trials - 1 - t for t in half)}))
+    geometric = [0, *(2**i * j // 2 for i in range(trials.bit_length()) for j in (2, 3))]
+    equidistant = [trials * i // (2 * EVEN) for i in range(1, EVEN + 1)]
+    lower_half = [t for t in geometric if 2 * EVEN * t < trials] + equidistant
+    return tuple(sorted({*lower_half, *(trials - 1 - t for t in lower_half)}))
 
 
 def set_probabilities(trials: int, p: Array) -> Array:
-    """Probability of at most t successes for all thresholds, then of every step between them.
+    """Probability of at most t successes for all thresholds, then of each interval between them.
 
     Examples
     --------

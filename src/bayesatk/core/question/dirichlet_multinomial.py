@@ -1,4 +1,4 @@
-"""The Dirichlet-multinomial: trials whose category probabilities are integrated, or drawn."""
+"""The Dirichlet-multinomial distribution, and draws of its category probabilities."""
 
 from typing import Any
 
@@ -8,18 +8,23 @@ from scipy.special import gammaln, softmax
 
 from bayesatk._tools.arrays import Array, Rng
 
-_LEAST = 1e-300  # of u, and of parameters, instead of zero
-_LARGE = 0.1  # parameters from which gamma variates do not underflow
-_STIRLING = 1000.0  # from which the next term of Stirling's series is below 3e-12
+_POSITIVE_FLOOR = 1e-300  # replaces parameters of zero
+_MIN_DIRECT_SHAPE = 0.1  # gamma variates of a smaller shape may underflow to zero
+_STIRLING_FROM = 1000.0  # the neglected terms of Stirling's series are below 3e-12 from here on
 
 
-def log_ordered(alpha: ArrayLike, counts: NDArray[Any]) -> Array:
-    """Log probability of trials in their given order under ``p ~ Dirichlet(alpha)``, by row.
+def log_sequence_probability(alpha: ArrayLike, counts: NDArray[Any]) -> Array:
+    r"""Log probability of trials in one given order when ``p ~ Dirichlet(alpha)``, by row.
+
+    .. math:: \log \frac{\prod_c \alpha_c^{(n_c)}}{(\sum_c \alpha_c)^{(n)}}
+
+    with the rising factorial ``x^(n) = x (x + 1) ... (x + n - 1)``.
 
     Examples
     --------
-    >>> np.exp(log_ordered(1.0, np.array([[1, 0, 0]]))[0]).round(12).item()  # of three categories
-    0.333333333333
+    >>> logs = log_sequence_probability(1.0, np.array([[1, 0, 0]]))
+    >>> np.exp(logs).round(12).tolist()  # one of three equally likely categories
+    [0.333333333333]
     """
     alpha = np.broadcast_to(np.asarray(alpha, float), counts.shape)
     total = log_rising_factorial(alpha.sum(axis=-1), counts.sum(axis=-1))
@@ -38,18 +43,22 @@ def log_rising_factorial(base: Array, count: NDArray[Any]) -> Array:
     >>> log_rising_factorial(np.array([[0.5], [1e15]]), np.array([2])).round(9).tolist()
     [[-0.287682072], [69.07755279]]
     """
-    small = np.minimum(base, _STIRLING)
+    small = np.minimum(base, _STIRLING_FROM)
     direct: Array = gammaln(small + count) - gammaln(small)
-    if not (base >= _STIRLING).any():
+    if not (base >= _STIRLING_FROM).any():
         return direct
-    some = np.maximum(base, _STIRLING)
-    large = (some + count - 0.5) * np.log1p(count / some) - count + count * np.log(some)
-    large += (1.0 / (some + count) - 1.0 / some) / 12.0
-    return np.where(base >= _STIRLING, large, direct)
+    large_base = np.maximum(base, _STIRLING_FROM)
+    large = (
+        (large_base + count - 0.5) * np.log1p(count / large_base)
+        - count
+        + count * np.log(large_base)
+    )
+    large += (1.0 / (large_base + count) - 1.0 / large_base) / 12.0
+    return np.where(base >= _STIRLING_FROM, large, direct)
 
 
-def log_counts(counts: ArrayLike, mean: ArrayLike, ratio: ArrayLike) -> Array:
-    """Log probability of category counts, in any order, under ``p ~ Dirichlet(mean / ratio)``.
+def log_dirichlet_multinomial(counts: ArrayLike, mean: ArrayLike, ratio: ArrayLike) -> Array:
+    """Log probability of category counts when ``p ~ Dirichlet(mean / ratio)``.
 
     Parameters
     ----------
@@ -62,32 +71,33 @@ def log_counts(counts: ArrayLike, mean: ArrayLike, ratio: ArrayLike) -> Array:
     Returns
     -------
     ndarray, shape (...)
-        The cost does not depend on the counts.
+        The cost does not grow with the counts.
 
     Notes
     -----
-    Absolute error about 1e-12 for a thousand trials, .001 for a billion.
+    The absolute error is about 1e-12 for a thousand trials and 0.001 for a billion.
 
     Examples
     --------
-    >>> float(np.exp(log_counts([2, 1], [0.5, 0.5], 0.5)).round(12))  # uniform: one of 0, 1, 2, 3
+    >>> log_probability = log_dirichlet_multinomial([2, 1], [0.5, 0.5], 0.5)
+    >>> np.exp(log_probability).round(12).item()  # p is uniform, and so is 0, 1, 2 or 3 successes
     0.25
     """
     counts = np.asarray(counts, float)
-    u = np.clip(np.asarray(ratio, float), _LEAST, 1e280)
-    alpha = np.maximum(np.asarray(mean, float) / u[..., None], _LEAST)
-    ways = gammaln(counts.sum(axis=-1) + 1.0) - gammaln(counts + 1.0).sum(axis=-1)
+    positive_ratio = np.clip(np.asarray(ratio, float), _POSITIVE_FLOOR, 1e280)
+    alpha = np.maximum(np.asarray(mean, float) / positive_ratio[..., None], _POSITIVE_FLOOR)
+    log_multinomial = gammaln(counts.sum(axis=-1) + 1.0) - gammaln(counts + 1.0).sum(axis=-1)
     counts, alpha = np.broadcast_arrays(counts, alpha)
-    return np.asarray(log_ordered(alpha, counts) + ways)
+    return np.asarray(log_sequence_probability(alpha, counts) + log_multinomial)
 
 
 def draw_probabilities(alpha: Array, rng: Rng) -> Array:
     """One draw of Dirichlet probabilities for every row of parameters.
 
-    Small parameters are drawn on the log scale, ``G(a) = G(a + 1) U^(1/a)``: their gamma variates
-    would all be zero.
+    Gamma variates of small shape are drawn on the log scale, as ``G(a) = G(a + 1) U^(1/a)`` with a
+    uniform U, because they underflow to zero.
     """
-    if alpha.min() >= _LARGE:
+    if alpha.min() >= _MIN_DIRECT_SHAPE:
         gammas = rng.standard_gamma(alpha)
         return np.asarray(gammas / gammas.sum(axis=-1, keepdims=True))
     logs = np.log(rng.standard_gamma(alpha + 1.0)) - rng.standard_exponential(alpha.shape) / alpha

@@ -1,4 +1,4 @@
-"""Means over questions of which some have too few trials to be observed."""
+"""Observed means over questions, some of which have fewer than k trials."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from bayesatk._tools.arrays import Array, Flags
 
-LEAST_SHARE = 0.5  # of the questions that were tried: a mean over fewer is of a selection of them
+OBSERVED_SHARE_MIN = 0.5  # of the questions with trials: a mean over fewer would be of a selection
 
 
 def mean_over_questions(values: Array, share: Array, tried: Flags) -> Array:
@@ -34,27 +34,27 @@ def mean_over_questions(values: Array, share: Array, tried: Flags) -> Array:
     """
     known = ~np.isnan(values)
     weight = share @ known
-    enough = (weight > 0.0) & (weight >= LEAST_SHARE * share[tried].sum())
+    enough = (weight > 0.0) & (weight >= OBSERVED_SHARE_MIN * share[tried].sum())
     sums = share @ np.where(known, values, 0.0)
     return np.where(enough, sums / np.where(enough, weight, 1.0), np.nan)
 
 
-def observed_at(trials: NDArray[Any], k: int, weight: Array | None = None) -> bool:
-    """Whether questions with these trials, by weight, have an observed mean of a metric of k.
+def has_observed_mean(trials: NDArray[Any], k: int, weight: Array | None = None) -> bool:
+    """Whether a metric of k has an observed mean over questions with these trials and weights.
 
     Examples
     --------
     >>> trials = np.array([5, 5, 3, 0])
-    >>> [observed_at(trials, k) for k in (3, 4, 6)]
+    >>> [has_observed_mean(trials, k) for k in (3, 4, 6)]
     [True, True, False]
     """
     share = np.ones(len(trials)) if weight is None else weight
     enough = share[trials >= max(k, 1)].sum()
-    return bool(enough > 0.0 and enough >= LEAST_SHARE * share[trials > 0].sum())
+    return bool(enough > 0.0 and enough >= OBSERVED_SHARE_MIN * share[trials > 0].sum())
 
 
-def most_observed(trials: NDArray[Any]) -> int:
-    """Return the largest k that enough questions of every system have, for its observed means.
+def largest_observed_k(trials: NDArray[Any]) -> int:
+    """Return the largest k at which every system has an observed mean.
 
     Parameters
     ----------
@@ -62,8 +62,10 @@ def most_observed(trials: NDArray[Any]) -> int:
 
     Examples
     --------
-    >>> most_observed(np.array([[5, 5, 3, 0], [4, 4, 4, 4]]))
+    >>> largest_observed_k(np.array([[5, 5, 3, 0], [4, 4, 4, 4]]))
     4
     """
     tried = [np.sort(system[system > 0])[::-1] for system in trials]
-    return min((int(n[int(np.ceil(LEAST_SHARE * len(n))) - 1]) for n in tried if len(n)), default=1)
+    return min(
+        (int(n[int(np.ceil(OBSERVED_SHARE_MIN * len(n))) - 1]) for n in tried if len(n)), default=1
+    )
