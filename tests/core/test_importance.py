@@ -9,14 +9,14 @@ from scipy.stats import loggamma, multivariate_t, norm
 
 import bayesatk as bk
 from bayesatk.core.numerics.importance import (
-    _ROUND_POINTS,
-    Kernels,
-    Product,
-    importance_posterior,
-    pooled_posterior,
-    spread_evenly,
+    POINTS_PER_ROUND,
+    BlockwiseMixture,
+    StudentMixture,
+    adaptive_importance_sampling,
+    halton_sequence,
+    multiple_importance_sampling,
 )
-from bayesatk.core.numerics.points import Points
+from bayesatk.core.numerics.points import WeightedPoints
 from bayesatk.core.numerics.weights import reweighted
 from bayesatk.priors.fields import Beta
 
@@ -43,7 +43,7 @@ def test_probabilities_are_those_of_a_normal_in_every_direction(size) -> None:
     def log_base(x):
         return -0.5 * (x**2).sum(axis=1) - 0.5 * size * np.log(2.0 * np.pi)
 
-    found = importance_posterior(ndtri, log_base, log_density, size)
+    found = adaptive_importance_sampling(ndtri, log_base, log_density, size)
     for direction in rng.normal(size=(20, size)):
         sd = np.linalg.norm(root.T @ direction)
         z = standard_errors(found, found.points @ direction, sd * norm.ppf(LEVELS))
@@ -59,7 +59,7 @@ def test_probabilities_are_those_of_skewed_parameters() -> None:
     def log_base(x):
         return (-0.5 * (x / 3.0) ** 2 - np.log(3.0 * np.sqrt(2.0 * np.pi))).sum(axis=1)
 
-    found = importance_posterior(lambda u: 3.0 * ndtri(u), log_base, log_density, 3)
+    found = adaptive_importance_sampling(lambda u: 3.0 * ndtri(u), log_base, log_density, 3)
     assert found.log_evidence == pytest.approx(0.0, abs=0.01)
     for i, a in enumerate(shape):
         z = standard_errors(found, found.points[:, i], loggamma(a).ppf(LEVELS))
@@ -73,7 +73,7 @@ def test_kernels_are_put_on_the_few_points_that_have_weight(size, distinct) -> N
     points = 100.0 + 10.0 * rng.normal(size=(1024, size))
     weight = np.zeros(1024)
     weight[:distinct] = 1.0 / distinct
-    kernels = Kernels.fit(points, weight, _ROUND_POINTS)
+    kernels = StudentMixture.fit(points, weight, POINTS_PER_ROUND)
     drawn = kernels.draw(500)
     assert np.isfinite(drawn).all()
     assert np.isfinite(kernels.log_density(drawn)).all()
@@ -92,7 +92,9 @@ def test_narrow_kernels_have_the_density_of_student_t(size) -> None:
         for part, middle, scale in zip(share, centre, root, strict=True)
     ]
     expected = np.logaddexp(*each)
-    assert Kernels(share, centre, root).log_density(points) == pytest.approx(expected, abs=1e-6)
+    assert StudentMixture(share, centre, root).log_density(points) == pytest.approx(
+        expected, abs=1e-6
+    )
 
 
 @given(st.lists(st.floats(-40.0, 40.0), min_size=1, max_size=200), st.integers(0, 2**32 - 1))
@@ -114,7 +116,7 @@ def test_no_point_is_all_of_the_posterior_under_another_prior(ratios, seed) -> N
 
 
 def test_even_points_are_the_first_of_more() -> None:
-    few, many = spread_evenly(700, 4), spread_evenly(2000, 4)
+    few, many = halton_sequence(700, 4), halton_sequence(2000, 4)
     assert few.shape == (700, 4)
     assert 0.0 < few.min()
     assert few.max() < 1.0
@@ -128,7 +130,7 @@ def test_even_points_are_the_first_of_more() -> None:
 def test_some_points_keep_the_means_and_variances_of_all() -> None:
     rng = np.random.default_rng(3)
     theta, weight = rng.normal(size=(2000, 3)) @ rng.normal(size=(3, 3)), rng.gamma(3.0, size=2000)
-    every = Points(theta, weight / weight.sum(), -1.0, 0.1, 1500.0, "importance sampling")
+    every = WeightedPoints(theta, weight / weight.sum(), -1.0, 0.1, 1500.0, "importance sampling")
     some = every.at_most(100)
     assert len(some.weight) <= 100
     assert some.weight.min() >= 0.0
@@ -170,9 +172,9 @@ def test_one_heavy_tail_does_not_blunt_what_is_said_of_others() -> None:
 def test_rounds_together_reach_the_tails_that_the_first_leaves_out() -> None:
     """A logit of a uniform number beside a normal; the first round is too narrow, off both."""
     uniform, normal = Beta(1.0, 1.0), norm(1.0, 0.5)
-    first = Kernels(np.ones(1), np.full((1, 1), 0.7), np.full((1, 1, 1), 0.3))
-    base = Product([np.array([1]), np.array([0])], [first, first])
-    weighted = pooled_posterior(
+    first = StudentMixture(np.ones(1), np.full((1, 1), 0.7), np.full((1, 1, 1), 0.3))
+    base = BlockwiseMixture([np.array([1]), np.array([0])], [first, first])
+    weighted = multiple_importance_sampling(
         base, lambda x: uniform.log_density(x[:, :1]) + normal.logpdf(x[:, 1]),
         lambda found: found.effective_draws > 4000.0 and found.k_hat < 0.7, 2048, 65_536,
     )  # fmt: skip

@@ -9,7 +9,7 @@ from numpy.polynomial.legendre import leggauss
 from scipy.special import betaln, comb, gammaln, logsumexp
 
 import bayesatk as bk
-from bayesatk.core.numerics.importance import importance_posterior
+from bayesatk.core.numerics.importance import adaptive_importance_sampling
 from bayesatk.core.numerics.weights import pareto_shape
 from bayesatk.core.pooling.nodes import Nodes, log_rising_factorial_table
 from bayesatk.posterior.posterior import FamilyFit
@@ -189,7 +189,7 @@ def test_weights_that_cannot_be_trusted_are_said_so() -> None:
 
     from scipy.special import ndtri
 
-    found = importance_posterior(ndtri, log_prior, lambda x: log_prior(x) + needles(x), 5)
+    found = adaptive_importance_sampling(ndtri, log_prior, lambda x: log_prior(x) + needles(x), 5)
     exact = np.log(2) - 2.5 * np.log(1 + 1e4) - 0.5 * 5 * 4 * 1e4 / (1 + 1e4)
     trusted = found.k_hat < 0.7 and found.effective_draws > 400
     assert not trusted or abs(found.log_evidence - exact) < np.log(2) + 0.1

@@ -261,7 +261,7 @@ def _integer_power(x: Array, k: int) -> Array:
 
     Examples
     --------
-    >>> _whole_power(np.array([2.0, 3.0]), 5).tolist()
+    >>> _integer_power(np.array([2.0, 3.0]), 5).tolist()
     [32.0, 243.0]
     """
     product: Array | None = None

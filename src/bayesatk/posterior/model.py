@@ -13,8 +13,8 @@ import numpy as np
 from scipy.special import logsumexp
 
 from bayesatk._tools.arrays import Array, Flags, Ints
-from bayesatk.core.numerics.importance import TRUSTED, spread_evenly
-from bayesatk.core.numerics.points import Points
+from bayesatk.core.numerics.importance import K_HAT_MAX, halton_sequence
+from bayesatk.core.numerics.points import WeightedPoints
 from bayesatk.core.numerics.weights import pareto_shape
 from bayesatk.core.pooling.judges import JudgeRates
 from bayesatk.core.pooling.levels import scaled_scores, shape_functions
@@ -432,17 +432,17 @@ class CountModel:
             return list(range(share.shape[1])) if self.states.questions > 1.0 else []
         unsure = share[weight < _OUTER * weight.max()].sum(axis=0) > outside
         for cell in np.flatnonzero(1.0 / np.sum(share**2, axis=0) < 100.0):
-            unsure[cell] |= pareto_shape(share[:, cell]) > TRUSTED
+            unsure[cell] |= pareto_shape(share[:, cell]) > K_HAT_MAX
         return np.flatnonzero(unsure).tolist()
 
-    def conjugate_points(self, fields: Fields) -> Points:
+    def conjugate_points(self, fields: Fields) -> WeightedPoints:
         """Return even points of one probability vector of all questions, equally probable."""
         total = self.states.count @ self.states.evidence
         posterior = Dirichlet(tuple((self.alpha + total).tolist()))
-        theta = posterior.from_uniform(spread_evenly(_CONJUGATE_POINTS, fields.size))
+        theta = posterior.from_uniform(halton_sequence(_CONJUGATE_POINTS, fields.size))
         evidence = float(log_sequence_probability(self.alpha, total))
         weight = np.full(len(theta), 1.0 / len(theta))
-        return Points(theta, weight, evidence, np.nan, float(len(theta)), "conjugate")
+        return WeightedPoints(theta, weight, evidence, np.nan, float(len(theta)), "conjugate")
 
     def refitted(self, family: str) -> FamilyFit:
         """Return one law's points, not kept."""
@@ -526,7 +526,7 @@ def _family_fit(model: CountModel, family: str, negligible: float) -> FamilyFit:
 def _of_several_parts(
     model: CountModel, fields: Fields, log_density: Callable[[Array], Array], seed: int,
     negligible: float, last: int,
-) -> Points:  # fmt: skip
+) -> WeightedPoints:  # fmt: skip
     """Points of a law of several parts, from its prior, and from the mode of one Beta."""
     simple = model.fields("beta")
     of_law = ("mean", "icc", "share", "atoms")
@@ -544,7 +544,7 @@ def _of_several_parts(
     )  # fmt: skip
 
 
-def _evidence_of(points: Points, fields: Fields) -> Points:
+def _evidence_of(points: WeightedPoints, fields: Fields) -> WeightedPoints:
     """Return points whose evidence is no number under an improper prior."""
     return points if fields.proper else replace(points, log_evidence=np.nan)
 

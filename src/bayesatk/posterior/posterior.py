@@ -12,7 +12,7 @@ from scipy.special import betaincinv, logit
 from bayesatk._tools.arrays import Array, Flags, Indices, Ints, Rng
 from bayesatk.core.engine.distribution import Empirical, mean_of_independent
 from bayesatk.core.engine.matched import known_at_points, matched_quantiles, skewness
-from bayesatk.core.numerics.points import Points
+from bayesatk.core.numerics.points import WeightedPoints
 from bayesatk.core.numerics.weights import reweighted, total_moments
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.program.information import variance_of_known
@@ -211,7 +211,7 @@ class FamilyFit:
     name: str
     predictor: Predictor
     fields: Fields
-    points: Points
+    points: WeightedPoints
     log_prior: float = 0.0
 
     def rates(self, theta: Array) -> Array:
@@ -256,7 +256,7 @@ class Part(NamedTuple):
 
     fit: FamilyFit
     share: float
-    points: Points
+    points: WeightedPoints
     effects: Effects
     moments: Moments
 
@@ -418,7 +418,7 @@ class Posterior:
         if self._exact:
             return {}
         none = np.zeros((len(weight), 0))
-        return Points(none, weight, np.nan, 0.0, self._independent, "").draws_behind(values)
+        return WeightedPoints(none, weight, np.nan, 0.0, self._independent, "").draws_behind(values)
 
     @property
     def effective_draws(self) -> dict[str, Array]:

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import bdtr, bdtrc, betainc
 
 from bayesatk._tools.arrays import Array, Ints
-from bayesatk.core.numerics.importance import TRUSTED
+from bayesatk.core.numerics.importance import K_HAT_MAX
 from bayesatk.core.question.expected_credit import finite
 from bayesatk.judge_error import JudgeError
 from bayesatk.metrics.credit import maj_at
@@ -233,13 +233,13 @@ def family_note(
                 f"depends on {'these families' if len(shown) > 1 else 'this family'}."
             )
     notes = [" ".join(text)] if text else []
-    rough = [name for name in shown if families[name].pareto_k >= TRUSTED]
+    rough = [name for name in shown if families[name].pareto_k >= K_HAT_MAX]
     if rough:
         worst = max(rough, key=lambda name: families[name].pareto_k)
         notes.append(
             f"{system}: importance weights of the {FAMILY_WORDS[worst]} family have Pareto k "
-            f"{families[worst].pareto_k:.2f}, above {TRUSTED}: errors may be larger than ci_error "
-            "states. bayesatk.sample draws from the same model by NUTS."
+            f"{families[worst].pareto_k:.2f}, above {K_HAT_MAX}: errors may be larger than "
+            "ci_error states. bayesatk.sample draws from the same model by NUTS."
         )
     return notes
 

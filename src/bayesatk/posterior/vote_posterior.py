@@ -20,8 +20,8 @@ from scipy.special import expit
 
 from bayesatk._tools.arrays import Array, Flags, Indices, Ints, Rng
 from bayesatk.core.engine.bootstrap import bootstrap_moments, mean_moments
-from bayesatk.core.numerics.elliptical import systematic
-from bayesatk.core.numerics.points import Points
+from bayesatk.core.numerics.elliptical import systematic_resample
+from bayesatk.core.numerics.points import WeightedPoints
 from bayesatk.core.pooling.states import Terms
 from bayesatk.core.program.weighted_points import on_lattice
 from bayesatk.core.question.ballot import (
@@ -434,7 +434,7 @@ class WrongAnswers:
         return logs
 
     @cached_property
-    def points(self) -> Points:
+    def points(self) -> WeightedPoints:
         """Posterior of the hyperparameters."""
         fields = self.prior.fields(self.unanswered)
         starts = [np.full(fields.size, start) for start in (-2.0, 0.0, 2.0)]
@@ -516,7 +516,7 @@ class Pooled(VotePosterior):
         right = Posterior(self.model, basis, min(1.0, _MANY / most)).draw(size, rng, True)
         assert right.p is not None
         number = min(size, _SHARES)
-        point = rng.permutation(systematic(wrong.points.weight, number, rng))
+        point = rng.permutation(systematic_resample(wrong.points.weight, number, rng))
         chain = rng.permutation(size) % number
         values = self._at_questions(ks, right.p, point, chain, rng)
         if self.model.resampled:

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayesatk.core.numerics.points import Points
+from bayesatk.core.numerics.points import WeightedPoints
 
 _FLOATS = 1_000_000  # that all points of a result may take: 8 MB
 _FEWEST = 200  # points of a law, however many systems there are
-Laws = Sequence[tuple[str, Points]]  # by law of difficulty, with its name
+Laws = Sequence[tuple[str, WeightedPoints]]  # by law of difficulty, with its name
 
 
 def points_group(laws: Sequence[Laws], systems: Any) -> dict[str, xr.Dataset]:
@@ -84,7 +84,7 @@ def stored_points(tree: xr.DataTree, system: int, sizes: dict[str, int]) -> Laws
     for name, size in sizes.items():
         law = group.sel(law=name)
         rows = np.flatnonzero(law["weight"].values > 0.0)
-        points = Points(
+        points = WeightedPoints(
             law["coordinate"].values[rows, :size], law["weight"].values[rows],
             float(law["log_evidence"]), float(law["pareto_k"]), float(law["effective_draws"]),
             str(law["method"].values),

@@ -7,66 +7,68 @@ import numpy as np
 from bayesatk._tools.arrays import Array, Indices, Rng
 
 
-def move_along_ellipse(
+def elliptical_slice_step(
     deviation: Array,
     log_ratio: Array,
-    ratio_of: Callable[[Indices, Array], Array],
+    log_ratio_of: Callable[[Indices, Array], Array],
     rng: Rng,
 ) -> None:
-    """Move chains one step, in place; it needs no tuning and always moves.
+    """Move every chain by one elliptical slice step, in place.
+
+    The step needs no tuning and always moves. The target is a normal approximation times a ratio.
 
     Parameters
     ----------
     deviation : ndarray, shape (chains, parameters)
-        Of the parameters from a normal approximation of their posterior, standard normal under it.
+        Parameters in units in which the normal approximation of their posterior is standard normal.
     log_ratio : ndarray, shape (chains,)
-        Log of the posterior over the approximation.
-    ratio_of : callable
-        ``ratio_of(chains, deviation)`` is the log ratio of some chains at other deviations.
+        Log of the posterior density over the approximation.
+    log_ratio_of : callable
+        ``log_ratio_of(chains, deviation)`` is the log ratio of some chains at other deviations.
     rng : numpy.random.Generator
     """
     chains = len(deviation)
-    other = rng.standard_normal(deviation.shape)
+    direction = rng.standard_normal(deviation.shape)
     level = log_ratio - rng.standard_exponential(chains)
     angle = rng.uniform(0.0, 2.0 * np.pi, chains)
     low, high = angle - 2.0 * np.pi, angle.copy()
-    left, start = np.arange(chains), deviation.copy()
-    while len(left):
-        turn = angle[left, None]
-        tried = start[left] * np.cos(turn) + other[left] * np.sin(turn)
-        found = ratio_of(left, tried)
-        taken = (found >= level[left]) | (high[left] - low[left] < 1e-12)
-        done = left[taken]
-        deviation[done], log_ratio[done] = tried[taken], found[taken]
-        left = left[~taken]
-        below = angle[left] < 0.0
-        low[left[below]], high[left[~below]] = angle[left[below]], angle[left[~below]]
-        angle[left] = rng.uniform(low[left], high[left])
+    active, start = np.arange(chains), deviation.copy()
+    while len(active):
+        active_angle = angle[active, None]
+        proposal = start[active] * np.cos(active_angle) + direction[active] * np.sin(active_angle)
+        log_ratio_there = log_ratio_of(active, proposal)
+        accepted = (log_ratio_there >= level[active]) | (high[active] - low[active] < 1e-12)
+        moved = active[accepted]
+        deviation[moved], log_ratio[moved] = proposal[accepted], log_ratio_there[accepted]
+        active = active[~accepted]
+        below = angle[active] < 0.0
+        low[active[below]], high[active[~below]] = angle[active[below]], angle[active[~below]]
+        angle[active] = rng.uniform(low[active], high[active])
 
 
-def systematic(share: Array, size: int, rng: Rng) -> Indices:
-    """Draw indices with these probabilities, as evenly as can be.
+def systematic_resample(share: Array, size: int, rng: Rng) -> Indices:
+    """Draw indices with these probabilities by systematic resampling.
 
     Examples
     --------
-    >>> systematic(np.array([0.5, 0.0, 0.5]), 4, np.random.default_rng(1)).tolist()
+    >>> systematic_resample(np.array([0.5, 0.0, 0.5]), 4, np.random.default_rng(1)).tolist()
     [0, 0, 2, 2]
     """
-    upto = np.cumsum(share)
-    place = (np.arange(size) + rng.random()) / size * upto[-1]
-    return np.asarray(np.minimum(np.searchsorted(upto, place), len(share) - 1))
+    cumulative = np.cumsum(share)
+    position = (np.arange(size) + rng.random()) / size * cumulative[-1]
+    return np.asarray(np.minimum(np.searchsorted(cumulative, position), len(share) - 1))
 
 
-def independent_draws(kept: Array) -> float:
-    """Effective number of draws of chains, for one quantity or more together.
+def effective_sample_size(draws: Array) -> float:
+    """Effective number of independent draws of several chains.
 
-    The variance of all draws over that of a chain's mean, times the chains; this ratio over all
-    quantities, since that of one is known within a quarter only.
+    The number of chains times the variance of all draws over the variance of chain means, a ratio
+    that is averaged over quantities, because that of one quantity is known within a quarter only.
 
     Parameters
     ----------
-    kept : ndarray, shape (draws, chains, quantities)
+    draws : ndarray, shape (draws, chains, quantities)
     """
-    between, whole = kept.mean(axis=0).var(axis=0, ddof=1), kept.var(axis=(0, 1))
-    ratio = float((between / np.maximum(whole, np.finfo(float).tiny)).mean())
-    return float(min(kept.shape[1] / max(ratio, 1e-300), kept.shape[0] * kept.shape[1]))
+    between, total = draws.mean(axis=0).var(axis=0, ddof=1), draws.var(axis=(0, 1))
+    ratio = float((between / np.maximum(total, np.finfo(float).tiny)).mean())
+    return float(min(draws.shape[1] / max(ratio, 1e-300), draws.shape[0] * draws.shape[1]))

@@ -1,12 +1,12 @@
-"""Posteriors of a handful of parameters by adaptive importance sampling, without derivatives.
+"""Posteriors of a few parameters by adaptive importance sampling, without derivatives.
 
 Points from the prior are weighted by a small power of the likelihood, a mixture of Student t
-kernels is put on them, points are drawn from that and weighted by a larger power, until the power
-is one (tempering: Del Moral, Doucet and Jasra 2006; mixtures of kernels: Cappe et al. 2004). Points
-are spread evenly instead of being random, which about halves errors of probabilities. The last
-points with their weights are the posterior; the mean of the weights is the evidence. Whether
-weights can be trusted is judged by the shape of the tail of the largest (Pareto k-hat: Vehtari et
-al. 2024, below 0.7).
+kernels is fitted to them, points are drawn from that mixture and weighted by a larger power, until
+the power is one (tempering: Del Moral, Doucet and Jasra 2006; mixtures: Cappe et al. 2004). Points
+are a low-discrepancy (Halton) sequence instead of random numbers, which about halves the errors of
+probabilities. The last weighted points are the posterior; the mean of the unnormalised weights is
+the evidence. Weights are trusted if the shape of the tail of the largest, Pareto's k-hat, is below
+0.7 (Vehtari et al. 2024).
 """
 
 from collections.abc import Callable, Sequence
@@ -19,29 +19,29 @@ from scipy.special import gammaincinv, gammaln, logsumexp, ndtri, softmax
 from bayesatk._tools.arrays import Array, Indices
 from bayesatk.core.numerics.weights import normalised, pareto_shape
 
-_ROUND_POINTS = 1024  # points of a round on the way
-_FINAL_POINTS = 4096  # points of the posterior, to begin with
-_SHARE = 0.1  # least effective number of draws of a round, as a share of its points
-_KERNELS = 24  # of the mixture
-_MANY = 6  # parameters from which points are too few for more than one kernel,
-_SEVERAL = 4096  # unless they are as many as this
-_STEPS = 3  # of expectation and maximisation
-_DEFENSIVE_SHARE = 0.1  # of one more kernel, around all points: no point of the tails weighs much
-_DEFENSIVE_SCALE = 1.5  # its scale, in that of all points
-_FEWEST = 10.0  # points at which the scale of a kernel is half its own
-_FREEDOM = 6  # degrees of freedom of kernels
-_RIDGE = 1e-8  # least scale of any direction, squared, in units of the parameters' variances
-TRUSTED = 0.7  # largest Pareto k-hat
-_ENOUGH_DRAWS = 1000.0  # effective number of draws from which no more points are drawn
-_LEAST_GROWTH = (1.02, 1.25)  # of the power in a round: of few points, and of several
-_NOWHERE = -1e10  # log density where there is none
-_ROUNDS = 60  # on the way, at most
-_MARGIN = 1.0  # of a log evidence that is not yet known well
-_REDRAWS = 2  # times that the posterior is drawn anew with twice the points
+POINTS_PER_ROUND = 1024  # of every tempering round
+FINAL_POINTS = 4096  # of the posterior, before doubling
+_MIN_EFFECTIVE_SHARE = 0.1  # effective draws over points of a round
+_MAX_KERNELS = 24  # of a mixture, without the defensive one
+_SINGLE_KERNEL_DIMENSION = 6  # so many parameters get a single kernel,
+_SEVERAL_KERNELS_POINTS = 4096  # unless there are at least so many points
+_EM_STEPS = 3  # iterations of expectation and maximisation
+_DEFENSIVE_SHARE = 0.1  # of a wide kernel that bounds the weights of points in the tails
+_DEFENSIVE_SCALE = 1.5  # its scale over that of all points
+_SCALE_PRIOR_POINTS = 10.0  # weight of the prior scale of a kernel, in points
+_DEGREES_OF_FREEDOM = 6  # degrees of freedom of kernels
+_RIDGE = 1e-8  # added to the variance of standardised parameters
+K_HAT_MAX = 0.7  # Pareto k-hat below which weights are trusted
+_EFFECTIVE_DRAWS_TARGET = 1000.0  # the number of points is doubled below it
+_MIN_POWER_GROWTH = (1.02, 1.25)  # factor of the power in a round: of few points, of many
+_LOG_DENSITY_FLOOR = -1e10  # replaces minus infinity
+_MAX_ROUNDS = 60  # of tempering
+_LOG_EVIDENCE_MARGIN = 1.0  # a preliminary log evidence may be this far below the final one
+_MAX_DOUBLINGS = 2  # of the number of points of the posterior, unless a maximum is given
 
 
 @dataclass(frozen=True)
-class Importance:
+class ImportanceSample:
     """Weighted points of a posterior.
 
     Parameters
@@ -67,148 +67,159 @@ class Importance:
         return 1.0 / float(self.weight @ self.weight)
 
 
-def importance_posterior(
+def adaptive_importance_sampling(
     from_uniform: Callable[[Array], Array],
     log_base: Callable[[Array], Array],
     log_density: Callable[[Array], Array],
     size: int,
-    negligible: float = -np.inf,
-    last: int = _FINAL_POINTS,
-    most: int | None = None,
-    enough_draws: float = _ENOUGH_DRAWS,
-    per_round: int = _ROUND_POINTS,
-) -> Importance:
-    """Weighted points of a posterior of unconstrained parameters.
+    negligible_log_evidence: float = -np.inf,
+    final_points: int = FINAL_POINTS,
+    final_points_max: int | None = None,
+    enough_draws: float = _EFFECTIVE_DRAWS_TARGET,
+    points_per_round: int = POINTS_PER_ROUND,
+) -> ImportanceSample:
+    """Weighted points of the posterior of unconstrained parameters.
 
     Parameters
     ----------
     from_uniform : callable
-        Turns uniform numbers (points, parameters) into draws of a base, as the prior.
+        Maps uniform numbers (points, parameters) to draws from a base density, such as the prior.
     log_base, log_density : callable
-        Of points (points, parameters): log density of the base, and of prior times likelihood,
-        which is a number everywhere.
+        Functions of points (points, parameters): log density of the base, and finite log of prior
+        times likelihood.
     size : int
         Number of parameters.
-    negligible : float
-        Log evidence below which few points will do.
-    last : int
-        Points of the posterior, to begin with.
-    most : int, optional
-        Up to so many, twice as many each time; default: four times as many as to begin with.
+    negligible_log_evidence : float
+        Log evidence below which the number of points is not doubled.
+    final_points : int
+        Number of points of the posterior, before doubling.
+    final_points_max : int, optional
+        Largest number of points; default: four times `final_points`.
     enough_draws : float
-        Effective number of draws from which no more points are drawn.
-    per_round : int
-        Points of a round on the way; more of them carry several kernels in many dimensions.
+        Effective number of draws that is enough, if `final_points_max` is given.
+    points_per_round : int
+        Points of a tempering round; many of them allow several kernels in many dimensions.
 
     Returns
     -------
-    Importance
+    ImportanceSample
+        The first that can be trusted, or the one with the most effective draws.
 
     Examples
     --------
     >>> normal = lambda x: -0.5 * (x**2).sum(axis=1) - 0.5 * np.log(2.0 * np.pi)
     >>> log_density = lambda x: normal(x) - 0.5 * (x[:, 0] - 1.0) ** 2
-    >>> found = importance_posterior(ndtri, normal, log_density, 1)
-    >>> round(float(found.weight @ found.points[:, 0]), 2)  # normal of mean 1/2 and variance 1/2
+    >>> sample = adaptive_importance_sampling(ndtri, normal, log_density, 1)
+    >>> round(float(sample.weight @ sample.points[:, 0]), 2)  # normal of mean 1/2 and variance 1/2
     0.5
-    >>> round(found.log_evidence, 2)  # -log(2)/2 - 1/4
+    >>> round(sample.log_evidence, 2)  # -log(2)/2 - 1/4
     -0.6
     """
-    points = from_uniform(spread_evenly(per_round, size))
-    drawn_from, power = log_base(points), 0.0
-    for _ in range(_ROUNDS):
-        base = np.maximum(log_base(points), _NOWHERE)
-        likelihood, excess = log_density(points) - base, base - drawn_from
+    points = from_uniform(halton_sequence(points_per_round, size))
+    log_proposal, power = log_base(points), 0.0
+    for _ in range(_MAX_ROUNDS):
+        base = np.maximum(log_base(points), _LOG_DENSITY_FLOOR)
+        likelihood, excess = log_density(points) - base, base - log_proposal
         power = _next_power(likelihood, excess, power)
-        kernels = Kernels.fit(points, normalised(excess + power * likelihood), per_round)
+        kernels = StudentMixture.fit(
+            points, normalised(excess + power * likelihood), points_per_round
+        )
         if power == 1.0:
             break
-        points = kernels.draw(per_round)
-        drawn_from = kernels.log_density(points)
-    best: Importance | None = None
-    redraws = int(np.log2((most or 2**_REDRAWS * last) / last))
-    for again in range(redraws + 1):
-        points = kernels.draw(last * 2**again)
+        points = kernels.draw(points_per_round)
+        log_proposal = kernels.log_density(points)
+    best: ImportanceSample | None = None
+    max_doublings = int(
+        np.log2((final_points_max or 2**_MAX_DOUBLINGS * final_points) / final_points)
+    )
+    for doublings in range(max_doublings + 1):
+        points = kernels.draw(final_points * 2**doublings)
         logs = log_density(points) - kernels.log_density(points)
-        found = _weighted(points, logs)
-        if best is None or found.effective_draws > best.effective_draws:
-            best = found
-        enough = min(_ENOUGH_DRAWS, 0.4 * last) if most is None else enough_draws
-        trusted = found.k_hat < TRUSTED and found.effective_draws > enough
-        if trusted or found.log_evidence + _MARGIN < negligible:
+        sample = _weighted(points, logs)
+        if best is None or sample.effective_draws > best.effective_draws:
+            best = sample
+        enough = (
+            min(_EFFECTIVE_DRAWS_TARGET, 0.4 * final_points)
+            if final_points_max is None
+            else enough_draws
+        )
+        trusted = sample.k_hat < K_HAT_MAX and sample.effective_draws > enough
+        if trusted or sample.log_evidence + _LOG_EVIDENCE_MARGIN < negligible_log_evidence:
             break
-        kernels = Kernels.fit(points, normalised(logs), per_round)
+        kernels = StudentMixture.fit(points, normalised(logs), points_per_round)
     assert best is not None
     return best
 
 
-def pooled_posterior(
-    base: "Product", log_density: Callable[[Array], Array],
-    enough: Callable[[Importance], bool], per_round: int, most: int,
-) -> Importance:  # fmt: skip
-    """Weighted points of a posterior, of all rounds of adaptive importance sampling together.
+def multiple_importance_sampling(
+    base: "BlockwiseMixture", log_density: Callable[[Array], Array],
+    enough: Callable[[ImportanceSample], bool], points_per_round: int, points_max: int,
+) -> ImportanceSample:  # fmt: skip
+    """Weighted points of a posterior from all rounds of adaptive multiple importance sampling.
 
-    The density that points are drawn from is the mixture of those of all rounds (the balance
-    heuristic: Veach and Guibas 1995; adaptive: Cornuet et al. 2012): what a later round leaves out
-    an earlier one has, and no draw is lost.
+    The proposal density is the mixture of those of all rounds (balance heuristic: Veach and Guibas
+    1995; adaptive: Cornuet et al. 2012), so that a later round cannot lose what an earlier one
+    covers, and no draw is thrown away.
 
     Parameters
     ----------
-    base : Product
-        Density of the first round, near the posterior and wider.
+    base : BlockwiseMixture
+        Proposal of the first round: near the posterior, and wider.
     log_density : callable
-        Of points: prior times likelihood.
+        Log of prior times likelihood at points (points, parameters).
     enough : callable
-        Whether no more points are drawn.
-    per_round : int
-    most : int
-        Points of all rounds.
+        Whether an `ImportanceSample` needs no more rounds.
+    points_per_round : int
+    points_max : int
+        Largest number of points of all rounds together.
 
     Examples
     --------
-    >>> base = Product([np.arange(1)], [Kernels(np.ones(1), np.zeros((1, 1)), np.ones((1, 1, 1)))])
+    >>> kernel = StudentMixture(np.ones(1), np.zeros((1, 1)), np.ones((1, 1, 1)))
+    >>> base = BlockwiseMixture([np.arange(1)], [kernel])
     >>> normal = lambda x: -0.5 * (x[:, 0] - 1.0) ** 2
-    >>> found = pooled_posterior(base, normal, lambda found: False, 1024, 2048)
-    >>> round(float(found.weight @ found.points[:, 0]), 2), round(found.log_evidence, 2)
+    >>> sample = multiple_importance_sampling(base, normal, lambda _: False, 1024, 2048)
+    >>> round(float(sample.weight @ sample.points[:, 0]), 2), round(sample.log_evidence, 2)
     (1.0, 0.92)
     """
     proposals, power = [base], 0.0
     points, target = base.draw(0), np.zeros(0)
-    log_each: list[Array] = []
+    log_proposals: list[Array] = []
     while True:
-        new = proposals[-1].draw(per_round, len(points))
+        new = proposals[-1].draw(points_per_round, len(points))
         points = np.concatenate([points, new])
         target = np.concatenate([target, log_density(new)])
-        log_each = [
-            np.concatenate([known, proposal.log_density(new)])
-            for known, proposal in zip(log_each, proposals, strict=False)
+        log_proposals = [
+            np.concatenate([earlier, proposal.log_density(new)])
+            for earlier, proposal in zip(log_proposals, proposals, strict=False)
         ]
-        log_each.append(proposals[-1].log_density(points))
-        drawn_from = logsumexp(log_each, axis=0) - np.log(len(proposals))
-        weighted = _weighted(points, target - drawn_from)
-        if enough(weighted) or len(points) >= most:
-            return weighted
-        likelihood, excess = target - log_each[0], log_each[0] - drawn_from
+        log_proposals.append(proposals[-1].log_density(points))
+        log_proposal = logsumexp(log_proposals, axis=0) - np.log(len(proposals))
+        sample = _weighted(points, target - log_proposal)
+        if enough(sample) or len(points) >= points_max:
+            return sample
+        likelihood, excess = target - log_proposals[0], log_proposals[0] - log_proposal
         power = _next_power(likelihood, excess, power)
         weight = normalised(excess + power * likelihood)
-        proposals.append(Product.fit(points, weight, per_round, base.blocks))
+        proposals.append(BlockwiseMixture.fit(points, weight, points_per_round, base.blocks))
 
 
-def continued(
-    weighted: Importance, log_density: Callable[[Array], Array],
-    enough: Callable[[Importance], bool],
-) -> Importance:  # fmt: skip
-    """Return weighted points that are enough, or pooled rounds that begin where they are."""
-    if enough(weighted):
-        return weighted
-    kernels = Kernels.fit(weighted.points, weighted.weight, _FINAL_POINTS)
-    base = Product([np.arange(weighted.points.shape[1])], [kernels])
-    return pooled_posterior(base, log_density, enough, _FINAL_POINTS, 8 * _FINAL_POINTS)
+def refined_if_needed(
+    sample: ImportanceSample, log_density: Callable[[Array], Array],
+    enough: Callable[[ImportanceSample], bool],
+) -> ImportanceSample:  # fmt: skip
+    """Return the sample, or where it is not enough one of more rounds that begin with it."""
+    if enough(sample):
+        return sample
+    kernels = StudentMixture.fit(sample.points, sample.weight, FINAL_POINTS)
+    base = BlockwiseMixture([np.arange(sample.points.shape[1])], [kernels])
+    return multiple_importance_sampling(base, log_density, enough, FINAL_POINTS, 8 * FINAL_POINTS)
 
 
-def _weighted(points: Array, logs: Array) -> Importance:
+def _weighted(points: Array, logs: Array) -> ImportanceSample:
+    """Return points with normalised weights, from the logs of the unnormalised ones."""
     weight = normalised(logs)
-    return Importance(
+    return ImportanceSample(
         points,
         weight,
         float(logsumexp(logs) - np.log(len(logs))),
@@ -218,33 +229,33 @@ def _weighted(points: Array, logs: Array) -> Importance:
 
 
 def _next_power(likelihood: Array, excess: Array, power: float) -> float:
-    """Largest power, up to one, at which the effective number of draws is large enough."""
+    """Largest power, up to one, with at least `_MIN_EFFECTIVE_SHARE` effective draws per point."""
 
     def effective_draws_at(exponent: float) -> float:
         weight = normalised(excess + exponent * likelihood)
         return 1.0 / float(weight @ weight)
 
-    enough = _SHARE * len(likelihood)
+    enough = _MIN_EFFECTIVE_SHARE * len(likelihood)
     if effective_draws_at(1.0) >= enough:
         return 1.0
     low, high = power, 1.0
     for _ in range(40):
         middle = float(np.sqrt(max(low, 1e-9) * high))
         low, high = (middle, high) if effective_draws_at(middle) >= enough else (low, middle)
-    growth = _LEAST_GROWTH[len(likelihood) >= _SEVERAL]
+    growth = _MIN_POWER_GROWTH[len(likelihood) >= _SEVERAL_KERNELS_POINTS]
     return max(low, min(1.0, growth * power + 1e-6))
 
 
 @dataclass(frozen=True)
-class Kernels:
-    """Mixture of Student t kernels.
+class StudentMixture:
+    """Mixture of multivariate Student t kernels.
 
     Parameters
     ----------
     share : ndarray, shape (kernels,)
     centre : ndarray, shape (kernels, parameters)
     root : ndarray, shape (kernels, parameters, parameters)
-        Lower triangular: of the scale matrices.
+        Lower triangular Cholesky factors of the scale matrices.
     """
 
     share: Array
@@ -252,58 +263,65 @@ class Kernels:
     root: Array
 
     @classmethod
-    def fit(cls, points: Array, weight: Array, number_of_points: int) -> "Kernels":
-        """Kernels fitted to weighted points by a few steps of expectation and maximisation.
+    def fit(cls, points: Array, weight: Array, number_of_points: int) -> "StudentMixture":
+        """Fit a mixture to weighted points by a few iterations of expectation and maximisation.
 
-        They start as equal ones around points drawn by their weights. The scale of each keeps a
-        small part of the overall one, so that none collapses.
+        It starts with equal kernels at points along the longest axis. Every scale matrix is shrunk
+        towards the overall one, so that no kernel collapses, and a wide kernel is added.
         """
-        size, place = points.shape[1], np.cumsum(weight)
-        number = _KERNELS if size < _MANY or number_of_points >= _SEVERAL else 1
-        # As many points as a round has, equally weighted, say as much as all of them.
-        steps = (np.arange(number_of_points) + 0.5) / number_of_points * place[-1]
-        points = points[np.searchsorted(place, steps)]
-        # In units of their own: products of raw points would be rounding errors where those are far
-        # from 0 but close together.
+        size, cumulative = points.shape[1], np.cumsum(weight)
+        number = (
+            _MAX_KERNELS
+            if size < _SINGLE_KERNEL_DIMENSION or number_of_points >= _SEVERAL_KERNELS_POINTS
+            else 1
+        )
+        # As many equally weighted points as a round has are informative enough, and cheaper.
+        steps = (np.arange(number_of_points) + 0.5) / number_of_points * cumulative[-1]
+        points = points[np.searchsorted(cumulative, steps)]
+        # Standardised: raw products would cancel where points are far from 0 but close together.
         centre = points.mean(axis=0)
         unit = np.sqrt(points.var(axis=0) + 1e-10)
         z = (points - centre) / unit
         overall = z.T @ z / number_of_points + _RIDGE * np.eye(size)
         longest = np.linalg.eigh(overall * unit * unit[:, None])[1][:, -1]
         order = np.argsort((unit * z) @ longest)
-        chosen = order[((np.arange(number) + 0.5) / number * number_of_points).astype(int)]
+        starts = order[((np.arange(number) + 0.5) / number * number_of_points).astype(int)]
         width = (4.0 / ((size + 2.0) * number)) ** (1.0 / (size + 4.0))
         root = np.tile(width * np.linalg.cholesky(overall), (number, 1, 1))
-        found = cls(np.full(number, 1.0 / number), z[chosen], root)
+        mixture = cls(np.full(number, 1.0 / number), z[starts], root)
         products = (z[:, :, None] * z[:, None, :]).reshape(number_of_points, -1)
-        for _ in range(_STEPS):
-            part = softmax(found._log_densities(z), axis=1)
-            total = part.sum(axis=0)
+        for _ in range(_EM_STEPS):
+            responsibility = softmax(mixture._log_densities(z), axis=1)
+            total = responsibility.sum(axis=0)
             inverse = 1.0 / np.maximum(total, 1e-9)
-            middle = inverse[:, None] * (part.T @ z)
-            own = (inverse[:, None] * (part.T @ products)).reshape(-1, size, size)
-            own -= middle[:, :, None] * middle[:, None, :]
-            few = _FEWEST / (_FEWEST + total)[:, None, None]
-            root = np.linalg.cholesky((1.0 - few) * own + (few * width**2 + 1e-4) * overall)
-            found = cls((total + 1.0) / (total + 1.0).sum(), middle, root)
-        around = _DEFENSIVE_SCALE * np.linalg.cholesky(overall)
+            mean = inverse[:, None] * (responsibility.T @ z)
+            covariance = (inverse[:, None] * (responsibility.T @ products)).reshape(-1, size, size)
+            covariance -= mean[:, :, None] * mean[:, None, :]
+            prior_share = _SCALE_PRIOR_POINTS / (_SCALE_PRIOR_POINTS + total)[:, None, None]
+            root = np.linalg.cholesky(
+                (1.0 - prior_share) * covariance + (prior_share * width**2 + 1e-4) * overall
+            )
+            mixture = cls((total + 1.0) / (total + 1.0).sum(), mean, root)
+        defensive_root = _DEFENSIVE_SCALE * np.linalg.cholesky(overall)
         return cls(
-            np.append((1.0 - _DEFENSIVE_SHARE) * found.share, _DEFENSIVE_SHARE),
-            centre + unit * np.concatenate([found.centre, np.zeros((1, size))]),
-            unit[:, None] * np.concatenate([found.root, around[None]]),
+            np.append((1.0 - _DEFENSIVE_SHARE) * mixture.share, _DEFENSIVE_SHARE),
+            centre + unit * np.concatenate([mixture.centre, np.zeros((1, size))]),
+            unit[:, None] * np.concatenate([mixture.root, defensive_root[None]]),
         )
 
     def draw(self, number: int, skipped: int = 0) -> Array:
-        """Points of the mixture, spread evenly, after so many others."""
-        place, variates = _standard(number, self.centre.shape[1], skipped)
-        upto = np.cumsum(self.share)
-        which = np.minimum(np.searchsorted(upto, place * upto[-1]), len(upto) - 1)
-        points: Array = self.centre[which]
-        if len(self.root) > 2:  # few parameters: products of points and roots are small
-            return np.asarray(points + np.einsum("nij,nj->ni", self.root[which], variates))
+        """Low-discrepancy points of the mixture, after `skipped` earlier ones."""
+        u_kernel, variates = _halton_variates(number, self.centre.shape[1], skipped)
+        cumulative = np.cumsum(self.share)
+        kernel_of = np.minimum(
+            np.searchsorted(cumulative, u_kernel * cumulative[-1]), len(cumulative) - 1
+        )
+        points: Array = self.centre[kernel_of]
+        if len(self.root) > 2:  # few parameters: one product for all points is fast
+            return np.asarray(points + np.einsum("nij,nj->ni", self.root[kernel_of], variates))
         for kernel, root in enumerate(self.root):
-            own = np.flatnonzero(which == kernel)
-            points[own] += variates[own] @ root.T
+            members = np.flatnonzero(kernel_of == kernel)
+            points[members] += variates[members] @ root.T
         return points
 
     def log_density(self, points: Array) -> Array:
@@ -311,45 +329,51 @@ class Kernels:
         return np.asarray(logsumexp(self._log_densities(points), axis=1))
 
     def _log_densities(self, points: Array) -> Array:
-        """Log density of every kernel, with its log share; shape (points, kernels)."""
+        """Log of share times density of every kernel; shape (points, kernels)."""
         size = self.centre.shape[1]
         inverse = np.linalg.inv(self.root)
-        place = np.einsum("kij,kj->ik", inverse, self.centre)
-        # Kernels last: they are many, parameters few.
-        moved = points @ inverse.transpose(2, 1, 0).reshape(size, -1) - place.ravel()
-        moved *= moved
-        squares = moved.reshape(len(points), size, -1).sum(axis=1)
+        standardised_centre = np.einsum("kij,kj->ik", inverse, self.centre)
+        # Kernels are the last axis, because they outnumber the parameters.
+        standardised = (
+            points @ inverse.transpose(2, 1, 0).reshape(size, -1) - standardised_centre.ravel()
+        )
+        standardised *= standardised
+        squares = standardised.reshape(len(points), size, -1).sum(axis=1)
         volume = np.log(np.diagonal(self.root, axis1=1, axis2=2)).sum(axis=1)
-        constant = gammaln((_FREEDOM + size) / 2.0) - gammaln(_FREEDOM / 2.0)
-        constant = constant - 0.5 * size * np.log(_FREEDOM * np.pi) - volume
-        power = 0.5 * (_FREEDOM + size)
-        return np.asarray(np.log(self.share) + constant - power * np.log1p(squares / _FREEDOM))
+        constant = gammaln((_DEGREES_OF_FREEDOM + size) / 2.0) - gammaln(_DEGREES_OF_FREEDOM / 2.0)
+        constant = constant - 0.5 * size * np.log(_DEGREES_OF_FREEDOM * np.pi) - volume
+        power = 0.5 * (_DEGREES_OF_FREEDOM + size)
+        return np.asarray(
+            np.log(self.share) + constant - power * np.log1p(squares / _DEGREES_OF_FREEDOM)
+        )
 
 
 @dataclass(frozen=True)
-class Product:
-    """Kernels of blocks of parameters, each independent of the others.
+class BlockwiseMixture:
+    """Mixtures of Student t kernels of blocks of parameters, independent of each other.
 
     Parameters
     ----------
     blocks : sequence of ndarray of int
-        Parameters of each.
-    kernels : sequence of Kernels
+        Parameters of each block.
+    kernels : sequence of StudentMixture
     """
 
     blocks: Sequence[Indices]
-    kernels: Sequence[Kernels]
+    kernels: Sequence[StudentMixture]
 
     @classmethod
     def fit(
         cls, points: Array, weight: Array, number_of_points: int, blocks: Sequence[Indices]
-    ) -> "Product":
-        """Fit the kernels of every block to weighted points."""
-        kernels = [Kernels.fit(points[:, block], weight, number_of_points) for block in blocks]
+    ) -> "BlockwiseMixture":
+        """Fit the mixture of every block to weighted points."""
+        kernels = [
+            StudentMixture.fit(points[:, block], weight, number_of_points) for block in blocks
+        ]
         return cls(blocks, kernels)
 
     def draw(self, number: int, skipped: int = 0) -> Array:
-        """Points, spread evenly in each block, and paired at random."""
+        """Low-discrepancy points of every block, paired at random between blocks."""
         points = np.empty((number, sum(len(block) for block in self.blocks)))
         rng, order = np.random.default_rng(skipped), np.arange(number)
         for block, kernels in zip(self.blocks, self.kernels, strict=True):
@@ -364,29 +388,29 @@ class Product:
 
 
 @lru_cache(maxsize=16)
-def _standard(number: int, size: int, skipped: int = 0) -> tuple[Array, Array]:
-    """Uniform numbers, and Student t variates of so many dimensions, spread evenly together."""
-    u = spread_evenly(skipped + number, size + 2)[skipped:]
-    scale = np.sqrt(_FREEDOM / (2.0 * gammaincinv(_FREEDOM / 2.0, u[:, 1])))
+def _halton_variates(number: int, size: int, skipped: int = 0) -> tuple[Array, Array]:
+    """Uniform numbers and Student t variates of `size` dimensions from one Halton sequence."""
+    u = halton_sequence(skipped + number, size + 2)[skipped:]
+    scale = np.sqrt(_DEGREES_OF_FREEDOM / (2.0 * gammaincinv(_DEGREES_OF_FREEDOM / 2.0, u[:, 1])))
     return u[:, 0], scale[:, None] * ndtri(u[:, 2:])
 
 
-def spread_evenly(number: int, size: int) -> Array:
-    """Points spread evenly over the unit cube: a Halton sequence with permuted digits.
+def halton_sequence(number: int, size: int) -> Array:
+    """Randomised Halton sequence in the unit cube, with a fixed seed; shape (number, size).
 
-    Always the same, and the first of them are spread evenly too. Owen 2017, arXiv:1706.02808; the
-    digits that tell no two points apart are random ones.
+    Every initial segment has low discrepancy too. Digits are permuted (Owen 2017,
+    arXiv:1706.02808), and those that do not separate two points are replaced by uniform noise.
 
     Examples
     --------
-    >>> bool(abs(spread_evenly(1000, 3).mean(axis=0) - 0.5).max() < 0.003)
+    >>> bool(abs(halton_sequence(1000, 3).mean(axis=0) - 0.5).max() < 0.003)
     True
     """
     rng = np.random.default_rng(0)
     u = np.empty((number, size))
     for column, base in enumerate(_first_primes(size)):
         value, scale = np.zeros(1), 1.0
-        while len(value) < number:  # one more digit, in front of those so far
+        while len(value) < number:  # prepend one more digit
             scale /= base
             digits = rng.permutation(base)[: -(-number // len(value))]
             value = (value + scale * digits[:, None]).ravel()
@@ -395,10 +419,10 @@ def spread_evenly(number: int, size: int) -> Array:
 
 
 def _first_primes(number: int) -> list[int]:
-    found: list[int] = []
+    primes: list[int] = []
     candidate = 2
-    while len(found) < number:
-        if all(candidate % prime for prime in found):
-            found.append(candidate)
+    while len(primes) < number:
+        if all(candidate % prime for prime in primes):
+            primes.append(candidate)
         candidate += 1
-    return found
+    return primes

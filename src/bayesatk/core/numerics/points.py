@@ -1,9 +1,9 @@
-"""Posteriors of a handful of parameters on weighted points around their mode.
+"""Posteriors of hyperparameters as weighted points, from importance sampling around the mode.
 
-The parameters are logits, or logs of ratios, that say what questions have in common, and last
-``log(icc / (1 - icc))``: how much questions differ. A density with heavy tails around the mode is
-improved by adaptive importance sampling (`bayesatk.core.numerics.importance`). Where the weights
-cannot be trusted, Markov chains by elliptical slices start from these points.
+The hyperparameters are logits, or logs of ratios, common to the questions; the last is
+``log(icc / (1 - icc))``, the spread between questions. A Student t proposal around the mode is
+refined by adaptive importance sampling (`bayesatk.core.numerics.importance`). Where the weights
+cannot be trusted, Markov chains by elliptical slice sampling start from these points.
 """
 
 from collections.abc import Callable
@@ -13,28 +13,33 @@ import numpy as np
 from scipy.special import gammaln, stdtrit
 
 from bayesatk._tools.arrays import Array, Indices
-from bayesatk.core.numerics.elliptical import independent_draws, move_along_ellipse, systematic
+from bayesatk.core.numerics.elliptical import (
+    effective_sample_size,
+    elliptical_slice_step,
+    systematic_resample,
+)
 from bayesatk.core.numerics.importance import (
-    TRUSTED,
-    Importance,
-    continued,
-    importance_posterior,
+    K_HAT_MAX,
+    ImportanceSample,
+    adaptive_importance_sampling,
+    refined_if_needed,
 )
 
 LogDensity = Callable[[Array], Array]
-_FREEDOM = 6.0  # degrees of freedom of the density around the mode
+_DEGREES_OF_FREEDOM = 6.0  # of the Student t proposal around the mode
 _CHAINS = 40
-_KEPT, _BURN, _THIN = 100, 100, 2  # draws of each chain; steps before, and for each, at first
-_RERUNS = 3  # times that chains run, twice as far each
-_POINTS_TO_A_PRODUCT = 20  # for each product of parameters whose mean fewer points shall keep
-_ENOUGH = 400.0  # least effective number of draws of points and of chains
-_ROUGH = 30.0  # effective number of weighted points from which they tell the evidence to a fifth
-_WIDER = 1.2  # scale of the normal that chains move around, in that at the mode
+_DRAWS_PER_CHAIN = 100
+_BURN_IN, _THINNING = 100, 2  # steps before the first draw and for each draw, in the first run
+_MAX_RUNS = 3  # of the chains; the thinning is doubled each time
+_POINTS_PER_PRODUCT = 20  # fewer points do not keep the means of products of parameters
+_EFFECTIVE_DRAWS_MIN = 400.0  # with fewer, importance sampling and chains go on
+_EVIDENCE_DRAWS_MIN = 30.0  # with so many the log evidence has a standard error below 0.2
+_SLICE_SCALE = 1.2  # scale of the normal of elliptical slices over the one at the mode
 
 
 @dataclass(frozen=True)
-class Points:
-    """Weighted points of the posterior.
+class WeightedPoints:
+    """Posterior of hyperparameters as weighted points.
 
     Parameters
     ----------
@@ -42,13 +47,13 @@ class Points:
     weight : ndarray, shape (points,)
         Sums to one.
     log_evidence : float
-        Of all trials in their order; NaN where chains had to be used.
+        Log probability of all trials in their order; NaN where it is unknown.
     k_hat : float
         Pareto shape of the largest importance weights.
     effective_draws : float
         Effective number of independent draws.
     method : str
-        ``"importance sampling"`` or ``"elliptical slices"``.
+        ``"importance sampling"``, ``"elliptical slices"``, ``"quadrature"`` or ``"conjugate"``.
     """
 
     theta: Array
@@ -70,107 +75,121 @@ class Points:
 
     @property
     def sampled(self) -> bool:
-        """Whether importance weights could not be trusted."""
+        """Whether the points are draws of Markov chains."""
         return self.method == "elliptical slices"
 
-    def at_most(self, size: int, lattice: bool = False) -> "Points":
-        """Return at most so many points, with the means and covariances of all.
+    def at_most(self, size: int, lattice: bool = False) -> "WeightedPoints":
+        """Return at most `size` points with about the means and covariances of all.
 
-        A lattice stays whole, unless it is asked for.
+        Points are taken at equal steps of probability along a path through the first two
+        parameters. Then weights are multiplied by factors linear in the parameters, their squares
+        and products that restore the means of these (calibration: Deville and Sarndal 1992, JASA
+        87). A negative factor, which few points of many parameters may have, is set to 0.
 
-        At equal steps of probability along a path through the first two parameters; then weights
-        change by factors linear in the parameters and their products (calibration: Deville and
-        Sarndal 1992, JASA 87), so that means of smooth functions lose little. Nearly so where
-        factors come out negative, which are made 0: of many parameters and few points.
+        Parameters
+        ----------
+        size : int
+        lattice : bool
+            Whether to thin a quadrature lattice, too.
         """
         if len(self.weight) <= size or (self.method == "quadrature" and not lattice):
             return self
-        order = _path(self.theta, self.weight, int(np.sqrt(size)))
-        upto = np.cumsum(self.weight[order])
-        steps = (np.arange(size) + 0.5) / size * upto[-1]
-        rows, times = np.unique(order[np.searchsorted(upto, steps)], return_counts=True)
+        order = _serpentine_order(self.theta, self.weight, int(np.sqrt(size)))
+        cumulative = np.cumsum(self.weight[order])
+        steps = (np.arange(size) + 0.5) / size * cumulative[-1]
+        chosen, times = np.unique(order[np.searchsorted(cumulative, steps)], return_counts=True)
         weight, features = times / size, self._features(size)
-        sample = features[rows]
-        missing = self.weight @ features - weight @ sample
-        factor = 1.0 + sample @ np.linalg.lstsq((sample.T * weight) @ sample, missing)[0]
+        chosen_features = features[chosen]
+        lost_means = self.weight @ features - weight @ chosen_features
+        gram = (chosen_features.T * weight) @ chosen_features
+        factor = 1.0 + chosen_features @ np.linalg.lstsq(gram, lost_means)[0]
         weight = weight * np.maximum(factor, 0.0)
         weight /= weight.sum()
         effective = min(self.effective_draws, 1.0 / float(weight @ weight))
-        return replace(self, theta=self.theta[rows], weight=weight, effective_draws=effective)
+        return replace(self, theta=self.theta[chosen], weight=weight, effective_draws=effective)
 
     def _features(self, size: int) -> Array:
-        """Parameters in their sds, squares, and products where points are many; a row each."""
+        """Standardised parameters, their squares and, for many points, products; a row a point."""
         mean = self.weight @ self.theta
         scale = np.sqrt(np.maximum(self.weight @ (self.theta - mean) ** 2, 1e-300))
         z = (self.theta - mean) / scale
         first, second = np.triu_indices(z.shape[1], 1)
         columns = [np.ones((len(z), 1)), z, z**2]
-        if _POINTS_TO_A_PRODUCT * len(first) <= size:
+        if _POINTS_PER_PRODUCT * len(first) <= size:
             columns.append(z[:, first] * z[:, second])
         return np.concatenate(columns, axis=1)
 
     def draws_behind(self, values: Array) -> dict[str, Array]:
         """Effective numbers of draws of means, sds and quantiles of functions of the parameters.
 
-        Of ``values``, shape (points, functions); each of shape (functions,). Those of sds are fewer
-        where tails are heavy, by the kurtosis.
+        The standard error of an sd grows with the kurtosis, so heavy tails have fewer draws.
+
+        Parameters
+        ----------
+        values : ndarray, shape (points, functions)
+
+        Returns
+        -------
+        dict of ndarray, shape (functions,)
         """
         centred = values - self.weight @ values
         square = centred * centred
         second, fourth = self.weight @ square, self.weight @ (square * square)
         kurtosis = np.maximum(fourth / np.maximum(second**2, 1e-300), 3.0)
-        number = np.full(len(kurtosis), self.effective_draws)
-        of_sds = np.maximum(2.0 / (kurtosis - 1.0) * number, 1.0)
-        return {"mean_draws": number, "sd_draws": of_sds, "interval_draws": number}
+        mean_draws = np.full(len(kurtosis), self.effective_draws)
+        sd_draws = np.maximum(2.0 / (kurtosis - 1.0) * mean_draws, 1.0)
+        return {"mean_draws": mean_draws, "sd_draws": sd_draws, "interval_draws": mean_draws}
 
 
-def _path(theta: Array, weight: Array, strata: int) -> Indices:
-    """Order of points by strata of the first parameter, up and down by the second."""
+def _serpentine_order(theta: Array, weight: Array, strata: int) -> Indices:
+    """Order of points: by strata of the first parameter, in turn up and down by the second."""
     order = np.argsort(theta[:, 0], kind="stable")
-    upto = np.cumsum(weight[order])
+    cumulative = np.cumsum(weight[order])
     stratum = np.empty(len(order), np.intp)
-    stratum[order] = np.minimum(upto / upto[-1] * strata, strata - 1).astype(np.intp)
-    other = theta[:, min(1, theta.shape[1] - 1)]
-    return np.lexsort((np.where(stratum % 2 == 0, other, -other), stratum))
+    stratum[order] = np.minimum(cumulative / cumulative[-1] * strata, strata - 1).astype(np.intp)
+    second = theta[:, min(1, theta.shape[1] - 1)]
+    return np.lexsort((np.where(stratum % 2 == 0, second, -second), stratum))
 
 
-def with_slope(log_density: LogDensity, theta: Array, step: float) -> tuple[float, Array]:
+def value_and_gradient(log_density: LogDensity, theta: Array, step: float) -> tuple[float, Array]:
     """Return a log density at one point, and its gradient by central differences.
 
     Examples
     --------
-    >>> with_slope(lambda x: -(x**2).sum(axis=1), np.array([1.0, 2.0]), 0.5)
+    >>> value_and_gradient(lambda x: -(x**2).sum(axis=1), np.array([1.0, 2.0]), 0.5)
     (-5.0, array([-2., -4.]))
     """
-    moves = step * np.eye(len(theta))
-    values = log_density(np.concatenate([theta[None], theta + moves, theta - moves]))
+    shifts = step * np.eye(len(theta))
+    values = log_density(np.concatenate([theta[None], theta + shifts, theta - shifts]))
     up, down = np.split(values[1:], 2)
     return float(values[0]), (up - down) / (2.0 * step)
 
 
-def curvature_root(slope: LogDensity, mode: Array, step: float, flattest: float) -> Array:
-    """Root of the inverse curvature at a mode.
+def inverse_curvature_root(
+    gradient: LogDensity, mode: Array, step: float, curvature_min: float
+) -> Array:
+    """Square root of the inverse of minus the Hessian of a log density at its mode.
 
     Parameters
     ----------
-    slope : callable
+    gradient : callable
         Gradient of the log density at one point.
     mode : ndarray, shape (parameters,)
     step : float
-        Of finite differences of the gradient.
-    flattest : float
-        Least curvature: nothing is wider than its inverse root.
+        Step of the finite differences of the gradient.
+    curvature_min : float
+        Smaller eigenvalues are replaced by it: no direction is wider than ``curvature_min**-0.5``.
     """
     steps = step * np.eye(len(mode))
-    slopes = np.array([slope(mode + h) - slope(mode - h) for h in steps])
-    values, vectors = np.linalg.eigh(-(slopes + slopes.T) / (4.0 * step))
-    return np.asarray(vectors / np.sqrt(np.maximum(values, flattest)))
+    hessian_rows = np.array([gradient(mode + h) - gradient(mode - h) for h in steps])
+    values, vectors = np.linalg.eigh(-(hessian_rows + hessian_rows.T) / (4.0 * step))
+    return np.asarray(vectors / np.sqrt(np.maximum(values, curvature_min)))
 
 
-def integrate(
-    log_density: LogDensity, mode: Array, root: Array, seed: int, last: int = 4096
-) -> Points:
-    """Integrate parameters.
+def integrate_around_mode(
+    log_density: LogDensity, mode: Array, root: Array, seed: int, final_points: int = 4096
+) -> WeightedPoints:
+    """Return the posterior of parameters from importance sampling or, if need be, Markov chains.
 
     Parameters
     ----------
@@ -178,92 +197,98 @@ def integrate(
         Log of prior times likelihood at points (points, parameters).
     mode : ndarray, shape (parameters,)
     root : ndarray, shape (parameters, parameters)
-        Of the inverse curvature there.
+        Square root of the inverse curvature there.
     seed : int
-        Of Markov chains, where they are needed.
-    last : int
-        Points of the posterior, to begin with.
+        Seed of the Markov chains.
+    final_points : int
+        Number of points of the posterior, before doubling.
 
     Examples
     --------
     >>> normal = lambda x: -0.5 * ((x - 1.0) ** 2).sum(axis=1)
-    >>> found = integrate(normal, np.ones(2), np.eye(2), 0)
-    >>> round(found.log_evidence, 2)  # log(2 pi)
+    >>> posterior = integrate_around_mode(normal, np.ones(2), np.eye(2), 0)
+    >>> round(posterior.log_evidence, 2)  # log(2 pi)
     1.84
     """
 
-    def enough(found: Importance) -> bool:
-        return found.k_hat < TRUSTED and found.effective_draws > _ENOUGH
+    def enough(sample: ImportanceSample) -> bool:
+        return sample.k_hat < K_HAT_MAX and sample.effective_draws > _EFFECTIVE_DRAWS_MIN
 
-    found = weighted_around(log_density, mode, root, _FREEDOM, last)
-    found = continued(found, log_density, enough)
-    weighted = Points(
-        found.points, found.weight, found.log_evidence, found.k_hat, found.effective_draws,
+    sample = student_importance_sampling(log_density, mode, root, _DEGREES_OF_FREEDOM, final_points)
+    sample = refined_if_needed(sample, log_density, enough)
+    points = WeightedPoints(
+        sample.points, sample.weight, sample.log_evidence, sample.k_hat, sample.effective_draws,
         "importance sampling",
     )  # fmt: skip
-    if enough(found):
-        return weighted
-    return sliced(log_density, weighted, mode, root, seed)
+    if enough(sample):
+        return points
+    return elliptical_slice_posterior(log_density, points, mode, root, seed)
 
 
-def weighted_around(
-    log_density: LogDensity, mode: Array, root: Array, freedom: float, last: int
-) -> Importance:
-    """Weighted points, to begin with of independent Student t variates around a mode.
+def student_importance_sampling(
+    log_density: LogDensity, mode: Array, root: Array, df: float, final_points: int
+) -> ImportanceSample:
+    """Adaptive importance sampling that starts from Student t variates around a mode.
 
     Parameters
     ----------
-    log_density, mode, root, last
-        As of `integrate`.
-    freedom : float
+    log_density, mode, root, final_points
+        As in `integrate_around_mode`.
+    df : float
         Degrees of freedom of the variates.
     """
-    volume, inverse = float(np.linalg.slogdet(root)[1]), np.linalg.inv(root)
+    log_determinant, inverse = float(np.linalg.slogdet(root)[1]), np.linalg.inv(root)
 
     def from_uniform(u: Array) -> Array:
-        return np.asarray(mode + stdtrit(freedom, u) @ root.T)
+        return np.asarray(mode + stdtrit(df, u) @ root.T)
 
     def log_base(theta: Array) -> Array:
-        return log_student((theta - mode) @ inverse.T, freedom).sum(axis=1) - volume
+        return log_student_t((theta - mode) @ inverse.T, df).sum(axis=1) - log_determinant
 
-    return importance_posterior(from_uniform, log_base, log_density, len(mode), last=last)
+    return adaptive_importance_sampling(
+        from_uniform, log_base, log_density, len(mode), final_points=final_points
+    )
 
 
-def sliced(
-    log_density: LogDensity, weighted: Points, mode: Array, root: Array, seed: int
-) -> Points:
-    """Draws by Markov chains, all moved together, from where weighted points are."""
+def elliptical_slice_posterior(
+    log_density: LogDensity, weighted: WeightedPoints, mode: Array, root: Array, seed: int
+) -> WeightedPoints:
+    """Draws by elliptical slice sampling of chains that start at some of the weighted points."""
     rng = np.random.default_rng(seed)
-    wide = _WIDER * root
-    start = weighted.theta[systematic(np.sqrt(weighted.weight), _CHAINS, rng)]
-    deviation = (start - mode) @ np.linalg.inv(wide).T
+    scale_root = _SLICE_SCALE * root
+    start = weighted.theta[systematic_resample(np.sqrt(weighted.weight), _CHAINS, rng)]
+    deviation = (start - mode) @ np.linalg.inv(scale_root).T
 
-    def ratio_of(_: Indices, at: Array) -> Array:
-        return np.asarray(log_density(mode + at @ wide.T) + 0.5 * (at**2).sum(axis=1))
+    def log_ratio_of(_: Indices, deviations: Array) -> Array:
+        return np.asarray(
+            log_density(mode + deviations @ scale_root.T) + 0.5 * (deviations**2).sum(axis=1)
+        )
 
-    log_ratio = ratio_of(np.arange(_CHAINS), deviation)
-    burn, thin = _BURN, _THIN
-    for _ in range(_RERUNS):
+    log_ratio = log_ratio_of(np.arange(_CHAINS), deviation)
+    burn, thin = _BURN_IN, _THINNING
+    for _ in range(_MAX_RUNS):
         for _ in range(burn):
-            move_along_ellipse(deviation, log_ratio, ratio_of, rng)
-        kept = np.empty((_KEPT, *deviation.shape))
-        for i in range(_KEPT):
+            elliptical_slice_step(deviation, log_ratio, log_ratio_of, rng)
+        draws = np.empty((_DRAWS_PER_CHAIN, *deviation.shape))
+        for i in range(_DRAWS_PER_CHAIN):
             for _ in range(thin):
-                move_along_ellipse(deviation, log_ratio, ratio_of, rng)
-            kept[i] = deviation
-        effective_draws = independent_draws(kept)
-        if effective_draws >= _ENOUGH:
+                elliptical_slice_step(deviation, log_ratio, log_ratio_of, rng)
+            draws[i] = deviation
+        effective_draws = effective_sample_size(draws)
+        if effective_draws >= _EFFECTIVE_DRAWS_MIN:
             break
         burn, thin = 0, 2 * thin
-    theta = mode + kept.reshape(-1, len(mode)) @ wide.T
+    theta = mode + draws.reshape(-1, len(mode)) @ scale_root.T
     weight = np.full(len(theta), 1.0 / len(theta))
-    # Weights that are too uneven for the posterior still tell the evidence, roughly.
-    known = weighted.effective_draws > _ROUGH
-    evidence = weighted.log_evidence if known else np.nan
-    return Points(theta, weight, evidence, weighted.k_hat, effective_draws, "elliptical slices")
+    # Weights that are too uneven for the posterior may still estimate the evidence.
+    evidence_known = weighted.effective_draws > _EVIDENCE_DRAWS_MIN
+    evidence = weighted.log_evidence if evidence_known else np.nan
+    return WeightedPoints(
+        theta, weight, evidence, weighted.k_hat, effective_draws, "elliptical slices"
+    )
 
 
-def log_student(z: Array, n: float) -> Array:
-    """Log density of a Student t with n degrees of freedom."""
-    constant = gammaln(0.5 * (n + 1.0)) - gammaln(0.5 * n) - 0.5 * np.log(n * np.pi)
-    return np.asarray(constant - 0.5 * (n + 1.0) * np.log1p(z**2 / n))
+def log_student_t(z: Array, df: float) -> Array:
+    """Log density of a Student t distribution with df degrees of freedom."""
+    constant = gammaln(0.5 * (df + 1.0)) - gammaln(0.5 * df) - 0.5 * np.log(df * np.pi)
+    return np.asarray(constant - 0.5 * (df + 1.0) * np.log1p(z**2 / df))

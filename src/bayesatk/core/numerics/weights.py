@@ -1,4 +1,4 @@
-"""Weights of points: made, judged, changed for another prior; means and variances under them."""
+"""Importance weights: normalised, truncated, diagnosed; moments of weighted mixtures."""
 
 from typing import Any
 
@@ -28,14 +28,15 @@ def total_moments(weight: Array, mean: Array, variance: ArrayLike = 0.0) -> tupl
     weight : ndarray, shape (points,)
         Sums to one.
     mean : ndarray, shape (points,) or (points, numbers)
-        Means of the parts.
+        Means of the components.
     variance : array_like, shape of `mean`, optional
-        Variances of the parts; 0 of what is known at every point.
+        Variances of the components.
 
     Returns
     -------
     mean, variance : float, or ndarray of shape (numbers,)
-        About the first point, so that what does not vary between points comes out as it is.
+        Computed from differences to the first component, so that equal means give exactly that
+        mean.
 
     Examples
     --------
@@ -50,11 +51,11 @@ def total_moments(weight: Array, mean: Array, variance: ArrayLike = 0.0) -> tupl
 
 
 def reweighted(weight: Array, log_ratio: Array) -> tuple[Array, float]:
-    """Weights of the same points under another prior, and the log evidence that it adds.
+    """Weights of the same points under another prior, and the change of the log evidence.
 
-    Truncated importance sampling (Ionides 2008, JCGS 17(2)): none is above one part in the root of
-    their number, unless it was so before. A single point in the tails would be all of the
-    posterior.
+    Truncated importance sampling (Ionides 2008, JCGS 17(2)): no weight exceeds ``1 / sqrt(points)``
+    or, if that is larger, what it was before. Without this a single point in the tails could be all
+    of the posterior.
 
     Parameters
     ----------
@@ -65,31 +66,31 @@ def reweighted(weight: Array, log_ratio: Array) -> tuple[Array, float]:
 
     Examples
     --------
-    >>> weight, more = reweighted(np.full(4, 0.25), np.log([1.0, 1.0, 1.0, 9.0]))
-    >>> weight.round(3).tolist()  # the last would have 3/4, and is cut to 1/2
+    >>> weight, log_evidence_gain = reweighted(np.full(4, 0.25), np.log([1.0, 1.0, 1.0, 9.0]))
+    >>> weight.round(3).tolist()  # the last would have 3/4, and is truncated to 1/2
     [0.167, 0.167, 0.167, 0.5]
-    >>> round(float(np.exp(more)), 2)  # the mean of 1, 1, 1 and, cut, 3
+    >>> round(float(np.exp(log_evidence_gain)), 2)  # the mean of 1, 1, 1 and 3, the truncated 9
     1.5
     """
     top = log_ratio.max()
     share = weight * np.exp(log_ratio - top)
     total = share.sum()
     share /= total
-    most = np.maximum(weight, len(weight) ** -0.5)
-    # Cutting makes the others larger shares of the rest: those of them that now are too large are
-    # cut in turn, until none is.
-    factor, cut = 1.0, share > most
+    weight_max = np.maximum(weight, len(weight) ** -0.5)
+    # Truncation raises the shares of the other points: those that then exceed their maximum are
+    # truncated in turn, until none does.
+    factor, cut = 1.0, share > weight_max
     while cut.any():
-        rest = share[~cut].sum()
-        if rest <= 0.0:
+        uncut_mass = share[~cut].sum()
+        if uncut_mass <= 0.0:
             break
-        factor = (1.0 - most[cut].sum()) / rest
-        more = factor * share > most
-        if (more == cut).all():
+        factor = (1.0 - weight_max[cut].sum()) / uncut_mass
+        now_cut = factor * share > weight_max
+        if (now_cut == cut).all():
             break
-        cut = cut | more
-    found = np.where(cut, most, factor * share)
-    return found / found.sum(), float(np.log(total / factor) + top)
+        cut = cut | now_cut
+    truncated = np.where(cut, weight_max, factor * share)
+    return truncated / truncated.sum(), float(np.log(total / factor) + top)
 
 
 def pareto_shape(weight: Array) -> float:
@@ -99,16 +100,16 @@ def pareto_shape(weight: Array) -> float:
     (arXiv:1507.02646, appendix C); on the largest ``min(n / 5, 3 sqrt(n))`` weights.
     """
     ordered = np.sort(weight)
-    number = int(min(0.2 * len(ordered), 3.0 * np.sqrt(len(ordered))))
-    cut = ordered[-number - 1]
-    excess = ordered[-number:] - cut
-    if number < 5 or not excess[0] > 0.0:
-        return -np.inf if ordered[-1] <= 2.0 * cut else np.inf
-    tries = 30 + int(np.sqrt(number))
-    theta = 1.0 - np.sqrt(tries / (np.arange(1.0, tries + 1.0) - 0.5))
-    theta = theta / (3.0 * excess[number // 4]) + 1.0 / excess[-1]
+    tail_size = int(min(0.2 * len(ordered), 3.0 * np.sqrt(len(ordered))))
+    threshold = ordered[-tail_size - 1]
+    excess = ordered[-tail_size:] - threshold
+    if tail_size < 5 or not excess[0] > 0.0:
+        return -np.inf if ordered[-1] <= 2.0 * threshold else np.inf
+    grid_size = 30 + int(np.sqrt(tail_size))
+    theta = 1.0 - np.sqrt(grid_size / (np.arange(1.0, grid_size + 1.0) - 0.5))
+    theta = theta / (3.0 * excess[tail_size // 4]) + 1.0 / excess[-1]
     shape = np.log1p(-theta[:, None] * excess).mean(axis=1)
-    log_likelihood = number * (np.log(-theta / shape) - shape - 1.0)
+    log_likelihood = tail_size * (np.log(-theta / shape) - shape - 1.0)
     share = normalised(log_likelihood)
     estimate = float(np.log1p(-(share @ theta) * excess).mean())
-    return (number * estimate + 5.0) / (number + 10.0)
+    return (tail_size * estimate + 5.0) / (tail_size + 10.0)

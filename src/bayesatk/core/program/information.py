@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import betaln, logsumexp
 
 from bayesatk._tools.arrays import Array
-from bayesatk.core.numerics.points import Points
+from bayesatk.core.numerics.points import WeightedPoints
 from bayesatk.core.numerics.quadrature import beta_windows
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.program.laws import DifficultyLaw
@@ -21,7 +21,11 @@ _LOG_OF_NOTHING = -700.0
 
 
 def variance_of_known(
-    law: DifficultyLaw, fields: Fields, credits: Sequence[Credit], points: Points, questions: int
+    law: DifficultyLaw,
+    fields: Fields,
+    credits: Sequence[Credit],
+    points: WeightedPoints,
+    questions: int,
 ) -> Array:
     """Variance of metrics of new questions if the p of so many questions were known; (credits,).
 
@@ -77,7 +81,7 @@ def _of_one(nodes: Nodes, moves: int, slope_of: Callable[[Array], Array]) -> Arr
         for rows, window in beta_windows(a, b, 0):
             every = (at[rows, None] + np.arange(moves)).ravel()
             log_p, log_q = (
-                np.repeat(logs[window.place], moves, axis=0)[:, None]
+                np.repeat(logs[window.position], moves, axis=0)[:, None]
                 for logs in (window.rule.log_p, window.rule.log_q)
             )
             parts = alpha[every, :, None] * log_p + beta[every, :, None] * log_q

@@ -17,21 +17,21 @@ from scipy.special import logit, stdtrit
 
 from bayesatk._tools.arrays import Array, Ints
 from bayesatk.core.numerics.importance import (
-    TRUSTED,
-    Importance,
-    Kernels,
-    Product,
-    continued,
-    importance_posterior,
-    pooled_posterior,
+    K_HAT_MAX,
+    BlockwiseMixture,
+    ImportanceSample,
+    StudentMixture,
+    adaptive_importance_sampling,
+    multiple_importance_sampling,
+    refined_if_needed,
 )
 from bayesatk.core.numerics.points import (
-    Points,
-    curvature_root,
-    integrate,
-    log_student,
-    sliced,
-    with_slope,
+    WeightedPoints,
+    elliptical_slice_posterior,
+    integrate_around_mode,
+    inverse_curvature_root,
+    log_student_t,
+    value_and_gradient,
 )
 from bayesatk.priors.fields import Fields
 
@@ -81,7 +81,7 @@ def located(log_density: Callable[[Array], Array], starts: list[Array]) -> Lapla
     density = tamed(log_density)
 
     def objective(theta: Array) -> tuple[float, Array]:
-        value, slope = with_slope(density, theta, _STEP)
+        value, slope = value_and_gradient(density, theta, _STEP)
         return -value, -slope
 
     modes = [
@@ -92,18 +92,18 @@ def located(log_density: Callable[[Array], Array], starts: list[Array]) -> Lapla
         for start in starts
     ]  # fmt: skip
     mode = np.asarray(min(modes, key=lambda result: float(result.fun)).x)
-    root = curvature_root(
-        lambda theta: with_slope(density, theta, _STEP)[1], mode, _WIDE_STEP, _FLATTEST
+    root = inverse_curvature_root(
+        lambda theta: value_and_gradient(density, theta, _STEP)[1], mode, _WIDE_STEP, _FLATTEST
     )
     return Laplace(mode, root)
 
 
-def certain() -> Points:
+def certain() -> WeightedPoints:
     """Return the only point of no hyperparameters, without its evidence."""
-    return Points(np.zeros((1, 0)), np.ones(1), 0.0, np.nan, np.inf, "quadrature")
+    return WeightedPoints(np.zeros((1, 0)), np.ones(1), 0.0, np.nan, np.inf, "quadrature")
 
 
-def on_lattice(log_density: Callable[[Array], Array], starts: list[Array]) -> Points:
+def on_lattice(log_density: Callable[[Array], Array], starts: list[Array]) -> WeightedPoints:
     """Points of a posterior of one or two parameters, on ever finer lattices.
 
     The parameters are whitened by the curvature at the mode, and each whitened coordinate is
@@ -138,7 +138,7 @@ def on_lattice(log_density: Callable[[Array], Array], starts: list[Array]) -> Po
         weight /= weight.sum()
         order = np.argsort(weight)
         kept = np.sort(order[np.cumsum(weight[order]) > _NEGLIGIBLE])
-        points = Points(
+        points = WeightedPoints(
             theta[kept], weight[kept] / weight[kept].sum(), evidence, np.nan, np.inf, "quadrature"
         )
         summary = _summary(points)
@@ -152,7 +152,7 @@ def on_lattice(log_density: Callable[[Array], Array], starts: list[Array]) -> Po
     return points
 
 
-def _summary(points: Points) -> Array:
+def _summary(points: WeightedPoints) -> Array:
     """Means and sds of the parameters, and the log evidence."""
     mean = points.weight @ points.theta
     sd = np.sqrt(points.weight @ (points.theta - mean) ** 2)
@@ -228,9 +228,11 @@ def _spans(density: Callable[[Array], Array], centre: Array, root: Array) -> tup
     return low - 1.5 * step, high + 1.5 * step
 
 
-def around(log_density: Callable[[Array], Array], laplace: Laplace, seed: int, last: int) -> Points:
+def around(
+    log_density: Callable[[Array], Array], laplace: Laplace, seed: int, last: int
+) -> WeightedPoints:
     """Points of a posterior around its mode."""
-    return integrate(tamed(log_density), laplace.mode, laplace.root, seed, last)
+    return integrate_around_mode(tamed(log_density), laplace.mode, laplace.root, seed, last)
 
 
 def from_prior(
@@ -244,7 +246,7 @@ def from_prior(
     most: int,
     enough_draws: float,
     per_round: int,
-) -> Points:
+) -> WeightedPoints:
     """Points of a posterior of a law with several parts.
 
     Parameters
@@ -280,8 +282,10 @@ def from_prior(
     if "shape" in shared:
         blocks = [columns, other]
         first = _given(density, fields, law, columns, other, centre, per_round)
-        base = Product(blocks, [first, Kernels(np.ones(1), centre[None], root[None])])
-        result = pooled_posterior(
+        base = BlockwiseMixture(
+            blocks, [first, StudentMixture(np.ones(1), centre[None], root[None])]
+        )
+        result = multiple_importance_sampling(
             base, density, lambda found: _trusted(found, negligible - _MARGIN, enough_draws),
             per_round, most,
         )  # fmt: skip
@@ -296,25 +300,25 @@ def from_prior(
     def log_base(theta: Array) -> Array:
         z = (theta[:, other] - centre) @ inverse.T
         logs = law.log_density(theta[:, columns])
-        return np.asarray(logs + log_student(z, _FREEDOM).sum(axis=1) - volume)
+        return np.asarray(logs + log_student_t(z, _FREEDOM).sum(axis=1) - volume)
 
-    result = importance_posterior(
-        from_uniform, log_base, density, fields.size, negligible, most=most,
-        enough_draws=enough_draws, per_round=per_round,
+    result = adaptive_importance_sampling(
+        from_uniform, log_base, density, fields.size, negligible, final_points_max=most,
+        enough_draws=enough_draws, points_per_round=per_round,
     )  # fmt: skip
     return _trusted_or_sliced(density, result, seed, negligible)
 
 
 def _trusted_or_sliced(
-    log_density: Callable[[Array], Array], weighted: Importance, seed: int, negligible: float
-) -> Points:
+    log_density: Callable[[Array], Array], weighted: ImportanceSample, seed: int, negligible: float
+) -> WeightedPoints:
     """Return weighted points, of more rounds or by Markov chains where they cannot be trusted."""
 
-    def enough(found: Importance) -> bool:
+    def enough(found: ImportanceSample) -> bool:
         return _trusted(found, negligible, _ENOUGH)
 
-    weighted = continued(weighted, log_density, enough)
-    points = Points(
+    weighted = refined_if_needed(weighted, log_density, enough)
+    points = WeightedPoints(
         weighted.points, weighted.weight, weighted.log_evidence, weighted.k_hat,
         weighted.effective_draws, "importance sampling",
     )  # fmt: skip
@@ -323,14 +327,14 @@ def _trusted_or_sliced(
     centre = points.weight @ points.theta
     gap = points.theta - centre
     spread = (points.weight[:, None] * gap).T @ gap + 1e-8 * np.eye(len(centre))
-    return sliced(log_density, points, centre, np.linalg.cholesky(spread), seed)
+    return elliptical_slice_posterior(log_density, points, centre, np.linalg.cholesky(spread), seed)
 
 
-def _trusted(weighted: Importance, negligible: float, draws: float) -> bool:
+def _trusted(weighted: ImportanceSample, negligible: float, draws: float) -> bool:
     """Whether weights can be trusted: of a law that is hardly probable few draws will do."""
     odds = _NEGLIGIBLE_ODDS * np.exp(np.clip(weighted.log_evidence - negligible, -50.0, 50.0))
     enough = max(draws * odds / (1.0 + odds), _FEWEST)
-    uneven = 1.0 if odds < _MINOR_ODDS else TRUSTED
+    uneven = 1.0 if odds < _MINOR_ODDS else K_HAT_MAX
     trusted = weighted.effective_draws > enough and weighted.k_hat < uneven
     return trusted or weighted.log_evidence < negligible
 
@@ -338,7 +342,7 @@ def _trusted(weighted: Importance, negligible: float, draws: float) -> bool:
 def _given(
     log_density: Callable[[Array], Array], fields: Fields, law: Fields, columns: Ints, other: Ints,
     centre: Array, per_round: int,
-) -> Kernels:  # fmt: skip
+) -> StudentMixture:  # fmt: skip
     """Kernels on the posterior of a law's parameters given all others, where one family is all."""
 
     def of_law_alone(of_law: Array) -> Array:
@@ -346,11 +350,11 @@ def _given(
         theta[:, columns], theta[:, other] = of_law, centre
         return log_density(theta)
 
-    given = importance_posterior(
-        law.from_uniform, law.log_density, of_law_alone, len(columns), last=per_round,
-        most=per_round,
+    given = adaptive_importance_sampling(
+        law.from_uniform, law.log_density, of_law_alone, len(columns), final_points=per_round,
+        final_points_max=per_round,
     )  # fmt: skip
-    return Kernels.fit(given.points, given.weight, per_round)
+    return StudentMixture.fit(given.points, given.weight, per_round)
 
 
 def start_of(fields: Fields, rate: float, icc_logit: float) -> Array:

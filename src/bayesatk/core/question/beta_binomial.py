@@ -92,7 +92,7 @@ def beta_binomial_moments(
             centre = np.minimum(mean[rows, i], complement[rows, i])
             side = (mean[rows, i] > complement[rows, i]).astype(np.intp)
             values = np.stack([values[:, i] for values in both])
-            gap = values[side[:, None], window.place] - centre[:, None]
+            gap = values[side[:, None], window.position] - centre[:, None]
             variance[rows, i] = np.einsum("sn,sn->s", window.probability, gap * gap)
     return mean, complement, variance
 
