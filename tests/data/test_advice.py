@@ -47,7 +47,7 @@ ADVISED = {
     ),
     "two outcome columns": (
         LONG.rename(columns={"q": "question"}).assign(score=1, passed=0),
-        "bayesatk.tally(data, columns={'outcome': ...})", {"...": "'passed'"},
+        "bayesatk.tally(data, columns={'outcome': 'score'})", {},
     ),
     "counts as text": (
         COUNTS, "bayesatk.tally(data, columns={'successes': ...})", {"...": "'k'"},

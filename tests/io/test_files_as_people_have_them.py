@@ -369,6 +369,16 @@ def test_flags_and_shares_are_not_proposed_as_outcomes(tmp_path):
     refused(lambda: bk.load(path), "several could be it: \\['score', 'outcome'\\]", "are in 'win'")
 
 
+def test_one_of_two_columns_of_marks_is_not_chosen_unless_they_agree(tmp_path) -> None:
+    path = csv(tmp_path, "task,passed,solved", [("a", 1, 0), ("b", 1, 1)])
+    message = refused(lambda: bk.load(path), "several could be it: \\['passed', 'solved'\\]")
+    told = remedy(message, "columns")  # counts of wrong, right and missing
+    assert only(bk.load(path, columns=told)) == {"a": (0, 1, 0), "b": (0, 1, 0)}
+    assert only(bk.load(path, columns={"outcome": "solved"})) == {"a": (1, 0, 0), "b": (0, 1, 0)}
+    path = csv(tmp_path, "task,passed,solved", [("a", 1, 1), ("b", 0, 0)])
+    assert "outcome = column 'passed'" in bk.load(path).card()
+
+
 @pytest.mark.parametrize(("name", "values"), [
     ("hallucination_rate", (0.5, 0.25)), ("max_rate", (0.86, 1.2)), ("error_rate", (0.0, 0.5)),
     ("episode_len", (512, 500)), ("success_seconds", (30, 80)), ("evidence_count", (53, 30)),

@@ -1,4 +1,4 @@
-"""Numbers in words: with as many digits as are known."""
+"""Numbers and probabilities in words, the same in tables, sentences and pictures."""
 
 import math
 
@@ -14,51 +14,32 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else " " if c.isspace() else "?" for c in text)
 
 
-def digits(error: float) -> int:
-    """Return the decimals to print: 3, or 2 where the standard error is above two of the third."""
-    return 3 if error <= 2e-3 else 2
-
-
-def number_words(value: float, error: float = 0.0, sign: bool = False) -> str:
-    """Write a number with the decimals that its Monte Carlo error leaves; no sign before a zero.
+def number_words(value: float, sign: bool = False) -> str:
+    """Write a number with three decimals, as tables have it; no sign before a zero.
 
     Examples
     --------
-    >>> number_words(0.12345), number_words(0.12345, 0.02), number_words(-0.0001, sign=True)
-    ('0.123', '0.12', '0.000')
+    >>> number_words(0.12345), number_words(0.12345, sign=True), number_words(-0.0001, sign=True)
+    ('0.123', '+0.123', '0.000')
     """
-    places = digits(error)
-    rounded = round(round(value, 12), places) + 0.0
-    return f"{rounded:+.{places}f}" if sign and rounded else f"{rounded:.{places}f}"
+    rounded = round(round(value, 12), 3) + 0.0
+    return f"{rounded:+.3f}" if sign and rounded else f"{rounded:.3f}"
 
 
-def probability_words(value: float, error: float = 0.0) -> str:
-    """Write a probability, never as a false 0 or 1, with the digits that its error leaves.
-
-    Parameters
-    ----------
-    value : float
-    error : float
-        Monte Carlo standard error; 0: exact.
+def probability_words(value: float) -> str:
+    """Write a probability with three decimals, never as a false 0 or 1.
 
     Examples
     --------
     >>> [probability_words(p) for p in (0.99996, 0.25, 0.0)]
     ['> 0.999', '0.250', '< 0.001']
-    >>> probability_words(0.6243, 0.002), probability_words(0.6243, 0.004)
-    ('0.624', '0.62 ± 0.01')
     """
-    places = digits(error)
-    unit = 10.0**-places
-    rounded_up = math.ceil(error / unit) * unit  # an error is never written as none
-    if value >= 1.0 - 0.5 * unit:
-        return f"> {1.0 - unit:.{places}f}"
-    if value < 0.5 * unit:
-        return f"< {unit:.{places}f}"
-    return f"{value:.{places}f}" + (f" ± {rounded_up:.2f}" if places == 2 else "")
+    if value >= 0.9995:
+        return "> 0.999"
+    return "< 0.001" if value < 0.0005 else f"{value:.3f}"
 
 
-def equality_words(value: float, error: float = 0.0) -> str:
+def equality_words(value: float) -> str:
     """Write a probability behind an equality sign, unless it has a sign of its own.
 
     Examples
@@ -66,8 +47,19 @@ def equality_words(value: float, error: float = 0.0) -> str:
     >>> [equality_words(p) for p in (0.99996, 0.25)]
     ['> 0.999', '= 0.250']
     """
-    words = probability_words(value, error)
+    words = probability_words(value)
     return words if words[0] in "<>" else f"= {words}"
+
+
+def chance_words(event: str, probability: float) -> str:
+    """Write a probability with its event.
+
+    Examples
+    --------
+    >>> chance_words("better", 0.25), chance_words("tie", 1.0)
+    ('P(better) = 0.250', 'P(tie) > 0.999')
+    """
+    return f"P({event}) {equality_words(probability)}"
 
 
 def share_error(share: float, draws: float) -> float:

@@ -3,12 +3,10 @@
 from typing import Literal
 
 import numpy as np
-import xarray as xr
 
 from bayesatk._tools.messages import ArgumentError
 from bayesatk._tools.words import number_words
 from bayesatk.comparison.pairs.verdicts import (
-    INTERVAL_END_ERROR,
     PairSentences,
     design_words,
     metric_words,
@@ -175,7 +173,9 @@ def level_sentence(result: Result, system: int, metric: Metric, target: str) -> 
     name, label = named(result.systems[system]), metric.label
     words = metric_words(result, metric)
     values = metric_values(result.statistics, metric).isel(system=system).sel(target=target)
-    mean, lower, upper = _level(result, system, metric, target, values)
+    mean, lower, upper = (
+        number_words(float(values.sel(statistic=name))) for name in ("mean", "ci_lower", "ci_upper")
+    )
     interval = f"({100 * result.ci_prob:g}% interval {lower} to {upper})"
     observed = observed_value(result, system, metric)
     trials = result.trials[[system]]
@@ -211,23 +211,6 @@ def level_sentence(result: Result, system: int, metric: Metric, target: str) -> 
         f"distributions that agree with the counts it is {number_words(low)} to "
         f"{number_words(high)} ({100 * result.ci_prob:g}% confidence)."
     )
-
-
-def _level(
-    result: Result, system: int, metric: Metric, target: str, values: xr.DataArray
-) -> list[str]:
-    """Return mean and ends of the interval in words."""
-    numbers = {str(name): float(values.sel(statistic=name)) for name in values["statistic"].values}
-    error, ends = 0.0, numbers.get("ci_error", 0.0)
-    if result.sampled:
-        import arviz as az
-
-        draws = result.draws(metric).isel(system=system).sel(target=target)
-        size = float(az.ess(draws.transpose("chain", "draw").values, method="mean"))
-        error = numbers["sd"] / np.sqrt(size) if size > 0 else 0.0  # no size: constant draws
-        ends = INTERVAL_END_ERROR * error
-    words = [number_words(numbers["mean"], error)]
-    return words + [number_words(numbers[f"ci_{end}"], ends) for end in ("lower", "upper")]
 
 
 def expected_of_more(

@@ -348,12 +348,27 @@ def _usual(
         key = columns_of(roles, "system", "question")
         alone = [name for name in matches if sample.tell_apart([*key, name])]
         return alone[:1] or ([tuple(matches)] if sample.tell_apart([*key, *matches]) else matches)
-    if role == "outcome" and len(matches) > 1:  # one may count what another marks
-        matches = [name for name in matches if sample.are_marks(name)] or matches
+    if role == "outcome" and matches:
+        matches = _different_marks(matches, names, taken, sample)
     if role == "outcome" and not matches:
         beside = trial_columns(names)
         return [tuple(beside)] if len(beside) > 1 else []
     return matches
+
+
+def _different_marks(
+    matches: list[Any], names: Labels, taken: Collection[Any], sample: Sample
+) -> list[Any]:
+    """Return what may be the outcome: where marks match, all usual columns of marks that differ."""
+    marks = [name for name in matches if sample.are_marks(name)]
+    if not marks:  # one may count what another marks
+        return matches
+    usual = usual_names("outcome")
+    others = [name for name in names
+              if meaning(name) in usual and name not in (*matches, *taken)
+              and sample.are_marks(name)]  # fmt: skip
+    differ = [name for name in others if sample.cells[name] != sample.cells[marks[0]]]
+    return [*marks, *differ]
 
 
 def _not_row_numbers(
@@ -459,7 +474,7 @@ def _unclear(
     nothing = f" (nothing is in {shown(empty, 100)[1:-1]})" * bool(empty)
     taken = [*told.values(), *roles.values()]
     marked = [name for name in sample.marked() if name not in taken]
-    proposed: dict[str, Any] = dict.fromkeys(unclear, ...)
+    proposed: dict[str, Any] = {role: next(iter(found), ...) for role, found in unclear.items()}
     hints = f"Marks of 0 and 1 are in {shown(marked, 160)[1:-1]}. " * (
         bool(marked) and "outcome" in unclear)  # fmt: skip
     if unclear.get("outcome") == []:

@@ -8,6 +8,7 @@ import pandas as pd
 import xarray as xr
 from scipy.stats import kstwobign
 
+from bayesatk._tools.words import equality_words
 from bayesatk.guessing.baseline import guessers_of, guessing_chances
 from bayesatk.guessing.distributions import LargestPoissonBinomial
 from bayesatk.plots.canvas import (
@@ -20,7 +21,6 @@ from bayesatk.plots.canvas import (
     captioned,
     chosen_systems,
     legend_width,
-    probability_text,
     shortened,
     spaced,
 )
@@ -85,7 +85,7 @@ def plot_baseline(
     rows = rows.isel(system=np.argsort(-rows["observed_accuracy"].values, kind="stable"))
     table = rows.to_dataframe()
     names = {
-        label: f"{name}: {row['observed_accuracy']:.3f}, p {probability_text(row['p_value'])}"
+        label: f"{name}: {row['observed_accuracy']:.3f}, p {equality_words(row['p_value'])}"
         for (label, row), name in zip(table.iterrows(), shortened(table.index, 24), strict=True)
     }
     canvas = Canvas(

@@ -17,7 +17,6 @@ import numpy as np
 import xarray as xr
 
 from bayesatk._tools.messages import ArgumentError, one_of
-from bayesatk._tools.words import equality_words
 from bayesatk.metrics.grid import FAMILIES, Metric, MetricSpec, parse
 from bayesatk.results.result import Result
 from bayesatk.results.schema import TARGETS
@@ -508,20 +507,6 @@ def interval_name(probability: float, kind: str) -> str:
     """
     words = {"eti": "equal-tailed", "hdi": "highest-density"}
     return f"{100 * probability:g}% {words[kind]} interval"
-
-
-def probability_text(value: float, error: float = 0.0) -> str:
-    """Write that a quantity has a probability, with the digits that its error leaves.
-
-    Examples
-    --------
-    >>> [probability_text(p) for p in (0.99996, 0.25, 0.0)]
-    ['> 0.999', '= 0.250', '< 0.001']
-    >>> probability_text(0.6243, 0.008)
-    '≈ 0.62'
-    """
-    words = equality_words(value, error)
-    return f"≈ {words.split()[1]}" if "±" in words else words
 
 
 def shortened(labels: Iterable[object], width: int = 30) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import xarray as xr
 
-from bayesatk.comparison.pairs.verdicts import chance_words
+from bayesatk._tools.words import chance_words, equality_words
 from bayesatk.metrics.grid import Metric, MetricSpec, parse
 from bayesatk.plots.canvas import (
     COLORS,
@@ -23,7 +23,6 @@ from bayesatk.plots.canvas import (
     estimand,
     interval_name,
     legend_width,
-    probability_text,
     shortened,
     spaced,
 )
@@ -222,9 +221,8 @@ def plot_difference(
     _draw_rows(canvas, rows, height, color=COLORS[0])
     probability = rows["prob_greater"]  # of pairs that share a question
     words = _written(
-        lambda value, error: "" if value != value else f"P {probability_text(value, error)}",
-        probability, rows["monte_carlo_error"],
-    )  # fmt: skip
+        lambda value: "" if value != value else f"P {equality_words(value)}", probability
+    )
     _write_beside(canvas, "probability", high, height, words)
     canvas.vline("zero", 0.0, color=DARK, width=1.0, linestyle="dashed")
     if rope > 0:
@@ -460,8 +458,7 @@ def plot_leaderboard(
     values = rows[["ci_lower", "ci_upper", "observed"]].to_array()
     low, high = spaced(float(values.min()), float(values.max()))
     best = rows["prob_best"].clip(0.0, 1.0)
-    error = np.sqrt(best * (1.0 - best) / rows.attrs["effective_draws"])
-    words = _written(lambda chance, of: chance_words("best", chance, of), best, error)
+    words = _written(lambda chance: chance_words("best", chance), best)
     _write_beside(canvas, "best", high, height, words)
     across = xr.DataArray([low, high], dims="end")
     for line, below in enumerate(np.flatnonzero(np.diff(rows["tier"].isel(metric=0)))):

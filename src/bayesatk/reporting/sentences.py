@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from bayesatk._tools.words import probability_words
 from bayesatk.comparison.checks.noise import noise_floor
 from bayesatk.comparison.checks.question_table import question_table
 from bayesatk.comparison.claims import expected_of_more, said
@@ -154,7 +155,7 @@ def _baselines(result: Result) -> list[str]:
         sentences.append(
             f"{named(row['system'])} {beats} the best of {t:g} "
             f"random guessers: accuracy {row['observed_accuracy']:.3f} against an expected "
-            f"{row['expected_best']:.3f} (p-value {row['p_value']:.2g})."
+            f"{row['expected_best']:.3f} (p-value {probability_words(row['p_value'])})."
         )
     return sentences
 

@@ -52,15 +52,11 @@ def _decimals(heading: str, name: str, form: str, leaves: int = 1) -> Column:
     return Column(heading, lambda row: _number(row[name], form), leaves)
 
 
-def _chance(
-    heading: str, name: str, leaves: int = 1, meaning: str = "", error: str = "monte_carlo_error"
-) -> Column:
-    def write(row: Row) -> str:
-        p = min(max(row[name], 0.0), 1.0)  # a weighted share may be one by a rounding more
-        of_draws = float(np.sqrt(p * (1.0 - p) / row["_draws"]))
-        return "" if p != p else probability_words(p, row.get(error, of_draws))
-
-    return Column(heading, write, leaves, meaning)
+def _chance(heading: str, name: str, leaves: int = 1, meaning: str = "") -> Column:
+    return Column(
+        heading, lambda row: "" if row[name] != row[name] else probability_words(row[name]),
+        leaves, meaning,
+    )  # fmt: skip
 
 
 def _number(value: float, form: str, absent: str = "") -> str:
@@ -152,7 +148,7 @@ _COLUMNS: dict[str, Column] = {
     "expected_best": Column(
         "best guess", leaves=KEPT, meaning="expected best accuracy of the guessers."
     ),
-    "p_value": _decimals("p-value", "p_value", ".2g", KEPT),
+    "p_value": _chance("p-value", "p_value", KEPT),
     "prob_exceeds_questions": _chance("P(these)", "prob_exceeds_questions", 2),
     "prob_exceeds_population": _chance(
         "P(like these)", "prob_exceeds_population", KEPT,
@@ -161,7 +157,6 @@ _COLUMNS: dict[str, Column] = {
     ),
     "prob_beats": _chance(
         "P(run)", "prob_beats", 2, "probability that a new run beats a new best of the guessers.",
-        "prob_beats_error",
     ),
     "selected_mean": Column(
         "if selected", leaves=1,

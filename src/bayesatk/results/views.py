@@ -38,6 +38,7 @@ _TABULAR = (
     "groups", "group_comparison", "plan", "random_baseline", "verification", *PRINTED,
 )  # fmt: skip
 _MOST_TEXT = 2000  # characters of sentences below a table
+_SHOWN_ERROR = 2e-3  # standard error of a probability from which it is stated
 _LEAST = 8  # characters of a column whose text is folded
 
 
@@ -207,8 +208,7 @@ def view(frame: pd.DataFrame, name: str | None = None) -> View:
         named = dict.fromkeys([*PRINTED[name].split(), "sentence", "target"])
         frame = frame[[column for column in named if column in frame]]
     columns = declared(frame, name)
-    shared = {"_form": form_of(name), "_draws": frame.attrs.get("effective_draws") or np.inf}
-    described = frame.assign(**shared).to_dict("records")
+    described = frame.assign(_form=form_of(name)).to_dict("records")
     rows = [
         [written(column, label, cast("Row", row)) for label, column in columns.items()]
         for row in described
@@ -313,5 +313,16 @@ def legend(views: list[View], frame: pd.DataFrame) -> list[str]:
     targets = [name for name in dict.fromkeys(frame.get("target", ())) if name in TARGETS]
     return [
         *lines,
+        *_simulation_error(frame),
         *(f"{TARGETS[name]} (target {name!r}): {TARGET_MEANINGS[name]}" for name in targets),
     ]
+
+
+def _simulation_error(frame: pd.DataFrame) -> list[str]:
+    """Say how well the probabilities are known, where they are shares of draws."""
+    largest = 0.5 / np.sqrt(frame.attrs.get("effective_draws") or np.inf)
+    if "monte_carlo_error" in frame:
+        largest = frame["monte_carlo_error"].max()
+    if not largest > _SHOWN_ERROR:
+        return []
+    return [f"Probabilities are shares of draws; their standard error is at most {largest:.2g}."]

@@ -59,12 +59,11 @@ class FloorCheck:
     def sentence(self) -> str:
         """What was found."""
         side, chance = max(("at or above", self.above), ("below", self.below), key=lambda x: x[1])
-        error = 0.001 if self.pooled else 0.0  # of what is drawn: two decimals are known
-        value = "not estimable" if np.isnan(self.value) else number_words(self.value, error)
+        value = "not estimable" if np.isnan(self.value) else number_words(self.value)
         kind = "posterior probability" if self.pooled else "confidence"
         return (
             f"{self.label}: {value}, {self.limit} {self.floor:g}, {side} it with {kind} "
-            f"{probability_words(chance, error)}: {self.verdict}."
+            f"{probability_words(chance)}: {self.verdict}."
         )
 
 

@@ -166,7 +166,7 @@ class Gate:
     def _verdict(self) -> str:
         policy, (new, baseline) = self.policy, map(named, self.systems)
         worse = policy.rule == RULES[0]
-        chance = probability_words(self.probability, self.error)
+        chance = probability_words(self.probability)
         return (
             f"{self.verdict.upper()}: in {policy.metric} on {TARGET_NAMES[policy.target]} {new} is "
             f"{'not worse' if worse else 'better'} than {baseline} by more than {policy.margin:g} "
@@ -186,11 +186,13 @@ class Gate:
         difference then overstates how often its verdict comes again.
         """
         verdict = decided(self.probability, self.policy.ci_prob)
-        same = self.design.same_system.of(verdict)
+        again, same = map(
+            probability_words, (self.replication, self.design.same_system.of(verdict))
+        )
         return [
             f"A second run of both systems on these questions gives this verdict on the difference "
-            f"({verdict}) with probability {self.replication:.2f} if the true difference is as "
-            f"uncertain as this run leaves it, and with {same:.2f} if the systems do not differ."
+            f"({verdict}) with probability {again} if the true difference is as uncertain as this "
+            f"run leaves it, and with {same} if the systems do not differ."
         ]
 
     def __str__(self) -> str:

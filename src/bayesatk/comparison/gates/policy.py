@@ -23,6 +23,7 @@ from bayesatk._tools.messages import (
     real_number,
     whole_number,
 )
+from bayesatk._tools.words import probability_words
 from bayesatk.comparison.plans.pilots import pilots_of
 from bayesatk.comparison.plans.planning import designs_of
 from bayesatk.metrics.grid import Metric, parse
@@ -324,10 +325,10 @@ class GateDesign:
     def lines(self) -> list[str]:
         """Say what it means, a sentence each."""
         same = self.same_system
+        passes, fails, flips = map(probability_words, (same.passes, same.fails, same.flip))
         sentences = [
-            f"The same system run again passes with probability {same.passes:.2f} and fails with "
-            f"{same.fails:.3f}; two such runs get different verdicts with probability "
-            f"{same.flip:.2f}."
+            f"The same system run again passes with probability {passes} and fails with {fails}; "
+            f"two such runs get different verdicts with probability {flips}."
         ]
         if self.more_trials is not None:
             sentences.append(
@@ -335,10 +336,10 @@ class GateDesign:
                 f"{self.more_trials:.2g} times as many trials."
             )
         if self.at_effect is not None:
-            rates = self.at_effect
+            passes, fails = map(probability_words, (self.at_effect.passes, self.at_effect.fails))
             sentences.append(
                 f"At a true difference of {self.effect:+g} it passes with probability "
-                f"{rates.passes:.2f}, fails with {rates.fails:.2f}, and is inconclusive otherwise."
+                f"{passes}, fails with {fails}, and is inconclusive otherwise."
             )
         return sentences
 

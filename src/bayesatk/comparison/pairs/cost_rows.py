@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from bayesatk._tools.arrays import Array
-from bayesatk._tools.words import share_error
+from bayesatk._tools.words import chance_words, share_error
 from bayesatk.comparison.pairs.contrasts import separated
-from bayesatk.comparison.pairs.verdicts import AHEAD, BEHIND, OPEN, chance_words, named
+from bayesatk.comparison.pairs.verdicts import AHEAD, BEHIND, OPEN, named
 from bayesatk.core.engine.distribution import Empirical, interval
 from bayesatk.metrics.grid import COST, Metric
 from bayesatk.results.result import Result
@@ -92,5 +92,5 @@ def _sentence(
     return (
         f"On {TARGET_NAMES[target]} a {'trial' if metric == COST else 'success'} costs "
         f"{amounts[0]} with {first} and {amounts[1]} with {second}{times}; "
-        f"{chance_words(f'{cheaper} is cheaper', chance, row['monte_carlo_error'])}."
+        f"{chance_words(f'{cheaper} is cheaper', chance)}."
     )

@@ -9,14 +9,9 @@ import xarray as xr
 
 from bayesatk._tools.arrays import Array
 from bayesatk._tools.messages import ArgumentError, real_number
-from bayesatk._tools.words import number_words
+from bayesatk._tools.words import chance_words, number_words
 from bayesatk.comparison.pairs.contrasts import Settings, of_differences
-from bayesatk.comparison.pairs.verdicts import (
-    INTERVAL_END_ERROR,
-    chance_words,
-    metric_words,
-    named,
-)
+from bayesatk.comparison.pairs.verdicts import metric_words, named
 from bayesatk.results.result import Result, analysis_group
 from bayesatk.results.schema import TARGET_NAMES
 from bayesatk.results.tables import noted
@@ -98,13 +93,10 @@ def _written(fit: Result, weight: Array) -> str:
 
 def _sentence(fit: Result, text: str, metric: str, target: str, row: Mapping[str, float]) -> str:
     """Say what a sum is, and how surely it is above zero."""
-    error = row["sd"] / np.sqrt(max(fit.size, 1))
-    mean = number_words(row["mean"], error, sign=True)
-    low, high = (
-        number_words(row[f"ci_{end}"], INTERVAL_END_ERROR * error, True)
-        for end in ("lower", "upper")
+    mean, low, high = (
+        number_words(row[name], sign=True) for name in ("mean", "ci_lower", "ci_upper")
     )
-    chance = chance_words("> 0", row["prob_positive"], row["monte_carlo_error"])
+    chance = chance_words("> 0", row["prob_positive"])
     return (
         f"On {TARGET_NAMES[target]} {text} is {mean} in {metric} ({100 * fit.ci_prob:g}% interval "
         f"{low} to {high}), {chance}."

@@ -14,7 +14,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bayesatk._tools.arrays import Flags, Ints
-from bayesatk._tools.words import number_words, printable, probability_words
+from bayesatk._tools.words import chance_words, number_words, printable
 from bayesatk.comparison.pairs.contrasts import CONTRASTS
 from bayesatk.core.question.observed import has_observed_mean
 from bayesatk.metrics.grid import Metric
@@ -29,10 +29,6 @@ EQUIVALENT, OPEN = "practically equivalent", "not separated"
 TURNED = {AHEAD: BEHIND, BEYOND_ROPE: BEHIND_ROPE, BEHIND: AHEAD, BEHIND_ROPE: BEYOND_ROPE}
 MAX_NAME_LENGTH = 60
 MAX_NAMES_PER_TIER = 8
-
-# Monte Carlo error of a 2.5% quantile over that of the mean, for a normal: what is known of the
-# ends of an interval.
-INTERVAL_END_ERROR = 2.7
 
 Row = Mapping[str, float]
 
@@ -192,7 +188,7 @@ class PairSentences:
         """Say who is ahead, by how much and how surely."""
         first, second = (named(self._result.systems[system]) for system in pair)
         tiers = self._tiers(metric, target)[list(pair)].tolist()
-        rope, error = f"{self._attrs['rope']:g}", row["monte_carlo_error"]
+        rope = f"{self._attrs['rope']:g}"
         text = {
             BEYOND_ROPE: f"{first} is ahead of {second} by more than {rope}",
             AHEAD: f"{first} is ahead of {second}",
@@ -207,14 +203,16 @@ class PairSentences:
                 f"tiers {tiers[0]} and {tiers[1]}" if tiers[0] != tiers[1] else f"tier {tiers[0]}"
             )
             text += f" ({both} {among})"
-        chances = [chance_words("better", row["prob_greater"], error)]
+        chances = [chance_words("better", row["prob_greater"])]
         if row["prob_tie"] >= 0.0005:
-            chances.append(chance_words("tie", row["prob_tie"], error))
+            chances.append(chance_words("tie", row["prob_tie"]))
         if self._attrs["rope"] > 0.0:
             side = {BEYOND_ROPE: "above", BEHIND_ROPE: "below"}.get(verdict, "in")
             event = f"within ±{rope}" if side == "in" else f"by more than {rope}"
-            chances.append(chance_words(event, row[f"prob_{side}_rope"], error))
-        mean, low, high = _difference(row)
+            chances.append(chance_words(event, row[f"prob_{side}_rope"]))
+        mean, low, high = (
+            number_words(row[name], sign=True) for name in ("mean", "ci_lower", "ci_upper")
+        )
         percent = f"{100 * self._result.ci_prob:g}%"
         return f"{text}: {mean} ({percent} interval {low} to {high}), {', '.join(chances)}."
 
@@ -249,30 +247,3 @@ def _listed(names: list[str]) -> str:
     """List names, the first few where there are many."""
     more = len(names) - MAX_NAMES_PER_TIER
     return ", ".join(names[:MAX_NAMES_PER_TIER]) + (f" and {more} more" if more > 0 else "")
-
-
-def chance_words(event: str, chance: float, error: float) -> str:
-    """Write a probability with its event.
-
-    Examples
-    --------
-    >>> chance_words("better", 0.25, 0.0), chance_words("tie", 1.0, 0.0)
-    ('P(better) = 0.250', 'P(tie) > 0.999')
-    """
-    words = probability_words(chance, error)
-    return f"P({event}) {words if words[0] in '<>' else f'= {words}'}"
-
-
-def _difference(row: Row) -> list[str]:
-    """Return difference and interval with the digits that the Monte Carlo error leaves."""
-    chance, error = row["prob_greater"], row["monte_carlo_error"]
-    # The error of a probability p from N draws is sqrt(p (1 - p) / N); of a p of 0 or 1, and with
-    # N draws, sqrt(1/2) / N.
-    inner = chance * (1.0 - chance)
-    size = np.inf if error == 0.0 else inner / error**2 if inner > 0.0 else np.sqrt(0.5) / error
-    of_mean = row["sd"] / np.sqrt(size)
-    words = [number_words(row["mean"], of_mean, sign=True)]
-    return words + [
-        number_words(row[f"ci_{end}"], INTERVAL_END_ERROR * of_mean, True)
-        for end in ("lower", "upper")
-    ]
