@@ -8,7 +8,6 @@ import matplotlib
 import pytest
 
 import bayesatk as bk
-from bayesatk.io.logs.formats import LOGS
 from bayesatk.metrics.grid import FAMILIES
 
 matplotlib.use("agg")
@@ -57,13 +56,12 @@ def run(page: str) -> dict[str, object]:
 
 @pytest.fixture(autouse=True)
 def _as_in_jupyter(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Set what a kernel sets; take out the metric and the reader that pages add in memory."""
+    """Set what a kernel sets; take out the metrics that pages add in memory."""
     monkeypatch.setenv("FORCE_COLOR", "1")
-    registries = [(registry, dict(registry)) for registry in (FAMILIES, LOGS)]
+    before = dict(FAMILIES)
     yield
-    for registry, before in registries:
-        registry.clear()
-        registry.update(before)
+    FAMILIES.clear()
+    FAMILIES.update(before)
 
 
 @pytest.mark.long
