@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import invwishart, norm
 
 from bayesatk.core.engine import coupling
-from bayesatk.core.engine.coupling import Influence, coupled, standardised
+from bayesatk.core.engine.coupling import Influence, couple, standardised
 
 
 def _values(seed: int, systems: int = 3, questions: int = 30) -> np.ndarray:
@@ -19,13 +19,13 @@ def test_what_a_question_moves_a_mean_by() -> None:
     gap = values - values.mean(axis=2, keepdims=True)
     np.testing.assert_allclose(even.rows, gap / 30, atol=1e-12)
     np.testing.assert_allclose(even.overlap, 1.0)
-    assert even.freedom == pytest.approx(29.0)
+    assert even.degrees_of_freedom == pytest.approx(29.0)
     weight = np.arange(1.0, 31.0)
     uneven = Influence.of(values, weight)
     share = weight / weight.sum()
     gap = values - (values @ share)[..., None]
     np.testing.assert_allclose(uneven.rows, share * gap, atol=1e-12)
-    assert uneven.freedom == pytest.approx(1.0 / (share @ share) - 1.0)
+    assert uneven.degrees_of_freedom == pytest.approx(1.0 / (share @ share) - 1.0)
     member = np.arange(30)[:, None] % 3 == np.arange(3)
     within = Influence.of(values, np.ones(30), member.astype(float)).rows
     np.testing.assert_allclose(within @ member, 0.0, atol=1e-12)
@@ -55,11 +55,13 @@ def test_correlations_are_drawn_from_the_inverse_wishart(systems: int, monkeypat
     seen = np.corrcoef(influence.rows[0])
     pairs = systems * (systems - 1) / 2
     average = (seen.sum() - systems) / (2 * pairs)
-    prior = coupling._QUESTIONS / pairs
+    prior = coupling._PRIOR_QUESTIONS / pairs
     rho = np.tanh((30 * np.arctanh(average) + prior * np.arctanh(0.5)) / (30 + prior))
-    before = coupling._EACH * systems - coupling._LESS
-    scale = before * ((1 - rho) * np.eye(systems) + rho) + influence.freedom * seen
-    drawn = invwishart.rvs(before + influence.freedom, scale, 8000, np.random.default_rng(2))
+    before = coupling._FREEDOM_PER_SYSTEM * systems - coupling._FREEDOM_OFFSET
+    scale = before * ((1 - rho) * np.eye(systems) + rho) + influence.degrees_of_freedom * seen
+    drawn = invwishart.rvs(
+        before + influence.degrees_of_freedom, scale, 8000, np.random.default_rng(2)
+    )
     sd = np.sqrt(np.einsum("kii->ki", drawn))
     theirs = (drawn / sd[:, :, None] / sd[:, None, :])[:, 0, 1]
     ours = np.einsum("mi,mi->m", roots[:, 0], roots[:, 1])
@@ -86,12 +88,12 @@ def test_margins_are_kept_and_the_order_has_the_correlation() -> None:
     draws = rng.standard_normal((4000, 2, 2))
     root = np.array([[1.0, 0.0], [0.8, 0.6]])
     roots = np.broadcast_to(root, (2, 300, 2, 2))
-    found = coupled(margins, draws, roots)
+    found = couple(margins, draws, roots)
     np.testing.assert_array_equal(np.sort(found, axis=0), np.sort(margins, axis=0))
     scores = norm.ppf((found.argsort(axis=0).argsort(axis=0) + 0.5) / 4000)
     for metric in range(2):
         assert np.corrcoef(scores[:, metric].T)[0, 1] == pytest.approx(0.8, abs=0.03)
-    alone = coupled(margins, draws, None)
+    alone = couple(margins, draws, None)
     np.testing.assert_array_equal(np.sort(alone, axis=0), np.sort(margins, axis=0))
     assert (alone.argsort(axis=0) == draws.argsort(axis=0)).all()
 

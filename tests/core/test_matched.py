@@ -16,7 +16,7 @@ from scipy.stats import gamma, norm
 
 import bayesatk as bk
 from bayesatk.core.engine.distribution import Empirical, interval
-from bayesatk.core.engine.matched import known_at_points, matched_quantiles
+from bayesatk.core.engine.matched import cumulant_mixture, matched_quantiles
 from bayesatk.core.pooling.nodes import Nodes
 from bayesatk.core.pooling.states import States
 from bayesatk.core.program.credits import credit_cumulants
@@ -239,7 +239,7 @@ def test_matched_gammas_are_gammas_and_normals() -> None:
     np.testing.assert_allclose(normal, norm(mean, np.sqrt(variance)).ppf(LEVELS), atol=1e-7)
     for points in (1, 5):
         rows = [np.full(points, value) for value in cumulants]
-        found = known_at_points(np.full(points, 1.0 / points), *rows, (0.0, 1.0), np.inf)
+        found = cumulant_mixture(np.full(points, 1.0 / points), *rows, (0.0, 1.0), np.inf)
         check_points(found, LEVELS, size.ppf(LEVELS))
 
 
@@ -249,9 +249,9 @@ def test_a_mixture_is_that_of_its_points() -> None:
     weight = np.exp(-0.5 * ((centre - 0.4) / 0.1) ** 2)
     weight /= weight.sum()
     sd = 0.02 + 0.05 * centre
-    found = known_at_points(weight, centre, sd**2, np.zeros(301), (0.0, 1.0), np.inf)
+    found = cumulant_mixture(weight, centre, sd**2, np.zeros(301), (0.0, 1.0), np.inf)
     check_quantiles(found, lambda x: float(weight @ norm(centre, sd).cdf(x)), LEVELS)
-    known = known_at_points(weight, centre, np.zeros(301), np.zeros(301), (0.0, 1.0), 1e4)
+    known = cumulant_mixture(weight, centre, np.zeros(301), np.zeros(301), (0.0, 1.0), 1e4)
     check_quantiles(known, lambda x: float(weight @ (centre <= x)), LEVELS)
 
 
@@ -429,7 +429,7 @@ def test_evaluate_states_the_error_of_its_intervals(kind: str) -> None:
 
 def test_known_values_have_no_spread() -> None:
     """Credits that are the same whatever happens."""
-    found = known_at_points(
+    found = cumulant_mixture(
         np.ones(1), np.full(1, 0.25), np.full(1, 1e-40), np.zeros(1), (0.0, 1.0), np.inf
     )
     assert found.quantile([0.1, 0.9]).tolist() == [0.25, 0.25]

@@ -13,7 +13,7 @@ import numpy as np
 import xarray as xr
 
 from bayesatk._tools.arrays import Array
-from bayesatk.core.engine.coupling import Influence, coupled, standardised
+from bayesatk.core.engine.coupling import Influence, couple, standardised
 from bayesatk.core.question.ballot import plurality_finite
 from bayesatk.core.question.categorical import category_finite
 from bayesatk.core.question.expected_credit import finite
@@ -123,7 +123,7 @@ class SharedQuestions:
             roots.append(self.roots_of_groups)
         by_metric, own = (np.swapaxes(each, 1, 2) for each in (margins, draws))
         joint = [
-            coupled(by_metric[..., target], own[..., target], root)
+            couple(by_metric[..., target], own[..., target], root)
             for target, root in enumerate(roots[: draws.shape[3]])
         ]
         return np.stack([np.swapaxes(each, 1, 2) for each in joint], axis=-1)

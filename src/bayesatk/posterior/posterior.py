@@ -10,8 +10,8 @@ import numpy as np
 from scipy.special import betaincinv, logit
 
 from bayesatk._tools.arrays import Array, Flags, Indices, Ints, Rng
-from bayesatk.core.engine.distribution import Empirical, mean_of_independent
-from bayesatk.core.engine.matched import known_at_points, matched_quantiles, skewness
+from bayesatk.core.engine.distribution import Empirical, weighted_mean_distribution
+from bayesatk.core.engine.matched import cumulant_mixture, matched_quantiles, skewness
 from bayesatk.core.numerics.points import WeightedPoints
 from bayesatk.core.numerics.weights import reweighted, total_moments
 from bayesatk.core.pooling.nodes import Nodes
@@ -455,7 +455,7 @@ class Posterior:
                 return Empirical(drawn[:, k, target])
             mean, variance, third = whole.values[:, k, target].T
             draws = self._independent
-            return known_at_points(self.weight, mean, variance, third, ends[k], draws)
+            return cumulant_mixture(self.weight, mean, variance, third, ends[k], draws)
 
         return [[of(k, target) for k in range(len(self.metrics))] for target in targets]
 
@@ -500,7 +500,7 @@ class Posterior:
         """Return the distribution of a mean of metrics of these Betas."""
         assert self._betas is not None
         values = metric.latent(self._quantiles)
-        return mean_of_independent(values, *self._betas[2:], _ends(metric))
+        return weighted_mean_distribution(values, *self._betas[2:], _ends(metric))
 
     @cached_property
     def _drawn(self) -> Flags:

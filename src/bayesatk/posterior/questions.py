@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import bdtr, logsumexp
 
 from bayesatk._tools.arrays import Array, Indices, Ints, Rng
-from bayesatk.core.engine.bootstrap import bootstrap_without
+from bayesatk.core.engine.bootstrap import bootstrap_leave_one_out
 from bayesatk.core.program.moments import Metrics
 from bayesatk.data.scales import MetricFunction
 from bayesatk.metrics.category_credit import CategoryCredit, ScoredCredit
@@ -198,7 +198,7 @@ def _resampled(model: CountModel, mean: Array) -> tuple[Array, Array]:
         members = np.flatnonzero(cells.group == group)
         terms = cells.tried(group)
         terms = terms._replace(state=np.searchsorted(members, terms.state))
-        groups[:, group], slopes[:, members] = bootstrap_without(mean[:, members], terms)
+        groups[:, group], slopes[:, members] = bootstrap_leave_one_out(mean[:, members], terms)
     return groups, slopes
 
 

@@ -1,11 +1,11 @@
-"""Joint draws of systems, each with its own posterior, in the order that shared questions give.
+"""Joint draws of systems: a Gaussian copula of their posteriors, from the questions they share.
 
-Systems that answered the same questions have means over questions like these that move together:
-what is hard for one is hard for another. How far their means are correlated is what the values of
-the questions say, trial noise and all. That correlation is itself known only roughly, so that it is
-drawn anew along the draws: from an inverse Wishart distribution around equal correlations of the
-size that is seen on average. Draws of a normal with such a correlation give the order (a Gaussian
-copula), and every system's own posterior gives the values.
+Systems that answered the same questions have correlated means over questions like these, because
+questions that are hard for one system are hard for another. The correlations are estimated from
+the values of the questions, trial noise included. As they are uncertain, correlation matrices are
+drawn from an inverse Wishart posterior, whose prior is centred at equal correlations of the average
+observed size. Normal draws with these correlations give the ranks of the joint draws (a Gaussian
+copula), and the posterior of each system gives the values.
 """
 
 from dataclasses import dataclass
@@ -15,38 +15,38 @@ from scipy.special import ndtri
 
 from bayesatk._tools.arrays import Array, Rng
 
-# Average correlation before any question was seen, and questions that this is worth for one pair of
-# systems. With fewer a system that is another one plus a few marks is ahead of it too surely; with
-# many more intervals of systems that answer nearly alike are too wide.
-_CORRELATION, _QUESTIONS = 0.5, 24.0
-_LEAST_SEEN, _MOST_SEEN, _MOST = -0.5, 0.995, 0.99  # average correlations that are believed
-_EACH, _LESS = 6, 8  # degrees of freedom of the prior: so many a system, less so many
-_ALONE = 0.5  # questions on which a system stands alone, before any question was seen
-_FEWEST, _MATRICES, _CUBES = 200, 1000, 2e7  # correlation matrices, fewer of many systems
-_NO_SPREAD = 1e-12  # of values, relative to the largest: all the same
+# Prior of the average correlation, and the number of questions that it counts as for one pair of
+# systems. With a smaller number the better of two systems that differ by a few marks is ahead with
+# too large a probability; with a larger one intervals of nearly equal systems are too wide.
+_PRIOR_CORRELATION, _PRIOR_QUESTIONS = 0.5, 24.0
+_OBSERVED_MIN, _OBSERVED_MAX, _AVERAGE_MAX = -0.5, 0.995, 0.99  # bounds of average correlations
+_FREEDOM_PER_SYSTEM, _FREEDOM_OFFSET = 6, 8  # of the inverse Wishart prior: 6 systems - 8
+_DIFFERING_PRIOR = 0.5  # questions on which a system differs from all others, a priori
+_MATRICES_MIN, _MATRICES_MAX, _MATRIX_FLOATS = 200, 1000, 2e7  # correlation matrices drawn
+_RELATIVE_ZERO = 1e-12  # values with a smaller spread, relative to the largest, are equal
 
 
 @dataclass(frozen=True)
 class Influence:
-    """What every question moves the mean of every system by, once what is fixed is taken out.
+    """Influence of every question on the mean of every system: weighted regression residuals.
 
     Parameters
     ----------
     rows : ndarray, shape (metrics, systems, questions)
         Zero where a system did not try a question.
     overlap : ndarray, shape (systems, systems)
-        Correlation of means of values that are the same for all systems.
+        Correlation of the means of two systems, were the values of all systems equal.
     freedom : float
-        Degrees of freedom: equally weighted questions of a system, less what was taken out.
+        Effective number of equally weighted questions of a system, less regression coefficients.
     """
 
     rows: Array
     overlap: Array
-    freedom: float
+    degrees_of_freedom: float
 
     @classmethod
     def of(cls, values: Array, share: Array, fixed: Array | None = None) -> "Influence":
-        """Take values by question apart.
+        """Return the influence of questions on weighted means of their values.
 
         Parameters
         ----------
@@ -55,111 +55,138 @@ class Influence:
         share : ndarray, shape (questions,)
             Weight of every question in a mean.
         fixed : ndarray, shape (questions, columns), optional
-            What other questions have in common with these: a constant (the default), groups,
-            covariates.
+            Regressors whose effects are not due to the choice of questions: a constant (the
+            default), groups, covariates.
         """
         tried = ~np.isnan(values).any(axis=0)
         weight = share * tried
         weight = weight / np.maximum(weight.sum(axis=1, keepdims=True), 1e-300)
         fixed = np.ones((len(share), 1)) if fixed is None else fixed
-        rows, freedom = np.zeros(values.shape), np.zeros(len(weight))
-        for system, (own, seen) in enumerate(zip(weight, tried, strict=True)):
-            root, known = np.sqrt(own[seen])[:, None], values[:, system, seen].T
-            slopes, _, rank, _ = np.linalg.lstsq(root * fixed[seen], root * known, rcond=None)
-            rows[:, system, seen] = (own[seen, None] * (known - fixed[seen] @ slopes)).T
-            freedom[system] = 1.0 / max(float(own @ own), 1e-300) - rank
+        rows, degrees_of_freedom = np.zeros(values.shape), np.zeros(len(weight))
+        for system, (system_weight, tried_here) in enumerate(zip(weight, tried, strict=True)):
+            root_weight, observed = (
+                np.sqrt(system_weight[tried_here])[:, None],
+                values[:, system, tried_here].T,
+            )
+            coefficients, _, rank, _ = np.linalg.lstsq(
+                root_weight * fixed[tried_here], root_weight * observed, rcond=None
+            )
+            rows[:, system, tried_here] = (
+                system_weight[tried_here, None] * (observed - fixed[tried_here] @ coefficients)
+            ).T
+            degrees_of_freedom[system] = (
+                1.0 / max(float(system_weight @ system_weight), 1e-300) - rank
+            )
         length = np.maximum(np.linalg.norm(weight, axis=1), 1e-300)
         overlap = (weight @ weight.T) / np.outer(length, length)
-        return cls(rows, overlap, max(float(freedom.mean()), 0.0))
+        return cls(rows, overlap, max(float(degrees_of_freedom.mean()), 0.0))
 
-    def roots(self, own: Array, rng: Rng) -> Array:
+    def roots(self, question_share: Array, rng: Rng) -> Array:
         """Draw square roots of the correlations of the systems' means.
 
         Parameters
         ----------
         own : ndarray, shape (metrics, systems)
-            Share of the variance of every mean that the questions account for.
+            Share of the variance of every mean that is due to the choice of questions.
         rng : numpy.random.Generator
 
         Returns
         -------
         ndarray, shape (metrics, matrices, systems, systems)
-            The same random numbers for all metrics, so that these stay together.
+            From the same random numbers for all metrics, so that metrics stay correlated.
         """
-        systems = own.shape[1]
-        matrices = int(np.clip(_CUBES / systems**3, _FEWEST, _MATRICES))
-        place, before = np.arange(systems), _EACH * systems - _LESS
+        systems = question_share.shape[1]
+        matrices = int(np.clip(_MATRIX_FLOATS / systems**3, _MATRICES_MIN, _MATRICES_MAX))
+        diagonal, prior_freedom = (
+            np.arange(systems),
+            _FREEDOM_PER_SYSTEM * systems - _FREEDOM_OFFSET,
+        )
         bartlett = np.tril(rng.standard_normal((matrices, systems, systems)), -1)
-        degrees = before + self.freedom - place
-        bartlett[:, place, place] = np.sqrt(rng.chisquare(degrees, (matrices, systems)))
-        found = np.empty((len(self.rows), *bartlett.shape))
-        others = ~np.eye(systems, dtype=bool)
+        degrees = prior_freedom + self.degrees_of_freedom - diagonal
+        bartlett[:, diagonal, diagonal] = np.sqrt(rng.chisquare(degrees, (matrices, systems)))
+        all_roots = np.empty((len(self.rows), *bartlett.shape))
+        off_diagonal = ~np.eye(systems, dtype=bool)
         for metric, rows in enumerate(self.rows):
             length = np.linalg.norm(rows, axis=1)
-            spread = length > _NO_SPREAD * max(float(np.abs(rows).max(initial=0.0)), 1e-300)
-            unit = rows / np.where(spread, length, np.inf)[:, None]
-            shared = others * np.sqrt(np.outer(own[metric], own[metric]))
-            seen, overlap = shared * (unit @ unit.T), shared * self.overlap
-            prior = np.eye(systems) + self._average(seen, overlap) * overlap
-            scale = before * prior + self.freedom * (seen + np.diag(spread.astype(float)))
-            scale += np.diag(_alone(unit))
+            varies = length > _RELATIVE_ZERO * max(float(np.abs(rows).max(initial=0.0)), 1e-300)
+            unit = rows / np.where(varies, length, np.inf)[:, None]
+            shared_share = off_diagonal * np.sqrt(
+                np.outer(question_share[metric], question_share[metric])
+            )
+            observed, overlap = shared_share * (unit @ unit.T), shared_share * self.overlap
+            prior = np.eye(systems) + self._prior_correlation(observed, overlap) * overlap
+            scale = prior_freedom * prior + self.degrees_of_freedom * (
+                observed + np.diag(varies.astype(float))
+            )
+            scale += np.diag(_unobserved_differences(unit))
             upper = np.broadcast_to(np.linalg.cholesky(scale).T, bartlett.shape)
             root = np.swapaxes(np.linalg.solve(bartlett, upper), 1, 2)
-            found[metric] = root / np.linalg.norm(root, axis=2, keepdims=True)
-        return found
+            all_roots[metric] = root / np.linalg.norm(root, axis=2, keepdims=True)
+        return all_roots
 
-    def _average(self, seen: Array, overlap: Array) -> float:
-        """Return the correlation of systems on the same questions that the prior is around."""
+    def _prior_correlation(self, observed: Array, overlap: Array) -> float:
+        """Return the correlation of systems on the same questions at which the prior is centred."""
         if not overlap.any():
             return 0.0
-        average = float(np.clip(seen.sum() / overlap.sum(), _LEAST_SEEN, _MOST_SEEN))
-        number, pairs = self.freedom + 1.0, len(seen) * (len(seen) - 1) / 2
-        prior = _QUESTIONS / pairs  # of many pairs the average is better known
-        total = number * np.arctanh(average) + prior * np.arctanh(_CORRELATION)
-        return float(np.clip(np.tanh(total / (number + prior)), 0.0, _MOST))
+        average = float(np.clip(observed.sum() / overlap.sum(), _OBSERVED_MIN, _OBSERVED_MAX))
+        seen_questions, pairs = (
+            self.degrees_of_freedom + 1.0,
+            len(observed) * (len(observed) - 1) / 2,
+        )
+        prior_questions = (
+            _PRIOR_QUESTIONS / pairs
+        )  # the average over many pairs is estimated better
+        total = seen_questions * np.arctanh(average) + prior_questions * np.arctanh(
+            _PRIOR_CORRELATION
+        )
+        return float(
+            np.clip(np.tanh(total / (seen_questions + prior_questions)), 0.0, _AVERAGE_MAX)
+        )
 
 
-def _alone(unit: Array) -> Array:
-    """Return on how many questions more than were seen a system may stand alone; (systems,).
+def _unobserved_differences(unit: Array) -> Array:
+    """Return the number of further questions on which a system may differ from all; (systems,).
 
-    The difference of two systems is known by the questions on which they differ. Where these are
-    few, as of pass@k when k is near the number of trials, a sum of squares does not show how little
-    it knows: two systems that agree on forty questions of forty differ on some others. Half a
-    question is added, as Jeffreys' prior of a share does, over one more than the number of
-    questions on which the system differs from the one that is most like it. (That number is
+    The difference of two systems is estimated from the questions on which they differ. Where these
+    are few, as for pass@k when k is near the number of trials, the sum of squared differences is
+    too certain: two systems that agree on forty questions of forty differ on some others. Half a
+    question is added, as in Jeffreys' prior of a share, divided by one more than the number of
+    questions on which the system differs from the most similar one. (That number is
     ``(sum of squares)^2 / (sum of fourth powers)`` of the differences.)
 
     Parameters
     ----------
     unit : ndarray, shape (systems, questions)
-        Values of every system, of length 1.
+        Influences of the questions, scaled to a sum of squares of 1.
 
     Examples
     --------
     >>> same = [0.6, 0.8, 0.0]
-    >>> _alone(np.array([same, same, [0.6, 0.0, 0.8]])).round(3).tolist()
+    >>> _unobserved_differences(np.array([same, same, [0.6, 0.0, 0.8]])).round(3).tolist()
     [0.5, 0.5, 0.167]
     """
-    alone = np.zeros(len(unit))
-    for system, own in enumerate(unit):
-        squares = (np.delete(unit, system, axis=0) - own) ** 2
-        total = squares.sum(axis=1)
+    extra = np.zeros(len(unit))
+    for system, row in enumerate(unit):
+        squares = (np.delete(unit, system, axis=0) - row) ** 2
+        total_squares = squares.sum(axis=1)
         differing = np.where(
-            total > _NO_SPREAD, total**2 / np.maximum((squares**2).sum(axis=1), 1e-300), 0.0
+            total_squares > _RELATIVE_ZERO,
+            total_squares**2 / np.maximum((squares**2).sum(axis=1), 1e-300),
+            0.0,
         )
-        alone[system] = _ALONE / (1.0 + differing.min(initial=np.inf))
-    return alone
+        extra[system] = _DIFFERING_PRIOR / (1.0 + differing.min(initial=np.inf))
+    return extra
 
 
-def coupled(margins: Array, draws: Array, roots: Array | None) -> Array:
-    """Put the values of every system in a joint order.
+def couple(margins: Array, draws: Array, roots: Array | None) -> Array:
+    """Reorder the values of every system so that their ranks are those of joint draws.
 
     Parameters
     ----------
     margins : ndarray, shape (draws, metrics, systems)
         Values of every system, in any order.
     draws : ndarray, shape (draws, metrics, systems)
-        Draws, independent between systems, whose order keeps the metrics of a system together.
+        Draws, independent between systems, whose ranks correlate the metrics of a system.
     roots : ndarray, shape (metrics, matrices, systems, systems), optional
         From `Influence.roots`; None: systems stay independent.
 
@@ -167,14 +194,14 @@ def coupled(margins: Array, draws: Array, roots: Array | None) -> Array:
     --------
     >>> values = np.array([[[1.0, 5.0]], [[2.0, 6.0]], [[3.0, 7.0]]])
     >>> draws = np.array([[[0.3, 0.1]], [[0.1, 0.2]], [[0.2, 0.3]]])
-    >>> coupled(values, draws, None)[:, 0].tolist()
+    >>> couple(values, draws, None)[:, 0].tolist()
     [[3.0, 5.0], [1.0, 6.0], [2.0, 7.0]]
     """
     size, metrics, systems = draws.shape
-    placed, order = np.sort(margins, axis=0), draws
+    ascending, order = np.sort(margins, axis=0), draws
     if roots is not None:
         scores = ndtri((np.arange(size) + 0.5) / size)[:, None, None]
-        normal = in_order_of(np.broadcast_to(scores, draws.shape), draws)
+        normal = reorder_by_rank(np.broadcast_to(scores, draws.shape), draws)
         matrices = roots.shape[1]
         rows = -(-size // matrices)
         padded = np.zeros((rows * matrices, metrics, systems))
@@ -182,25 +209,25 @@ def coupled(margins: Array, draws: Array, roots: Array | None) -> Array:
         by_matrix = padded.reshape(rows, matrices, metrics, systems).transpose(2, 1, 0, 3)
         joint = by_matrix @ np.swapaxes(roots, 2, 3)
         order = joint.transpose(2, 1, 0, 3).reshape(rows * matrices, metrics, systems)[:size]
-    return in_order_of(placed, order)
+    return reorder_by_rank(ascending, order)
 
 
-def in_order_of(ascending: Array, like: Array) -> Array:
-    """Return ascending values with the ranks of others, along the first axis."""
-    placed = np.empty(like.shape)
-    np.put_along_axis(placed, np.argsort(like, axis=0), ascending, axis=0)
-    return placed
+def reorder_by_rank(ascending: Array, ranked_like: Array) -> Array:
+    """Return ascending values with the ranks of other values, along the first axis."""
+    reordered = np.empty(ranked_like.shape)
+    np.put_along_axis(reordered, np.argsort(ranked_like, axis=0), ascending, axis=0)
+    return reordered
 
 
 def standardised(values: Array, mean: Array, sd: Array, ends: tuple[float, float]) -> Array:
-    """Move and stretch draws to have a mean and sd; the sd is less where they would leave a range.
+    """Shift and scale draws to a mean and sd; the sd is smaller where they would leave a range.
 
     Parameters
     ----------
     values : ndarray, shape (draws, ...)
     mean, sd : ndarray, shape (...)
     ends : pair of float
-        Of the range, which is wider where the values are outside.
+        Ends of the range; values that are outside extend it.
 
     Examples
     --------
@@ -209,11 +236,13 @@ def standardised(values: Array, mean: Array, sd: Array, ends: tuple[float, float
     [0.65, 0.85]
     """
     centred = values - values.mean(axis=0)
-    spread = centred.std(axis=0)
+    sd_now = centred.std(axis=0)
     low, high = centred.min(axis=0), centred.max(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         below = (np.minimum(ends[0], values.min(axis=0)) - mean) / low
         above = (np.maximum(ends[1], values.max(axis=0)) - mean) / high
-        most = np.minimum(below, above)
-        stretch = np.where(spread > 0.0, np.minimum(sd / spread, np.maximum(most, 0.0)), 0.0)
+        stretch_limit = np.minimum(below, above)
+        stretch = np.where(
+            sd_now > 0.0, np.minimum(sd / sd_now, np.maximum(stretch_limit, 0.0)), 0.0
+        )
     return np.asarray(mean + stretch * centred)

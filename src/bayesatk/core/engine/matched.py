@@ -1,9 +1,9 @@
-"""Distributions of numbers that are known at weighted points by three cumulants.
+"""Mixtures over hyperparameters of distributions given by their first three cumulants.
 
-Given a point a mean over questions is a sum of independent terms. It is taken to be a gamma with
-its mean, variance and third cumulant, shifted, and turned round where the third cumulant is
-negative: exact for a normal, and in the limit for many questions that are nearly all solved, or
-nearly none, where a Beta is not (Pearson's type III).
+Given the hyperparameters, a mean over questions is a sum of independent terms. Its distribution is
+approximated by a shifted gamma with the same mean, variance and third cumulant (Pearson's type
+III), reflected if the third cumulant is negative. That is exact for a normal and, where a Beta is
+not, in the limit of many questions that nearly all or nearly never are solved.
 """
 
 import numpy as np
@@ -12,56 +12,69 @@ from scipy.special import gammaincinv, ndtr, ndtri
 from bayesatk._tools.arrays import Array, Indices
 from bayesatk.core.engine.distribution import Empirical
 
-_PARTS, _OUTER = 50, 4.5  # of a mixture to either side, even in normal quantiles up to that one
-_WITHIN = 60  # quantiles of a part
-_SKEW, _MOST_SKEW = 0.25, 20.0  # skewness at which that error doubles, and that counts at most
-_GENTLE = 0.4  # skewness below which the cube root of a gamma is normal, to 1e-4 of its probability
-_SHAPE, TABLE = 5e-3, 1e-3  # of the width of an interval: error of the shape given a point, and
-# of so many parts
+_GROUPS_PER_SIDE = 50  # of mixture components, at equal steps of normal scores
+_OUTERMOST_SCORE = 4.5  # normal score of the outermost group and quantile
+_QUANTILES_PER_GROUP = 60
+_CUBE_ROOT_SKEWNESS_MAX = (
+    0.4  # below it the cube root of a gamma is normal, up to 1e-4 in probability
+)
+# Errors of quantiles in widths of the central 95%: of the gamma approximation of a component, which
+# doubles at a skewness of 0.25, and of dividing the mixture into groups.
+_SHAPE_ERROR, TABLE_ERROR = 5e-3, 1e-3
+_SKEWNESS_SCALE, _SKEWNESS_MAX = 0.25, 20.0
 
 
-def known_at_points(
+def cumulant_mixture(
     weight: Array, mean: Array, variance: Array, third: Array, ends: tuple[float, float],
     draws: float,
 ) -> Empirical:  # fmt: skip
-    """Return the distribution of a number by its first cumulants at weighted points.
+    """Return a mixture over weighted hyperparameters of gammas matched to three cumulants.
 
-    Each matched gamma is taken at quantiles that are even in normal scores. The error for the
-    shape of what is left given a point is a two hundredth of the width, more where it is skew.
+    Each gamma is represented by quantiles at equal steps of normal scores.
 
     Parameters
     ----------
-    weight, mean, variance, third : ndarray, shape (points,)
+    weight : ndarray, shape (points,)
+        Weights of the hyperparameters.
+    mean, variance, third : ndarray, shape (points,)
+        Cumulants given the hyperparameters.
     ends : (float, float)
-        Range of the number.
+        Range of the quantity.
     draws : float
-        Independent draws that the points are worth.
+        Effective number of independent draws of the hyperparameters.
     """
     if not variance.any():
-        return Empirical(mean, weight, draws, rough=TABLE)
-    between, within = float(weight @ (mean - weight @ mean) ** 2), float(weight @ variance)
-    inside = within / (between + within)
-    squares = float(weight @ skewness(variance, third).clip(-_MOST_SKEW, _MOST_SKEW) ** 2)
-    rough = min(_SHAPE * (1.0 + inside * squares / _SKEW**2), 1.0) * np.sqrt(inside)
-    upto = ndtr(np.linspace(-_OUTER, _OUTER, _WITHIN + 1))
-    upto[[0, -1]] = 0.0, 1.0
-    score = ndtri(0.5 * (upto[1:] + upto[:-1]))
-    share, *cumulants = _merged(weight, mean, variance, third)
+        return Empirical(mean, weight, draws, relative_error=TABLE_ERROR)
+    between_variance, within_variance = (
+        float(weight @ (mean - weight @ mean) ** 2),
+        float(weight @ variance),
+    )
+    within_share = within_variance / (between_variance + within_variance)
+    mean_square_skewness = float(
+        weight @ skewness(variance, third).clip(-_SKEWNESS_MAX, _SKEWNESS_MAX) ** 2
+    )
+    shape_error = min(
+        _SHAPE_ERROR * (1.0 + within_share * mean_square_skewness / _SKEWNESS_SCALE**2), 1.0
+    ) * np.sqrt(within_share)
+    cumulative = ndtr(np.linspace(-_OUTERMOST_SCORE, _OUTERMOST_SCORE, _QUANTILES_PER_GROUP + 1))
+    cumulative[[0, -1]] = 0.0, 1.0
+    score = ndtri(0.5 * (cumulative[1:] + cumulative[:-1]))
+    share, *cumulants = _merge_components(weight, mean, variance, third)
     values = matched_quantiles(score, *(cumulant[:, None] for cumulant in cumulants))
     return Empirical(
-        np.clip(values, *ends).ravel(), np.outer(share, np.diff(upto)).ravel(), draws,
-        np.sqrt(1.0 - inside), TABLE + rough,
+        np.clip(values, *ends).ravel(), np.outer(share, np.diff(cumulative)).ravel(), draws,
+        np.sqrt(1.0 - within_share), TABLE_ERROR + shape_error,
     )  # fmt: skip
 
 
 def skewness(variance: Array, third: Array) -> Array:
-    """Skewness, of what has a variance."""
+    """Skewness; 0 where the variance is 0."""
     scale = np.maximum(variance, 1e-200) ** 1.5
     return np.asarray(np.where(variance > 1e-200, third / scale, 0.0))
 
 
 def matched_quantiles(score: Array, mean: Array, variance: Array, third: Array) -> Array:
-    """Quantiles of the matched gammas at normal scores of their probabilities, elementwise.
+    """Quantiles of gammas matched to three cumulants, at normal scores of their probabilities.
 
     Examples
     --------
@@ -74,26 +87,32 @@ def matched_quantiles(score: Array, mean: Array, variance: Array, third: Array) 
     score, skew, sd = np.broadcast_arrays(
         score, skewness(variance, third), np.sqrt(np.maximum(variance, 0.0))
     )
-    small = np.where(np.abs(skew) < 1e-6, 1e-6, skew)
-    # Of Wilson and Hilferty 1931, PNAS 17: the cube root of a gamma is nearly normal.
-    z = ((1.0 + (score - small / 6.0) * small / 6.0) ** 3 - 1.0) * (2.0 / small)
-    steep = np.abs(skew) >= _GENTLE
-    if steep.any():
-        skew, shape = skew[steep], 4.0 / skew[steep] ** 2
-        turned = gammaincinv(shape, ndtr(np.sign(skew) * score[steep]))
-        z[steep] = (turned - shape) * (0.5 * skew)
+    nonzero_skew = np.where(np.abs(skew) < 1e-6, 1e-6, skew)
+    # The cube root of a gamma is nearly normal (Wilson and Hilferty 1931, PNAS 17).
+    z = ((1.0 + (score - nonzero_skew / 6.0) * nonzero_skew / 6.0) ** 3 - 1.0) * (
+        2.0 / nonzero_skew
+    )
+    strongly_skewed = np.abs(skew) >= _CUBE_ROOT_SKEWNESS_MAX
+    if strongly_skewed.any():
+        skew, shape = skew[strongly_skewed], 4.0 / skew[strongly_skewed] ** 2
+        gamma_quantile = gammaincinv(shape, ndtr(np.sign(skew) * score[strongly_skewed]))
+        z[strongly_skewed] = (gamma_quantile - shape) * (0.5 * skew)
     return np.asarray(mean + sd * z)
 
 
-def _merged(
+def _merge_components(
     weight: Array, mean: Array, variance: Array, third: Array
 ) -> tuple[Array, Array, Array, Array]:
-    """Return fewer parts of a mixture: neighbours with about the same mean are one."""
+    """Merge components with neighbouring means; returns weights and cumulants of the groups."""
     order = np.argsort(mean, kind="stable")
     weight, mean, variance, third = (x[order] for x in (weight, mean, variance, third))
-    outer = ndtr(-_OUTER)
-    middle = np.clip((np.cumsum(weight) - 0.5 * weight) / weight.sum(), outer, 1.0 - outer)
-    label: Indices = (ndtri(middle) * (_PARTS / _OUTER)).astype(np.intp)
+    outermost = ndtr(-_OUTERMOST_SCORE)
+    mid_probability = np.clip(
+        (np.cumsum(weight) - 0.5 * weight) / weight.sum(), outermost, 1.0 - outermost
+    )
+    label: Indices = (ndtri(mid_probability) * (_GROUPS_PER_SIDE / _OUTERMOST_SCORE)).astype(
+        np.intp
+    )
     _, label = np.unique(label, return_inverse=True)
     total = np.maximum(np.bincount(label, weight), 1e-300)
 
