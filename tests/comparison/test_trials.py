@@ -188,7 +188,7 @@ def test_complete_blocks_have_the_statistic_of_cochran(monkeypatch) -> None:
     q = (k - 1) * (k * (column**2).sum() - marks.sum() ** 2) / (k * marks.sum() - (row**2).sum())
     found = cochran(*_columns(marks)).p_value
     assert found == pytest.approx(chi2.sf(q, k - 1), rel=1e-9)
-    monkeypatch.setattr(trial_columns, "_PERMUTED", 10_000)
+    monkeypatch.setattr(trial_columns, "_MAX_TRIALS_PERMUTED", 10_000)
     assert cochran(*_columns(marks)).p_value == pytest.approx(found, abs=0.04)
 
 

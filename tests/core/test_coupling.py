@@ -48,8 +48,8 @@ def test_systems_are_alike_as_far_as_they_share_questions() -> None:
 @pytest.mark.parametrize("systems", [2, 4])
 def test_correlations_are_drawn_from_the_inverse_wishart(systems: int, monkeypatch) -> None:
     """The same scale matrix in SciPy's generator, whose algorithm is another one."""
-    monkeypatch.setattr(coupling, "_MATRICES", 8000)
-    monkeypatch.setattr(coupling, "_CUBES", 1e9)
+    monkeypatch.setattr(coupling, "_MATRICES_MAX", 8000)
+    monkeypatch.setattr(coupling, "_MATRIX_FLOATS", 1e9)
     influence = Influence.of(_values(3, systems), np.ones(30))
     roots = influence.roots(np.ones((1, systems)), np.random.default_rng(1))[0]
     seen = np.corrcoef(influence.rows[0])

@@ -14,7 +14,7 @@ from bayesatk.core.runs.trial_columns import cochran
 from bayesatk.core.runs.trial_order import (
     RANK_SUM,
     SWITCHES,
-    OrderLaw,
+    OrderStatistic,
     two_sided,
 )
 from bayesatk.data.answers import AnswerRules
@@ -221,7 +221,7 @@ def _column_words(effect: float) -> str:
     )
 
 
-def _test(values: Ints, law: OrderLaw, by: tuple[Ints, Ints]) -> tuple[float, float]:
+def _test(values: Ints, statistic: OrderStatistic, by: tuple[Ints, Ints]) -> tuple[float, float]:
     """P-value of the sum over questions, and its excess as a share of the expectation.
 
     Of the places of successes that is how much more often they come second than first in a pair
@@ -230,9 +230,9 @@ def _test(values: Ints, law: OrderLaw, by: tuple[Ints, Ints]) -> tuple[float, fl
     if not len(values):
         return 1.0, float("nan")
     parts = [(int(c), int(f), int(times)) for (c, f), times in zip(by[0], by[1], strict=True)]
-    expected = sum(times * law.mean(c, f) for c, f, times in parts)
+    expected = sum(times * statistic.mean(c, f) for c, f, times in parts)
     total = int(values.sum())
-    return two_sided(total, law, parts), total / expected - 1.0
+    return two_sided(total, statistic, parts), total / expected - 1.0
 
 
 def _drift_words(effect: float) -> str:

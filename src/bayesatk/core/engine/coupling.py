@@ -64,19 +64,15 @@ class Influence:
         fixed = np.ones((len(share), 1)) if fixed is None else fixed
         rows, degrees_of_freedom = np.zeros(values.shape), np.zeros(len(weight))
         for system, (system_weight, tried_here) in enumerate(zip(weight, tried, strict=True)):
-            root_weight, observed = (
-                np.sqrt(system_weight[tried_here])[:, None],
-                values[:, system, tried_here].T,
-            )
+            root_weight = np.sqrt(system_weight[tried_here])[:, None]
+            observed = values[:, system, tried_here].T
             coefficients, _, rank, _ = np.linalg.lstsq(
                 root_weight * fixed[tried_here], root_weight * observed, rcond=None
             )
-            rows[:, system, tried_here] = (
-                system_weight[tried_here, None] * (observed - fixed[tried_here] @ coefficients)
-            ).T
-            degrees_of_freedom[system] = (
-                1.0 / max(float(system_weight @ system_weight), 1e-300) - rank
-            )
+            residuals = observed - fixed[tried_here] @ coefficients
+            rows[:, system, tried_here] = (system_weight[tried_here, None] * residuals).T
+            effective_questions = 1.0 / max(float(system_weight @ system_weight), 1e-300)
+            degrees_of_freedom[system] = effective_questions - rank
         length = np.maximum(np.linalg.norm(weight, axis=1), 1e-300)
         overlap = (weight @ weight.T) / np.outer(length, length)
         return cls(rows, overlap, max(float(degrees_of_freedom.mean()), 0.0))
@@ -97,10 +93,8 @@ class Influence:
         """
         systems = question_share.shape[1]
         matrices = int(np.clip(_MATRIX_FLOATS / systems**3, _MATRICES_MIN, _MATRICES_MAX))
-        diagonal, prior_freedom = (
-            np.arange(systems),
-            _FREEDOM_PER_SYSTEM * systems - _FREEDOM_OFFSET,
-        )
+        diagonal = np.arange(systems)
+        prior_freedom = _FREEDOM_PER_SYSTEM * systems - _FREEDOM_OFFSET
         bartlett = np.tril(rng.standard_normal((matrices, systems, systems)), -1)
         degrees = prior_freedom + self.degrees_of_freedom - diagonal
         bartlett[:, diagonal, diagonal] = np.sqrt(rng.chisquare(degrees, (matrices, systems)))
@@ -115,9 +109,8 @@ class Influence:
             )
             observed, overlap = shared_share * (unit @ unit.T), shared_share * self.overlap
             prior = np.eye(systems) + self._prior_correlation(observed, overlap) * overlap
-            scale = prior_freedom * prior + self.degrees_of_freedom * (
-                observed + np.diag(varies.astype(float))
-            )
+            correlation = observed + np.diag(varies.astype(float))
+            scale = prior_freedom * prior + self.degrees_of_freedom * correlation
             scale += np.diag(_unobserved_differences(unit))
             upper = np.broadcast_to(np.linalg.cholesky(scale).T, bartlett.shape)
             root = np.swapaxes(np.linalg.solve(bartlett, upper), 1, 2)
@@ -129,19 +122,11 @@ class Influence:
         if not overlap.any():
             return 0.0
         average = float(np.clip(observed.sum() / overlap.sum(), _OBSERVED_MIN, _OBSERVED_MAX))
-        seen_questions, pairs = (
-            self.degrees_of_freedom + 1.0,
-            len(observed) * (len(observed) - 1) / 2,
-        )
-        prior_questions = (
-            _PRIOR_QUESTIONS / pairs
-        )  # the average over many pairs is estimated better
-        total = seen_questions * np.arctanh(average) + prior_questions * np.arctanh(
-            _PRIOR_CORRELATION
-        )
-        return float(
-            np.clip(np.tanh(total / (seen_questions + prior_questions)), 0.0, _AVERAGE_MAX)
-        )
+        questions = self.degrees_of_freedom + 1.0
+        pairs = len(observed) * (len(observed) - 1) / 2
+        prior_questions = _PRIOR_QUESTIONS / pairs  # an average over many pairs is known better
+        total = questions * np.arctanh(average) + prior_questions * np.arctanh(_PRIOR_CORRELATION)
+        return float(np.clip(np.tanh(total / (questions + prior_questions)), 0.0, _AVERAGE_MAX))
 
 
 def _unobserved_differences(unit: Array) -> Array:

@@ -112,9 +112,8 @@ def weighted_mean_distribution(
         for end in (np.min, np.max)
     )
     total_count = float(count.sum())
-    margin_cells = (
-        int(min(total_count, 6.0 * np.sqrt(total_count), _LATTICE_CELLS // 4)) + 2
-    )  # a value is divided between two cells
+    # Every value is divided between two cells, so that the sum spreads beyond its ends.
+    margin_cells = int(min(total_count, 6.0 * np.sqrt(total_count), _LATTICE_CELLS // 4)) + 2
     step = max(float(high - low) / (_LATTICE_CELLS - 2 * margin_cells), 1e-300)
     transform = np.ones(_LATTICE_CELLS // 2 + 1, complex)
     for positions, times in zip(gap / step, count, strict=True):
@@ -125,11 +124,9 @@ def weighted_mean_distribution(
         transform *= np.fft.rfft(mass / len(positions)) ** times
     index = int(np.floor(low / step)) - margin_cells + np.arange(_LATTICE_CELLS)
     mass = np.maximum(np.fft.irfft(transform), 0.0)[index % _LATTICE_CELLS]
-    values_on_lattice, mass = np.clip(mean + step * index, *ends), mass / mass.sum()
-    width = float(np.ptp(Empirical(values_on_lattice, mass).quantile([0.025, 0.975])))
-    return Empirical(
-        values_on_lattice, mass, np.inf, relative_error=_LATTICE_ERROR + step / max(width, step)
-    )
+    x, mass = np.clip(mean + step * index, *ends), mass / mass.sum()
+    width = float(np.ptp(Empirical(x, mass).quantile([0.025, 0.975])))
+    return Empirical(x, mass, np.inf, relative_error=_LATTICE_ERROR + step / max(width, step))
 
 
 def interval(quantity: Empirical, probability: float, kind: str) -> tuple[float, float]:

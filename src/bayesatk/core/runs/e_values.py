@@ -1,13 +1,12 @@
-"""E-values: evidence against a null hypothesis that may be looked at after every question.
+"""E-values: evidence against a null hypothesis that stays valid under optional stopping.
 
 An e-value has an expectation of at most 1 if the null hypothesis holds. One that is multiplied by
 another such factor for every new question is an e-process: whatever the number of looks and the
 reason to stop, it ever reaches ``1/alpha`` with probability ``alpha`` at most (Ville 1939; Ramdas,
 Grünwald, Vovk and Shafer 2023, Statistical Science 38(4), 576-601).
 
-Both e-values here are a family of products over questions, one for each value of a parameter, mixed
-over a prior of that parameter. The logarithm of the product is concave in the parameter, so that
-one routine integrates both.
+Both e-values here are mixtures, over a prior of a parameter, of products over questions. The
+logarithm of the product is concave in the parameter, so that one routine integrates both.
 """
 
 from collections.abc import Callable
@@ -23,7 +22,7 @@ from bayesatk.metrics.credit import log_choose
 
 Curve = Callable[[Array], Array]
 
-_FARTHEST = 50.0  # log odds ratio beyond which an interval has no end
+_LOG_ODDS_RATIO_MAX = 50.0  # an interval that reaches it is unbounded
 
 
 @dataclass(frozen=True)
@@ -38,10 +37,10 @@ class Splits:
     Parameters
     ----------
     successes : float
-        Of the first system, over all questions.
+        Successes of the first system on all questions.
     first_trials, second_trials, total, weight : ndarray
-        Trials of the first and of the second system and the sum of successes, of every distinct
-        kind of question, and how many questions are of the kind.
+        Distinct triples of the trials of both systems and the sum of their successes on a question,
+        and the number of questions with each.
     """
 
     successes: float
@@ -52,12 +51,12 @@ class Splits:
 
     @classmethod
     def of(cls, successes: Ints, trials: Ints) -> "Splits":
-        """Return the splits of counts (2, questions); questions that one lacks say nothing.
+        """Return the splits of counts (2, questions) that the sums leave open.
 
         Examples
         --------
         >>> splits = Splits.of(np.array([[1, 1], [0, 1]]), np.array([[1, 1], [1, 1]]))
-        >>> float(np.exp(splits.log_ratio(np.log([3.0])))[0])  # (3/4) / (1/2), and nothing of ties
+        >>> float(np.exp(splits.log_ratio(np.log([3.0])))[0])  # (3/4) / (1/2), and 1
         1.5
         """
         total = successes.sum(axis=0)
@@ -76,9 +75,10 @@ class Splits:
 
     @cached_property
     def _support(self) -> tuple[Array, Array, Indices]:
-        """Values of every kind, one after the other, log null probabilities, and where each begins.
+        """Possible successes of the first system, log null probabilities, and starts of the kinds.
 
-        Values count from the smallest one, so that nothing cancels.
+        The kinds of questions are concatenated. Successes are counted from the smallest possible
+        value, so that nothing cancels.
         """
         size = (np.minimum(self.total, self.first_trials) - self._least + 1).astype(int)
         start = np.concatenate([[0], np.cumsum(size)[:-1]]).astype(np.intp)
@@ -107,7 +107,7 @@ class Splits:
         return float(self.weight @ (np.minimum(self.total, self.first_trials) - self._least))
 
     def log_ratio(self, theta: Array) -> Array:
-        """Log likelihood at log odds ratios, less that at 0; concave, and 0 at 0."""
+        """Log likelihood ratio of log odds ratios against 0; concave."""
         if not len(self.weight):
             return np.zeros_like(theta)
         value, logs, start = self._support
@@ -127,23 +127,23 @@ class Splits:
         return log_ratios
 
     def log_e(self, sd: float) -> tuple[float, float]:
-        """Log e-values of the first system having larger odds, and smaller.
+        """Log e-values for the first system having larger odds, and for smaller odds.
 
         The first is against "on no question are its odds larger": the products are mixed over a
-        normal prior of the log odds ratio with this sd, cut off below 0. Each is at most 1 in
-        expectation where the ratio is 1 or, question by question, on the other side of 1.
+        half-normal prior of the log odds ratio with this scale. The expectation of each is at most
+        1 if the ratio of every question is 1 or on the other side of 1.
 
         Examples
         --------
         >>> splits = Splits.of(np.array([[1, 1], [0, 1]]), np.array([[1, 1], [1, 1]]))
         >>> better, worse = np.exp(splits.log_e(1.0))
-        >>> bool(better > 1 > worse), float((better + worse).round(9)) / 2  # one pair says nothing
+        >>> bool(better > 1 > worse), float((better + worse).round(9)) / 2  # a mean of 1
         (True, 1.0)
         """
-        reach = 1.0 + np.log1p(
+        log_growth = 1.0 + np.log1p(
             sd**2 * float(self.weight @ (self.first_trials * self.second_trials))
         )
-        end = min(sd**2 * self.most, reach) + 9.5 * sd  # where a normal prior has dropped by 45
+        end = min(sd**2 * self.most, log_growth) + 9.5 * sd  # where the log prior has dropped by 45
 
         def curve(theta: Array) -> Array:
             return self.log_ratio(theta) - 0.5 * (theta / sd) ** 2
@@ -160,42 +160,44 @@ class Splits:
             return np.nan
         if self.above in (0.0, self.most):
             return np.inf if self.above else -np.inf
-        return _peak(self.log_ratio, -_FARTHEST, _FARTHEST)
+        return _argmax_concave(self.log_ratio, -_LOG_ODDS_RATIO_MAX, _LOG_ODDS_RATIO_MAX)
 
     def interval(self, sd: float, alpha: float) -> tuple[float, float]:
-        """Log odds ratios at which the e-value against them is below ``1/alpha``.
+        """Log odds ratios that an e-value does not reject at ``1/alpha``.
 
-        The same mixture over the likelihood at a ratio is an e-value against that ratio, so that
-        the intervals of all looks contain a ratio common to all questions with probability
-        ``1 - alpha``.
+        The mixture divided by the likelihood at a ratio is an e-value against that ratio. So the
+        intervals of all looks simultaneously contain a ratio common to all questions with
+        probability at least ``1 - alpha``.
         """
         level = float(np.logaddexp(*self.log_e(sd)) - np.log(2.0)) + np.log(alpha)
-        middle = float(np.clip(np.nan_to_num(self.mode()), -_FARTHEST, _FARTHEST))
+        inside = float(
+            np.clip(np.nan_to_num(self.mode()), -_LOG_ODDS_RATIO_MAX, _LOG_ODDS_RATIO_MAX)
+        )
 
-        def over(theta: float) -> float:
-            return float(_at(self.log_ratio, theta) - level)
+        def excess(theta: float) -> float:
+            return float(_value_at(self.log_ratio, theta) - level)
 
         lower, upper = (
             float(np.copysign(np.inf, end))
-            if middle == end or over(end) >= 0.0
-            else float(brentq(over, middle, end))
-            for end in (-_FARTHEST, _FARTHEST)
+            if inside == end or excess(end) >= 0.0
+            else float(brentq(excess, inside, end))
+            for end in (-_LOG_ODDS_RATIO_MAX, _LOG_ODDS_RATIO_MAX)
         )
         return lower, upper
 
 
 @dataclass(frozen=True)
 class Capital:
-    """Scores of questions, each from 0 to 1, against a mean that they might have.
+    """E-values of the mean of scores from 0 to 1, by betting.
 
-    A factor ``1 + u (x/m - 1)`` has expectation 1 if the score has the mean m, whatever its
-    distribution: the money of somebody who bets the share u of it on every question (Waudby-Smith
-    and Ramdas 2024, J. R. Statist. Soc. B 86(1), 1-27, eq. 24). Shares are mixed uniformly.
+    The factor ``1 + u (x/m - 1)`` has expectation 1 if the score has the mean m, whatever its
+    distribution: the capital of a gambler who bets the share u on every question (Waudby-Smith
+    and Ramdas 2024, J. R. Statist. Soc. B 86(1), 1-27, eq. 24). It is mixed uniformly over u.
 
     Parameters
     ----------
     value, weight : ndarray
-        Distinct scores, and how many questions have each.
+        Distinct scores, and the number of questions with each.
     """
 
     value: Array
@@ -239,17 +241,17 @@ class Capital:
         return log_integral(curve, 0.0, 1.0) if len(gain) else 0.0
 
     def interval(self, alpha: float) -> tuple[float, float]:
-        """Means that neither e-value rejects at ``alpha/2``; those of all looks hold together."""
+        """Means that neither e-value rejects at ``alpha/2``, simultaneously at all looks."""
         lower = self._lower(alpha)
         return lower, 1.0 - self.mirrored()._lower(alpha)
 
     def _lower(self, alpha: float) -> float:
-        # A factor falls with the mean, so the e-value of a larger mean does.
-        level, least = np.log(2.0 / alpha), 1e-9
-        if not len(self.value) or self._above(least) <= level:
+        # Every factor decreases in the mean, and so does the e-value.
+        level, mean_min = np.log(2.0 / alpha), 1e-9
+        if not len(self.value) or self._above(mean_min) <= level:
             return 0.0
-        highest = max(min(self.mean, 1.0 - least), least)
-        return float(brentq(lambda m: self._above(m) - level, least, highest, xtol=1e-12))
+        highest = max(min(self.mean, 1.0 - mean_min), mean_min)
+        return float(brentq(lambda m: self._above(m) - level, mean_min, highest, xtol=1e-12))
 
 
 def log_integral(curve: Curve, lower: float, upper: float) -> float:
@@ -258,7 +260,7 @@ def log_integral(curve: Curve, lower: float, upper: float) -> float:
     Parameters
     ----------
     curve : callable
-        Of an array of places.
+        Function of an array.
     lower, upper : float
 
     Examples
@@ -266,34 +268,34 @@ def log_integral(curve: Curve, lower: float, upper: float) -> float:
     >>> round(log_integral(lambda x: -50.0 * x**2, -3.0, 9.0), 6)  # sqrt(pi / 50)
     -1.383647
     """
-    peak = _peak(curve, lower, upper)
-    level = _at(curve, peak) - 45.0  # exp(-45) ~ 3e-20
-    node, log_weight = _rule()
+    peak = _argmax_concave(curve, lower, upper)
+    level = _value_at(curve, peak) - 45.0  # exp(-45) ~ 3e-20
+    node, log_weight = _gauss_legendre()
     log_terms = []
     for end in (lower, upper):
-        if _at(curve, end) < level:  # it is cut off where it has fallen so far
-            end = float(brentq(lambda x: max(_at(curve, x) - level, -1e3), peak, end))
+        if _value_at(curve, end) < level:  # truncated where the integrand is negligible
+            end = float(brentq(lambda x: max(_value_at(curve, x) - level, -1e3), peak, end))
         if end != peak:
-            reach = end - peak
-            log_terms.append(curve(peak + reach * node) + log_weight + np.log(abs(reach)))
+            length = end - peak
+            log_terms.append(curve(peak + length * node) + log_weight + np.log(abs(length)))
     return float(logsumexp(np.concatenate(log_terms)))
 
 
 @cache
-def _rule() -> tuple[Array, Array]:
-    """Nodes and log weights on [0, 1]; 64 of them err by 1e-12 on half of a Gaussian."""
+def _gauss_legendre() -> tuple[Array, Array]:
+    """Nodes and log weights on [0, 1]; with 64 the error for half a Gaussian is 1e-12."""
     node, weight = np.polynomial.legendre.leggauss(64)
     return 0.5 * (node + 1.0), np.log(0.5 * weight)
 
 
-def _peak(curve: Curve, lower: float, upper: float) -> float:
-    """Return the place of the maximum of a concave curve."""
+def _argmax_concave(curve: Curve, lower: float, upper: float) -> float:
+    """Return the argument of the maximum of a concave curve."""
     minimum = minimize_scalar(
-        lambda x: -_at(curve, float(x)), bounds=(lower, upper), method="bounded",
+        lambda x: -_value_at(curve, float(x)), bounds=(lower, upper), method="bounded",
         options={"xatol": 1e-9 * (upper - lower), "maxiter": 200},
     )  # fmt: skip
     return float(minimum.x)
 
 
-def _at(curve: Curve, x: float) -> float:
+def _value_at(curve: Curve, x: float) -> float:
     return float(curve(np.array([x]))[0])

@@ -9,16 +9,16 @@ import numpy as np
 from bayesatk.core.runs.e_values import Capital
 
 Verdict = Literal["below", "above", "undecided"]
-_MOST = 10_000  # trials looked at for the smallest number that can decide
+_TRIALS_SEARCHED = 10_000  # for the smallest number of trials that can decide
 
 
 @dataclass(frozen=True)
 class RepeatedTest:
     """Trials of one test, looked at after each.
 
-    It fails if its trials show, at level `alpha`, that its success probability is below
-    `at_least`, and passes if they show that it is above. Trials end with such a verdict, or once no
-    verdict that can still be reached would change what becomes of the test.
+    The test fails if its trials show, at level `alpha`, that its success probability is below
+    `at_least`, and passes if they show that it is above. Trials end with such a verdict, or once
+    every verdict that can still be reached has the same outcome.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class RepeatedTest:
     alpha : float
         Error rate of each verdict, whatever the number of looks.
     undecided : str
-        What becomes of the test if the trials do not decide: "pass", "fail" or "skip".
+        Outcome of the test if the trials do not decide: "pass", "fail" or "skip".
 
     Notes
     -----
@@ -50,26 +50,26 @@ class RepeatedTest:
     undecided: str = "pass"
 
     def outcome(self, verdict: Verdict) -> str:
-        """Say what becomes of the test."""
+        """Return the outcome of the test: "pass", "fail" or "skip"."""
         return {"below": "fail", "above": "pass", "undecided": self.undecided}[verdict]
 
     def verdict(self, passed: int, failed: int) -> Verdict:
-        """Return what so many trials show, at this look."""
+        """Return the verdict of these trials, at this look."""
         above, below = _log_e(passed, failed, self.at_least)
         needed = -np.log(self.alpha)
         return "below" if below >= needed else "above" if above >= needed else "undecided"
 
     def reachable(self, passed: int, failed: int) -> set[Verdict]:
-        """Return the verdicts that may stand in the end, this one included."""
+        """Return the verdicts that further trials can lead to, including the present one."""
         now = self.verdict(passed, failed)
         if now != "undecided":
             return {now}
         left = self.most - passed - failed
-        # Each trial that fails is evidence of "below": none says more than all that are left.
+        # Every failure is evidence of "below", so the extremes are all failures and all successes.
         return {now, self.verdict(passed, failed + left), self.verdict(passed + left, failed)}
 
     def ended(self, passed: int, failed: int) -> bool:
-        """Whether further trials cannot change what becomes of the test."""
+        """Whether further trials cannot change the outcome."""
         return len({self.outcome(verdict) for verdict in self.reachable(passed, failed)}) == 1
 
     def interval(self, passed: int, failed: int) -> tuple[float, float]:
@@ -77,14 +77,14 @@ class RepeatedTest:
         return _capital(passed, failed).interval(2.0 * self.alpha)  # half of that at each end
 
     def fewest(self, verdict: Literal["below", "above"]) -> int | None:
-        """Smallest number of trials that can give a verdict, all of them alike."""
-        for n in range(1, _MOST):
+        """Smallest number of trials that gives a verdict if all of them pass, or all fail."""
+        for n in range(1, _TRIALS_SEARCHED):
             if self.verdict(*((0, n) if verdict == "below" else (n, 0))) == verdict:
                 return n
         return None
 
 
-@cache  # every trial asks for those that may follow
+@cache  # every look needs those of later looks
 def _log_e(passed: int, failed: int, floor: float) -> tuple[float, float]:
     return _capital(passed, failed).log_e(floor)
 

@@ -1,8 +1,8 @@
-"""What the order of exchangeable trials can be: tests of drift and of dependence.
+"""Exact tests of drift and of dependence between the trials of a question.
 
 If the trials of a question are exchangeable, all orders of its c successes among n trials are
-equally likely, whatever its difficulty. So is then known how late the successes come, and how often
-success and failure alternate, summed over questions.
+equally likely, whatever its difficulty. That gives the null distributions of the rank sum of the
+successes and of the number of switches between success and failure, summed over questions.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -19,13 +19,13 @@ from bayesatk._tools.arrays import Array
 
 @cache
 def rank_sum_pmf(successes: int, failures: int) -> Array:
-    """Distribution of the sum of the successes' places, less its smallest value.
+    """Distribution of the rank sum of the successes less its minimum (Mann-Whitney U).
 
-    Mann and Whitney (1947), by their recursion; nothing cancels in it.
+    By the recursion of Mann and Whitney (1947), which has positive terms only.
 
     Examples
     --------
-    >>> (rank_sum_pmf(2, 1) * 3).tolist()  # places 1+2, 1+3, 2+3
+    >>> (rank_sum_pmf(2, 1) * 3).tolist()  # ranks 1+2, 1+3, 2+3
     [1.0, 1.0, 1.0]
     """
     rows = [np.ones(1)] * (successes + 1)
@@ -68,15 +68,15 @@ def switches_pmf(successes: int, failures: int) -> Array:
 
 
 @dataclass(frozen=True)
-class OrderLaw:
+class OrderStatistic:
     """A statistic of the order of c successes and f failures.
 
     Parameters
     ----------
     pmf : callable
-        ``pmf(c, f)``.
+        ``pmf(c, f)``: exact null distribution, on 0, 1, ...
     mean, variance : callable
-        Of the same.
+        Null mean and variance, functions of c and f.
     """
 
     pmf: Callable[[int, int], Array]
@@ -84,52 +84,54 @@ class OrderLaw:
     variance: Callable[[float, float], float]
 
 
-RANK_SUM = OrderLaw(
+RANK_SUM = OrderStatistic(
     rank_sum_pmf, lambda c, f: c * f / 2.0, lambda c, f: c * f * (c + f + 1.0) / 12.0
 )
-SWITCHES = OrderLaw(
+SWITCHES = OrderStatistic(
     switches_pmf,
     lambda c, f: 2.0 * c * f / (c + f),
     lambda c, f: 2.0 * c * f * (2.0 * c * f - c - f) / ((c + f) ** 2 * (c + f - 1.0)),
 )
 
 
-def two_sided(observed: int, law: OrderLaw, parts: Sequence[tuple[int, int, int]]) -> float:
-    """Twice the smaller tail of a sum over questions, at most 1.
+def two_sided(
+    observed: int, statistic: OrderStatistic, components: Sequence[tuple[int, int, int]]
+) -> float:
+    """Two-sided p-value of a sum over questions: twice the smaller tail, at most 1.
 
-    Exact, unless the questions are so many or so long that the sum is normal for all purposes.
+    Exact; for very many or very long questions a normal approximation with continuity correction.
 
     Parameters
     ----------
     observed : int
-    law : OrderLaw
-    parts : sequence of (successes, failures, questions)
+    statistic : OrderStatistic
+    components : sequence of (successes, failures, questions)
 
     Examples
     --------
     >>> round(two_sided(4, RANK_SUM, [(1, 2, 2)]), 6)  # both successes last: 2 (1/3)^2
     0.222222
     """
-    length = 1 + sum(c * f * times for c, f, times in parts)
-    if length > 2**22 or max((c * f for c, f, _ in parts), default=0) > 10_000:
-        mean = sum(times * law.mean(c, f) for c, f, times in parts)
-        variance = sum(times * law.variance(c, f) for c, f, times in parts)
+    length = 1 + sum(c * f * times for c, f, times in components)
+    if length > 2**22 or max((c * f for c, f, _ in components), default=0) > 10_000:
+        mean = sum(times * statistic.mean(c, f) for c, f, times in components)
+        variance = sum(times * statistic.variance(c, f) for c, f, times in components)
         gap = max(abs(observed - mean) - 0.5, 0.0)
         return float(min(1.0, 2.0 * ndtr(-gap / np.sqrt(variance))))
-    mass = sum_pmf((law.pmf(c, f), times) for c, f, times in parts)
+    mass = sum_pmf((statistic.pmf(c, f), times) for c, f, times in components)
     return float(min(1.0, 2.0 * min(mass[: observed + 1].sum(), mass[observed:].sum())))
 
 
 def sum_pmf(pmfs: Iterable[tuple[Array, int]]) -> Array:
-    """Distribution of a sum of independent counts from 0, from each one's and its repetitions.
+    """Distribution of a sum of independent counts, given distributions on 0, 1, ... and repeats.
 
     Examples
     --------
     >>> sum_pmf([(np.array([0.5, 0.5]), 2)]).round(12).tolist()
     [0.25, 0.5, 0.25]
     """
-    parts = list(pmfs)
-    length = 1 + sum((len(pmf) - 1) * times for pmf, times in parts)
+    components = list(pmfs)
+    length = 1 + sum((len(pmf) - 1) * times for pmf, times in components)
     size = next_fast_len(max(length, 2), real=True)
-    product = np.prod([rfft(pmf, size) ** times for pmf, times in parts], axis=0, initial=1.0)
+    product = np.prod([rfft(pmf, size) ** times for pmf, times in components], axis=0, initial=1.0)
     return np.asarray(np.maximum(irfft(product, size)[:length], 0.0))
