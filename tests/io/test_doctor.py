@@ -101,12 +101,6 @@ def test_answers_that_repeat_themselves_are_doubted(tmp_path):
     assert "are answers cached" not in str(bk.checks.inspect_source(lines(path, rows)))
 
 
-def test_totals_and_names_are_on_the_screen():
-    text = str(bk.checks.inspect_source(LOGS / "records" / "harbor"))
-    assert "as many as stated: 6 trials" in text
-    assert "Next: bayesatk evaluate" in text
-
-
 def test_json_says_the_same(tmp_path):
     source, options = own_json(tmp_path)
     report = bk.checks.inspect_source(source, **options)

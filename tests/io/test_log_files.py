@@ -207,14 +207,6 @@ def test_folders_without_logs(tmp_path):
     refused(lambda: bk.load(tmp_path), "2 other files", "one by one")
 
 
-def test_results_of_code_benchmarks_in_a_folder_are_not_passed_over(tmp_path):
-    """A folder stands for the logs in it, and these are logs too."""
-    (tmp_path / "a.eval").write_bytes((INSPECT / "arithmetic_a.eval").read_bytes())
-    for name in ("evalplus_base_eval_results.json", "humaneval.jsonl_results.jsonl"):
-        (tmp_path / name).write_bytes((CODE / name).read_bytes())
-    said_or_refused(lambda: bk.load(tmp_path, missing="ignore"), "evalplus_base", "humaneval")
-
-
 def test_a_file_that_is_not_there(tmp_path):
     for source in (tmp_path / "no.eval", [tmp_path / "no.eval"], {"a": [tmp_path / "no.eval"]}):
         with pytest.raises(FileNotFoundError, match=r"no\.eval"):

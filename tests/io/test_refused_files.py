@@ -60,18 +60,6 @@ def test_bad_files_are_refused(suffix, content, says, tmp_path):
     refused(lambda: bk.load(path), rf"^runs\{suffix}", *says)
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".json", ".parquet"])
-def test_a_folder_is_refused(suffix, tmp_path):
-    folder = tmp_path / f"runs{suffix}"
-    folder.mkdir()
-    refused(lambda: bk.load(folder), f"runs{suffix}")
-
-
-def test_a_file_that_is_not_there_is_said_so(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"nosuch\.csv"):
-        bk.load(tmp_path / "nosuch.csv")
-
-
 def test_half_a_parquet_file_is_refused(tmp_path):
     path = written(tmp_path, ".parquet", FRAME.to_parquet()[:-20])
     refused(lambda: bk.load(path), "runs.parquet", "Parquet")

@@ -441,20 +441,6 @@ def test_a_compressed_file_that_is_cut_or_a_bomb(tmp_path, ending):
 
 
 @pytest.mark.parametrize("ending", ["", *PACKINGS])
-def test_standard_input_may_be_compressed(ending):
-    from typer.testing import CliRunner
-
-    from bayesatk.cli.app import app
-
-    content = b"task,passed\na,1\na,0\nb,1\nb,1\n"
-    packed = PACKINGS[ending](content) if ending else content
-    arguments = ["evaluate", "-", "-m", "pass@1", "--json", "--seed", "1"]
-    done = CliRunner().invoke(app, arguments, input=packed)
-    assert done.exit_code == 0, done.output
-    assert '"pass@1"' in done.output
-
-
-@pytest.mark.parametrize("ending", ["", *PACKINGS])
 @pytest.mark.parametrize("read", [bk.load, bk.checks.inspect_source])
 def test_a_dash_is_standard_input(read, ending, monkeypatch):
     content = b"task,passed\na,1\na,0\nb,1\nb,1\n"
